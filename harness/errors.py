@@ -1,0 +1,59 @@
+"""Every way the harness can fail, and the exit code each one ends the command with.
+
+    HarnessError            3  the harness itself failed, or the run is void
+    ├── SetupError          3  something the machine needs is missing or broken
+    ├── ClusterError        3  a broker, controller or proxy did not do what it must
+    ├── VoidRun             3  the run was spoilt from outside, so nothing can be judged
+    ├── WaitTimeout         3  a named condition was not reached in time
+    ├── BadInput            4  the user asked for something that cannot be
+    └── NoData              5  there is nothing to check or to report
+
+Each message is one sentence for the user: what was wrong, where, what to do.
+"""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Exit codes of every command; a contract with users (README, *Exit codes*)."""
+
+    AS_EXPECTED = 0
+    DIFFERS = 1
+    INTERRUPTED = 2
+    FAILED = 3
+    BAD_ARGUMENTS = 4
+    NO_DATA = 5
+
+
+class HarnessError(Exception):
+    """The harness failed; its message is the sentence that the user reads."""
+
+    exit_code: int = Exit.FAILED
+
+
+class SetupError(HarnessError):
+    """A tool that the harness needs is missing or broken."""
+
+
+class ClusterError(HarnessError):
+    """A broker, controller or proxy did not start, answer or obey."""
+
+
+class VoidRun(HarnessError):
+    """Something outside the plan happened (say, a broker died by itself), so no rule can be judged."""
+
+
+class WaitTimeout(HarnessError):
+    """A named condition was not reached in time; the message says what was seen instead."""
+
+
+class BadInput(HarnessError):
+    """An experiment, knob or argument that cannot be."""
+
+    exit_code: int = Exit.BAD_ARGUMENTS
+
+
+class NoData(HarnessError):
+    """Nothing was found to check or to report."""
+
+    exit_code: int = Exit.NO_DATA

@@ -1,0 +1,182 @@
+"""What an experiment is: frozen values that refuse nonsense when they are built.
+
+A module in `experiments/` builds one `Experiment` named `experiment`; the file name with dashes is
+its NAME. Nothing here does I/O.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from harness.errors import BadInput
+
+# librdkafka looks at its timers every 500 ms while subscribed, so what it does "every 700 ms" it
+# does every 1,000 ms (rdkafka_cgrp.c, max-poll timer at 2 Hz; measured 0.5 s multiples ± 80 ms).
+LIBRDKAFKA_TIMER_GRID_MS: Final = 500
+
+
+class Verdict(StrEnum):
+    """Outcome of judging one rule; the worst row decides."""
+
+    HOLDS = "HOLDS"
+    UNKNOWN = "UNKNOWN"
+    VIOLATED = "VIOLATED"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """The Kafka cluster that an experiment runs on.
+
+    `settings` are broker settings on top of the harness's own; all of them land in the manifest.
+    """
+
+    brokers: int = 3
+    controllers: int = 1
+    kafka_version: str = "4.3.1"
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.brokers < 1 or self.controllers < 1:
+            raise BadInput(
+                f"a cluster needs at least one broker and one controller, not {self.brokers} and "
+                f"{self.controllers}: raise both to 1 or more"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What the producer writes: numbered records, spread evenly over the partitions."""
+
+    partitions: int = 6
+    replication: int = 3
+    min_insync_replicas: int = 2
+    records_per_s: int = 300
+    record_bytes: int = 100
+    acks: str = "all"
+    idempotence: bool = True
+
+    def __post_init__(self) -> None:
+        if min(self.partitions, self.replication, self.records_per_s, self.record_bytes) < 1:
+            raise BadInput(
+                "partitions, replication, records_per_s and record_bytes must each be 1 or more"
+            )
+        if self.min_insync_replicas > self.replication:
+            raise BadInput(
+                f"min_insync_replicas of {self.min_insync_replicas} is more than the replication "
+                f"of {self.replication}: no record would ever be acknowledged; lower it"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """The consumer group under test: its members are alike.
+
+    `commit`: auto (the library, every `auto_commit_interval_ms`), sync or async (after each batch),
+    revoke (in the revocation callback, and at close). `sabotage` names a rule that the consumer
+    program breaks on purpose (`consumers/sabotage.py`); null for an honest consumer.
+    """
+
+    members: int = 3
+    client: str = "librdkafka"
+    protocol: str = "eager"
+    session_timeout_ms: int = 6_000
+    heartbeat_interval_ms: int = 2_000
+    max_poll_interval_ms: int = 60_000
+    commit: str = "sync"
+    auto_commit_interval_ms: int = 5_000
+    batch_records: int = 100
+    process_us: int = 1_000
+    sabotage: str | None = None
+
+    def __post_init__(self) -> None:
+        _one_of("client", self.client, ("librdkafka",))
+        _one_of("protocol", self.protocol, ("eager", "cooperative"))
+        _one_of("commit", self.commit, ("auto", "sync", "async", "revoke"))
+        if self.members < 1:
+            raise BadInput(f"a group of {self.members} members is no group: use 1 or more")
+        if not self.heartbeat_interval_ms < self.session_timeout_ms:
+            raise BadInput(
+                f"heartbeat_interval_ms of {self.heartbeat_interval_ms} is not below "
+                f"session_timeout_ms of {self.session_timeout_ms}: every member would be evicted; "
+                "a third of the session timeout is usual"
+            )
+        if not 6_000 <= self.session_timeout_ms <= 1_800_000:
+            raise BadInput(
+                f"session_timeout_ms of {self.session_timeout_ms} is outside the 6000 to 1800000 "
+                "that brokers accept (group.min/max.session.timeout.ms): choose one inside"
+            )
+        if self.session_timeout_ms > self.max_poll_interval_ms:
+            raise BadInput(
+                f"max_poll_interval_ms of {self.max_poll_interval_ms} is below session_timeout_ms "
+                f"of {self.session_timeout_ms}: librdkafka refuses that; raise the former"
+            )
+
+    @property
+    def heartbeat_gap_ms(self) -> int:
+        """Time between two heartbeats that this client really keeps, in milliseconds."""
+        return effective_heartbeat_ms(self.heartbeat_interval_ms)
+
+
+def effective_heartbeat_ms(heartbeat_interval_ms: int) -> int:
+    """The interval rounded up to librdkafka's timer grid, in milliseconds."""
+    grid = LIBRDKAFKA_TIMER_GRID_MS
+    return -(-heartbeat_interval_ms // grid) * grid
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """One thing that is broken on schedule.
+
+    `target` is a role resolved when the fault fires: "coordinator", "leader of t-3", "controller",
+    "broker 2", "member 1", "any broker", "any member", "new member", "producers"; `not_target`
+    excludes one ("a leader that is not the coordinator").  `at_s` counts from steady state,
+    plus a jitter below `jitter_s` drawn from the seed so that results do not alias with timers.
+    `lasts_s` is the time to the heal; None for what needs no healing (a leave, a join, a crash).
+    """
+
+    kind: str
+    target: str
+    at_s: float = 3.0
+    lasts_s: float | None = None
+    jitter_s: float = 2.0
+    not_target: str | None = None
+    latency_ms: int | None = None
+    bandwidth_kb_per_s: int | None = None
+
+    # The rest of the checks live beside each kind of fault (harness/faults).
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expect:
+    """A rule to judge, and the verdict expected of it.
+
+    `because` says why where the expected verdict is not HOLDS.
+    """
+
+    rule: str
+    verdict: Verdict = Verdict.HOLDS
+    because: str = ""
+
+    def __post_init__(self) -> None:
+        if self.verdict is not Verdict.HOLDS and not self.because:
+            raise BadInput(
+                f"rule {self.rule} is expected {self.verdict} without a reason: say it in because="
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A claim, what to run, what to break, and which rules to judge."""
+
+    claim: str
+    cluster: Cluster = field(default_factory=Cluster)
+    load: Load = field(default_factory=Load)
+    group: Group = field(default_factory=Group)
+    faults: tuple[Fault, ...] = ()
+    rules: tuple[Expect, ...] = ()
+    duration_s: float = 20.0
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise BadInput(f"{name} {value!r} is not offered: choose {' or '.join(allowed)}")

@@ -1,0 +1,1 @@
+"""The raw history of a run: what every side saw, as Parquet."""

@@ -1,0 +1,203 @@
+"""Columns of every history file: the border between `run`, which writes them, and `check`.
+
+All times are UTC with microseconds. `member` is the harness's name of one consumer process
+("member-2", also its Kafka client id); `member_id` is the id that the coordinator gave it, and a
+process that rejoins can have several. Positions follow Kafka: `committed` is the next record to
+read, `last_offset` the last one read.
+
+Changing a column means a new SCHEMA_VERSION and a reader for the old one.
+"""
+
+from typing import Final
+
+import pyarrow as pa
+
+SCHEMA_VERSION: Final = 1
+
+_at = pa.timestamp("us", tz="UTC")
+_text = pa.string()
+_int = pa.int32()
+_long = pa.int64()
+_real = pa.float64()
+_bool = pa.bool_()
+_partitions = pa.list_(pa.struct([("topic", _text), ("partition", _int)]))
+_positions = pa.list_(
+    pa.struct([("topic", _text), ("partition", _int), ("committed", _long), ("error_code", _int)])
+)
+_assignments = pa.list_(
+    pa.struct([("member_id", _text), ("topic", _text), ("partition", _int)])
+)
+
+HISTORY: Final[dict[str, pa.Schema]] = {
+    # One row per consumer process (and the producer, role "producer").
+    "members": pa.schema(
+        [
+            ("member", _text),
+            ("role", _text),  # consumer | producer
+            ("client", _text),  # librdkafka | java
+            ("client_version", _text),
+            ("group", _text),
+            ("protocol", _text),  # eager | cooperative | consumer
+            ("lane", _text),
+            ("pid", _int),
+            ("session_timeout_ms", _int),
+            ("heartbeat_interval_ms", _int),
+            ("max_poll_interval_ms", _int),
+            ("commit", _text),  # auto | sync | async | revoke (when it says it commits)
+            ("auto_commit_interval_ms", _int),
+            ("batch_records", _int),  # most records of one poll
+            ("process_us", _int),  # declared processing time of one record
+            ("sabotage", _text),  # null, or the rule-breaking behaviour built in
+            ("started_at", _at),
+            ("ended_at", _at),  # null: did not end before the history was collected
+            ("end", _text),  # closed | killed | failed | null
+            ("journal_frames", _long),
+            ("journal_torn", _bool),  # the last frame was cut off (expected after SIGKILL)
+        ]
+    ),
+    # What consumers noticed. event_at is when it happened, as far as the client knows; observed_at
+    # is when the application saw it (librdkafka serves callbacks from poll, so a stalled one is late).
+    "client_events": pa.schema(
+        [
+            ("member", _text),
+            # assigned | revoked | lost | stall_started | stall_ended | closing | closed | error |
+            # session_timed_out | max_poll_exceeded (the last two from the client library's own log)
+            ("event", _text),
+            ("event_at", _at),
+            ("observed_at", _at),
+            ("member_id", _text),
+            ("generation", _int),
+            ("partitions", _partitions),
+            ("duration_ms", _real),  # stall length asked for; silence told by session_timed_out
+            ("detail", _text),
+        ]
+    ),
+    # One row per run of consecutive offsets of one partition in one poll.
+    "deliveries": pa.schema(
+        [
+            ("member", _text),
+            ("poll", _long),  # number of the poll that returned the records, per member, from 1
+            ("topic", _text),
+            ("partition", _int),
+            ("first_offset", _long),
+            ("last_offset", _long),
+            ("count", _long),
+            ("member_id", _text),
+            ("generation", _int),
+            ("polled_at", _at),
+            ("processed_at", _at),  # null: the process ended before the work was done
+        ]
+    ),
+    # Commits as the consumer asked for them, one row per partition.
+    "commits": pa.schema(
+        [
+            ("member", _text),
+            ("how", _text),  # auto | sync | async | revoke
+            ("topic", _text),
+            ("partition", _int),
+            ("committed", _long),
+            ("member_id", _text),
+            ("generation", _int),
+            ("asked_at", _at),  # null for auto: the library asks by itself
+            ("answered_at", _at),  # null: never answered, so it may or may not have been made
+            ("error_code", _int),  # 0 accepted; null: never answered; negative: client's own codes
+            ("error", _text),
+        ]
+    ),
+    # Ranges of records as the producer knows them.
+    "sends": pa.schema(
+        [
+            ("topic", _text),
+            ("partition", _int),
+            ("outcome", _text),  # acknowledged | failed | unanswered
+            ("first_number", _long),  # the producer's own running number, per partition
+            ("last_number", _long),
+            ("first_offset", _long),  # null unless acknowledged
+            ("last_offset", _long),
+            ("count", _long),
+            ("first_sent_at", _at),
+            ("last_answered_at", _at),
+            ("error", _text),
+        ]
+    ),
+    # The coordinator's request log: one row per request of the group protocol.
+    "requests": pa.schema(
+        [
+            ("broker", _int),
+            ("api", _text),  # JOIN_GROUP | SYNC_GROUP | HEARTBEAT | LEAVE_GROUP | OFFSET_COMMIT | …
+            ("client_id", _text),
+            ("member_id", _text),  # of the request; for a first JOIN_GROUP the one it was given
+            ("group", _text),
+            ("generation", _int),  # of the request; for JOIN_GROUP the one it was answered with
+            ("error_code", _int),  # of the answer; for OFFSET_COMMIT the worst of its partitions
+            ("arrived_at", _at),  # taken off the wire
+            ("processed_at", _at),  # answer ready: when its effect on the group was in force
+            ("answered_at", _at),  # answer on the wire
+            ("session_timeout_ms", _int),  # JOIN_GROUP only, as the next two
+            ("rebalance_timeout_ms", _int),
+            ("assignors", pa.list_(_text)),
+            ("leader", _text),  # JOIN_GROUP's answer: member id of the group leader
+            ("protocol_name", _text),  # JOIN_GROUP's answer: the assignor chosen
+            ("positions", _positions),  # OFFSET_COMMIT: what was asked and the answer, per partition
+            ("assignments", _assignments),  # SYNC_GROUP of the leader: what it gave to whom
+            ("assigned", _partitions),  # SYNC_GROUP's answer: what this member got
+            ("listener", _text),
+            ("client_software", _text),
+            ("client_software_version", _text),
+            ("evidence", _text),  # log file and line it was read from
+        ]
+    ),
+    # The coordinator's own log: one row per line that tells of a group.
+    "coordinator_events": pa.schema(
+        [
+            ("broker", _int),
+            ("at", _at),
+            # member_id_given | member_added | rebalance_started | stabilized | assignment_received |
+            # evicted | left | stragglers_removed | emptied | loaded | unloaded | pending_evicted
+            ("event", _text),
+            ("group", _text),
+            ("generation", _int),
+            ("member_id", _text),
+            ("members", _int),
+            ("reason", _text),
+            ("text", _text),
+            ("evidence", _text),
+        ]
+    ),
+    # What was done to the system, and the proof by another path that it bit.
+    "faults": pa.schema(
+        [
+            ("fault", _text),  # "1-kill-broker": number in the schedule, then kind
+            ("kind", _text),  # kill-broker | pause-broker | kill-consumer | freeze-consumer |
+            # close-consumer | start-consumer | stall-consumer | latency | bandwidth | isolate
+            ("target", _text),  # role, as declared
+            ("resolved", _text),  # what it was when the fault fired: broker-2, member-1
+            ("phase", _text),  # planned | injecting | injected | healing | healed | failed
+            ("at", _at),
+            ("took_effect", _bool),  # with phase injected: what the evidence says; else null
+            ("evidence", _text),
+            ("parameters", _text),  # JSON
+        ]
+    ),
+    # Observer, over a listener that no fault touches; a row where something changed.
+    "topology": pa.schema(
+        [
+            ("at", _at),
+            ("what", _text),  # broker | partition | group | end_offset | unreachable
+            ("broker", _int),
+            ("alive", _bool),
+            ("topic", _text),
+            ("partition", _int),
+            ("leader", _int),
+            ("isr", pa.list_(_int)),
+            ("group", _text),
+            ("state", _text),
+            ("coordinator", _int),
+            ("members", _int),
+            ("end_offset", _long),
+            ("detail", _text),
+        ]
+    ),
+    # The machine itself: the latest clock tick of each 100 ms, by a process that does nothing else.
+    "host": pa.schema([("at", _at), ("late_ms", _real)]),
+}
