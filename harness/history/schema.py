@@ -201,3 +201,156 @@ HISTORY: Final[dict[str, pa.Schema]] = {
     # The machine itself: the latest clock tick of each 100 ms, by a process that does nothing else.
     "host": pa.schema([("at", _at), ("late_ms", _real)]),
 }
+
+# Derived by `check` (PySpark); read by `report` and by users.
+TABLES: Final[dict[str, pa.Schema]] = {
+    # One row per generation of a group: the table this product exists for.
+    "rebalances": pa.schema(
+        [
+            ("group", _text),
+            ("generation", _int),  # the one that the rebalance ended in
+            ("trigger", _text),  # join | leave | expiry | rejoin | other
+            ("trigger_member", _text),
+            ("trigger_member_id", _text),
+            ("reason", _text),  # the coordinator's own words
+            ("protocol", _text),
+            ("assignor", _text),
+            ("coordinator", _int),  # broker
+            ("members_before", _int),
+            ("members_after", _int),
+            ("leader", _text),  # member that led the group
+            ("leader_member_id", _text),
+            ("started_at", _at),  # Preparing to rebalance
+            ("joined_at", _at),  # Stabilized: every member has joined
+            ("synced_at", _at),  # assignment received from the group leader
+            ("completed_at", _at),  # last member got its assignment; null: not completed
+            ("duration_ms", _real),  # started to completed
+            ("partitions_moved", _int),
+            ("partitions_kept", _int),
+            ("partitions_revoked", _int),
+            ("longest_standstill_ms", _real),
+            (
+                "standstills",  # per partition: how long no member processed it around the rebalance
+                pa.list_(pa.struct([("topic", _text), ("partition", _int), ("ms", _real)])),
+            ),
+            ("evidence", _text),
+        ]
+    ),
+    # Who held which partition from when to when, by the members' own callbacks.
+    "ownership": pa.schema(
+        [
+            ("topic", _text),
+            ("partition", _int),
+            ("member", _text),
+            ("member_id", _text),
+            ("generation", _int),
+            ("from_at", _at),
+            ("to_at", _at),  # null: still held when the history ends
+            ("ended_by", _text),  # revoked | lost | closed | killed | null
+            # When the coordinator removed the holder (evicted or left), if it did: from then to
+            # to_at the holder is a zombie that does not know it yet.
+            ("removed_at", _at),
+        ]
+    ),
+    "redeliveries": pa.schema(
+        [
+            ("topic", _text),
+            ("partition", _int),
+            ("first_offset", _long),
+            ("last_offset", _long),
+            ("count", _long),
+            ("first_member", _text),  # delivered before to
+            ("first_polled_at", _at),
+            ("member", _text),  # delivered again to
+            ("polled_at", _at),
+            ("committed", _long),  # last position accepted before the second delivery
+            ("explained", _bool),  # every record at or after that position
+        ]
+    ),
+    # Members that the coordinator removed because their session ran out.
+    "evictions": pa.schema(
+        [
+            ("group", _text),
+            ("member", _text),
+            ("member_id", _text),
+            ("broker", _int),
+            ("generation", _int),
+            ("evicted_at", _at),
+            ("last_seen_at", _at),  # last accepted request that re-arms the session timer
+            ("last_seen_api", _text),
+            ("timer_started_at", _at),  # the later of that and the load of a new coordinator
+            ("silence_ms", _real),  # timer start to eviction
+            ("session_timeout_ms", _int),
+            ("evidence", _text),
+        ]
+    ),
+    "heartbeats": pa.schema(
+        [
+            ("group", _text),
+            ("member", _text),
+            ("member_id", _text),
+            ("generation", _int),
+            ("broker", _int),
+            ("at", _at),  # processed
+            ("gap_ms", _real),  # since the same member id's heartbeat before; null for the first
+            ("error_code", _int),
+            ("steady", _bool),  # no rebalance, coordinator change or fault on its link in the gap
+        ]
+    ),
+    "commits_judged": pa.schema(
+        [
+            ("group", _text),
+            ("member", _text),
+            ("member_id", _text),
+            ("generation", _int),
+            ("topic", _text),
+            ("partition", _int),
+            ("committed", _long),
+            ("at", _at),
+            ("error_code", _int),
+            ("removed_at", _at),  # when the coordinator had removed this member id, if before `at`
+            ("group_generation", _int),  # of the group at that moment
+            ("previous_committed", _long),  # last accepted before it
+        ]
+    ),
+    # What each rule looked at: one row per thing examined. `ok` null means "cannot tell".
+    "judgements": pa.schema(
+        [
+            ("rule", _text),
+            ("subject", _text),  # "member-2 (eviction)", "t-3", "generation 4"
+            ("at", _at),
+            ("ok", _bool),
+            ("measured", _real),
+            ("bound_low", _real),
+            ("bound_high", _real),
+            ("why", _text),  # one clause; for ok = null why it cannot be told
+            ("evidence", _text),
+        ]
+    ),
+}
+
+# One row per rule of the experiment, plus the evidence rules that every run is judged by.
+VERDICTS: Final = pa.schema(
+    [
+        ("rule", _text),
+        ("source", _text),  # document and section
+        ("statement", _text),
+        ("protocol", _text),
+        ("client", _text),
+        ("expected", _text),  # HOLDS | VIOLATED | UNKNOWN
+        ("verdict", _text),
+        ("examined", _long),
+        ("violations", _long),
+        ("unknowns", _long),
+        ("measured_min", _real),
+        ("measured_p50", _real),
+        ("measured_p99", _real),
+        ("measured_max", _real),
+        ("bound_low", _real),
+        ("bound_high", _real),
+        ("unit", _text),
+        ("reason", _text),  # one sentence: why this verdict; for UNKNOWN what was missing
+        ("because", _text),  # why another verdict than HOLDS was expected
+        ("evidence", _text),  # path in the run folder of the rows behind it
+    ]
+)
