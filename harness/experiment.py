@@ -65,6 +65,12 @@ class Load:
                 f"min_insync_replicas of {self.min_insync_replicas} is more than the replication "
                 f"of {self.replication}: no record would ever be acknowledged; lower it"
             )
+        _one_of("acks", self.acks, ("all", "1", "0"))
+        if self.idempotence and self.acks != "all":
+            raise BadInput(
+                f"acks of {self.acks} with idempotence: librdkafka refuses that; use acks of all, "
+                "or switch idempotence off"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

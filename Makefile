@@ -1,0 +1,69 @@
+# Every target sets up what it needs first, once. Only Python >= 3.11 and make have to be there.
+PYTHON ?= python3
+.DEFAULT_GOAL := help
+.SUFFIXES:
+MAKEFLAGS += --no-print-directory
+
+# The environment's Python, after a set-up where one is needed.
+ENV = $(PYTHON) -m harness.provision exec $(if $(KAFKA),--kafka '$(KAFKA)') --
+
+# An option is passed on only when it was given: the command line knows the defaults.
+OPTIONS = $(if $(SEED),--seed '$(SEED)') $(if $(REPEAT),--repeat '$(REPEAT)') \
+          $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
+          $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)')
+
+.PHONY: help setup doctor list experiment nightly test test-fast check bench clean lock lock-kafka
+
+help: ## say what can be typed here
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+experiment: ## run, check and report one: NAME=broker-kill [SEED= REPEAT= CLIENT= PROTOCOL= BACKEND= KAFKA=]
+	@$(ENV) -m harness experiment $(if $(NAME),'$(NAME)') $(OPTIONS)
+
+list: ## the experiments there are
+	@$(ENV) -m harness list
+
+test: ## everything that must hold before a change goes in (format, lint, types, tests)
+	@$(MAKE) check
+	@$(ENV) -m pytest
+
+test-fast: ## the same without the tests that start Kafka brokers
+	@$(MAKE) check
+	@$(ENV) -m pytest -m "not cluster"
+
+check: ## format, lint and types only
+	@$(ENV) -m ruff format --check .
+	@$(ENV) -m ruff check .
+	@$(ENV) -m mypy
+
+nightly: ## every experiment, repeated: [REPEAT= CLIENT= PROTOCOL= BACKEND= KAFKA=]
+	@$(ENV) -m harness nightly $(OPTIONS)
+
+bench: ## measure the harness itself
+	@$(ENV) -m harness.bench
+
+clean: ## stop and remove what earlier runs left
+	@$(ENV) -m harness clean
+
+setup: ## set up everything a run needs, ahead of the first one
+	@$(PYTHON) -m harness.provision setup
+
+doctor: ## what is there, what is missing, what to do
+	@$(PYTHON) -m harness.provision doctor
+
+lock-kafka: ## for maintainers: pin the jars of another Kafka version: KAFKA=4.3.1
+	@$(PYTHON) -m harness.provision lock-kafka '$(KAFKA)'
+
+# uv comes and goes in an environment of its own; no header and no index go into
+# the locks, so they name neither this machine nor its mirror.
+UV_COMPILE = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+             --no-header --no-emit-index-url --no-emit-find-links
+lock: ## for maintainers: renew requirements.lock from requirements.in [UPGRADE=--upgrade]
+	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && \
+	$(PYTHON) -m venv "$$work/uv" && "$$work/uv/bin/pip" install --quiet uv && \
+	PATH="$$work/uv/bin:$$PATH" && \
+	$(UV_COMPILE) $(UPGRADE) requirements.in -o requirements.lock && \
+	for name in build go; do \
+	    $(UV_COMPILE) $(UPGRADE) harness/provision/locks/$$name.in \
+	        -o harness/provision/locks/$$name.lock; \
+	done

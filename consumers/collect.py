@@ -1,0 +1,316 @@
+"""Journals and client logs to rows of the history, with exactly the columns of its schema.
+
+Times stay epoch microseconds (int): pyarrow casts int64 to `timestamp[us, UTC]` as it is.
+
+Rows are made from what is there: a journal cut off by SIGKILL gives every delivery with
+`processed_at` null where the work was not done, and every commit never answered with a null answer.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from consumers.client_log import ClientLogEvent
+from consumers.config import ConsumerConfig, ProducerConfig
+from consumers.journal import JournalContent
+from consumers.ranges import gaps
+
+Frame = Mapping[str, Any]
+Row = dict[str, Any]
+Rows = dict[str, list[Row]]
+
+# Kinds of frame that are an event of the same name.
+_REBALANCES = ("assigned", "revoked", "lost")
+_STALLS = ("stall_started", "stall_ended")
+
+
+def consumer_rows(
+    journal: JournalContent, log: Sequence[ClientLogEvent], config: ConsumerConfig
+) -> Rows:
+    """Rows of `members` (one), `client_events`, `deliveries` and `commits` of one consumer.
+
+    In `members`, `end` is "closed" or "failed" by what the journal says, else null: only the
+    harness knows whether it killed the process.
+    """
+    frames = journal.frames
+    member = _member_row(journal, config)
+    member |= {
+        "client": config.client,
+        "group": config.group,
+        "protocol": config.protocol,
+        "session_timeout_ms": config.session_timeout_ms,
+        "heartbeat_interval_ms": config.heartbeat_interval_ms,
+        "max_poll_interval_ms": config.max_poll_interval_ms,
+        "commit": config.commit,
+        "auto_commit_interval_ms": config.auto_commit_interval_ms,
+        "batch_records": config.batch_records,
+        "process_us": config.process_us,
+        "sabotage": config.sabotage,
+    }
+    events = [*_journal_events(frames), *_logged_events(frames, log)]
+    events.sort(key=lambda row: row["observed_at"])
+    return {
+        "members": [member],
+        "client_events": [{"member": config.member, **row} for row in events],
+        "deliveries": [{"member": config.member, **row} for row in _deliveries(frames)],
+        "commits": [{"member": config.member, **row} for row in _commits(frames, config.commit)],
+    }
+
+
+def producer_rows(journal: JournalContent, config: ProducerConfig) -> Rows:
+    """Rows of `members` (one) and `sends` of the producer.
+
+    What a producer that did not close had sent without an answer is unanswered as well; its last
+    burst counts as sent whole, for its journal cannot tell how much of it was.
+    """
+    member = _member_row(journal, config)
+    member |= dict.fromkeys(
+        (
+            "group",
+            "protocol",
+            "session_timeout_ms",
+            "heartbeat_interval_ms",
+            "max_poll_interval_ms",
+            "commit",
+            "auto_commit_interval_ms",
+            "batch_records",
+            "process_us",
+            "sabotage",
+        )
+    )
+    return {"members": [member], "sends": _sends(journal.frames, config.topic)}
+
+
+def _member_row(journal: JournalContent, config: ConsumerConfig | ProducerConfig) -> Row:
+    frames = journal.frames
+    started = _first(frames, "started")
+    versions = started["versions"] if started else {}
+    header = _first(frames, "header")
+    ended = _first(frames, "closed", "fatal")
+    ends = {"closed": "closed", "fatal": "failed"}
+    return {
+        "member": config.member,
+        "role": config.role,
+        "client": "librdkafka",
+        "client_version": " ".join(f"{name} {version}" for name, version in versions.items())
+        or None,
+        "lane": config.lane,
+        "pid": header["pid"] if header else None,
+        "started_at": header["at"] if header else None,
+        "ended_at": ended["at"] if ended else None,
+        "end": ends[ended["kind"]] if ended else None,
+        "journal_frames": len(frames),
+        "journal_torn": journal.torn,
+    }
+
+
+# Client events
+
+
+def _journal_events(frames: Iterable[Frame]) -> list[Row]:
+    rows = []
+    known: tuple[str | None, int | None] = (None, None)
+    for frame in frames:
+        if frame["kind"] in _REBALANCES:
+            known = (frame["member_id"], frame["generation"])
+        if (event := _journal_event(frame)) is not None:
+            row = {"member_id": known[0], "generation": known[1], "partitions": None}
+            rows.append(row | {"duration_ms": None, "detail": None} | event)
+    return rows
+
+
+def _journal_event(frame: Frame) -> Row | None:
+    """The columns that differ from kind to kind; None for a frame that is no event."""
+    kind, at = frame["kind"], frame["at"]
+    event: Row = {"event": kind, "event_at": at, "observed_at": at}
+    if kind in _REBALANCES:
+        return event | {"partitions": _partitions(frame["partitions"])}
+    if kind in _STALLS:
+        # The stall is what the group sees of it: it begins when the last poll returned.
+        began = frame["polled_at"] if kind == "stall_started" else at
+        return event | {"event_at": began, "duration_ms": float(frame["duration_ms"])}
+    if kind in ("error", "fatal"):
+        return event | {"event": "error", "detail": _detail(frame)}
+    if kind == "dropped":
+        # Not a delivery: the application left these records to the partition's next owner.
+        told = ", ".join(
+            f"{topic}-{part} {first}..{last}" for topic, part, first, last, _ in frame["ranges"]
+        )
+        detail = f"poll {frame['poll']} returned records of partitions just given up: {told}"
+        return event | {"event": "error", "detail": detail}
+    if kind == "closing":
+        return event | {"detail": frame["why"]}
+    return event if kind == "closed" else None
+
+
+def _detail(frame: Frame) -> str:
+    named = f"{frame['name']} ({frame['code']}): " if "name" in frame else ""
+    return f"{frame.get('where', 'process')}: {named}{frame['text']}"
+
+
+def _logged_events(frames: Sequence[Frame], log: Iterable[ClientLogEvent]) -> list[Row]:
+    rows = []
+    for logged in log:
+        before = [f for f in frames if f["kind"] in _REBALANCES and f["at"] <= logged.at_us]
+        # Observed when the library wrote it down: nobody had to poll for that.
+        rows.append(
+            {
+                "event": logged.event,
+                "event_at": logged.at_us,
+                "observed_at": logged.at_us,
+                "member_id": before[-1]["member_id"] if before else None,
+                "generation": before[-1]["generation"] if before else None,
+                "partitions": None,
+                "duration_ms": logged.duration_ms,
+                "detail": logged.text,
+            }
+        )
+    return rows
+
+
+# Deliveries and commits
+
+
+def _deliveries(frames: Iterable[Frame]) -> list[Row]:
+    rows: list[Row] = []
+    waiting: dict[int, list[Row]] = {}  # poll to its rows, until the work on them is done
+    for frame in frames:
+        if frame["kind"] == "delivered":
+            batch = [_delivery(frame, found) for found in frame["ranges"]]
+            waiting[frame["poll"]] = batch
+            rows += batch
+        elif frame["kind"] == "processed":
+            for row in waiting.pop(frame["poll"], []):
+                row["processed_at"] = frame["at"]
+    return rows
+
+
+def _delivery(frame: Frame, found: Sequence[Any]) -> Row:
+    topic, partition, first, last, count = found
+    return {
+        "poll": frame["poll"],
+        "topic": topic,
+        "partition": partition,
+        "first_offset": first,
+        "last_offset": last,
+        "count": count,
+        "member_id": frame["member_id"],
+        "generation": frame["generation"],
+        "polled_at": frame["polled_at"],
+        "processed_at": None,
+    }
+
+
+def _commits(frames: Iterable[Frame], policy: str) -> list[Row]:
+    rows: list[Row] = []
+    open_rows: dict[int, dict[tuple[str, int], Row]] = {}
+    for frame in frames:
+        if frame["kind"] == "commit_asked":
+            asked = {
+                (topic, partition): _asked(frame, topic, partition, committed)
+                for topic, partition, committed in frame["offsets"]
+            }
+            open_rows[frame["id"]] = asked
+            rows += asked.values()
+        elif frame["kind"] == "commit_answered" and frame["id"] is None:
+            rows += [_unasked(frame, policy, result) for result in frame["results"]]
+        elif frame["kind"] == "commit_answered":
+            asked = open_rows.pop(frame["id"], {})
+            for topic, partition, _committed, code, name in frame["results"]:
+                if (row := asked.get((topic, partition))) is not None:
+                    row |= {"answered_at": frame["at"], "error_code": code, "error": name}
+    return rows
+
+
+def _asked(frame: Frame, topic: str, partition: int, committed: int) -> Row:
+    return {
+        "how": frame["how"],
+        "topic": topic,
+        "partition": partition,
+        "committed": committed,
+        "member_id": frame["member_id"],
+        "generation": frame["generation"],
+        "asked_at": frame["at"],
+        "answered_at": None,
+        "error_code": None,
+        "error": None,
+    }
+
+
+def _unasked(frame: Frame, policy: str, result: Sequence[Any]) -> Row:
+    # The library asked by itself, so only the answer's time is known.
+    topic, partition, committed, code, name = result
+    row = _asked({**frame, "how": policy}, topic, partition, committed)
+    return row | {
+        "asked_at": None,
+        "answered_at": frame["at"],
+        "error_code": code,
+        "error": name,
+    }
+
+
+# The producer
+
+
+def _sends(frames: Sequence[Frame], topic: str) -> list[Row]:
+    rows = [_send(frame, topic) for frame in frames if frame["kind"] in ("acknowledged", "failed")]
+    sending = [frame for frame in frames if frame["kind"] == "sending"]
+    if not sending:
+        return rows
+    answered: dict[int, list[tuple[int, int]]] = {}
+    for row in rows:
+        answered.setdefault(row["partition"], []).append((row["first_number"], row["last_number"]))
+    # A producer that closed says itself what is unanswered: its last burst may have been cut short.
+    closed = _first(frames, "closed") is not None
+    told = [
+        (frame["partition"], frame["first_number"], frame["last_number"])
+        for frame in frames
+        if frame["kind"] == "unanswered"
+    ]
+    derived = [
+        (partition, first, last)
+        for partition, sent in enumerate(sending[-1]["sent"])
+        for first, last in gaps(answered.get(partition, []), sent)
+    ]
+    missing = told if closed else derived
+    return rows + [_unanswered(topic, sending, *found) for found in missing]
+
+
+def _send(frame: Frame, topic: str) -> Row:
+    return {
+        "topic": topic,
+        "partition": frame["partition"],
+        "outcome": frame["kind"],
+        "first_number": frame["first_number"],
+        "last_number": frame["last_number"],
+        "first_offset": frame["first_offset"],
+        "last_offset": frame["last_offset"],
+        "count": frame["last_number"] - frame["first_number"] + 1,
+        "first_sent_at": frame["first_sent_at"],
+        "last_answered_at": frame["last_answered_at"],
+        "error": frame["error"],
+    }
+
+
+def _unanswered(topic: str, sending: Sequence[Frame], partition: int, first: int, last: int) -> Row:
+    sent_at = next(frame["at"] for frame in sending if frame["sent"][partition] > first)
+    return {
+        "topic": topic,
+        "partition": partition,
+        "outcome": "unanswered",
+        "first_number": first,
+        "last_number": last,
+        "first_offset": None,
+        "last_offset": None,
+        "count": last - first + 1,
+        "first_sent_at": sent_at,
+        "last_answered_at": None,
+        "error": None,
+    }
+
+
+def _partitions(found: Iterable[Sequence[Any]]) -> list[Row]:
+    return [{"topic": topic, "partition": partition} for topic, partition in found]
+
+
+def _first(frames: Iterable[Frame], *kinds: str) -> Frame | None:
+    return next((frame for frame in frames if frame["kind"] in kinds), None)

@@ -1,0 +1,63 @@
+"""Asking for commits, and which answer belongs to which question."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from consumers.client import Answer, Client, Position
+from consumers.journal import Journal
+
+NEVER_ANSWERED_KEPT: Final = 10_000  # a bound on memory, far above what can be in flight
+
+
+class Committer:
+    """Commits through `client` and journals each question and each answer.
+
+    The member id and generation of a question are the ones at asking, by the library's own thread;
+    of a member that has just been thrown out, the last ones it had.
+    """
+
+    def __init__(self, client: Client, journal: Journal) -> None:
+        self._client = client
+        self._journal = journal
+        self._last_id = 0
+        self._open: dict[int, frozenset[Position]] = {}  # asynchronous, in the order of asking
+
+    def ask(self, how: str, positions: Sequence[Position], *, wait: bool) -> None:
+        """Commit `positions`; with `wait` the answer is there on return. Refusals raise nothing."""
+        self._last_id += 1
+        now = self._client.member()
+        asker = now if now.member_id is not None else self._client.known
+        self._journal.write(
+            "commit_asked",
+            id=self._last_id,
+            how=how,
+            offsets=positions,
+            member_id=asker.member_id,
+            generation=asker.generation,
+            in_group=now.member_id is not None,
+        )
+        answers = self._client.commit(positions, wait=wait)
+        if answers is not None:
+            self._answered(self._last_id, answers)
+        else:
+            self._open[self._last_id] = frozenset(positions)
+            if len(self._open) > NEVER_ANSWERED_KEPT:
+                del self._open[next(iter(self._open))]
+
+    def answered(self, answers: Sequence[Answer]) -> None:
+        """An answer came by callback: to one of ours, or to the library's own automatic commit."""
+        told = frozenset(Position(a.topic, a.partition, a.committed) for a in answers)
+        asked = next((number for number, open_ in self._open.items() if open_ == told), None)
+        if asked is not None:
+            del self._open[asked]
+        self._answered(asked, answers)
+
+    def _answered(self, asked: int | None, answers: Sequence[Answer]) -> None:
+        by = self._client.known
+        self._journal.write(
+            "commit_answered",
+            id=asked,
+            results=answers,
+            member_id=by.member_id,
+            generation=by.generation,
+        )

@@ -1,0 +1,130 @@
+"""What the harness tells a consumer or the producer, as JSON, checked when it is read."""
+
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Self, get_args, get_type_hints
+
+from consumers.sabotage import conduct_of
+from harness.errors import BadInput
+
+CLIENTS = ("librdkafka",)
+PROTOCOLS = ("eager", "cooperative")
+COMMITS = ("auto", "sync", "async", "revoke")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Config:
+    """Common to both programs: `load` and the checks that both need."""
+
+    member: str
+    bootstrap: str
+    topic: str
+    journal: str
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read and check the file; BadInput says what is wrong, and where."""
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise BadInput(f"cannot read the configuration {path}: {error}") from None
+        if not isinstance(found, dict):
+            raise BadInput(f"{path} holds no JSON object: write one, with a key for each setting")
+        try:
+            return cls.of(found)
+        except BadInput as error:
+            raise BadInput(f"{path}: {error}") from None
+
+    @classmethod
+    def of(cls, found: dict[str, Any]) -> Self:
+        """Build from a dict; BadInput names a key that is missing, unknown or of a wrong type."""
+        known = {item.name for item in fields(cls)}
+        if unknown := sorted(set(found) - known):
+            raise BadInput(f"unknown setting {unknown[0]!r}: known are {', '.join(sorted(known))}")
+        hints = get_type_hints(cls)
+        for name, value in found.items():
+            allowed = get_args(hints[name]) or (hints[name],)
+            # bool is an int to isinstance, so a `true` would pass for a number.
+            if type(value) not in allowed:
+                names = " or ".join("null" if t is type(None) else t.__name__ for t in allowed)
+                raise BadInput(f"{name} must be {names}, not {value!r}")
+        try:
+            return cls(**found)
+        except TypeError as error:
+            raise BadInput(f"a setting is missing: {error}") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsumerConfig(_Config):
+    """One member of the group under test. Times as their names say; `process_us` is per record.
+
+    `lane` is only passed on to the history.
+    """
+
+    role: str
+    run: str
+    group: str
+    client: str
+    protocol: str
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    max_poll_interval_ms: int
+    commit: str
+    auto_commit_interval_ms: int
+    batch_records: int
+    process_us: int
+    sabotage: str | None = None
+    fetch_wait_max_ms: int = 500
+    lane: str | None = None
+
+    def __post_init__(self) -> None:
+        _one_of("role", self.role, ("consumer",))
+        _one_of("client", self.client, CLIENTS)
+        _one_of("protocol", self.protocol, PROTOCOLS)
+        _one_of("commit", self.commit, COMMITS)
+        conduct_of(self.sabotage)  # refuses an unknown one
+        _at_least(1, batch_records=self.batch_records)
+        _at_least(0, process_us=self.process_us, fetch_wait_max_ms=self.fetch_wait_max_ms)
+        if self.session_timeout_ms > self.max_poll_interval_ms:
+            raise BadInput(
+                f"max_poll_interval_ms of {self.max_poll_interval_ms} is below session_timeout_ms "
+                f"of {self.session_timeout_ms}: librdkafka refuses that; raise the former"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProducerConfig(_Config):
+    """The producer: `records_per_s` in all, round robin over `partitions`."""
+
+    partitions: int
+    records_per_s: int
+    record_bytes: int
+    acks: str
+    idempotence: bool
+    message_timeout_ms: int = 120_000
+    role: str = "producer"
+    run: str = ""
+    lane: str | None = None
+
+    def __post_init__(self) -> None:
+        _one_of("role", self.role, ("producer",))
+        _one_of("acks", self.acks, ("all", "-1", "0", "1"))
+        _at_least(1, partitions=self.partitions, records_per_s=self.records_per_s)
+        # The first 8 bytes of a record are its number.
+        _at_least(8, record_bytes=self.record_bytes)
+        if self.idempotence and self.acks not in ("all", "-1"):
+            raise BadInput(
+                f"acks of {self.acks} with idempotence: librdkafka refuses that; use acks of all"
+            )
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise BadInput(f"{name} {value!r} is not offered: choose {' or '.join(allowed)}")
+
+
+def _at_least(least: int, **values: int) -> None:
+    for name, value in values.items():
+        if value < least:
+            raise BadInput(f"{name} of {value} is below {least}: raise it")

@@ -1,0 +1,261 @@
+"""The consumer's loop: poll, journal what came, work, journal that it is done, commit.
+
+One thread, and no more recording than a line per poll, so that the recording does not change what
+is measured. Deliveries are journalled before the work and not after, so that a killed consumer
+leaves behind what it had in hand.
+"""
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Final, NamedTuple
+
+from consumers.client import Answer, Client, ClientError, Partition, Position, Range
+from consumers.commits import Committer
+from consumers.config import ConsumerConfig
+from consumers.control import Control
+from consumers.journal import Journal, JournalError
+from consumers.sabotage import Batch, conduct_of
+from harness.errors import BadInput, HarnessError
+
+# Also how long an order waits at most while nothing arrives.
+POLL_TIMEOUT_S: Final = 0.2
+# A stall starts in the middle of a batch; with no batch for so long it starts without one.
+STALL_WAITS_S: Final = 2.0
+
+
+class ClientGaveUp(HarnessError):
+    """The client library reported a fatal error: this consumer can do nothing any more."""
+
+    exit_code: int = 1
+
+
+class _Stall(NamedTuple):
+    duration_ms: float
+    without_batch_at: float  # on the monotonic clock
+
+
+class ConsumerLoop:
+    """One consumer from subscription to close; also the `Listener` of its client."""
+
+    def __init__(
+        self, config: ConsumerConfig, client: Client, journal: Journal, control: Control
+    ) -> None:
+        self._config = config
+        self._client = client
+        self._journal = journal
+        self._control = control
+        self._conduct = conduct_of(config.sabotage)
+        self._commits = Committer(client, journal)
+        self._owned: set[Partition] = set()
+        self._uncommitted: dict[Partition, int] = {}  # commit "revoke": worked off, to be committed
+        self._stalls: deque[_Stall] = deque()
+        self._closing: str | None = None
+        self._polls = 0
+        self._returned_at = 0
+        self._broken: HarnessError | None = None
+
+    def run(self) -> None:
+        """Consume until told to close, and leave the group.
+
+        Raises ClientGaveUp after a fatal error of the library, JournalError if the disk is full.
+        """
+        self._journal.write(
+            "started",
+            versions=self._client.versions,
+            config=asdict(self._config),
+            effective=self._client.effective,
+        )
+        self._client.subscribe(self._config.topic, self)
+        while self._closing is None:
+            self.turn()
+        self._close(self._closing)
+
+    def turn(self) -> None:
+        """Obey the orders that have come, poll once, work off what came."""
+        self._obey()
+        polled = self._client.poll_batch(self._config.batch_records, POLL_TIMEOUT_S)
+        self._returned_at = _now_us()
+        self._polls += 1
+        for error in polled.errors:
+            self._tell_error("message", error)
+        self._raise_what_broke()
+        batch = self._take(polled.ranges) if polled.ranges else None
+        for ready in self._conduct.ready(batch):
+            self._work_off(ready)
+        if self._stalls and time.monotonic() >= self._stalls[0].without_batch_at:
+            self._stall()
+
+    # What the harness orders
+
+    def _obey(self) -> None:
+        for order in self._control.poll():
+            match order.split():
+                case ["close"]:
+                    self._closing = "ordered"
+                case ["stall", duration] if duration.isdecimal():
+                    starts = time.monotonic() + STALL_WAITS_S
+                    self._stalls.append(_Stall(float(duration), starts))
+                case _:
+                    self._journal.write("error", where="control", text=f"unknown order {order!r}")
+        self._closing = self._closing or self._control.gone
+
+    def _stall(self) -> None:
+        duration_ms = self._stalls.popleft().duration_ms
+        about = {"polled_at": self._returned_at, "duration_ms": duration_ms}
+        self._journal.write("stall_started", **about)
+        time.sleep(duration_ms / 1000)
+        self._journal.write("stall_ended", **about)
+
+    def _close(self, why: str) -> None:
+        self._journal.write("closing", why=why)
+        self._conduct.revoked()
+        for ready in self._conduct.ready(None):
+            self._work_off(ready)
+        self._client.close()
+        self._raise_what_broke()
+        self._journal.write("closed")
+
+    # A batch
+
+    def _take(self, ranges: list[Range]) -> Batch | None:
+        batch = Batch(self._polls, tuple(ranges))
+        if self._conduct.drops_revoked:
+            batch = self._drop_revoked(batch)
+        if not batch.ranges:
+            return None
+        member = self._client.known
+        self._journal.write(
+            "delivered",
+            poll=batch.poll,
+            ranges=batch.ranges,
+            member_id=member.member_id,
+            generation=member.generation,
+            polled_at=self._returned_at,
+        )
+        return batch
+
+    def _drop_revoked(self, batch: Batch) -> Batch:
+        # One poll can gather records and then run the callback that takes their partition away.
+        # They are the next owner's now: to work on them here would be a fault of the application.
+        mine = batch.only(self._owned)
+        if mine is not batch:
+            dropped = [r for r in batch.ranges if r not in mine.ranges]
+            self._journal.write("dropped", poll=batch.poll, ranges=dropped)
+        return mine
+
+    def _work_off(self, batch: Batch) -> None:
+        if self._conduct.commits == "before":
+            self._commits.ask("sync", batch.positions, wait=True)
+        if self._config.process_us:
+            time.sleep(self._config.process_us * batch.count / 1e6)
+        if self._stalls:
+            self._stall()
+        self._journal.write("processed", poll=batch.poll)
+        if self._conduct.commits == "after":
+            self._commit_done(batch)
+
+    def _commit_done(self, batch: Batch) -> None:
+        match self._config.commit:
+            case "sync":
+                self._commits.ask("sync", batch.positions, wait=True)
+            case "async":
+                self._commits.ask("async", batch.positions, wait=False)
+            case "revoke":
+                for topic, partition, committed in batch.positions:
+                    self._uncommitted[Partition(topic, partition)] = committed
+            case _:
+                pass  # auto: librdkafka has stored the positions and commits them by itself
+
+    # What the client library tells, from within poll_batch and close
+
+    def assigned(self, partitions: Sequence[Partition]) -> None:
+        """Journal it; these records are ours from now on."""
+        self._tell_rebalance("assigned", partitions)
+        self._owned.update(partitions)
+
+    def revoked(self, partitions: Sequence[Partition]) -> None:
+        """Journal it, and with commit "revoke" commit what was worked off of `partitions`."""
+        self._tell_rebalance("revoked", partitions)
+        self._forget(partitions, commit=True)
+
+    def lost(self, partitions: Sequence[Partition]) -> None:
+        """Journal it; nothing is committed, for others may own `partitions` by now."""
+        self._tell_rebalance("lost", partitions)
+        self._forget(partitions, commit=False)
+
+    def committed(self, answers: Sequence[Answer]) -> None:
+        """Journal the answer to an asynchronous or automatic commit."""
+        self._commits.answered(answers)
+
+    def error(self, error: ClientError) -> None:
+        """Journal it; a fatal one ends the process after this poll."""
+        self._tell_error("library", error)
+
+    def callback_failed(self, where: str, error: Exception) -> None:
+        """Journal what a callback raised; the loop goes on unless the journal itself failed."""
+        try:
+            self._journal.write("error", where=where, text=f"{type(error).__name__}: {error}")
+        except JournalError as full:
+            self._broken = full
+
+    def _forget(self, partitions: Sequence[Partition], *, commit: bool) -> None:
+        self._owned.difference_update(partitions)
+        self._conduct.revoked()
+        done = [
+            Position(*p, self._uncommitted.pop(p)) for p in partitions if p in self._uncommitted
+        ]
+        if commit and done:
+            self._commits.ask("revoke", done, wait=True)
+
+    def _tell_rebalance(self, kind: str, partitions: Sequence[Partition]) -> None:
+        member = self._client.known
+        self._journal.write(
+            kind,
+            partitions=partitions,
+            member_id=member.member_id,
+            generation=member.generation,
+        )
+
+    def _tell_error(self, where: str, error: ClientError) -> None:
+        self._journal.write("error", where=where, **error._asdict())
+        if error.fatal:
+            self._broken = ClientGaveUp(
+                f"{self._config.member} cannot go on: {error.name}: {error.text}"
+            )
+
+    def _raise_what_broke(self) -> None:
+        if self._broken is not None:
+            raise self._broken
+
+
+def run(config: ConsumerConfig) -> int:
+    """The program: consume until told to close. Returns the exit code; raises HarnessError."""
+    control = Control()
+    control.install_signals()
+    journal = Journal(config.journal, config.member)
+    try:
+        ConsumerLoop(config, _connect(config), journal, control).run()
+    except JournalError:
+        raise
+    except Exception as error:
+        journal.write("fatal", text=f"{type(error).__name__}: {error}")
+        raise
+    journal.close()
+    return 0
+
+
+def _connect(config: ConsumerConfig) -> Client:
+    from confluent_kafka import KafkaException
+
+    from consumers.librdkafka import Librdkafka
+
+    try:
+        return Librdkafka(config)
+    except KafkaException as error:
+        raise BadInput(f"librdkafka refuses the configuration: {error.args[0].str()}") from None
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000

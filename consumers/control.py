@@ -1,0 +1,49 @@
+"""Orders from the harness: lines on standard input, looked at without blocking.
+
+- `stall <ms>`: stand still for so long in the middle of the next batch.
+- `close` (consumer) or `stop` (producer): end properly.
+- End of file: the harness is gone, so end properly too. SIGTERM means the same.
+
+SIGINT is ignored: Ctrl-C in a terminal reaches every process, and only the harness may act on it.
+"""
+
+import os
+import select
+import signal
+from types import FrameType
+
+
+class Control:
+    """Reads the orders. `poll` is cheap enough for every turn of a loop."""
+
+    def __init__(self, fd: int = 0) -> None:
+        self._fd = fd
+        self._partial = b""
+        self._ended = False
+        self._terminated = False
+
+    def install_signals(self) -> None:
+        """Take over SIGTERM and ignore SIGINT; for the main thread of the process."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, self._on_sigterm)
+
+    @property
+    def gone(self) -> str | None:
+        """Why to end although no line says so: "SIGTERM" or "end of standard input", else None."""
+        if self._terminated:
+            return "SIGTERM"
+        return "end of standard input" if self._ended else None
+
+    def poll(self) -> list[str]:
+        """Lines that have come since the last call, without their ends."""
+        if self._ended or not select.select([self._fd], [], [], 0)[0]:
+            return []
+        data = os.read(self._fd, 65_536)
+        if not data:
+            self._ended = True
+            return []
+        *lines, self._partial = (self._partial + data).split(b"\n")
+        return [line.decode(errors="replace").strip() for line in lines if line.strip()]
+
+    def _on_sigterm(self, _signal: int, _frame: FrameType | None) -> None:
+        self._terminated = True

@@ -1,0 +1,150 @@
+"""The journal: what a client process did, in a file that survives its SIGKILL.
+
+A file is the magic bytes, then frames: `length u32 | crc32 u32 | payload`, little endian, the
+payload one JSON object in UTF-8. Each frame is appended by a single `os.write`, so the kernel has
+it when the call returns: a killed writer loses nothing that it said. (A machine that loses power
+would; that is no fault the harness makes, so nothing is fsynced.)
+"""
+
+import json
+import os
+import struct
+import time
+import zlib
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from harness.errors import BadInput, HarnessError, NoData
+
+MAGIC: Final = b"kcjrnl1\n"
+FORMAT_VERSION: Final = 1
+_PREFIX: Final = struct.Struct("<II")
+# No frame comes near this; a longer "length" is garbage, not a reason to allocate.
+_LONGEST_PAYLOAD: Final = 64 * 1024 * 1024
+
+
+class JournalError(HarnessError):
+    """The journal cannot be written, so nothing that follows would be known: exit code 3."""
+
+
+class Journal:
+    """Writes one journal. Not thread-safe: it belongs to the one thread of a client process."""
+
+    def __init__(self, path: Path | str, member: str) -> None:
+        """Create the file, which must not exist yet (BadInput), and write its header frame."""
+        self._path = Path(path)
+        self._seq = 0
+        self._encode = json.JSONEncoder(separators=(",", ":")).encode
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        try:
+            self._fd = os.open(self._path, flags, 0o644)
+        except FileExistsError:
+            raise BadInput(
+                f"the journal {path} exists already, and two processes must not share one: "
+                "give this process a journal of its own"
+            ) from None
+        except OSError as error:
+            raise BadInput(f"cannot create the journal {path}: {error.strerror}") from None
+        header = {"format": FORMAT_VERSION, "member": member, "pid": os.getpid()}
+        self._append(MAGIC + self._frame("header", header))
+
+    def write(self, kind: str, **fields: Any) -> int:
+        """Append one frame and return its `at`, in epoch microseconds.
+
+        Raises JournalError if the file cannot take it whole (a full disk).
+        """
+        frame = self._frame(kind, fields)
+        self._append(frame)
+        return self._at
+
+    def close(self) -> None:
+        """Close the file; the journal cannot be written afterwards."""
+        os.close(self._fd)
+
+    def _frame(self, kind: str, fields: dict[str, Any]) -> bytes:
+        self._at = time.time_ns() // 1000
+        payload = self._encode({"kind": kind, "at": self._at, "seq": self._seq, **fields}).encode()
+        self._seq += 1
+        return _PREFIX.pack(len(payload), zlib.crc32(payload)) + payload
+
+    def _append(self, data: bytes) -> None:
+        try:
+            written = os.write(self._fd, data)
+        except OSError as error:
+            raise JournalError(
+                f"cannot write the journal {self._path}: {error.strerror}; make room and run again"
+            ) from None
+        if written != len(data):
+            raise JournalError(
+                f"only {written} of {len(data)} bytes of a frame fitted into the journal "
+                f"{self._path}: the disk is full; make room and run again"
+            )
+
+
+class JournalContent(NamedTuple):
+    """A journal as read: every whole frame, and whether bytes remain behind the last one."""
+
+    frames: list[dict[str, Any]]
+    torn: bool
+    whole_bytes: int
+
+
+def read_journal(path: Path | str) -> JournalContent:
+    """Read every frame up to the first bad one. NoData if there is no journal at `path`."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise NoData(f"cannot read the journal {path}: {error.strerror}") from None
+    frames, whole = _parse(path, data, 0)
+    return JournalContent(frames, torn=whole < len(data), whole_bytes=whole)
+
+
+def tail_journal(path: Path | str, offset: int) -> tuple[list[dict[str, Any]], int]:
+    """Read the whole frames behind `offset` (0 at first) and say where to go on.
+
+    A journal not there yet has no frames; a frame not whole yet is left for the next call. Only
+    a file that is no journal raises (NoData).
+    """
+    try:
+        with Path(path).open("rb") as file:
+            file.seek(offset)
+            data = file.read()
+    except FileNotFoundError:
+        return [], offset
+    frames, whole = _parse(path, data, offset)
+    return frames, offset + whole
+
+
+def _parse(path: Path | str, data: bytes, offset: int) -> tuple[list[dict[str, Any]], int]:
+    """Frames in `data`, which starts at `offset` of the file, and how many bytes they take."""
+    frames: list[dict[str, Any]] = []
+    at = 0
+    if offset == 0:
+        if data[: len(MAGIC)] != MAGIC[: len(data)]:
+            raise NoData(
+                f"{path} is no journal of this version: it does not start with {MAGIC!r}; "
+                "check it with the version of the harness that wrote it"
+            )
+        if len(data) < len(MAGIC):
+            return frames, 0
+        at = len(MAGIC)
+    while (frame := _frame_at(data, at)) is not None:
+        frames.append(frame[0])
+        at = frame[1]
+    return frames, at
+
+
+def _frame_at(data: bytes, at: int) -> tuple[dict[str, Any], int] | None:
+    """The frame that starts at `at` and where it ends, or None if no whole one is there."""
+    start = at + _PREFIX.size
+    if start > len(data):
+        return None
+    length, crc = _PREFIX.unpack_from(data, at)
+    end = start + length
+    if length > _LONGEST_PAYLOAD or end > len(data) or zlib.crc32(data[start:end]) != crc:
+        return None
+    try:
+        found = json.loads(data[start:end])
+    except ValueError:  # a CRC that fits by chance, say over zeros
+        return None
+    return (found, end) if isinstance(found, dict) else None

@@ -1,0 +1,322 @@
+"""The producer: numbered records at a steady rate, and what became of each.
+
+Every partition counts its own records from 0; a record's value starts with its number (8 bytes,
+big endian). Answers are journalled as ranges: a run of numbers that got consecutive offsets.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from confluent_kafka import (
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    __version__,
+    libversion,
+)
+
+from consumers.config import ProducerConfig
+from consumers.control import Control
+from consumers.journal import Journal, JournalError
+from consumers.ranges import gaps
+from harness.errors import BadInput, HarnessError
+
+BURST_S: Final = 0.02
+REPORT_EVERY_S: Final = 0.25
+FLUSH_S: Final = 60.0
+# After a pause (a full queue, a frozen process) missed records are made up for only this far back:
+# a burst of them all would be a load nobody declared.
+CATCH_UP_S: Final = 1.0
+_NUMBER_BYTES: Final = 8
+
+
+class ProducerGaveUp(HarnessError):
+    """The client library reported a fatal error: nothing can be produced any more."""
+
+    exit_code: int = 1
+
+
+def settings_of(config: ProducerConfig) -> dict[str, object]:
+    """Everything passed to librdkafka, callbacks excepted."""
+    return {
+        "bootstrap.servers": config.bootstrap,
+        "client.id": config.member,
+        "acks": config.acks,
+        "enable.idempotence": config.idempotence,
+        "message.timeout.ms": config.message_timeout_ms,
+        "linger.ms": 5,
+        "compression.type": "none",
+        "socket.timeout.ms": 60_000,
+        # Room for an outage as long as the message timeout.
+        "queue.buffering.max.messages": max(
+            100_000, 2 * config.records_per_s * config.message_timeout_ms // 1000
+        ),
+        "queue.buffering.max.kbytes": 1_048_576,
+        "statistics.interval.ms": 0,
+    }
+
+
+@dataclass
+class Run:
+    """Consecutive records of one partition with one outcome. Times in epoch microseconds."""
+
+    outcome: str
+    first_number: int
+    last_number: int
+    first_offset: int | None
+    last_offset: int | None
+    first_sent_at: int
+    last_answered_at: int
+    error_code: int
+    error: str | None
+
+    def grown_by(self, other: "Run") -> bool:
+        """Take `other`, a single record, in if it follows on; False if it starts a new run."""
+        follows = (
+            self.outcome == other.outcome
+            and self.error_code == other.error_code
+            and self.last_number + 1 == other.first_number
+            and (
+                self.last_offset is None
+                or other.first_offset is None
+                or self.last_offset + 1 == other.first_offset
+            )
+        )
+        if follows:
+            self.last_number = other.last_number
+            self.last_offset = other.last_offset
+            self.last_answered_at = other.last_answered_at
+        return follows
+
+
+class Ledger:
+    """What was sent and what became of it, per partition; writes runs through `write`."""
+
+    def __init__(self, partitions: int, write: Callable[..., Any]) -> None:
+        self.sent = [0] * partitions  # how many, so also the next number
+        self._write = write
+        self._runs: dict[int, Run] = {}
+        self._answered: list[list[tuple[int, int]]] = [[] for _ in range(partitions)]
+
+    def answered(self, partition: int, record: Run) -> None:
+        """One record was answered. A run that it does not continue is journalled."""
+        open_run = self._runs.get(partition)
+        if open_run is None or not open_run.grown_by(record):
+            if open_run is not None:
+                self._report(partition, open_run)
+            self._runs[partition] = record
+
+    def report(self) -> None:
+        """Journal every run that is open."""
+        for partition, run in self._runs.items():
+            self._report(partition, run)
+        self._runs.clear()
+
+    def unanswered(self) -> dict[int, list[tuple[int, int]]]:
+        """First and last numbers, per partition, of what was sent and never answered."""
+        missing = {
+            partition: gaps(self._answered[partition], sent)
+            for partition, sent in enumerate(self.sent)
+        }
+        return {partition: found for partition, found in missing.items() if found}
+
+    def _report(self, partition: int, run: Run) -> None:
+        found = asdict(run)
+        outcome = found.pop("outcome")
+        self._write(outcome, partition=partition, **found)
+        ranges = self._answered[partition]
+        if ranges and ranges[-1][1] + 1 == run.first_number:
+            ranges[-1] = (ranges[-1][0], run.last_number)
+        else:
+            ranges.append((run.first_number, run.last_number))
+
+
+class Pace:
+    """How many records are due, on a monotonic clock (seconds)."""
+
+    def __init__(self, records_per_s: int, now: float) -> None:
+        self._rate = records_per_s
+        self._since = now
+        self._taken = 0
+
+    def due(self, now: float) -> int:
+        """Records due at `now` and not taken yet; of a long pause only the last second's."""
+        due = int((now - self._since) * self._rate) - self._taken
+        most = max(1, int(self._rate * CATCH_UP_S))
+        if due > most:
+            self._taken += due - most
+            due = most
+        return due
+
+    def take(self, records: int) -> None:
+        """`records` were produced."""
+        self._taken += records
+
+
+class ProducerLoop:
+    """One producer from start to flush."""
+
+    def __init__(self, config: ProducerConfig, journal: Journal, control: Control) -> None:
+        self._config = config
+        self._journal = journal
+        self._control = control
+        self._ledger = Ledger(config.partitions, journal.write)
+        self._padding = bytes(config.record_bytes - _NUMBER_BYTES)
+        self._turn = 0
+        self._broken: HarnessError | None = None
+        self._settings = settings_of(config)
+        callbacks: dict[str, Any] = {"error_cb": self._on_error}
+        try:
+            self._producer = Producer({**self._settings, **callbacks})
+        except KafkaException as error:
+            raise BadInput(f"librdkafka refuses the configuration: {error.args[0].str()}") from None
+
+    def run(self) -> None:
+        """Produce until told to stop, then flush for up to 60 s and journal what is unanswered."""
+        self._journal.write(
+            "started",
+            versions={"confluent-kafka": __version__, "librdkafka": str(libversion()[0])},
+            config=asdict(self._config),
+            effective=self._settings,
+        )
+        self._produce_until_stopped()
+        self._producer.flush(FLUSH_S)
+        self._raise_what_broke()
+        self._ledger.report()
+        for partition, missing in self._ledger.unanswered().items():
+            for first, last in missing:
+                self._journal.write(
+                    "unanswered", partition=partition, first_number=first, last_number=last
+                )
+        self._journal.write("closed")
+
+    def _produce_until_stopped(self) -> None:
+        pace = Pace(self._config.records_per_s, time.monotonic())
+        report_at = time.monotonic() + REPORT_EVERY_S
+        while (why := self._told_to_stop()) is None:
+            burst_at = time.monotonic()
+            self._burst(pace)
+            self._serve_until(burst_at + BURST_S)
+            self._raise_what_broke()
+            if time.monotonic() >= report_at:
+                self._ledger.report()
+                report_at = time.monotonic() + REPORT_EVERY_S
+        self._journal.write("closing", why=why)
+
+    def _burst(self, pace: Pace) -> None:
+        due = pace.due(time.monotonic())
+        if not due:
+            return
+        # Journalled first, so that a killed producer leaves behind what it may have sent.
+        self._journal.write("sending", sent=self._sent_after(due))
+        for produced in range(due):
+            partition = self._turn % self._config.partitions
+            number = self._ledger.sent[partition]
+            value = number.to_bytes(_NUMBER_BYTES, "big") + self._padding
+            try:
+                self._producer.produce(
+                    self._config.topic, value, partition=partition, on_delivery=self._on_delivery
+                )
+            except BufferError:  # the local queue is full: an outage longer than planned for
+                pace.take(produced)
+                return
+            self._ledger.sent[partition] += 1
+            self._turn += 1
+        pace.take(due)
+
+    def _sent_after(self, records: int) -> list[int]:
+        sent = list(self._ledger.sent)
+        for turn in range(self._turn, self._turn + records):
+            sent[turn % len(sent)] += 1
+        return sent
+
+    def _serve_until(self, until: float) -> None:
+        while (left := until - time.monotonic()) > 0:
+            self._producer.poll(left)
+
+    def _told_to_stop(self) -> str | None:
+        for order in self._control.poll():
+            if order in ("stop", "close"):
+                return "ordered"
+            self._journal.write("error", where="control", text=f"unknown order {order!r}")
+        return self._control.gone
+
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        # What is raised in a callback surfaces in some later call, if at all: keep it for the loop.
+        try:
+            self._ledger.answered(_partition_of(message), _record(error, message))
+        except Exception as raised:  # noqa: BLE001 - see above
+            self._broken = _as_harness_error(raised)
+
+    def _on_error(self, error: KafkaError) -> None:
+        try:
+            self._journal.write(
+                "error",
+                where="library",
+                code=error.code(),
+                name=error.name(),
+                text=error.str(),
+                fatal=error.fatal(),
+            )
+            if error.fatal():
+                self._broken = ProducerGaveUp(
+                    f"{self._config.member} cannot go on: {error.name()}: {error.str()}"
+                )
+        except Exception as raised:  # noqa: BLE001 - as above
+            self._broken = _as_harness_error(raised)
+
+    def _raise_what_broke(self) -> None:
+        if self._broken is not None:
+            raise self._broken
+
+
+def run(config: ProducerConfig) -> int:
+    """The program: produce until told to stop. Returns the exit code; raises HarnessError."""
+    control = Control()
+    control.install_signals()
+    journal = Journal(config.journal, config.member)
+    try:
+        ProducerLoop(config, journal, control).run()
+    except JournalError:
+        raise
+    except Exception as error:
+        journal.write("fatal", text=f"{type(error).__name__}: {error}")
+        raise
+    journal.close()
+    return 0
+
+
+def _record(error: KafkaError | None, message: Message) -> Run:
+    number = int.from_bytes((message.value() or b"")[:_NUMBER_BYTES], "big")
+    now = time.time_ns() // 1000
+    latency_s = message.latency() or 0.0
+    offset = message.offset() if error is None else None
+    if offset is not None and offset < 0:  # acks=0: nobody tells the offset
+        offset = None
+    return Run(
+        outcome="failed" if error else "acknowledged",
+        first_number=number,
+        last_number=number,
+        first_offset=offset,
+        last_offset=offset,
+        first_sent_at=now - round(latency_s * 1e6),
+        last_answered_at=now,
+        error_code=error.code() if error else 0,
+        error=error.name() if error else None,
+    )
+
+
+def _partition_of(message: Message) -> int:
+    partition = message.partition()
+    if partition is None or partition < 0:
+        raise HarnessError("a delivery report names no partition: the records cannot be accounted")
+    return partition
+
+
+def _as_harness_error(raised: Exception) -> HarnessError:
+    if isinstance(raised, HarnessError):
+        return raised
+    return HarnessError(f"a producer callback failed: {type(raised).__name__}: {raised}")

@@ -1,0 +1,1 @@
+"""One module per experiment: its file name with dashes is its NAME."""

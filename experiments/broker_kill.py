@@ -1,0 +1,33 @@
+"""A broker that leads partitions, but does not coordinate the group, dies and comes back.
+
+Why: documents say that a broker crash triggers a rebalance. It does not any more: members follow
+the new leaders. What they do feel is a standstill, until the dead replica is out of the in-sync set.
+Watch: no new generation, no callback, and yet every partition stands still for seconds.
+"""
+
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict
+
+experiment = Experiment(
+    claim="Losing a partition leader stops the flow for a while, but the group does not rebalance.",
+    # Commits wait for the dead replica too, and heartbeats queue behind them: 7 to 9 s here.
+    group=Group(session_timeout_ms=15_000),
+    faults=(
+        Fault(kind="kill-broker", target="any leader", not_target="coordinator", lasts_s=12),
+    ),
+    rules=(
+        Expect(
+            rule="R11",
+            verdict=Verdict.VIOLATED,
+            because="members react to partition counts, not to leaders; coordinators are not "
+            "elected through ZooKeeper any more",
+        ),
+        Expect(rule="R20d"),
+        Expect(rule="R02"),
+        Expect(rule="R14"),
+        Expect(rule="R21"),
+        Expect(rule="R33"),
+        Expect(rule="X32a"),
+        Expect(rule="X32b"),
+        Expect(rule="X32c"),
+    ),
+)

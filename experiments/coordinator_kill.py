@@ -1,0 +1,30 @@
+"""The broker that coordinates the group dies; another one takes the group over.
+
+Why: the new coordinator reloads the group and gives every member a whole new session. With a session
+timeout longer than the failover, nobody notices more than a pause.
+Watch: the generation stays, no callback is called, and heartbeats go on with another broker.
+"""
+
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict
+
+experiment = Experiment(
+    claim="A group whose session timeout outlasts the failover keeps its members and partitions.",
+    # The failover takes broker.session.timeout.ms (9 s), an election and a load: 20 s outlast it.
+    group=Group(session_timeout_ms=20_000),
+    faults=(Fault(kind="kill-broker", target="coordinator", lasts_s=15),),
+    rules=(
+        Expect(rule="X12"),
+        Expect(
+            rule="R11",
+            verdict=Verdict.VIOLATED,
+            because="a new coordinator loads the group as it was; nothing makes it rebalance",
+        ),
+        Expect(rule="R20d"),
+        Expect(rule="R02"),
+        Expect(rule="R21"),
+        Expect(rule="R33"),
+        Expect(rule="X32a"),
+        Expect(rule="X32b"),
+        Expect(rule="X32c"),
+    ),
+)

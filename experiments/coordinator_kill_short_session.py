@@ -1,0 +1,33 @@
+"""The coordinator dies, and the failover takes longer than the members' session timeout.
+
+Why: librdkafka gives its partitions up when it has had no answer for a session timeout, although the
+group would have been there again. Kafka's documents speak of marking the coordinator unknown only.
+Watch: every member loses its partitions; the new coordinator still waits for the members it loaded.
+"""
+
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict
+
+experiment = Experiment(
+    claim="A session timeout shorter than the failover turns a broker's death into a rebalance.",
+    group=Group(session_timeout_ms=6_000),
+    faults=(Fault(kind="kill-broker", target="coordinator", lasts_s=25),),
+    rules=(
+        Expect(
+            rule="X12",
+            verdict=Verdict.VIOLATED,
+            because="6 s of session end before the failover does (9 s and more), and librdkafka "
+            "then drops its partitions",
+        ),
+        Expect(
+            rule="R06",
+            verdict=Verdict.VIOLATED,
+            because="the Java client only marks the coordinator unknown; librdkafka drops its "
+            "partitions and joins anew",
+        ),
+        Expect(rule="R06-librdkafka"),
+        Expect(rule="R33"),
+        Expect(rule="X32a"),
+        Expect(rule="X32b"),
+        Expect(rule="X32c"),
+    ),
+)

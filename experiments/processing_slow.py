@@ -1,0 +1,28 @@
+"""One batch takes longer than session.timeout.ms, but not longer than max.poll.interval.ms.
+
+Why: documents say that such a consumer is thrown out. Since heartbeats have a thread of their own
+(KIP-62) it is not: the session timeout is about the process, max.poll.interval.ms about its work.
+Watch: heartbeats go on through the stall, and the commit after it is accepted.
+"""
+
+from harness.experiment import Expect, Experiment, Fault, Verdict
+
+experiment = Experiment(
+    claim="Processing longer than the session timeout does not cost a member its place.",
+    faults=(Fault(kind="stall-consumer", target="any member", lasts_s=12),),
+    rules=(
+        Expect(
+            rule="R18",
+            verdict=Verdict.VIOLATED,
+            because="since KIP-62 the limit on processing is max.poll.interval.ms",
+        ),
+        Expect(rule="R34"),
+        Expect(rule="R02"),
+        Expect(rule="R14"),
+        Expect(rule="R21"),
+        Expect(rule="R33"),
+        Expect(rule="X32a"),
+        Expect(rule="X32b"),
+        Expect(rule="X32c"),
+    ),
+)

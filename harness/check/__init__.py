@@ -1,0 +1,1 @@
+"""Judging a recorded run: Parquet in, tables and verdicts out, no Kafka needed."""

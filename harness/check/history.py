@@ -1,0 +1,201 @@
+"""Reading one run's folder: the manifest, and the history files, each verified before use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from harness import manifest
+from harness.errors import NoData
+from harness.experiment import effective_heartbeat_ms
+from harness.history.schema import HISTORY, SCHEMA_VERSION
+
+# Added to every documented time bound: what a healthy but busy machine takes on top. Measured for
+# evictions on an idle one: 0.2 to 1.4 ms.
+SLACK_MS: Final = 50
+# Two stamps of one process's log may each be rounded to 1 ms, so a time may seem 2 ms short.
+ROUNDING_MS: Final = 2
+# Heartbeats keep to the client's timer grid within this (measured, RULES: R14).
+CADENCE_MS: Final = 80
+# How early before a deadline the machine must have been on time for a timing to count.
+GUARD_MS: Final = 100
+
+Setting = int | float | str | datetime
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the manifest says that judging needs."""
+
+    name: str
+    experiment: str
+    status: str
+    status_reason: str
+    settings: Mapping[str, Setting]
+    expected: tuple[Mapping[str, str], ...] = ()
+    client: str = "librdkafka"
+    protocol: str = "eager"
+    fault_count: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run went through all its phases, so that its history can be judged."""
+        return self.status == "complete"
+
+
+def read_run(run_dir: Path) -> Run:
+    """The run in this folder.
+
+    Raises NoData where there is no run, no readable manifest, or nothing recorded.
+    """
+    if not run_dir.is_dir():
+        raise NoData(f"there is no run folder {run_dir}; `python -m harness list` shows what there is")
+    run = run_of(manifest.read(run_dir))
+    history = run_dir / "history"
+    if not history.is_dir() or not any(history.glob("*.parquet")):
+        raise NoData(
+            f"{history} holds no history: the run ended before its journals were collected "
+            f"(status {run.status or 'unknown'}); run the experiment again"
+        )
+    return run
+
+
+def run_of(content: Mapping[str, Any]) -> Run:
+    """The run that a manifest tells of.
+
+    Raises NoData naming what the manifest lacks.
+    """
+    try:
+        declared = content["declared"]
+        return Run(
+            name=str(content["run"]),
+            experiment=str(content["experiment"]),
+            status=str(content["status"]),
+            status_reason=str(content.get("status_reason") or ""),
+            settings=_settings(content),
+            expected=tuple(declared.get("rules") or ()),
+            client=declared["group"]["client"],
+            protocol=declared["group"]["protocol"],
+            fault_count=len(declared.get("faults") or ()),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise NoData(
+            f"the manifest cannot be read ({type(error).__name__}: {error}): "
+            "the run cannot be judged; check it with the version that wrote it"
+        ) from error
+
+
+def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
+    """Values that queries name with a colon (`:session_ms`)."""
+    group, load = content["declared"]["group"], content["declared"]["load"]
+    phases = {phase["name"]: phase for phase in content.get("phases") or ()}
+    started = _time(content["started_at"])
+    ended = _time(content["ended_at"]) if content.get("ended_at") else started + timedelta(days=1)
+    stop = phases.get("stop") or {}
+    drain = phases.get("drain") or {}
+    return {
+        "group": content["group"],
+        "topic": content["topic"],
+        "client": group["client"],
+        "protocol": group["protocol"],
+        "session_ms": int(group["session_timeout_ms"]),
+        "heartbeat_ms": effective_heartbeat_ms(int(group["heartbeat_interval_ms"])),
+        "max_poll_ms": int(group["max_poll_interval_ms"]),
+        "commit": group["commit"],
+        "auto_commit_ms": int(group["auto_commit_interval_ms"]),
+        "batch_records": int(group["batch_records"]),
+        "members": int(group["members"]),
+        "partitions": int(load["partitions"]),
+        "records_per_s": int(load["records_per_s"]),
+        "slack_ms": SLACK_MS,
+        "rounding_ms": ROUNDING_MS,
+        "cadence_ms": CADENCE_MS,
+        "guard_ms": GUARD_MS,
+        "started_at": started,
+        "ended_at": ended,
+        "drained_at": _time(drain["to"]) if drain.get("to") else ended,
+        "stopped_at": _time(stop["from"]) if stop.get("from") else ended,
+    }
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+class Unreadable(Exception):  # noqa: N818 (never leaves `check`: it becomes a verdict's reason)
+    """A history file cannot be used; the message names the file and says why."""
+
+
+@dataclass
+class Sources:
+    """The history files of one run: data frames, or why a file cannot be used."""
+
+    frames: dict[str, DataFrame] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+
+
+def load(run_dir: Path, spark: SparkSession) -> Sources:
+    """Every history file of the run, its checksums verified; nothing is collected."""
+    sources = Sources()
+    for name, schema in HISTORY.items():
+        path = run_dir / "history" / f"{name}.parquet"
+        try:
+            sources.rows[name] = verify(path, schema)
+        except Unreadable as reason:
+            sources.unreadable[name] = str(reason)
+            continue
+        reader = spark.read.schema(cast(Any, from_arrow_schema)(schema))
+        sources.frames[name] = reader.parquet(str(path))
+    return sources
+
+
+def verify(path: Path, schema: pa.Schema) -> int:
+    """Read the whole file once with its page checksums; the number of rows.
+
+    Raises Unreadable for a missing, damaged or foreign file. Spark would read some of these
+    without a word: bit flips pass Parquet's own checks.
+    """
+    where = f"history/{path.name}"
+    if not path.is_file():
+        raise Unreadable(f"{where} is missing")
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            version = (file.schema_arrow.metadata or {}).get(b"schema_version")
+            if version is None:
+                raise Unreadable(f"{where} is not a history file: it carries no schema version")
+            if version != str(SCHEMA_VERSION).encode():
+                raise Unreadable(
+                    f"{where} has schema version {version.decode(errors='replace')}, and this "
+                    f"version reads {SCHEMA_VERSION}"
+                )
+            _compare(where, file.schema_arrow, schema)
+            return sum(batch.num_rows for batch in file.iter_batches(batch_size=2**17))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise Unreadable(f"{where} is damaged ({first_line})") from error
+
+
+def _compare(where: str, found: pa.Schema, wanted: pa.Schema) -> None:
+    missing = [name for name in wanted.names if name not in found.names]
+    if missing:
+        raise Unreadable(f"{where} lacks the columns {', '.join(missing)}")
+    for column in wanted:
+        actual = found.field(column.name).type
+        if not actual.equals(column.type) and not _same_lists(actual, column.type):
+            raise Unreadable(f"{where}: column {column.name} is {actual}, not {column.type}")
+
+
+def _same_lists(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Lists are equal if their values are: writers name the element differently."""
+    if not (pa.types.is_list(found) and pa.types.is_list(wanted)):
+        return False
+    return bool(found.value_type.equals(wanted.value_type))

@@ -1,0 +1,101 @@
+"""Tables: everything a query can name, derived when first named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from itertools import count
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from harness.check.history import Run, Setting, Sources, Unreadable
+
+Recipe = Callable[["Tables"], DataFrame]
+_TABLE: Final = re.compile(r"\{(\w+)\}")
+_SETTING: Final = re.compile(r"(?<![:\w]):([a-z]\w*)")
+_serial = count()
+
+
+class Tables:
+    """The history of one run and what is derived from it, for queries in Spark SQL.
+
+    In a query, `{rebalances}` is a table (of the history, or derived by a recipe the first time
+    it is named) and `:session_ms` a setting of the run (`history.Run.settings`). All times are
+    UTC; every duration in a column or setting is in milliseconds, as its name says.
+    """
+
+    def __init__(
+        self, spark: SparkSession, run: Run, sources: Sources, recipes: Mapping[str, Recipe]
+    ) -> None:
+        self.spark = spark
+        self.run = run
+        self._sources = sources
+        self._recipes = recipes
+        self._views: dict[str, str] = {}
+        self._used: dict[str, frozenset[str]] = {}  # table -> history files behind it
+        self._reading: list[set[str]] = []
+        self._prefix = f"kc{next(_serial)}_"
+
+    def sql(self, query: str, **settings: Setting) -> DataFrame:
+        """The data frame of a query; more settings than the run's own may be given.
+
+        Raises Unreadable if it needs a history file that cannot be used.
+        """
+        values = {**self.run.settings, **settings}
+        named = _SETTING.sub(lambda found: _literal(values[found[1]]), query)
+        return self.spark.sql(_TABLE.sub(lambda found: self._view(found[1]), named))
+
+    def files_behind(self, build: Callable[[], DataFrame]) -> tuple[DataFrame, frozenset[str]]:
+        """What `build` returns, and the names of all history files that it is made from."""
+        self._reading.append(set())
+        try:
+            frame = build()
+        finally:
+            read = self._reading.pop()
+        return frame, frozenset(read)
+
+    def table(self, name: str) -> DataFrame:
+        """A table as a data frame."""
+        return self.spark.table(self._view(name))
+
+    def replace(self, name: str, frame: DataFrame) -> None:
+        """From now on `name` is this frame: the same rows, read back from where they were put."""
+        self._view(name)
+        frame.createOrReplaceTempView(self._views[name])
+
+    def close(self) -> None:
+        """Forget the views; data frames made from them stay valid."""
+        for view in self._views.values():
+            self.spark.catalog.dropTempView(view)
+        self._views.clear()
+
+    def _view(self, name: str) -> str:
+        if name not in self._views:
+            self._define(name)
+        for reading in self._reading:
+            reading |= self._used[name]
+        return self._views[name]
+
+    def _define(self, name: str) -> None:
+        if name in self._sources.unreadable:
+            raise Unreadable(self._sources.unreadable[name])
+        if name in self._sources.frames:
+            frame, files = self._sources.frames[name], frozenset({name})
+        else:
+            frame, files = self.files_behind(lambda: self._recipes[name](self))
+        view = f"{self._prefix}{name}"
+        frame.createOrReplaceTempView(view)
+        self._views[name] = view
+        self._used[name] = files
+
+
+def _literal(value: Setting) -> str:
+    """The value as Spark SQL writes it."""
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+    return repr(value)

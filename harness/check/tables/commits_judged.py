@@ -1,0 +1,51 @@
+"""`commits_judged`: every commit that reached the coordinator, beside what it knew by then."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from harness.check.tables.base import Tables
+
+
+def commits_judged(t: Tables) -> DataFrame:
+    """One row per commit and partition, with the coordinator's answer.
+
+    `removed_at` is set if the member id was no longer in the group when the commit arrived.
+    Commits and generations are put into one order per partition, so that the group's generation
+    and the last position before each are found in one pass.
+    """
+    return t.sql(
+        """
+        WITH asked AS (
+            SELECT client_id AS member, member_id, generation, p.topic, p.partition, p.committed,
+                   processed_at AS at, arrived_at, p.error_code
+            FROM {requests} LATERAL VIEW explode(positions) AS p
+            WHERE `group` = :group AND api = 'OFFSET_COMMIT'
+        ),
+        generations AS (
+            SELECT at, generation FROM {coordinator_events}
+            WHERE `group` = :group AND event IN ('stabilized', 'emptied')
+        ),
+        mixed AS (
+            SELECT *, CAST(NULL AS INT) AS new_generation FROM asked
+            UNION ALL
+            SELECT NULL, NULL, NULL, p.topic, p.partition, NULL, g.at, g.at, NULL, g.generation
+            FROM generations g CROSS JOIN (SELECT DISTINCT topic, partition FROM asked) p
+        ),
+        ordered AS (
+            SELECT *,
+                   last_value(new_generation, true) OVER before AS group_generation,
+                   last_value(CASE WHEN error_code = 0 THEN committed END, true) OVER before
+                       AS previous_committed
+            FROM mixed
+            WINDOW before AS (PARTITION BY topic, partition ORDER BY at, arrived_at, committed
+                              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+        )
+        SELECT :group AS `group`, o.member, o.member_id, o.generation, o.topic, o.partition,
+               o.committed, o.at, o.error_code,
+               CASE WHEN m.removed_at < o.arrived_at THEN m.removed_at END AS removed_at,
+               o.group_generation, o.previous_committed
+        FROM ordered o LEFT JOIN {memberships} m ON m.member_id = o.member_id
+        WHERE o.new_generation IS NULL
+        """
+    )

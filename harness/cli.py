@@ -1,0 +1,293 @@
+"""The command line. Standard output is the result, standard error the progress."""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from harness import manifest, processes
+from harness.errors import BadInput, Exit, HarnessError, NoData
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says one sentence, and ends with the contracted exit code."""
+
+    def error(self, message: str) -> NoReturn:
+        raise BadInput(f"{self.prog}: {message}; see --help")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code (README, *Exit codes*)."""
+    from harness.run import Interrupted
+
+    try:
+        arguments = _parser().parse_args(argv)
+        return int(arguments.command(arguments))
+    except (Interrupted, KeyboardInterrupt):
+        _complain("interrupted; everything that was started has been healed and ended")
+        return Exit.INTERRUPTED
+    except HarnessError as error:
+        _complain(str(error))
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): nothing to say, and nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.FAILED
+
+
+def _complain(sentence: str) -> None:
+    sys.stderr.write(f"kafka-chaos: {sentence}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m harness", description="Chaos testing of Kafka consumer groups.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+
+    def command(name: str, function: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        summary = (function.__doc__ or "").splitlines()[0]
+        added = commands.add_parser(name, help=summary, description=summary)
+        added.set_defaults(command=function)
+        added.add_argument(
+            "--results", type=Path, default=ROOT / "results", help="folder of all runs"
+        )
+        return added
+
+    for name, function in (("experiment", experiment_command), ("run", run_command)):
+        one = command(name, function)
+        one.add_argument("name", metavar="NAME", nargs="?", help="see `list`")
+        one.add_argument("--seed", type=int, help="draws the phases of faults (default: random)")
+        one.add_argument("--port-base", type=int, help="use the ports from here on (default: free)")
+        one.add_argument(
+            "--set", action="append", default=[], metavar="KNOB=VALUE", help="see `describe`"
+        )
+        one.add_argument("--client", help="client library of the members: librdkafka")
+        one.add_argument("--protocol", help="rebalance protocol: eager or cooperative")
+        one.add_argument("--backend", default="embedded", help="embedded")
+        one.add_argument("--kafka", help="version of Kafka")
+        if name == "experiment":
+            one.add_argument("--repeat", type=int, default=1, help="runs, each with its own seed")
+    for name, function in (("check", check_command), ("report", report_command)):
+        command(name, function).add_argument("run", type=Path, metavar="RUN", help="a run's folder")
+    command("collect", collect_command).add_argument("run", type=Path, metavar="RUN")
+    command("list", list_command).add_argument("--json", action="store_true")
+    command("describe", describe_command).add_argument("name", metavar="NAME")
+    command("clean", clean_command).add_argument(
+        "--all", action="store_true", help="remove every result as well"
+    )
+    command("doctor", doctor_command)
+    return parser
+
+
+def _progress() -> Callable[[str], None]:
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        sys.stderr.write(f"{time.monotonic() - started:6.1f} s  {text}\n")
+        sys.stderr.flush()
+
+    return say
+
+
+def experiment_command(arguments: argparse.Namespace) -> int:
+    """Run an experiment, check it, and report: all in one go."""
+    from harness.judging import Judge
+
+    if arguments.repeat < 1:
+        raise BadInput(f"--repeat {arguments.repeat} runs nothing: use 1 or more")
+    worst = Exit.AS_EXPECTED
+    for number in range(arguments.repeat):
+        seed = None if arguments.seed is None else arguments.seed + number
+        judge = Judge()
+        run_dir = _run(arguments, seed, on_phase=judge.on_phase)
+        worst = max(worst, judge.judge(run_dir))
+    return worst
+
+
+def run_command(arguments: argparse.Namespace) -> int:
+    """Run an experiment and keep its history; judge it later with `check`."""
+    print(_run(arguments, arguments.seed))
+    return Exit.AS_EXPECTED
+
+
+def _run(
+    arguments: argparse.Namespace,
+    seed: int | None,
+    on_phase: Callable[[str], None] = lambda _name: None,
+) -> Path:
+    from harness import registry
+    from harness.provision.tools import resolve_tools
+    from harness.run import Run, default_seed, reserve, sweep
+
+    if not arguments.name:
+        raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
+    experiment = registry.with_knobs(registry.load(arguments.name), _settings(arguments))
+    experiment = registry.checked(experiment)
+    tools = resolve_tools(experiment.cluster.kafka_version)
+    say = _progress()
+    sweep(say)
+    run_dir = reserve(arguments.results.resolve(), arguments.name)
+    seed = default_seed(arguments.name) if seed is None else seed
+    say(f"{arguments.name}: {experiment.claim}")
+    say(f"seed {seed}, into {_shown(run_dir)}")
+    Run(
+        arguments.name,
+        experiment,
+        tools,
+        run_dir,
+        seed=seed,
+        port_base=arguments.port_base,
+        progress=say,
+        on_phase=on_phase,
+    ).play()
+    return run_dir
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, str]:
+    settings = {}
+    for item in arguments.set:
+        name, found, value = item.partition("=")
+        if not found:
+            raise BadInput(f"--set {item!r} is not of the form KNOB=VALUE")
+        settings[name] = value
+    if arguments.backend != "embedded":
+        raise BadInput(f"backend {arguments.backend!r} is not offered: choose embedded")
+    for option, knob in (
+        ("client", "group.client"),
+        ("protocol", "group.protocol"),
+        ("kafka", "cluster.kafka_version"),
+    ):
+        if getattr(arguments, option) is not None:
+            settings[knob] = getattr(arguments, option)
+    return settings
+
+
+def check_command(arguments: argparse.Namespace) -> int:
+    """Judge a stored run again, without a cluster."""
+    from harness.judging import Judge
+
+    manifest.read(arguments.run)
+    return Judge().judge(arguments.run)
+
+
+def report_command(arguments: argparse.Namespace) -> int:
+    """Write report.html, summary.md and junit.xml of a checked run again."""
+    from harness.judging import show
+
+    return show(arguments.run)
+
+
+def collect_command(arguments: argparse.Namespace) -> int:
+    """Derive a run's history again from its journals and logs."""
+    from harness.history.collect import collect
+
+    facts = manifest.read(arguments.run)
+    killed = facts.get("killed", [])
+    collect(arguments.run, killed=killed)
+    return Exit.AS_EXPECTED
+
+
+def list_command(arguments: argparse.Namespace) -> int:
+    """Print the experiments, and for each its rules with the verdict expected."""
+    from harness import registry
+
+    listed = [_listing(name) for name in registry.names()]
+    if arguments.json:
+        print(json.dumps(listed, indent=2))
+        return Exit.AS_EXPECTED
+    for item in listed:
+        rules = ", ".join(
+            rule["id"] + ("" if rule["expected"] == "HOLDS" else f" ({rule['expected']})")
+            for rule in item["rules"]
+        )
+        print(f"{item['name']:<28} {item['claim']}\n{'':<28} {rules}")
+    return Exit.AS_EXPECTED
+
+
+def _listing(name: str) -> dict[str, Any]:
+    from harness import registry
+    from harness.rules.catalogue import RULES
+
+    experiment = registry.load(name)
+    return {
+        "name": name,
+        "claim": experiment.claim,
+        "rules": [
+            {
+                "id": expect.rule,
+                "source": RULES[expect.rule].source,
+                "statement": RULES[expect.rule].statement,
+                "unit": RULES[expect.rule].unit,
+                "expected": str(expect.verdict),
+                "because": expect.because,
+            }
+            for expect in experiment.rules
+        ],
+    }
+
+
+def describe_command(arguments: argparse.Namespace) -> int:
+    """Print what an experiment is about, and its knobs."""
+    from harness import registry
+
+    experiment = registry.load(arguments.name)
+    print(f"{arguments.name}: {experiment.claim}\n\n{registry.describe(arguments.name)}\n")
+    for fault in experiment.faults:
+        print(f"fault  {fault.kind} of {fault.target}, {fault.at_s:g} s after steady state")
+    print("\nknobs (--set KNOB=VALUE)")
+    for name, value in registry.knobs(experiment).items():
+        print(f"  {name} = {value}")
+    return Exit.AS_EXPECTED
+
+
+def clean_command(arguments: argparse.Namespace) -> int:
+    """End what killed runs left, and remove their half-made files."""
+    from harness.run import sweep
+
+    ended = sweep(_progress())
+    removed = 0
+    for scratch in arguments.results.glob("*/*/scratch"):
+        if not processes.marked(scratch.parent.name):
+            shutil.rmtree(scratch, ignore_errors=True)
+            removed += 1
+    if arguments.all:
+        for folder in arguments.results.iterdir() if arguments.results.exists() else ():
+            if folder.is_dir() and (folder / "latest").is_symlink():
+                shutil.rmtree(folder)
+                removed += 1
+    print(f"{ended} processes ended, {removed} folders removed")
+    return Exit.AS_EXPECTED
+
+
+def doctor_command(_arguments: argparse.Namespace) -> int:
+    """Say what is there, what is missing, and what to do."""
+    from harness.provision.doctor import diagnose
+
+    findings = diagnose()
+    for finding in findings:
+        print(f"{finding.status:<8} {finding.name:<12} {finding.detail}  {finding.remedy}".rstrip())
+    return Exit.FAILED if any(item.status == "broken" for item in findings) else Exit.AS_EXPECTED
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def warm(action: Callable[[], None]) -> threading.Thread:
+    """Do something in the background."""
+    thread = threading.Thread(target=action, daemon=True)
+    thread.start()
+    return thread
+
+
+__all__ = ["NoData", "main"]

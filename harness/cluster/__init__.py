@@ -1,0 +1,1 @@
+"""Real clusters: one description (`plan`), one way to bring it up (`embedded`), real Toxiproxy."""

@@ -1,0 +1,46 @@
+"""Logging of the brokers: the coordinator's half of every history comes from these two files.
+
+`requests` is Kafka's request log at DEBUG, which already has the whole of each request and answer
+(TRACE adds nothing for the group protocol). The filter keeps the calls of the group protocol only.
+Every line is flushed as it is written, so a SIGKILL loses nothing that happened before it.
+"""
+
+from typing import Final
+
+# What a group's members and its coordinator say to each other, in all protocols.
+GROUP_APIS: Final = (
+    "JOIN_GROUP",
+    "SYNC_GROUP",
+    "HEARTBEAT",
+    "LEAVE_GROUP",
+    "OFFSET_COMMIT",
+    "OFFSET_FETCH",
+    "CONSUMER_GROUP_HEARTBEAT",
+    "FIND_COORDINATOR",
+)
+
+# Microseconds in UTC: both histories are joined on these stamps. S, the fraction of the second, and
+# not n, which Log4j 2.25 writes as the nanosecond without its leading zeros.
+_STAMP: Final = "%d{yyyy-MM-dd'T'HH:mm:ss.SSSSSS}{UTC}"
+
+LOG4J2: Final = f"""<?xml version="1.0" encoding="UTF-8"?>
+<Configuration status="warn">
+  <Appenders>
+    <File name="server" fileName="${{sys:harness.logs}}.server.log">
+      <PatternLayout pattern="{_STAMP} %p %c{{1}} %m%n"/>
+    </File>
+    <File name="requests" fileName="${{sys:harness.logs}}.requests.log">
+      <RegexFilter regex="(?s).*&quot;requestApiKeyName&quot;:&quot;({"|".join(GROUP_APIS)})&quot;.*"
+                   onMatch="ACCEPT" onMismatch="DENY"/>
+      <PatternLayout pattern="{_STAMP} %m%n"/>
+    </File>
+  </Appenders>
+  <Loggers>
+    <Root level="info"><AppenderRef ref="server"/></Root>
+    <Logger name="kafka.request.logger" level="debug" additivity="false">
+      <AppenderRef ref="requests"/>
+    </Logger>
+    <Logger name="org.apache.kafka.common.config.AbstractConfig" level="warn"/>
+  </Loggers>
+</Configuration>
+"""

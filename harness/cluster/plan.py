@@ -1,0 +1,201 @@
+"""The description of a cluster: nodes, listeners, lanes and settings, as plain values.
+
+Each broker has a direct listener (peers, controllers, observers, probes) and one proxied listener
+per lane. A lane is a class of clients whose links can be faulted apart from the others: producers
+share one, the members of the group another, and each member that a network fault may hit has one
+of its own. A proxied listener advertises its proxy's port, so a client that came through the proxy
+stays on it when it follows the metadata.
+"""
+
+import base64
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from harness.experiment import Cluster
+from harness.ports import LOOPBACK, Ports
+
+FIRST_CONTROLLER_ID: Final = 101
+
+# Settings of every broker. Those that decide a measured number say so.
+BROKER_SETTINGS: Final[dict[str, str]] = {
+    # Decides how long a dead broker stays in the in-sync set, and with it how long partitions
+    # stand still after SIGKILL. Kafka's default, written out because results depend on it.
+    "broker.session.timeout.ms": "9000",
+    "broker.heartbeat.interval.ms": "2000",
+    # Decides the first rebalance of an empty group: long enough that members started together
+    # join together (default 3000).
+    "group.initial.rebalance.delay.ms": "1000",
+    "group.min.session.timeout.ms": "6000",
+    "group.max.session.timeout.ms": "1800000",
+    "group.coordinator.rebalance.protocols": "classic,consumer",
+    # Five instead of 50: a coordinator that takes over loads 10 times fewer partitions, and the
+    # start is faster. The load time is part of what X12 measures on an almost empty topic anyway.
+    "offsets.topic.num.partitions": "5",
+    "offsets.topic.replication.factor": "3",
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "unclean.leader.election.enable": "false",
+    "auto.create.topics.enable": "false",
+    "replica.lag.time.max.ms": "30000",
+    # Small: one machine holds all of it.
+    "num.network.threads": "1",
+    "num.io.threads": "4",
+    "log.cleaner.enable": "false",
+    "log.segment.bytes": "67108864",
+}
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A listener of one broker for one lane: the proxy listens on `proxy_port` in front of it."""
+
+    lane: str
+    port: int
+    proxy_port: int
+
+    @property
+    def name(self) -> str:
+        """The listener's name in Kafka's configuration."""
+        return listener_name(self.lane)
+
+
+@dataclass(frozen=True)
+class Node:
+    """One JVM process: a broker or a controller."""
+
+    id: int
+    role: str  # broker | controller
+    port: int  # direct listener, or the controller's only one
+    listeners: tuple[Listener, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Name of the node in records, logs and messages: broker-2, controller-101."""
+        return f"{self.role}-{self.id}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole cluster, ready to be brought up by a backend."""
+
+    run: str
+    cluster_id: str
+    nodes: tuple[Node, ...]
+    lanes: tuple[str, ...]
+    toxiproxy_port: int
+    settings: dict[str, str]
+
+    @property
+    def brokers(self) -> tuple[Node, ...]:
+        """The brokers, by id."""
+        return tuple(node for node in self.nodes if node.role == "broker")
+
+    @property
+    def controllers(self) -> tuple[Node, ...]:
+        """The controllers, by id."""
+        return tuple(node for node in self.nodes if node.role == "controller")
+
+    def node(self, node_id: int) -> Node:
+        """The node with this id."""
+        return next(node for node in self.nodes if node.id == node_id)
+
+    def direct(self) -> str:
+        """Bootstrap servers of the listeners that no fault touches."""
+        return ",".join(f"{LOOPBACK}:{node.port}" for node in self.brokers)
+
+    def bootstrap(self, lane: str) -> str:
+        """Bootstrap servers of a lane: its proxies."""
+        return ",".join(
+            f"{LOOPBACK}:{listener.proxy_port}"
+            for node in self.brokers
+            for listener in node.listeners
+            if listener.lane == lane
+        )
+
+    def proxies(self) -> list[dict[str, object]]:
+        """Toxiproxy's configuration: one proxy per broker and lane."""
+        return [
+            {
+                "name": proxy_name(node.id, listener.lane),
+                "listen": f"{LOOPBACK}:{listener.proxy_port}",
+                "upstream": f"{LOOPBACK}:{listener.port}",
+                "enabled": True,
+            }
+            for node in self.brokers
+            for listener in node.listeners
+        ]
+
+    def properties(self, node: Node, data: Path) -> dict[str, str]:
+        """The node's server.properties."""
+        names = [listener_name(lane) for lane in self.lanes]
+        common = {
+            "node.id": str(node.id),
+            "process.roles": node.role,
+            "controller.quorum.voters": ",".join(
+                f"{other.id}@{LOOPBACK}:{other.port}" for other in self.controllers
+            ),
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": ",".join(
+                f"{name}:PLAINTEXT" for name in ("CONTROLLER", "DIRECT", *names)
+            ),
+            "log.dirs": str(data),
+            **self.settings,
+        }
+        if node.role == "controller":
+            return {**common, "listeners": f"CONTROLLER://{LOOPBACK}:{node.port}"}
+        bound = [f"DIRECT://{LOOPBACK}:{node.port}"]
+        advertised = list(bound)
+        for listener in node.listeners:
+            bound.append(f"{listener.name}://{LOOPBACK}:{listener.port}")
+            advertised.append(f"{listener.name}://{LOOPBACK}:{listener.proxy_port}")
+        return {
+            **common,
+            "inter.broker.listener.name": "DIRECT",
+            "listeners": ",".join(bound),
+            "advertised.listeners": ",".join(advertised),
+        }
+
+
+def listener_name(lane: str) -> str:
+    """Kafka's name of a lane's listener: member-1 becomes LANE_MEMBER_1."""
+    return "LANE_" + lane.upper().replace("-", "_")
+
+
+def proxy_name(broker_id: int, lane: str) -> str:
+    """Toxiproxy's name of the proxy of one lane in front of one broker."""
+    return f"broker-{broker_id}.{lane}"
+
+
+def random_id() -> str:
+    """A Kafka uuid: 16 random bytes in URL-safe base64 without padding, no leading dash."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text
+
+
+def draw_plan(cluster: Cluster, lanes: tuple[str, ...], run: str, ports: Ports) -> Plan:
+    """The cluster of an experiment on ports of this machine."""
+    nodes = [
+        Node(FIRST_CONTROLLER_ID + number, "controller", ports.take())
+        for number in range(cluster.controllers)
+    ]
+    for broker_id in range(1, cluster.brokers + 1):
+        listeners = tuple(Listener(lane, ports.take(), ports.take()) for lane in lanes)
+        nodes.append(Node(broker_id, "broker", ports.take(), listeners))
+    replication = str(min(3, cluster.brokers))
+    fitted = {
+        "offsets.topic.replication.factor": replication,
+        "default.replication.factor": replication,
+        "min.insync.replicas": str(min(2, cluster.brokers)),
+    }
+    return Plan(
+        run=run,
+        cluster_id=random_id(),
+        nodes=tuple(nodes),
+        lanes=lanes,
+        toxiproxy_port=ports.take(),
+        settings={**BROKER_SETTINGS, **fitted, **cluster.settings},
+    )

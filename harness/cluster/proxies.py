@@ -1,0 +1,125 @@
+"""Toxiproxy: the only module that speaks to it.
+
+toxiproxy-python sets its server's address on a class, sets no time-outs, and takes a 500 for
+success, so each call here is limited in time, checked, and read back.
+"""
+
+import json
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import requests
+from toxiproxy.api import APIConsumer
+
+from harness import processes
+from harness.cluster.plan import Plan, proxy_name
+from harness.errors import ClusterError
+from harness.ports import LOOPBACK
+from harness.wait import wait_until
+
+_TIMEOUT_S: Final = 5.0
+
+
+@dataclass(frozen=True)
+class Toxic:
+    """One toxic on one direction of a link."""
+
+    type: str  # latency | bandwidth | timeout
+    stream: str  # upstream (towards the broker) | downstream
+    attributes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its name in Toxiproxy."""
+        return f"{self.type}-{self.stream}"
+
+
+class Proxies:
+    """The Toxiproxy server of one run."""
+
+    def __init__(self, plan: Plan, binary: Path, folder: Path, log: Path) -> None:
+        self._plan = plan
+        self._binary = binary
+        self._configuration = folder / "toxiproxy.json"
+        self._log = log
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the server with every proxy of the plan, and wait until it answers.
+
+        Raises ClusterError with the end of its log if it does not.
+        """
+        self._configuration.write_text(json.dumps(self._plan.proxies()))
+        self.process = processes.spawn(
+            [
+                self._binary,
+                *("-host", LOOPBACK),
+                *("-port", str(self._plan.toxiproxy_port)),
+                *("-config", self._configuration),
+            ],
+            run=self._plan.run,
+            log=self._log,
+        )
+        wait_until("answer from Toxiproxy", self._up, timeout_s=20, saw=self._tail)
+
+    def _up(self) -> bool:
+        if self.process is not None and self.process.poll() is not None:
+            raise ClusterError(f"Toxiproxy ended at its start: {self._tail()}")
+        try:
+            return set(self._call("get", "/proxies")) == {
+                str(proxy["name"]) for proxy in self._plan.proxies()
+            }
+        except ClusterError:
+            return False
+
+    def _tail(self) -> str:
+        return processes.last_lines(self._log)
+
+    def add(self, lane: str, broker_ids: list[int], toxics: list[Toxic]) -> None:
+        """Put toxics on a lane's links to these brokers, and read them back."""
+        for proxy in (proxy_name(broker_id, lane) for broker_id in broker_ids):
+            for toxic in toxics:
+                body = {
+                    "name": toxic.name,
+                    "type": toxic.type,
+                    "stream": toxic.stream,
+                    "toxicity": 1.0,
+                    "attributes": toxic.attributes,
+                }
+                self._call("post", f"/proxies/{proxy}/toxics", json=body)
+            present = self.toxics(proxy)
+            missing = {toxic.name for toxic in toxics} - set(present)
+            if missing:
+                raise ClusterError(
+                    f"Toxiproxy took {', '.join(sorted(missing))} on {proxy} but does not have it"
+                )
+
+    def remove(self, lane: str, broker_ids: list[int], toxics: list[Toxic]) -> None:
+        """Take toxics off again; one that is not there any more is no error."""
+        for proxy in (proxy_name(broker_id, lane) for broker_id in broker_ids):
+            present = self.toxics(proxy)
+            for toxic in toxics:
+                if toxic.name in present:
+                    self._call("delete", f"/proxies/{proxy}/toxics/{toxic.name}")
+            left = {toxic.name for toxic in toxics} & set(self.toxics(proxy))
+            if left:
+                raise ClusterError(f"Toxiproxy still has {', '.join(sorted(left))} on {proxy}")
+
+    def toxics(self, proxy: str) -> list[str]:
+        """Names of the toxics on a proxy, as Toxiproxy tells them."""
+        return [str(toxic["name"]) for toxic in self._call("get", f"/proxies/{proxy}/toxics")]
+
+    def _call(self, verb: str, path: str, **arguments: Any) -> Any:  # noqa: ANN401 (JSON)
+        APIConsumer.host = LOOPBACK
+        APIConsumer.port = self._plan.toxiproxy_port
+        try:
+            response: requests.Response = getattr(APIConsumer, verb)(
+                path, timeout=_TIMEOUT_S, **arguments
+            )
+            response.raise_for_status()
+            return response.json() if response.content else None
+        except (requests.RequestException, Exception) as error:  # noqa: BLE001
+            # The library's own exceptions are bare subclasses of Exception made at import time.
+            raise ClusterError(f"Toxiproxy refused {verb} {path}: {error}") from error

@@ -1,0 +1,15 @@
+"""Everything that can be broken: one value per kind, in `KINDS`.
+
+A new fault is one `Kind` in the module of what it breaks, and its line in `KINDS`.
+"""
+
+from typing import Final
+
+from harness.faults import brokers, members, network
+from harness.faults.kind import Evidence, Kind
+
+KINDS: Final[dict[str, Kind]] = {
+    kind.name: kind for kind in (*brokers.KINDS, *members.KINDS, *network.KINDS)
+}
+
+__all__ = ["KINDS", "Evidence", "Kind"]

@@ -1,0 +1,47 @@
+"""Faults of brokers and controllers: kill and restart, pause and resume."""
+
+from typing import Final
+
+from harness import probe
+from harness.experiment import Fault
+from harness.faults.kind import Evidence, Kind
+from harness.faults.targets import Target
+from harness.scene import Scene
+
+_PROBE_S: Final = 1.0
+
+
+def _kill(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.cluster.kill(target.id)
+
+
+def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """A connection to its direct listener is refused: nobody is there."""
+    answer = probe.ask(scene.cluster.plan.node(target.id).port, timeout_s=_PROBE_S)
+    return Evidence(answer.outcome == "refused", f"direct listener of {target.name}: {answer}")
+
+
+def _restart(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.cluster.restart(target.id)
+    scene.cluster.await_serving(target.id)
+
+
+def _pause(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.cluster.pause(target.id)
+
+
+def _prove_paused(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """The kernel still takes connections for it, but no request is answered."""
+    answer = probe.ask(scene.cluster.plan.node(target.id).port, timeout_s=_PROBE_S)
+    return Evidence(answer.outcome == "silent", f"direct listener of {target.name}: {answer}")
+
+
+def _resume(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.cluster.resume(target.id)
+    scene.cluster.await_serving(target.id)
+
+
+KINDS: Final = (
+    Kind("kill-broker", ("broker", "controller"), True, _kill, _prove_killed, _restart),
+    Kind("pause-broker", ("broker", "controller"), True, _pause, _prove_paused, _resume),
+)

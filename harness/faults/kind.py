@@ -1,0 +1,51 @@
+"""What a kind of fault is: how to check it, inject it, prove it, heal it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.errors import BadInput
+from harness.experiment import Experiment, Fault
+from harness.faults.targets import Target
+from harness.scene import Scene
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Whether a fault took effect, and what was seen, by another path than the one that injected it."""
+
+    took_effect: bool
+    text: str
+
+
+def _no_heal(_scene: Scene, _fault: Fault, _target: Target) -> None:
+    """Nothing to heal: what was done cannot be undone (a crash, a leave, a join)."""
+
+
+def _no_check(_fault: Fault, _experiment: Experiment) -> None:
+    """Nothing more to check."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of fault. The functions get the scene, the declared fault and the resolved target."""
+
+    name: str
+    targets: tuple[str, ...]  # kinds of Target it can hit: broker, member, lane, new member
+    heals: bool
+    inject: Callable[[Scene, Fault, Target], None]
+    prove: Callable[[Scene, Fault, Target], Evidence]
+    heal: Callable[[Scene, Fault, Target], None] = _no_heal
+    check: Callable[[Fault, Experiment], None] = _no_check
+
+    def validate(self, fault: Fault, experiment: Experiment) -> None:
+        """Refuse a fault that cannot be.
+
+        Raises BadInput with both numbers and the remedy.
+        """
+        if self.heals and not fault.lasts_s:
+            raise BadInput(f"{self.name} of {fault.target} never heals: give it lasts_s")
+        if not self.heals and fault.lasts_s:
+            raise BadInput(
+                f"{self.name} of {fault.target} cannot be undone: leave lasts_s={fault.lasts_s:g} out"
+            )
+        self.check(fault, experiment)

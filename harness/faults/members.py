@@ -1,0 +1,162 @@
+"""Faults of group members: kill, freeze, close, start one more, stall its processing."""
+
+import time
+from typing import Final
+
+import psutil
+
+from harness import fleet
+from harness.errors import BadInput, ClusterError, WaitTimeout
+from harness.experiment import Experiment, Fault
+from harness.faults.kind import Evidence, Kind
+from harness.faults.targets import Target
+from harness.scene import Scene
+from harness.wait import wait_until
+
+_SOON_S: Final = 5.0
+_JOIN_S: Final = 30.0
+
+
+def _kill(scene: Scene, _fault: Fault, target: Target) -> None:
+    member = scene.fleet.members[target.name]
+    member.expected_end = True
+    member.process.kill()
+
+
+def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """No process with its pid exists, or only a zombie whose exit nobody has read yet."""
+    member = scene.fleet.members[target.name]
+    wait_until(
+        f"end of {target.name}", lambda: not member.running, timeout_s=_SOON_S, every_s=0.005
+    )
+    gone = not psutil.pid_exists(member.process.pid)
+    return Evidence(gone, f"pid {member.process.pid} {'is gone' if gone else 'still exists'}")
+
+
+def _freeze(scene: Scene, _fault: Fault, target: Target) -> None:
+    fleet.freeze(scene.fleet.members[target.name])
+
+
+def _prove_frozen(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """The kernel says stopped, and its journal does not grow."""
+    member = scene.fleet.members[target.name]
+    state = wait_until(
+        f"stop of {target.name}",
+        lambda: fleet.state_of(member) == psutil.STATUS_STOPPED,
+        timeout_s=_SOON_S,
+        every_s=0.005,
+    )
+    return Evidence(state, f"the kernel says {fleet.state_of(member)} of pid {member.process.pid}")
+
+
+def _thaw(scene: Scene, _fault: Fault, target: Target) -> None:
+    fleet.thaw(scene.fleet.members[target.name])
+
+
+def _close(scene: Scene, _fault: Fault, target: Target) -> None:
+    member = scene.fleet.members[target.name]
+    member.expected_end = True
+    member.send("close")
+
+
+def _prove_closed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """Its process ended by itself, with exit code 0."""
+    member = scene.fleet.members[target.name]
+    try:
+        scene.wait(f"end of {target.name}", lambda: not member.running, _JOIN_S)
+    except WaitTimeout as timeout:
+        return Evidence(False, str(timeout))
+    code = member.process.returncode
+    return Evidence(code == 0, f"{target.name} ended with exit code {code}")
+
+
+def _start(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.fleet.start_member(target.name)
+
+
+def _prove_started(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """The observer counts one member more in the group, asked of its coordinator."""
+    before = len(scene.fleet.live()) - 1
+    try:
+        scene.wait(
+            f"group with {before + 1} members",
+            lambda: scene.view.group.get("members") == before + 1,
+            _JOIN_S,
+        )
+    except WaitTimeout as timeout:
+        return Evidence(False, str(timeout))
+    return Evidence(True, f"the coordinator counts {before + 1} members, {before} before")
+
+
+# Closer than this to max.poll.interval.ms nobody can say which side a stall fell on: librdkafka
+# looks at it twice a second.
+_TELLABLE_MS: Final = 1_000
+
+
+def _check_stall(fault: Fault, experiment: Experiment) -> None:
+    """A stall must lie clearly past a limit, and on the side that the declared rules are about."""
+    group = experiment.group
+    stall_ms = (fault.lasts_s or 0) * 1_000
+    rules = {expect.rule for expect in experiment.rules}
+    past_max_poll = stall_ms > group.max_poll_interval_ms
+    if stall_ms <= group.session_timeout_ms or (rules & {"R07", "R19"} and not past_max_poll):
+        name = "max_poll_interval_ms" if rules & {"R07", "R19"} else "session_timeout_ms"
+        raise BadInput(
+            f"the stall of {stall_ms / 1_000:g} s ends before {name} of "
+            f"{getattr(group, name) / 1_000:g} s: nothing would be exercised; make the stall "
+            "longer or the limit shorter"
+        )
+    if rules & {"R18", "R34"} and past_max_poll:
+        raise BadInput(
+            f"the stall of {stall_ms / 1_000:g} s passes max_poll_interval_ms of "
+            f"{group.max_poll_interval_ms / 1_000:g} s, so it shows nothing about the session "
+            "timeout alone: make it shorter or the limit longer"
+        )
+    if abs(stall_ms - group.max_poll_interval_ms) < _TELLABLE_MS:
+        raise BadInput(
+            f"the stall of {stall_ms / 1_000:g} s is too close to max_poll_interval_ms of "
+            f"{group.max_poll_interval_ms / 1_000:g} s to tell on which side it fell: keep them "
+            f"{_TELLABLE_MS / 1_000:g} s apart"
+        )
+
+
+def _stall(scene: Scene, fault: Fault, target: Target) -> None:
+    assert fault.lasts_s is not None
+    scene.fleet.members[target.name].send(f"stall {round(fault.lasts_s * 1_000)}")
+
+
+def _prove_stalled(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """Seen from outside: records wait on its partitions, and its journal shows no poll for 1 s."""
+    member = scene.fleet.members[target.name]
+    polls_seen = {"polls": -1, "since": 0.0}
+
+    def quiet() -> bool:
+        now = time.monotonic()
+        if member.polls != polls_seen["polls"]:
+            polls_seen.update(polls=member.polls, since=now)
+        return now - polls_seen["since"] >= 1.0
+
+    try:
+        scene.wait(f"{target.name} without a poll for 1 s", quiet, _SOON_S)
+    except WaitTimeout as timeout:
+        return Evidence(False, str(timeout))
+    return Evidence(True, f"{target.name} has not polled for 1 s; its last poll was {member.polls}")
+
+
+def _end_stall(scene: Scene, fault: Fault, target: Target) -> None:
+    """The stall ends by itself, to the millisecond; this only waits until its member says so."""
+    member = scene.fleet.members[target.name]
+    assert fault.lasts_s is not None
+    try:
+        scene.wait(f"end of the stall of {target.name}", lambda: member.stalls_ended > 0, 10)
+    except WaitTimeout as timeout:
+        raise ClusterError(str(timeout)) from timeout
+
+
+KINDS: Final = (
+    Kind("kill-consumer", ("member",), False, _kill, _prove_killed),
+    Kind("freeze-consumer", ("member",), True, _freeze, _prove_frozen, _thaw),
+    Kind("close-consumer", ("member",), False, _close, _prove_closed),
+    Kind("start-consumer", ("member",), False, _start, _prove_started),
+    Kind("stall-consumer", ("member",), True, _stall, _prove_stalled, _end_stall, _check_stall),
+)

@@ -1,0 +1,110 @@
+"""Faults of a lane, by Toxiproxy: latency, bandwidth, isolation.
+
+Isolation is a blackhole, not a refusal: connections stay open and nothing comes through, as when a
+cable is cut. Healing it closes those connections, and what was in them is lost.
+"""
+
+from typing import Final
+
+from harness import probe
+from harness.cluster.proxies import Toxic
+from harness.errors import BadInput
+from harness.experiment import Experiment, Fault
+from harness.faults.kind import Evidence, Kind
+from harness.faults.targets import Target
+from harness.scene import Scene
+
+_PROBE_S: Final = 1.0
+_PADDING_BYTES: Final = 30_000
+
+
+def _toxics(fault: Fault) -> list[Toxic]:
+    match fault.kind:
+        case "latency":
+            # Half each way, so that a round trip takes latency_ms longer.
+            half = {"latency": (fault.latency_ms or 0) // 2, "jitter": 0}
+            return [Toxic("latency", "upstream", half), Toxic("latency", "downstream", half)]
+        case "bandwidth":
+            rate = {"rate": fault.bandwidth_kb_per_s or 0}
+            return [Toxic("bandwidth", "upstream", rate), Toxic("bandwidth", "downstream", rate)]
+        case _:
+            forever = {"timeout": 0}
+            return [Toxic("timeout", "upstream", forever), Toxic("timeout", "downstream", forever)]
+
+
+def _brokers(scene: Scene) -> list[int]:
+    return [node.id for node in scene.cluster.plan.brokers]
+
+
+def _inject(scene: Scene, fault: Fault, target: Target) -> None:
+    scene.cluster.proxies.add(target.name, _brokers(scene), _toxics(fault))
+
+
+def _heal(scene: Scene, fault: Fault, target: Target) -> None:
+    scene.cluster.proxies.remove(target.name, _brokers(scene), _toxics(fault))
+
+
+def _ports(scene: Scene, lane: str) -> list[tuple[int, int, int]]:
+    """(broker, direct port, proxy port) of a lane on every broker that runs."""
+    return [
+        (node.id, node.port, listener.proxy_port)
+        for node in scene.cluster.plan.brokers
+        for listener in node.listeners
+        if listener.lane == lane and scene.cluster.running(node.id)
+    ]
+
+
+def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
+    """Ask each broker through the lane and past it: only the lane may suffer."""
+    worst: list[bool] = []
+    said: list[str] = []
+    for broker, direct, proxied in _ports(scene, target.name):
+        through, past = _ask_both(fault, direct, proxied)
+        worst.append(_suffers(fault, through) and past.outcome == "answered")
+        said.append(f"broker-{broker} through {target.name}: {through}, past it: {past}")
+    return Evidence(bool(worst) and all(worst), "; ".join(said))
+
+
+def _ask_both(fault: Fault, direct: int, proxied: int) -> tuple[probe.Answer, probe.Answer]:
+    padding = _PADDING_BYTES if fault.kind == "bandwidth" else 0
+    patience_s = _PROBE_S + _expected_ms(fault) * 2 / 1_000
+    through = probe.ask(proxied, timeout_s=patience_s, padding_bytes=padding)
+    return through, probe.ask(direct, timeout_s=_PROBE_S, padding_bytes=padding)
+
+
+def _expected_ms(fault: Fault) -> float:
+    """How long the probe's answer should take at least because of the fault, in milliseconds."""
+    if fault.kind == "latency":
+        return float(fault.latency_ms or 0)
+    if fault.kind == "bandwidth":
+        return _PADDING_BYTES / (fault.bandwidth_kb_per_s or 1)
+    return 0.0
+
+
+def _suffers(fault: Fault, through: probe.Answer) -> bool:
+    if fault.kind == "isolate":
+        return through.outcome == "silent"
+    # Toxiproxy's own timers may fire a little early; 10 % tells a fault from none all the same.
+    return through.outcome == "answered" and through.ms >= 0.9 * _expected_ms(fault)
+
+
+def _check_latency(fault: Fault, experiment: Experiment) -> None:
+    if not fault.latency_ms:
+        raise BadInput(f"latency on {fault.target} of no milliseconds: give it latency_ms")
+    if fault.latency_ms >= experiment.group.session_timeout_ms:
+        raise BadInput(
+            f"latency_ms of {fault.latency_ms} is not below session_timeout_ms of "
+            f"{experiment.group.session_timeout_ms}: that is an isolation; use kind isolate"
+        )
+
+
+def _check_bandwidth(fault: Fault, _experiment: Experiment) -> None:
+    if not fault.bandwidth_kb_per_s:
+        raise BadInput(f"bandwidth on {fault.target} without a rate: give it bandwidth_kb_per_s")
+
+
+KINDS: Final = (
+    Kind("latency", ("lane",), True, _inject, _prove, _heal, _check_latency),
+    Kind("bandwidth", ("lane",), True, _inject, _prove, _heal, _check_bandwidth),
+    Kind("isolate", ("lane",), True, _inject, _prove, _heal),
+)

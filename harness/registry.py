@@ -1,0 +1,116 @@
+"""Experiments by NAME, and their knobs."""
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import experiments
+from harness.errors import BadInput
+from harness.experiment import Experiment
+from harness.faults import KINDS
+from harness.faults.targets import check_role
+
+
+def names() -> list[str]:
+    """Every experiment's NAME: its file name with dashes."""
+    return sorted(
+        module.name.replace("_", "-")
+        for module in pkgutil.iter_modules(experiments.__path__)
+        if not module.name.startswith("_")
+    )
+
+
+def load(name: str) -> Experiment:
+    """The experiment with this NAME, checked.
+
+    Raises BadInput with the nearest name if there is none, or with what is wrong in it.
+    """
+    if name not in names():
+        near = difflib.get_close_matches(name, names(), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "see `python -m harness list`"
+        raise BadInput(f"there is no experiment {name!r}: {hint}")
+    module = importlib.import_module(f"experiments.{name.replace('-', '_')}")
+    return checked(module.experiment)
+
+
+def describe(name: str) -> str:
+    """The docstring of an experiment's module: claim, why, what to watch."""
+    module = importlib.import_module(f"experiments.{name.replace('-', '_')}")
+    return (module.__doc__ or "").strip()
+
+
+def checked(experiment: Experiment) -> Experiment:
+    """The experiment, after everything that can be refused before anything runs.
+
+    Raises BadInput with a sentence.
+    """
+    from harness.rules.catalogue import RULES  # needs pyspark, which is slow to import
+
+    if not experiment.rules:
+        raise BadInput("an experiment without rules cannot fail: name at least one")
+    for expect in experiment.rules:
+        if expect.rule not in RULES:
+            near = difflib.get_close_matches(expect.rule, RULES, n=1)
+            hint = f"did you mean {near[0]}?" if near else "see `python -m harness list`"
+            raise BadInput(f"there is no rule {expect.rule!r}: {hint}")
+    for fault in experiment.faults:
+        if fault.kind not in KINDS:
+            near = difflib.get_close_matches(fault.kind, KINDS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KINDS)}"
+            raise BadInput(f"there is no fault {fault.kind!r}: {hint}")
+        check_role(fault, experiment)
+        KINDS[fault.kind].validate(fault, experiment)
+    return experiment
+
+
+_PARTS = ("cluster", "load", "group")
+
+
+def knobs(experiment: Experiment) -> dict[str, Any]:
+    """Every knob that can be overridden, "group.members" and the like, with its value."""
+    found: dict[str, Any] = {"duration_s": experiment.duration_s}
+    for part in _PARTS:
+        value = getattr(experiment, part)
+        found |= {f"{part}.{item.name}": getattr(value, item.name) for item in fields(value)}
+    found.pop("cluster.settings")
+    return found
+
+
+def with_knobs(experiment: Experiment, settings: Mapping[str, str]) -> Experiment:
+    """The experiment with some knobs turned.
+
+    Raises BadInput for an unknown knob (with the nearest name) or a value of the wrong type.
+    """
+    known = knobs(experiment)
+    for name, text in settings.items():
+        if name not in known:
+            short = {knob.split(".")[-1]: knob for knob in known}
+            if name not in short:
+                near = difflib.get_close_matches(name, [*known, *short], n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+                raise BadInput(f"there is no knob {name!r}: {hint}")
+            name = short[name]
+        value = _typed(name, text, known[name])
+        part, _, item = name.rpartition(".")
+        if part:
+            changed = replace(getattr(experiment, part), **{item: value})
+            experiment = replace(experiment, **{part: changed})
+        else:
+            experiment = replace(experiment, **{item: value})
+    return experiment
+
+
+def _typed(name: str, text: str, like: object) -> object:
+    try:
+        if isinstance(like, bool):
+            return {"true": True, "false": False}[text.lower()]
+        if isinstance(like, int | float):
+            return type(like)(text)
+    except (ValueError, KeyError):
+        raise BadInput(
+            f"knob {name} takes a {type(like).__name__} such as {like}, not {text!r}"
+        ) from None
+    return text

@@ -1,0 +1,10 @@
+"""What a run says, for people and for CI: a page, a Markdown summary, JUnit and a terminal table.
+
+Only files of the run folder are read (`manifest.json`, `verdicts.parquet`, `tables/`, `history/`);
+nothing here starts Spark or opens a socket, so an old run can be reported again anywhere.
+"""
+
+from harness.report.files import report
+from harness.report.terminal import print_summary
+
+__all__ = ["print_summary", "report"]

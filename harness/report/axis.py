@@ -1,0 +1,138 @@
+"""The shared horizontal axis of all charts, and how labels are kept off each other on it.
+
+Positions are percentages, so charts follow the width of the window while their text keeps its size.
+Labels are spaced for the narrowest plot (`NARROWEST_PX`); on a wider one they only move apart.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from harness.report.load import Run
+
+NARROWEST_PX: Final = 540
+CHARACTER_PX: Final = 6.4  # of the 11 px chart font, a little generous
+_LEAD: Final = timedelta(seconds=15)  # most that is shown from before steady state
+_STEPS_S: Final = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600)
+_MOST_TICKS: Final = 10
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A window of time; `zero` is when steady state was reached."""
+
+    start: datetime
+    end: datetime
+    zero: datetime
+
+    def percent(self, at: datetime) -> float:
+        """Position of a time, kept inside the plot."""
+        share = (at - self.start) / (self.end - self.start)
+        return round(100 * min(1.0, max(0.0, share)), 3)
+
+    def span(self, from_at: datetime, to_at: datetime | None) -> tuple[float, float] | None:
+        """Left edge and width of an interval; null if it lies outside. No end: to the edge."""
+        to_at = self.end if to_at is None else to_at
+        if to_at < self.start or from_at > self.end or to_at < from_at:
+            return None
+        left = self.percent(from_at)
+        return left, round(self.percent(to_at) - left, 3)
+
+    def holds(self, at: datetime) -> bool:
+        """True if a time lies inside the window."""
+        return self.start <= at <= self.end
+
+    def seconds(self, at: datetime) -> float:
+        """Seconds since steady state."""
+        return (at - self.zero).total_seconds()
+
+    def ticks(self) -> Iterator[tuple[float, str]]:
+        """Yield position and label of round seconds."""
+        length_s = (self.end - self.start).total_seconds()
+        fitting = (step for step in _STEPS_S if length_s / step <= _MOST_TICKS)
+        step = next(fitting, length_s / _MOST_TICKS)
+        n = math.ceil(self.seconds(self.start) / step)
+        while (at := self.zero + timedelta(seconds=n * step)) <= self.end:
+            if at >= self.start:
+                yield self.percent(at), f"{n * step:g}".replace("-", "−")
+            n += 1
+
+
+def axis_of(run: Run) -> Axis | None:
+    """Choose the window: a little before steady state to the last thing that happened."""
+    times = sorted(_times(run))
+    if not times:
+        return None
+    steady = next((phase.from_at for phase in run.manifest.phases if phase.name == "steady"), None)
+    zero = steady or times[0]
+    start = max(times[0], zero - _LEAD)
+    end = max(times[-1], start + timedelta(seconds=1))
+    return Axis(start, end, zero)
+
+
+def _times(run: Run) -> Iterable[datetime]:
+    named = (
+        *((row, ("from_at", "to_at")) for row in run.tables["ownership"]),
+        *((row, ("started_at", "completed_at")) for row in run.tables["rebalances"]),
+        *((row, ("evicted_at",)) for row in run.tables["evictions"]),
+        *((row, ("at",)) for row in run.tables["heartbeats"]),
+    )
+    for row, columns in named:
+        yield from (row[column] for column in columns if row[column] is not None)
+    # A fault is planned long before anything happens; only what was done to the system counts.
+    for row in run.history["faults"]:
+        if row["at"] is not None and row["phase"] != "planned":
+            yield row["at"]
+
+
+def text_px(text: str) -> float:
+    """Estimate the width of a chart label, with a gap after it."""
+    return len(text) * CHARACTER_PX + 8
+
+
+def fits(text: str, width_percent: float) -> bool:
+    """True if a label fits into a bar on the narrowest plot."""
+    return text_px(text) <= width_percent / 100 * NARROWEST_PX
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where a label goes: which row, and which of its ends is at the position."""
+
+    row: int
+    anchor: str  # start | end
+
+
+def place(labels: Sequence[tuple[float, str]]) -> list[Placed]:
+    """Give every label (position in percent, text) a row on which nothing else is in its way."""
+    occupied: list[list[tuple[float, float]]] = []
+    placed = []
+    for percent, text in labels:
+        x = percent / 100 * NARROWEST_PX
+        anchor = "start" if x + text_px(text) <= NARROWEST_PX else "end"
+        extent = (x, x + text_px(text)) if anchor == "start" else (x - text_px(text), x)
+        row = _free_row(occupied, extent)
+        placed.append(Placed(row, anchor))
+    return placed
+
+
+def _free_row(occupied: list[list[tuple[float, float]]], extent: tuple[float, float]) -> int:
+    for number, taken in enumerate(occupied):
+        if all(extent[1] <= left or right <= extent[0] for left, right in taken):
+            taken.append(extent)
+            return number
+    occupied.append([extent])
+    return len(occupied) - 1
+
+
+def stack(spans: Sequence[tuple[datetime, datetime]]) -> list[int]:
+    """Give every interval the first row where it overlaps no earlier one; touching is no overlap."""
+    ends: list[datetime] = []
+    rows = []
+    for from_at, to_at in spans:
+        row = next((n for n, end in enumerate(ends) if end <= from_at), len(ends))
+        ends[row : row + 1] = [to_at]
+        rows.append(row)
+    return rows

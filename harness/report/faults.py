@@ -1,0 +1,87 @@
+"""The fault journal as one story per fault: planned, injected, healed, and the proof that it bit."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from harness.report.load import Row
+
+
+@dataclass(frozen=True)
+class FaultStory:
+    """One fault from intent to heal; a time is null if that phase was never reached."""
+
+    fault: str
+    kind: str
+    target: str
+    resolved: str
+    planned_at: datetime | None
+    injecting_at: datetime | None
+    injected_at: datetime | None
+    healed_at: datetime | None
+    failed_at: datetime | None
+    took_effect: bool | None
+    evidence: str
+    parameters: str
+
+    @property
+    def lasts(self) -> bool:
+        """True if the fault has an end to wait for; a kill for good or a leave has none."""
+        return self.healed_at is not None or '"lasts_s": null' not in self.parameters
+
+    @property
+    def label(self) -> str:
+        """Kind and what it hit."""
+        return f"{self.kind} {self.resolved or self.target}".strip()
+
+
+def stories(faults: Iterable[Row]) -> list[FaultStory]:
+    """Gather the journal's rows per fault, in the order of injection."""
+    journal: dict[str, list[Row]] = defaultdict(list)
+    for row in faults:
+        journal[row["fault"] or "?"].append(row)
+    told = [_story(name, rows) for name, rows in journal.items()]
+    return sorted(told, key=_when)
+
+
+def _when(story: FaultStory) -> tuple[float, str]:
+    at = story.injected_at or story.injecting_at or story.failed_at or story.planned_at
+    return (at.timestamp() if at else float("inf"), story.fault)
+
+
+def _story(name: str, rows: list[Row]) -> FaultStory:
+    by_phase = {row["phase"]: row for row in rows}
+
+    def at(phase: str) -> datetime | None:
+        row = by_phase.get(phase)
+        return row["at"] if row else None
+
+    def last(column: str) -> str:
+        said = [str(row[column]) for row in rows if row[column]]
+        return said[-1] if said else ""
+
+    injected = by_phase.get("injected") or by_phase.get("failed")
+    return FaultStory(
+        fault=name,
+        kind=last("kind"),
+        target=last("target"),
+        resolved=last("resolved"),
+        planned_at=at("planned"),
+        injecting_at=at("injecting"),
+        injected_at=at("injected"),
+        healed_at=at("healed"),
+        failed_at=at("failed"),
+        took_effect=injected["took_effect"] if injected else None,
+        evidence=str(injected["evidence"] or "") if injected else last("evidence"),
+        parameters=_parameters(last("parameters")),
+    )
+
+
+def _parameters(text: str) -> str:
+    """Normalise the JSON; text that is none is shown as it is."""
+    try:
+        return json.dumps(json.loads(text), sort_keys=True) if text else ""
+    except ValueError:
+        return text

@@ -1,0 +1,104 @@
+"""JUnit XML: one test case per rule, a failure where the verdict is not the expected one."""
+
+import re
+import xml.etree.ElementTree as ET
+from typing import Final
+
+from harness.report.load import Row, Run
+from harness.report.outcome import Standing, expected_of, outcome, standing, verdict_of
+from harness.report.words import bound, measured, number
+
+# XML 1.0 cannot hold these, not even escaped; a reader would refuse the whole file.
+_NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(run: Run) -> str:
+    """Return the text of `junit.xml`."""
+    manifest = run.manifest
+    rows = run.verdicts or []
+    unjudged = not manifest.complete or not rows
+    failures = sum(standing(row) is Standing.DIFFERS for row in rows)
+    suites = ET.Element("testsuites")
+    suite = ET.SubElement(
+        suites,
+        "testsuite",
+        {
+            "id": "0",
+            "package": "kafka-chaos",
+            "name": _clean(manifest.experiment),
+            # The common schema wants neither fractions nor a zone, and a host name.
+            "timestamp": f"{manifest.started_at:%Y-%m-%dT%H:%M:%S}"
+            if manifest.started_at
+            else "1970-01-01T00:00:00",
+            "hostname": "localhost",
+            "tests": str(len(rows) + unjudged),
+            "failures": str(failures),
+            "errors": str(int(unjudged)),
+            "skipped": "0",
+            "time": f"{_lasted_s(run):.3f}",
+        },
+    )
+    properties = ET.SubElement(suite, "properties")
+    for name, value in (("run", manifest.run), ("seed", manifest.seed)):
+        ET.SubElement(properties, "property", {"name": name, "value": _clean(value)})
+    if unjudged:
+        _error(suite, run)
+    for row in rows:
+        _case(suite, manifest.experiment, row)
+    ET.SubElement(suite, "system-out").text = _clean(outcome(run).headline)
+    ET.SubElement(suite, "system-err")
+    ET.indent(suites)
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
+    )
+
+
+def _case(suite: ET.Element, experiment: str, row: Row) -> None:
+    case = _new_case(suite, experiment, str(row["rule"]))
+    if standing(row) is not Standing.DIFFERS:
+        return
+    reason = str(row["reason"] or "no reason given")
+    failure = ET.SubElement(
+        case,
+        "failure",
+        {
+            "type": verdict_of(row),
+            "message": _clean(f"{verdict_of(row)}, expected {expected_of(row)}: {reason}"),
+        },
+    )
+    failure.text = _clean("\n".join(_lines(row, reason)))
+
+
+def _lines(row: Row, reason: str) -> list[str]:
+    lines = [
+        reason,
+        f"statement: {row['statement'] or ''} ({row['source'] or 'no source'})",
+        f"bound: {bound(row['bound_low'], row['bound_high'], row['unit'] or '')}",
+        f"measured (min / median / max): {measured(row)}",
+        f"examined: {number(row['examined'])}, violations: {number(row['violations'])}",
+    ]
+    return [*lines, f"evidence: {row['evidence']}"] if row["evidence"] else lines
+
+
+def _error(suite: ET.Element, run: Run) -> None:
+    """Add a case that cannot pass: a run that shows nothing must not turn a build green."""
+    result = outcome(run)
+    case = _new_case(suite, run.manifest.experiment, "the run can be judged")
+    message = _clean(f"{result.headline}. {result.detail}")
+    ET.SubElement(case, "error", {"type": run.manifest.status.upper(), "message": message})
+
+
+def _new_case(suite: ET.Element, experiment: str, name: str) -> ET.Element:
+    attributes = {"classname": _clean(experiment), "name": _clean(name), "time": "0"}
+    return ET.SubElement(suite, "testcase", attributes)
+
+
+def _lasted_s(run: Run) -> float:
+    manifest = run.manifest
+    if manifest.started_at is None or manifest.ended_at is None:
+        return 0.0
+    return max(0.0, (manifest.ended_at - manifest.started_at).total_seconds())
+
+
+def _clean(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", text)

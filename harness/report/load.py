@@ -1,0 +1,223 @@
+"""Reads a run folder into plain rows; everything else in this package works on them.
+
+A complete run must have every file that the report is made of. A void or interrupted one is read
+as far as it got, because its page exists to say why there is no more.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.errors import NoData
+from harness.history.schema import HISTORY, SCHEMA_VERSION, TABLES, VERDICTS
+
+Row = Mapping[str, Any]
+
+TABLES_READ: Final = ("rebalances", "ownership", "redeliveries", "evictions", "heartbeats")
+HISTORY_READ: Final = ("faults", "topology", "client_events", "coordinator_events")
+# Heartbeats and commits are most of the request log; the page needs the steps of a rebalance only.
+REBALANCE_APIS: Final = ("JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "CONSUMER_GROUP_HEARTBEAT")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase of a run, as the manifest tells it."""
+
+    name: str
+    from_at: datetime
+    to_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The part of `manifest.json` that the report shows."""
+
+    run: str
+    experiment: str
+    claim: str
+    status: str
+    status_reason: str
+    seed: str
+    started_at: datetime | None
+    ended_at: datetime | None
+    group: str
+    topic: str
+    versions: Mapping[str, Any]
+    host: Mapping[str, Any]
+    declared: Mapping[str, Any]
+    effective: Mapping[str, Any]
+    phases: tuple[Phase, ...]
+
+    @property
+    def complete(self) -> bool:
+        """True if the run went through all its phases and was not spoilt."""
+        return self.status == "complete"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything that the report is made of."""
+
+    path: Path
+    manifest: Manifest
+    verdicts: list[Row] | None  # null: the run was never judged
+    tables: Mapping[str, list[Row]]
+    history: Mapping[str, list[Row]]
+    requests: list[Row]
+    deliveries: pa.Table = field(repr=False)
+    sends: pa.Table = field(repr=False)
+
+
+def load(run_dir: Path) -> Run:
+    """Read `run_dir`.
+
+    Raises:
+        NoData: a file that the report needs is missing, damaged or of another schema.
+    """
+    manifest = _manifest(run_dir)
+    reader = _Reader(run_dir, required=manifest.complete)
+    verdicts = reader.table("verdicts.parquet", VERDICTS)
+    tables = {n: reader.rows(f"tables/{n}.parquet", TABLES[n]) for n in TABLES_READ}
+    history = {n: reader.rows(f"history/{n}.parquet", HISTORY[n]) for n in HISTORY_READ}
+    return Run(
+        path=run_dir,
+        manifest=manifest,
+        verdicts=None if verdicts is None else verdicts.to_pylist(),
+        tables=tables,
+        history=history,
+        requests=reader.rows(
+            "history/requests.parquet", HISTORY["requests"], [("api", "in", REBALANCE_APIS)]
+        ),
+        deliveries=reader.columns("deliveries", DELIVERY_COLUMNS),
+        sends=reader.columns("sends", SEND_COLUMNS),
+    )
+
+
+DELIVERY_COLUMNS: Final = (
+    "topic",
+    "partition",
+    "first_offset",
+    "last_offset",
+    "count",
+    "processed_at",
+)
+SEND_COLUMNS: Final = ("topic", "partition", "outcome", "first_offset", "last_offset", "count")
+
+
+@dataclass(frozen=True)
+class _Reader:
+    run_dir: Path
+    required: bool  # a missing file is an error, not an empty table
+
+    def rows(self, name: str, schema: pa.Schema, filters: list[Any] | None = None) -> list[Row]:
+        table = self.table(name, schema, filters)
+        return [] if table is None else table.to_pylist()
+
+    def columns(self, name: str, wanted: tuple[str, ...]) -> pa.Table:
+        schema = pa.schema([HISTORY[name].field(column) for column in wanted])
+        table = self.table(f"history/{name}.parquet", schema)
+        return schema.empty_table() if table is None else table
+
+    def table(
+        self, name: str, schema: pa.Schema, filters: list[Any] | None = None
+    ) -> pa.Table | None:
+        """Read one file, or null if it is missing and may be."""
+        path = self.run_dir / name
+        if not path.exists():
+            if self.required:
+                raise NoData(f"{path} is missing: {_remedy(self.run_dir, name)}")
+            return None
+        try:
+            table = pq.read_table(
+                path,
+                columns=schema.names,
+                filters=filters,
+                page_checksum_verification=True,
+            )
+            return table.select(schema.names).cast(schema)
+        except (pa.ArrowException, OSError, KeyError, ValueError) as problem:
+            why = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+            raise NoData(
+                f"{path} cannot be read ({why}): {_remedy(self.run_dir, name)}"
+            ) from problem
+
+
+def _remedy(run_dir: Path, name: str) -> str:
+    if name.startswith("history/"):
+        return "copy the run folder again from where it was recorded, or repeat the experiment"
+    return f"judge the run again with `python -m harness check {run_dir}`"
+
+
+def _manifest(run_dir: Path) -> Manifest:
+    path = run_dir / "manifest.json"
+    if not path.is_file():
+        raise NoData(
+            f"{path} is missing, so this is no run folder: name one below results/ "
+            "(`python -m harness list`), then `python -m harness check RUN`"
+        )
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise NoData(
+            f"{path} cannot be read ({problem}): copy the run folder again, then "
+            f"`python -m harness check {run_dir}`"
+        ) from problem
+    if not isinstance(raw, dict):
+        raise NoData(f"{path} holds no JSON object: copy the run folder again")
+    version = raw.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise NoData(
+            f"{path} has schema version {version} and this harness reads {SCHEMA_VERSION}: "
+            f"judge it with the harness that fits, `python -m harness check {run_dir}`"
+        )
+    return _parse_manifest(raw, run_dir)
+
+
+def _parse_manifest(raw: Mapping[str, Any], run_dir: Path) -> Manifest:
+    return Manifest(
+        run=str(raw.get("run") or run_dir.name),
+        experiment=str(raw.get("experiment") or run_dir.parent.name),
+        claim=str(raw.get("claim") or ""),
+        status=str(raw.get("status") or "running"),
+        status_reason=str(raw.get("status_reason") or ""),
+        seed="–" if raw.get("seed") is None else str(raw["seed"]),
+        started_at=moment(raw.get("started_at")),
+        ended_at=moment(raw.get("ended_at")),
+        group=str(raw.get("group") or ""),
+        topic=str(raw.get("topic") or ""),
+        versions=_mapping(raw.get("versions")),
+        host=_mapping(raw.get("host")),
+        declared=_mapping(raw.get("declared")),
+        effective=_mapping(raw.get("effective")),
+        phases=tuple(_phases(raw.get("phases"))),
+    )
+
+
+def _phases(raw: object) -> list[Phase]:
+    phases = []
+    for item in raw if isinstance(raw, list) else []:
+        from_at = moment(item.get("from"))
+        if from_at is not None:
+            phases.append(Phase(str(item.get("name")), from_at, moment(item.get("to"))))
+    return phases
+
+
+def _mapping(raw: object) -> Mapping[str, Any]:
+    return raw if isinstance(raw, dict) else {}
+
+
+def moment(text: object) -> datetime | None:
+    """Parse an ISO 8601 time of the manifest; null if it is absent or unreadable."""
+    if not isinstance(text, str):
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)

@@ -1,0 +1,104 @@
+"""What the verdicts add up to, said once for the page, the summary, JUnit and the terminal."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from harness.experiment import Verdict
+from harness.report.load import Manifest, Row, Run
+from harness.report.words import plural
+
+
+class Standing(StrEnum):
+    """How a verdict stands to what was expected."""
+
+    AS_EXPECTED = "as-expected"
+    # The documented statement was expected to be violated, and was: the finding of an experiment.
+    RESULT = "result"
+    DIFFERS = "differs"
+
+
+SIGNS: Final = {Standing.AS_EXPECTED: "✓", Standing.RESULT: "≠", Standing.DIFFERS: "✗"}
+
+
+def verdict_of(row: Row) -> str:
+    """Return the verdict; a missing one is UNKNOWN, never a pass."""
+    return str(row["verdict"] or Verdict.UNKNOWN)
+
+
+def expected_of(row: Row) -> str:
+    """Return the expected verdict, HOLDS unless the experiment says otherwise."""
+    return str(row["expected"] or Verdict.HOLDS)
+
+
+def standing(row: Row) -> Standing:
+    """Compare a verdict with the expected one."""
+    if verdict_of(row) != expected_of(row):
+        return Standing.DIFFERS
+    return Standing.RESULT if verdict_of(row) == Verdict.VIOLATED else Standing.AS_EXPECTED
+
+
+def in_order(verdicts: Sequence[Row]) -> list[Row]:
+    """Sort what differs first (violated before unknown), then results, then the rest as given."""
+
+    def rank(row: Row) -> tuple[int, int]:
+        place = {Standing.DIFFERS: 0, Standing.RESULT: 1, Standing.AS_EXPECTED: 2}[standing(row)]
+        return place, 0 if verdict_of(row) == Verdict.VIOLATED else 1
+
+    return sorted(verdicts, key=rank)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The overall result. `kind` is as-expected, differs or unjudged."""
+
+    kind: str
+    headline: str
+    detail: str
+
+
+def outcome(run: Run) -> Outcome:
+    """Say in one line what the run showed."""
+    if not run.manifest.complete:
+        return Outcome("unjudged", _unfinished(run.manifest), _reason(run))
+    verdicts = run.verdicts or []
+    if not verdicts:
+        return Outcome(
+            "unjudged",
+            "No rule was judged",
+            "The list of verdicts is empty, which shows nothing.",
+        )
+    differing = sum(standing(row) is Standing.DIFFERS for row in verdicts)
+    if differing:
+        verb = "differs" if differing == 1 else "differ"
+        headline = f"{plural(differing, 'verdict')} {verb} from the expected"
+        return Outcome("differs", headline, _detail(verdicts))
+    return Outcome("as-expected", "Every verdict as expected", _detail(verdicts))
+
+
+def _detail(verdicts: Sequence[Row]) -> str:
+    standings = [standing(row) for row in verdicts]
+    parts = [f"{plural(len(verdicts), 'rule')} judged"]
+    matching = len(standings) - standings.count(Standing.DIFFERS)
+    if matching != len(standings):
+        parts.append(f"{matching} as expected")
+    results = standings.count(Standing.RESULT)
+    if results:
+        parts.append(f"{plural(results, 'documented statement')} measured otherwise, as expected")
+    return "; ".join(parts) + "."
+
+
+def _unfinished(manifest: Manifest) -> str:
+    return {
+        "void": "Void: the run was spoilt, so it shows nothing",
+        "interrupted": "Interrupted: the run did not finish, so it shows nothing",
+        "running": "Not finished: the run still goes on, or ended without a word",
+    }.get(manifest.status, f"Run status {manifest.status}: nothing can be concluded")
+
+
+def _reason(run: Run) -> str:
+    reason = run.manifest.status_reason or "The manifest gives no reason."
+    if run.verdicts is None:
+        return f"{reason} No rule was judged.".replace(". .", ".")
+    return f"{reason} The verdicts below were given all the same; do not rely on them."

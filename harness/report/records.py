@@ -1,0 +1,147 @@
+"""What became of the records: how many were acknowledged, read by nobody, read twice, and when.
+
+Ranges only: a run of a million records has a few thousand of them.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from harness.report.load import Run
+
+Partition = tuple[str, int]
+Range = tuple[int, int]
+
+MAX_BINS: Final = 300
+
+
+@dataclass(frozen=True)
+class Records:
+    """Counts over the whole run.
+
+    `lost`: acknowledged, before the last position that any member read, and read by nobody.
+    `unseen`: acknowledged after that position, so nobody had come to it yet.
+    """
+
+    acknowledged: int
+    lost: int
+    unseen: int
+    redelivered: int
+    unexplained: int
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Records processed per second, in bins of `bin_s` seconds from `start` on."""
+
+    start: datetime
+    bin_s: float
+    per_partition: dict[Partition, list[float]]
+
+    @property
+    def total(self) -> list[float]:
+        """Sum over the partitions."""
+        return [sum(values) for values in zip(*self.per_partition.values(), strict=True)]
+
+    @property
+    def highest(self) -> float:
+        """Highest rate of a single partition."""
+        return max((max(v, default=0.0) for v in self.per_partition.values()), default=0.0)
+
+
+def records(run: Run) -> Records:
+    """Count what was sent against what was read."""
+    acknowledged = run.sends.filter(pc.equal(run.sends["outcome"], "acknowledged"))
+    read = _ranges(run.deliveries)
+    lost = unseen = 0
+    for partition, ranges in _ranges(acknowledged).items():
+        covered = read.get(partition, [])
+        end = covered[-1][1] if covered else -1
+        missing = list(subtract(ranges, covered))
+        lost += sum(min(last, end) - first + 1 for first, last in missing if first <= end)
+        unseen += sum(last - max(first, end + 1) + 1 for first, last in missing if last > end)
+    again = run.tables["redeliveries"]
+    return Records(
+        acknowledged=_total(acknowledged["count"]),
+        lost=lost,
+        unseen=unseen,
+        redelivered=sum(row["count"] or 0 for row in again),
+        unexplained=sum(row["count"] or 0 for row in again if not row["explained"]),
+    )
+
+
+def merge(ranges: Iterable[Range]) -> list[Range]:
+    """Join ranges that touch or overlap, in order."""
+    merged: list[Range] = []
+    for first, last in sorted(ranges):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], last))
+        else:
+            merged.append((first, last))
+    return merged
+
+
+def subtract(ranges: Sequence[Range], covered: Sequence[Range]) -> Iterable[Range]:
+    """Yield what of `ranges` is not in `covered`; both merged."""
+    at = 0
+    for first, last in ranges:
+        while at < len(covered) and covered[at][1] < first:
+            at += 1
+        next_first, look = first, at
+        while look < len(covered) and covered[look][0] <= last:
+            if covered[look][0] > next_first:
+                yield next_first, covered[look][0] - 1
+            next_first = covered[look][1] + 1
+            look += 1
+        if next_first <= last:
+            yield next_first, last
+
+
+def throughput(run: Run, start: datetime, end: datetime) -> Throughput:
+    """Bin the processed deliveries per partition; a bin is 1 s, wider only for long runs."""
+    length_s = max((end - start).total_seconds(), 1.0)
+    bin_s = float(max(1, -(-int(length_s) // MAX_BINS)))
+    bins = int(length_s // bin_s) + 1
+    done = run.deliveries.filter(pc.is_valid(run.deliveries["processed_at"]))
+    counts: dict[Partition, list[float]] = defaultdict(lambda: [0.0] * bins)
+    for topic, partition, bin_number, count in _binned(done, start, bin_s):
+        if 0 <= bin_number < bins:
+            counts[topic, partition][bin_number] += count / bin_s
+    return Throughput(start, bin_s, dict(counts))
+
+
+def _binned(
+    deliveries: pa.Table, start: datetime, bin_s: float
+) -> Iterable[tuple[str, int, int, int]]:
+    if not deliveries.num_rows:
+        return
+    # Microseconds as plain integers: floor division of timestamps loses the ones before `start`.
+    processed_us = pc.cast(deliveries["processed_at"], pa.int64())
+    start_us = (start - datetime.fromtimestamp(0, tz=start.tzinfo)) // timedelta(microseconds=1)
+    past_bins = pc.divide(pc.cast(pc.subtract(processed_us, start_us), pa.float64()), bin_s * 1e6)
+    table = deliveries.select(["topic", "partition", "count"]).append_column(
+        "bin", pc.cast(pc.floor(past_bins), pa.int64())
+    )
+    summed = table.group_by(["topic", "partition", "bin"]).aggregate([("count", "sum")])
+    for row in summed.to_pylist():
+        yield row["topic"], row["partition"], row["bin"], row["count_sum"]
+
+
+def _ranges(table: pa.Table) -> dict[Partition, list[Range]]:
+    found: dict[Partition, list[Range]] = defaultdict(list)
+    columns = [
+        table[name].to_pylist() for name in ("topic", "partition", "first_offset", "last_offset")
+    ]
+    for topic, partition, first, last in zip(*columns, strict=True):
+        if first is not None and last is not None:
+            found[topic, partition].append((first, last))
+    return {partition: merge(ranges) for partition, ranges in found.items()}
+
+
+def _total(column: pa.ChunkedArray) -> int:
+    return int(pc.sum(column).as_py() or 0)

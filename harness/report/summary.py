@@ -1,0 +1,85 @@
+"""The Markdown summary for a CI job: outcome, verdicts, numbers, where the rest is."""
+
+import html
+from typing import Final
+
+from harness.report.load import Row, Run
+from harness.report.outcome import SIGNS, expected_of, in_order, outcome, standing, verdict_of
+from harness.report.records import records
+from harness.report.tables import longest_standstill_ms
+from harness.report.words import NOTHING, bound, clip, duration, measured, number, plural
+
+# GitHub drops a step summary above 1 MiB whole; many runs may write into one.
+MOST_RULES: Final = 150
+_MOST_REASON: Final = 300
+_MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]|~#"})
+
+
+def summary(run: Run) -> str:
+    """Return the text of `summary.md`."""
+    manifest = run.manifest
+    result = outcome(run)
+    lines = [
+        f"## {_safe(manifest.experiment)}: {_safe(result.headline)}",
+        "",
+        f"> {_safe(manifest.claim)}" if manifest.claim else "",
+        "",
+        _safe(result.detail),
+        "",
+        *_verdicts(in_order(run.verdicts or [])),
+        *_numbers(run),
+        "",
+        f"Run {_safe(manifest.run)}, seed {_safe(manifest.seed)}, "
+        f"Kafka {_safe(str(manifest.versions.get('kafka', NOTHING)))}, "
+        f"librdkafka {_safe(str(manifest.versions.get('librdkafka', NOTHING)))}. "
+        "In its folder: [report.html](report.html), [verdicts.parquet](verdicts.parquet), "
+        "[tables/](tables/), [history/](history/), [logs/](logs/).",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _verdicts(rows: list[Row]) -> list[str]:
+    if not rows:
+        return []
+    lines = [
+        "| | rule | verdict | measured (min / median / max) | bound | examined | why |",
+        "|---|---|---|---|---|---:|---|",
+    ]
+    for row in rows[:MOST_RULES]:
+        verdict = verdict_of(row)
+        if verdict != expected_of(row):
+            verdict = f"**{verdict}**, expected {expected_of(row)}"
+        elif verdict != "HOLDS":
+            verdict += ", as expected"
+        why = " ".join(text for text in (row["reason"], row["because"]) if text)
+        cells = (
+            SIGNS[standing(row)],
+            _safe(row["rule"] or ""),
+            verdict,
+            _safe(measured(row)),
+            _safe(bound(row["bound_low"], row["bound_high"], row["unit"] or "")),
+            number(row["examined"]),
+            _safe(clip(why, _MOST_REASON)),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    if len(rows) > MOST_RULES:
+        lines += ["", f"{len(rows) - MOST_RULES} more rules are in report.html."]
+    return [*lines, ""]
+
+
+def _numbers(run: Run) -> list[str]:
+    count = records(run)
+    rebalances = run.tables["rebalances"]
+    longest = longest_standstill_ms(rebalances)
+    still = "" if longest is None else f", longest standstill {duration(longest)}"
+    return [
+        f"- {plural(len(rebalances), 'rebalance')}{still}",
+        f"- {plural(count.acknowledged, 'record')} acknowledged, {count.lost:,} lost, "
+        f"{count.redelivered:,} redelivered ({count.unexplained:,} unexplained)",
+    ]
+
+
+def _safe(text: str) -> str:
+    """Escape what Markdown and the HTML inside it would take as markup."""
+    return html.escape(" ".join(text.split()).translate(_MARKS), quote=False)

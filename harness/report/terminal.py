@@ -1,0 +1,121 @@
+"""The short table that a run ends with on standard output."""
+
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from harness.report.load import Row, Run, load
+from harness.report.outcome import SIGNS, Standing, expected_of, in_order, outcome, standing
+from harness.report.outcome import verdict_of as verdict_of_row
+from harness.report.records import records
+from harness.report.tables import longest_standstill_ms
+from harness.report.words import bound, duration, measured, number, plural
+
+PLAIN_WIDTH: Final = 100  # where output goes to a file or a CI log
+_STYLES: Final = {Standing.AS_EXPECTED: "green", Standing.RESULT: "cyan", Standing.DIFFERS: "red"}
+_ASCII: Final = str.maketrans(
+    {"✓": "+", "≠": "*", "✗": "X", "≤": "<", "≥": ">", "–": "-", "…": "~", "·": "-", "∞": "oo"}
+)
+_GAP: Final = "  "
+
+
+def print_summary(run_dir: Path, console: Console | None = None) -> None:
+    """Print one line per rule, one on rebalances, one on records, and where the page is.
+
+    Raises:
+        NoData: `run_dir` is no run folder, or a file in it is missing or damaged.
+    """
+    run = load(run_dir)
+    console = console or Console(highlight=False)
+    width = console.width
+    if not console.is_terminal and width == 80:  # what rich assumes when it cannot know
+        width = PLAIN_WIDTH
+    for line in _lines(run, width):
+        if not _speaks_unicode(console):
+            line = Text(line.plain.translate(_ASCII).encode("ascii", "replace").decode())
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def _speaks_unicode(console: Console) -> bool:
+    return console.encoding.lower().startswith("utf")
+
+
+def _lines(run: Run, width: int) -> list[Text]:
+    result = outcome(run)
+    style = {"as-expected": "bold green", "differs": "bold red"}.get(result.kind, "bold yellow")
+    headline = Text(f"{run.manifest.experiment} {run.manifest.run}: ")
+    headline.append(result.headline, style)
+    lines = [headline]
+    if result.kind == "unjudged":
+        lines.append(Text(result.detail))
+    if run.verdicts:
+        lines += [Text(), *_table(in_order(run.verdicts), width)]
+    lines += [Text(), Text(_rebalances(run)), Text(_records(run))]
+    lines.append(Text(f"report      {run.path / 'report.html'}"))
+    return lines
+
+
+def _table(rows: list[Row], width: int) -> list[Text]:
+    head = ("", "rule", "verdict", "measured (min / median / max)", "bound", "examined")
+    cells = [head, *(_cells(row) for row in rows)]
+    styles = ["bold", *(_STYLES[standing(row)] for row in rows)]
+    widths = _fit([max(map(len, column)) for column in zip(*cells, strict=True)], width)
+    lines = []
+    for line, style in zip(cells, styles, strict=True):
+        parts = [_cut(cell, room) for cell, room in zip(line, widths, strict=True)]
+        parts = [p.rjust(w) if n == 5 else p.ljust(w)
+                 for n, (p, w) in enumerate(zip(parts, widths, strict=True))]
+        text = Text(_GAP.join(parts).rstrip())
+        if style == "bold":
+            text.stylize("bold")
+        else:
+            text.stylize(style, 0, sum(widths[:3]) + 2 * len(_GAP))
+        lines.append(text)
+    return lines
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    how = standing(row)
+    verdict = verdict_of_row(row)
+    if how is Standing.DIFFERS:
+        verdict = f"{verdict} (expected {expected_of(row)})"
+    elif how is Standing.RESULT:
+        verdict = f"{verdict} (expected)"
+    sign = "?" if verdict.startswith("UNKNOWN (") else SIGNS[how]
+    limits = bound(row["bound_low"], row["bound_high"], row["unit"] or "")
+    return sign, row["rule"] or "", verdict, measured(row), limits, number(row["examined"])
+
+
+def _fit(wanted: list[int], width: int) -> list[int]:
+    """Shrink the widest of the free columns until the line fits; sign, verdict and count stay."""
+    widths = list(wanted)
+    while sum(widths) + len(_GAP) * (len(widths) - 1) > width:
+        widest = max((1, 3, 4), key=lambda n: widths[n])
+        if widths[widest] <= 8:
+            break
+        widths[widest] -= 1
+    return widths
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def _rebalances(run: Run) -> str:
+    rows = run.tables["rebalances"]
+    longest = longest_standstill_ms(rows)
+    still = "" if longest is None else f", longest standstill {duration(longest)}"
+    evicted = len(run.tables["evictions"])
+    evictions = f", {plural(evicted, 'eviction')}" if evicted else ""
+    return f"rebalances  {len(rows):,}{still}{evictions}"
+
+
+def _records(run: Run) -> str:
+    count = records(run)
+    text = (
+        f"records     {count.acknowledged:,} acknowledged, {count.lost:,} lost, "
+        f"{count.redelivered:,} redelivered"
+    )
+    return f"{text} ({count.unexplained:,} unexplained)" if count.unexplained else text

@@ -1,0 +1,97 @@
+"""Numbers and times as a reader wants them; nothing is ever shown as "nan" or "None"."""
+
+import math
+from datetime import datetime
+from typing import Any, Final
+
+NOTHING: Final = "–"
+
+
+def absent(value: object) -> bool:
+    """True for null and for not-a-number, which Spark and pandas both write for "no value"."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def number(value: Any, unit: str = "") -> str:
+    """Format with thousands separators and as many decimals as the size calls for."""
+    if absent(value):
+        return NOTHING
+    if isinstance(value, float) and math.isinf(value):
+        text = "∞" if value > 0 else "−∞"
+    elif isinstance(value, float) and not value.is_integer():
+        text = _decimals(value)
+    else:
+        text = f"{int(value):,}"
+    return f"{text} {unit}".strip()
+
+
+def _decimals(value: float) -> str:
+    size = abs(value)
+    if size >= 100:
+        return f"{value:,.0f}"
+    if size >= 10:
+        return f"{value:.1f}"
+    if size >= 1:
+        return f"{value:.2f}"
+    return f"{value:.3g}"
+
+
+def duration(ms: Any) -> str:
+    """Format milliseconds as "340 ms", "6.20 s" or "2 min 05 s"."""
+    if absent(ms):
+        return NOTHING
+    value = float(ms)
+    if abs(value) < 1_000:
+        return f"{value:.0f} ms" if abs(value) >= 1 or value == 0 else f"{value:.2f} ms"
+    if abs(value) < 120_000:
+        return f"{value / 1_000:.2f} s"
+    minutes, seconds = divmod(round(value / 1_000), 60)
+    return f"{minutes} min {seconds:02d} s"
+
+
+def bound(low: Any, high: Any, unit: str = "") -> str:
+    """Format what a measurement must lie in: "≤ 250 ms", "6,000 – 6,250 ms"."""
+    if absent(low) and absent(high):
+        return NOTHING
+    if absent(low):
+        return f"≤ {number(high, unit)}"
+    if absent(high):
+        return f"≥ {number(low, unit)}"
+    if low == high:
+        return f"= {number(low, unit)}"
+    return f"{number(low)} – {number(high, unit)}"
+
+
+def measured(row: Any) -> str:
+    """Format a verdict's measurement on one line: "6,000 / 6,001 / 6,003 ms", or one number."""
+    values = [row.get(f"measured_{name}") for name in ("min", "p50", "max")]
+    if all(absent(value) for value in values):
+        return NOTHING
+    texts = [number(value) for value in values]
+    text = texts[0] if len(set(texts)) == 1 else " / ".join(texts)
+    return f"{text} {row.get('unit') or ''}".strip()
+
+
+def plural(count: int, word: str, words: str = "") -> str:
+    """Format "1 verdict" or "2 verdicts"."""
+    return f"{count:,} {word if count == 1 else words or word + 's'}"
+
+
+def seconds(at: datetime | None, zero: datetime | None) -> str:
+    """Format a time as seconds since `zero`, to the millisecond."""
+    if at is None or zero is None:
+        return NOTHING
+    value = (at - zero).total_seconds()
+    sign = "−" if value < 0 else ""
+    return f"{sign}{abs(value):,.3f} s"
+
+
+def utc(at: datetime | None) -> str:
+    """Format a time of day with its date, in UTC."""
+    return NOTHING if at is None else at.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def clip(text: object, most: int) -> str:
+    """Cut a text that would otherwise flood a table."""
+    whole = "" if absent(text) else " ".join(str(text).split())
+    return whole if len(whole) <= most else whole[: most - 1] + "…"

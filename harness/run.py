@@ -1,0 +1,405 @@
+"""One run of an experiment, from an empty folder to a whole history. No judging happens here."""
+
+import hashlib
+import json
+import os
+import platform
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from confluent_kafka import KafkaException, libversion
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from consumers.journal import Journal
+from harness import __version__, manifest, processes
+from harness.cluster.embedded import EmbeddedCluster
+from harness.cluster.plan import Plan, draw_plan
+from harness.errors import ClusterError, HarnessError, SetupError, VoidRun
+from harness.experiment import Experiment
+from harness.faults.targets import lanes
+from harness.fleet import Fleet
+from harness.history.collect import collect
+from harness.nemesis import Nemesis, plan_faults
+from harness.ports import Ports
+from harness.provision.tools import Tools
+from harness.scene import Scene, View
+from harness.wait import wait_until
+
+GROUP: Final = "orders"
+TOPIC: Final = "t"
+NEEDED_BYTES: Final = 1_000_000_000  # four JVMs' data, logs and the history of a long run
+AFTER_S: Final = 3.0  # kept running after recovery, so that the heartbeats after it are on record
+
+Progress = Callable[[str], None]
+
+
+class Interrupted(Exception):
+    """Ctrl-C or SIGTERM: heal, clean, and end with exit code 2."""
+
+
+def reserve(results: Path, name: str) -> Path:
+    """A new folder for a run, sortable by time, and `latest` pointing at it.
+
+    Raises SetupError where the disk has no room or cannot be written.
+    """
+    parent = results / name
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(parent).free
+        if free < NEEDED_BYTES:
+            raise SetupError(
+                f"only {free // 2**20} MB are free below {parent} and a run may need "
+                f"{NEEDED_BYTES // 2**20}: make room, or choose another --results"
+            )
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+        run_dir = parent / f"{stamp}-{os.urandom(2).hex()}"
+        run_dir.mkdir()
+        for part in ("history", "journals", "logs", "scratch"):
+            (run_dir / part).mkdir()
+        link = parent / f".latest-{run_dir.name}"
+        link.symlink_to(run_dir.name)
+        link.replace(parent / "latest")
+    except OSError as error:
+        raise SetupError(
+            f"{parent} cannot be written ({error.strerror}): choose another --results"
+        ) from error
+    return run_dir
+
+
+class Run:
+    """One run.
+
+    1. reserve the folder, write the manifest, start the watchdog and the observer
+    2. start the proxies and the cluster, create the topic
+    3. start the producer and the fleet; wait for steady state
+    4. play the faults: intent on disk, inject, prove it bit, heal
+    5. wait until the group is steady and the cluster whole again
+    6. stop the producer, let the members read to the end offsets
+    7. close the members in order, stop everything
+    8. collect journals and broker logs into the history; complete the manifest
+    """
+
+    def __init__(
+        self,
+        name: str,
+        experiment: Experiment,
+        tools: Tools,
+        run_dir: Path,
+        *,
+        seed: int,
+        port_base: int | None = None,
+        progress: Progress = lambda _text: None,
+        on_phase: Progress = lambda _name: None,
+    ) -> None:
+        self._experiment = experiment
+        self._tools = tools
+        self.run_dir = run_dir
+        self._run = run_dir.name
+        self._say = progress
+        self._on_phase = on_phase
+        self._ports = Ports(port_base)
+        self._phases: list[dict[str, str]] = []
+        self._random = random.Random(seed)
+        self._keep: frozenset[int] = frozenset()  # what must outlive the run's other processes
+        self._manifest: dict[str, Any] = {
+            "schema_version": manifest.SCHEMA_VERSION,
+            "run": self._run,
+            "experiment": name,
+            "claim": experiment.claim,
+            "status": "running",
+            "status_reason": "",
+            "seed": seed,
+            "started_at": manifest.now(),
+            "ended_at": None,
+            "group": GROUP,
+            "topic": TOPIC,
+            "versions": _versions(tools),
+            "host": manifest.host_facts(),
+            "declared": asdict(experiment),
+            "phases": self._phases,
+            "effective": {},
+        }
+
+    def play(self) -> None:
+        """Run it to the end.
+
+        Raises Interrupted (after healing), VoidRun, WaitTimeout, ClusterError; in every case the
+        manifest says how it ended and nothing is left running.
+        """
+        self._write_manifest()
+        with _interruptible(), self._ports, self._watchdog():
+            try:
+                self._play_phases()
+            except Interrupted:
+                self._end("interrupted", "it was interrupted before it was complete")
+                raise
+            except HarnessError as error:
+                self._end("void", str(error))
+                raise
+            except OSError as error:
+                self._end("void", f"the machine refused: {error}")
+                raise VoidRun(
+                    f"the machine refused ({error}), so the run is void: make room or lift the "
+                    "limit, and run again"
+                ) from error
+            else:
+                self._end("complete", "")
+
+    def _play_phases(self) -> None:
+        plan = draw_plan(
+            self._experiment.cluster, lanes(self._experiment), self._run, self._ports
+        )
+        self._manifest["effective"] = {
+            "brokers": {
+                node.name: plan.properties(node, Path("data") / node.name) for node in plan.nodes
+            },
+        }
+        cluster = EmbeddedCluster(plan, self._tools, self.run_dir / "scratch", self._logs)
+        fleet = Fleet(self._experiment, plan, self.run_dir, GROUP, TOPIC)
+        observer: subprocess.Popen[bytes] | None = None
+        try:
+            with self._phase("start cluster"):
+                cluster.start()
+                create_topic(plan, self._experiment)
+                observer = self._start_observer(plan)
+            view = View(self.run_dir / "journals" / "observer.journal")
+            scene = Scene(
+                self._experiment, cluster, fleet, view, observer, TOPIC, self._random
+            )
+            self._play_scene(scene)
+        finally:
+            with _uninterrupted(self._say):
+                fleet.kill_all()
+                cluster.stop()
+                if observer is not None:
+                    observer.kill()
+                    observer.wait(timeout=10)
+                processes.end_run(self._run, keep=self._keep)
+                self._collect(fleet)
+
+    def _play_scene(self, scene: Scene) -> None:
+        experiment = self._experiment
+        with self._phase("start fleet"):
+            scene.wait("coordinator of the group", lambda: bool(scene.view.group), 60)
+            scene.fleet.start_producer()
+            for number in range(1, experiment.group.members + 1):
+                scene.fleet.start_member(f"member-{number}")
+            scene.wait("steady state", lambda: scene.steady() and scene.whole(), 90)
+            before = scene.fleet.processed()
+            scene.wait("records from every partition", lambda: scene.consuming(before), 30)
+        scene.steady_at = time.monotonic()
+        journal = Journal(self.run_dir / "journals" / "faults.journal", member="nemesis")
+        nemesis = Nemesis(journal, plan_faults(experiment, self._random))
+        with self._phase("faults" if experiment.faults else "steady"):
+            try:
+                nemesis.play(scene)
+            finally:
+                with _uninterrupted(self._say):
+                    problems = nemesis.heal_all(scene)
+            if problems:
+                raise VoidRun(f"not everything could be healed: {'; '.join(problems)}")
+            scene.pass_time(scene.steady_at + experiment.duration_s)
+        if experiment.faults:
+            with self._phase("recover"):
+                self._recover(scene)
+        with self._phase("drain"):
+            self._drain(scene)
+        with self._phase("stop"):
+            stuck = scene.fleet.close_members()
+            if stuck:
+                raise VoidRun(f"{', '.join(stuck)} did not close within 30 s: see logs/")
+
+    def _recover(self, scene: Scene) -> None:
+        patience_s = 60 + self._experiment.group.max_poll_interval_ms / 1_000
+        scene.wait(
+            "steady state after the faults",
+            lambda: scene.steady() and scene.whole(),
+            patience_s,
+        )
+        before = scene.fleet.processed()
+        scene.wait("records from every partition", lambda: scene.consuming(before), 30)
+        scene.pass_time(time.monotonic() + AFTER_S)
+
+    def _drain(self, scene: Scene) -> None:
+        if not scene.fleet.stop_producer():
+            raise VoidRun("the producer did not get its last answers within 70 s: see logs/")
+        assert scene.observer.stdin is not None
+        scene.observer.stdin.write(b"drain\n")
+        scene.observer.stdin.flush()
+        partitions = self._experiment.load.partitions
+
+        def at_the_end() -> bool:
+            ends, processed = scene.view.end_offsets, scene.fleet.processed()
+            return len(ends) == partitions and all(
+                processed.get(number, 0) >= end for number, end in ends.items()
+            )
+
+        scene.wait("members at the end offsets", at_the_end, 60)
+
+    @property
+    def _logs(self) -> Path:
+        return self.run_dir / "logs"
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        self._say(name)
+        self._on_phase(name)
+        phase = {"name": name, "from": manifest.now(), "to": ""}
+        self._phases.append(phase)
+        self._write_manifest()
+        try:
+            yield
+        finally:
+            phase["to"] = manifest.now()
+
+    @contextmanager
+    def _watchdog(self) -> Iterator[None]:
+        watchdog = processes.spawn(
+            processes.python_module("harness.watchdog", str(self.run_dir), self._run),
+            run=self._run,
+            log=self._logs / "watchdog.log",
+            stdin=subprocess.PIPE,
+        )
+        self._keep = frozenset({watchdog.pid})
+        try:
+            yield
+        finally:
+            assert watchdog.stdin is not None
+            with suppress(BrokenPipeError):
+                watchdog.stdin.write(b"done\n")
+                watchdog.stdin.close()
+            processes.wait_exit(watchdog, 10)
+
+    def _start_observer(self, plan: Plan) -> subprocess.Popen[bytes]:
+        config = {
+            "journal": str(self.run_dir / "journals" / "observer.journal"),
+            "group": GROUP,
+            "topic": TOPIC,
+            "direct": plan.direct(),
+            "broker_ports": {str(node.id): node.port for node in plan.brokers},
+        }
+        path = self.run_dir / "journals" / "observer.json"
+        path.write_text(json.dumps(config))
+        return processes.spawn(
+            processes.python_module("harness.observer", str(path)),
+            run=self._run,
+            log=self._logs / "observer.log",
+            stdin=subprocess.PIPE,
+        )
+
+    def _collect(self, fleet: Fleet) -> None:
+        killed = {
+            member.name
+            for member in fleet.members.values()
+            if member.process.returncode == -signal.SIGKILL
+        }
+        self._say("collect")
+        effective = collect(self.run_dir, killed=killed)
+        self._manifest["effective"] |= {"clients": effective}
+        self._manifest["killed"] = sorted(killed)
+
+    def _end(self, status: str, reason: str) -> None:
+        shutil.rmtree(self.run_dir / "scratch", ignore_errors=True)
+        self._manifest |= {"status": status, "status_reason": reason, "ended_at": manifest.now()}
+        self._write_manifest()
+
+    def _write_manifest(self) -> None:
+        manifest.write(self.run_dir, self._manifest)
+
+
+def create_topic(plan: Plan, experiment: Experiment) -> None:
+    """Create the topic over the direct listeners, once enough brokers are registered.
+
+    Raises WaitTimeout or ClusterError.
+    """
+    load = experiment.load
+    admin = AdminClient({"bootstrap.servers": plan.direct(), "client.id": "harness", "log_level": 0})
+    wait_until(
+        f"{len(plan.brokers)} registered brokers",
+        lambda: len(admin.list_topics(timeout=5).brokers) == len(plan.brokers),
+        timeout_s=60,
+    )
+    topic = NewTopic(
+        TOPIC,
+        num_partitions=load.partitions,
+        replication_factor=min(load.replication, len(plan.brokers)),
+        config={"min.insync.replicas": str(load.min_insync_replicas)},
+    )
+    try:
+        admin.create_topics([topic], operation_timeout=30)[TOPIC].result(timeout=40)
+    except (KafkaException, TimeoutError) as error:
+        raise ClusterError(f"the topic could not be created: {error}") from error
+
+
+def default_seed(name: str) -> int:
+    """A seed for a run that names none: different each time, and written to the manifest."""
+    return int.from_bytes(hashlib.sha256(f"{name}{time.time_ns()}".encode()).digest()[:4], "big")
+
+
+def _versions(tools: Tools) -> dict[str, str]:
+    return {
+        "harness": __version__,
+        "kafka": tools.kafka_version,
+        "librdkafka": str(libversion()[0]),
+        "confluent-kafka": version("confluent-kafka"),
+        "toxiproxy": tools.toxiproxy_version,
+        "java": tools.java_version,
+        "spark": version("pyspark"),
+        "python": platform.python_version(),
+    }
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into Interrupted while a run goes on."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise Interrupted
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _uninterrupted(say: Progress) -> Iterator[None]:
+    """Healing and cleaning run to their end: a second Ctrl-C only says so."""
+
+    def wait(_number: int, _frame: FrameType | None) -> None:
+        say("healing and cleaning up, a moment please")
+
+    before = {number: signal.signal(number, wait) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def sweep(say: Progress = lambda _text: None) -> int:
+    """End what runs of dead harnesses left; at every start, and by `clean`. Returns how many."""
+    count = 0
+    for run, left in processes.orphans().items():
+        say(f"ending {len(left)} processes that run {run} left behind")
+        count += processes.end(left)
+    return count
+
+
+def main_is_tty() -> bool:
+    """Whether a person watches standard error."""
+    return sys.stderr.isatty()

