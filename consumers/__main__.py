@@ -8,23 +8,25 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from consumers.config import ConsumerConfig, ProducerConfig
-from harness.errors import HarnessError
+from harness.errors import BadInput, HarnessError
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        # argparse itself would exit with 2, which means "interrupted" here.
+        raise BadInput(message)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program that `argv` names, until it is told to close, and return its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m consumers", description=__doc__)
+    parser = _Parser(prog="python -m consumers", description=__doc__)
     parser.add_argument("role", choices=("consumer", "producer"))
     parser.add_argument("--config", type=Path, required=True, metavar="FILE.json")
-    parser.exit_on_error = False
     try:
         arguments = parser.parse_args(argv)
-    except argparse.ArgumentError as error:
-        sys.stderr.write(f"{error}\n")
-        return 4
-    try:
         if arguments.role == "consumer":
             return _consumer(arguments.config)
         return _producer(arguments.config)

@@ -88,7 +88,7 @@ class Librdkafka:
     @property
     def versions(self) -> dict[str, str]:
         """Versions of the binding and of librdkafka itself."""
-        return {"confluent-kafka": __version__, "librdkafka": str(libversion()[0])}
+        return {"confluent-kafka": str(__version__), "librdkafka": str(libversion()[0])}
 
     @property
     def effective(self) -> dict[str, object]:

@@ -178,7 +178,7 @@ class ProducerLoop:
         """Produce until told to stop, then flush for up to 60 s and journal what is unanswered."""
         self._journal.write(
             "started",
-            versions={"confluent-kafka": __version__, "librdkafka": str(libversion()[0])},
+            versions={"confluent-kafka": str(__version__), "librdkafka": str(libversion()[0])},
             config=asdict(self._config),
             effective=self._settings,
         )

@@ -1,7 +1,7 @@
 """A broker that leads partitions, but does not coordinate the group, dies and comes back.
 
 Why: documents say that a broker crash triggers a rebalance. It does not any more: members follow
-the new leaders. What they do feel is a standstill, until the dead replica is out of the in-sync set.
+the new leaders. What they feel is a standstill, until the dead replica is out of the in-sync set.
 Watch: no new generation, no callback, and yet every partition stands still for seconds.
 """
 
@@ -11,9 +11,7 @@ experiment = Experiment(
     claim="Losing a partition leader stops the flow for a while, but the group does not rebalance.",
     # Commits wait for the dead replica too, and heartbeats queue behind them: 7 to 9 s here.
     group=Group(session_timeout_ms=15_000),
-    faults=(
-        Fault(kind="kill-broker", target="any leader", not_target="coordinator", lasts_s=12),
-    ),
+    faults=(Fault(kind="kill-broker", target="any leader", not_target="coordinator", lasts_s=12),),
     rules=(
         Expect(
             rule="R11",

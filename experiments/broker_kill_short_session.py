@@ -1,19 +1,18 @@
 """The same broker dies, but the members' session timeout is 6 s.
 
-Why: a commit is acknowledged when every in-sync replica of the offsets topic has it, and the dead one
-stays in sync until the controller fences its broker (9 s). Heartbeats queue behind that commit on the
-same connection, so librdkafka sees no answer for a session timeout and gives its partitions up.
+Why: a commit is acknowledged when every in-sync replica of the offsets topic has it, and the dead
+one counts as in sync until the controller fences its broker (9 s). Heartbeats queue behind that
+commit on the same connection, so librdkafka sees no answer for a session timeout and gives its
+partitions up.
 Watch: members lose their partitions although their coordinator lives and was never cut off.
 """
 
 from harness.experiment import Expect, Experiment, Fault, Group, Verdict
 
 experiment = Experiment(
-    claim="With a short session, a broker that only follows the offsets topic can end a group's peace.",
+    claim="With a short session even the death of a broker that does not coordinate ends a group's peace.",
     group=Group(session_timeout_ms=6_000),
-    faults=(
-        Fault(kind="kill-broker", target="any leader", not_target="coordinator", lasts_s=14),
-    ),
+    faults=(Fault(kind="kill-broker", target="any leader", not_target="coordinator", lasts_s=14),),
     rules=(
         Expect(
             rule="R20d",

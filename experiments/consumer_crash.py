@@ -1,7 +1,7 @@
 """A consumer is killed without a word (SIGKILL): no LeaveGroup, no last commit.
 
 Why: only the silence tells the coordinator; it must wait a session timeout, no less and no more.
-Watch: the eviction to the millisecond, and who owns the dead member's partitions in between: nobody.
+Watch: the eviction to the millisecond, and who owns its partitions in between: nobody.
 """
 
 from harness.experiment import Expect, Experiment, Fault

@@ -1,7 +1,7 @@
 """The broker that coordinates the group dies; another one takes the group over.
 
-Why: the new coordinator reloads the group and gives every member a whole new session. With a session
-timeout longer than the failover, nobody notices more than a pause.
+Why: the new coordinator reloads the group and gives every member a whole new session. If the
+session timeout is longer than the failover, nobody notices more than a pause.
 Watch: the generation stays, no callback is called, and heartbeats go on with another broker.
 """
 

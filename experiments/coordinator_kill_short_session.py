@@ -1,7 +1,7 @@
 """The coordinator dies, and the failover takes longer than the members' session timeout.
 
-Why: librdkafka gives its partitions up when it has had no answer for a session timeout, although the
-group would have been there again. Kafka's documents speak of marking the coordinator unknown only.
+Why: librdkafka gives its partitions up when it has had no answer for a session timeout, although
+the group would have been there again. Documents speak of marking the coordinator unknown only.
 Watch: every member loses its partitions; the new coordinator still waits for the members it loaded.
 """
 

@@ -48,10 +48,14 @@ def _complain(sentence: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m harness", description="Chaos testing of Kafka consumer groups.")
+    parser = _Parser(
+        prog="python -m harness", description="Chaos testing of Kafka consumer groups."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
 
-    def command(name: str, function: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+    def command(
+        name: str, function: Callable[[argparse.Namespace], int]
+    ) -> argparse.ArgumentParser:
         summary = (function.__doc__ or "").splitlines()[0]
         added = commands.add_parser(name, help=summary, description=summary)
         added.set_defaults(command=function)
@@ -102,7 +106,7 @@ def experiment_command(arguments: argparse.Namespace) -> int:
 
     if arguments.repeat < 1:
         raise BadInput(f"--repeat {arguments.repeat} runs nothing: use 1 or more")
-    worst = Exit.AS_EXPECTED
+    worst: int = Exit.AS_EXPECTED
     for number in range(arguments.repeat):
         seed = None if arguments.seed is None else arguments.seed + number
         judge = Judge()

@@ -40,7 +40,7 @@ class ClusterError(HarnessError):
 
 
 class VoidRun(HarnessError):
-    """Something outside the plan happened (say, a broker died by itself), so no rule can be judged."""
+    """Something outside the plan happened (say, a broker died by itself): nothing can be judged."""
 
 
 class WaitTimeout(HarnessError):

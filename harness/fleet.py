@@ -1,4 +1,4 @@
-"""The fleet: the producer and the consumers of a run, as processes, followed through their journals.
+"""The fleet: producer and consumers of a run, as processes, followed through their journals.
 
 The harness learns what a member does from the journal that the member writes anyway, so watching
 costs the member nothing.
@@ -164,9 +164,7 @@ class Fleet:
     def live(self) -> list[Member]:
         """Members whose process exists and that nobody told to end."""
         return [
-            member
-            for member in self.members.values()
-            if member.running and not member.expected_end
+            member for member in self.members.values() if member.running and not member.expected_end
         ]
 
     def processed(self) -> dict[Partition, int]:

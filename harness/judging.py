@@ -44,7 +44,7 @@ class Judge:
 
     def judge(self, run_dir: Path) -> int:
         """Check, report, print; the exit code of the verdicts."""
-        from harness.check.judge import check
+        from harness.check.check import check
 
         self._start()
         assert self._starting is not None

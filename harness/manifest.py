@@ -51,7 +51,7 @@ def read(run_dir: Path) -> dict[str, Any]:
     return content
 
 
-def update(run_dir: Path, **changes: Any) -> None:  # noqa: ANN401 (JSON)
+def update(run_dir: Path, **changes: Any) -> None:
     """Change some fields of a manifest."""
     write(run_dir, {**read(run_dir), **changes})
 

@@ -30,7 +30,7 @@ class Planned:
 
 
 def plan_faults(experiment: Experiment, randomness: random.Random) -> list[Planned]:
-    """The schedule: each fault's phase is drawn from the seed, so results do not alias with timers."""
+    """The schedule; each fault's phase is drawn from the seed, not to alias with timers."""
     planned = []
     for number, fault in enumerate(experiment.faults, start=1):
         inject_s = fault.at_s + randomness.uniform(0, fault.jitter_s)
@@ -110,7 +110,7 @@ class Nemesis:
         item: Planned,
         phase: str,
         target: Target | None = None,
-        **more: Any,  # noqa: ANN401 (JSON)
+        **more: Any,
     ) -> None:
         self._journal.write(
             "fault",

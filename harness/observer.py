@@ -8,7 +8,6 @@ runs is how long this machine kept everybody waiting, and the judge trusts no ti
 """
 
 import json
-import logging
 import select
 import sys
 import threading
@@ -17,42 +16,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
-
 from consumers.journal import Journal
-from harness import probe
+from harness import probe, wire
 
 TICK_S: Final = 0.01
 TICKS_PER_ROW: Final = 10
 LOOK_EVERY_S: Final = 0.2
 _ASK_S: Final = 0.5
 
-_quiet = logging.getLogger("observer-admin")
-_quiet.addHandler(logging.NullHandler())
-_quiet.propagate = False
-
 
 @dataclass
 class Watch:
-    """What the observer looks at, and what it last saw (key to row, so that only changes are kept)."""
+    """What the observer looks at, and what it last saw (by key: only changes are kept)."""
 
     journal: Journal
     group: str
     topics: list[str]
     broker_ports: dict[int, int]
-    admin: AdminClient
     seen: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
     drain: threading.Event = field(default_factory=threading.Event)
     stop: threading.Event = field(default_factory=threading.Event)
     writing: threading.Lock = field(default_factory=threading.Lock)  # two threads, one journal
 
-    def write(self, kind: str, **row: Any) -> None:  # noqa: ANN401 (JSON)
+    def write(self, kind: str, **row: Any) -> None:
         """Write one frame."""
         with self.writing:
             self.journal.write(kind, **row)
 
-    def note(self, what: str, key: tuple[Any, ...], **row: Any) -> None:  # noqa: ANN401 (JSON)
+    def note(self, what: str, key: tuple[Any, ...], **row: Any) -> None:
         """Write a row if it differs from the last one with the same key."""
         if self.seen.get((what, *key)) != row:
             self.seen[(what, *key)] = row
@@ -60,74 +51,52 @@ class Watch:
 
     def look(self) -> None:
         """One look at everything."""
+        answering = []
         for broker, port in self.broker_ports.items():
             answer = probe.ask(port, timeout_s=_ASK_S)
+            alive = answer.outcome == "answered"
+            answering += [broker] if alive else []
+            self.note("broker", (broker,), broker=broker, alive=alive, detail=answer.outcome)
+        # A broker that is not there makes the next question fail, and the next look goes on.
+        try:
+            for broker in answering[:1]:
+                self._look_at_partitions(self.broker_ports[broker])
+                self._look_at_group(self.broker_ports[broker])
+            if self.drain.is_set():
+                self._look_at_ends()
+        except OSError as error:
+            self.note("unreachable", ("look",), detail=str(error))
+
+    def _look_at_partitions(self, port: int) -> None:
+        for row in wire.metadata(port, self.topics, _ASK_S).partitions:
+            self.note("partition", (row["topic"], row["partition"]), **row)
+
+    def _look_at_group(self, port: int) -> None:
+        coordinator = wire.find_coordinator(port, self.group, _ASK_S)
+        if coordinator not in self.broker_ports:
+            self.note("group", (), group=self.group, state="", coordinator=None, members=0)
+            return
+        found = wire.describe_group(self.broker_ports[coordinator], self.group, _ASK_S)
+        if found.error_code == 0:
             self.note(
-                "broker",
-                (broker,),
-                broker=broker,
-                alive=answer.outcome == "answered",
-                detail=answer.outcome,
+                "group",
+                (),
+                group=self.group,
+                state=found.state,
+                coordinator=coordinator,
+                members=found.members,
             )
-        self._look_at_partitions()
-        self._look_at_group()
-        if self.drain.is_set():
-            self._look_at_ends()
-
-    def _look_at_partitions(self) -> None:
-        try:
-            metadata = self.admin.list_topics(timeout=1)
-        except KafkaException as error:
-            self.note("unreachable", ("metadata",), detail=str(error.args[0]))
-            return
-        for topic in self.topics:
-            if topic not in metadata.topics:
-                continue
-            for number, partition in metadata.topics[topic].partitions.items():
-                self.note(
-                    "partition",
-                    (topic, number),
-                    topic=topic,
-                    partition=number,
-                    leader=partition.leader,
-                    isr=sorted(partition.isrs),
-                )
-
-    def _look_at_group(self) -> None:
-        try:
-            future = self.admin.describe_consumer_groups([self.group], request_timeout=1)
-            group = future[self.group].result(timeout=2)
-        except (KafkaException, TimeoutError) as error:
-            self.note("unreachable", ("group",), group=self.group, detail=type(error).__name__)
-            return
-        self.seen.pop(("unreachable", "group"), None)
-        self.note(
-            "group",
-            (self.group,),
-            group=self.group,
-            state=group.state.name,
-            coordinator=group.coordinator.id if group.coordinator else None,
-            members=len(group.members),
-        )
 
     def _look_at_ends(self) -> None:
-        wanted = {
-            TopicPartition(topic, number): OffsetSpec.latest()
-            for what, topic, number in [key for key in self.seen if key[0] == "partition"]
-            if not topic.startswith("__")
-        }
-        try:
-            futures = self.admin.list_offsets(wanted, request_timeout=2)
-            for partition, future in futures.items():
+        for (what, *_), row in list(self.seen.items()):
+            if what != "partition" or row["topic"].startswith("__") or row["leader"] < 0:
+                continue
+            topic, number = row["topic"], row["partition"]
+            end = wire.end_offset(self.broker_ports[row["leader"]], topic, number, _ASK_S)
+            if end is not None:
                 self.note(
-                    "end_offset",
-                    (partition.topic, partition.partition),
-                    topic=partition.topic,
-                    partition=partition.partition,
-                    end_offset=future.result(timeout=3).offset,
+                    "end_offset", (topic, number), topic=topic, partition=number, end_offset=end
                 )
-        except (KafkaException, TimeoutError) as error:
-            self.note("unreachable", ("end offsets",), detail=type(error).__name__)
 
 
 def tick(watch: Watch) -> None:
@@ -162,17 +131,6 @@ def main(config_path: Path) -> None:
         group=config["group"],
         topics=[config["topic"], "__consumer_offsets"],
         broker_ports={int(broker): port for broker, port in config["broker_ports"].items()},
-        admin=AdminClient(
-            {
-                "bootstrap.servers": config["direct"],
-                "client.id": "observer",
-                "reconnect.backoff.ms": 50,
-                "reconnect.backoff.max.ms": 250,
-                "socket.timeout.ms": 2_000,
-                "log_level": 0,
-            },
-            logger=_quiet,
-        ),
     )
 
     def look_on() -> None:

@@ -1,17 +1,13 @@
-"""The smallest possible Kafka client: one ApiVersions request, timed.
+"""One ApiVersions request, timed: is somebody there, and how long does an answer take?
 
-It sees a broker or a link by a path that has nothing to do with how a fault was injected, and needs
-no client library whose own retries would hide what it looks for.
+It sees a broker or a link by a path that has nothing to do with how a fault was injected.
 """
 
-import socket
-import struct
 import time
 from dataclasses import dataclass
 
+from harness import wire
 from harness.ports import LOOPBACK
-
-_API_VERSIONS = 18
 
 
 @dataclass(frozen=True)
@@ -31,28 +27,15 @@ def ask(port: int, *, timeout_s: float, padding_bytes: int = 0, address: str = L
     `padding_bytes` makes the request longer (as a client id, so at most 32,000), to time a narrow
     link. Never raises for what the other side does.
     """
-    client_id = b"probe" + b"-" * padding_bytes
-    body = struct.pack(">hhih", _API_VERSIONS, 0, 1, len(client_id)) + client_id
-    request = struct.pack(">i", len(body)) + body
+    call = wire.api_versions("probe" + "-" * padding_bytes)
     started = time.monotonic()
-
-    def answer(outcome: str) -> Answer:
-        return Answer(outcome, (time.monotonic() - started) * 1_000)
-
     try:
-        with socket.create_connection((address, port), timeout=timeout_s) as link:
-            link.sendall(request)
-            while True:
-                left_s = started + timeout_s - time.monotonic()
-                if left_s <= 0:
-                    return answer("silent")
-                link.settimeout(left_s)
-                if not link.recv(4_096):
-                    return answer("cut")
-                return answer("answered")
+        wire.ask(port, call, timeout_s, address)
+        outcome = "answered"
     except ConnectionRefusedError:
-        return answer("refused")
+        outcome = "refused"
     except TimeoutError:
-        return answer("silent")
+        outcome = "silent"
     except OSError:
-        return answer("cut")
+        outcome = "cut"
+    return Answer(outcome, (time.monotonic() - started) * 1_000)

@@ -100,7 +100,7 @@ def end(processes: Iterable[psutil.Process], *, patience_s: float = 5.0) -> int:
 
 
 def end_run(run: str, *, keep: frozenset[int] = frozenset()) -> int:
-    """End every marked process of one run but those in `keep`; twice, for what was just starting."""
+    """End every marked process of a run but those in `keep`; twice, for what was just starting."""
     count = 0
     for _ in range(2):
         count += end(process for process, _, _ in marked(run) if process.pid not in keep)

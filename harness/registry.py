@@ -103,7 +103,7 @@ def with_knobs(experiment: Experiment, settings: Mapping[str, str]) -> Experimen
     return experiment
 
 
-def _typed(name: str, text: str, like: object) -> object:
+def _typed(name: str, text: str, like: object) -> Any:
     try:
         if isinstance(like, bool):
             return {"true": True, "false": False}[text.lower()]

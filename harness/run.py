@@ -20,10 +20,10 @@ from types import FrameType
 from typing import Any, Final
 
 from confluent_kafka import KafkaException, libversion
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from consumers.journal import Journal
-from harness import __version__, manifest, processes
+from harness import __version__, manifest, processes, wire
 from harness.cluster.embedded import EmbeddedCluster
 from harness.cluster.plan import Plan, draw_plan
 from harness.errors import ClusterError, HarnessError, SetupError, VoidRun
@@ -158,9 +158,7 @@ class Run:
                 self._end("complete", "")
 
     def _play_phases(self) -> None:
-        plan = draw_plan(
-            self._experiment.cluster, lanes(self._experiment), self._run, self._ports
-        )
+        plan = draw_plan(self._experiment.cluster, lanes(self._experiment), self._run, self._ports)
         self._manifest["effective"] = {
             "brokers": {
                 node.name: plan.properties(node, Path("data") / node.name) for node in plan.nodes
@@ -175,9 +173,7 @@ class Run:
                 create_topic(plan, self._experiment)
                 observer = self._start_observer(plan)
             view = View(self.run_dir / "journals" / "observer.journal")
-            scene = Scene(
-                self._experiment, cluster, fleet, view, observer, TOPIC, self._random
-            )
+            scene = Scene(self._experiment, cluster, fleet, view, observer, TOPIC, self._random)
             self._play_scene(scene)
         finally:
             with _uninterrupted(self._say):
@@ -192,7 +188,11 @@ class Run:
     def _play_scene(self, scene: Scene) -> None:
         experiment = self._experiment
         with self._phase("start fleet"):
-            scene.wait("coordinator of the group", lambda: bool(scene.view.group), 60)
+            scene.wait(
+                "coordinator of the group",
+                lambda: scene.view.group.get("coordinator") is not None,
+                60,
+            )
             scene.fleet.start_producer()
             for number in range(1, experiment.group.members + 1):
                 scene.fleet.start_member(f"member-{number}")
@@ -287,7 +287,6 @@ class Run:
             "journal": str(self.run_dir / "journals" / "observer.journal"),
             "group": GROUP,
             "topic": TOPIC,
-            "direct": plan.direct(),
             "broker_ports": {str(node.id): node.port for node in plan.brokers},
         }
         path = self.run_dir / "journals" / "observer.json"
@@ -325,11 +324,16 @@ def create_topic(plan: Plan, experiment: Experiment) -> None:
     Raises WaitTimeout or ClusterError.
     """
     load = experiment.load
-    admin = AdminClient({"bootstrap.servers": plan.direct(), "client.id": "harness", "log_level": 0})
     wait_until(
         f"{len(plan.brokers)} registered brokers",
-        lambda: len(admin.list_topics(timeout=5).brokers) == len(plan.brokers),
+        lambda: all(
+            len(wire.metadata(node.port, [], 5).brokers) == len(plan.brokers)
+            for node in plan.brokers
+        ),
         timeout_s=60,
+    )
+    admin = AdminClient(
+        {"bootstrap.servers": plan.direct(), "client.id": "harness", "log_level": 0}
     )
     topic = NewTopic(
         TOPIC,
@@ -368,7 +372,9 @@ def _interruptible() -> Iterator[None]:
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise Interrupted
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:

@@ -96,7 +96,7 @@ class Scene:
         group = self.view.group
         return (
             owned == list(range(self.experiment.load.partitions))
-            and group.get("state") == "STABLE"
+            and group.get("state") == "Stable"
             and group.get("members") == len(live)
         )
 

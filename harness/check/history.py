@@ -43,7 +43,6 @@ class Run:
     expected: tuple[Mapping[str, str], ...] = ()
     client: str = "librdkafka"
     protocol: str = "eager"
-    fault_count: int = 0
 
     @property
     def complete(self) -> bool:
@@ -84,7 +83,6 @@ def run_of(content: Mapping[str, Any]) -> Run:
             expected=tuple(declared.get("rules") or ()),
             client=declared["group"]["client"],
             protocol=declared["group"]["protocol"],
-            fault_count=len(declared.get("faults") or ()),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NoData(
@@ -115,6 +113,7 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
         "members": int(group["members"]),
         "partitions": int(load["partitions"]),
         "records_per_s": int(load["records_per_s"]),
+        "faults": len(content["declared"].get("faults") or ()),
         "slack_ms": SLACK_MS,
         "rounding_ms": ROUNDING_MS,
         "cadence_ms": CADENCE_MS,

@@ -23,6 +23,8 @@ GROUP_APIS: Final = (
 # not n, which Log4j 2.25 writes as the nanosecond without its leading zeros.
 _STAMP: Final = "%d{yyyy-MM-dd'T'HH:mm:ss.SSSSSS}{UTC}"
 
+_WANTED: Final = f"(?s).*&quot;requestApiKeyName&quot;:&quot;({'|'.join(GROUP_APIS)})&quot;.*"
+
 LOG4J2: Final = f"""<?xml version="1.0" encoding="UTF-8"?>
 <Configuration status="warn">
   <Appenders>
@@ -30,8 +32,7 @@ LOG4J2: Final = f"""<?xml version="1.0" encoding="UTF-8"?>
       <PatternLayout pattern="{_STAMP} %p %c{{1}} %m%n"/>
     </File>
     <File name="requests" fileName="${{sys:harness.logs}}.requests.log">
-      <RegexFilter regex="(?s).*&quot;requestApiKeyName&quot;:&quot;({"|".join(GROUP_APIS)})&quot;.*"
-                   onMatch="ACCEPT" onMismatch="DENY"/>
+      <RegexFilter regex="{_WANTED}" onMatch="ACCEPT" onMismatch="DENY"/>
       <PatternLayout pattern="{_STAMP} %m%n"/>
     </File>
   </Appenders>

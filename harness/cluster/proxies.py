@@ -111,7 +111,7 @@ class Proxies:
         """Names of the toxics on a proxy, as Toxiproxy tells them."""
         return [str(toxic["name"]) for toxic in self._call("get", f"/proxies/{proxy}/toxics")]
 
-    def _call(self, verb: str, path: str, **arguments: Any) -> Any:  # noqa: ANN401 (JSON)
+    def _call(self, verb: str, path: str, **arguments: Any) -> Any:
         APIConsumer.host = LOOPBACK
         APIConsumer.port = self._plan.toxiproxy_port
         try:
@@ -120,6 +120,6 @@ class Proxies:
             )
             response.raise_for_status()
             return response.json() if response.content else None
-        except (requests.RequestException, Exception) as error:  # noqa: BLE001
+        except (requests.RequestException, Exception) as error:
             # The library's own exceptions are bare subclasses of Exception made at import time.
             raise ClusterError(f"Toxiproxy refused {verb} {path}: {error}") from error

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from harness.errors import BadInput
 from harness.experiment import Experiment, Fault
-from harness.faults.targets import Target
+from harness.faults.targets import Target, kind_of
 from harness.scene import Scene
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Whether a fault took effect, and what was seen, by another path than the one that injected it."""
+    """Whether a fault took effect, and what was seen by another path than injected it."""
 
     took_effect: bool
     text: str
@@ -27,10 +27,10 @@ def _no_check(_fault: Fault, _experiment: Experiment) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of fault. The functions get the scene, the declared fault and the resolved target."""
+    """One kind of fault. Its functions get the scene, the declared fault, the resolved target."""
 
     name: str
-    targets: tuple[str, ...]  # kinds of Target it can hit: broker, member, lane, new member
+    targets: tuple[str, ...]  # what it can hit, as targets.kind_of says
     heals: bool
     inject: Callable[[Scene, Fault, Target], None]
     prove: Callable[[Scene, Fault, Target], Evidence]
@@ -42,10 +42,15 @@ class Kind:
 
         Raises BadInput with both numbers and the remedy.
         """
+        if kind_of(fault.target) not in self.targets:
+            raise BadInput(
+                f"{self.name} cannot hit {fault.target!r}: it hits a {' or a '.join(self.targets)}"
+            )
         if self.heals and not fault.lasts_s:
             raise BadInput(f"{self.name} of {fault.target} never heals: give it lasts_s")
         if not self.heals and fault.lasts_s:
             raise BadInput(
-                f"{self.name} of {fault.target} cannot be undone: leave lasts_s={fault.lasts_s:g} out"
+                f"{self.name} of {fault.target} cannot be undone: "
+                f"leave lasts_s={fault.lasts_s:g} out"
             )
         self.check(fault, experiment)

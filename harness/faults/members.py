@@ -144,11 +144,18 @@ def _prove_stalled(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 
 def _end_stall(scene: Scene, fault: Fault, target: Target) -> None:
-    """The stall ends by itself, to the millisecond; this only waits until its member says so."""
+    """The stall ends by itself, to the millisecond; this only waits until its member says so.
+
+    A later fault may have ended the member in the middle of its stall.
+    """
     member = scene.fleet.members[target.name]
     assert fault.lasts_s is not None
     try:
-        scene.wait(f"end of the stall of {target.name}", lambda: member.stalls_ended > 0, 10)
+        scene.wait(
+            f"end of the stall of {target.name}",
+            lambda: member.stalls_ended > 0 or not member.running,
+            10,
+        )
     except WaitTimeout as timeout:
         raise ClusterError(str(timeout)) from timeout
 
@@ -157,6 +164,6 @@ KINDS: Final = (
     Kind("kill-consumer", ("member",), False, _kill, _prove_killed),
     Kind("freeze-consumer", ("member",), True, _freeze, _prove_frozen, _thaw),
     Kind("close-consumer", ("member",), False, _close, _prove_closed),
-    Kind("start-consumer", ("member",), False, _start, _prove_started),
+    Kind("start-consumer", ("new member",), False, _start, _prove_started),
     Kind("stall-consumer", ("member",), True, _stall, _prove_stalled, _end_stall, _check_stall),
 )

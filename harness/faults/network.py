@@ -104,7 +104,7 @@ def _check_bandwidth(fault: Fault, _experiment: Experiment) -> None:
 
 
 KINDS: Final = (
-    Kind("latency", ("lane",), True, _inject, _prove, _heal, _check_latency),
-    Kind("bandwidth", ("lane",), True, _inject, _prove, _heal, _check_bandwidth),
-    Kind("isolate", ("lane",), True, _inject, _prove, _heal),
+    Kind("latency", ("member", "lane"), True, _inject, _prove, _heal, _check_latency),
+    Kind("bandwidth", ("member", "lane"), True, _inject, _prove, _heal, _check_bandwidth),
+    Kind("isolate", ("member", "lane"), True, _inject, _prove, _heal),
 )

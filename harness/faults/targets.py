@@ -41,7 +41,9 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
         numbered = _NUMBERED.fullmatch(role)
         if numbered is None:
             if role not in ROLES:
-                raise BadInput(f"target {role!r} of {fault.kind} is no role: use {', '.join(ROLES)}")
+                raise BadInput(
+                    f"target {role!r} of {fault.kind} is no role: use {', '.join(ROLES)}"
+                )
             continue
         number = int(numbered["number"])
         counts = {"broker": experiment.cluster.brokers, "member": experiment.group.members}
@@ -56,6 +58,24 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
                 f"target {role!r} of {fault.kind} does not exist: the topic has partitions 0 to "
                 f"{experiment.load.partitions - 1}"
             )
+
+
+_KIND_OF_ROLE: Final = {
+    "coordinator": "broker",
+    "controller": "controller",
+    "any leader": "broker",
+    "any broker": "broker",
+    "any member": "member",
+    "new member": "new member",
+    "producers": "lane",
+}
+
+
+def kind_of(role: str) -> str:
+    """What sort of thing a role means: broker, controller, member, new member or lane."""
+    if role in _KIND_OF_ROLE:
+        return _KIND_OF_ROLE[role]
+    return "member" if role.startswith("member") else "broker"
 
 
 def lanes(experiment: Experiment) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def parse_stamp(text: str) -> int:
 
 
 def read_requests(log: Path, broker: int) -> Iterator[Row]:
-    """Rows of `requests` from one broker's request log; a line cut off by SIGKILL is passed over."""
+    """Rows of `requests` from a broker's request log; a line cut off by SIGKILL is passed over."""
     for number, line in _lines(log):
         stamp, found, body = line.partition(_COMPLETED)
         if not found:
@@ -184,17 +184,23 @@ PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
     for event, pattern in (
         (
             "member_id_given",
-            rf"^Dynamic member with unknown member id joins {_GROUP} in \w+ state\. "
-            r"Created a new member id (?P<member_id>\S+) and",
+            (
+                rf"^Dynamic member with unknown member id joins {_GROUP} in \w+ state\. "
+                r"Created a new member id (?P<member_id>\S+) and"
+            ),
         ),
         (
             "member_added",
-            r"^Pending dynamic member with id (?P<member_id>\S+) joins " + _GROUP + r" in \w+ state",
+            r"^Pending dynamic member with id (?P<member_id>\S+) joins "
+            + _GROUP
+            + r" in \w+ state",
         ),
         (
             "rebalance_started",
-            rf"^Preparing to rebalance {_GROUP} in state \w+ with old generation "
-            r"(?P<generation>-?\d+) \(reason: (?P<reason>.*)\)\.$",
+            (
+                rf"^Preparing to rebalance {_GROUP} in state \w+ with old generation "
+                r"(?P<generation>-?\d+) \(reason: (?P<reason>.*)\)\.$"
+            ),
         ),
         (
             "stabilized",
@@ -202,8 +208,10 @@ PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
         ),
         (
             "assignment_received",
-            rf"^Assignment received from leader (?P<member_id>\S+) for {_GROUP} for generation "
-            r"(?P<generation>\d+)\. The group has (?P<members>\d+) members",
+            (
+                rf"^Assignment received from leader (?P<member_id>\S+) for {_GROUP} for generation "
+                r"(?P<generation>\d+)\. The group has (?P<members>\d+) members"
+            ),
         ),
         (
             "evicted",
@@ -217,8 +225,10 @@ PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
         ),
         (
             "left",
-            r"^\[Group (?P<group>\S+)\] Member (?P<member_id>\S+) has left group through explicit "
-            r"`LeaveGroup` request; client reason: (?P<reason>.*)$",
+            (
+                r"^\[Group (?P<group>\S+)\] Member (?P<member_id>\S+) has left group through explicit "
+                r"`LeaveGroup` request; client reason: (?P<reason>.*)$"
+            ),
         ),
         (
             "stragglers_removed",
@@ -228,8 +238,10 @@ PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
         ("loaded", r"^Loaded classic group (?P<group>\S+) with (?P<members>\d+) members"),
         (
             "unloaded",
-            r"^\[GroupId=(?P<group>[^\]]+)\] Unloading group metadata for generation "
-            r"(?P<generation>-?\d+)",
+            (
+                r"^\[GroupId=(?P<group>[^\]]+)\] Unloading group metadata for generation "
+                r"(?P<generation>-?\d+)"
+            ),
         ),
     )
 )

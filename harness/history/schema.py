@@ -14,6 +14,11 @@ import pyarrow as pa
 
 SCHEMA_VERSION: Final = 1
 
+
+def _schema(columns: list[tuple[str, pa.DataType]]) -> pa.Schema:
+    return pa.schema(columns)
+
+
 _at = pa.timestamp("us", tz="UTC")
 _text = pa.string()
 _int = pa.int32()
@@ -24,13 +29,11 @@ _partitions = pa.list_(pa.struct([("topic", _text), ("partition", _int)]))
 _positions = pa.list_(
     pa.struct([("topic", _text), ("partition", _int), ("committed", _long), ("error_code", _int)])
 )
-_assignments = pa.list_(
-    pa.struct([("member_id", _text), ("topic", _text), ("partition", _int)])
-)
+_assignments = pa.list_(pa.struct([("member_id", _text), ("topic", _text), ("partition", _int)]))
 
 HISTORY: Final[dict[str, pa.Schema]] = {
     # One row per consumer process (and the producer, role "producer").
-    "members": pa.schema(
+    "members": _schema(
         [
             ("member", _text),
             ("role", _text),  # consumer | producer
@@ -56,8 +59,8 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         ]
     ),
     # What consumers noticed. event_at is when it happened, as far as the client knows; observed_at
-    # is when the application saw it (librdkafka serves callbacks from poll, so a stalled one is late).
-    "client_events": pa.schema(
+    # is when the application saw it (librdkafka calls back from poll, so a stalled one is late).
+    "client_events": _schema(
         [
             ("member", _text),
             # assigned | revoked | lost | stall_started | stall_ended | closing | closed | error |
@@ -73,7 +76,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         ]
     ),
     # One row per run of consecutive offsets of one partition in one poll.
-    "deliveries": pa.schema(
+    "deliveries": _schema(
         [
             ("member", _text),
             ("poll", _long),  # number of the poll that returned the records, per member, from 1
@@ -89,7 +92,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         ]
     ),
     # Commits as the consumer asked for them, one row per partition.
-    "commits": pa.schema(
+    "commits": _schema(
         [
             ("member", _text),
             ("how", _text),  # auto | sync | async | revoke
@@ -105,7 +108,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         ]
     ),
     # Ranges of records as the producer knows them.
-    "sends": pa.schema(
+    "sends": _schema(
         [
             ("topic", _text),
             ("partition", _int),
@@ -121,7 +124,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         ]
     ),
     # The coordinator's request log: one row per request of the group protocol.
-    "requests": pa.schema(
+    "requests": _schema(
         [
             ("broker", _int),
             ("api", _text),  # JOIN_GROUP | SYNC_GROUP | HEARTBEAT | LEAVE_GROUP | OFFSET_COMMIT | …
@@ -138,7 +141,10 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("assignors", pa.list_(_text)),
             ("leader", _text),  # JOIN_GROUP's answer: member id of the group leader
             ("protocol_name", _text),  # JOIN_GROUP's answer: the assignor chosen
-            ("positions", _positions),  # OFFSET_COMMIT: what was asked and the answer, per partition
+            (
+                "positions",
+                _positions,
+            ),  # OFFSET_COMMIT: what was asked and the answer, per partition
             ("assignments", _assignments),  # SYNC_GROUP of the leader: what it gave to whom
             ("assigned", _partitions),  # SYNC_GROUP's answer: what this member got
             ("listener", _text),
@@ -148,12 +154,12 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         ]
     ),
     # The coordinator's own log: one row per line that tells of a group.
-    "coordinator_events": pa.schema(
+    "coordinator_events": _schema(
         [
             ("broker", _int),
             ("at", _at),
-            # member_id_given | member_added | rebalance_started | stabilized | assignment_received |
-            # evicted | left | stragglers_removed | emptied | loaded | unloaded | pending_evicted
+            # member_id_given | member_added | rebalance_started | stabilized |
+            # assignment_received | evicted | left | stragglers_removed | emptied | loaded | unloaded | pending_evicted
             ("event", _text),
             ("group", _text),
             ("generation", _int),
@@ -165,7 +171,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         ]
     ),
     # What was done to the system, and the proof by another path that it bit.
-    "faults": pa.schema(
+    "faults": _schema(
         [
             ("fault", _text),  # "1-kill-broker": number in the schedule, then kind
             ("kind", _text),  # kill-broker | pause-broker | kill-consumer | freeze-consumer |
@@ -180,7 +186,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         ]
     ),
     # Observer, over a listener that no fault touches; a row where something changed.
-    "topology": pa.schema(
+    "topology": _schema(
         [
             ("at", _at),
             ("what", _text),  # broker | partition | group | end_offset | unreachable
@@ -199,13 +205,13 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         ]
     ),
     # The machine itself: the latest clock tick of each 100 ms, by a process that does nothing else.
-    "host": pa.schema([("at", _at), ("late_ms", _real)]),
+    "host": _schema([("at", _at), ("late_ms", _real)]),
 }
 
 # Derived by `check` (PySpark); read by `report` and by users.
 TABLES: Final[dict[str, pa.Schema]] = {
     # One row per generation of a group: the table this product exists for.
-    "rebalances": pa.schema(
+    "rebalances": _schema(
         [
             ("group", _text),
             ("generation", _int),  # the one that the rebalance ended in
@@ -230,14 +236,14 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("partitions_revoked", _int),
             ("longest_standstill_ms", _real),
             (
-                "standstills",  # per partition: how long no member processed it around the rebalance
+                "standstills",  # per partition: how long nobody processed it around the rebalance
                 pa.list_(pa.struct([("topic", _text), ("partition", _int), ("ms", _real)])),
             ),
             ("evidence", _text),
         ]
     ),
     # Who held which partition from when to when, by the members' own callbacks.
-    "ownership": pa.schema(
+    "ownership": _schema(
         [
             ("topic", _text),
             ("partition", _int),
@@ -252,7 +258,7 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("removed_at", _at),
         ]
     ),
-    "redeliveries": pa.schema(
+    "redeliveries": _schema(
         [
             ("topic", _text),
             ("partition", _int),
@@ -268,7 +274,7 @@ TABLES: Final[dict[str, pa.Schema]] = {
         ]
     ),
     # Members that the coordinator removed because their session ran out.
-    "evictions": pa.schema(
+    "evictions": _schema(
         [
             ("group", _text),
             ("member", _text),
@@ -284,7 +290,7 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("evidence", _text),
         ]
     ),
-    "heartbeats": pa.schema(
+    "heartbeats": _schema(
         [
             ("group", _text),
             ("member", _text),
@@ -297,7 +303,7 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("steady", _bool),  # no rebalance, coordinator change or fault on its link in the gap
         ]
     ),
-    "commits_judged": pa.schema(
+    "commits_judged": _schema(
         [
             ("group", _text),
             ("member", _text),
@@ -314,7 +320,7 @@ TABLES: Final[dict[str, pa.Schema]] = {
         ]
     ),
     # What each rule looked at: one row per thing examined. `ok` null means "cannot tell".
-    "judgements": pa.schema(
+    "judgements": _schema(
         [
             ("rule", _text),
             ("subject", _text),  # "member-2 (eviction)", "t-3", "generation 4"
@@ -330,7 +336,7 @@ TABLES: Final[dict[str, pa.Schema]] = {
 }
 
 # One row per rule of the experiment, plus the evidence rules that every run is judged by.
-VERDICTS: Final = pa.schema(
+VERDICTS: Final = _schema(
     [
         ("rule", _text),
         ("source", _text),  # document and section

@@ -1,4 +1,4 @@
-"""Parquet files that can be trusted: checksummed pages, a schema version, and never half-written."""
+"""Parquet files to be trusted: checksummed pages, a schema version, never half-written."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -31,6 +31,12 @@ def cache_dir() -> Path:
 def make_cache_dir() -> Path:
     """The cache folder, made if it is not there. SetupError where it cannot be written."""
     cache = cache_dir()
+    if os.pathsep in str(cache) or "," in str(cache):
+        # One separates the jars of a class path, the other Kafka's log folders.
+        raise SetupError(
+            f"the cache folder {cache} has a {os.pathsep!r} or ',' in its path, which Java and "
+            "Kafka take for a separator; name another folder in KAFKA_CHAOS_CACHE"
+        )
     try:
         cache.mkdir(parents=True, exist_ok=True)
         (cache / "logs").mkdir(exist_ok=True)

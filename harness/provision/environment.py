@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.errors import SetupError
 from harness.provision.cache import LOCKS, REPOSITORY, cache_dir, write_atomically
-from harness.provision.shell import Shell
+from harness.provision.shell import FETCH_REMEDY, Shell
 
 REQUIREMENTS = REPOSITORY / "requirements.lock"
 BUILD_REQUIREMENTS = LOCKS / "build.lock"
@@ -69,5 +69,10 @@ def install(env: Path, shell: Shell) -> None:
     # Build tools first, and then no build isolation: isolated builds fetch tools without hashes.
     for lock in (BUILD_REQUIREMENTS, REQUIREMENTS):
         exactly = ["--require-hashes", "--no-deps", "--no-build-isolation", "-r", lock]
-        shell.run("installing the Python packages", [*pip, *exactly], log="pip.log")
+        shell.run(
+            "installing the Python packages",
+            [*pip, *exactly],
+            log="pip.log",
+            remedy=FETCH_REMEDY,
+        )
     write_atomically(env / COMPLETE, f"{platform.python_version()}\n")

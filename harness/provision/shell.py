@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import SetupError
+
+# Where a network, a proxy or a mirror may be in the way.
+FETCH_REMEDY = "check the network and the proxy, then run `make setup` again"
+
+# What pip and Ivy say last, whatever happened.
+BOILERPLATE = ("[notice]", ":: USE VERBOSE")
 
 DOT_EVERY_S = 5.0  # a sign of life for someone who watches a minute of installing
 
@@ -27,12 +34,13 @@ class Shell:
         args: Sequence[object],
         *,
         log: str,
+        remedy: str = "look there for the reason, then run `make setup` again",
         env: Mapping[str, str] | None = None,
         timeout_s: float = 1800,
     ) -> None:
         """Run `args` (each as a string) to its end, output appended to the log named `log`.
 
-        Raises SetupError "<what> failed …" with the log's path and last line.
+        Raises SetupError "<what> failed …" with the log's path and last line, and the remedy.
         """
         path = self.logs / log
         with path.open("ab") as output:
@@ -57,7 +65,7 @@ class Shell:
             )
         if code:
             raise SetupError(
-                f"{what} failed: {_last_line(path, said_from)} (whole output in {path})"
+                f"{what} failed: {_last_line(path, said_from)} (whole output in {path}); {remedy}"
             )
 
 
@@ -82,5 +90,5 @@ def _last_line(path: Path, start: int) -> str:
     with path.open("rb") as file:
         file.seek(start)
         lines = file.read().decode(errors="replace").splitlines()
-    said = [line.strip() for line in lines if line.strip() and not line.startswith("[notice]")]
-    return said[-1] if said else "it said nothing"
+    said = [line for line in lines if re.search(r"\w", line) and not line.startswith(BOILERPLATE)]
+    return said[-1].strip(" \t:") if said else "it said nothing"

@@ -47,7 +47,7 @@ def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
         Step(
             f"Kafka {kafka_version} jars ({len(jars)} files)",
             lambda: not kafka.wrong_jars(kafka.home(kafka_version) / "jars", jars),
-            lambda shell: kafka.fetch_jars(kafka_version, find_java(), shell),
+            lambda shell: _fetch_jars(kafka_version, shell),
         ),
         Step(
             f"Toxiproxy {toxiproxy.VERSION}",
@@ -82,6 +82,12 @@ def _succeeds(check: Callable[[], object]) -> bool:
     return True
 
 
+def _fetch_jars(kafka_version: str, shell: Shell) -> None:
+    from harness.provision import ivy  # late: see its docstring
+
+    ivy.fetch_jars(kafka_version, find_java(), shell)
+
+
 def _require_java(_: Shell) -> None:
     find_java()
 
@@ -110,10 +116,12 @@ def ensure(kafka_version: str = kafka.DEFAULT_VERSION) -> list[str]:
 
 def lock_kafka(kafka_version: str) -> Path:
     """For maintainers: pin the jars of another Kafka version; where the lock was written."""
+    from harness.provision import ivy  # late: see its docstring
+
     ensure()
     cache = make_cache_dir()
     with exclusive(cache, _say_waiting) as lock_fd:
-        return kafka.write_lock(kafka_version, find_java(), Shell(cache / "logs", lock_fd))
+        return ivy.write_lock(kafka_version, find_java(), Shell(cache / "logs", lock_fd))
 
 
 def _say_waiting() -> None:

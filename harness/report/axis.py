@@ -128,7 +128,7 @@ def _free_row(occupied: list[list[tuple[float, float]]], extent: tuple[float, fl
 
 
 def stack(spans: Sequence[tuple[datetime, datetime]]) -> list[int]:
-    """Give every interval the first row where it overlaps no earlier one; touching is no overlap."""
+    """Give every interval the first row where it overlaps no earlier one; touching is none."""
     ends: list[datetime] = []
     rows = []
     for from_at, to_at in spans:

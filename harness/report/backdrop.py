@@ -7,11 +7,12 @@ from harness.report.axis import NARROWEST_PX, Axis, place, text_px
 from harness.report.faults import FaultStory, stories
 from harness.report.load import Row, Run
 from harness.report.shapes import Bar, Chart, Line, Text
-from harness.report.words import NOTHING, duration, plural, seconds
+from harness.report.words import NOTHING, duration, number, plural, seconds
 
 _LABEL_ROW_PX = 15
 _MOST_GENERATION_ROWS = 2
 _AXIS_PX = 22
+_MOST_REBALANCES = 300
 
 
 def open_chart(run: Run, axis: Axis, label: str) -> Chart:
@@ -27,13 +28,16 @@ def close_chart(chart: Chart, run: Run, axis: Axis) -> Chart:
     height = chart.height
     for story in stories(run.history["faults"]):
         _fault_window(chart, axis, story, height)
-    for row, next_row in _with_next(run.tables["rebalances"]):
+    told = _with_next(run.tables["rebalances"])
+    if len(told) > _MOST_REBALANCES:
+        chart.left_out.append(f"{plural(len(told) - _MOST_REBALANCES, 'rebalance')}")
+    for row, next_row in told[:_MOST_REBALANCES]:
         _rebalance_window(chart, axis, row, next_row, height)
     for percent, text in axis.ticks():
         zero = " zero" if text == "0" else ""
         chart.behind.append(Line(percent, 0, height, f"grid{zero}"))
         anchor = "middle" if 2 < percent < 98 else "start" if percent <= 2 else "end"
-        chart.shapes.append(Text(percent, height + 15, f"{text} s", "tick", anchor))
+        chart.labels.append(Text(percent, height + 15, f"{text} s", "tick", anchor))
     chart.height += _AXIS_PX
     return chart
 
@@ -48,9 +52,8 @@ def _fault_lane(chart: Chart, axis: Axis, told: Sequence[FaultStory]) -> None:
     y = chart.lane("faults", rows * _LABEL_ROW_PX + 6)
     for (percent, text), where in zip(labels, places, strict=True):
         dx = 4 if where.anchor == "start" else -4
-        chart.shapes.append(
-            Text(percent, y + 13 + where.row * _LABEL_ROW_PX, text, "fault", where.anchor, dx)
-        )
+        baseline = y + 13 + where.row * _LABEL_ROW_PX
+        chart.labels.append(Text(percent, baseline, text, "fault halo", where.anchor, dx))
 
 
 def _fault_window(chart: Chart, axis: Axis, story: FaultStory, height: float) -> None:
@@ -70,9 +73,9 @@ def _fault_window(chart: Chart, axis: Axis, story: FaultStory, height: float) ->
         ("healed", story.healed_at.isoformat() if story.healed_at else ""),
     )
     chart.behind.append(Bar(*span, 0, height, "fault-window", title, data))
-    chart.shapes.append(Line(span[0], 0, height, "fault-edge", title))
+    chart.marks.append(Line(span[0], 0, height, "fault-edge", title))
     if story.healed_at is not None:
-        chart.shapes.append(Line(round(sum(span), 3), 0, height, "fault-edge healed", title))
+        chart.marks.append(Line(round(sum(span), 3), 0, height, "fault-edge healed", title))
 
 
 def _rebalance_lane(chart: Chart, axis: Axis, rebalances: Sequence[Row]) -> None:
@@ -92,7 +95,7 @@ def _rebalance_lane(chart: Chart, axis: Axis, rebalances: Sequence[Row]) -> None
         if where.row < rows:
             dx = 3 if where.anchor == "start" else -3
             baseline = y + 12 + where.row * _LABEL_ROW_PX
-            chart.shapes.append(Text(percent, baseline, text, "generation", where.anchor, dx))
+            chart.labels.append(Text(percent, baseline, text, "generation halo", where.anchor, dx))
     hidden = sum(where.row >= rows for where in places)
     if hidden:
         chart.left_out.append(f"{plural(hidden, 'generation number')} where they would overlap")
@@ -110,14 +113,15 @@ def _rebalance_window(
     span = axis.span(started, end)
     if span is None:
         return
-    title = f"generation {row['generation']}: {duration(row['duration_ms'])}, {row['reason'] or ''}"
+    took = duration(row["duration_ms"])
+    title = f"generation {number(row['generation'])}: {took}, {row['reason'] or 'no reason known'}"
     chart.behind.append(Bar(*span, 0, height, "rebalance-window", title))
     if completed is not None and axis.holds(completed):
-        chart.shapes.append(Line(axis.percent(completed), 0, height, "rebalance-mark", title))
+        chart.marks.append(Line(axis.percent(completed), 0, height, "rebalance-mark", title))
 
 
 def _with_next(rows: Sequence[Row]) -> list[tuple[Row, Row | None]]:
-    return list(zip(rows, [*rows[1:], None], strict=True))
+    return list(zip(rows, [*rows, None][1:], strict=True))
 
 
 def phase_lane(chart: Chart, run: Run, axis: Axis) -> None:
@@ -130,4 +134,4 @@ def phase_lane(chart: Chart, run: Run, axis: Axis) -> None:
     for name, (left, width) in spans:
         chart.shapes.append(Bar(left, width, y + 2, 14, "phase", name))
         if text_px(name) <= width / 100 * NARROWEST_PX:
-            chart.shapes.append(Text(left, y + 13, name, "phase-name", dx=4))
+            chart.labels.append(Text(left, y + 13, name, "phase-name", dx=4))

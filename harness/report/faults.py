@@ -1,8 +1,8 @@
-"""The fault journal as one story per fault: planned, injected, healed, and the proof that it bit."""
+"""The fault journal as one story per fault: planned, injected, healed, and proof that it bit."""
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -24,12 +24,12 @@ class FaultStory:
     failed_at: datetime | None
     took_effect: bool | None
     evidence: str
-    parameters: str
+    parameters: Mapping[str, object]
 
     @property
     def lasts(self) -> bool:
         """True if the fault has an end to wait for; a kill for good or a leave has none."""
-        return self.healed_at is not None or '"lasts_s": null' not in self.parameters
+        return self.healed_at is not None or self.parameters.get("lasts_s", 0) is not None
 
     @property
     def label(self) -> str:
@@ -79,9 +79,10 @@ def _story(name: str, rows: list[Row]) -> FaultStory:
     )
 
 
-def _parameters(text: str) -> str:
-    """Normalise the JSON; text that is none is shown as it is."""
+def _parameters(text: str) -> dict[str, object]:
+    """Parse the JSON; text that is none is shown as it is."""
     try:
-        return json.dumps(json.loads(text), sort_keys=True) if text else ""
+        parsed = json.loads(text) if text else {}
     except ValueError:
-        return text
+        return {"": text}
+    return parsed if isinstance(parsed, dict) else {"": parsed}

@@ -79,8 +79,9 @@ def _row(
         baseline = ticks_y - 4 - where.row * _MARK_ROW_PX
         dx = 3 if where.anchor == "start" else -3
         css = "evicted" if text.startswith("✕") else "noticed"
-        chart.shapes.append(Line(x, baseline - 9, ticks_y + _TICK_PX - baseline + 9, f"{css}-mark"))
-        chart.shapes.append(Text(x, baseline, text, f"{css} halo", where.anchor, dx))
+        down_px = ticks_y + _TICK_PX - baseline + 9
+        chart.marks.append(Line(x, baseline - 9, down_px, f"{css}-mark"))
+        chart.labels.append(Text(x, baseline, text, f"{css} halo", where.anchor, dx))
 
 
 def _ticks(axis: Axis, times: Iterable[datetime]) -> str:

@@ -70,8 +70,13 @@ class Run:
     tables: Mapping[str, list[Row]]
     history: Mapping[str, list[Row]]
     requests: list[Row]
+    missing: frozenset[str]  # files an unfinished run lacks: "none recorded" is not "none"
     deliveries: pa.Table = field(repr=False)
     sends: pa.Table = field(repr=False)
+
+    def has(self, *names: str) -> bool:
+        """True if all these files are there, by bare name: an empty table then means "none"."""
+        return self.missing.isdisjoint(names)
 
 
 def load(run_dir: Path) -> Run:
@@ -85,17 +90,21 @@ def load(run_dir: Path) -> Run:
     verdicts = reader.table("verdicts.parquet", VERDICTS)
     tables = {n: reader.rows(f"tables/{n}.parquet", TABLES[n]) for n in TABLES_READ}
     history = {n: reader.rows(f"history/{n}.parquet", HISTORY[n]) for n in HISTORY_READ}
+    requests = reader.rows(
+        "history/requests.parquet", HISTORY["requests"], [("api", "in", REBALANCE_APIS)]
+    )
+    deliveries = reader.columns("deliveries", DELIVERY_COLUMNS)
+    sends = reader.columns("sends", SEND_COLUMNS)
     return Run(
         path=run_dir,
         manifest=manifest,
-        verdicts=None if verdicts is None else verdicts.to_pylist(),
+        verdicts=None if verdicts is None else _rows(verdicts),
         tables=tables,
         history=history,
-        requests=reader.rows(
-            "history/requests.parquet", HISTORY["requests"], [("api", "in", REBALANCE_APIS)]
-        ),
-        deliveries=reader.columns("deliveries", DELIVERY_COLUMNS),
-        sends=reader.columns("sends", SEND_COLUMNS),
+        requests=requests,
+        missing=frozenset(reader.missing),
+        deliveries=deliveries,
+        sends=sends,
     )
 
 
@@ -114,10 +123,11 @@ SEND_COLUMNS: Final = ("topic", "partition", "outcome", "first_offset", "last_of
 class _Reader:
     run_dir: Path
     required: bool  # a missing file is an error, not an empty table
+    missing: set[str] = field(default_factory=set)
 
     def rows(self, name: str, schema: pa.Schema, filters: list[Any] | None = None) -> list[Row]:
         table = self.table(name, schema, filters)
-        return [] if table is None else table.to_pylist()
+        return [] if table is None else _rows(table)
 
     def columns(self, name: str, wanted: tuple[str, ...]) -> pa.Table:
         schema = pa.schema([HISTORY[name].field(column) for column in wanted])
@@ -132,6 +142,7 @@ class _Reader:
         if not path.exists():
             if self.required:
                 raise NoData(f"{path} is missing: {_remedy(self.run_dir, name)}")
+            self.missing.add(path.stem)
             return None
         try:
             table = pq.read_table(
@@ -146,6 +157,10 @@ class _Reader:
             raise NoData(
                 f"{path} cannot be read ({why}): {_remedy(self.run_dir, name)}"
             ) from problem
+
+
+def _rows(table: pa.Table) -> list[Row]:
+    return list(table.to_pylist())
 
 
 def _remedy(run_dir: Path, name: str) -> str:

@@ -7,6 +7,7 @@ security policy forbids scripts and loads on top of that.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -46,6 +47,43 @@ def page(run: Run) -> str:
     members = members_of(run)
     zero = axis.zero if axis else None
     counts = records(run)
+    rebalances = run.tables["rebalances"]
+    redeliveries = run.tables["redeliveries"]
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            manifest=run.manifest,
+            outcome=outcome(run),
+            facts=_facts(run),
+            figures=_figures(run, counts),
+            verdicts=tables.verdict_rows(run),
+            unjudged=run.verdicts is None,
+            members=members,
+            path_width=PATH_WIDTH,
+            timeline=timeline(run, axis, members) if axis else None,
+            heartbeats=heartbeat_chart(run, axis, members) if axis else None,
+            rebalances=tables.rebalance_rows(run, members, zero),
+            rebalances_left_out=tables.left_out(len(rebalances), "tables/rebalances.parquet"),
+            views=two_views(run, members),
+            most_views=MOST_REBALANCES,
+            rebalance_count=len(rebalances),
+            redeliveries=tables.redelivery_rows(run, members, zero),
+            redeliveries_left_out=tables.left_out(len(redeliveries), "tables/redeliveries.parquet"),
+            redelivery_count=len(redeliveries),
+            records=counts,
+            faults=tables.fault_rows(run, zero),
+            no_faults=_no_faults(run),
+            has=run.has,
+            files=_files(run.path),
+            configuration=_configuration(run.manifest.effective),
+            plural=plural,
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -54,33 +92,7 @@ def page(run: Run) -> str:
         lstrip_blocks=True,
     )
     environment.globals["kind_of"] = lambda shape: type(shape).__name__
-    rebalances = run.tables["rebalances"]
-    redeliveries = run.tables["redeliveries"]
-    return environment.get_template("page.html.j2").render(
-        manifest=run.manifest,
-        outcome=outcome(run),
-        facts=_facts(run),
-        figures=_figures(run, counts),
-        verdicts=tables.verdict_rows(run),
-        unjudged=run.verdicts is None,
-        members=members,
-        path_width=PATH_WIDTH,
-        timeline=timeline(run, axis, members) if axis else None,
-        heartbeats=heartbeat_chart(run, axis, members) if axis else None,
-        rebalances=tables.rebalance_rows(run, members, zero),
-        rebalances_left_out=tables.left_out(len(rebalances), "tables/rebalances.parquet"),
-        views=two_views(run, members),
-        most_views=MOST_REBALANCES,
-        rebalance_count=len(rebalances),
-        redeliveries=tables.redelivery_rows(run, members, zero),
-        redeliveries_left_out=tables.left_out(len(redeliveries), "tables/redeliveries.parquet"),
-        redelivery_count=len(redeliveries),
-        records=counts,
-        faults=tables.fault_rows(run, zero),
-        files=_files(run.path),
-        configuration=_configuration(run.manifest.effective),
-        plural=plural,
-    )
+    return environment
 
 
 def _facts(run: Run) -> list[Fact]:
@@ -88,7 +100,7 @@ def _facts(run: Run) -> list[Fact]:
     versions = manifest.versions
     group, load = _part(manifest.declared, "group"), _part(manifest.declared, "load")
     cluster = _part(manifest.declared, "cluster")
-    facts = [
+    return [
         Fact("Run", manifest.run, f"seed {manifest.seed}"),
         Fact("Started", utc(manifest.started_at), _lasted(run)),
         Fact("Kafka", _say(versions.get("kafka")), _cluster(cluster)),
@@ -97,8 +109,11 @@ def _facts(run: Run) -> list[Fact]:
             f"{_say(group.get('client'))} {_say(versions.get('librdkafka'))}",
             f"confluent-kafka {_say(versions.get('confluent-kafka'))}",
         ),
-        Fact("Group", f"{_say(group.get('members'))} members, {_say(group.get('protocol'))}",
-             f"{manifest.group} on {manifest.topic}"),
+        Fact(
+            "Group",
+            f"{_say(group.get('members'))} members, {_say(group.get('protocol'))}",
+            f"{manifest.group} on {manifest.topic}",
+        ),
         Fact(
             "Session timeout",
             duration(group.get("session_timeout_ms")),
@@ -123,30 +138,43 @@ def _facts(run: Run) -> list[Fact]:
             f"Spark {_say(versions.get('spark'))}, Python {_say(versions.get('python'))}",
         ),
     ]
-    return facts
 
 
 def _figures(run: Run, counts: Records) -> list[Fact]:
     """Choose the few numbers that say what the faults did."""
     rebalances = run.tables["rebalances"]
+    count = len(rebalances) if run.has("rebalances") else None
+    evicted = plural(len(run.tables["evictions"]), "eviction") if run.has("evictions") else ""
     longest_ms = tables.longest_standstill_ms(rebalances)
+    lost = "" if counts.lost is None else "read by nobody"
+    unexplained = "" if counts.unexplained is None else f"{counts.unexplained:,} unexplained"
     return [
-        Fact("rebalances", number(len(rebalances)), plural(tables.eviction_count(run), "eviction")),
+        Fact("rebalances", number(count), evicted),
         Fact("longest standstill", duration(longest_ms), "of one partition"),
         Fact("acknowledged", number(counts.acknowledged), "records"),
         Fact(
             "lost",
             number(counts.lost),
-            f"{counts.unseen:,} at the end not yet read" if counts.unseen else "read by nobody",
+            f"{counts.unseen:,} at the end not yet read" if counts.unseen else lost,
             "bad" if counts.lost else "",
         ),
         Fact(
             "redelivered",
             number(counts.redelivered),
-            f"{counts.unexplained:,} unexplained",
+            unexplained,
             "bad" if counts.unexplained else "",
         ),
     ]
+
+
+def _no_faults(run: Run) -> str:
+    """Say why there is no fault to show."""
+    planned = run.manifest.declared.get("faults")
+    if not run.has("faults"):
+        return "No fault journal was kept."
+    if isinstance(planned, list) and planned:
+        return f"None of the {plural(len(planned), 'planned fault')} came to be injected."
+    return "No fault was planned: this run is a baseline."
 
 
 def _part(declared: Mapping[str, Any], name: str) -> Mapping[str, Any]:

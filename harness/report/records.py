@@ -7,12 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from statistics import median
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from harness.report.load import Run
+from harness.report.words import number
 
 Partition = tuple[str, int]
 Range = tuple[int, int]
@@ -26,13 +28,14 @@ class Records:
 
     `lost`: acknowledged, before the last position that any member read, and read by nobody.
     `unseen`: acknowledged after that position, so nobody had come to it yet.
+    Null where the file that would tell is missing.
     """
 
-    acknowledged: int
-    lost: int
-    unseen: int
-    redelivered: int
-    unexplained: int
+    acknowledged: int | None
+    lost: int | None
+    unseen: int | None
+    redelivered: int | None
+    unexplained: int | None
 
 
 @dataclass(frozen=True)
@@ -49,14 +52,19 @@ class Throughput:
         return [sum(values) for values in zip(*self.per_partition.values(), strict=True)]
 
     @property
-    def highest(self) -> float:
-        """Highest rate of a single partition."""
-        return max((max(v, default=0.0) for v in self.per_partition.values()), default=0.0)
+    def strip_top(self) -> float:
+        """Rate at which a partition's strip is cut off: twice the usual one.
+
+        After a standstill a backlog is read at many times the usual rate; drawn on one scale with
+        it, ordinary work would look like a standstill.
+        """
+        busy = [rate for rates in self.per_partition.values() for rate in rates if rate > 0]
+        return 2 * median(busy) if busy else 0.0
 
 
 def records(run: Run) -> Records:
     """Count what was sent against what was read."""
-    acknowledged = run.sends.filter(pc.equal(run.sends["outcome"], "acknowledged"))
+    acknowledged = run.sends.filter(pc.equal(run.sends["outcome"], pa.scalar("acknowledged")))
     read = _ranges(run.deliveries)
     lost = unseen = 0
     for partition, ranges in _ranges(acknowledged).items():
@@ -66,13 +74,26 @@ def records(run: Run) -> Records:
         lost += sum(min(last, end) - first + 1 for first, last in missing if first <= end)
         unseen += sum(last - max(first, end + 1) + 1 for first, last in missing if last > end)
     again = run.tables["redeliveries"]
+    told, read_told, again_told = run.has("sends"), run.has("deliveries"), run.has("redeliveries")
+    unexplained = sum(row["count"] or 0 for row in again if not row["explained"])
     return Records(
-        acknowledged=_total(acknowledged["count"]),
-        lost=lost,
-        unseen=unseen,
-        redelivered=sum(row["count"] or 0 for row in again),
-        unexplained=sum(row["count"] or 0 for row in again if not row["explained"]),
+        acknowledged=_total(acknowledged) if told else None,
+        lost=lost if told and read_told else None,
+        unseen=unseen if told and read_told else None,
+        redelivered=sum(row["count"] or 0 for row in again) if again_told else None,
+        unexplained=unexplained if again_told else None,
     )
+
+
+def fate(count: Records) -> str:
+    """Say in one line what became of the records."""
+    if count == Records(None, None, None, None, None):
+        return "not recorded"
+    text = (
+        f"{number(count.acknowledged)} acknowledged, {number(count.lost)} lost, "
+        f"{number(count.redelivered)} redelivered"
+    )
+    return f"{text} ({count.unexplained:,} unexplained)" if count.unexplained else text
 
 
 def merge(ranges: Iterable[Range]) -> list[Range]:
@@ -143,5 +164,5 @@ def _ranges(table: pa.Table) -> dict[Partition, list[Range]]:
     return {partition: merge(ranges) for partition, ranges in found.items()}
 
 
-def _total(column: pa.ChunkedArray) -> int:
-    return int(pc.sum(column).as_py() or 0)
+def _total(table: pa.Table) -> int:
+    return int(pc.sum(table["count"]).as_py() or 0)

@@ -71,13 +71,15 @@ class Lane:
 
 @dataclass
 class Chart:
-    """Shapes in the order they are drawn: backdrop first, marks last."""
+    """Shapes in layers, the first below all others, so that no line ever crosses a label."""
 
     label: str  # what a screen reader says
     height: float = 0
     lanes: list[Lane] = field(default_factory=list)
     behind: list[Bar | Line | Text | Path] = field(default_factory=list)
     shapes: list[Bar | Line | Text | Path] = field(default_factory=list)
+    marks: list[Line] = field(default_factory=list)
+    labels: list[Text] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
     def lane(self, name: str, height: float, note: str = "", title: str = "") -> float:

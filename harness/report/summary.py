@@ -3,11 +3,11 @@
 import html
 from typing import Final
 
-from harness.report.load import Row, Run
+from harness.report.load import Manifest, Row, Run
 from harness.report.outcome import SIGNS, expected_of, in_order, outcome, standing, verdict_of
-from harness.report.records import records
-from harness.report.tables import longest_standstill_ms
-from harness.report.words import NOTHING, bound, clip, duration, measured, number, plural
+from harness.report.records import fate, records
+from harness.report.tables import rebalanced
+from harness.report.words import NOTHING, bound, clip, measured, number
 
 # GitHub drops a step summary above 1 MiB whole; many runs may write into one.
 MOST_RULES: Final = 150
@@ -27,16 +27,24 @@ def summary(run: Run) -> str:
         _safe(result.detail),
         "",
         *_verdicts(in_order(run.verdicts or [])),
-        *_numbers(run),
+        f"- rebalances: {rebalanced(run)}",
+        f"- records: {fate(records(run))}",
         "",
-        f"Run {_safe(manifest.run)}, seed {_safe(manifest.seed)}, "
-        f"Kafka {_safe(str(manifest.versions.get('kafka', NOTHING)))}, "
-        f"librdkafka {_safe(str(manifest.versions.get('librdkafka', NOTHING)))}. "
-        "In its folder: [report.html](report.html), [verdicts.parquet](verdicts.parquet), "
-        "[tables/](tables/), [history/](history/), [logs/](logs/).",
+        _origin(manifest),
         "",
     ]
     return "\n".join(lines)
+
+
+def _origin(manifest: Manifest) -> str:
+    versions = manifest.versions
+    return (
+        f"Run {_safe(manifest.run)}, seed {_safe(manifest.seed)}, "
+        f"Kafka {_safe(str(versions.get('kafka', NOTHING)))}, "
+        f"librdkafka {_safe(str(versions.get('librdkafka', NOTHING)))}. "
+        "In its folder: [report.html](report.html), [verdicts.parquet](verdicts.parquet), "
+        "[tables/](tables/), [history/](history/), [logs/](logs/)."
+    )
 
 
 def _verdicts(rows: list[Row]) -> list[str]:
@@ -66,18 +74,6 @@ def _verdicts(rows: list[Row]) -> list[str]:
     if len(rows) > MOST_RULES:
         lines += ["", f"{len(rows) - MOST_RULES} more rules are in report.html."]
     return [*lines, ""]
-
-
-def _numbers(run: Run) -> list[str]:
-    count = records(run)
-    rebalances = run.tables["rebalances"]
-    longest = longest_standstill_ms(rebalances)
-    still = "" if longest is None else f", longest standstill {duration(longest)}"
-    return [
-        f"- {plural(len(rebalances), 'rebalance')}{still}",
-        f"- {plural(count.acknowledged, 'record')} acknowledged, {count.lost:,} lost, "
-        f"{count.redelivered:,} redelivered ({count.unexplained:,} unexplained)",
-    ]
 
 
 def _safe(text: str) -> str:

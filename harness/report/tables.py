@@ -18,10 +18,21 @@ from harness.report.outcome import (
     standing,
     verdict_of,
 )
-from harness.report.words import NOTHING, absent, bound, clip, duration, number, seconds
+from harness.report.words import (
+    NOTHING,
+    absent,
+    bound,
+    clip,
+    duration,
+    number,
+    partition_name,
+    plural,
+    seconds,
+)
 
 MOST_ROWS: Final = 200
 _MOST_TEXT: Final = 600
+_UNITS: Final = ("s", "ms", "us")
 
 
 @dataclass(frozen=True)
@@ -113,8 +124,8 @@ def gauge(row: Row) -> Gauge | None:
     margin = 0.12 * (max(given) - min(given))
     start, length = min(given) - margin, max(given) - min(given) + 2 * margin
 
-    def percent(value: float) -> float:
-        return round(100 * (value - start) / length, 2)
+    def percent(value: Any) -> float:
+        return float(round(100 * (value - start) / length, 2))
 
     left = 0.0 if absent(low) else percent(low)
     right = 100.0 if absent(high) else percent(high)
@@ -197,7 +208,7 @@ def _rebalance_row(
         kept=number(row["partitions_kept"]),
         revoked=number(row["partitions_revoked"]),
         standstill=duration(row["longest_standstill_ms"]),
-        where=f"{worst['topic']}-{worst['partition']}" if worst else "",
+        where=partition_name(worst["topic"], worst["partition"]) if worst else "",
     )
 
 
@@ -257,7 +268,7 @@ def redelivery_rows(run: Run, members: Members, zero: datetime | None) -> list[R
     ranked = sorted(rows, key=lambda row: (bool(row["explained"]), -(row["count"] or 0)))
     return [
         RedeliveryRow(
-            partition=f"{row['topic']}-{row['partition']}",
+            partition=partition_name(row["topic"], row["partition"]),
             offsets=_range(row["first_offset"], row["last_offset"]),
             count=number(row["count"]),
             first=row["first_member"] or NOTHING,
@@ -309,7 +320,7 @@ def _fault_row(story: FaultStory, zero: datetime | None) -> FaultRow:
         name=story.fault,
         target=story.target or NOTHING,
         resolved=story.resolved or NOTHING,
-        parameters=clip(story.parameters, 200),
+        parameters=clip(_parameters(story), 200),
         planned=seconds(story.injecting_at or story.planned_at, zero),
         injected=seconds(story.injected_at, zero),
         healed=seconds(story.healed_at, zero),
@@ -318,6 +329,20 @@ def _fault_row(story: FaultStory, zero: datetime | None) -> FaultRow:
         effect_text=text,
         evidence=clip(story.evidence, _MOST_TEXT),
     )
+
+
+def _parameters(story: FaultStory) -> str:
+    """Write them as "latency 200 ms, lasts 3 s": a name ends in its unit."""
+    given = {name: value for name, value in story.parameters.items() if value is not None}
+    return ", ".join(_parameter(name, value) for name, value in sorted(given.items()))
+
+
+def _parameter(name: str, value: object) -> str:
+    text = number(value) if isinstance(value, int | float) else str(value)
+    what, _, unit = name.rpartition("_")
+    if unit in _UNITS:
+        return f"{what.replace('_', ' ')} {text} {unit}"
+    return f"{name.replace('_', ' ')} {text}".strip()
 
 
 def _effect(story: FaultStory) -> tuple[str, str]:
@@ -334,9 +359,15 @@ def left_out(total: int, name: str) -> str:
     return "" if hidden <= 0 else f"{hidden:,} more rows are in {name}."
 
 
-def eviction_count(run: Run) -> int:
-    """Count evictions; kept here so that the page and the terminal agree."""
-    return len(run.tables["evictions"])
+def rebalanced(run: Run) -> str:
+    """Say in one line how often and how badly the group was rebalanced."""
+    if not run.has("rebalances"):
+        return "not derived"
+    rows = run.tables["rebalances"]
+    longest_ms = longest_standstill_ms(rows)
+    still = "" if longest_ms is None else f", longest standstill {duration(longest_ms)}"
+    evicted = len(run.tables["evictions"])
+    return f"{len(rows):,}{still}" + (f", {plural(evicted, 'eviction')}" if evicted else "")
 
 
 def longest_standstill_ms(rebalances: Sequence[Row]) -> float | None:

@@ -9,9 +9,9 @@ from rich.text import Text
 from harness.report.load import Row, Run, load
 from harness.report.outcome import SIGNS, Standing, expected_of, in_order, outcome, standing
 from harness.report.outcome import verdict_of as verdict_of_row
-from harness.report.records import records
-from harness.report.tables import longest_standstill_ms
-from harness.report.words import bound, duration, measured, number, plural
+from harness.report.records import fate, records
+from harness.report.tables import rebalanced
+from harness.report.words import NOTHING, bound, measured_range, number
 
 PLAIN_WIDTH: Final = 100  # where output goes to a file or a CI log
 _STYLES: Final = {Standing.AS_EXPECTED: "green", Standing.RESULT: "cyan", Standing.DIFFERS: "red"}
@@ -52,21 +52,27 @@ def _lines(run: Run, width: int) -> list[Text]:
         lines.append(Text(result.detail))
     if run.verdicts:
         lines += [Text(), *_table(in_order(run.verdicts), width)]
-    lines += [Text(), Text(_rebalances(run)), Text(_records(run))]
+    lines += [
+        Text(),
+        Text(f"rebalances  {rebalanced(run)}"),
+        Text(f"records     {fate(records(run))}"),
+    ]
     lines.append(Text(f"report      {run.path / 'report.html'}"))
     return lines
 
 
 def _table(rows: list[Row], width: int) -> list[Text]:
-    head = ("", "rule", "verdict", "measured (min / median / max)", "bound", "examined")
+    head = ("", "rule", "verdict", "measured", "bound", "examined")
     cells = [head, *(_cells(row) for row in rows)]
     styles = ["bold", *(_STYLES[standing(row)] for row in rows)]
     widths = _fit([max(map(len, column)) for column in zip(*cells, strict=True)], width)
     lines = []
     for line, style in zip(cells, styles, strict=True):
         parts = [_cut(cell, room) for cell, room in zip(line, widths, strict=True)]
-        parts = [p.rjust(w) if n == 5 else p.ljust(w)
-                 for n, (p, w) in enumerate(zip(parts, widths, strict=True))]
+        parts = [
+            p.rjust(w) if n == 5 else p.ljust(w)
+            for n, (p, w) in enumerate(zip(parts, widths, strict=True))
+        ]
         text = Text(_GAP.join(parts).rstrip())
         if style == "bold":
             text.stylize("bold")
@@ -84,8 +90,10 @@ def _cells(row: Row) -> tuple[str, ...]:
     elif how is Standing.RESULT:
         verdict = f"{verdict} (expected)"
     sign = "?" if verdict.startswith("UNKNOWN (") else SIGNS[how]
-    limits = bound(row["bound_low"], row["bound_high"], row["unit"] or "")
-    return sign, row["rule"] or "", verdict, measured(row), limits, number(row["examined"])
+    found = measured_range(row)
+    unit = "" if found != NOTHING else row["unit"] or ""  # said once is enough on one line
+    limits = bound(row["bound_low"], row["bound_high"], unit)
+    return sign, row["rule"] or "", verdict, found, limits, number(row["examined"])
 
 
 def _fit(wanted: list[int], width: int) -> list[int]:
@@ -101,21 +109,3 @@ def _fit(wanted: list[int], width: int) -> list[int]:
 
 def _cut(text: str, room: int) -> str:
     return text if len(text) <= room else text[: room - 1] + "…"
-
-
-def _rebalances(run: Run) -> str:
-    rows = run.tables["rebalances"]
-    longest = longest_standstill_ms(rows)
-    still = "" if longest is None else f", longest standstill {duration(longest)}"
-    evicted = len(run.tables["evictions"])
-    evictions = f", {plural(evicted, 'eviction')}" if evicted else ""
-    return f"rebalances  {len(rows):,}{still}{evictions}"
-
-
-def _records(run: Run) -> str:
-    count = records(run)
-    text = (
-        f"records     {count.acknowledged:,} acknowledged, {count.lost:,} lost, "
-        f"{count.redelivered:,} redelivered"
-    )
-    return f"{text} ({count.unexplained:,} unexplained)" if count.unexplained else text

@@ -11,12 +11,12 @@ from harness.report.load import Row, Run
 from harness.report.members import Members
 from harness.report.records import Partition, Throughput, throughput
 from harness.report.shapes import PATH_WIDTH, Bar, Chart, Path, Text
-from harness.report.words import duration, number, plural, seconds
+from harness.report.words import duration, number, partition_name, plural, seconds
 
 MOST_PARTITIONS: Final = 24
-MOST_BARS: Final = 3_000
+MOST_BARS: Final = 2_000
 _BAR_PX: Final = 15
-_STRIP_PX: Final = 12
+_STRIP_PX: Final = 14
 _TOTAL_PX: Final = 56
 
 
@@ -74,7 +74,7 @@ def coordinator_lane(chart: Chart, run: Run, axis: Axis) -> None:
         since = seconds(at, axis.zero)
         chart.shapes.append(Bar(*span, y + 3, 14, "coordinator", f"{name} since {since}"))
         if fits(name, span[1]):
-            chart.shapes.append(Text(span[0], y + 14, name, "phase-name", dx=4))
+            chart.labels.append(Text(span[0], y + 14, name, "phase-name", dx=4))
 
 
 class _PartitionRow:
@@ -92,17 +92,19 @@ class _PartitionRow:
         spans = [(row["from_at"], row["to_at"] or self.axis.end) for row in held]
         rows = stack(spans)
         depth = max(rows, default=0) + 1
-        name = f"{partition[0]}-{partition[1]}" if with_topic else f"partition {partition[1]}"
-        note = "" if still_ms is None else f"still ≤ {duration(still_ms)}"
+        name = partition_name(*partition) if with_topic else f"partition {number(partition[1])}"
+        note = "" if still_ms is None else f"standstill {duration(still_ms)}"
         height = depth * (_BAR_PX + 1) + _STRIP_PX + 10
-        y = self.chart.lane(name, height, note, f"{partition[0]}-{partition[1]}")
+        y = self.chart.lane(name, height, note, partition_name(*partition))
         for row, depth_of_row in zip(held, rows, strict=True):
             self._owner(row, y + 4 + depth_of_row * (_BAR_PX + 1))
         strip_y = y + 5 + depth * (_BAR_PX + 1)
         rates = self.rates.per_partition.get(partition)
         if rates:
             title = f"records processed per second, highest {number(max(rates))}"
-            path = step_path(rates, self.rates.highest, _STRIP_PX, bin_width(self.axis, self.rates))
+            path = step_path(
+                rates, self.rates.strip_top, _STRIP_PX, bin_width(self.axis, self.rates)
+            )
             self.chart.shapes.append(Path(strip_y, _STRIP_PX, path, "rate", title))
 
     def _owner(self, row: Row, y: float) -> None:
@@ -117,7 +119,7 @@ class _PartitionRow:
             self.chart.shapes.append(Bar(*span, y, _BAR_PX, f"owner {colour}", title))
             name = self.members.short(row["member"])
             if fits(name, span[1]):
-                self.chart.shapes.append(Text(span[0], y + 11, name, "owner-name", dx=5))
+                self.chart.labels.append(Text(span[0], y + 11, name, "owner-name", dx=5))
         zombie = self.axis.span(known_until, end) if is_zombie else None
         if zombie is not None:
             self.chart.shapes.append(Bar(*zombie, y, _BAR_PX, f"owner zombie {colour}", title))
@@ -125,9 +127,13 @@ class _PartitionRow:
 
     def _title(self, row: Row) -> str:
         zero = self.axis.zero
-        until = f"{seconds(row['to_at'], zero)} ({row['ended_by']})" if row["to_at"] else "the end"
+        until = (
+            f"{seconds(row['to_at'], zero)} ({row['ended_by'] or '?'})"
+            if row["to_at"]
+            else "the end"
+        )
         title = (
-            f"{row['member']}, generation {row['generation']}: "
+            f"{self.members.short(row['member'])}, generation {number(row['generation'])}: "
             f"from {seconds(row['from_at'], zero)} to {until}"
         )
         if row["removed_at"] is not None:
@@ -147,7 +153,7 @@ def step_path(values: Sequence[float], highest: float, height: float, width: flo
     parts = [f"M0 {height:g}"]
     level: float | None = None
     for n, value in enumerate(values):
-        y = round(height * (1 - value / highest), 1)
+        y = round(height * (1 - min(1.0, value / highest)), 1)
         if y != level:
             parts.append(f"H{min(n * width, PATH_WIDTH):.1f}V{y:g}")
             level = y
@@ -162,7 +168,7 @@ def _total_lane(chart: Chart, axis: Axis, rates: Throughput) -> None:
     title = f"records processed per second over all partitions, highest {number(highest)}"
     path = step_path(total, highest, _TOTAL_PX, bin_width(axis, rates))
     chart.shapes.append(Path(y, _TOTAL_PX, path, "rate total", title))
-    chart.shapes.append(Text(0, y + 9, f"{number(highest)} / s", "tick halo", dx=4))
+    chart.labels.append(Text(0, y + 9, f"{number(highest)} / s", "tick halo", dx=4))
 
 
 def _held(ownership: Iterable[Row]) -> dict[Partition, list[Row]]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from harness.report.load import Row, Run
 from harness.report.members import Members
-from harness.report.words import clip, duration, number, plural
+from harness.report.words import absent, clip, duration, number, plural
 
 MOST_LINES: Final = 40
 MOST_REBALANCES: Final = 60
@@ -42,6 +42,7 @@ class TwoViews:
     coordinator: list[Said]
     members: list[Said]
     left_out: str
+    opened: bool  # the one to look at first: around it a partition stood still longest
 
 
 def two_views(run: Run, members: Members) -> list[TwoViews]:
@@ -50,15 +51,17 @@ def two_views(run: Run, members: Members) -> list[TwoViews]:
     coordinator = sorted([*_events(run, members), *_requests(run, members)], key=_time)
     noticed = sorted(_client_events(run, members), key=_time)
     starts = [row["started_at"] - _CAUSE for row in rebalances]
-    views = []
-    for row, start, end in zip(rebalances, starts, [*starts[1:], _LAST], strict=True):
+    worst = max(rebalances, key=_standstill_ms, default=None)
+    views: list[TwoViews] = []
+    for row, start, end in zip(rebalances, starts, [*starts, _LAST][1:], strict=True):
         if len(views) == MOST_REBALANCES:
             break
-        views.append(_views(row, _between(coordinator, start, end), _between(noticed, start, end)))
+        sides = _between(coordinator, start, end), _between(noticed, start, end)
+        views.append(_views(row, *sides, opened=row is worst))
     return views
 
 
-def _views(row: Row, coordinator: list[Said], noticed: list[Said]) -> TwoViews:
+def _views(row: Row, coordinator: list[Said], noticed: list[Said], *, opened: bool) -> TwoViews:
     hidden = sum(max(0, len(said) - MOST_LINES) for said in (coordinator, noticed))
     trigger = " ".join(str(x) for x in (row["trigger"], row["trigger_member"]) if x)
     return TwoViews(
@@ -67,7 +70,12 @@ def _views(row: Row, coordinator: list[Said], noticed: list[Said]) -> TwoViews:
         coordinator=_after(coordinator[:MOST_LINES], row["started_at"]),
         members=_after(noticed[:MOST_LINES], row["started_at"]),
         left_out=f"{plural(hidden, 'more line')} in history/." if hidden else "",
+        opened=opened,
     )
+
+
+def _standstill_ms(row: Row) -> float:
+    return 0.0 if absent(row["longest_standstill_ms"]) else float(row["longest_standstill_ms"])
 
 
 def _after(said: Iterable[Said], zero: datetime) -> list[Said]:

@@ -72,6 +72,21 @@ def measured(row: Any) -> str:
     return f"{text} {row.get('unit') or ''}".strip()
 
 
+def measured_range(row: Any) -> str:
+    """Format a verdict's measurement for a narrow column: "6,000 – 6,003 ms"."""
+    low, high = row.get("measured_min"), row.get("measured_max")
+    if absent(low) and absent(high):
+        return NOTHING
+    texts = [number(value) for value in (low, high)]
+    text = texts[0] if texts[0] == texts[1] else " – ".join(texts)
+    return f"{text} {row.get('unit') or ''}".strip()
+
+
+def partition_name(topic: Any, partition: Any) -> str:
+    """Format a partition as Kafka's tools do: "orders-3"."""
+    return f"{topic or NOTHING}-{NOTHING if absent(partition) else partition}"
+
+
 def plural(count: int, word: str, words: str = "") -> str:
     """Format "1 verdict" or "2 verdicts"."""
     return f"{count:,} {word if count == 1 else words or word + 's'}"

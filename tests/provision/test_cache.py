@@ -76,6 +76,16 @@ def test_cache_in_a_file_is_refused_with_the_remedy(
         cache.make_cache_dir()
 
 
+@pytest.mark.parametrize("name", ["a:b", "a,b"])
+def test_cache_path_that_java_would_split_is_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KAFKA_CHAOS_CACHE", str(tmp_path / name))
+
+    with pytest.raises(SetupError, match="take for a separator"):
+        cache.make_cache_dir()
+
+
 def test_second_set_up_says_it_waits_and_goes_on_once_the_first_is_done(tmp_path: Path) -> None:
     with holder(tmp_path) as first:
         assert said(first) == "holding"

@@ -30,6 +30,7 @@ class Recorder(Shell):
         args: Sequence[object],
         *,
         log: str,
+        remedy: str = "",
         env: Mapping[str, str] | None = None,
         timeout_s: float = 0,
     ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import SetupError
-from harness.provision import kafka, steps
+from harness.provision import ivy, kafka, steps
 from harness.provision.java import Java
 from harness.provision.shell import Shell
 from harness.provision.tools import resolve_tools
@@ -101,13 +101,13 @@ def test_missing_jar_is_named(copied_jars: Path) -> None:
 def test_download_with_other_content_is_refused_and_the_old_jars_stay(
     copied_jars: Path, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka, "ivy_jar", lambda: Path("ivy.jar"))
+    monkeypatch.setattr(ivy, "ivy_jar", lambda: Path("ivy.jar"))
     # Stands for Ivy: its last argument is the pattern "<folder>/jars/[organisation]…".
     liar = 'for last; do :; done; folder="${last%/*}"; mkdir "$folder"; echo liar > "$folder/x.jar"'
     before = sorted(copied_jars.iterdir())
 
     with pytest.raises(SetupError, match=r"after the download the Kafka jar .* check which mirror"):
-        kafka.fetch_jars(VERSION, Java(script("java", liar), "25"), Shell(copied_jars.parent))
+        ivy.fetch_jars(VERSION, Java(script("java", liar), "25"), Shell(copied_jars.parent))
 
     assert before == sorted(copied_jars.iterdir())
     kafka.check_jars(VERSION)
@@ -116,7 +116,7 @@ def test_download_with_other_content_is_refused_and_the_old_jars_stay(
 def test_module_asks_for_exactly_the_locked_jars() -> None:
     jars = kafka.read_lock(VERSION)
 
-    asked = ElementTree.fromstring(kafka.ivy_module(jars)).findall("dependencies/dependency")
+    asked = ElementTree.fromstring(ivy.ivy_module(jars)).findall("dependencies/dependency")
 
     assert [(one.get("org"), one.get("name"), one.get("rev")) for one in asked] == [
         (jar.organisation, jar.artifact, jar.version) for jar in jars
@@ -125,13 +125,13 @@ def test_module_asks_for_exactly_the_locked_jars() -> None:
 
 
 def test_own_settings_replace_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(kafka, "ivy_jar", lambda: Path("ivy.jar"))
+    monkeypatch.setattr(ivy, "ivy_jar", lambda: Path("ivy.jar"))
     monkeypatch.setenv("KAFKA_CHAOS_IVY_SETTINGS", str(tmp_path / "mine.xml"))
 
-    command = list(map(str, kafka.ivy_command("", Java(Path("java"), "25"), tmp_path)))
+    command = list(map(str, ivy.ivy_command("", Java(Path("java"), "25"), tmp_path)))
 
     assert command[command.index("-settings") + 1] == str(tmp_path / "mine.xml")
-    assert "://" not in kafka.IVY_SETTINGS
+    assert "://" not in ivy.SETTINGS
 
 
 def test_proxies_of_python_are_said_to_java(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,7 @@ def test_proxies_of_python_are_said_to_java(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("https_proxy", "http://user:word@proxy.example:3128")
 
-    assert kafka.proxy_options() == [
+    assert ivy.proxy_options() == [
         "-Dhttps.proxyHost=proxy.example",
         "-Dhttps.proxyPort=3128",
     ]

@@ -11,11 +11,14 @@ from harness.provision.shell import Shell
 def test_failure_is_one_sentence_with_the_last_line_and_the_log(tmp_path: Path) -> None:
     with pytest.raises(SetupError) as caught:
         Shell(tmp_path).run(
-            "the work", ["sh", "-c", "echo first; echo no room left >&2; exit 7"], log="work.log"
+            "the work",
+            ["sh", "-c", "echo first; echo no room left >&2; exit 7"],
+            log="work.log",
+            remedy="buy a disk",
         )
 
     log = tmp_path / "work.log"
-    assert str(caught.value) == f"the work failed: no room left (whole output in {log})"
+    assert str(caught.value) == f"the work failed: no room left (whole output in {log}); buy a disk"
     assert "first" in log.read_text()
 
 

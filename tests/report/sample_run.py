@@ -398,7 +398,7 @@ def _deliveries() -> list[Row]:
     for partition in range(6):
         next_offset = 0
         mine = [owner for owner in owners() if owner[0] == partition]
-        for tick in range(round(-7 * 2), round(END_S * 2)):
+        for tick in range(-14, round(END_S * 2)):
             seconds = tick / 2
             holders = [o for o in mine if o[2] <= seconds < (o[3] or END_S)]
             awake = [o for o in holders if not (o[1] == "member-2" and 30 <= seconds < THAWED_S)]
@@ -487,7 +487,8 @@ def _client_events() -> list[Row]:
             member = f"member-{number}"
             mine = [p for p in range(6) if f"member-{inside[p * len(inside) // 6]}" == member]
             rows.append(_client_event(member, "assigned", completed, generation, mine))
-            if n + 1 < len(GENERATIONS):
+            silenced = (generation, number) in ((2, 1), (4, 2))  # killed; frozen, later lost
+            if n + 1 < len(GENERATIONS) and not silenced:
                 end = GENERATIONS[n + 1][4] + 0.4 * number
                 rows.append(_client_event(member, "revoked", end, generation, mine))
     silent = _client_event("member-2", "session_timed_out", THAWED_S + 0.02, 4, [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from itertools import count
 from typing import Final
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from harness.check.history import Run, Setting, Sources, Unreadable
 
 Recipe = Callable[["Tables"], DataFrame]
-_TABLE: Final = re.compile(r"\{(\w+)\}")
+_TABLE: Final = re.compile(r"\{([a-z_]\w*)\}")
 _SETTING: Final = re.compile(r"(?<![:\w]):([a-z]\w*)")
 _serial = count()
 
@@ -27,12 +27,19 @@ class Tables:
     """
 
     def __init__(
-        self, spark: SparkSession, run: Run, sources: Sources, recipes: Mapping[str, Recipe]
+        self,
+        spark: SparkSession,
+        run: Run,
+        sources: Sources,
+        recipes: Mapping[str, Recipe],
+        keep: Collection[str] = (),
     ) -> None:
         self.spark = spark
         self.run = run
         self._sources = sources
         self._recipes = recipes
+        self._keep = keep  # derived tables to hold in memory, as many queries name them
+        self._kept: list[DataFrame] = []
         self._views: dict[str, str] = {}
         self._used: dict[str, frozenset[str]] = {}  # table -> history files behind it
         self._reading: list[set[str]] = []
@@ -66,7 +73,9 @@ class Tables:
         frame.createOrReplaceTempView(self._views[name])
 
     def close(self) -> None:
-        """Forget the views; data frames made from them stay valid."""
+        """Forget the views and what was kept in memory."""
+        for frame in self._kept:
+            frame.unpersist()
         for view in self._views.values():
             self.spark.catalog.dropTempView(view)
         self._views.clear()
@@ -85,6 +94,8 @@ class Tables:
             frame, files = self._sources.frames[name], frozenset({name})
         else:
             frame, files = self.files_behind(lambda: self._recipes[name](self))
+            if name in self._keep:
+                self._kept.append(frame.cache())
         view = f"{self._prefix}{name}"
         frame.createOrReplaceTempView(view)
         self._views[name] = view

@@ -211,12 +211,14 @@ def assignments(t: Tables) -> DataFrame:
     """What the group leader gave to whom, one row per generation and partition."""
     return t.sql(
         """
-        SELECT r.broker, r.generation, r.processed_at AS at, r.evidence,
-               given.member_id, coalesce(m.member, given.member_id) AS member,
-               given.topic, given.partition
-        FROM {requests} r LATERAL VIEW explode(assignments) AS given
-        LEFT JOIN {memberships} m ON m.member_id = given.member_id
-        WHERE r.`group` = :group AND r.api = 'SYNC_GROUP' AND r.error_code = 0
+        WITH given AS (
+            SELECT broker, generation, processed_at AS at, evidence, explode(assignments) AS part
+            FROM {requests}
+            WHERE `group` = :group AND api = 'SYNC_GROUP' AND error_code = 0
+        )
+        SELECT g.broker, g.generation, g.at, g.evidence, part.member_id,
+               coalesce(m.member, part.member_id) AS member, part.topic, part.partition
+        FROM given g LEFT JOIN {memberships} m ON m.member_id = part.member_id
         """
     )
 
@@ -238,3 +240,15 @@ def progress(t: Tables) -> DataFrame:
 def accepted(t: Tables) -> DataFrame:
     """Positions that the coordinator accepted, one row per commit and partition."""
     return t.sql("SELECT * FROM {commits_judged} WHERE error_code = 0")
+
+
+def late_ticks(t: Tables) -> DataFrame:
+    """One row with the times in which this machine stood still for longer than the slack."""
+    return t.sql(
+        """
+        SELECT collect_list(struct(
+                   timestampadd(MICROSECOND, -CAST((100 + late_ms) * 1e3 AS BIGINT), at) AS from_at,
+                   at AS to_at, late_ms)) AS stalls
+        FROM {host} WHERE late_ms > :slack_ms
+        """
+    )

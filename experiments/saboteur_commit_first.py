@@ -1,0 +1,25 @@
+"""A consumer that commits a batch before it has processed it, and dies in between.
+
+Why: proof that the judge sees loss. What was committed and not processed is nobody's work any more.
+Watch: acknowledged records that no member ever finished.
+"""
+
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict
+
+experiment = Experiment(
+    claim="Committing before processing loses records when the consumer dies.",
+    group=Group(sabotage="commit-before-processing"),
+    faults=(
+        # The stall holds a delivered batch in hand; the kill comes while it lasts.
+        Fault(kind="stall-consumer", target="member 1", at_s=3, jitter_s=1, lasts_s=8),
+        Fault(kind="kill-consumer", target="member 1", at_s=7, jitter_s=1),
+    ),
+    rules=(
+        Expect(
+            rule="X32a",
+            verdict=Verdict.VIOLATED,
+            because="this consumer commits what it has not processed",
+        ),
+        Expect(rule="R33"),
+    ),
+)

@@ -1,0 +1,21 @@
+"""A consumer that goes on processing what it has in hand after its partitions were revoked.
+
+Why: proof that the judge sees work on partitions that belong to somebody else by then.
+Watch: records processed by the old owner after it was told to stop.
+"""
+
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict
+
+experiment = Experiment(
+    claim="A consumer that ignores a revocation works on partitions that are not its own.",
+    group=Group(sabotage="keep-processing-after-revocation"),
+    faults=(Fault(kind="start-consumer", target="new member"),),
+    rules=(
+        Expect(
+            rule="R21-stop",
+            verdict=Verdict.VIOLATED,
+            because="this consumer finishes its batches after the revocation",
+        ),
+        Expect(rule="R33"),
+    ),
+)

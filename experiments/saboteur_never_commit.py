@@ -1,0 +1,21 @@
+"""A consumer that promises to commit after each batch, and never does.
+
+Why: proof that the judge holds redeliveries against the commit policy that the group declares.
+Watch: everything since the start comes again at the first hand-over.
+"""
+
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict
+
+experiment = Experiment(
+    claim="Without commits, a hand-over repeats far more than the declared policy leaves open.",
+    group=Group(sabotage="never-commit"),
+    faults=(Fault(kind="start-consumer", target="new member"),),
+    rules=(
+        Expect(
+            rule="X32d",
+            verdict=Verdict.VIOLATED,
+            because="this consumer never commits, so a whole history is open at each hand-over",
+        ),
+        Expect(rule="R33"),
+    ),
+)

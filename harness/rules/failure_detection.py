@@ -1,0 +1,413 @@
+"""Who is taken for dead, when, and by whom: sessions, heartbeats, and the limit between polls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from harness.check.tables import Tables
+
+
+def _evicted_on_time(t: Tables) -> DataFrame:
+    """Evictions, and members that should have been evicted while their coordinator worked.
+
+    A member may also be removed while a rebalance is under way already; then no second one starts.
+    """
+    return t.sql(
+        """
+        WITH evicted AS (
+            SELECT e.*, s.rebalancing,
+                   timestampdiff(MICROSECOND, s.at, s.next_start_at) / 1e3 AS start_ms
+            FROM {evictions} e JOIN {group_steps} s
+              ON s.event = 'evicted' AND s.member_id = e.member_id
+        )
+        SELECT concat(coalesce(member, member_id), ' (eviction)') AS subject, evicted_at AS at,
+               CASE WHEN timer_started_at IS NULL THEN NULL
+                    ELSE silence_ms BETWEEN session_timeout_ms - :rounding_ms
+                                        AND session_timeout_ms + :slack_ms
+                         AND (rebalancing OR coalesce(start_ms <= :slack_ms, false)) END AS ok,
+               silence_ms AS measured, session_timeout_ms AS bound_low,
+               session_timeout_ms + :slack_ms AS bound_high,
+               CASE WHEN timer_started_at IS NULL THEN 'no sign of life before it is on record'
+                    WHEN silence_ms < session_timeout_ms - :rounding_ms THEN 'evicted too early'
+                    WHEN silence_ms > session_timeout_ms + :slack_ms THEN 'evicted too late'
+                    WHEN NOT rebalancing AND coalesce(start_ms > :slack_ms, true)
+                    THEN 'no rebalance started with it'
+                    ELSE concat('last heard by ', last_seen_api) END AS why,
+               evidence,
+               timestampadd(MILLISECOND, session_timeout_ms - :guard_ms, timer_started_at)
+                   AS guard_from,
+               timestampadd(MILLISECOND, :guard_ms, evicted_at) AS guard_to
+        FROM evicted
+        UNION ALL
+        SELECT concat(coalesce(member, member_id), ' (silence)'), to_at, false, ms,
+               session_timeout_ms, session_timeout_ms + :slack_ms,
+               'silent for longer than its session, and not evicted', NULL,
+               timestampadd(MILLISECOND, session_timeout_ms - :guard_ms, from_at),
+               timestampadd(MILLISECOND, session_timeout_ms + :slack_ms, from_at)
+        FROM {silences}
+        WHERE ms > session_timeout_ms + :slack_ms AND ended_by IN ('sign', 'end')
+        """
+    )
+
+
+def _rearmed(t: Tables) -> DataFrame:
+    return t.sql(
+        """
+        SELECT concat(coalesce(any_value(member), member_id), ' (', member_id, ')') AS subject,
+               max_by(to_at, ms) AS at,
+               bool_and(CASE ended_by WHEN 'evicted' THEN ms >= session_timeout_ms - :rounding_ms
+                                      ELSE ms < session_timeout_ms + :slack_ms END) AS ok,
+               coalesce(max(ms) FILTER (WHERE ended_by <> 'evicted'), max(ms)) AS measured,
+               CAST(NULL AS DOUBLE) AS bound_low,
+               max(session_timeout_ms) + :slack_ms AS bound_high,
+               CASE WHEN count_if(ended_by = 'evicted' AND ms < session_timeout_ms - :rounding_ms) > 0
+                    THEN 'evicted although its session had not run out'
+                    WHEN count_if(ended_by = 'evicted') > 0
+                    THEN 'evicted once its session had run out, and never before'
+                    ELSE concat('longest of ', count(*), ' silences') END AS why,
+               timestampadd(MILLISECOND, max(session_timeout_ms) - :guard_ms, max_by(from_at, ms))
+                   AS guard_from,
+               max_by(to_at, ms) AS guard_to
+        FROM {silences} GROUP BY member_id
+        """
+    )
+
+
+def _assignment_kept_without_coordinator(t: Tables) -> DataFrame:
+    return t.sql(
+        """
+        SELECT e.member AS subject, e.event_at AS at, count(l.event) = 0 AS ok,
+               min(timestampdiff(MICROSECOND, e.event_at, l.event_at)) / 1e3 AS measured,
+               CASE WHEN count(l.event) = 0 THEN 'kept its assignment'
+                    ELSE 'declared its assignment lost' END AS why
+        FROM {client_events} e LEFT JOIN {client_events} l
+          ON l.member = e.member AND l.event = 'lost' AND l.event_at >= e.event_at
+         AND l.event_at <= timestampadd(MILLISECOND, 1000, e.event_at)
+        WHERE e.event = 'session_timed_out'
+        GROUP BY e.member, e.event_at
+        """
+    )
+
+
+def _librdkafka_session(t: Tables) -> DataFrame:
+    """The client's own time-out, from the last answer that can have reached it.
+
+    Answers that the coordinator wrote into an isolated link did not arrive.
+    """
+    return t.sql(
+        """
+        WITH told AS (
+            SELECT member, event_at AS at, duration_ms FROM {client_events}
+            WHERE event = 'session_timed_out'
+        ),
+        answers AS (
+            SELECT s.member, s.answered_at AS at FROM {signs_of_life} s
+            LEFT JOIN {members} m ON m.member = s.member
+            LEFT ANTI JOIN {fault_windows} f
+              ON f.kind = 'isolate' AND f.resolved IN (m.member, m.lane)
+             AND s.answered_at >= f.injecting_at AND s.answered_at <= coalesce(f.healed_at, :ended_at)
+            WHERE s.api <> 'OFFSET_COMMIT'
+        ),
+        heard AS (
+            SELECT t.member, t.at, t.duration_ms, max(a.at) AS heard_at
+            FROM told t LEFT JOIN answers a ON a.member = t.member AND a.at <= t.at
+            GROUP BY t.member, t.at, t.duration_ms
+        ),
+        timed AS (
+            SELECT *, timestampdiff(MICROSECOND, heard_at, at) / 1e3 AS ms FROM heard
+        )
+        SELECT t.member AS subject, t.at,
+               CASE WHEN ms IS NOT NULL THEN
+                    ms BETWEEN :session_ms - :rounding_ms AND :session_ms + 500 + :slack_ms
+                    AND count(l.event) > 0 END AS ok,
+               ms AS measured, :session_ms AS bound_low, :session_ms + 500 + :slack_ms AS bound_high,
+               CASE WHEN ms IS NULL THEN 'no answer to it is on record'
+                    WHEN count(l.event) = 0 THEN 'its assignment was not declared lost'
+                    WHEN t.duration_ms IS NULL THEN 'assignment declared lost'
+                    ELSE concat('the client itself says ', CAST(round(t.duration_ms) AS INT), ' ms') END AS why,
+               timestampadd(MILLISECOND, :session_ms - :guard_ms, t.heard_at) AS guard_from,
+               timestampadd(MILLISECOND, :guard_ms, t.at) AS guard_to
+        FROM timed t LEFT JOIN {client_events} l
+          ON l.member = t.member AND l.event = 'lost' AND l.event_at >= t.at
+         AND l.event_at <= timestampadd(MILLISECOND, 1000, t.at)
+        GROUP BY t.member, t.at, ms, t.duration_ms, t.heard_at
+        """
+    )
+
+
+def _left_by_max_poll(t: Tables) -> DataFrame:
+    return t.sql(
+        """
+        WITH stalls AS (
+            SELECT e.member, e.event_at AS at, e.duration_ms, m.max_poll_interval_ms AS limit_ms
+            FROM {client_events} e JOIN {members} m USING (member)
+            WHERE e.event = 'stall_started' AND e.duration_ms > m.max_poll_interval_ms
+              AND m.sabotage IS NULL
+        ),
+        left AS (
+            SELECT s.member, s.at, s.limit_ms, min(r.arrived_at) AS left_at,
+                   min_by(r.member_id, r.arrived_at) AS member_id,
+                   min_by(r.evidence, r.arrived_at) AS evidence
+            FROM stalls s LEFT JOIN {requests} r
+              ON r.client_id = s.member AND r.api = 'LEAVE_GROUP' AND r.arrived_at > s.at
+             AND r.arrived_at <= timestampadd(MILLISECOND, s.duration_ms + 1000, s.at)
+            GROUP BY s.member, s.at, s.limit_ms
+        ),
+        judged AS (
+            SELECT l.*, timestampdiff(MICROSECOND, l.at, l.left_at) / 1e3 AS ms,
+                   count(v.member_id) AS evictions
+            FROM left l LEFT JOIN {evictions} v
+              ON v.member = l.member AND v.evicted_at > l.at
+             AND (v.member_id = l.member_id OR l.left_at IS NULL)
+            GROUP BY ALL
+        )
+        SELECT concat(member, ' (stall)') AS subject, at,
+               evictions = 0 AND coalesce(ms BETWEEN limit_ms - :rounding_ms
+                                                 AND limit_ms + 500 + :slack_ms, false) AS ok,
+               ms AS measured, limit_ms AS bound_low, limit_ms + 500 + :slack_ms AS bound_high,
+               CASE WHEN evictions > 0 THEN 'evicted instead of leaving by itself'
+                    WHEN ms IS NULL THEN 'did not leave the group'
+                    WHEN ms < limit_ms - :rounding_ms THEN 'left too early'
+                    WHEN ms > limit_ms + 500 + :slack_ms THEN 'left too late'
+                    ELSE 'left by itself' END AS why,
+               evidence,
+               timestampadd(MILLISECOND, limit_ms - :guard_ms, at) AS guard_from,
+               timestampadd(MILLISECOND, :guard_ms, coalesce(left_at,
+                   timestampadd(MILLISECOND, limit_ms + 500, at))) AS guard_to
+        FROM judged
+        """
+    )
+
+
+def _crashed_is_replaced(t: Tables) -> DataFrame:
+    return t.sql(
+        """
+        WITH kills AS (
+            SELECT resolved AS member, injecting_at, injected_at AS at FROM {fault_windows}
+            WHERE kind = 'kill-consumer' AND took_effect
+        ),
+        orphans AS (
+            SELECT k.member, k.at, o.topic, o.partition
+            FROM kills k JOIN {ownership} o
+              ON o.member = k.member AND o.from_at < k.at
+             AND (o.to_at IS NULL OR o.ended_by = 'killed' OR o.to_at >= k.injecting_at)
+        ),
+        next AS (
+            SELECT o.member, o.at, o.topic, o.partition, min(n.from_at) AS owned_at,
+                   min_by(n.member, n.from_at) AS owner
+            FROM orphans o LEFT JOIN {ownership} n
+              ON n.topic = o.topic AND n.partition = o.partition AND n.member <> o.member
+             AND n.from_at >= o.at
+            GROUP BY ALL
+        ),
+        bounded AS (
+            SELECT *, :session_ms + :heartbeat_ms + 1000 + :slack_ms AS high,
+                   timestampdiff(MICROSECOND, at, owned_at) / 1e3 AS ms FROM next
+        )
+        SELECT concat(topic, '-', partition) AS subject, at,
+               CASE WHEN ms IS NULL AND timestampadd(MILLISECOND, high, at) > :stopped_at THEN NULL
+                    ELSE coalesce(ms <= high, false) END AS ok,
+               ms AS measured, CAST(NULL AS DOUBLE) AS bound_low, high AS bound_high,
+               CASE WHEN ms IS NOT NULL THEN concat('from ', member, ' to ', owner)
+                    WHEN timestampadd(MILLISECOND, high, at) > :stopped_at
+                    THEN 'the run ended before it was due'
+                    ELSE 'no live member got it' END AS why,
+               timestampadd(MILLISECOND, high - :guard_ms, at) AS guard_from,
+               timestampadd(MILLISECOND, :guard_ms, owned_at) AS guard_to
+        FROM bounded
+        """
+    )
+
+
+def _cadence(t: Tables) -> DataFrame:
+    """Medians over a generation, so that one late heartbeat of a busy machine does not count."""
+    return t.sql(
+        """
+        SELECT concat(any_value(member), ' in generation ', generation) AS subject, max(at) AS at,
+               median(gap_ms) BETWEEN :heartbeat_ms - :cadence_ms AND :heartbeat_ms + :cadence_ms
+                   AS ok,
+               median(gap_ms) AS measured, :heartbeat_ms - :cadence_ms AS bound_low,
+               :heartbeat_ms + :cadence_ms AS bound_high, concat(count(*), ' steady gaps') AS why
+        FROM {heartbeats} WHERE steady
+        GROUP BY member_id, generation HAVING count(*) >= 3
+        """
+    )
+
+
+_SLOW = """
+    WITH slow AS (
+        SELECT e.member, e.event_at AS at, e.duration_ms,
+               timestampadd(MICROSECOND, CAST(e.duration_ms * 1e3 AS BIGINT), e.event_at) AS to_at
+        FROM {client_events} e JOIN {members} m USING (member)
+        WHERE e.event = 'stall_started' AND e.duration_ms > m.session_timeout_ms
+          AND e.duration_ms < m.max_poll_interval_ms AND m.sabotage IS NULL
+    )
+"""
+
+
+def _slow_is_dropped(t: Tables) -> DataFrame:
+    return t.sql(
+        _SLOW
+        + """
+        SELECT concat(s.member, ' (stall)') AS subject, s.at, count(r.member_id) > 0 AS ok,
+               coalesce(min(timestampdiff(MICROSECOND, s.at, r.removed_at)) / 1e3, s.duration_ms)
+                   AS measured,
+               CASE WHEN count(r.member_id) > 0 THEN concat('removed: ', any_value(r.removed_by))
+                    ELSE concat('stayed in the group through ', CAST(round(s.duration_ms) AS INT),
+                                ' ms without a poll') END AS why
+        FROM slow s LEFT JOIN {memberships} r
+          ON r.member = s.member AND r.removed_at >= s.at
+         AND r.removed_at <= timestampadd(MILLISECOND, :slack_ms, s.to_at)
+        GROUP BY s.member, s.at, s.duration_ms
+        """
+    )
+
+
+def _slow_heartbeats(t: Tables) -> DataFrame:
+    """Gaps that touch the stall; the one to its end counts too, so that silence cannot hide."""
+    return t.sql(
+        _SLOW
+        + """
+        , gaps AS (
+            SELECT s.member, s.at, s.to_at, max(h.gap_ms) AS gap_ms, max(h.at) AS last_at,
+                   count(h.at) AS heartbeats
+            FROM slow s LEFT JOIN {heartbeats} h
+              ON h.member = s.member AND h.at >= s.at AND h.at <= s.to_at AND h.error_code IN (0, 27)
+            GROUP BY s.member, s.at, s.to_at
+        ),
+        largest AS (
+            SELECT *, greatest(coalesce(gap_ms, 0),
+                timestampdiff(MICROSECOND, coalesce(last_at, at), to_at) / 1e3) AS ms FROM gaps
+        )
+        SELECT concat(member, ' (stall)') AS subject, at,
+               ms <= :heartbeat_ms + :cadence_ms AS ok, ms AS measured,
+               CAST(NULL AS DOUBLE) AS bound_low, :heartbeat_ms + :cadence_ms AS bound_high,
+               concat(heartbeats, ' heartbeats while nothing was polled') AS why,
+               at AS guard_from, to_at AS guard_to
+        FROM largest
+        """
+    )
+
+
+EVICTION = Rule(
+    id="R01",
+    title="A silent member is evicted when its session ends",
+    statement=(
+        "A member that sends nothing for its session timeout is removed from the group, neither "
+        "earlier nor later, and a rebalance starts."
+    ),
+    source="seed 000, GroupCoordinator; seed 003, HEARTBEAT; session.timeout.ms",
+    unit="ms",
+    things="evictions",
+    measures="after the last sign of life",
+    examine=_evicted_on_time,
+)
+REARMED = Rule(
+    id="R02",
+    title="Every accepted sign of life re-arms the session",
+    statement=(
+        "Each accepted heartbeat, join, sync or commit gives the member a full session again: it "
+        "is evicted if and only if it is silent for that long."
+    ),
+    source="seed 000, GroupCoordinator (completeAndScheduleNextHeartbeatExpiration)",
+    unit="ms",
+    things="member ids",
+    measures="of silence at most",
+    examine=_rearmed,
+)
+COORDINATOR_UNKNOWN = Rule(
+    id="R06",
+    title="Without heartbeat answers the client only looks for the coordinator",
+    statement=(
+        "A client that gets no heartbeat answer for its session timeout marks the coordinator "
+        "unknown and keeps its assignment."
+    ),
+    source="seed 000, AbstractCoordinator (client side of session.timeout.ms)",
+    unit="ms",
+    things="client session time-outs",
+    measures="until the assignment was declared lost",
+    examine=_assignment_kept_without_coordinator,
+)
+LIBRDKAFKA_SESSION = Rule(
+    id="R06-librdkafka",
+    title="librdkafka declares its assignment lost when its session ends",
+    statement=(
+        "librdkafka declares its assignment lost within 500 ms after its session timeout has "
+        "passed since the last heartbeat that was answered."
+    ),
+    source="librdkafka rdkafka_cgrp.c (SESSTMOUT); session.timeout.ms",
+    unit="ms",
+    things="client session time-outs",
+    measures="after the last answer",
+    examine=_librdkafka_session,
+)
+MAX_POLL = Rule(
+    id="R07",
+    title="A consumer that does not poll leaves the group",
+    statement=(
+        "A consumer whose application does not poll for max.poll.interval.ms leaves the group by "
+        "itself, within its timer's 500 ms, and is not evicted."
+    ),
+    source="seed 000, max.poll.interval.ms; seed 004, HeartbeatThread",
+    unit="ms",
+    things="stalls past the limit",
+    measures="from the last poll to LeaveGroup",
+    examine=_left_by_max_poll,
+)
+CRASHED = Rule(
+    id="R10",
+    title="A crashed consumer's partitions go to the others",
+    statement=(
+        "Every partition of a crashed consumer belongs to a live member within the session "
+        "timeout, one heartbeat and one second."
+    ),
+    source="seed 000, consumer crash; seed 002, rebalance conditions",
+    unit="ms",
+    things="orphaned partitions",
+    measures="from the crash to the next owner",
+    examine=_crashed_is_replaced,
+)
+CADENCE = Rule(
+    id="R14",
+    title="Heartbeats keep their interval",
+    statement=(
+        "In a stable group each member heartbeats every heartbeat.interval.ms (librdkafka: "
+        "rounded up to its 500 ms timer)."
+    ),
+    source="seed 001, heartbeat; heartbeat.interval.ms",
+    unit="ms",
+    things="members per generation",
+    measures="between heartbeats (median)",
+    examine=_cadence,
+)
+SLOW_DROPPED = Rule(
+    id="R18",
+    title="Slow processing gets a consumer dropped (documented, outdated)",
+    statement=(
+        "A consumer that takes longer than session.timeout.ms to process what it polled is "
+        "dropped from the group."
+    ),
+    source="seed 002, session.timeout.ms; outdated since KIP-62",
+    unit="ms",
+    things="stalls past the session only",
+    measures="without a poll",
+    examine=_slow_is_dropped,
+)
+SLOW_HEARTBEATS = Rule(
+    id="R34",
+    title="Heartbeats do not depend on poll",
+    statement=(
+        "While an application processes for longer than its session, but shorter than "
+        "max.poll.interval.ms, its heartbeats go on as before."
+    ),
+    source="seed 004, HeartbeatThread; KIP-62",
+    unit="ms",
+    things="stalls past the session only",
+    measures="between heartbeats at most",
+    examine=_slow_heartbeats,
+)

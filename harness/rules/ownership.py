@@ -1,0 +1,200 @@
+"""Who may hold a partition, and what a member may still do once it may not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from harness.check.tables import Tables
+
+# Overlaps are found in one pass in order of time: the latest end of what other members held before
+# is kept beside each row, so two rows are never compared with each other.
+_OVERLAPS = """
+    WITH held AS (
+        SELECT topic, partition, member, from_at, removed_at, coalesce(to_at, :ended_at) AS to_at
+        FROM {ownership}
+    ),
+    ends AS (
+        SELECT *, CASE WHEN :zombies THEN to_at ELSE least(to_at, removed_at) END AS end_at
+        FROM held
+    ),
+    ordered AS (
+        SELECT *, collect_set(member) OVER w AS members,
+               max(struct(end_at, member)) OVER w AS latest
+        FROM ends
+        WINDOW w AS (PARTITION BY topic, partition ORDER BY from_at
+                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+    ),
+    overlaps AS (
+        SELECT *, CASE WHEN latest.member <> member AND latest.end_at > from_at
+                       THEN timestampdiff(MICROSECOND, from_at, least(latest.end_at, end_at)) / 1e3
+                       ELSE 0D END AS ms
+        FROM ordered
+    )
+"""
+
+
+def _one_owner(t: Tables) -> DataFrame:
+    """Per generation what the leader gave, and per partition what the callbacks say.
+
+    Zombies that the coordinator had removed hold nothing any more, though they do not know it yet.
+    """
+    overlaps = t.sql(
+        _OVERLAPS
+        + """
+        SELECT concat(topic, '-', partition) AS subject, max_by(from_at, ms) AS at,
+               max(ms) <= :rounding_ms AS ok, max(ms) AS measured,
+               CAST(NULL AS DOUBLE) AS bound_low, 0 AS bound_high,
+               CASE WHEN max(ms) > :rounding_ms
+                    THEN concat('held by ', max_by(latest.member, ms), ' and ', max_by(member, ms))
+                    ELSE concat(count(*), ' times held, one after the other') END AS why,
+               CAST(NULL AS STRING) AS evidence
+        FROM overlaps GROUP BY topic, partition
+        """,
+        zombies=False,
+    )
+    given = t.sql(
+        """
+        WITH owners AS (
+            SELECT broker, generation, topic, partition, min(at) AS at,
+                   count(DISTINCT member_id) AS owners, min(evidence) AS evidence
+            FROM {assignments} GROUP BY broker, generation, topic, partition
+        )
+        SELECT concat('generation ', generation) AS subject, min(at) AS at, max(owners) = 1 AS ok,
+               CAST(0 AS DOUBLE) AS measured, CAST(NULL AS DOUBLE) AS bound_low, 0 AS bound_high,
+               CASE WHEN max(owners) = 1 THEN 'each partition given to one member'
+                    ELSE concat(max_by(topic, owners), '-', max_by(partition, owners),
+                                ' given to ', max(owners), ' members') END AS why,
+               min(evidence) AS evidence
+        FROM owners GROUP BY broker, generation
+        """
+    )
+    return overlaps.unionByName(given)
+
+
+def _one_reader(t: Tables) -> DataFrame:
+    return t.sql(
+        _OVERLAPS
+        + """
+        SELECT concat(topic, '-', partition) AS subject, max_by(from_at, ms) AS at,
+               max(ms) <= :rounding_ms AS ok, max(ms) AS measured,
+               CAST(NULL AS DOUBLE) AS bound_low, 0 AS bound_high,
+               CASE WHEN max(ms) > :rounding_ms
+                    THEN concat(max_by(latest.member, ms), ' still held it when ',
+                                max_by(member, ms), ' got it')
+                    ELSE 'one after the other' END AS why
+        FROM overlaps GROUP BY topic, partition
+        """,
+        zombies=True,
+    )
+
+
+def _stops_when_told(t: Tables) -> DataFrame:
+    """Per member and partition that it had to give up: the records processed after that.
+
+    Callbacks and polls are put into one order per member and partition, so each delivery knows
+    whether the partition was the member's when polled, and when it was told to stop after that.
+    """
+    return t.sql(
+        """
+        WITH told AS (
+            SELECT member, p.topic, p.partition, coalesce(observed_at, event_at) AS at, event
+            FROM {client_events} LATERAL VIEW explode(partitions) AS p
+            WHERE event IN ('assigned', 'revoked', 'lost')
+        ),
+        examined AS (
+            SELECT DISTINCT member, topic, partition FROM told WHERE event IN ('revoked', 'lost')
+        ),
+        mixed AS (
+            SELECT member, topic, partition, at, event, 0L AS records,
+                   CAST(NULL AS TIMESTAMP) AS processed_at
+            FROM told
+            UNION ALL
+            SELECT d.member, d.topic, d.partition, d.polled_at, NULL, d.count, d.processed_at
+            FROM {deliveries} d JOIN examined USING (member, topic, partition)
+        ),
+        ordered AS (
+            SELECT *,
+                   last_value(CASE WHEN event IS NOT NULL THEN struct(event, at) END, true)
+                       OVER (PARTITION BY member, topic, partition
+                             ORDER BY at, CASE WHEN event = 'assigned' THEN 1 WHEN event IS NULL
+                                               THEN 2 ELSE 0 END
+                             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before,
+                   min(CASE WHEN event IN ('revoked', 'lost') THEN at END)
+                       OVER (PARTITION BY member, topic, partition
+                             ORDER BY at, CASE WHEN event = 'assigned' THEN 1 WHEN event IS NULL
+                                               THEN 2 ELSE 0 END
+                             ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS told_at
+            FROM mixed
+        ),
+        late AS (
+            SELECT member, topic, partition, at, records,
+                   CASE WHEN before.event IN ('revoked', 'lost')
+                             AND at > timestampadd(MILLISECOND, :slack_ms, before.at)
+                        THEN before.at
+                        WHEN processed_at > timestampadd(MILLISECOND, :slack_ms, told_at)
+                        THEN told_at END AS told_at,
+                   processed_at
+            FROM ordered WHERE event IS NULL
+        ),
+        totals AS (
+            SELECT e.member, e.topic, e.partition,
+                   coalesce(sum(l.records), 0) AS records, min(l.told_at) AS told_at
+            FROM examined e LEFT JOIN late l
+              ON l.member = e.member AND l.topic = e.topic AND l.partition = e.partition
+             AND l.told_at IS NOT NULL
+            GROUP BY e.member, e.topic, e.partition
+        )
+        SELECT concat(member, ' on ', topic, '-', partition) AS subject, told_at AS at,
+               records = 0 AS ok, records AS measured, CAST(NULL AS DOUBLE) AS bound_low,
+               0 AS bound_high,
+               CASE WHEN records = 0 THEN 'stopped when told' ELSE
+                    'went on after it was told that the partition is no longer its own' END AS why
+        FROM totals
+        """
+    )
+
+
+ONE_OWNER = Rule(
+    id="R21",
+    title="A partition belongs to one member",
+    statement=(
+        "Each partition is assigned to at most one member of a group at a time; a member that the "
+        "coordinator has removed no longer counts."
+    ),
+    source="seed 002, partition exclusivity; seed 001, SyncGroup phase",
+    unit="ms",
+    things="generations and partitions",
+    measures="held by two",
+    examine=_one_owner,
+)
+ONE_READER = Rule(
+    id="R21-delivery",
+    title="A partition is consumed by one member (documented literally)",
+    statement=(
+        "A partition's records are never consumed by two members at once: not even by one that "
+        "does not know yet that it was removed."
+    ),
+    source="seed 002, partition exclusivity",
+    unit="ms",
+    things="partitions",
+    measures="held by two, as the applications saw it",
+    examine=_one_reader,
+)
+STOPS = Rule(
+    id="R21-stop",
+    title="A member stops when told",
+    statement=(
+        "A member that was told that a partition is revoked or lost processes no record of it "
+        "any more, unless it gets the partition again."
+    ),
+    source="KIP-429; ConsumerRebalanceListener",
+    unit="records",
+    things="members per partition given up",
+    measures="processed after that",
+    examine=_stops_when_told,
+)

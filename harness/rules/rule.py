@@ -1,0 +1,38 @@
+"""What a rule is: a frozen value that says how to examine a run, one row per thing examined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from harness.check.tables import Tables
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A documented statement, and the query that holds a run against it.
+
+    `examine` gives one row per thing examined, with any of these columns (others are null):
+    `subject` names the thing, `at` says when; `ok` is true, false, or null for "cannot tell";
+    `measured` with `bound_low` and `bound_high`, in `unit`; `why` is one clause; `evidence` names
+    log lines. A row may add `guard_from` and `guard_to`: if this machine ran late between them,
+    its `ok` becomes null. No row at all means UNKNOWN: nothing was examined, so nothing holds.
+
+    `things` is what the rows are, in the plural ("evictions"); `measures` follows the measured
+    numbers in a verdict's reason ("after the last sign of life"). A rule that is `evidence` is
+    judged in every run, without being declared.
+    """
+
+    id: str
+    title: str
+    statement: str
+    source: str
+    unit: str
+    things: str
+    measures: str
+    examine: Callable[[Tables], DataFrame]
+    evidence: bool = False

@@ -1,0 +1,45 @@
+"""What tests share: one Spark session for all of them, started when the first one needs it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from harness.check import session
+from tests.histories import History, judged
+
+
+def _java_and_aot() -> tuple[Path, Path | None]:
+    java = os.environ.get("KAFKA_CHAOS_TEST_JAVA")
+    if java:
+        return Path(java), None
+    from harness.provision.tools import resolve_tools
+
+    tools = resolve_tools()
+    return tools.java, tools.spark_aot
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session for tiny histories: one partition, nothing compiled that runs once."""
+    java, aot = _java_and_aot()
+    started = session.start(java, aot, tmp_path_factory.mktemp("spark") / "spark.log")
+    for key, value in {
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }.items():
+        started.conf.set(key, value)
+    yield started
+    session.stop(started)
+
+
+@pytest.fixture
+def judge(spark: SparkSession) -> Callable[[History, str], dict[str, Any]]:
+    """Judges one rule by a hand-written history; the verdict row."""
+    return lambda history, rule: judged(history, spark, rule)

@@ -1,0 +1,51 @@
+import pytest
+
+from consumers.client_log import ClientLogEvent, parse_librdkafka_log
+
+# Captured from librdkafka 2.16.0 against Kafka 4.3.1.
+SESSION = (
+    "%4|1795255782.080|SESSTMOUT|stop-1#consumer-1| [thrd:main]: Consumer group session timed out "
+    "(in join-state steady) after 9313 ms without a successful response from the group coordinator "
+    "(broker 3, last error was Success): revoking assignment and rejoining group"
+)
+MAX_POLL = (
+    "%4|1795255720.192|MAXPOLL|stall-sync-1#consumer-1| [thrd:main]: Application maximum poll "
+    "interval (8000ms) exceeded by 251ms (adjust max.poll.interval.ms for long-running message "
+    "processing): leaving group"
+)
+OTHERS = [
+    "%5|1795255895.998|REQTMOUT|freeze-1#consumer-1| [thrd:GroupCoordinator]: GroupCoordinator/2: "
+    "Timed out HeartbeatRequest in flight (after 6007ms, timeout #0): possibly held back by "
+    "preceeding OffsetCommitRequest with timeout in 53695ms",
+    "%4|1795255544.059|GETPID|producer-1#producer-1| [thrd:main]: Failed to acquire idempotence "
+    "PID from broker 127.0.0.1:39445/2: Broker: Coordinator load in progress: retrying",
+    "Traceback (most recent call last):",
+    "",
+    "%4|",
+]
+
+
+def test_a_session_timeout_tells_its_own_time_and_the_silence() -> None:
+    (event,) = parse_librdkafka_log([SESSION + "\n"])
+    assert event.event == "session_timed_out"
+    assert event.at_us == 1_795_255_782_080_000
+    assert event.duration_ms == 9313.0
+    assert event.text.startswith("[thrd:main]: Consumer group session timed out")
+    assert not event.text.endswith("\n")
+
+
+def test_max_poll_tells_the_whole_time_without_a_poll() -> None:
+    (event,) = parse_librdkafka_log([MAX_POLL])
+    assert event[:3] == ("max_poll_exceeded", 1_795_255_720_192_000, 8251.0)
+
+
+def test_other_lines_are_passed_over() -> None:
+    assert parse_librdkafka_log(OTHERS) == []
+    events = parse_librdkafka_log([*OTHERS, SESSION, *OTHERS, MAX_POLL])
+    assert [e.event for e in events] == ["session_timed_out", "max_poll_exceeded"]
+
+
+@pytest.mark.parametrize("what", ["SESSTMOUT", "MAXPOLL"])
+def test_an_event_in_other_words_is_still_an_event(what: str) -> None:
+    (event,) = parse_librdkafka_log([f"%4|1.5|{what}|m#consumer-1| [thrd:main]: it happened"])
+    assert ClientLogEvent(event.event, 1_500_000, None, "[thrd:main]: it happened") == event

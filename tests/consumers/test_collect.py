@@ -1,0 +1,329 @@
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from consumers.client_log import ClientLogEvent
+from consumers.collect import consumer_rows, producer_rows
+from consumers.config import ConsumerConfig, ProducerConfig
+from consumers.journal import JournalContent
+from harness.history.schema import HISTORY
+
+T0 = 1_763_718_000_000_000
+HEADER = {"kind": "header", "at": T0, "seq": 0, "format": 1, "member": "member-1", "pid": 77}
+STARTED = {
+    "kind": "started",
+    "at": T0 + 1,
+    "seq": 1,
+    "versions": {"confluent-kafka": "2.16.1", "librdkafka": "2.16.0"},
+    "config": {},
+    "effective": {},
+}
+
+
+def journal(*frames: dict[str, Any], torn: bool = False) -> JournalContent:
+    told = [HEADER, STARTED, *({"seq": n + 2} | frame for n, frame in enumerate(frames))]
+    return JournalContent(told, torn, 0)
+
+
+def rebalance(kind: str, at: int, generation: int, *partitions: int) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "at": T0 + at,
+        "partitions": [["t", p] for p in partitions],
+        "member_id": f"id-{generation}",
+        "generation": generation,
+    }
+
+
+def delivered(at: int, poll: int, *ranges: list[Any]) -> dict[str, Any]:
+    return {
+        "kind": "delivered",
+        "at": T0 + at,
+        "poll": poll,
+        "ranges": list(ranges),
+        "member_id": "id-1",
+        "generation": 1,
+        "polled_at": T0 + at - 1,
+    }
+
+
+def asked(at: int, number: int, *offsets: list[Any], how: str = "sync") -> dict[str, Any]:
+    return {
+        "kind": "commit_asked",
+        "at": T0 + at,
+        "id": number,
+        "how": how,
+        "offsets": list(offsets),
+        "member_id": "id-1",
+        "generation": 1,
+    }
+
+
+def answered(at: int, number: int | None, *results: list[Any]) -> dict[str, Any]:
+    return {
+        "kind": "commit_answered",
+        "at": T0 + at,
+        "id": number,
+        "results": list(results),
+        "member_id": "id-2",
+        "generation": 2,
+    }
+
+
+@pytest.fixture
+def config(consumer_settings: dict[str, Any]) -> ConsumerConfig:
+    return ConsumerConfig.of({**consumer_settings, "lane": "lane-1"})
+
+
+@pytest.fixture
+def producer(producer_settings: dict[str, Any]) -> ProducerConfig:
+    return ProducerConfig.of(producer_settings)
+
+
+def assert_fits(rows: dict[str, list[dict[str, Any]]]) -> None:
+    for name, found in rows.items():
+        for row in found:
+            assert set(HISTORY[name].names) == set(row), name
+        assert len(found) == pa.Table.from_pylist(found, HISTORY[name]).num_rows
+
+
+def events(frames: Sequence[dict[str, Any]], config: ConsumerConfig) -> list[dict[str, Any]]:
+    return consumer_rows(journal(*frames), [], config)["client_events"]
+
+
+def test_every_row_has_exactly_the_columns_of_the_schema(config: ConsumerConfig) -> None:
+    rows = consumer_rows(
+        journal(
+            rebalance("assigned", 10, 1, 0, 1),
+            delivered(20, 4, ["t", 0, 5, 9, 5], ["t", 1, 0, 0, 1]),
+            {"kind": "stall_started", "at": T0 + 22, "polled_at": T0 + 19, "duration_ms": 500.0},
+            {"kind": "stall_ended", "at": T0 + 24, "polled_at": T0 + 19, "duration_ms": 500.0},
+            {"kind": "processed", "at": T0 + 25, "poll": 4},
+            asked(26, 1, ["t", 0, 10], ["t", 1, 1]),
+            answered(27, 1, ["t", 0, 10, 0, None], ["t", 1, 1, 25, "UNKNOWN_MEMBER_ID"]),
+            {"kind": "error", "at": T0 + 28, "where": "library", "code": -195, "name": "_T",
+             "text": "gone", "fatal": False},
+            {"kind": "dropped", "at": T0 + 29, "poll": 5, "ranges": [["t", 0, 1, 2, 2]]},
+            rebalance("lost", 30, 1, 0, 1),
+            {"kind": "closing", "at": T0 + 40, "why": "ordered"},
+            {"kind": "closed", "at": T0 + 41},
+        ),
+        [ClientLogEvent("session_timed_out", T0 + 15, 6003.0, "timed out")],
+        config,
+    )  # fmt: skip
+    assert_fits(rows)
+    assert list(rows) == ["members", "client_events", "deliveries", "commits"]
+    assert [row["event"] for row in rows["client_events"]] == [
+        "assigned",
+        "session_timed_out",
+        "stall_started",
+        "stall_ended",
+        "error",
+        "error",
+        "lost",
+        "closing",
+        "closed",
+    ]
+
+
+def test_times_become_utc_timestamps(config: ConsumerConfig) -> None:
+    rows = consumer_rows(journal({"kind": "closed", "at": T0 + 5}), [], config)
+    table = pa.Table.from_pylist(rows["members"], HISTORY["members"])
+    assert table["ended_at"][0].as_py().isoformat() == "2025-11-21T09:40:00.000005+00:00"
+
+
+def test_a_member_that_closed(config: ConsumerConfig) -> None:
+    (row,) = consumer_rows(journal({"kind": "closed", "at": T0 + 5}), [], config)["members"]
+    assert {
+        "member": "member-1",
+        "role": "consumer",
+        "client": "librdkafka",
+        "client_version": "confluent-kafka 2.16.1 librdkafka 2.16.0",
+        "group": "orders",
+        "lane": "lane-1",
+        "pid": 77,
+        "started_at": T0,
+        "ended_at": T0 + 5,
+        "end": "closed",
+        "journal_frames": 3,
+        "journal_torn": False,
+    }.items() <= row.items()
+
+
+def test_a_member_whose_client_gave_up_failed(config: ConsumerConfig) -> None:
+    rows = consumer_rows(journal({"kind": "fatal", "at": T0 + 5, "text": "fenced"}), [], config)
+    assert rows["members"][0]["end"] == "failed"
+    assert rows["client_events"][0]["detail"] == "process: fenced"
+
+
+def test_a_killed_member_has_no_end_and_its_last_work_is_not_done(config: ConsumerConfig) -> None:
+    rows = consumer_rows(
+        journal(
+            delivered(10, 1, ["t", 0, 0, 4, 5]),
+            {"kind": "processed", "at": T0 + 12, "poll": 1},
+            asked(13, 1, ["t", 0, 5]),
+            delivered(20, 2, ["t", 0, 5, 6, 2]),
+            torn=True,
+        ),
+        [],
+        config,
+    )
+    assert_fits(rows)
+    assert tuple(
+        rows["members"][0][name] for name in ("end", "ended_at", "journal_torn")
+    ) == (None, None, True)
+    assert [row["processed_at"] for row in rows["deliveries"]] == [T0 + 12, None]
+    (commit,) = rows["commits"]
+    assert (commit["answered_at"], commit["error_code"]) == (None, None)
+
+
+def test_a_killed_member_that_had_not_even_started(config: ConsumerConfig) -> None:
+    rows = consumer_rows(JournalContent([], torn=False, whole_bytes=0), [], config)
+    assert_fits(rows)
+    assert rows["members"][0]["pid"] is rows["members"][0]["client_version"] is None
+
+
+def test_a_stall_begins_when_the_last_poll_returned(config: ConsumerConfig) -> None:
+    started, ended = events(
+        [
+            {"kind": "stall_started", "at": T0 + 22, "polled_at": T0 + 19, "duration_ms": 500.0},
+            {"kind": "stall_ended", "at": T0 + 522, "polled_at": T0 + 19, "duration_ms": 500.0},
+        ],
+        config,
+    )
+    assert (started["event_at"], started["observed_at"]) == (T0 + 19, T0 + 22)
+    assert (ended["event_at"], ended["observed_at"]) == (T0 + 522, T0 + 522)
+    assert started["duration_ms"] == 500.0
+
+
+def test_events_carry_the_member_of_the_rebalance_before_them(config: ConsumerConfig) -> None:
+    found = consumer_rows(
+        journal(
+            rebalance("assigned", 10, 1, 0),
+            rebalance("assigned", 50, 2, 1),
+            {"kind": "closing", "at": T0 + 60, "why": "SIGTERM"},
+        ),
+        [
+            ClientLogEvent("max_poll_exceeded", T0 + 5, 8251.0, "before any"),
+            ClientLogEvent("max_poll_exceeded", T0 + 20, 8251.0, "exceeded"),
+        ],
+        config,
+    )["client_events"]
+    assert [
+        (row["member_id"], row["generation"]) for row in found
+    ] == [(None, None), ("id-1", 1), ("id-1", 1), ("id-2", 2), ("id-2", 2)]
+    assert found[1]["partitions"] == [{"topic": "t", "partition": 0}]
+
+
+def test_a_commit_has_the_member_that_asked_and_each_partitions_own_answer(
+    config: ConsumerConfig,
+) -> None:
+    rows = consumer_rows(
+        journal(
+            asked(10, 1, ["t", 0, 5], ["t", 1, 7], how="async"),
+            asked(11, 2, ["t", 0, 6], how="async"),
+            answered(12, 2, ["t", 0, 6, 0, None]),
+            answered(13, 1, ["t", 0, 5, 0, None], ["t", 1, 7, 22, "ILLEGAL_GENERATION"]),
+        ),
+        [],
+        config,
+    )["commits"]
+    assert [
+        (
+            row["how"],
+            row["partition"],
+            row["committed"],
+            row["member_id"],
+            row["asked_at"],
+            row["answered_at"],
+            row["error_code"],
+            row["error"],
+        )
+        for row in rows
+    ] == [
+        ("async", 0, 5, "id-1", T0 + 10, T0 + 13, 0, None),
+        ("async", 1, 7, "id-1", T0 + 10, T0 + 13, 22, "ILLEGAL_GENERATION"),
+        ("async", 0, 6, "id-1", T0 + 11, T0 + 12, 0, None),
+    ]
+
+
+def test_an_automatic_commit_has_an_answer_only(config: ConsumerConfig) -> None:
+    rows = consumer_rows(journal(answered(12, None, ["t", 0, 6, 0, None])), [], config)
+    assert_fits(rows)
+    (row,) = rows["commits"]
+    assert (row["asked_at"], row["answered_at"], row["committed"]) == (None, T0 + 12, 6)
+
+
+# The producer
+
+
+def acknowledged(partition: int, first: int, last: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "kind": "acknowledged",
+        "at": T0 + 50,
+        "partition": partition,
+        "first_number": first,
+        "last_number": last,
+        "first_offset": first + 100,
+        "last_offset": last + 100,
+        "first_sent_at": T0 + 10,
+        "last_answered_at": T0 + 40,
+        "error_code": 0,
+        "error": None,
+    } | changes
+
+
+def test_sends_by_outcome(producer: ProducerConfig) -> None:
+    failed = acknowledged(
+        0, 5, 6, kind="failed", first_offset=None, last_offset=None, error="_MSG_TIMED_OUT"
+    )
+    rows = producer_rows(
+        journal(
+            {"kind": "sending", "at": T0 + 9, "sent": [8, 2, 0]},
+            acknowledged(0, 0, 4),
+            failed,
+            {"kind": "unanswered", "at": T0 + 60, "partition": 0, "first_number": 7,
+             "last_number": 7},
+            {"kind": "closed", "at": T0 + 61},
+        ),
+        producer,
+    )  # fmt: skip
+    assert_fits(rows)
+    assert [
+        (
+            row["outcome"],
+            row["first_number"],
+            row["last_number"],
+            row["first_offset"],
+            row["last_offset"],
+            row["count"],
+            row["error"],
+        )
+        for row in rows["sends"]
+    ] == [
+        ("acknowledged", 0, 4, 100, 104, 5, None),
+        ("failed", 5, 6, None, None, 2, "_MSG_TIMED_OUT"),
+        ("unanswered", 7, 7, None, None, 1, None),
+    ]
+    (member,) = rows["members"]
+    assert (member["role"], member["end"], member["group"]) == ("producer", "closed", None)
+
+
+def test_what_a_killed_producer_may_have_sent_is_unanswered(producer: ProducerConfig) -> None:
+    rows = producer_rows(
+        journal(
+            {"kind": "sending", "at": T0 + 9, "sent": [3, 3, 0]},
+            acknowledged(0, 0, 2),
+            {"kind": "sending", "at": T0 + 19, "sent": [6, 5, 0]},
+            acknowledged(1, 3, 3),
+        ),
+        producer,
+    )
+    assert_fits(rows)
+    assert [
+        (row["partition"], row["first_number"], row["last_number"], row["first_sent_at"])
+        for row in rows["sends"]
+        if row["outcome"] == "unanswered"
+    ] == [(0, 3, 5, T0 + 19), (1, 0, 2, T0 + 9), (1, 4, 4, T0 + 19)]

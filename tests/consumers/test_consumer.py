@@ -1,0 +1,364 @@
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from consumers.client import (
+    Answer,
+    ClientError,
+    Listener,
+    Member,
+    Partition,
+    Polled,
+    Position,
+    Range,
+)
+from consumers.config import ConsumerConfig
+from consumers.consumer import ClientGaveUp, ConsumerLoop
+from consumers.control import Control
+from consumers.journal import Journal, JournalError, read_journal
+
+P0, P1 = Partition("t", 0), Partition("t", 1)
+NOTHING = Polled([], [])
+Step = Callable[[Listener], Polled | None]
+
+
+def records(partition: int, first: int, last: int) -> Range:
+    return Range("t", partition, first, last, last - first + 1)
+
+
+def returns(*ranges: Range) -> Step:
+    return lambda _listener: Polled(list(ranges), [])
+
+
+def assigns(*partitions: Partition) -> Step:
+    return lambda listener: listener.assigned(partitions)
+
+
+def revokes(*partitions: Partition) -> Step:
+    return lambda listener: listener.revoked(partitions)
+
+
+class FakeClient:
+    """Plays one step per poll; commits are answered at once, or by `answer` if asynchronous."""
+
+    versions: dict[str, str] = {"fake": "1"}  # noqa: RUF012
+    effective: dict[str, object] = {}  # noqa: RUF012
+
+    def __init__(self, steps: Sequence[Step], on_end: Callable[[], None]) -> None:
+        self._steps = deque(steps)
+        self._on_end = on_end
+        self.known = Member("id-1", 1)
+        self.current = Member("id-1", 1)
+        self.committed: list[tuple[tuple[Position, ...], bool]] = []
+        self.refuses: tuple[int, str | None] = (0, None)
+        self.listener: Listener | None = None
+        self.at_close: Step | None = None
+
+    def subscribe(self, topic: str, listener: Listener) -> None:
+        self.listener = listener
+
+    def poll_batch(self, limit: int, timeout_s: float) -> Polled:
+        assert self.listener is not None
+        if not self._steps:
+            self._on_end()
+            return NOTHING
+        return self._steps.popleft()(self.listener) or NOTHING
+
+    def commit(self, positions: Sequence[Position], *, wait: bool) -> list[Answer] | None:
+        self.committed.append((tuple(positions), wait))
+        return [Answer(*position, *self.refuses) for position in positions] if wait else None
+
+    def member(self) -> Member:
+        return self.current
+
+    def close(self) -> None:
+        if self.at_close is not None and self.listener is not None:
+            self.at_close(self.listener)
+
+
+class Rig:
+    """A loop over a fake client, closed by the end of its orders when the steps are through."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+        self.read, self.write = os.pipe()
+        self._open = True
+
+    def end_orders(self) -> None:
+        if self._open:
+            os.close(self.write)
+            self._open = False
+
+    def loop(self, *steps: Step, **changes: Any) -> tuple[ConsumerLoop, FakeClient]:
+        config = ConsumerConfig.of({**self.settings, **changes})
+        client = FakeClient(steps, self.end_orders)
+        journal = Journal(config.journal, config.member)
+        return ConsumerLoop(config, client, journal, Control(self.read)), client
+
+    def frames(self, *kinds: str) -> list[dict[str, Any]]:
+        frames = read_journal(Path(self.settings["journal"])).frames
+        return [f for f in frames if not kinds or f["kind"] in kinds]
+
+    def kinds(self) -> list[str]:
+        return [f["kind"] for f in self.frames()]
+
+
+@pytest.fixture
+def rig(consumer_settings: dict[str, Any]) -> Iterator[Rig]:
+    made = Rig(consumer_settings)
+    yield made
+    made.end_orders()
+    os.close(made.read)
+
+
+def test_a_batch_is_journalled_before_the_work_and_committed_after_it(rig: Rig) -> None:
+    loop, client = rig.loop(assigns(P0, P1), returns(records(0, 5, 9), records(1, 3, 3)))
+    loop.run()
+    assert rig.kinds() == [
+        "header",
+        "started",
+        "assigned",
+        "delivered",
+        "processed",
+        "commit_asked",
+        "commit_answered",
+        "closing",
+        "closed",
+    ]
+    (delivered,) = rig.frames("delivered")
+    assert {"poll": 2, "member_id": "id-1", "generation": 1}.items() <= delivered.items()
+    assert delivered["ranges"] == [["t", 0, 5, 9, 5], ["t", 1, 3, 3, 1]]
+    assert delivered["polled_at"] <= delivered["at"]
+    assert [((Position("t", 0, 10), Position("t", 1, 4)), True)] == client.committed
+    (asked,), (answered,) = rig.frames("commit_asked"), rig.frames("commit_answered")
+    assert ("sync", asked["id"]) == (asked["how"], answered["id"])
+    assert answered["results"] == [["t", 0, 10, 0, None], ["t", 1, 4, 0, None]]
+    assert rig.frames("closing")[0]["why"] == "end of standard input"
+
+
+def test_a_refused_commit_is_journalled_and_the_loop_goes_on(rig: Rig) -> None:
+    loop, client = rig.loop(assigns(P0), returns(records(0, 0, 1)), returns(records(0, 2, 2)))
+    client.refuses = (25, "UNKNOWN_MEMBER_ID")
+    client.current = Member(None, None)
+    loop.run()
+    first, second = rig.frames("commit_answered")
+    assert first["results"] == [["t", 0, 2, 25, "UNKNOWN_MEMBER_ID"]]
+    assert second["results"] == [["t", 0, 3, 25, "UNKNOWN_MEMBER_ID"]]
+    asked = rig.frames("commit_asked")[0]
+    assert (asked["member_id"], asked["generation"], asked["in_group"]) == ("id-1", 1, False)
+
+
+def test_an_asynchronous_answer_finds_its_question(rig: Rig) -> None:
+    def answers(*committed: int) -> Step:
+        return lambda listener: listener.committed([Answer("t", 0, c, 0, None) for c in committed])
+
+    loop, client = rig.loop(
+        assigns(P0),
+        returns(records(0, 0, 1)),
+        returns(records(0, 2, 4)),
+        answers(5),
+        answers(2),
+        answers(99),
+        commit="async",
+    )
+    loop.run()
+    assert [wait for _, wait in client.committed] == [False, False]
+    assert [f["id"] for f in rig.frames("commit_asked")] == [1, 2]
+    # In the order of the answers; the last was never asked for by the application.
+    assert [f["id"] for f in rig.frames("commit_answered")] == [2, 1, None]
+
+
+def test_with_automatic_commits_only_answers_are_journalled(rig: Rig) -> None:
+    loop, client = rig.loop(
+        assigns(P0),
+        returns(records(0, 0, 1)),
+        lambda listener: listener.committed([Answer("t", 0, 2, 0, None)]),
+        commit="auto",
+    )
+    loop.run()
+    assert client.committed == []
+    assert rig.frames("commit_asked") == []
+    assert [f["id"] for f in rig.frames("commit_answered")] == [None]
+
+
+def test_on_revocation_what_was_worked_off_of_the_revoked_is_committed(rig: Rig) -> None:
+    loop, client = rig.loop(
+        assigns(P0, P1),
+        returns(records(0, 0, 4), records(1, 0, 1)),
+        returns(records(0, 5, 6)),
+        revokes(P0),
+        commit="revoke",
+    )
+    client.at_close = revokes(P1)
+    loop.run()
+    assert [((Position("t", 0, 7),), True), ((Position("t", 1, 2),), True)] == client.committed
+    assert [f["how"] for f in rig.frames("commit_asked")] == ["revoke", "revoke"]
+    assert rig.kinds().index("revoked") < rig.kinds().index("commit_asked")
+
+
+def test_of_lost_partitions_nothing_is_committed(rig: Rig) -> None:
+    loop, client = rig.loop(
+        assigns(P0),
+        returns(records(0, 0, 4)),
+        lambda listener: listener.lost([P0]),
+        assigns(P0),
+        revokes(P0),
+        commit="revoke",
+    )
+    loop.run()
+    assert client.committed == []
+    assert len(rig.frames("lost")) == 1
+
+
+def test_records_of_a_partition_given_up_in_the_same_poll_are_left_to_its_new_owner(
+    rig: Rig,
+) -> None:
+    def revoked_meanwhile(listener: Listener) -> Polled:
+        listener.revoked([P0])
+        return Polled([records(0, 5, 6), records(1, 5, 5)], [])
+
+    loop, client = rig.loop(assigns(P0, P1), revoked_meanwhile)
+    loop.run()
+    assert [f["ranges"] for f in rig.frames("dropped")] == [[["t", 0, 5, 6, 2]]]
+    assert [f["ranges"] for f in rig.frames("delivered")] == [[["t", 1, 5, 5, 1]]]
+    assert [((Position("t", 1, 6),), True)] == client.committed
+
+
+def test_a_stall_is_in_the_middle_of_the_next_batch(rig: Rig) -> None:
+    loop, _ = rig.loop(assigns(P0), returns(), returns(records(0, 0, 0)))
+    os.write(rig.write, b"stall 30\n")
+    loop.run()
+    assert rig.kinds()[3:7] == ["delivered", "stall_started", "stall_ended", "processed"]
+    (delivered,), (started,), (ended,) = (
+        rig.frames(kind) for kind in ("delivered", "stall_started", "stall_ended")
+    )
+    assert delivered["polled_at"] == started["polled_at"] <= started["at"]
+    assert 30.0 == started["duration_ms"] == ended["duration_ms"]
+    assert ended["at"] - started["at"] >= 30_000
+
+
+def test_without_a_batch_a_stall_starts_all_the_same(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("consumers.consumer.STALL_WAITS_S", 0.0)
+    loop, _ = rig.loop(assigns(P0), returns())
+    os.write(rig.write, b"stall 1\n")
+    loop.run()
+    assert rig.kinds()[1:6] == ["started", "assigned", "stall_started", "stall_ended", "closing"]
+
+
+def test_two_stalls_take_two_batches(rig: Rig) -> None:
+    loop, _ = rig.loop(assigns(P0), returns(records(0, 0, 0)), returns(records(0, 1, 1)))
+    os.write(rig.write, b"stall 1\nstall 2\n")
+    loop.run()
+    assert [f["duration_ms"] for f in rig.frames("stall_started")] == [1.0, 2.0]
+    assert len(rig.frames("processed")) == 2
+
+
+def test_close_is_obeyed_and_an_unknown_order_is_told(rig: Rig) -> None:
+    loop, _ = rig.loop(*[returns()] * 3)
+    os.write(rig.write, b"dance\nstall soon\nclose\n")
+    loop.run()
+    assert [
+        f["text"] for f in rig.frames("error")
+    ] == ["unknown order 'dance'", "unknown order 'stall soon'"]
+    assert [f["why"] for f in rig.frames("closing")] == ["ordered"]
+
+
+def test_an_error_instead_of_a_record_is_journalled(rig: Rig) -> None:
+    error = ClientError(-147, "_MAX_POLL_EXCEEDED", "exceeded by 251ms", fatal=False)
+    loop, _ = rig.loop(lambda _: Polled([], [error]))
+    loop.run()
+    (told,) = rig.frames("error")
+    assert {"where": "message", "code": -147, "fatal": False}.items() <= told.items()
+
+
+@pytest.mark.parametrize("by_callback", [True, False])
+def test_a_fatal_error_is_journalled_and_ends_the_process_with_1(
+    rig: Rig, by_callback: bool
+) -> None:
+    error = ClientError(82, "FENCED_INSTANCE_ID", "fenced", fatal=True)
+
+    def fails(listener: Listener) -> Polled:
+        if by_callback:
+            listener.error(error)
+            return NOTHING
+        return Polled([], [error])
+
+    loop, _ = rig.loop(fails)
+    with pytest.raises(ClientGaveUp, match="member-1 cannot go on: FENCED_INSTANCE_ID: fenced"):
+        loop.run()
+    assert ClientGaveUp.exit_code == 1
+    assert [f["fatal"] for f in rig.frames("error")] == [True]
+    assert "closed" not in rig.kinds()
+
+
+def test_a_callback_that_failed_is_journalled_and_the_loop_goes_on(rig: Rig) -> None:
+    def fails(listener: Listener) -> None:
+        listener.callback_failed("on_assign", ValueError("surprise"))
+
+    loop, _ = rig.loop(fails, assigns(P0), returns(records(0, 0, 0)))
+    loop.run()
+    (error,) = rig.frames("error")
+    assert (error["where"], error["text"]) == ("on_assign", "ValueError: surprise")
+    assert rig.kinds()[-1] == "closed"
+
+
+def test_a_full_disk_in_a_callback_ends_the_process_after_the_poll(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> int:
+        raise JournalError("the disk is full")
+
+    def fails(listener: Listener) -> None:
+        monkeypatch.setattr(Journal, "write", full)
+        listener.callback_failed("on_assign", JournalError("the disk is full"))
+
+    loop, _ = rig.loop(fails)
+    with pytest.raises(JournalError, match="the disk is full"):
+        loop.run()
+
+
+# Saboteurs
+
+
+def test_one_commits_before_the_work(rig: Rig) -> None:
+    loop, client = rig.loop(
+        assigns(P0), returns(records(0, 0, 4)), sabotage="commit-before-processing"
+    )
+    loop.run()
+    assert rig.kinds()[3:7] == ["delivered", "commit_asked", "commit_answered", "processed"]
+    assert [((Position("t", 0, 5),), True)] == client.committed
+
+
+def test_one_never_commits(rig: Rig) -> None:
+    loop, client = rig.loop(assigns(P0), returns(records(0, 0, 4)), sabotage="never-commit")
+    loop.run()
+    assert client.committed == []
+    assert len(rig.frames("processed")) == 1
+
+
+def test_one_goes_on_with_what_it_has_after_the_revocation(rig: Rig) -> None:
+    loop, _ = rig.loop(
+        assigns(P0),
+        *[returns(records(0, at, at)) for at in range(5)],
+        revokes(P0),
+        sabotage="keep-processing-after-revocation",
+    )
+    loop.run()
+    kinds = rig.kinds()
+    revoked = kinds.index("revoked")
+    assert kinds[:revoked].count("processed") == 2
+    assert kinds[revoked:].count("processed") == 3
+
+
+def test_it_still_finishes_what_it_has_when_it_closes(rig: Rig) -> None:
+    loop, _ = rig.loop(
+        assigns(P0), returns(records(0, 0, 0)), sabotage="keep-processing-after-revocation"
+    )
+    loop.run()
+    assert len(rig.frames("processed")) == 1

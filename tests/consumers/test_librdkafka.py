@@ -1,0 +1,151 @@
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, TopicPartition
+
+from consumers.client import Answer, ClientError, Member, Partition
+from consumers.config import ConsumerConfig
+from consumers.librdkafka import Librdkafka, parse_group_metadata, settings_of
+
+MEMBER = b"CGMDv2:" + struct.pack("=i", 7) + b"orders\0member-1-4e1c\0\x01"
+
+
+class Raising:
+    """A listener of which every method fails."""
+
+    def __init__(self) -> None:
+        self.failed: list[tuple[str, str]] = []
+
+    def assigned(self, partitions: Sequence[Partition]) -> None:
+        raise ValueError("assigned")
+
+    def revoked(self, partitions: Sequence[Partition]) -> None:
+        raise ValueError("revoked")
+
+    def lost(self, partitions: Sequence[Partition]) -> None:
+        raise ValueError("lost")
+
+    def committed(self, answers: Sequence[Answer]) -> None:
+        raise ValueError("committed")
+
+    def error(self, error: ClientError) -> None:
+        raise ValueError("error")
+
+    def callback_failed(self, where: str, error: Exception) -> None:
+        self.failed.append((where, str(error)))
+
+
+class Binding:
+    """Stands for confluent_kafka.Consumer; the test calls what was subscribed."""
+
+    def __init__(self, _settings: dict[str, Any]) -> None:
+        self.metadata: bytes = MEMBER
+        self.callbacks: dict[str, Any] = {}
+
+    def subscribe(self, _topics: list[str], **callbacks: Any) -> None:
+        self.callbacks = callbacks
+
+    def consumer_group_metadata(self) -> bytes:
+        return self.metadata
+
+
+@pytest.fixture
+def adapter(consumer_settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Librdkafka:
+    monkeypatch.setattr("consumers.librdkafka.Consumer", Binding)
+    return Librdkafka(ConsumerConfig.of(consumer_settings))
+
+
+def binding_of(adapter: Librdkafka) -> Any:
+    return adapter._consumer
+
+
+def test_group_metadata_gives_member_and_generation() -> None:
+    assert Member("member-1-4e1c", 7) == parse_group_metadata(MEMBER)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        b"",
+        b"CGMDv3:" + MEMBER[7:],
+        MEMBER[:9],
+        MEMBER[:15],
+        b"CGMDv2:" + struct.pack("=i", -1) + b"orders\0member-1-4e1c\0\x01",
+        b"CGMDv2:" + struct.pack("=i", 7) + b"orders\0\0\x01",
+    ],
+    ids=["none", "empty", "magic", "short", "cut", "no generation", "no member id"],
+)
+def test_unknown_group_metadata_gives_neither(data: object) -> None:
+    assert Member(None, None) == parse_group_metadata(data)
+
+
+def test_callbacks_that_fail_are_told_and_never_raise(adapter: Librdkafka) -> None:
+    listener = Raising()
+    adapter.subscribe("t", listener)
+    binding = binding_of(adapter)
+    for name in ("on_assign", "on_revoke", "on_lost"):
+        binding.callbacks[name](binding, [TopicPartition("t", 0)])
+    adapter._on_commit(None, [TopicPartition("t", 0, 5)])
+    adapter._on_error(KafkaError(KafkaError._TRANSPORT))
+    assert listener.failed == [
+        ("on_assign", "assigned"),
+        ("on_revoke", "revoked"),
+        ("on_lost", "lost"),
+        ("on_commit", "committed"),
+        ("error_cb", "error"),
+    ]
+
+
+def test_the_last_member_id_is_remembered_when_all_is_lost(adapter: Librdkafka) -> None:
+    adapter.subscribe("t", Raising())
+    binding = binding_of(adapter)
+    assert Member(None, None) == adapter.known
+    binding.callbacks["on_assign"](binding, [])
+    binding.metadata = b"CGMDv2:" + struct.pack("=i", -1) + b"orders\0\0\x01"
+    binding.callbacks["on_lost"](binding, [])
+    assert Member("member-1-4e1c", 7) == adapter.known
+    assert Member(None, None) == adapter.member()
+
+
+def test_an_automatic_commit_with_nothing_to_say_is_not_told(
+    adapter: Librdkafka,
+) -> None:
+    listener = Raising()
+    adapter.subscribe("t", listener)
+    adapter._on_commit(KafkaError(KafkaError._NO_OFFSET), [TopicPartition("t", 0)])
+    assert listener.failed == []
+
+
+@pytest.mark.parametrize(
+    ("protocol", "assignor"), [("eager", "range"), ("cooperative", "cooperative-sticky")]
+)
+@pytest.mark.parametrize("commit", ["auto", "sync", "async", "revoke"])
+def test_everything_that_matters_is_passed(
+    consumer_settings: dict[str, Any], protocol: str, assignor: str, commit: str
+) -> None:
+    config = ConsumerConfig.of({**consumer_settings, "protocol": protocol, "commit": commit})
+    found = settings_of(config)
+    assert assignor == found["partition.assignment.strategy"]
+    assert (commit == "auto") is found["enable.auto.commit"] is found["enable.auto.offset.store"]
+    assert {
+        "client.id": "member-1",
+        "auto.offset.reset": "earliest",
+        "isolation.level": "read_committed",
+        "session.timeout.ms": 6_000,
+        "heartbeat.interval.ms": 2_000,
+        "max.poll.interval.ms": 60_000,
+        "fetch.wait.max.ms": 100,
+        "statistics.interval.ms": 0,
+    }.items() <= found.items()
+    assert "logger" not in found
+    Librdkafka(config)  # librdkafka takes it
+
+
+def test_who_never_commits_has_no_automatic_commit_either(
+    consumer_settings: dict[str, Any],
+) -> None:
+    config = ConsumerConfig.of({**consumer_settings, "commit": "auto", "sabotage": "never-commit"})
+    assert settings_of(config)["enable.auto.commit"] is False

@@ -1,0 +1,326 @@
+"""Hand-written histories: rows with defaults, times in milliseconds from a common start.
+
+A history is a value: `run(history, spark, "R01")` judges one rule by it and gives the verdict row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from harness.check.check import write_parquet
+from harness.check.history import Sources, run_of
+from harness.check.judge import Asked, Outcome, examine, verdict_of
+from harness.check.tables import RECIPES, Tables
+from harness.history.schema import HISTORY
+
+T0 = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+GROUP, TOPIC = "orders", "t"
+
+
+def at(ms: float) -> datetime:
+    """The moment so many milliseconds after the start."""
+    return T0 + timedelta(milliseconds=ms)
+
+
+def member_id(member: str, life: int = 1) -> str:
+    """The id that the coordinator gave a process the first (second, …) time it joined."""
+    return f"{member}-00000000-0000-4000-8000-{life:012d}"
+
+
+@dataclass
+class History:
+    """Rows of every history file; methods add some and return self."""
+
+    group: dict[str, Any] = field(default_factory=dict)
+    faults: int = 0
+    end_ms: float = 60_000
+    rows: dict[str, list[dict[str, Any]]] = field(
+        default_factory=lambda: {name: [] for name in HISTORY}
+    )
+
+    def add(self, table: str, **row: Any) -> History:
+        self.rows[table].append(row)
+        return self
+
+    # The processes.
+    def member(self, member: str, **row: Any) -> History:
+        defaults = {
+            "role": "consumer",
+            "client": "librdkafka",
+            "group": GROUP,
+            "lane": "members",
+            "session_timeout_ms": 6_000,
+            "heartbeat_interval_ms": 2_000,
+            "max_poll_interval_ms": 60_000,
+            "commit": "sync",
+            "started_at": at(0),
+            "ended_at": at(self.end_ms),
+            "end": "closed",
+            "journal_frames": 10,
+            "journal_torn": False,
+        }
+        return self.add("members", member=member, **{**defaults, **row})
+
+    # The coordinator's view.
+    def request(self, api: str, member: str, ms: float, **row: Any) -> History:
+        life = row.pop("life", 1)
+        moment = at(ms)
+        defaults = {
+            "broker": 1,
+            "client_id": member,
+            "member_id": member_id(member, life),
+            "group": GROUP,
+            "generation": 1,
+            "error_code": 0,
+            "arrived_at": moment,
+            "processed_at": moment,
+            "answered_at": moment,
+            "evidence": f"broker-1-requests.log:{len(self.rows['requests']) + 1}",
+        }
+        return self.add("requests", api=api, **{**defaults, **row})
+
+    def heartbeats(self, member: str, *times: float, **row: Any) -> History:
+        for ms in times:
+            self.request("HEARTBEAT", member, ms, **row)
+        return self
+
+    def join(self, member: str, ms: float, generation: int = 1, **row: Any) -> History:
+        row.setdefault("session_timeout_ms", 6_000)
+        return self.request("JOIN_GROUP", member, ms, generation=generation, **row)
+
+    def sync(
+        self, member: str, ms: float, generation: int = 1, gives: Sequence[tuple[str, int]] = (),
+        **row: Any,
+    ) -> History:
+        given = [
+            {"member_id": member_id(name), "topic": TOPIC, "partition": partition}
+            for name, partition in gives
+        ]
+        row = {"generation": generation, "assignments": given, **row}
+        return self.request("SYNC_GROUP", member, ms, **row)
+
+    def commit_request(
+        self, member: str, ms: float, partition: int, committed: int, error: int = 0, **row: Any
+    ) -> History:
+        position = {
+            "topic": TOPIC, "partition": partition, "committed": committed, "error_code": error,
+        }  # fmt: skip
+        row = {"positions": [position], "error_code": error, **row}
+        return self.request("OFFSET_COMMIT", member, ms, **row)
+
+    def says(self, event: str, ms: float, member: str | None = None, **row: Any) -> History:
+        """A line of the coordinator's log."""
+        life = row.pop("life", 1)
+        row = {"broker": 1, "evidence": f"broker-1.log:{len(self.rows['coordinator_events'])}", **row}
+        named = None if member is None else member_id(member, life)
+        return self.add(
+            "coordinator_events", event=event, at=at(ms), group=GROUP, member_id=named, **row
+        )
+
+    def rebalance(
+        self, ms: float, generation: int, members: int, reason: str = "because", **row: Any
+    ) -> History:
+        """A rebalance of 10 ms that the leader, member-1, ends 5 ms later."""
+        self.says("rebalance_started", ms, generation=generation - 1, reason=reason, **row)
+        self.says("stabilized", ms + 10, generation=generation, members=members, **row)
+        return self.says("assignment_received", ms + 15, "member-1", generation=generation, **row)
+
+    # The members' view.
+    def told(
+        self, member: str, event: str, ms: float, partitions: Sequence[int] = (), **row: Any
+    ) -> History:
+        """A callback or another event that a consumer recorded."""
+        life = row.pop("life", 1)
+        named = [{"topic": TOPIC, "partition": partition} for partition in partitions]
+        defaults = {
+            "event_at": at(ms),
+            "observed_at": at(ms),
+            "member_id": member_id(member, life),
+            "generation": 1,
+            "partitions": named,
+        }
+        return self.add("client_events", member=member, event=event, **{**defaults, **row})
+
+    def delivered(
+        self, member: str, partition: int, first: int, last: int, ms: float,
+        processed_ms: float | None = -1, **row: Any,
+    ) -> History:
+        """A range of a poll; processed 1 ms later unless said otherwise (null: never)."""
+        life = row.pop("life", 1)
+        done = ms + 1 if processed_ms == -1 else processed_ms
+        defaults = {
+            "poll": len(self.rows["deliveries"]) + 1,
+            "topic": TOPIC,
+            "count": last - first + 1,
+            "member_id": member_id(member, life),
+            "generation": 1,
+            "polled_at": at(ms),
+            "processed_at": None if done is None else at(done),
+        }
+        return self.add(
+            "deliveries", member=member, partition=partition, first_offset=first, last_offset=last,
+            **{**defaults, **row},
+        )  # fmt: skip
+
+    def asked_commit(
+        self, member: str, ms: float, partition: int, committed: int, error: int | None = 0,
+        **row: Any,
+    ) -> History:
+        """A commit as its consumer knows it."""
+        life = row.pop("life", 1)
+        defaults = {
+            "how": "sync",
+            "topic": TOPIC,
+            "member_id": member_id(member, life),
+            "generation": 1,
+            "asked_at": at(ms),
+            "answered_at": None if error is None else at(ms + 2),
+        }
+        return self.add(
+            "commits", member=member, partition=partition, committed=committed, error_code=error,
+            **{**defaults, **row},
+        )  # fmt: skip
+
+    def acknowledged(self, partition: int, first: int, last: int, **row: Any) -> History:
+        defaults = {
+            "topic": TOPIC,
+            "outcome": "acknowledged",
+            "first_number": first,
+            "last_number": last,
+            "count": last - first + 1,
+            "first_sent_at": at(0),
+            "last_answered_at": at(1),
+        }
+        return self.add(
+            "sends", partition=partition, first_offset=first, last_offset=last,
+            **{**defaults, **row},
+        )  # fmt: skip
+
+    # What was done, and who watched.
+    def fault(
+        self, kind: str, resolved: str, ms: float, healed_ms: float | None = None,
+        took_effect: bool | None = True, **row: Any,
+    ) -> History:
+        """A fault through all its phases."""
+        self.faults += 1
+        name = f"{self.faults}-{kind}"
+        phases = [("planned", 0.0), ("injecting", ms - 1), ("injected", ms)]
+        if healed_ms is not None:
+            phases += [("healing", healed_ms - 1), ("healed", healed_ms)]
+        for phase, when in phases:
+            effect = took_effect if phase == "injected" else None
+            self.add(
+                "faults", fault=name, kind=kind, target=resolved, resolved=resolved, phase=phase,
+                at=at(when), took_effect=effect, evidence="seen by the test", **row,
+            )  # fmt: skip
+        return self
+
+    def broker_seen(self, ms: float, broker: int, *, alive: bool) -> History:
+        return self.add("topology", at=at(ms), what="broker", broker=broker, alive=alive)
+
+    def end_offset(self, partition: int, end_offset: int, ms: float = 50_000) -> History:
+        return self.add(
+            "topology", at=at(ms), what="end_offset", topic=TOPIC, partition=partition,
+            end_offset=end_offset,
+        )  # fmt: skip
+
+    def tick(self, ms: float, late_ms: float = 0.2) -> History:
+        return self.add("host", at=at(ms), late_ms=late_ms)
+
+    # As a run.
+    def manifest(self, **changes: Any) -> dict[str, Any]:
+        """The manifest of a complete run with this history; `changes` replace top-level fields."""
+        group = {
+            "members": 3,
+            "client": "librdkafka",
+            "protocol": "eager",
+            "session_timeout_ms": 6_000,
+            "heartbeat_interval_ms": 2_000,
+            "max_poll_interval_ms": 60_000,
+            "commit": "sync",
+            "auto_commit_interval_ms": 5_000,
+            "batch_records": 100,
+            **self.group,
+        }
+        declared = {
+            "claim": "claims nothing",
+            "group": group,
+            "load": {"partitions": 6, "records_per_s": 300},
+            "faults": [{}] * self.faults,
+            "rules": [],
+        }
+        return {
+            "schema_version": 1,
+            "run": "20261121T120000Z-1",
+            "experiment": "by-hand",
+            "claim": "claims nothing",
+            "status": "complete",
+            "status_reason": "",
+            "seed": 1,
+            "started_at": _text(0),
+            "ended_at": _text(self.end_ms),
+            "group": GROUP,
+            "topic": TOPIC,
+            "declared": declared,
+            "phases": [
+                {"name": "steady", "from": _text(0), "to": _text(self.end_ms - 3_000)},
+                {"name": "drain", "from": _text(self.end_ms - 3_000), "to": _text(self.end_ms - 1)},
+                {"name": "stop", "from": _text(self.end_ms - 1), "to": _text(self.end_ms)},
+            ],
+            **changes,
+        }
+
+    def arrow(self, table: str) -> pa.Table:
+        return pa.Table.from_pylist(self.rows[table], schema=HISTORY[table])
+
+    def write(self, run_dir: Path, rules: Sequence[dict[str, str]] = (), **changes: Any) -> Path:
+        """Write it as `run` would: a manifest and the history files."""
+        import json
+
+        content = self.manifest(**changes)
+        content["declared"]["rules"] = list(rules)
+        run_dir.mkdir(parents=True, exist_ok=True)
+        (run_dir / "manifest.json").write_text(json.dumps(content), encoding="utf-8")
+        for name, schema in HISTORY.items():
+            path = run_dir / "history" / f"{name}.parquet"
+            write_parquet(path, [self.arrow(name)], schema)
+        return run_dir
+
+
+def _text(ms: float) -> str:
+    return at(ms).isoformat().replace("+00:00", "Z")
+
+
+_empty: dict[tuple[int, str], DataFrame] = {}
+
+
+def tables_of(history: History, spark: SparkSession) -> Tables:
+    """Its tables, each derived when a query names it; nothing is written."""
+    frames = {}
+    for name, schema in HISTORY.items():
+        if history.rows[name]:
+            frames[name] = spark.createDataFrame(history.arrow(name))
+        else:
+            key = (id(spark), name)
+            if key not in _empty:
+                _empty[key] = spark.createDataFrame(schema.empty_table())
+            frames[name] = _empty[key]
+    return Tables(spark, run_of(history.manifest()), Sources(frames=frames), RECIPES)
+
+
+def judged(history: History, spark: SparkSession, rule: str) -> dict[str, Any]:
+    """The verdict row of one rule, with its examined rows under "rows"."""
+    tables = tables_of(history, spark)
+    try:
+        outcome: Outcome = examine(tables, [rule])
+        verdict = verdict_of(Asked(rule), outcome, tables)
+    finally:
+        tables.close()
+    return {**verdict, "rows": outcome.rows.get(rule, [])}

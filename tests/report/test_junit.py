@@ -1,0 +1,77 @@
+"""JUnit fails exactly where a verdict differs, and never passes a run that shows nothing."""
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+from harness.report import report
+from tests.report.sample_run import verdict, verdicts, write_manifest, write_run
+
+
+def suite_of(run_dir: Path) -> ET.Element:
+    report(run_dir)
+    suite = ET.parse(run_dir / "junit.xml").getroot().find("testsuite")
+    assert suite is not None
+    return suite
+
+
+def test_one_case_per_rule_and_failures_exactly_where_verdicts_differ(tmp_path: Path) -> None:
+    suite = suite_of(write_run(tmp_path / "run"))
+
+    failed = {
+        case.get("name") for case in suite.findall("testcase") if case.find("failure") is not None
+    }
+    assert failed == {row["rule"] for row in verdicts() if row["verdict"] != row["expected"]}
+    assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["8", "2", "0"]
+    assert {case.get("classname") for case in suite.findall("testcase")} == {"consumer-freeze"}
+
+
+def test_failure_tells_verdict_expectation_and_reason(tmp_path: Path) -> None:
+    failure = suite_of(write_run(tmp_path / "run")).find("testcase/failure[@type='UNKNOWN']")
+
+    assert failure is not None
+    assert (failure.get("message") or "").startswith("UNKNOWN, expected HOLDS: no rebalance had")
+
+
+def test_run_and_seed_are_properties(tmp_path: Path) -> None:
+    suite = suite_of(write_run(tmp_path / "run"))
+
+    found = {p.get("name"): p.get("value") for p in suite.iterfind("properties/property")}
+    assert found == {"run": "2026-11-20T09-59-48Z-7f3a", "seed": "421337"}
+
+
+def test_order_and_attributes_are_those_of_the_common_schema(tmp_path: Path) -> None:
+    suite = suite_of(write_run(tmp_path / "run"))
+
+    order = list(dict.fromkeys(child.tag for child in suite))
+    assert order == ["properties", "testcase", "system-out", "system-err"]
+    assert suite.get("timestamp") == "2026-11-20T09:59:48"
+    assert suite.get("time") == "85.000"
+    for case in suite.findall("testcase"):
+        assert {"name", "classname", "time"} == set(case.keys())
+
+
+def test_void_run_is_an_error_even_if_its_verdicts_are_fine(tmp_path: Path) -> None:
+    run_dir = write_run(tmp_path / "run", verdicts=[verdict("fine")])
+    write_manifest(run_dir, status="void", status_reason="broker-3 died by itself")
+
+    suite = suite_of(run_dir)
+
+    assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["2", "0", "1"]
+    error = suite.find("testcase/error")
+    assert error is not None
+    assert "broker-3 died by itself" in (error.get("message") or "")
+
+
+def test_no_verdict_at_all_is_an_error(tmp_path: Path) -> None:
+    suite = suite_of(write_run(tmp_path / "run", verdicts=()))
+
+    assert suite.get("errors") == "1"
+
+
+def test_characters_that_xml_cannot_hold_do_not_break_it(tmp_path: Path) -> None:
+    rows = [verdict("odd", "VIOLATED", reason="nul \x00 bell \x07 <&> ]]> \ufffe ok")]
+
+    failure = suite_of(write_run(tmp_path / "run", verdicts=rows)).find("testcase/failure")
+
+    assert failure is not None
+    assert "<&> ]]>" in (failure.text or "")

@@ -1,0 +1,164 @@
+"""The terminal table is aligned with and without colour; the Markdown summary is safe and short."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from harness.errors import NoData
+from harness.report import print_summary, report
+from tests.report.sample_run import verdict, write_manifest, write_run
+
+
+def printed(run_dir: Path, *, encoding: str = "utf-8", width: int | None = None) -> list[str]:
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding=encoding)
+    print_summary(run_dir, Console(file=file, width=width))
+    file.flush()
+    return raw.getvalue().decode(encoding).splitlines()
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "results" / "run")
+
+
+def test_one_line_per_rule_with_what_differs_first(run_dir: Path) -> None:
+    lines = printed(run_dir)
+
+    assert lines[0].endswith("2 verdicts differ from the expected")
+    assert lines[3].startswith("✗  one_owner")
+    assert "VIOLATED (expected HOLDS)" in lines[3]
+    assert lines[4].startswith("?  join_bounded")
+    assert lines[5].startswith("≠  session_expiry")
+    assert [line[0] for line in lines[6:11]] == ["✓"] * 5
+
+
+def test_columns_are_aligned_and_fit_100_characters(run_dir: Path) -> None:
+    lines = printed(run_dir)
+    table = lines[2:11]
+
+    assert max(map(len, table)) == 100
+    verdict_column = table[0].index("verdict")
+    for line in table[1:]:
+        assert line[verdict_column - 1] == " "
+        assert line[verdict_column:].startswith(("HOLDS", "VIOLATED", "UNKNOWN"))
+
+
+def test_numbers_of_the_run_and_the_page_are_named(run_dir: Path) -> None:
+    text = "\n".join(printed(run_dir))
+
+    assert "rebalances  6, longest standstill 7.10 s, 2 evictions" in text
+    assert "records     17,406 acknowledged, 0 lost, 173 redelivered (12 unexplained)" in text
+    assert f"report      {run_dir / 'report.html'}" in text
+
+
+def test_output_without_a_terminal_has_no_control_codes(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    assert "\x1b" not in "\n".join(printed(run_dir))
+
+
+def test_colour_changes_no_character(run_dir: Path) -> None:
+    file = io.StringIO()
+    print_summary(
+        run_dir, Console(file=file, force_terminal=True, width=100, color_system="standard")
+    )
+    coloured = file.getvalue()
+
+    assert "\x1b[31m" in coloured
+    assert Console(file=io.StringIO()).render_str("x")  # rich itself is in order
+    plain = "\n".join(printed(run_dir, width=100))
+    assert _without_codes(coloured).split() == plain.split()
+
+
+def _without_codes(text: str) -> str:
+    return "".join(
+        part.partition("m")[2] if n else part for n, part in enumerate(text.split("\x1b["))
+    )
+
+
+def test_terminal_without_unicode_gets_ascii(run_dir: Path) -> None:
+    lines = printed(run_dir, encoding="ascii")
+
+    assert lines[3].startswith("X  one_owner")
+
+
+def test_rule_names_are_never_taken_for_markup(tmp_path: Path) -> None:
+    run_dir = write_run(tmp_path / "run", verdicts=[verdict("[red]rule[/red] :smile:")])
+
+    assert any("[red]rule[/red] :smile:" in line for line in printed(run_dir))
+
+
+def test_default_is_stdout_only(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    print_summary(run_dir)
+
+    captured = capsys.readouterr()
+    assert "2 verdicts differ" in captured.out
+    assert not captured.err
+
+
+def test_void_run_says_why(tmp_path: Path) -> None:
+    write_manifest(tmp_path, status="interrupted", status_reason="Ctrl-C after 12 s.")
+
+    text = "\n".join(printed(tmp_path))
+
+    assert "Interrupted: the run did not finish" in text
+    assert "Ctrl-C after 12 s. No rule was judged." in text
+    assert "rebalances  not derived\nrecords     not recorded" in text
+
+
+def test_no_run_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(NoData, match=r"manifest\.json is missing"):
+        printed(tmp_path)
+
+
+def test_lost_and_unseen_records_are_told_apart(tmp_path: Path) -> None:
+    where = {"topic": "t", "partition": 0}
+    sent = where | {"outcome": "acknowledged", "first_offset": 0, "last_offset": 99, "count": 100}
+    read = [
+        where | {"first_offset": a, "last_offset": b, "count": b - a + 1}
+        for a, b in ((0, 9), (13, 49), (48, 79))
+    ]
+    run_dir = write_run(tmp_path / "run", sends=[sent], deliveries=read, redeliveries=())
+
+    assert any("100 acknowledged, 3 lost, 0 redelivered" in line for line in printed(run_dir))
+
+
+def test_summary_has_outcome_table_and_links(run_dir: Path) -> None:
+    report(run_dir)
+    text = (run_dir / "summary.md").read_text(encoding="utf-8")
+
+    assert text.startswith("## consumer-freeze: 2 verdicts differ from the expected\n")
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert rows[1].startswith("| ✗ | one\\_owner | **VIOLATED**, expected HOLDS |")
+    assert "VIOLATED, as expected" in rows[3]
+    assert "[report.html](report.html)" in text
+
+
+def test_summary_cannot_be_broken_by_the_texts_of_a_run(tmp_path: Path) -> None:
+    reason = "a | b\nc <script>x</script> [x](y) `z` " + "long " * 500
+    rows = [verdict(f"r{n}", "VIOLATED", reason=reason) for n in range(400)]
+    run_dir = write_run(tmp_path / "run", verdicts=rows)
+
+    report(run_dir)
+
+    text = (run_dir / "summary.md").read_text(encoding="utf-8")
+    assert len(text.encode()) < 200_000
+    assert "<script>" not in text
+    table = [line for line in text.splitlines() if line.startswith("| ✗")]
+    assert {line.replace("\\|", "").count("|") for line in table} == {8}
+    assert "250 more rules are in report.html" in text
+
+
+def test_summary_of_a_void_run_says_why(tmp_path: Path) -> None:
+    write_manifest(tmp_path, status="void", status_reason="broker-3 died by itself")
+
+    report(tmp_path)
+
+    text = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert "Void: the run was spoilt" in text
+    assert "broker-3 died by itself" in text

@@ -1,0 +1,184 @@
+"""The brokers' own lines become rows; what is cut off or foreign does not."""
+
+import base64
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+from harness.history import broker_log
+
+PREFIX = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
+
+
+@pytest.mark.parametrize(
+    ("text", "event", "column", "value"),
+    [
+        (
+            (
+                "Dynamic member with unknown member id joins group g in Empty state. Created a new "
+                "member id m-1 and requesting the member to rejoin with this id."
+            ),
+            "member_id_given",
+            "member_id",
+            "m-1",
+        ),
+        (
+            (
+                "Pending dynamic member with id m-1 joins group g in Stable state. Adding to the group "
+                "now."
+            ),
+            "member_added",
+            "member_id",
+            "m-1",
+        ),
+        (
+            (
+                "Preparing to rebalance group g in state PreparingRebalance with old generation 4 "
+                "(reason: removing member m-1 on heartbeat expiration.)."
+            ),
+            "rebalance_started",
+            "reason",
+            "removing member m-1 on heartbeat expiration.",
+        ),
+        ("Stabilized group g generation 5 with 3 members.", "stabilized", "generation", 5),
+        (
+            (
+                "Assignment received from leader m-1 for group g for generation 5. The group has 3 "
+                "members, 0 of which are static."
+            ),
+            "assignment_received",
+            "members",
+            3,
+        ),
+        (
+            "Member m-1 in group g has failed, removing it from the group.",
+            "evicted",
+            "member_id",
+            "m-1",
+        ),
+        (
+            (
+                "[Group g] Member m-1 has left group through explicit `LeaveGroup` request; client "
+                "reason: not provided"
+            ),
+            "left",
+            "member_id",
+            "m-1",
+        ),
+        ("Group g with generation 6 is now empty.", "emptied", "generation", 6),
+        ("Loaded classic group g with 3 members.", "loaded", "members", 3),
+        ("[GroupId=g] Unloading group metadata for generation 6.", "unloaded", "generation", 6),
+    ],
+)
+def test_each_line_of_the_coordinator_is_understood(
+    tmp_path: Path, text: str, event: str, column: str, value: object
+) -> None:
+    log = tmp_path / "broker-3.server.log"
+    log.write_text(f"2026-11-21T10:07:52.554575 INFO GroupMetadataManager {PREFIX}{text}\n")
+
+    (row,) = broker_log.read_coordinator_events(log, 3)
+
+    assert (event, "g", value) == (row["event"], row["group"], row[column])
+    assert "broker-3.server.log:1" == row["evidence"]
+
+
+def test_lines_of_no_group_are_passed_over() -> None:
+    assert (
+        broker_log.coordinator_row("Finished loading of metadata from __consumer_offsets-3") is None
+    )
+
+
+def test_a_stamp_without_its_leading_zeros_is_refused() -> None:
+    """Log4j 2.25 writes 10:08:19.065629374 as "19.65629374" if asked for n: half a second off."""
+    with pytest.raises(ValueError, match="no stamp in microseconds"):
+        broker_log.parse_stamp("2026-11-21T10:08:19.65629374 INFO")
+
+
+def call(api: str, request: object, response: object) -> str:
+    return "2026-11-21T10:00:00.500000 Completed request:" + json.dumps(
+        {
+            "requestHeader": {"requestApiKeyName": api, "clientId": "member-1"},
+            "request": request,
+            "response": response,
+            "totalTimeMs": 12.5,
+            "requestQueueTimeMs": 1.0,
+            "localTimeMs": 2.0,
+            "remoteTimeMs": 7.5,
+            "throttleTimeMs": 0,
+            "responseQueueTimeMs": 1.5,
+            "sendTimeMs": 0.5,
+        }
+    )
+
+
+def test_times_count_back_from_the_answer(tmp_path: Path) -> None:
+    log = tmp_path / "broker-1.requests.log"
+    log.write_text(
+        call("HEARTBEAT", {"groupId": "g", "memberId": "m", "generationId": 2}, {"errorCode": 27})
+    )
+
+    (row,) = broker_log.read_requests(log, 1)
+
+    assert 12_500 == row["answered_at"] - row["arrived_at"]
+    assert 2_000 == row["answered_at"] - row["processed_at"]
+    assert ("g", "m", 2, 27) == tuple(
+        row[name] for name in ("group", "member_id", "generation", "error_code")
+    )
+
+
+def test_a_line_cut_off_by_sigkill_is_passed_over(tmp_path: Path) -> None:
+    whole = call("HEARTBEAT", {"groupId": "g"}, {"errorCode": 0})
+    log = tmp_path / "broker-1.requests.log"
+    log.write_text(f"{whole}\n{whole[:200]}")
+
+    assert 1 == len(list(broker_log.read_requests(log, 1)))
+
+
+def test_a_first_join_gets_the_member_id_it_was_given(tmp_path: Path) -> None:
+    log = tmp_path / "broker-1.requests.log"
+    request = {"groupId": "g", "memberId": "", "sessionTimeoutMs": 6000, "protocols": []}
+    log.write_text(call("JOIN_GROUP", request, {"errorCode": 79, "memberId": "m-7"}))
+
+    (row,) = broker_log.read_requests(log, 1)
+
+    assert "m-7" == row["member_id"]
+
+
+def test_commits_keep_position_and_answer_of_each_partition(tmp_path: Path) -> None:
+    log = tmp_path / "broker-1.requests.log"
+    asked = [
+        {"partitionIndex": 0, "committedOffset": 5},
+        {"partitionIndex": 1, "committedOffset": 9},
+    ]
+    answered = [{"partitionIndex": 0, "errorCode": 0}, {"partitionIndex": 1, "errorCode": 12}]
+    log.write_text(
+        call(
+            "OFFSET_COMMIT",
+            {"groupId": "g", "memberId": "m", "topics": [{"name": "t", "partitions": asked}]},
+            {"topics": [{"name": "t", "partitions": answered}]},
+        )
+    )
+
+    (row,) = broker_log.read_requests(log, 1)
+
+    assert [(0, 5, 0), (1, 9, 12)] == [
+        (item["partition"], item["committed"], item["error_code"]) for item in row["positions"]
+    ]
+    assert 12 == row["error_code"]
+
+
+def test_an_assignment_is_decoded_topic_by_topic() -> None:
+    topics = b"".join(
+        struct.pack(">h", len(name))
+        + name
+        + struct.pack(f">i{len(numbers)}i", len(numbers), *numbers)
+        for name, numbers in ((b"orders", (0, 3)), (b"t", (7,)))
+    )
+    encoded = base64.b64encode(struct.pack(">hi", 0, 2) + topics + struct.pack(">i", 0)).decode()
+
+    assert [("orders", 0), ("orders", 3), ("t", 7)] == [
+        (item["topic"], item["partition"]) for item in broker_log.decode_assignment(encoded)
+    ]
+    assert [] == broker_log.decode_assignment("")

@@ -1,0 +1,46 @@
+"""Values of an experiment refuse nonsense, in a sentence with both numbers and the remedy."""
+
+from collections.abc import Callable
+
+import pytest
+
+from harness.errors import BadInput
+from harness.experiment import (
+    Cluster,
+    Expect,
+    Group,
+    Load,
+    Verdict,
+    effective_heartbeat_ms,
+)
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda: Cluster(brokers=0), "at least one broker"),
+        (lambda: Load(min_insync_replicas=4), "min_insync_replicas of 4 is more than the replicat"),
+        (lambda: Load(acks="1"), "acks of 1 with idempotence"),
+        (lambda: Load(partitions=0), "1 or more"),
+        (
+            lambda: Group(heartbeat_interval_ms=6_000),
+            "6000 is not below session_timeout_ms of 6000",
+        ),
+        (lambda: Group(session_timeout_ms=5_999), "5999 is outside the 6000 to 1800000"),
+        (lambda: Group(max_poll_interval_ms=5_000), "5000 is below session_timeout_ms of 6000"),
+        (lambda: Group(members=0), "is no group"),
+        (lambda: Group(client="sarama"), "client 'sarama' is not offered"),
+        (lambda: Group(protocol="lazy"), "choose eager or cooperative"),
+        (lambda: Expect(rule="R01", verdict=Verdict.VIOLATED), "without a reason"),
+    ],
+)
+def test_nonsense_is_refused_with_both_numbers(build: Callable[[], object], says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        build()
+
+
+@pytest.mark.parametrize(
+    ("declared_ms", "kept_ms"), [(300, 500), (700, 1_000), (1_300, 1_500), (3_000, 3_000)]
+)
+def test_heartbeats_keep_librdkafkas_grid_of_half_a_second(declared_ms: int, kept_ms: int) -> None:
+    assert kept_ms == effective_heartbeat_ms(declared_ms)

@@ -1,0 +1,129 @@
+"""Ports, probes, waits, processes: what everything else stands on."""
+
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness import probe, processes
+from harness.cluster.plan import draw_plan
+from harness.errors import ClusterError, WaitTimeout
+from harness.experiment import Cluster
+from harness.ports import LOOPBACK, Ports
+from harness.wait import wait_until
+
+
+def listening(port: int = 0) -> socket.socket:
+    server = socket.socket()
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.bind((LOOPBACK, port))
+    server.listen()
+    return server
+
+
+def test_a_held_port_can_be_listened_on_again_and_again() -> None:
+    with Ports() as ports:
+        port = ports.take()
+        for _ in range(2):
+            with listening(port), socket.create_connection((LOOPBACK, port), timeout=1):
+                pass
+
+
+def test_a_taken_port_is_named() -> None:
+    with listening() as server, Ports(server.getsockname()[1]) as ports:
+        with pytest.raises(ClusterError, match="is taken by another program"):
+            ports.take()
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "outcome"), [("answer", "answered"), ("silence", "silent"), ("close", "cut")]
+)
+def test_a_probe_tells_answers_silence_and_cuts_apart(behaviour: str, outcome: str) -> None:
+    with listening() as server:
+        done = threading.Event()
+
+        def serve() -> None:
+            link, _ = server.accept()
+            with link:
+                link.recv(100)
+                if behaviour == "answer":
+                    link.sendall(b"\0\0\0\6abcdef")
+                if behaviour != "close":
+                    done.wait(5)
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        answer = probe.ask(server.getsockname()[1], timeout_s=0.3)
+        done.set()
+        serving.join()
+
+    assert outcome == answer.outcome
+
+
+def test_a_probe_of_a_dead_port_is_refused() -> None:
+    with Ports() as ports:
+        assert "refused" == probe.ask(ports.take(), timeout_s=1).outcome
+
+
+def test_a_wait_that_fails_says_what_was_seen() -> None:
+    with pytest.raises(WaitTimeout, match=r"no third member after 0\.01 s: 2 members"):
+        wait_until("third member", lambda: False, timeout_s=0.01, saw=lambda: "2 members")
+
+
+def test_a_marked_process_is_found_and_ended_even_when_stopped(tmp_path: Path) -> None:
+    child = processes.spawn(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"],
+        run="test-marks",
+        log=tmp_path / "log",
+        stdin=subprocess.PIPE,
+    )
+    psutil.Process(child.pid).suspend()
+
+    found = wait_until("marked process", lambda: processes.marked("test-marks"), timeout_s=5)
+    assert [child.pid] == [process.pid for process, _, _ in found]
+    assert 1 == processes.end_run("test-marks")
+    assert not psutil.pid_exists(child.pid)
+    child.wait(timeout=5)
+    assert child.stdin is not None
+    child.stdin.close()
+
+
+def test_only_what_a_dead_harness_left_is_an_orphan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = processes.spawn(["sleep", "30"], run="alive", log=tmp_path / "log")
+    monkeypatch.setenv(processes.OWNER_MARK, "999999999:0.00")
+    left = processes.spawn(["sleep", "30"], run="left", log=tmp_path / "log")
+    try:
+        wait_until("left process", lambda: "left" in processes.orphans(), timeout_s=5)
+        assert "alive" not in processes.orphans()
+    finally:
+        processes.end([psutil.Process(ours.pid), psutil.Process(left.pid)])
+        ours.wait()
+        left.wait()
+
+
+def test_clients_of_a_lane_stay_behind_its_proxies() -> None:
+    with Ports() as ports:
+        plan = draw_plan(Cluster(), ("members", "producers", "member-2"), "run", ports)
+        broker = plan.brokers[1]
+        properties = plan.properties(broker, Path("data"))
+        lane = next(item for item in broker.listeners if item.lane == "member-2")
+
+        assert f"LANE_MEMBER_2://{LOOPBACK}:{lane.port}" in properties["listeners"]
+        assert f"LANE_MEMBER_2://{LOOPBACK}:{lane.proxy_port}" in properties["advertised.listeners"]
+        assert f"{LOOPBACK}:{lane.proxy_port}" in plan.bootstrap("member-2")
+        assert 9 == len(plan.proxies())
+        assert "DIRECT" == properties["inter.broker.listener.name"]
+
+
+def test_a_one_broker_cluster_needs_no_second_replica() -> None:
+    with Ports() as ports:
+        plan = draw_plan(Cluster(brokers=1), ("members",), "run", ports)
+
+    assert "1" == plan.settings["offsets.topic.replication.factor"]
+    assert "1" == plan.settings["min.insync.replicas"]

@@ -1,0 +1,137 @@
+"""Experiments by name, their knobs, and everything that is refused before anything runs."""
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import experiments
+from harness import registry
+from harness.errors import BadInput
+from harness.experiment import Expect, Experiment, Fault, Group
+from harness.faults import KINDS
+
+RULE = Expect(rule="R02")
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_every_experiment_says_its_claim_why_and_what_to_watch(name: str) -> None:
+    experiment = registry.load(name)
+
+    assert experiment.claim.endswith(".")
+    assert "Why:" in registry.describe(name)
+    assert "Watch:" in registry.describe(name)
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_every_experiment_only_declares(name: str) -> None:
+    """A docstring, imports of the declaring names, one value: no functions, no I/O."""
+    file = Path(experiments.__path__[0]) / f"{name.replace('-', '_')}.py"
+    tree = ast.parse(file.read_text())
+
+    assert [ast.Expr, ast.ImportFrom, ast.Assign] == [type(node) for node in tree.body]
+
+
+def test_every_kind_of_fault_is_exercised_or_named_as_not() -> None:
+    used = {fault.kind for name in registry.names() for fault in registry.load(name).faults}
+
+    assert {"pause-broker", "bandwidth"} == set(KINDS) - used
+
+
+def test_an_unknown_experiment_is_answered_with_the_nearest_name() -> None:
+    with pytest.raises(BadInput, match="did you mean 'broker-kill'"):
+        registry.load("brokerkill")
+
+
+def test_an_unknown_knob_is_answered_with_the_nearest_name() -> None:
+    with pytest.raises(BadInput, match="did you mean 'members'"):
+        registry.with_knobs(registry.load("baseline"), {"member": "4"})
+
+
+def test_a_knob_keeps_its_type() -> None:
+    turned = registry.with_knobs(registry.load("baseline"), {"group.members": "4"})
+
+    assert 4 == turned.group.members
+    with pytest.raises(BadInput, match="takes a int such as 4, not 'many'"):
+        registry.with_knobs(turned, {"group.members": "many"})
+
+
+def test_a_knob_that_makes_nonsense_is_refused_as_the_declaration_would_be() -> None:
+    with pytest.raises(BadInput, match="outside the 6000 to 1800000"):
+        registry.with_knobs(registry.load("baseline"), {"session_timeout_ms": "5000"})
+
+
+def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Experiment:
+    declared = tuple(Expect(rule=rule) for rule in rules) or (RULE,)
+    return Experiment(claim="x.", faults=(fault,), rules=declared, group=group or Group())
+
+
+@pytest.mark.parametrize(
+    ("experiment", "says"),
+    [
+        (Experiment(claim="x."), "without rules cannot fail"),
+        (
+            Experiment(claim="x.", rules=(Expect(rule="R021"),)),
+            "there is no rule 'R021': did you mean",
+        ),
+        (experiment_with(Fault(kind="kill-brokers", target="controller")), "'kill-broker'"),
+        (experiment_with(Fault(kind="kill-broker", target="broker 1")), "never heals"),
+        (
+            experiment_with(Fault(kind="kill-consumer", target="member 1", lasts_s=3)),
+            "cannot be undone: leave lasts_s=3 out",
+        ),
+        (
+            experiment_with(Fault(kind="kill-broker", target="broker 4", lasts_s=3)),
+            "the experiment has broker 1 to 3",
+        ),
+        (
+            experiment_with(Fault(kind="kill-broker", target="leader of t-6", lasts_s=3)),
+            "partitions 0 to 5",
+        ),
+        (experiment_with(Fault(kind="kill-broker", target="boss", lasts_s=3)), "is no role"),
+        (
+            experiment_with(Fault(kind="kill-broker", target="member 1", lasts_s=3)),
+            "kill-broker cannot hit 'member 1'",
+        ),
+        (
+            experiment_with(Fault(kind="stall-consumer", target="member 1", lasts_s=5)),
+            "the stall of 5 s ends before session_timeout_ms of 6 s",
+        ),
+        (
+            experiment_with(
+                Fault(kind="stall-consumer", target="member 1", lasts_s=7),
+                "R07",
+                group=Group(max_poll_interval_ms=8_000),
+            ),
+            "the stall of 7 s ends before max_poll_interval_ms of 8 s",
+        ),
+        (
+            experiment_with(
+                Fault(kind="stall-consumer", target="member 1", lasts_s=12),
+                "R34",
+                group=Group(max_poll_interval_ms=8_000),
+            ),
+            "passes max_poll_interval_ms of 8 s",
+        ),
+        (
+            experiment_with(Fault(kind="latency", target="member 1", lasts_s=3, latency_ms=6_000)),
+            "is not below session_timeout_ms of 6000",
+        ),
+        (
+            experiment_with(Fault(kind="bandwidth", target="member 1", lasts_s=3)),
+            "without a rate",
+        ),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_starts(
+    experiment: Experiment, says: str
+) -> None:
+    with pytest.raises(BadInput, match=says):
+        registry.checked(experiment)
+
+
+def test_a_twin_of_a_good_experiment_passes() -> None:
+    good = registry.load("broker-kill")
+
+    assert good == registry.checked(replace(good))
