@@ -70,7 +70,8 @@ class _KeepProcessingAfterRevocation(Conduct):
     def ready(self, batch: Batch | None) -> list[Batch]:
         if batch:
             self._held.append(batch)
-        keep = 0 if self._finish else HELD_BATCHES
+        # Nothing new to come: what is held is worked off too, or the end would never be reached.
+        keep = 0 if self._finish or batch is None else HELD_BATCHES
         self._finish = False
         return [self._held.popleft() for _ in range(len(self._held) - keep)]
 

@@ -7,7 +7,7 @@ Watch: heartbeats in an even row, one generation, no record twice.
 from harness.experiment import Expect, Experiment
 
 experiment = Experiment(
-    claim="Left alone, a group keeps one generation, even heartbeats, and loses or repeats nothing.",
+    claim="Left alone, a group keeps one generation, even heartbeats, loses and repeats nothing.",
     duration_s=15,
     rules=(
         Expect(rule="R02"),

@@ -10,7 +10,7 @@ Watch: members lose their partitions although their coordinator lives and was ne
 from harness.experiment import Expect, Experiment, Fault, Group, Verdict
 
 experiment = Experiment(
-    claim="With a short session even the death of a broker that does not coordinate ends a group's peace.",
+    claim="With a short session, a broker that only follows can still cost members their place.",
     group=Group(session_timeout_ms=6_000),
     faults=(Fault(kind="kill-broker", target="any leader", not_target="coordinator", lasts_s=14),),
     rules=(

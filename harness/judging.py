@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from harness.errors import Exit, HarnessError
+from harness.errors import HarnessError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,8 +61,8 @@ class Judge:
 
 def show(run_dir: Path) -> int:
     """Write the reports, print the short table, and return the exit code of the verdicts."""
-    from harness.report import print_summary, report, verdicts_differ
+    from harness.report import exit_code, print_summary, report
 
     report(run_dir)
     print_summary(run_dir)
-    return Exit.DIFFERS if verdicts_differ(run_dir) else Exit.AS_EXPECTED
+    return exit_code(run_dir)

@@ -60,11 +60,14 @@ class Nemesis:
             act(scene, item)
 
     def heal_all(self, scene: Scene) -> list[str]:
-        """Heal what is still injected; for every way a run can end. Returns what went wrong."""
+        """Heal what is still injected; for every way a run can end. Returns what went wrong.
+
+        It does not wait for the cluster to be well again: nobody will use it any more.
+        """
         problems = []
         for item, _ in list(self._open.values()):
             try:
-                self._heal(scene, item)
+                self._heal(scene, item, settle=False)
             except HarnessError as error:
                 problems.append(str(error))
         return problems
@@ -93,11 +96,13 @@ class Nemesis:
             evidence=evidence.text,
         )
 
-    def _heal(self, scene: Scene, item: Planned) -> None:
+    def _heal(self, scene: Scene, item: Planned, *, settle: bool = True) -> None:
         _, target = self._open.pop(item.name)
         self._mark(item, "healing", target)
         try:
             KINDS[item.fault.kind].heal(scene, item.fault, target)
+            if settle:
+                KINDS[item.fault.kind].settle(scene, item.fault, target)
         except (HarnessError, OSError) as error:
             self._mark(item, "failed", target, evidence=str(error))
             raise VoidRun(

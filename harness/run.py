@@ -199,10 +199,24 @@ class Run:
             scene.wait("steady state", lambda: scene.steady() and scene.whole(), 90)
             before = scene.fleet.processed()
             scene.wait("records from every partition", lambda: scene.consuming(before), 30)
-        scene.steady_at = time.monotonic()
-        journal = Journal(self.run_dir / "journals" / "faults.journal", member="nemesis")
-        nemesis = Nemesis(journal, plan_faults(experiment, self._random))
-        with self._phase("faults" if experiment.faults else "steady"):
+        with self._phase("steady"):
+            scene.steady_at = time.monotonic()
+            journal = Journal(self.run_dir / "journals" / "faults.journal", member="nemesis")
+            nemesis = Nemesis(journal, plan_faults(experiment, self._random))
+            if not experiment.faults:
+                scene.pass_time(scene.steady_at + experiment.duration_s)
+        if experiment.faults:
+            self._break(scene, nemesis)
+        with self._phase("drain"):
+            self._drain(scene)
+        with self._phase("stop"):
+            stuck = scene.fleet.close_members()
+            if stuck:
+                raise VoidRun(f"{', '.join(stuck)} did not close within 30 s: see logs/")
+
+    def _break(self, scene: Scene, nemesis: Nemesis) -> None:
+        """Play the faults, heal whatever happens, and wait until all is well again."""
+        with self._phase("faults"):
             try:
                 nemesis.play(scene)
             finally:
@@ -210,16 +224,9 @@ class Run:
                     problems = nemesis.heal_all(scene)
             if problems:
                 raise VoidRun(f"not everything could be healed: {'; '.join(problems)}")
-            scene.pass_time(scene.steady_at + experiment.duration_s)
-        if experiment.faults:
-            with self._phase("recover"):
-                self._recover(scene)
-        with self._phase("drain"):
-            self._drain(scene)
-        with self._phase("stop"):
-            stuck = scene.fleet.close_members()
-            if stuck:
-                raise VoidRun(f"{', '.join(stuck)} did not close within 30 s: see logs/")
+            scene.pass_time(scene.steady_at + self._experiment.duration_s)
+        with self._phase("recover"):
+            self._recover(scene)
 
     def _recover(self, scene: Scene) -> None:
         patience_s = 60 + self._experiment.group.max_poll_interval_ms / 1_000

@@ -23,7 +23,6 @@ def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 def _restart(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.restart(target.id)
-    scene.cluster.await_serving(target.id)
 
 
 def _pause(scene: Scene, _fault: Fault, target: Target) -> None:
@@ -38,10 +37,29 @@ def _prove_paused(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 def _resume(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.resume(target.id)
+
+
+def _await_serving(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.await_serving(target.id)
 
 
 KINDS: Final = (
-    Kind("kill-broker", ("broker", "controller"), True, _kill, _prove_killed, _restart),
-    Kind("pause-broker", ("broker", "controller"), True, _pause, _prove_paused, _resume),
+    Kind(
+        "kill-broker",
+        ("broker", "controller"),
+        True,
+        _kill,
+        _prove_killed,
+        _restart,
+        _await_serving,
+    ),
+    Kind(
+        "pause-broker",
+        ("broker", "controller"),
+        True,
+        _pause,
+        _prove_paused,
+        _resume,
+        _await_serving,
+    ),
 )

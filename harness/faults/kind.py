@@ -17,8 +17,8 @@ class Evidence:
     text: str
 
 
-def _no_heal(_scene: Scene, _fault: Fault, _target: Target) -> None:
-    """Nothing to heal: what was done cannot be undone (a crash, a leave, a join)."""
+def _nothing(_scene: Scene, _fault: Fault, _target: Target) -> None:
+    """Nothing to do: a crash, a leave or a join cannot be undone, and some heal by themselves."""
 
 
 def _no_check(_fault: Fault, _experiment: Experiment) -> None:
@@ -34,7 +34,9 @@ class Kind:
     heals: bool
     inject: Callable[[Scene, Fault, Target], None]
     prove: Callable[[Scene, Fault, Target], Evidence]
-    heal: Callable[[Scene, Fault, Target], None] = _no_heal
+    heal: Callable[[Scene, Fault, Target], None] = _nothing
+    # Waits until the heal has worked; left out when the whole cluster is ended anyway.
+    settle: Callable[[Scene, Fault, Target], None] = _nothing
     check: Callable[[Fault, Experiment], None] = _no_check
 
     def validate(self, fault: Fault, experiment: Experiment) -> None:

@@ -143,8 +143,8 @@ def _prove_stalled(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     return Evidence(True, f"{target.name} has not polled for 1 s; its last poll was {member.polls}")
 
 
-def _end_stall(scene: Scene, fault: Fault, target: Target) -> None:
-    """The stall ends by itself, to the millisecond; this only waits until its member says so.
+def _await_stall_end(scene: Scene, fault: Fault, target: Target) -> None:
+    """The stall ends by itself, to the millisecond; its member says so.
 
     A later fault may have ended the member in the middle of its stall.
     """
@@ -165,5 +165,13 @@ KINDS: Final = (
     Kind("freeze-consumer", ("member",), True, _freeze, _prove_frozen, _thaw),
     Kind("close-consumer", ("member",), False, _close, _prove_closed),
     Kind("start-consumer", ("new member",), False, _start, _prove_started),
-    Kind("stall-consumer", ("member",), True, _stall, _prove_stalled, _end_stall, _check_stall),
+    Kind(
+        "stall-consumer",
+        ("member",),
+        True,
+        _stall,
+        _prove_stalled,
+        settle=_await_stall_end,
+        check=_check_stall,
+    ),
 )

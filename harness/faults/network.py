@@ -104,7 +104,7 @@ def _check_bandwidth(fault: Fault, _experiment: Experiment) -> None:
 
 
 KINDS: Final = (
-    Kind("latency", ("member", "lane"), True, _inject, _prove, _heal, _check_latency),
-    Kind("bandwidth", ("member", "lane"), True, _inject, _prove, _heal, _check_bandwidth),
+    Kind("latency", ("member", "lane"), True, _inject, _prove, _heal, check=_check_latency),
+    Kind("bandwidth", ("member", "lane"), True, _inject, _prove, _heal, check=_check_bandwidth),
     Kind("isolate", ("member", "lane"), True, _inject, _prove, _heal),
 )

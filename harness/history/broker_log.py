@@ -226,8 +226,8 @@ PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
         (
             "left",
             (
-                r"^\[Group (?P<group>\S+)\] Member (?P<member_id>\S+) has left group through explicit "
-                r"`LeaveGroup` request; client reason: (?P<reason>.*)$"
+                r"^\[Group (?P<group>\S+)\] Member (?P<member_id>\S+) has left group through "
+                r"explicit `LeaveGroup` request; client reason: (?P<reason>.*)$"
             ),
         ),
         (

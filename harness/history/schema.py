@@ -159,7 +159,8 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("broker", _int),
             ("at", _at),
             # member_id_given | member_added | rebalance_started | stabilized |
-            # assignment_received | evicted | left | stragglers_removed | emptied | loaded | unloaded | pending_evicted
+            # assignment_received | evicted | left | stragglers_removed | emptied | loaded |
+            # unloaded | pending_evicted
             ("event", _text),
             ("group", _text),
             ("generation", _int),

@@ -5,6 +5,7 @@ nothing here starts Spark or opens a socket, so an old run can be reported again
 """
 
 from harness.report.files import report
+from harness.report.outcome import exit_code
 from harness.report.terminal import print_summary
 
-__all__ = ["print_summary", "report"]
+__all__ = ["exit_code", "print_summary", "report"]

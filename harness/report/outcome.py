@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
+from harness.errors import Exit
 from harness.experiment import Verdict
-from harness.report.load import Manifest, Row, Run
+from harness.report.load import Manifest, Row, Run, load
 from harness.report.words import plural
 
 
@@ -75,6 +77,12 @@ def outcome(run: Run) -> Outcome:
         headline = f"{plural(differing, 'verdict')} {verb} from the expected"
         return Outcome("differs", headline, _detail(verdicts))
     return Outcome("as-expected", "Every verdict as expected", _detail(verdicts))
+
+
+def exit_code(run_dir: Path) -> Exit:
+    """The exit code that a checked run ends its command with. Raises NoData as `load` does."""
+    kind = outcome(load(run_dir)).kind
+    return {"as-expected": Exit.AS_EXPECTED, "differs": Exit.DIFFERS}.get(kind, Exit.FAILED)
 
 
 def _detail(verdicts: Sequence[Row]) -> str:

@@ -1,4 +1,4 @@
-"""What a chart is made of; `templates/chart.svg.j2` draws it.
+"""What a chart is made of; `templates/chart.html.j2` draws it.
 
 x and width are percentages of the plot, y and height pixels. `css` names classes of `style.css`,
 which knows the colours of both themes.

@@ -7,8 +7,15 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.report.load import Row, Run, load
-from harness.report.outcome import SIGNS, Standing, expected_of, in_order, outcome, standing
-from harness.report.outcome import verdict_of as verdict_of_row
+from harness.report.outcome import (
+    SIGNS,
+    Standing,
+    expected_of,
+    in_order,
+    outcome,
+    standing,
+    verdict_of,
+)
 from harness.report.records import fate, records
 from harness.report.tables import rebalanced
 from harness.report.words import NOTHING, bound, measured_range, number
@@ -84,7 +91,7 @@ def _table(rows: list[Row], width: int) -> list[Text]:
 
 def _cells(row: Row) -> tuple[str, ...]:
     how = standing(row)
-    verdict = verdict_of_row(row)
+    verdict = verdict_of(row)
     if how is Standing.DIFFERS:
         verdict = f"{verdict} (expected {expected_of(row)})"
     elif how is Standing.RESULT:

@@ -26,8 +26,8 @@ PREFIX = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
         ),
         (
             (
-                "Pending dynamic member with id m-1 joins group g in Stable state. Adding to the group "
-                "now."
+                "Pending dynamic member with id m-1 joins group g in Stable state. Adding to the "
+                "group now."
             ),
             "member_added",
             "member_id",

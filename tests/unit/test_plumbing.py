@@ -34,9 +34,12 @@ def test_a_held_port_can_be_listened_on_again_and_again() -> None:
 
 
 def test_a_taken_port_is_named() -> None:
-    with listening() as server, Ports(server.getsockname()[1]) as ports:
-        with pytest.raises(ClusterError, match="is taken by another program"):
-            ports.take()
+    with (
+        listening() as server,
+        Ports(server.getsockname()[1]) as ports,
+        pytest.raises(ClusterError, match="is taken by another program"),
+    ):
+        ports.take()
 
 
 @pytest.mark.parametrize(

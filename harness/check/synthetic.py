@@ -1,0 +1,435 @@
+"""A made-up history of any size, for benchmarks, for tests, and to train Spark's AOT cache.
+
+Three members read six partitions. Every so often one of them falls silent for a session, is
+evicted with one batch uncommitted, and comes back under a new member id; so each such round has
+two rebalances, and one redelivered batch per partition that it held. Every rule holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from harness.check.check import write_parquet
+from harness.history.schema import HISTORY
+
+MEMBERS: Final = 3
+PARTITIONS: Final = 6
+BATCH: Final = 200  # records of one delivered range
+_RECORDS_PER_S: Final = 6_000
+_RECORDS_PER_ROUND: Final = 500_000
+_LEAST_S: Final = 80
+_SESSION_MS: Final = 6_000
+_RETURNS_MS: Final = 4_000  # from its eviction until the evicted member is back
+_START: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_GROUP, _TOPIC = "synthetic", "t"
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def write_synthetic(run_dir: Path, records: int) -> Path:
+    """Write a whole run (manifest and history) in which about so many records are delivered."""
+    plan = _plan(records)
+    tables = _Builder(plan).build()
+    for name, schema in HISTORY.items():
+        write_parquet(run_dir / "history" / f"{name}.parquet", [tables[name]], schema)
+    text = json.dumps(_manifest(plan), indent=2)
+    (run_dir / "manifest.json").write_text(text + "\n", encoding="utf-8")
+    return run_dir
+
+
+@dataclass(frozen=True)
+class _Plan:
+    rounds: int
+    round_ms: int
+    batches: int  # of one partition in one round
+
+    @property
+    def end_ms(self) -> int:
+        return self.rounds * self.round_ms
+
+
+def _plan(records: int) -> _Plan:
+    duration_s = max(_LEAST_S, records // _RECORDS_PER_S)
+    rounds = max(3, min(records // _RECORDS_PER_ROUND, duration_s // 20))
+    batches = max(4, records // (rounds * PARTITIONS * BATCH))
+    return _Plan(rounds, duration_s * 1_000 // rounds, batches)
+
+
+def _at(ms: float) -> datetime:
+    return _START + timedelta(milliseconds=float(ms))
+
+
+def _stamps(ms: Floats) -> pa.Array:
+    start_us = int(_START.timestamp() * 1e6)
+    return pa.array(start_us + np.round(ms * 1e3).astype(np.int64), pa.timestamp("us", tz="UTC"))
+
+
+def _member(number: int) -> str:
+    return f"member-{number + 1}"
+
+
+@dataclass
+class _Builder:
+    """Rows of few are dicts; columns of many are arrays."""
+
+    plan: _Plan
+    rows: dict[str, list[dict[str, Any]]] = field(
+        default_factory=lambda: {name: [] for name in HISTORY}
+    )
+    bulk: dict[str, list[pa.Table]] = field(default_factory=lambda: {name: [] for name in HISTORY})
+    lives: list[int] = field(default_factory=lambda: [1] * MEMBERS)
+    generation: int = 0
+
+    def build(self) -> dict[str, pa.Table]:
+        for number in range(self.plan.rounds):
+            self._round(number)
+        self._end()
+        self._clients()
+        return {
+            name: pa.concat_tables(
+                [*self.bulk[name], pa.Table.from_pylist(self.rows[name], schema=schema)]
+            )
+            for name, schema in HISTORY.items()
+        }
+
+    def _id(self, member: int) -> str:
+        return f"{_member(member)}-00000000-0000-4000-8000-{self.lives[member]:012d}"
+
+    def _round(self, number: int) -> None:
+        start = number * self.plan.round_ms
+        silent = self._silent(number)
+        if number == 0:
+            for member in range(MEMBERS):
+                self._says("member_added", start + member, member_id=self._id(member))
+            self._rebalance(start + 5, range(MEMBERS), "Adding new member " + self._id(0), range(0))
+            owners = later = self._owners(range(MEMBERS))
+        else:
+            others = [member for member in range(MEMBERS) if member != silent]
+            self._says("evicted", start + 1, member_id=self._id(silent))
+            reason = f"removing member {self._id(silent)} on heartbeat expiration."
+            self._rebalance(start + 2, others, reason, others)
+            owners = self._owners(others)
+            back = start + _RETURNS_MS
+            held = [p for p in range(PARTITIONS) if self._owners(range(MEMBERS))[p] == silent]
+            self._told("lost", back - 50, silent, held)
+            self.lives[silent] += 1
+            self._says("member_added", back, member_id=self._id(silent))
+            reason = f"Adding new member {self._id(silent)} with group instance id null"
+            self._rebalance(back + 2, range(MEMBERS), reason, others)
+            later = self._owners(range(MEMBERS))
+        self._work(number, owners, later)
+
+    def _silent(self, number: int) -> int:
+        """Who is evicted as this round begins."""
+        return number % MEMBERS
+
+    def _owners(self, members: Sequence[int]) -> list[int]:
+        return [members[partition % len(members)] for partition in range(PARTITIONS)]
+
+    def _says(self, event: str, ms: float, **row: Any) -> None:
+        text = {"broker": 1, "at": _at(ms), "event": event, "group": _GROUP, "evidence": "log:1"}
+        self.rows["coordinator_events"].append({**text, **row})
+
+    def _told(self, event: str, ms: float, member: int, partitions: Sequence[int]) -> None:
+        self.rows["client_events"].append(
+            {
+                "member": _member(member),
+                "event": event,
+                "event_at": _at(ms),
+                "observed_at": _at(ms),
+                "member_id": self._id(member),
+                "generation": self.generation,
+                "partitions": [{"topic": _TOPIC, "partition": p} for p in partitions],
+            }
+        )
+
+    def _rebalance(
+        self, ms: float, members: Sequence[int], reason: str, holders: Sequence[int]
+    ) -> None:
+        """Start to end in 30 ms; `holders` had partitions and give them up."""
+        before = self._owners(range(MEMBERS) if len(members) < MEMBERS else list(holders))
+        self._says("rebalance_started", ms, generation=self.generation, reason=reason)
+        for member in holders:
+            self._told("revoked", ms + 4, member, [p for p in range(PARTITIONS) if before[p] == member])
+        self.generation += 1
+        self._says("stabilized", ms + 10, generation=self.generation, members=len(members))
+        leader = self._id(members[0])
+        self._says("assignment_received", ms + 12, generation=self.generation, member_id=leader)
+        owners = self._owners(members)
+        for member in members:
+            common = {
+                "broker": 1,
+                "client_id": _member(member),
+                "member_id": self._id(member),
+                "group": _GROUP,
+                "generation": self.generation,
+                "error_code": 0,
+                "evidence": "requests:1",
+            }
+            mine = [{"topic": _TOPIC, "partition": p} for p in range(PARTITIONS) if owners[p] == member]
+            given = [
+                {"member_id": self._id(owners[p]), "topic": _TOPIC, "partition": p}
+                for p in range(PARTITIONS)
+            ]
+            self.rows["requests"] += [
+                {
+                    **common,
+                    "api": "JOIN_GROUP",
+                    "arrived_at": _at(ms + 6),
+                    "processed_at": _at(ms + 10),
+                    "answered_at": _at(ms + 10),
+                    "session_timeout_ms": _SESSION_MS,
+                    "leader": leader,
+                    "protocol_name": "range",
+                },
+                {
+                    **common,
+                    "api": "SYNC_GROUP",
+                    "arrived_at": _at(ms + 11),
+                    "processed_at": _at(ms + 20),
+                    "answered_at": _at(ms + 20),
+                    "assignments": given if member == members[0] else [],
+                    "assigned": mine,
+                },
+            ]
+            self._told("assigned", ms + 25, member, [p["partition"] for p in mine])
+
+    def _work(self, number: int, owners: Sequence[int], later: Sequence[int]) -> None:
+        """Deliveries, commits and heartbeats of one round."""
+        start, end = number * self.plan.round_ms, (number + 1) * self.plan.round_ms
+        last_round = number == self.plan.rounds - 1
+        next_silent = None if last_round else self._silent(number + 1)
+        changed = start + _RETURNS_MS + 100
+        for partition in range(PARTITIONS):
+            cut = later[partition] == next_silent
+            stop = end - _SESSION_MS - 50 if cut else end - 200
+            first_ms = start + 60.0
+            times = np.linspace(first_ms, stop, self.plan.batches) + partition * 0.1
+            # The hand-over lies between two polls.
+            times = np.where((times > changed - 150) & (times < changed), changed + 1.0, times)
+            repeats = number > 0 and self._owners(range(MEMBERS))[partition] == self._silent(number)
+            index = np.arange(self.plan.batches) + number * self.plan.batches
+            if repeats:
+                index = np.concatenate([[index[0] - 1], index])
+                times = np.concatenate([[start + 50.0 + partition * 0.1], times])
+            who = np.where(times < changed, owners[partition], later[partition])
+            self._deliver(partition, index.astype(np.int64), times, who, committed=not cut)
+        for member in range(MEMBERS):
+            away = number > 0 and member == self._silent(number)
+            begin = start + (_RETURNS_MS + 60 if away else 60)
+            until = end - _SESSION_MS + 1 if member == next_silent else end
+            self._heartbeat(member, np.arange(until - 1, begin, -2_000.0)[::-1])
+
+    def _deliver(
+        self, partition: int, index: Ints, times: Floats, who: Ints, *, committed: bool
+    ) -> None:
+        count = len(index)
+        names, ids = self._names(who)
+        topic = pa.repeat(pa.scalar(_TOPIC), count)
+        number = pa.repeat(pa.scalar(partition, pa.int32()), count)
+        generation = pa.repeat(pa.scalar(self.generation, pa.int32()), count)
+        first = index * BATCH
+        self._bulk(
+            "deliveries",
+            member=names,
+            poll=pa.array(index + 1),
+            topic=topic,
+            partition=number,
+            first_offset=pa.array(first),
+            last_offset=pa.array(first + BATCH - 1),
+            count=pa.repeat(pa.scalar(BATCH, pa.int64()), count),
+            member_id=ids,
+            generation=generation,
+            polled_at=_stamps(times),
+            processed_at=_stamps(times + 2),
+        )
+        kept = count if committed else count - 1
+        position = pa.array(first[:kept] + BATCH)
+        zeros = pa.repeat(pa.scalar(0, pa.int32()), kept)
+        self._bulk(
+            "commits",
+            member=names[:kept],
+            how=pa.repeat(pa.scalar("sync"), kept),
+            topic=topic[:kept],
+            partition=number[:kept],
+            committed=position,
+            member_id=ids[:kept],
+            generation=generation[:kept],
+            asked_at=_stamps(times[:kept] + 2.1),
+            answered_at=_stamps(times[:kept] + 4.1),
+            error_code=zeros,
+        )
+        parts = pa.StructArray.from_arrays(
+            [topic[:kept], number[:kept], position, zeros],
+            fields=list(HISTORY["requests"].field("positions").type.value_type),
+        )
+        self._request(
+            "OFFSET_COMMIT",
+            names[:kept],
+            ids[:kept],
+            times[:kept] + 2.5,
+            positions=pa.ListArray.from_arrays(pa.array(np.arange(kept + 1, dtype=np.int32)), parts),
+        )
+
+    def _heartbeat(self, member: int, times: Floats) -> None:
+        names, ids = self._names(np.full(len(times), member))
+        self._request("HEARTBEAT", names, ids, times)
+
+    def _names(self, who: Ints) -> tuple[pa.Array, pa.Array]:
+        numbers = pa.array(who.astype(np.int32))
+        names = pa.array([_member(member) for member in range(MEMBERS)]).take(numbers)
+        return names, pa.array([self._id(member) for member in range(MEMBERS)]).take(numbers)
+
+    def _request(
+        self, api: str, names: pa.Array, ids: pa.Array, times: Floats, **more: pa.Array
+    ) -> None:
+        count = len(times)
+        self._bulk(
+            "requests",
+            broker=pa.repeat(pa.scalar(1, pa.int32()), count),
+            api=pa.repeat(pa.scalar(api), count),
+            client_id=names,
+            member_id=ids,
+            group=pa.repeat(pa.scalar(_GROUP), count),
+            generation=pa.repeat(pa.scalar(self.generation, pa.int32()), count),
+            error_code=pa.repeat(pa.scalar(0, pa.int32()), count),
+            arrived_at=_stamps(times),
+            processed_at=_stamps(times + 0.4),
+            answered_at=_stamps(times + 0.5),
+            **more,
+        )
+
+    def _bulk(self, table: str, **columns: pa.Array) -> None:
+        schema = HISTORY[table]
+        count = len(next(iter(columns.values())))
+        arrays = [columns.get(name, pa.nulls(count, schema.field(name).type)) for name in schema.names]
+        self.bulk[table].append(pa.Table.from_arrays(arrays, schema=schema))
+
+    def _end(self) -> None:
+        """All members close, one by one."""
+        owners = self._owners(range(MEMBERS))
+        for member in range(MEMBERS):
+            ms = self.plan.end_ms + member * 10
+            self._told("closing", ms, member, [])
+            self._told("revoked", ms + 1, member, [p for p in range(PARTITIONS) if owners[p] == member])
+            self._says("left", ms + 2, member_id=self._id(member))
+            self._told("closed", ms + 5, member, [])
+        self._says(
+            "rebalance_started", self.plan.end_ms + 3, generation=self.generation, reason="LeaveGroup"
+        )
+        self._says("emptied", self.plan.end_ms + 23, generation=self.generation + 1)
+
+    def _clients(self) -> None:
+        ended = _at(self.plan.end_ms + 100)
+        for member in range(MEMBERS):
+            self.rows["members"].append(
+                {
+                    "member": _member(member),
+                    "role": "consumer",
+                    "client": "librdkafka",
+                    "group": _GROUP,
+                    "lane": "members",
+                    "session_timeout_ms": _SESSION_MS,
+                    "heartbeat_interval_ms": 2_000,
+                    "max_poll_interval_ms": 60_000,
+                    "commit": "sync",
+                    "batch_records": BATCH,
+                    "started_at": _at(-1_000),
+                    "ended_at": ended,
+                    "end": "closed",
+                    "journal_frames": self.plan.batches,
+                    "journal_torn": False,
+                }
+            )
+        last = self.plan.rounds * self.plan.batches * BATCH - 1
+        for partition in range(PARTITIONS):
+            self.rows["sends"] += list(_sends(partition, last))
+            self.rows["topology"].append(
+                {
+                    "at": _at(self.plan.end_ms - 100),
+                    "what": "end_offset",
+                    "topic": _TOPIC,
+                    "partition": partition,
+                    "end_offset": last + 1,
+                }
+            )
+        ticks = np.arange(0.0, self.plan.end_ms, 100.0)
+        late = pa.array(np.full(len(ticks), 0.3))
+        self._bulk("host", at=_stamps(ticks), late_ms=late)
+
+
+def _sends(partition: int, last: int) -> Iterator[dict[str, Any]]:
+    for first in range(0, last + 1, 50_000):
+        to = min(last, first + 49_999)
+        yield {
+            "topic": _TOPIC,
+            "partition": partition,
+            "outcome": "acknowledged",
+            "first_number": first,
+            "last_number": to,
+            "first_offset": first,
+            "last_offset": to,
+            "count": to - first + 1,
+            "first_sent_at": _at(0),
+            "last_answered_at": _at(1),
+        }
+
+
+_RULES: Final = (
+    "R01", "R02", "R10", "R12", "R14", "R19", "R20a", "R20b", "R21", "R21-delivery", "R21-stop",
+    "R32", "R33", "X14", "X32a", "X32b", "X32c", "X32d",
+)  # fmt: skip
+
+
+def _manifest(plan: _Plan) -> dict[str, Any]:
+    def text(ms: float) -> str:
+        return _at(ms).isoformat().replace("+00:00", "Z")
+
+    names = ("start cluster", "start fleet", "steady", "drain", "stop")
+    marks = (-2_000, -1_000, 0, plan.end_ms - 200, plan.end_ms, plan.end_ms + 200)
+    return {
+        "schema_version": 1,
+        "run": f"{_START:%Y%m%dT%H%M%S}Z-1",
+        "experiment": "synthetic",
+        "claim": "Nothing of this happened.",
+        "status": "complete",
+        "status_reason": "",
+        "seed": 0,
+        "started_at": text(marks[0]),
+        "ended_at": text(marks[-1]),
+        "group": _GROUP,
+        "topic": _TOPIC,
+        "versions": {},
+        "host": {},
+        "declared": {
+            "claim": "Nothing of this happened.",
+            "group": {
+                "members": MEMBERS,
+                "client": "librdkafka",
+                "protocol": "eager",
+                "session_timeout_ms": _SESSION_MS,
+                "heartbeat_interval_ms": 2_000,
+                "max_poll_interval_ms": 60_000,
+                "commit": "sync",
+                "auto_commit_interval_ms": 5_000,
+                "batch_records": BATCH,
+            },
+            "load": {"partitions": PARTITIONS, "records_per_s": _RECORDS_PER_S},
+            "faults": [],
+            "rules": [{"rule": rule, "verdict": "HOLDS", "because": ""} for rule in _RULES],
+        },
+        "phases": [
+            {"name": name, "from": text(begin), "to": text(end)}
+            for name, begin, end in zip(names, marks, marks[1:], strict=False)
+        ],
+        "effective": {},
+    }
