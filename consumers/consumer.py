@@ -120,7 +120,7 @@ class ConsumerLoop:
     # A batch
 
     def _take(self, ranges: list[Range]) -> Batch | None:
-        batch = Batch(self._polls, tuple(ranges))
+        batch = Batch(self._polls, ranges)
         if self._conduct.drops_revoked:
             batch = self._drop_revoked(batch)
         if not batch.ranges:
@@ -149,7 +149,7 @@ class ConsumerLoop:
         if self._conduct.commits == "before":
             self._commits.ask("sync", batch.positions, wait=True)
         if self._config.process_us:
-            time.sleep(self._config.process_us * batch.count / 1e6)
+            time.sleep(self._config.process_us * batch.records / 1e6)
         if self._stalls:
             self._stall()
         self._journal.write("processed", poll=batch.poll)

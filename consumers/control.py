@@ -18,6 +18,8 @@ class Control:
 
     def __init__(self, fd: int = 0) -> None:
         self._fd = fd
+        self._waiting = select.poll()
+        self._waiting.register(fd, select.POLLIN)
         self._partial = b""
         self._ended = False
         self._terminated = False
@@ -36,7 +38,7 @@ class Control:
 
     def poll(self) -> list[str]:
         """Lines that have come since the last call, without their ends."""
-        if self._ended or not select.select([self._fd], [], [], 0)[0]:
+        if self._ended or not self._waiting.poll(0):
             return []
         data = os.read(self._fd, 65_536)
         if not data:

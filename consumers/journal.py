@@ -34,7 +34,8 @@ class Journal:
         """Create the file, which must not exist yet (BadInput), and write its header frame."""
         self._path = Path(path)
         self._seq = 0
-        self._encode = json.JSONEncoder(separators=(",", ":")).encode
+        encoder = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+        self._encode = encoder.encode
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         try:
             self._fd = os.open(self._path, flags, 0o644)
@@ -53,8 +54,7 @@ class Journal:
 
         Raises JournalError if the file cannot take it whole (a full disk).
         """
-        frame = self._frame(kind, fields)
-        self._append(frame)
+        self._append(self._frame(kind, fields))
         return self._at
 
     def close(self) -> None:

@@ -37,10 +37,9 @@ from consumers.client import (
     Partition,
     Polled,
     Position,
-    Range,
 )
 from consumers.config import ConsumerConfig
-from consumers.ranges import ranges_of
+from consumers.ranges import Ranger
 
 ASSIGNORS: Final = {"eager": "range", "cooperative": "cooperative-sticky"}
 _NOBODY: Final = Member(None, None)
@@ -78,7 +77,7 @@ class Librdkafka:
     """One consumer; see `consumers.client.Client` for what each method means."""
 
     def __init__(self, config: ConsumerConfig) -> None:
-        self._topic = config.topic
+        self._ranger = Ranger(config.topic)
         self._settings = settings_of(config)
         self._listener: Listener | None = None
         self._known = _NOBODY
@@ -116,10 +115,10 @@ class Librdkafka:
         if not messages:
             return Polled([], [])
         errors: list[ClientError] = []
-        if any(map(Message.error, messages)):
+        if any(map(Message.error, messages)):  # in C: a loop would cost as much as the polling
             errors = [told(error) for message in messages if (error := message.error())]
             messages = [message for message in messages if not message.error()]
-        return Polled(_ranges(self._topic, messages), errors)
+        return Polled(self._ranger.ranges(messages), errors)
 
     def commit(self, positions: Sequence[Position], *, wait: bool) -> list[Answer] | None:
         """Commit `positions`; raises nothing: a refusal is an answer."""
@@ -147,6 +146,7 @@ class Librdkafka:
     ) -> Callable[[Consumer, list[TopicPartition]], None]:
         def callback(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
             def act() -> None:
+                self._ranger.moved()
                 current = self.member()
                 if current.member_id is not None:
                     self._known = current
@@ -201,13 +201,6 @@ def parse_group_metadata(data: object) -> Member:
 def told(error: KafkaError) -> ClientError:
     """A KafkaError in the harness's words."""
     return ClientError(error.code(), error.name(), error.str(), error.fatal())
-
-
-def _ranges(topic: str, messages: list[Message]) -> list[Range]:
-    # Method calls mapped in C: half the time of a comprehension.
-    partitions: list[int] = list(map(Message.partition, messages))  # type: ignore[arg-type]
-    offsets: list[int] = list(map(Message.offset, messages))  # type: ignore[arg-type]
-    return ranges_of(topic, partitions, offsets)
 
 
 def _answers(error: KafkaError | None, partitions: Sequence[TopicPartition]) -> list[Answer]:

@@ -5,8 +5,8 @@ are below, and each saboteur gives another answer to one of these questions.
 """
 
 from collections import deque
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
 
 from consumers.client import Partition, Position, Range
 from harness.errors import BadInput
@@ -18,16 +18,15 @@ HELD_BATCHES: Final = 3
 When = Literal["after", "before", "never"]
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """The records of one poll, `poll` being its number."""
 
     poll: int
-    ranges: tuple[Range, ...]
+    ranges: Sequence[Range]
 
     @property
-    def count(self) -> int:
-        """Records in it."""
+    def records(self) -> int:
+        """How many are in it."""
         return sum(r.records for r in self.ranges)
 
     @property
@@ -38,7 +37,8 @@ class Batch:
 
     def only(self, owned: set[Partition]) -> "Batch":
         """The part of it that is of `owned` partitions."""
-        kept = tuple(r for r in self.ranges if Partition(r.topic, r.partition) in owned)
+        # A range starts with its topic and partition, and tuples compare by value.
+        kept = [r for r in self.ranges if r[:2] in owned]
         return self if len(kept) == len(self.ranges) else Batch(self.poll, kept)
 
 

@@ -1,8 +1,27 @@
-"""`python -m harness`: the one command underneath every make target."""
+"""`python3 -m harness`: the one command underneath every make target.
+
+Any Python may be used to type it: where the libraries are missing, the harness's own environment is
+set up (once) and takes over.
+"""
 
 import sys
+from importlib.util import find_spec
 
-from harness.cli import main
+
+def run() -> int:
+    """Run the command here, or hand it to the environment's Python."""
+    arguments = sys.argv[1:]
+    if find_spec("confluent_kafka") and find_spec("pyspark"):
+        from harness.cli import main
+
+        return main(arguments)
+    from harness.provision.command import main as provision
+
+    # The doctor must be able to say what is missing without setting it up.
+    if arguments == ["doctor"]:
+        return provision(arguments)
+    return provision(["exec", "--", "-m", "harness", *arguments])
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

@@ -5,14 +5,13 @@ import json
 import os
 import shutil
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from harness import manifest, processes
-from harness.errors import BadInput, Exit, HarnessError, NoData
+from harness.errors import BadInput, Exit, HarnessError
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -155,6 +154,8 @@ def _run(
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, str]:
+    from harness.provision.kafka import kafka_versions
+
     settings = {}
     for item in arguments.set:
         name, found, value = item.partition("=")
@@ -163,6 +164,10 @@ def _settings(arguments: argparse.Namespace) -> dict[str, str]:
         settings[name] = value
     if arguments.backend != "embedded":
         raise BadInput(f"backend {arguments.backend!r} is not offered: choose embedded")
+    if arguments.kafka is not None and arguments.kafka not in kafka_versions():
+        raise BadInput(
+            f"Kafka {arguments.kafka} is not offered: choose {' or '.join(kafka_versions())}"
+        )
     for option, knob in (
         ("client", "group.client"),
         ("protocol", "group.protocol"),
@@ -272,12 +277,9 @@ def clean_command(arguments: argparse.Namespace) -> int:
 
 def doctor_command(_arguments: argparse.Namespace) -> int:
     """Say what is there, what is missing, and what to do."""
-    from harness.provision.doctor import diagnose
+    from harness.provision import doctor
 
-    findings = diagnose()
-    for finding in findings:
-        print(f"{finding.status:<8} {finding.name:<12} {finding.detail}  {finding.remedy}".rstrip())
-    return Exit.FAILED if any(item.status == "broken" for item in findings) else Exit.AS_EXPECTED
+    return doctor.show(doctor.diagnose())
 
 
 def _shown(path: Path) -> str:
@@ -285,13 +287,3 @@ def _shown(path: Path) -> str:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
-
-
-def warm(action: Callable[[], None]) -> threading.Thread:
-    """Do something in the background."""
-    thread = threading.Thread(target=action, daemon=True)
-    thread.start()
-    return thread
-
-
-__all__ = ["NoData", "main"]

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from harness.check.check import write_parquet
-from harness.check.history import Sources, run_of
+from harness.check.history import Sources, in_memory, run_of
 from harness.check.judge import Asked, Outcome, examine, verdict_of
 from harness.check.tables import RECIPES, Tables
 from harness.history.schema import HISTORY
@@ -298,21 +298,15 @@ def _text(ms: float) -> str:
     return at(ms).isoformat().replace("+00:00", "Z")
 
 
-_empty: dict[tuple[int, str], DataFrame] = {}
-
-
 def tables_of(history: History, spark: SparkSession) -> Tables:
     """Its tables, each derived when a query names it; nothing is written."""
-    frames = {}
-    for name, schema in HISTORY.items():
-        if history.rows[name]:
-            frames[name] = spark.createDataFrame(history.arrow(name))
-        else:
-            key = (id(spark), name)
-            if key not in _empty:
-                _empty[key] = spark.createDataFrame(schema.empty_table())
-            frames[name] = _empty[key]
-    return Tables(spark, run_of(history.manifest()), Sources(frames=frames), RECIPES)
+    frames = {name: in_memory(spark, history.arrow(name)) for name in HISTORY}
+    run = run_of(history.manifest())
+
+    def store(_name: str, frame: DataFrame) -> DataFrame:
+        return in_memory(spark, frame.toArrow())
+
+    return Tables(spark, run, Sources(frames=frames), RECIPES, store)
 
 
 def judged(history: History, spark: SparkSession, rule: str) -> dict[str, Any]:

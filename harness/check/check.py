@@ -11,26 +11,36 @@ Nothing but the run's folder is read, so a run can be judged again at any time, 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from harness.check import judge
-from harness.check.history import Run, Sources, Unreadable, load, read_run
+from harness.check.history import Run, Sources, Unreadable, in_memory, load, read_run
 from harness.check.tables import RECIPES, WRITTEN, Tables
 from harness.history.schema import SCHEMA_VERSION, TABLES, VERDICTS
 
-# Named by many queries and small beside the history.
-_KEPT: Final = frozenset({"memberships", "group_steps", "generations", "tenures", "assignments"})
-# From so many rows of history on, tables are written by Spark and never pass through its driver.
-_LARGE_ROWS: Final = 300_000
+# Up to so many rows of history in a file, everything is held in memory and worked on by one task:
+# a plan over files with shuffles takes longer to plan, compile and start than such a run to judge.
+SMALL_ROWS: Final = 100_000
+_SMALL_SETTINGS: Final = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+# Derived tables that grow with the history; the others never pass a few thousand rows a day.
+_GROWING: Final = frozenset(
+    {"signs_of_life", "silences", "progress", "heartbeats", "commits_judged", "redeliveries"}
+)
 
 
 def check(run_dir: Path, spark: SparkSession) -> list[dict[str, Any]]:
@@ -40,50 +50,91 @@ def check(run_dir: Path, spark: SparkSession) -> list[dict[str, Any]]:
     run becomes a verdict UNKNOWN with the reason.
     """
     run = read_run(run_dir)
-    sources = load(run_dir, spark)
-    tables = Tables(spark, run, sources, RECIPES, keep=_KEPT)
-    try:
-        written = _derive(run_dir, tables, large=max(sources.rows.values(), default=0) > _LARGE_ROWS)
-        asked = judge.asked_of(tables)
-        outcome = judge.examine(tables, [each.rule for each in asked], _torn(run_dir, sources))
-        if not run.complete:
-            _doubt(run, outcome, [each.rule for each in asked])
-        verdicts = [judge.verdict_of(each, outcome, tables) for each in asked]
-        _write_results(run_dir, outcome, verdicts, written)
-    finally:
-        tables.close()
+    sources = load(run_dir, spark, SMALL_ROWS)
+    small = max(sources.rows.values(), default=0) <= SMALL_ROWS
+    with _settings(spark, _SMALL_SETTINGS if small else {}), _scratch(run_dir) as scratch:
+        shelf = _Shelf(run_dir, scratch, spark, small)
+        tables = Tables(spark, run, sources, RECIPES, shelf.store)
+        try:
+            shelf.fill(tables)
+            asked = judge.asked_of(tables)
+            names = [each.rule for each in asked]
+            outcome = judge.examine(tables, names, _torn(run_dir, sources))
+            if not run.complete:
+                _doubt(run, outcome, names)
+            verdicts = [judge.verdict_of(each, outcome, tables) for each in asked]
+        finally:
+            tables.close()
+    _write_results(run_dir, outcome, verdicts, shelf.written)
     return verdicts
 
 
-def _derive(run_dir: Path, tables: Tables, *, large: bool) -> set[str]:
-    """Write every table that can be derived; the names of those."""
-    written = set()
-    for name in WRITTEN:
-        path = run_dir / "tables" / f"{name}.parquet"
-        try:
-            frame = tables.table(name)
-        except Unreadable:
-            continue  # the verdicts of the rules that need it say why
-        (_write_large if large else _write_small)(path, frame, TABLES[name])
-        schema = cast(Any, from_arrow_schema)(TABLES[name])
-        tables.replace(name, tables.spark.read.schema(schema).parquet(str(path)))
-        written.add(name)
-    return written
+@dataclass
+class _Shelf:
+    """Where derived tables are put, and read back from."""
+
+    run_dir: Path
+    scratch: Path
+    spark: SparkSession
+    small: bool
+    written: set[str] = field(default_factory=set)
+
+    def fill(self, tables: Tables) -> None:
+        """Derive and write every table that can be."""
+        for name in WRITTEN:
+            with suppress(Unreadable):  # the verdicts of the rules that need it say why
+                tables.table(name)
+
+    def store(self, name: str, frame: DataFrame) -> DataFrame:
+        if name == "accepted":
+            return frame  # part of a table that is stored
+        if self.small or name not in _GROWING:
+            return self._store_in_memory(name, frame)
+        return self._store_by_spark(name, frame)
+
+    def _path(self, name: str) -> Path:
+        return self.run_dir / "tables" / f"{name}.parquet"
+
+    def _store_in_memory(self, name: str, frame: DataFrame) -> DataFrame:
+        rows = frame.toArrow()
+        if name in WRITTEN:
+            rows = rows.select(TABLES[name].names).cast(TABLES[name])
+            write_parquet(self._path(name), [rows], TABLES[name])
+            self.written.add(name)
+        return in_memory(self.spark, rows)
+
+    def _store_by_spark(self, name: str, frame: DataFrame) -> DataFrame:
+        """By way of a folder of Spark's own; what is to last goes into one file, part by part."""
+        folder = self.scratch / name
+        frame.write.parquet(str(folder))
+        if name in WRITTEN:
+            parts = sorted(folder.glob("part-*.parquet"))
+            batches = pads.dataset([str(part) for part in parts]).to_batches()
+            pieces = (pa.Table.from_batches([batch]) for batch in batches)
+            write_parquet(self._path(name), pieces, TABLES[name])
+            self.written.add(name)
+        return self.spark.read.schema(frame.schema).parquet(str(folder))
 
 
-def _write_small(path: Path, frame: DataFrame, schema: pa.Schema) -> None:
-    write_parquet(path, [frame.toArrow()], schema)
-
-
-def _write_large(path: Path, frame: DataFrame, schema: pa.Schema) -> None:
-    """By way of a folder of Spark's own, then file by file into one, batch by batch."""
-    folder = path.with_suffix(".spark")
-    path.parent.mkdir(parents=True, exist_ok=True)
+@contextmanager
+def _settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    before = {key: spark.conf.get(key) for key in settings}
     try:
-        frame.write.mode("overwrite").parquet(str(folder))
-        parts = sorted(folder.glob("part-*.parquet"))
-        batches = pads.dataset([str(part) for part in parts]).to_batches() if parts else ()
-        write_parquet(path, (pa.Table.from_batches([batch]) for batch in batches), schema)
+        for key, value in settings.items():
+            spark.conf.set(key, value)
+        yield
+    finally:
+        for key, old in before.items():
+            spark.conf.set(key, str(old))
+
+
+@contextmanager
+def _scratch(run_dir: Path) -> Iterator[Path]:
+    folder = run_dir / "tables" / ".scratch"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

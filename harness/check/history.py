@@ -142,19 +142,33 @@ class Sources:
     rows: dict[str, int] = field(default_factory=dict)
 
 
-def load(run_dir: Path, spark: SparkSession) -> Sources:
-    """Every history file of the run, its checksums verified; nothing is collected."""
+def load(run_dir: Path, spark: SparkSession, small_rows: int) -> Sources:
+    """Every history file of the run, its checksums verified.
+
+    Where none has more than `small_rows`, their rows are held in memory; otherwise Spark reads the
+    files when a query needs them.
+    """
     sources = Sources()
     for name, schema in HISTORY.items():
-        path = run_dir / "history" / f"{name}.parquet"
         try:
-            sources.rows[name] = verify(path, schema)
+            sources.rows[name] = verify(run_dir / "history" / f"{name}.parquet", schema)
         except Unreadable as reason:
             sources.unreadable[name] = str(reason)
-            continue
-        reader = spark.read.schema(cast(Any, from_arrow_schema)(schema))
-        sources.frames[name] = reader.parquet(str(path))
+    small = max(sources.rows.values(), default=0) <= small_rows
+    for name in sources.rows:
+        path = run_dir / "history" / f"{name}.parquet"
+        if small:
+            rows = pq.read_table(path, columns=HISTORY[name].names, page_checksum_verification=True)
+            sources.frames[name] = in_memory(spark, rows)
+        else:
+            reader = spark.read.schema(cast(Any, from_arrow_schema)(HISTORY[name]))
+            sources.frames[name] = reader.parquet(str(path))
     return sources
+
+
+def in_memory(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """A frame of rows that Spark holds itself, in one partition, so that no query shuffles them."""
+    return spark.createDataFrame(rows).coalesce(1)
 
 
 def verify(path: Path, schema: pa.Schema) -> int:

@@ -61,7 +61,7 @@ _SETTINGS: Final = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
     "spark.cleaner.referenceTracking.cleanCheckpoints": "true",
 }
-_MEMORY: Final = ("-Xms512m", "-Xmx1536m", "-XX:+UseParallelGC", "-Xss4m")
+_MEMORY: Final = ("-Xms512m", "-Xmx1536m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss4m")
 _LOG4J: Final = """rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console

@@ -110,21 +110,22 @@ class _Builder:
         if number == 0:
             for member in range(MEMBERS):
                 self._says("member_added", start + member, member_id=self._id(member))
-            self._rebalance(start + 5, range(MEMBERS), "Adding new member " + self._id(0), range(0))
+            self._rebalance(start + 5, range(MEMBERS), "Adding new member " + self._id(0), ())
             owners = later = self._owners(range(MEMBERS))
         else:
             others = [member for member in range(MEMBERS) if member != silent]
             self._says("evicted", start + 1, member_id=self._id(silent))
             reason = f"removing member {self._id(silent)} on heartbeat expiration."
-            self._rebalance(start + 2, others, reason, others)
+            before = self._owners(range(MEMBERS))
+            self._rebalance(start + 2, others, reason, before)
             owners = self._owners(others)
             back = start + _RETURNS_MS
-            held = [p for p in range(PARTITIONS) if self._owners(range(MEMBERS))[p] == silent]
+            held = [p for p in range(PARTITIONS) if before[p] == silent]
             self._told("lost", back - 50, silent, held)
             self.lives[silent] += 1
             self._says("member_added", back, member_id=self._id(silent))
             reason = f"Adding new member {self._id(silent)} with group instance id null"
-            self._rebalance(back + 2, range(MEMBERS), reason, others)
+            self._rebalance(back + 2, range(MEMBERS), reason, owners)
             later = self._owners(range(MEMBERS))
         self._work(number, owners, later)
 
@@ -153,13 +154,13 @@ class _Builder:
         )
 
     def _rebalance(
-        self, ms: float, members: Sequence[int], reason: str, holders: Sequence[int]
+        self, ms: float, members: Sequence[int], reason: str, before: Sequence[int]
     ) -> None:
-        """Start to end in 30 ms; `holders` had partitions and give them up."""
-        before = self._owners(range(MEMBERS) if len(members) < MEMBERS else list(holders))
+        """Start to end in 30 ms; who owned partitions `before` and is still there gives them up."""
         self._says("rebalance_started", ms, generation=self.generation, reason=reason)
-        for member in holders:
-            self._told("revoked", ms + 4, member, [p for p in range(PARTITIONS) if before[p] == member])
+        for member in sorted(set(before) & set(members)):
+            mine_before = [p for p, owner in enumerate(before) if owner == member]
+            self._told("revoked", ms + 4, member, mine_before)
         self.generation += 1
         self._says("stabilized", ms + 10, generation=self.generation, members=len(members))
         leader = self._id(members[0])

@@ -22,13 +22,26 @@ _START_TIMEOUT_S = 90  # a cold start on a busy two-core machine has been seen t
 class EmbeddedCluster:
     """Brokers, controllers and proxies of one run.
 
-    `folder` holds their data (thrown away after the run), `logs` their logs (kept).
+    `folder` holds their data (thrown away after the run), `logs` their logs (kept). `java_options`
+    replaces what the nodes' JVMs start with, for comparisons.
     """
 
-    def __init__(self, plan: Plan, tools: Tools, folder: Path, logs: Path) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        tools: Tools,
+        folder: Path,
+        logs: Path,
+        java_options: tuple[str, ...] | None = None,
+    ) -> None:
         self.plan = plan
         self.proxies = Proxies(plan, tools.toxiproxy, folder, logs / "toxiproxy.log")
         self._tools = tools
+        self._java_options = (
+            jvm.broker_options(tools.java_version) + jvm.aot_options(tools.kafka_aot)
+            if java_options is None
+            else java_options
+        )
         self._folder = folder
         self._logs = logs
         self._nodes: dict[int, subprocess.Popen[bytes]] = {}
@@ -84,8 +97,7 @@ class EmbeddedCluster:
         self._nodes[node.id] = processes.spawn(
             [
                 self._tools.java,
-                *jvm.broker_options(self._tools.java_version),
-                *jvm.aot_options(self._tools.kafka_aot),
+                *self._java_options,
                 f"-Dharness.logs={self._logs / node.name}",
                 f"-Dlog4j2.configurationFile={self._folder / 'log4j2.xml'}",
                 *("-cp", self._tools.kafka_classpath),

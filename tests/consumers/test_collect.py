@@ -171,9 +171,11 @@ def test_a_killed_member_has_no_end_and_its_last_work_is_not_done(config: Consum
         config,
     )
     assert_fits(rows)
-    assert tuple(
-        rows["members"][0][name] for name in ("end", "ended_at", "journal_torn")
-    ) == (None, None, True)
+    assert tuple(rows["members"][0][name] for name in ("end", "ended_at", "journal_torn")) == (
+        None,
+        None,
+        True,
+    )
     assert [row["processed_at"] for row in rows["deliveries"]] == [T0 + 12, None]
     (commit,) = rows["commits"]
     assert (commit["answered_at"], commit["error_code"]) == (None, None)
@@ -211,9 +213,13 @@ def test_events_carry_the_member_of_the_rebalance_before_them(config: ConsumerCo
         ],
         config,
     )["client_events"]
-    assert [
-        (row["member_id"], row["generation"]) for row in found
-    ] == [(None, None), ("id-1", 1), ("id-1", 1), ("id-2", 2), ("id-2", 2)]
+    assert [(row["member_id"], row["generation"]) for row in found] == [
+        (None, None),
+        ("id-1", 1),
+        ("id-1", 1),
+        ("id-2", 2),
+        ("id-2", 2),
+    ]
     assert found[1]["partitions"] == [{"topic": "t", "partition": 0}]
 
 

@@ -46,7 +46,7 @@ def test_a_bad_setting_is_one_sentence(
 
 def test_a_missing_setting_is_named(consumer_settings: dict[str, Any], written: Write) -> None:
     del consumer_settings["group"]
-    with pytest.raises(BadInput, match="a setting is missing: .*'group'"):
+    with pytest.raises(BadInput, match=r"a setting is missing: .*'group'"):
         ConsumerConfig.load(written(consumer_settings))
 
 

@@ -263,9 +263,10 @@ def test_close_is_obeyed_and_an_unknown_order_is_told(rig: Rig) -> None:
     loop, _ = rig.loop(*[returns()] * 3)
     os.write(rig.write, b"dance\nstall soon\nclose\n")
     loop.run()
-    assert [
-        f["text"] for f in rig.frames("error")
-    ] == ["unknown order 'dance'", "unknown order 'stall soon'"]
+    assert [f["text"] for f in rig.frames("error")] == [
+        "unknown order 'dance'",
+        "unknown order 'stall soon'",
+    ]
     assert [f["why"] for f in rig.frames("closing")] == ["ordered"]
 
 

@@ -152,7 +152,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 40, hard))
     try:
-        with pytest.raises(JournalError, match="only 40 of .* the disk is full"):
+        with pytest.raises(JournalError, match=r"only 40 of .* the disk is full"):
             journal.write("error", text="x" * 100)
         with pytest.raises(JournalError, match="cannot write the journal"):
             journal.write("error", text="x")

@@ -1,60 +1,114 @@
+from itertools import pairwise
+from typing import NamedTuple
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.client import Range
-from consumers.ranges import gaps, ranges_of
+from consumers.ranges import Ranger, gaps
 
-record = st.tuples(st.integers(0, 3), st.integers(0, 12))
-
-
-def ranges(records: list[tuple[int, int]]) -> list[Range]:
-    return ranges_of("t", [p for p, _ in records], [o for _, o in records])
+Place = tuple[int, int]
+SIZES = st.integers(1, 150)
 
 
-@given(st.lists(record, max_size=60))
-def test_every_record_is_in_a_range_as_often_as_it_came_and_in_its_partitions_order(
-    records: list[tuple[int, int]],
-) -> None:
-    found = ranges(records)
+class Record(NamedTuple):
+    in_partition: int
+    at_offset: int
+
+    def partition(self) -> int:
+        return self.in_partition
+
+    def offset(self) -> int:
+        return self.at_offset
+
+
+def ranges(places: list[Place], ranger: Ranger | None = None) -> list[Range]:
+    return (ranger or Ranger("t")).ranges([Record(*place) for place in places])
+
+
+def distrustful() -> Ranger:
+    """One that has seen a gap, so looks at every record."""
+    ranger = Ranger("t")
+    ranges([(9, 1), (9, 3)], ranger)
+    ranger.moved()
+    return ranger
+
+
+@st.composite
+def gapless(draw: st.DrawFn) -> list[Place]:
+    """Records of a log without gaps, in runs long and short, read again from time to time."""
+    places: list[Place] = []
+    ahead = dict.fromkeys(range(3), 100)
+    for partition, count, back in draw(
+        st.lists(st.tuples(st.integers(0, 2), SIZES, st.sampled_from([0, 0, 0, 1, 7])), max_size=8)
+    ):
+        start = ahead[partition] - back
+        places += [(partition, offset) for offset in range(start, start + count)]
+        ahead[partition] = start + count
+    return places
+
+
+def assert_told(places: list[Place], found: list[Range]) -> None:
     for partition in range(4):
-        came = [offset for p, offset in records if p == partition]
-        told = [o for r in found if r.partition == partition for o in range(r.first, r.last + 1)]
-        assert came == told
+        mine = [r for r in found if r.partition == partition]
+        came = [offset for p, offset in places if p == partition]
+        assert came == [o for r in mine for o in range(r.first, r.last + 1)]
+        # A range ends only where its partition skips or goes back.
+        assert all(a.last + 1 != b.first for a, b in pairwise(mine))
     assert all(r.records == r.last - r.first + 1 >= 1 for r in found)
 
 
-@given(st.lists(record, max_size=60))
-def test_a_range_ends_only_where_its_partition_skips_or_goes_back(
-    records: list[tuple[int, int]],
+@given(gapless())
+def test_every_record_is_in_a_range_as_often_as_it_came_and_in_its_partitions_order(
+    places: list[Place],
 ) -> None:
-    found = ranges(records)
-    for partition in range(4):
-        mine = [r for r in found if r.partition == partition]
-        assert all(a.last + 1 != b.first for a, b in zip(mine, mine[1:], strict=False))
+    assert_told(places, ranges(places))
+    assert ranges(places, distrustful()) == ranges(places)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12)), max_size=60))
+def test_once_a_gap_was_seen_this_holds_for_any_log(places: list[Place]) -> None:
+    assert_told(places, ranges(places, distrustful()))
+
+
+@given(st.lists(gapless(), max_size=4), st.booleans())
+def test_it_holds_from_poll_to_poll(polls: list[list[Place]], moved: bool) -> None:
+    ranger = Ranger("t")
+    for places in polls:
+        if moved:
+            ranger.moved()
+        assert_told(places, ranges(places, ranger))
+
+
+def test_a_gap_between_polls_is_a_reason_to_look_at_every_record() -> None:
+    # Endpoints that deceive: a gap of 2 with 2 records of another partition in between.
+    deceiving = [(0, 10), (1, 5), (1, 6), (0, 13)]
+    ranger = Ranger("t")
+    ranges([(0, 7)], ranger)
+    assert_told(deceiving, ranges([(0, 9)], ranger) and ranges(deceiving, ranger))
 
 
 def test_one_run_of_one_partition_is_one_range() -> None:
-    assert [Range("t", 3, 100, 599, 500)] == ranges_of("t", [3] * 500, list(range(100, 600)))
+    assert ranges([(3, offset) for offset in range(100, 600)]) == [Range("t", 3, 100, 599, 500)]
 
 
 def test_alternating_partitions_give_one_range_each() -> None:
-    assert [Range("t", 0, 5, 7, 3), Range("t", 1, 9, 10, 2)] == ranges(
-        [(0, 5), (1, 9), (0, 6), (1, 10), (0, 7)]
-    )
+    found = ranges([(n % 2, 5 + n // 2) for n in range(100)])
+    assert found == [Range("t", 0, 5, 54, 50), Range("t", 1, 5, 54, 50)]
 
 
 def test_a_gap_starts_a_new_range() -> None:
-    assert [Range("t", 0, 5, 6, 2), Range("t", 0, 8, 8, 1)] == ranges([(0, 5), (0, 6), (0, 8)])
+    found = ranges([(0, 5), (0, 6), (0, 8)])
+    assert found == [Range("t", 0, 5, 6, 2), Range("t", 0, 8, 8, 1)]
 
 
 def test_records_read_again_in_one_poll_are_told_again() -> None:
-    assert [Range("t", 0, 5, 6, 2), Range("t", 0, 5, 7, 3)] == ranges(
-        [(0, 5), (0, 6), (0, 5), (0, 6), (0, 7)]
-    )
+    found = ranges([(0, 5), (0, 6), (0, 5), (0, 6), (0, 7)])
+    assert found == [Range("t", 0, 5, 6, 2), Range("t", 0, 5, 7, 3)]
 
 
 def test_no_records_no_ranges() -> None:
-    assert ranges_of("t", [], []) == []
+    assert ranges([]) == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5)), max_size=10), st.integers(0, 40))

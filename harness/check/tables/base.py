@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from itertools import count
 from typing import Final
@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from harness.check.history import Run, Setting, Sources, Unreadable
 
 Recipe = Callable[["Tables"], DataFrame]
+Store = Callable[[str, DataFrame], DataFrame]
 _TABLE: Final = re.compile(r"\{([a-z_]\w*)\}")
 _SETTING: Final = re.compile(r"(?<![:\w]):([a-z]\w*)")
 _serial = count()
@@ -32,14 +33,15 @@ class Tables:
         run: Run,
         sources: Sources,
         recipes: Mapping[str, Recipe],
-        keep: Collection[str] = (),
+        store: Store,
     ) -> None:
         self.spark = spark
         self.run = run
         self._sources = sources
         self._recipes = recipes
-        self._keep = keep  # derived tables to hold in memory, as many queries name them
-        self._kept: list[DataFrame] = []
+        # Computes a derived table and gives a frame that only reads it: queries over queries over
+        # queries would be planned, and run, again for each rule.
+        self._store = store
         self._views: dict[str, str] = {}
         self._used: dict[str, frozenset[str]] = {}  # table -> history files behind it
         self._reading: list[set[str]] = []
@@ -67,15 +69,8 @@ class Tables:
         """A table as a data frame."""
         return self.spark.table(self._view(name))
 
-    def replace(self, name: str, frame: DataFrame) -> None:
-        """From now on `name` is this frame: the same rows, read back from where they were put."""
-        self._view(name)
-        frame.createOrReplaceTempView(self._views[name])
-
     def close(self) -> None:
-        """Forget the views and what was kept in memory."""
-        for frame in self._kept:
-            frame.unpersist()
+        """Forget the views."""
         for view in self._views.values():
             self.spark.catalog.dropTempView(view)
         self._views.clear()
@@ -94,8 +89,7 @@ class Tables:
             frame, files = self._sources.frames[name], frozenset({name})
         else:
             frame, files = self.files_behind(lambda: self._recipes[name](self))
-            if name in self._keep:
-                self._kept.append(frame.cache())
+            frame = self._store(name, frame)
         view = f"{self._prefix}{name}"
         frame.createOrReplaceTempView(view)
         self._views[name] = view

@@ -1,0 +1,64 @@
+"""`python3 -m harness.bench [PART…]`: measure, print a table, and keep it as Parquet.
+
+Nothing else should run on the machine meanwhile. Exit code 0 if every limit is kept, 1 if not.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+
+from harness.bench import clusters, experiments, judging, recording
+from harness.bench.measure import Figure, table_of
+from harness.cli import ROOT
+from harness.provision.tools import Tools, resolve_tools
+
+PARTS: Final[dict[str, Callable[[Tools, int], list[Figure]]]] = {
+    "recording": recording.bench,
+    "cluster-start": clusters.bench,
+    "check": lambda _tools, rounds: judging.bench(rounds),
+    "experiment": lambda _tools, rounds: experiments.bench(rounds),
+}
+
+
+def main() -> int:
+    """Run the parts that are named, or all."""
+    parser = argparse.ArgumentParser(prog="python3 -m harness.bench", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--results", type=Path, default=ROOT / "results")
+    arguments = parser.parse_args()
+    unknown = set(arguments.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"no part {', '.join(sorted(unknown))}: there are {', '.join(PARTS)}")
+    tools = resolve_tools()
+    figures: list[Figure] = []
+    for name in arguments.parts or PARTS:
+        sys.stderr.write(f"measuring {name} …\n")
+        figures += PARTS[name](tools, arguments.rounds)
+    folder = arguments.results / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    pq.write_table(table_of(figures), folder / f"{stamp}.parquet", compression="zstd")
+    _show(figures)
+    return 1 if any(figure.met is False for figure in figures) else 0
+
+
+def _show(figures: list[Figure]) -> None:
+    table = Table("bench", "figure", "median", "unit", "limit", "kept", box=None)
+    for figure in figures:
+        sign = "≤" if figure.at_most else "≥"
+        limit = "" if figure.limit is None else f"{sign} {figure.limit:g}"
+        kept = {None: "", True: "yes", False: "NO"}[figure.met]
+        table.add_row(figure.bench, figure.figure, f"{figure.value:,.2f}", figure.unit, limit, kept)
+    Console(width=110).print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""What an experiment costs beyond the time that its own timers make it wait."""
+
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from harness import manifest
+from harness.bench.measure import Figure, median
+
+LIMIT_S: Final = 30
+# From steady state until all is well again, the schedule and Kafka's own timers rule.
+_FORCED: Final = ("steady", "faults", "recover")
+
+
+def bench(rounds: int) -> list[Figure]:
+    """Wall time of `experiment broker-kill`, warm, less its phases from steady state to recovery."""
+    walls, beyond = [], []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            began = time.monotonic()
+            subprocess.run(
+                [sys.executable, "-m", "harness", "experiment", "broker-kill"]
+                + ["--results", folder],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                check=True,
+            )
+            wall_s = time.monotonic() - began
+            walls.append(wall_s)
+            beyond.append(wall_s - _forced_s(Path(folder) / "broker-kill" / "latest"))
+    name = "experiment broker-kill, warm"
+    return [
+        Figure(name, "wall", median(walls), "s", rounds),
+        Figure(name, "wall beyond its own timers", median(beyond), "s", rounds, LIMIT_S),
+    ]
+
+
+def _forced_s(run_dir: Path) -> float:
+    phases = manifest.read(run_dir)["phases"]
+    return sum(
+        (
+            datetime.fromisoformat(phase["to"]) - datetime.fromisoformat(phase["from"])
+        ).total_seconds()
+        for phase in phases
+        if phase["name"] in _FORCED
+    )
