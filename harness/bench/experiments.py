@@ -22,9 +22,9 @@ def bench(rounds: int) -> list[Figure]:
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
             began = time.monotonic()
+            command = [sys.executable, "-m", "harness", "experiment", "broker-kill"]
             subprocess.run(
-                [sys.executable, "-m", "harness", "experiment", "broker-kill"]
-                + ["--results", folder],
+                [*command, "--results", folder],
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 check=True,

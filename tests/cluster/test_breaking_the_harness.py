@@ -1,7 +1,7 @@
 """The harness itself is broken: interrupted, killed, robbed of a process. Nothing may be left.
 
-Method: a real run is brought to a phase, then hit from outside. Its exit code, its one sentence, its
-manifest, and the processes of this machine tell what became of it.
+Method: a real run is brought to a phase, then hit from outside. Its exit code, its one sentence,
+its manifest, and the processes of this machine tell what became of it.
 """
 
 import os
@@ -60,6 +60,7 @@ class Running:
 
     def await_fault(self, phase: str) -> None:
         """Wait until a fault has come to a phase."""
+        self.await_phase("faults")
 
         def there() -> bool:
             journal = self.run_dir / "journals" / "faults.journal"

@@ -16,12 +16,12 @@ MAX_POLL = (
 OTHERS = [
     (
         "%5|1795255895.998|REQTMOUT|freeze-1#consumer-1| [thrd:GroupCoordinator]: "
-        "GroupCoordinator/2: Timed out HeartbeatRequest in flight (after 6007ms, timeout #0): possibly held back by "
-        "preceeding OffsetCommitRequest with timeout in 53695ms"
+        "GroupCoordinator/2: Timed out HeartbeatRequest in flight (after 6007ms, timeout #0): "
+        "possibly held back by preceeding OffsetCommitRequest with timeout in 53695ms"
     ),
     (
         "%4|1795255544.059|GETPID|producer-1#producer-1| [thrd:main]: Failed to acquire "
-        "idempotence PID from broker 127.0.0.1:39445/2: Broker: Coordinator load in progress: retrying"
+        "idempotence PID from broker 127.0.0.1:39445/2: Broker: Coordinator load in progress"
     ),
     "Traceback (most recent call last):",
     "",

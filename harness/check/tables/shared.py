@@ -243,12 +243,14 @@ def accepted(t: Tables) -> DataFrame:
 
 
 def late_ticks(t: Tables) -> DataFrame:
-    """One row with the times in which this machine stood still for longer than the slack."""
+    """Times in which this machine stood still for longer than the slack, one row each.
+
+    A row of `host` tells the latest tick of the 100 ms before it.
+    """
     return t.sql(
         """
-        SELECT collect_list(struct(
-                   timestampadd(MICROSECOND, -CAST((100 + late_ms) * 1e3 AS BIGINT), at) AS from_at,
-                   at AS to_at, late_ms)) AS stalls
+        SELECT timestampadd(MICROSECOND, -CAST((100 + late_ms) * 1e3 AS BIGINT), at) AS from_at,
+               at AS to_at, late_ms
         FROM {host} WHERE late_ms > :slack_ms
         """
     )

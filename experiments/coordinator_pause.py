@@ -1,0 +1,24 @@
+"""The coordinator stops dead for some seconds (SIGSTOP), and goes on before anybody is fenced.
+
+Why: a paused coordinator cannot evict anybody, and does not count the time it slept against members
+whose heartbeats waited for it.
+Watch: heartbeats that are answered seconds late, and a generation that stays.
+"""
+
+from harness.experiment import Expect, Experiment, Fault, Group
+
+experiment = Experiment(
+    claim="A coordinator that sleeps less than a session evicts nobody when it wakes up.",
+    # Shorter than broker.session.timeout.ms (9 s) as well, so nobody takes the group over.
+    group=Group(session_timeout_ms=15_000),
+    faults=(Fault(kind="pause-broker", target="coordinator", lasts_s=5),),
+    rules=(
+        Expect(rule="R02"),
+        Expect(rule="R20d"),
+        Expect(rule="R21"),
+        Expect(rule="R33"),
+        Expect(rule="X32a"),
+        Expect(rule="X32b"),
+        Expect(rule="X32c"),
+    ),
+)
