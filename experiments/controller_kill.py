@@ -12,7 +12,6 @@ experiment = Experiment(
     rules=(
         Expect(rule="R02"),
         Expect(rule="R14"),
-        Expect(rule="R20d"),
         Expect(rule="R21"),
         Expect(rule="R33"),
         Expect(rule="X32a"),

@@ -1,0 +1,81 @@
+"""What a user types wrong is answered with one sentence and the contracted exit code."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness import registry
+from harness.cli import main
+from harness.errors import Exit
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["experiment"], Exit.BAD_ARGUMENTS, "which experiment? NAME is one of baseline"),
+        (["run", "brokerkill"], Exit.BAD_ARGUMENTS, "did you mean 'broker-kill'?"),
+        (["run", "baseline", "--set", "member=3"], Exit.BAD_ARGUMENTS, "did you mean 'members'?"),
+        (["run", "baseline", "--set", "members"], Exit.BAD_ARGUMENTS, "form KNOB=VALUE"),
+        (["run", "baseline", "--kafka", "1.0"], Exit.BAD_ARGUMENTS, "Kafka 1.0 is not offered"),
+        (["run", "baseline", "--backend", "vm"], Exit.BAD_ARGUMENTS, "backend 'vm' is not offered"),
+        (["run", "baseline", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
+        (["run", "baseline", "--seed", "x"], Exit.BAD_ARGUMENTS, "invalid int value: 'x'"),
+        (["experiment", "baseline", "--repeat", "0"], Exit.BAD_ARGUMENTS, "use 1 or more"),
+        (["frobnicate"], Exit.BAD_ARGUMENTS, "invalid choice: 'frobnicate'"),
+        (["check", "nowhere"], Exit.NO_DATA, "is not the folder of a run"),
+        (["report", "nowhere"], Exit.NO_DATA, "nowhere"),
+        (["collect", "nowhere"], Exit.NO_DATA, "is not the folder of a run"),
+    ],
+)
+def test_a_wrong_command_gets_one_sentence_and_its_exit_code(
+    arguments: list[str], code: Exit, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code == main(arguments)
+
+    said = capsys.readouterr()
+    assert "" == said.out
+    assert says in said.err
+    assert 1 == said.err.count("\n")
+
+
+def test_list_json_has_every_experiment_with_its_rules(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert Exit.AS_EXPECTED == main(["list", "--json"])
+
+    listed = json.loads(capsys.readouterr().out)
+    assert registry.names() == [item["name"] for item in listed]
+    for item in listed:
+        assert item["rules"]
+        for rule in item["rules"]:
+            assert {"id", "source", "statement", "unit", "expected", "because"} == set(rule)
+            assert rule["source"]
+
+
+def test_describe_tells_claim_and_knobs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Exit.AS_EXPECTED == main(["describe", "consumer-crash"])
+
+    said = capsys.readouterr().out
+    assert "evicted one session timeout after" in said
+    assert "group.session_timeout_ms = 6000" in said
+
+
+def test_the_reader_of_our_output_may_go_away() -> None:
+    """`python3 -m harness list --json | head -1` must not end in a traceback."""
+    listing = subprocess.Popen(
+        [sys.executable, "-m", "harness", "list", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    assert listing.stdout is not None
+    assert listing.stderr is not None
+    listing.stdout.close()
+    said = listing.stderr.read()
+    listing.stderr.close()
+    listing.wait(timeout=60)
+
+    assert b"Traceback" not in said

@@ -1,0 +1,114 @@
+"""What a run writes: the schedule, the fault journal, the manifest, Parquet that can be trusted."""
+
+import json
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from consumers.journal import Journal, read_journal
+from harness import manifest, registry, run, watchdog
+from harness.errors import NoData, SetupError
+from harness.history import store
+from harness.history.collect import collect
+from harness.history.schema import HISTORY
+from harness.nemesis import plan_faults
+
+
+def test_the_same_seed_gives_the_same_phases_and_another_seed_others() -> None:
+    experiment = registry.load("broker-kill")
+    first, again, other = (
+        plan_faults(experiment, random.Random(seed))[0].inject_s for seed in (7, 7, 8)
+    )
+
+    assert first == again
+    assert first != other
+
+
+def test_a_fault_starts_within_its_jitter_and_heals_when_it_has_lasted() -> None:
+    experiment = registry.load("broker-kill")
+    (fault,) = experiment.faults
+    for seed in range(50):
+        (planned,) = plan_faults(experiment, random.Random(seed))
+
+        assert fault.at_s <= planned.inject_s <= fault.at_s + fault.jitter_s
+        assert planned.heal_s is not None
+        assert fault.lasts_s == pytest.approx(planned.heal_s - planned.inject_s)
+
+
+def test_the_watchdog_closes_what_was_begun_and_not_healed(tmp_path: Path) -> None:
+    (tmp_path / "journals").mkdir()
+    (tmp_path / "scratch").mkdir()
+    faults = Journal(tmp_path / "journals" / "faults.journal", member="nemesis")
+    for fault, phases in (("1-a", ("injecting", "injected")), ("2-b", ("injecting", "healed"))):
+        for phase in phases:
+            about = {"fault": fault, "fault_kind": "kill-broker", "target": "any leader"}
+            faults.write("fault", resolved="broker-1", phase=phase, **about)
+
+    watchdog.heal_and_clean(tmp_path, "no-such-run")
+
+    frames = read_journal(tmp_path / "journals" / watchdog.JOURNAL).frames
+    assert [("1-a", "healed")] == [
+        (frame["fault"], frame["phase"]) for frame in frames if frame["kind"] == "fault"
+    ]
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_a_folder_of_no_run_is_told_from_one_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(NoData, match="is not the folder of a run"):
+        manifest.read(tmp_path)
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(NoData, match="cannot be read"):
+        manifest.read(tmp_path)
+    (tmp_path / "manifest.json").write_text(json.dumps({"schema_version": 99}))
+    with pytest.raises(NoData, match="another schema than 1"):
+        manifest.read(tmp_path)
+
+
+def test_a_run_without_journals_has_no_history(tmp_path: Path) -> None:
+    with pytest.raises(NoData, match="has no journals/"):
+        collect(tmp_path)
+
+
+def test_an_interrupted_run_still_gets_every_file_of_its_history(tmp_path: Path) -> None:
+    (tmp_path / "journals").mkdir()
+    (tmp_path / "logs").mkdir()
+    collect(tmp_path)
+
+    assert {f"{name}.parquet" for name in HISTORY} == {
+        path.name for path in (tmp_path / "history").iterdir()
+    }
+
+
+def test_history_files_say_their_schema_and_keep_microseconds(tmp_path: Path) -> None:
+    path = tmp_path / "host.parquet"
+    store.write(path, store.table_of([{"at": 1_700_000_000_123_456}], HISTORY["host"]))
+    table = pq.read_table(path, page_checksum_verification=True)
+
+    assert b"1" == table.schema.metadata[b"schema_version"]
+    assert pa.timestamp("us", tz="UTC") == table.schema.field("at").type
+    assert 123_456 == table["at"][0].as_py().microsecond
+    assert [None] == table["late_ms"].to_pylist()
+
+
+def test_a_full_disk_is_found_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "NEEDED_BYTES", 2**60)
+    with pytest.raises(SetupError, match="make room, or choose another --results"):
+        run.reserve(tmp_path, "baseline")
+
+
+def test_results_that_cannot_be_written_are_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SetupError, match="cannot be written"):
+        run.reserve(tmp_path / "file", "baseline")
+
+
+def test_run_folders_sort_by_time_and_latest_points_at_the_last(tmp_path: Path) -> None:
+    first, second = run.reserve(tmp_path, "baseline"), run.reserve(tmp_path, "baseline")
+
+    assert first.name[:15] <= second.name[:15]
+    assert second == (tmp_path / "baseline" / "latest").resolve()
