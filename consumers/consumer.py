@@ -5,13 +5,14 @@ is measured. Deliveries are journalled before the work and not after, so that a 
 leaves behind what it had in hand.
 """
 
+import json
 import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Final, NamedTuple
 
-from consumers.client import Answer, Client, ClientError, Partition, Position, Range
+from consumers.client import Answer, Client, ClientError, Member, Partition, Position, Range
 from consumers.commits import Committer
 from consumers.config import ConsumerConfig
 from consumers.control import Control
@@ -21,6 +22,7 @@ from harness.errors import BadInput, HarnessError
 
 # Also how long an order waits at most while nothing arrives.
 POLL_TIMEOUT_S: Final = 0.2
+_RANGE: Final = "[%s,%d,%d,%d,%d]"
 # A stall starts in the middle of a batch; with no batch for so long it starts without one.
 STALL_WAITS_S: Final = 2.0
 
@@ -55,6 +57,8 @@ class ConsumerLoop:
         self._polls = 0
         self._returned_at = 0
         self._broken: HarnessError | None = None
+        self._topic_json = json.dumps(config.topic)
+        self._member_json = _member_json(Member(None, None))
 
     def run(self) -> None:
         """Consume until told to close, and leave the group.
@@ -125,14 +129,11 @@ class ConsumerLoop:
             batch = self._drop_revoked(batch)
         if not batch.ranges:
             return None
-        member = self._client.known
-        self._journal.write(
+        told = ",".join([_RANGE % (self._topic_json, *found[1:]) for found in batch.ranges])
+        self._journal.write_encoded(
             "delivered",
-            poll=batch.poll,
-            ranges=batch.ranges,
-            member_id=member.member_id,
-            generation=member.generation,
-            polled_at=self._returned_at,
+            f'"poll":{batch.poll},"ranges":[{told}],{self._member_json},'
+            f'"polled_at":{self._returned_at}',
         )
         return batch
 
@@ -152,7 +153,7 @@ class ConsumerLoop:
             time.sleep(self._config.process_us * batch.records / 1e6)
         if self._stalls:
             self._stall()
-        self._journal.write("processed", poll=batch.poll)
+        self._journal.write_encoded("processed", f'"poll":{batch.poll}')
         if self._conduct.commits == "after":
             self._commit_done(batch)
 
@@ -210,13 +211,9 @@ class ConsumerLoop:
             self._commits.ask("revoke", done, wait=True)
 
     def _tell_rebalance(self, kind: str, partitions: Sequence[Partition]) -> None:
-        member = self._client.known
-        self._journal.write(
-            kind,
-            partitions=partitions,
-            member_id=member.member_id,
-            generation=member.generation,
-        )
+        self._member_json = _member_json(self._client.known)
+        partitions_json = json.dumps(partitions, separators=(",", ":"))
+        self._journal.write_encoded(kind, f'"partitions":{partitions_json},{self._member_json}')
 
     def _tell_error(self, where: str, error: ClientError) -> None:
         self._journal.write("error", where=where, **error._asdict())
@@ -255,6 +252,11 @@ def _connect(config: ConsumerConfig) -> Client:
         return Librdkafka(config)
     except KafkaException as error:
         raise BadInput(f"librdkafka refuses the configuration: {error.args[0].str()}") from None
+
+
+def _member_json(member: Member) -> str:
+    told = json.dumps(member.member_id)
+    return f'"member_id":{told},"generation":{json.dumps(member.generation)}'
 
 
 def _now_us() -> int:

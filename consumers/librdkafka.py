@@ -76,9 +76,10 @@ def settings_of(config: ConsumerConfig) -> dict[str, object]:
 class Librdkafka:
     """One consumer; see `consumers.client.Client` for what each method means."""
 
-    def __init__(self, config: ConsumerConfig) -> None:
+    def __init__(self, config: ConsumerConfig, more: dict[str, object] | None = None) -> None:
+        """Connect; `more` are settings of librdkafka on top of ours, for benchmarks."""
         self._ranger = Ranger(config.topic)
-        self._settings = settings_of(config)
+        self._settings = settings_of(config) | (more or {})
         self._listener: Listener | None = None
         self._known = _NOBODY
         callbacks: dict[str, Any] = {"on_commit": self._on_commit, "error_cb": self._on_error}

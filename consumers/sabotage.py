@@ -38,8 +38,10 @@ class Batch(NamedTuple):
     def only(self, owned: set[Partition]) -> "Batch":
         """The part of it that is of `owned` partitions."""
         # A range starts with its topic and partition, and tuples compare by value.
-        kept = [r for r in self.ranges if r[:2] in owned]
-        return self if len(kept) == len(self.ranges) else Batch(self.poll, kept)
+        for found in self.ranges:
+            if found[:2] not in owned:
+                return Batch(self.poll, [r for r in self.ranges if r[:2] in owned])
+        return self
 
 
 class Conduct:
