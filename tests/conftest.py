@@ -11,10 +11,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from harness.check import session
+from harness.check.check import SMALL_SETTINGS
 from tests.histories import History, judged
 
 
-def _java_and_aot() -> tuple[Path, Path | None]:
+def java_and_aot() -> tuple[Path, Path | None]:
+    """The Java that `make setup` installed, and Spark's AOT cache for it if there is one."""
     java = os.environ.get("KAFKA_CHAOS_TEST_JAVA")
     if java:
         return Path(java), None
@@ -27,13 +29,9 @@ def _java_and_aot() -> tuple[Path, Path | None]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session for tiny histories: one partition, nothing compiled that runs once."""
-    java, aot = _java_and_aot()
+    java, aot = java_and_aot()
     started = session.start(java, aot, tmp_path_factory.mktemp("spark") / "spark.log")
-    for key, value in {
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    }.items():
+    for key, value in SMALL_SETTINGS.items():
         started.conf.set(key, value)
     yield started
     session.stop(started)

@@ -96,7 +96,11 @@ class History:
         return self.request("JOIN_GROUP", member, ms, generation=generation, **row)
 
     def sync(
-        self, member: str, ms: float, generation: int = 1, gives: Sequence[tuple[str, int]] = (),
+        self,
+        member: str,
+        ms: float,
+        generation: int = 1,
+        gives: Sequence[tuple[str, int]] = (),
         **row: Any,
     ) -> History:
         given = [
@@ -118,7 +122,11 @@ class History:
     def says(self, event: str, ms: float, member: str | None = None, **row: Any) -> History:
         """A line of the coordinator's log."""
         life = row.pop("life", 1)
-        row = {"broker": 1, "evidence": f"broker-1.log:{len(self.rows['coordinator_events'])}", **row}
+        row = {
+            "broker": 1,
+            "evidence": f"broker-1.log:{len(self.rows['coordinator_events'])}",
+            **row,
+        }
         named = None if member is None else member_id(member, life)
         return self.add(
             "coordinator_events", event=event, at=at(ms), group=GROUP, member_id=named, **row
@@ -149,8 +157,14 @@ class History:
         return self.add("client_events", member=member, event=event, **{**defaults, **row})
 
     def delivered(
-        self, member: str, partition: int, first: int, last: int, ms: float,
-        processed_ms: float | None = -1, **row: Any,
+        self,
+        member: str,
+        partition: int,
+        first: int,
+        last: int,
+        ms: float,
+        processed_ms: float | None = -1,
+        **row: Any,
     ) -> History:
         """A range of a poll; processed 1 ms later unless said otherwise (null: never)."""
         life = row.pop("life", 1)
@@ -170,7 +184,12 @@ class History:
         )  # fmt: skip
 
     def asked_commit(
-        self, member: str, ms: float, partition: int, committed: int, error: int | None = 0,
+        self,
+        member: str,
+        ms: float,
+        partition: int,
+        committed: int,
+        error: int | None = 0,
         **row: Any,
     ) -> History:
         """A commit as its consumer knows it."""
@@ -205,8 +224,13 @@ class History:
 
     # What was done, and who watched.
     def fault(
-        self, kind: str, resolved: str, ms: float, healed_ms: float | None = None,
-        took_effect: bool | None = True, **row: Any,
+        self,
+        kind: str,
+        resolved: str,
+        ms: float,
+        healed_ms: float | None = None,
+        took_effect: bool | None = True,
+        **row: Any,
     ) -> History:
         """A fault through all its phases."""
         self.faults += 1

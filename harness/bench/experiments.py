@@ -17,7 +17,7 @@ _FORCED: Final = ("steady", "faults", "recover")
 
 
 def bench(rounds: int) -> list[Figure]:
-    """Wall time of `experiment broker-kill`, warm, less its phases from steady state to recovery."""
+    """Wall time of `experiment broker-kill`, warm, less its time from steady state to recovery."""
     walls, beyond = [], []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as folder:

@@ -27,17 +27,16 @@ class Figure:
         return self.value <= self.limit if self.at_most else self.value >= self.limit
 
 
-SCHEMA = pa.schema(
-    [
-        ("bench", pa.string()),
-        ("figure", pa.string()),
-        ("value", pa.float64()),
-        ("unit", pa.string()),
-        ("rounds", pa.int32()),
-        ("limit", pa.float64()),
-        ("met", pa.bool_()),
-    ]
-)
+_COLUMNS: list[tuple[str, pa.DataType]] = [
+    ("bench", pa.string()),
+    ("figure", pa.string()),
+    ("value", pa.float64()),
+    ("unit", pa.string()),
+    ("rounds", pa.int32()),
+    ("limit", pa.float64()),
+    ("met", pa.bool_()),
+]
+SCHEMA = pa.schema(_COLUMNS)
 
 
 def table_of(figures: Sequence[Figure]) -> pa.Table:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
@@ -28,10 +28,11 @@ from harness.check.history import Run, Sources, Unreadable, in_memory, load, rea
 from harness.check.tables import RECIPES, WRITTEN, Tables
 from harness.history.schema import SCHEMA_VERSION, TABLES, VERDICTS
 
-# Up to so many rows of history in a file, everything is held in memory and worked on by one task:
-# a plan over files with shuffles takes longer to plan, compile and start than such a run to judge.
-SMALL_ROWS: Final = 100_000
-_SMALL_SETTINGS: Final = {
+# Up to so many rows in the largest file, a history is held in memory and worked on by one task,
+# with nothing compiled: that takes half the time for a run of some minutes, and as long as files,
+# shuffles and compiled code for one of about 50,000 rows (10^7 records).
+SMALL_ROWS: Final = 40_000
+SMALL_SETTINGS: Final = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.codegen.wholeStage": "false",
@@ -43,16 +44,16 @@ _GROWING: Final = frozenset(
 )
 
 
-def check(run_dir: Path, spark: SparkSession) -> list[dict[str, Any]]:
+def check(run_dir: Path, spark: SparkSession, small_rows: int = SMALL_ROWS) -> list[dict[str, Any]]:
     """Judge one run; the rows of its `verdicts.parquet`.
 
     Raises NoData where there is no run or nothing recorded. Everything else that is wrong with a
     run becomes a verdict UNKNOWN with the reason.
     """
     run = read_run(run_dir)
-    sources = load(run_dir, spark, SMALL_ROWS)
-    small = max(sources.rows.values(), default=0) <= SMALL_ROWS
-    with _settings(spark, _SMALL_SETTINGS if small else {}), _scratch(run_dir) as scratch:
+    sources = load(run_dir, spark, small_rows)
+    small = max(sources.rows.values(), default=0) <= small_rows
+    with _settings(spark, SMALL_SETTINGS if small else {}), _scratch(run_dir) as scratch:
         shelf = _Shelf(run_dir, scratch, spark, small)
         tables = Tables(spark, run, sources, RECIPES, shelf.store)
         try:
@@ -80,10 +81,14 @@ class _Shelf:
     written: set[str] = field(default_factory=set)
 
     def fill(self, tables: Tables) -> None:
-        """Derive and write every table that can be."""
-        for name in WRITTEN:
+        """Derive and write every table that can be, two at a time."""
+
+        def derive(name: str) -> None:
             with suppress(Unreadable):  # the verdicts of the rules that need it say why
                 tables.table(name)
+
+        with ThreadPoolExecutor(max_workers=2, thread_name_prefix="derive") as workers:
+            list(workers.map(derive, WRITTEN))
 
     def store(self, name: str, frame: DataFrame) -> DataFrame:
         if name == "accepted":
@@ -181,10 +186,11 @@ def _write_results(
     stale += folder.glob("*.parquet")
     for path in stale:
         path.unlink()
-    bad = judgements.filter(pc.invert(pc.fill_null(judgements["ok"], False)))
+    fine = pads.field("ok") == pa.scalar(True)
+    bad = judgements.filter(~fine | pads.field("ok").is_null())
     for verdict in verdicts:
         if verdict["violations"] or verdict["unknowns"]:
-            rows = bad.filter(pc.equal(bad["rule"], verdict["rule"]))
+            rows = bad.filter(pads.field("rule") == verdict["rule"])
             write_parquet(folder / f"{verdict['rule']}.parquet", [rows], judge.JUDGEMENTS)
     results = pa.Table.from_pylist(verdicts, schema=VERDICTS)
     write_parquet(run_dir / "verdicts.parquet", [results], VERDICTS)

@@ -56,7 +56,9 @@ def read_run(run_dir: Path) -> Run:
     Raises NoData where there is no run, no readable manifest, or nothing recorded.
     """
     if not run_dir.is_dir():
-        raise NoData(f"there is no run folder {run_dir}; `python -m harness list` shows what there is")
+        raise NoData(
+            f"there is no run folder {run_dir}; `python -m harness list` shows what there is"
+        )
     run = run_of(manifest.read(run_dir))
     history = run_dir / "history"
     if not history.is_dir() or not any(history.glob("*.parquet")):
@@ -129,8 +131,11 @@ def _time(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
-class Unreadable(Exception):  # noqa: N818 (never leaves `check`: it becomes a verdict's reason)
-    """A history file cannot be used; the message names the file and says why."""
+class Unreadable(Exception):
+    """A history file cannot be used; the message names the file and says why.
+
+    It never leaves `check`: it becomes the reason of a verdict.
+    """
 
 
 @dataclass
@@ -168,6 +173,8 @@ def load(run_dir: Path, spark: SparkSession, small_rows: int) -> Sources:
 
 def in_memory(spark: SparkSession, rows: pa.Table) -> DataFrame:
     """A frame of rows that Spark holds itself, in one partition, so that no query shuffles them."""
+    if rows.num_rows == 0:
+        rows = rows.schema.empty_table()  # PySpark cannot take lists of structs in no chunk at all
     return spark.createDataFrame(rows).coalesce(1)
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from harness.check.history import SLACK_MS, Unreadable
 from harness.check.tables import Tables
@@ -22,6 +21,7 @@ Row = dict[str, Any]
 JUDGEMENTS: Final = TABLES["judgements"]
 # A rule's rows may leave columns out; those are null.
 _NOTHING: Final = dict.fromkeys([*JUDGEMENTS.names, "guard_from", "guard_to"])
+_NUMBERS: Final = ("measured", "bound_low", "bound_high")
 _CLIENT_FILES: Final = frozenset({"client_events", "deliveries", "commits"})
 # The rule about the machine's clock, whose verdict depends on where others judged a timing.
 _CLOCK_RULE: Final = "E04"
@@ -67,22 +67,18 @@ def examine(tables: Tables, rules: Sequence[str], torn: Sequence[str] = ()) -> O
     recorded is not whole then, and no rule that needs it is judged.
 
     One Spark job per rule, not one for all: uniting the plans of thirty rules took three times as
-    long as running them one by one, and one broken rule would take the others down. The next rule
-    is planned while the one before runs.
+    long as running them one by one, and one broken rule would take the others down. Two at a time,
+    so that one is planned while another runs.
     """
     outcome = Outcome()
-    running: dict[str, Future[list[Row]]] = {}
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="judge") as worker:
-        for name in rules:
-            rule = RULES.get(name)
-            if rule is None:
-                outcome.unknown[name] = f"there is no rule {name}; see `python -m harness list`"
-                continue
-            with _unknown_if_broken(name, outcome):
-                running[name] = worker.submit(_rows, _frame_of(tables, rule, torn))
-        for name, future in running.items():
-            with _unknown_if_broken(name, outcome):
-                outcome.rows[name] = future.result()
+
+    def judge(name: str) -> None:
+        with _unknown_if_broken(name, outcome):
+            outcome.rows[name] = _rows_of(tables, name, torn)
+
+    with ThreadPoolExecutor(max_workers=2, thread_name_prefix="judge") as workers:
+        list(workers.map(judge, rules))
+    outcome.rows = {name: outcome.rows[name] for name in rules if name in outcome.rows}
     _guard(tables, outcome)
     return outcome
 
@@ -99,15 +95,17 @@ def _unknown_if_broken(name: str, outcome: Outcome) -> Iterator[None]:
         outcome.unknown[name] = f"the rule could not be judged: {kind}: {lines[0][:300]}"
 
 
-def _frame_of(tables: Tables, rule: Rule, torn: Sequence[str]) -> DataFrame:
+def _rows_of(tables: Tables, name: str, torn: Sequence[str]) -> list[Row]:
+    rule = RULES.get(name)
+    if rule is None:
+        raise Unreadable(f"there is no rule {name}; see `python -m harness list`")
     frame, files = tables.files_behind(lambda: rule.examine(tables))
     if torn and not rule.evidence and files & _CLIENT_FILES:
         raise Unreadable(f"the journal of {' and of '.join(torn)} is torn")
-    return frame
-
-
-def _rows(frame: DataFrame) -> list[Row]:
-    return [{**_NOTHING, **row} for row in frame.toArrow().to_pylist()]
+    rows = [{**_NOTHING, **row} for row in frame.toArrow().to_pylist()]
+    for row in rows:
+        row.update({name: float(row[name]) for name in _NUMBERS if row[name] is not None})
+    return rows
 
 
 def _guard(tables: Tables, outcome: Outcome) -> None:
@@ -209,7 +207,9 @@ def _reason(rule: Rule, rows: Sequence[Row]) -> str:
     bound = _bound(rows)
     if bound:
         sentence += f"; bound {bound}"
-    wrong = [row for row in rows if row["ok"] is False] or [row for row in rows if row["ok"] is None]
+    wrong = [row for row in rows if row["ok"] is False] or [
+        row for row in rows if row["ok"] is None
+    ]
     if wrong:
         kind = "not so" if wrong[0]["ok"] is False else "cannot be told"
         sentence += f"; {kind} for {len(wrong):,}: {wrong[0]['subject']}, {wrong[0]['why']}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import Final
 
 import pyspark
-from pyspark.serializers import UTF8Deserializer, read_int
 from pyspark.sql import SparkSession
 
 from harness.errors import SetupError
@@ -39,7 +39,6 @@ _OPENED: Final = (
     "java.base/jdk.internal.ref",
     "java.base/sun.nio.ch",
     "java.base/sun.nio.cs",
-    "java.base/sun.security.action",
     "java.base/sun.util.calendar",
     "java.security.jgss/sun.security.krb5",
 )
@@ -55,13 +54,15 @@ _SETTINGS: Final = {
     # Histories are small beside Spark's usual tables: two cores, two partitions of a shuffle.
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
-    # Measured on a run of 60 s: its extra planning costs more than it saves with two partitions.
+    # Planning again after each stage costs more than it saves with two partitions.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
     "spark.cleaner.referenceTracking.cleanCheckpoints": "true",
 }
-_MEMORY: Final = ("-Xms512m", "-Xmx1536m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss4m")
+# The quick compiler only: in a process that lives for seconds the thorough one costs more than it
+# gains (measured: half the processor time for a run of a minute, no more for 10^7 records).
+_JVM: Final = ("-Xms512m", "-Xmx1536m", "-Xss4m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _LOG4J: Final = """rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -123,11 +124,16 @@ def stop(spark: SparkSession) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def process_of(spark: SparkSession) -> subprocess.Popen[bytes]:
+    """The JVM of a session that `start` made."""
+    return _JVMS[id(spark)][0]
+
+
 def _command(
     java: Path, spark_aot: Path | None, aot_output: Path | None, scratch: Path
 ) -> list[str]:
     home = Path(pyspark.__file__).parent
-    command = [str(java), *_MEMORY]
+    command = [str(java), *_JVM]
     command += [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
     command += [
         "-XX:+IgnoreUnrecognizedVMOptions",
@@ -186,12 +192,19 @@ def _await_gateway(process: subprocess.Popen[bytes], info: Path, log: Path) -> t
         if process.poll() is not None or time.monotonic() > end:
             process.kill()
             process.wait()
+            assert process.stdin is not None
+            process.stdin.close()
             lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
             said = next((line for line in reversed(lines) if line.strip()), "it said nothing")
             raise SetupError(f"Spark did not start: {said} (whole output in {log})")
         time.sleep(0.02)
-    with info.open("rb") as file:
-        return read_int(file), UTF8Deserializer().loads(file)
+    return _connection(info.read_bytes())
+
+
+def _connection(content: bytes) -> tuple[int, str]:
+    """Port and secret, as Spark's gateway writes them: an integer, then a text with its length."""
+    port, length = struct.unpack_from(">ii", content)
+    return port, content[8 : 8 + length].decode()
 
 
 @contextmanager

@@ -10,12 +10,11 @@ import tempfile
 from pathlib import Path
 
 from harness.check import session
-from harness.check.check import check
+from harness.check.check import SMALL_ROWS, check
 from harness.check.synthetic import write_synthetic
 from harness.provision.java import find_java
 
 _RECORDS = 50_000
-_CHECKS = 2
 
 
 def main(output: Path) -> int:
@@ -24,8 +23,8 @@ def main(output: Path) -> int:
         run_dir = write_synthetic(Path(folder) / "run", _RECORDS)
         spark = session.start(find_java().binary, None, Path(folder) / "spark.log", output)
         try:
-            for _ in range(_CHECKS):
-                check(run_dir, spark)
+            for small_rows in (SMALL_ROWS, 0, SMALL_ROWS):  # the one way, the other, and again
+                check(run_dir, spark, small_rows)
         finally:
             session.stop(spark)
     if not output.is_file():

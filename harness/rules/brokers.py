@@ -119,7 +119,9 @@ def _failover_keeps_members(t: Tables) -> DataFrame:
 CRASH_REBALANCES = Rule(
     id="R11",
     title="A broker crash triggers a rebalance (documented, outdated)",
-    statement="A broker that crashes, and with it a partition without a leader, triggers a rebalance.",
+    statement=(
+        "A broker that crashes, and with it a partition without a leader, triggers a rebalance."
+    ),
     source="seed 000, broker crash; seed 002, rebalance conditions",
     unit="rebalances",
     things="broker faults",

@@ -40,18 +40,29 @@ def _removed_cannot_commit(t: Tables) -> DataFrame:
         ),
         at_client AS (
             SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (client)') AS subject,
-                   coalesce(c.asked_at, c.answered_at) AS at, coalesce(c.error_code <> 0, true) AS ok,
+                   coalesce(c.asked_at, c.answered_at) AS at,
+                   coalesce(c.error_code <> 0, true) AS ok,
                    c.error_code AS measured,
                    CASE WHEN c.error_code IS NULL THEN 'never answered'
                         WHEN c.error_code = 0 THEN 'accepted'
-                        ELSE concat('refused: ', coalesce(c.error, c.error_code)) END AS why
+                        ELSE concat('refused: ', coalesce(c.error, string(c.error_code)))
+                        END AS why
             FROM {commits} c JOIN removed r
               ON r.member_id = c.member_id AND coalesce(c.asked_at, c.answered_at) > r.removed_at
         ),
+        -- The last position accepted before each removal, in one pass over the commits.
+        moments AS (
+            SELECT topic, partition, at, committed, CAST(NULL AS STRING) AS member_id
+            FROM {accepted}
+            UNION ALL
+            SELECT p.topic, p.partition, r.removed_at, NULL, r.member_id
+            FROM removed r CROSS JOIN (SELECT DISTINCT topic, partition FROM {accepted}) p
+        ),
         positions AS (
-            SELECT r.member_id, a.topic, a.partition, max(a.committed) AS committed
-            FROM removed r JOIN {accepted} a ON a.at <= r.removed_at
-            GROUP BY r.member_id, a.topic, a.partition
+            SELECT topic, partition, member_id,
+                   last_value(committed, true) OVER (PARTITION BY topic, partition ORDER BY at
+                       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS committed
+            FROM moments
         ),
         unfinished AS (
             SELECT d.member, d.member_id, d.topic, d.partition, r.removed_at,
@@ -63,12 +74,22 @@ def _removed_cannot_commit(t: Tables) -> DataFrame:
             WHERE d.last_offset >= coalesce(p.committed, 0) AND d.polled_at <= r.removed_at
             GROUP BY d.member, d.member_id, d.topic, d.partition, r.removed_at
         ),
+        -- What overlaps it is found within buckets of offsets.
+        wanted AS (
+            SELECT *, explode(sequence(first DIV 1024, last DIV 1024)) AS bucket FROM unfinished
+        ),
+        reads AS (
+            SELECT *, explode(sequence(first_offset DIV 1024, last_offset DIV 1024)) AS bucket
+            FROM {deliveries}
+        ),
         reread AS (
-            SELECT u.*, min(d.first_offset) AS again_from, max(d.last_offset) AS again_to
-            FROM unfinished u LEFT JOIN {deliveries} d
-              ON d.topic = u.topic AND d.partition = u.partition AND d.polled_at > u.removed_at
-             AND d.member_id <> u.member_id
-            GROUP BY ALL
+            SELECT u.member, u.member_id, u.topic, u.partition, u.removed_at, u.first, u.last,
+                   min(d.first_offset) AS again_from, max(d.last_offset) AS again_to
+            FROM wanted u LEFT JOIN reads d
+              ON d.topic = u.topic AND d.partition = u.partition AND d.bucket = u.bucket
+             AND d.first_offset <= u.last AND d.last_offset >= u.first
+             AND d.polled_at > u.removed_at AND d.member_id <> u.member_id
+            GROUP BY u.member, u.member_id, u.topic, u.partition, u.removed_at, u.first, u.last
         ),
         work AS (
             SELECT concat(topic, '-', partition, ' after ', member) AS subject, removed_at AS at,
@@ -76,7 +97,8 @@ def _removed_cannot_commit(t: Tables) -> DataFrame:
                    CAST(NULL AS INT) AS measured,
                    CASE WHEN again_from <= first AND again_to >= last
                         THEN concat(last - first + 1, ' uncommitted records delivered again')
-                        WHEN again_from IS NULL THEN 'its uncommitted work was never delivered again'
+                        WHEN again_from IS NULL
+                        THEN 'its uncommitted work was never delivered again'
                         ELSE concat('read again from ', again_from, ', not from ', first) END AS why
             FROM reread
         )
@@ -128,9 +150,8 @@ def _nothing_lost(t: Tables) -> DataFrame:
         ),
         compared AS (
             SELECT s.topic, s.partition, s.first, s.last, r.last AS read_to, e.end_offset,
-                   sum(coalesce(least(s.last, d.last) - greatest(s.first, d.first) + 1, 0)) AS found,
-                   sum(coalesce(least(s.last, d.last, r.last) - greatest(s.first, d.first) + 1, 0))
-                       AS found_below
+                   coalesce(sum(least(s.last, d.last) - greatest(s.first, d.first) + 1)
+                            FILTER (WHERE d.first IS NOT NULL), 0) AS found
             FROM sent_islands s
             LEFT JOIN done_islands d
               ON d.topic = s.topic AND d.partition = s.partition
@@ -142,7 +163,8 @@ def _nothing_lost(t: Tables) -> DataFrame:
         counted AS (
             SELECT topic, partition, sum(last - first + 1) AS acknowledged,
                    sum(last - first + 1 - found) AS missing,
-                   sum(greatest(0, least(last, coalesce(read_to, -1)) - first + 1) - found_below)
+                   -- Nothing is found past what was read, so all that was found is below it.
+                   sum(greatest(0, least(last, coalesce(read_to, -1)) - first + 1) - found)
                        AS skipped,
                    coalesce(max(read_to) + 1 >= max(end_offset), false) AS read_all
             FROM compared GROUP BY topic, partition
@@ -182,8 +204,9 @@ def _repeats_explained(t: Tables) -> DataFrame:
                     THEN concat(a.worst.first_offset, ' to ', a.worst.last_offset, ' again to ',
                                 a.worst.member, ', although ', a.worst.committed,
                                 ' had been committed')
-                    ELSE concat(coalesce(a.count, 0), ' records delivered again, none of them below',
-                                ' what was committed') END AS why
+                    ELSE concat(coalesce(a.count, 0),
+                                ' records delivered again, none below what was committed')
+               END AS why
         FROM read r LEFT JOIN again a ON a.topic = r.topic AND a.partition = r.partition
         """
     )
@@ -226,7 +249,8 @@ def _repeats_fit_policy(t: Tables) -> DataFrame:
         repeated AS (
             SELECT h.topic, h.partition, h.member, h.from_at, h.ended_before, h.member_before,
                    coalesce(sum(r.count), 0) AS count, min(r.first_offset) AS first_offset,
-                   max_by(r.first_member, r.count) AS first_member
+                   max_by(r.first_member, r.first_polled_at) AS first_member,
+                   max(r.first_polled_at) AS first_polled_at
             FROM handovers h LEFT JOIN {redeliveries} r
               ON r.topic = h.topic AND r.partition = h.partition AND r.member = h.member
              AND r.polled_at >= h.from_at AND (h.to_at IS NULL OR r.polled_at <= h.to_at)
@@ -234,34 +258,44 @@ def _repeats_fit_policy(t: Tables) -> DataFrame:
             WHERE h.member_before IS NOT NULL
             GROUP BY h.topic, h.partition, h.member, h.from_at, h.ended_before, h.member_before
         ),
+        moments AS (
+            SELECT topic, partition, at, at AS accepted_at, CAST(NULL AS STRING) AS member
+            FROM {accepted}
+            UNION ALL
+            SELECT topic, partition, from_at, NULL, member FROM repeated
+        ),
         committed AS (
-            SELECT r.topic, r.partition, r.from_at, max(a.at) AS at
-            FROM repeated r JOIN {accepted} a
-              ON a.topic = r.topic AND a.partition = r.partition AND a.at <= r.from_at
-            GROUP BY r.topic, r.partition, r.from_at
+            SELECT topic, partition, at AS from_at, member,
+                   last_value(accepted_at, true) OVER (PARTITION BY topic, partition ORDER BY at
+                       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS at
+            FROM moments
         ),
         failed AS (
             SELECT r.topic, r.partition, r.from_at, count(*) AS commits
-            FROM repeated r LEFT JOIN committed k USING (topic, partition, from_at)
+            FROM repeated r LEFT JOIN committed k USING (topic, partition, from_at, member)
             JOIN {commits} c ON c.topic = r.topic AND c.partition = r.partition
              AND c.asked_at <= r.from_at AND (k.at IS NULL OR c.asked_at >= k.at)
             WHERE c.error_code IS NULL OR c.error_code <> 0
             GROUP BY r.topic, r.partition, r.from_at
         ),
-        last_polls AS (
-            SELECT r.topic, r.partition, r.from_at, r.first_member, max(d.polled_at) AS polled_at
-            FROM repeated r JOIN {deliveries} d
-              ON d.topic = r.topic AND d.partition = r.partition AND d.member = r.first_member
-             AND d.polled_at < r.from_at
-            GROUP BY ALL
+        -- Within buckets of time as long as what is looked for.
+        intervals AS (
+            SELECT topic, partition, from_at, first_member, first_polled_at AS to_at,
+                   timestampadd(MILLISECOND, -(:auto_commit_ms + 1000), first_polled_at) AS since
+            FROM repeated WHERE :commit = 'auto' AND count > 0
+        ),
+        slots AS (
+            SELECT *, explode(sequence(unix_millis(since) DIV (:auto_commit_ms + 1000),
+                                       unix_millis(to_at) DIV (:auto_commit_ms + 1000))) AS slot
+            FROM intervals
         ),
         fresh AS (
-            SELECT l.topic, l.partition, l.from_at, sum(d.count) AS count
-            FROM last_polls l JOIN {deliveries} d
-              ON d.topic = l.topic AND d.partition = l.partition AND d.member = l.first_member
-             AND d.polled_at <= l.polled_at
-             AND d.polled_at >= timestampadd(MILLISECOND, -(:auto_commit_ms + 1000), l.polled_at)
-            GROUP BY l.topic, l.partition, l.from_at
+            SELECT i.topic, i.partition, i.from_at, sum(d.count) AS count
+            FROM slots i JOIN {deliveries} d
+              ON d.topic = i.topic AND d.partition = i.partition AND d.member = i.first_member
+             AND unix_millis(d.polled_at) DIV (:auto_commit_ms + 1000) = i.slot
+             AND d.polled_at <= i.to_at AND d.polled_at >= i.since
+            GROUP BY i.topic, i.partition, i.from_at
         ),
         bounded AS (
             SELECT r.*,

@@ -64,7 +64,8 @@ def _faults_bit(t: Tables) -> DataFrame:
         verdicts AS (
             SELECT a.*,
                    CASE WHEN injected_at IS NULL AND failed_at IS NOT NULL
-                        THEN concat('could not be injected: ', coalesce(a.evidence, 'no reason told'))
+                        THEN concat('could not be injected: ',
+                                    coalesce(a.evidence, 'no reason told'))
                         WHEN injected_at IS NULL THEN 'was planned but never injected'
                         WHEN took_effect IS NULL THEN 'nothing proved that it took effect'
                         WHEN NOT took_effect THEN concat('took no effect: ',
@@ -179,7 +180,8 @@ def _record_is_whole(t: Tables) -> DataFrame:
         """
         SELECT concat('journal of ', member) AS subject, coalesce(ended_at, started_at) AS at,
                CASE WHEN journal_frames > 0
-                     AND (NOT journal_torn OR coalesce(`end` = 'killed', false)) THEN true END AS ok,
+                     AND (NOT journal_torn OR coalesce(`end` = 'killed', false))
+                    THEN true END AS ok,
                journal_frames AS measured, 1 AS bound_low,
                CASE WHEN coalesce(journal_frames, 0) = 0 THEN 'empty'
                     WHEN journal_torn AND `end` = 'killed' THEN 'its last frame was cut by SIGKILL'

@@ -65,7 +65,8 @@ def _rearmed(t: Tables) -> DataFrame:
                coalesce(max(ms) FILTER (WHERE ended_by <> 'evicted'), max(ms)) AS measured,
                CAST(NULL AS DOUBLE) AS bound_low,
                max(session_timeout_ms) + :slack_ms AS bound_high,
-               CASE WHEN count_if(ended_by = 'evicted' AND ms < session_timeout_ms - :rounding_ms) > 0
+               CASE WHEN count_if(ended_by = 'evicted'
+                                  AND ms < session_timeout_ms - :rounding_ms) > 0
                     THEN 'evicted although its session had not run out'
                     WHEN count_if(ended_by = 'evicted') > 0
                     THEN 'evicted once its session had run out, and never before'
@@ -78,18 +79,44 @@ def _rearmed(t: Tables) -> DataFrame:
     )
 
 
-def _assignment_kept_without_coordinator(t: Tables) -> DataFrame:
-    return t.sql(
-        """
-        SELECT e.member AS subject, e.event_at AS at, count(l.event) = 0 AS ok,
-               min(timestampdiff(MICROSECOND, e.event_at, l.event_at)) / 1e3 AS measured,
-               CASE WHEN count(l.event) = 0 THEN 'kept its assignment'
-                    ELSE 'declared its assignment lost' END AS why
-        FROM {client_events} e LEFT JOIN {client_events} l
-          ON l.member = e.member AND l.event = 'lost' AND l.event_at >= e.event_at
-         AND l.event_at <= timestampadd(MILLISECOND, 1000, e.event_at)
+# Each time-out of a client's session, with when the application was told that its assignment is
+# lost, if it was. librdkafka decides on a thread of its own and tells by callback from poll: so it
+# has a second from when the application could poll, which it cannot while it waits for the answer
+# to a commit or works on a batch.
+_TIME_OUTS = """
+    busy AS (
+        SELECT member, asked_at AS from_at, answered_at AS to_at FROM {commits}
+        WHERE how IN ('sync', 'revoke')
+        UNION ALL
+        SELECT member, polled_at, processed_at FROM {deliveries}
+    ),
+    told AS (
+        SELECT e.member, e.event_at AS at, any_value(e.duration_ms) AS duration_ms,
+               greatest(e.event_at, max(b.to_at)) AS could_poll_at
+        FROM {client_events} e LEFT JOIN busy b
+          ON b.member = e.member AND b.from_at <= e.event_at AND b.to_at > e.event_at
         WHERE e.event = 'session_timed_out'
         GROUP BY e.member, e.event_at
+    ),
+    time_outs AS (
+        SELECT t.member, t.at, any_value(t.duration_ms) AS duration_ms, min(l.event_at) AS lost_at
+        FROM told t LEFT JOIN {client_events} l
+          ON l.member = t.member AND l.event = 'lost' AND l.event_at >= t.at
+         AND l.event_at <= timestampadd(MILLISECOND, 1000, t.could_poll_at)
+        GROUP BY t.member, t.at
+    )
+"""
+
+
+def _assignment_kept_without_coordinator(t: Tables) -> DataFrame:
+    return t.sql(
+        f"""
+        WITH {_TIME_OUTS}
+        SELECT member AS subject, at, lost_at IS NULL AS ok,
+               timestampdiff(MICROSECOND, at, lost_at) / 1e3 AS measured,
+               CASE WHEN lost_at IS NULL THEN 'kept its assignment'
+                    ELSE 'declared its assignment lost' END AS why
+        FROM time_outs
         """
     )
 
@@ -100,42 +127,40 @@ def _librdkafka_session(t: Tables) -> DataFrame:
     Answers that the coordinator wrote into an isolated link did not arrive.
     """
     return t.sql(
-        """
-        WITH told AS (
-            SELECT member, event_at AS at, duration_ms FROM {client_events}
-            WHERE event = 'session_timed_out'
-        ),
+        f"""
+        WITH {_TIME_OUTS},
         answers AS (
-            SELECT s.member, s.answered_at AS at FROM {signs_of_life} s
-            LEFT JOIN {members} m ON m.member = s.member
-            LEFT ANTI JOIN {fault_windows} f
+            SELECT s.member, s.answered_at AS at FROM {{signs_of_life}} s
+            LEFT JOIN {{members}} m ON m.member = s.member
+            LEFT ANTI JOIN {{fault_windows}} f
               ON f.kind = 'isolate' AND f.resolved IN (m.member, m.lane)
-             AND s.answered_at >= f.injecting_at AND s.answered_at <= coalesce(f.healed_at, :ended_at)
+             AND s.answered_at >= f.injecting_at
+             AND s.answered_at <= coalesce(f.healed_at, :ended_at)
             WHERE s.api <> 'OFFSET_COMMIT'
         ),
         heard AS (
-            SELECT t.member, t.at, t.duration_ms, max(a.at) AS heard_at
-            FROM told t LEFT JOIN answers a ON a.member = t.member AND a.at <= t.at
-            GROUP BY t.member, t.at, t.duration_ms
+            SELECT t.member, t.at, any_value(t.duration_ms) AS duration_ms,
+                   any_value(t.lost_at) AS lost_at, max(a.at) AS heard_at
+            FROM time_outs t LEFT JOIN answers a ON a.member = t.member AND a.at <= t.at
+            GROUP BY t.member, t.at
         ),
         timed AS (
             SELECT *, timestampdiff(MICROSECOND, heard_at, at) / 1e3 AS ms FROM heard
         )
-        SELECT t.member AS subject, t.at,
+        SELECT member AS subject, at,
                CASE WHEN ms IS NOT NULL THEN
                     ms BETWEEN :session_ms - :rounding_ms AND :session_ms + 500 + :slack_ms
-                    AND count(l.event) > 0 END AS ok,
-               ms AS measured, :session_ms AS bound_low, :session_ms + 500 + :slack_ms AS bound_high,
+                    AND lost_at IS NOT NULL END AS ok,
+               ms AS measured, :session_ms AS bound_low,
+               :session_ms + 500 + :slack_ms AS bound_high,
                CASE WHEN ms IS NULL THEN 'no answer to it is on record'
-                    WHEN count(l.event) = 0 THEN 'its assignment was not declared lost'
-                    WHEN t.duration_ms IS NULL THEN 'assignment declared lost'
-                    ELSE concat('the client itself says ', CAST(round(t.duration_ms) AS INT), ' ms') END AS why,
-               timestampadd(MILLISECOND, :session_ms - :guard_ms, t.heard_at) AS guard_from,
-               timestampadd(MILLISECOND, :guard_ms, t.at) AS guard_to
-        FROM timed t LEFT JOIN {client_events} l
-          ON l.member = t.member AND l.event = 'lost' AND l.event_at >= t.at
-         AND l.event_at <= timestampadd(MILLISECOND, 1000, t.at)
-        GROUP BY t.member, t.at, ms, t.duration_ms, t.heard_at
+                    WHEN lost_at IS NULL THEN 'its assignment was not declared lost'
+                    WHEN duration_ms IS NULL THEN 'assignment declared lost'
+                    ELSE concat('the client itself says ', CAST(round(duration_ms) AS INT), ' ms')
+                    END AS why,
+               timestampadd(MILLISECOND, :session_ms - :guard_ms, heard_at) AS guard_from,
+               timestampadd(MILLISECOND, :guard_ms, at) AS guard_to
+        FROM timed
         """
     )
 
@@ -277,7 +302,8 @@ def _slow_heartbeats(t: Tables) -> DataFrame:
             SELECT s.member, s.at, s.to_at, max(h.gap_ms) AS gap_ms, max(h.at) AS last_at,
                    count(h.at) AS heartbeats
             FROM slow s LEFT JOIN {heartbeats} h
-              ON h.member = s.member AND h.at >= s.at AND h.at <= s.to_at AND h.error_code IN (0, 27)
+              ON h.member = s.member AND h.at >= s.at AND h.at <= s.to_at
+             AND h.error_code IN (0, 27)
             GROUP BY s.member, s.at, s.to_at
         ),
         largest AS (

@@ -111,24 +111,23 @@ def _stops_when_told(t: Tables) -> DataFrame:
         ),
         mixed AS (
             SELECT member, topic, partition, at, event, 0L AS records,
-                   CAST(NULL AS TIMESTAMP) AS processed_at
+                   CAST(NULL AS TIMESTAMP) AS processed_at,
+                   IF(event = 'assigned', 1, 0) AS rank
             FROM told
             UNION ALL
-            SELECT d.member, d.topic, d.partition, d.polled_at, NULL, d.count, d.processed_at
+            SELECT d.member, d.topic, d.partition, d.polled_at, NULL, d.count, d.processed_at, 2
             FROM {deliveries} d JOIN examined USING (member, topic, partition)
         ),
         ordered AS (
             SELECT *,
                    last_value(CASE WHEN event IS NOT NULL THEN struct(event, at) END, true)
-                       OVER (PARTITION BY member, topic, partition
-                             ORDER BY at, CASE WHEN event = 'assigned' THEN 1 WHEN event IS NULL
-                                               THEN 2 ELSE 0 END
+                       OVER (PARTITION BY member, topic, partition ORDER BY at, rank
                              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before,
+                   -- Backwards in time: Spark computes a frame that ends at the last row anew for
+                   -- each row.
                    min(CASE WHEN event IN ('revoked', 'lost') THEN at END)
-                       OVER (PARTITION BY member, topic, partition
-                             ORDER BY at, CASE WHEN event = 'assigned' THEN 1 WHEN event IS NULL
-                                               THEN 2 ELSE 0 END
-                             ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS told_at
+                       OVER (PARTITION BY member, topic, partition ORDER BY at DESC, rank DESC
+                             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS told_at
             FROM mixed
         ),
         late AS (

@@ -39,7 +39,8 @@ def _one_assignment(t: Tables) -> DataFrame:
         ),
         clauses AS (
             SELECT *,
-                   CASE WHEN times = 0 AND joined_at >= timestampadd(MILLISECOND, -1000, :stopped_at)
+                   CASE WHEN times = 0
+                         AND joined_at >= timestampadd(MILLISECOND, -1000, :stopped_at)
                         THEN 'the run ended before the leader answered'
                         WHEN leader_joined IS NULL AND times > 0
                         THEN 'no join of this generation is on record' END AS unknown,

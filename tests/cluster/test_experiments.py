@@ -2,6 +2,10 @@
 
 Method: the command itself runs each experiment, as a user would; one Spark session then judges all
 of the histories. Saboteurs are experiments too: their runs prove that each rule can fail.
+
+One thing no test can promise is a machine that never stands still. Where it did at a judged moment,
+the judge withholds that judgement (UNKNOWN, with how long): such a verdict is neither demanded nor
+taken for a pass, and the test's output says which were withheld. All else must be as expected.
 """
 
 import subprocess
@@ -21,6 +25,7 @@ from harness.report import exit_code, report
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
+STOOD_STILL = ("this machine stood still", "near 1 judged timing", "judged timings")
 LONGEST_S = 240  # the slowest takes 60 s on a quiet machine
 
 
@@ -49,15 +54,34 @@ def told(verdicts: list[dict[str, Any]]) -> str:
 def test_every_verdict_is_as_expected(name: str, tmp_path: Path, spark: SparkSession) -> None:
     run_dir = run_experiment(name, tmp_path)
     verdicts = check(run_dir, spark)
+    withheld = withheld_by_the_machine(run_dir)
+    differing = [row["rule"] for row in verdicts if row["verdict"] != row["expected"]]
+    print(f"{name}: withheld {withheld or 'nothing'}\n{told(verdicts)}")
 
-    assert [] == [row["rule"] for row in verdicts if row["verdict"] != row["expected"]], told(
-        verdicts
-    )
+    assert [] == [rule for rule in differing if rule not in withheld], told(verdicts)
     assert all(row["examined"] > 0 for row in verdicts), told(verdicts)
     report(run_dir)
-    assert Exit.AS_EXPECTED == exit_code(run_dir)
+    assert (Exit.DIFFERS if differing else Exit.AS_EXPECTED) == exit_code(run_dir)
     assert_whole(run_dir)
     assert [] == processes.marked(run_dir.name)
+
+
+def withheld_by_the_machine(run_dir: Path) -> set[str]:
+    """Rules with nothing violated, and nothing unknown but where this machine stood still."""
+    judged: dict[str, list[dict[str, Any]]] = {}
+    for row in pq.read_table(run_dir / "tables" / "judgements.parquet").to_pylist():
+        if row["ok"] is not True:
+            judged.setdefault(row["rule"], []).append(row)
+    return {
+        rule
+        for rule, rows in judged.items()
+        if all(row["ok"] is None and said_to_stand_still(row["why"]) for row in rows)
+    }
+
+
+def said_to_stand_still(why: str | None) -> bool:
+    """Whether a judgement was withheld because of the machine, by its own words."""
+    return any(words in (why or "") for words in STOOD_STILL)
 
 
 def assert_whole(run_dir: Path) -> None:

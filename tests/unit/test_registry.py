@@ -135,3 +135,11 @@ def test_a_twin_of_a_good_experiment_passes() -> None:
     good = registry.load("broker-kill")
 
     assert good == registry.checked(replace(good))
+
+
+def test_the_readme_has_every_experiment_with_its_claim() -> None:
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+
+    for name in registry.names():
+        assert f"| `{name}` |" in readme
+        assert registry.load(name).claim in readme

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from itertools import count
+from threading import Lock, local
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +26,8 @@ class Tables:
     In a query, `{rebalances}` is a table (of the history, or derived by a recipe the first time
     it is named) and `:session_ms` a setting of the run (`history.Run.settings`). All times are
     UTC; every duration in a column or setting is in milliseconds, as its name says.
+
+    Several threads may ask at once: a table is derived once, by whoever names it first.
     """
 
     def __init__(
@@ -44,7 +47,8 @@ class Tables:
         self._store = store
         self._views: dict[str, str] = {}
         self._used: dict[str, frozenset[str]] = {}  # table -> history files behind it
-        self._reading: list[set[str]] = []
+        self._locks: dict[str, Lock] = {}
+        self._reading = _Reading()
         self._prefix = f"kc{next(_serial)}_"
 
     def sql(self, query: str, **settings: Setting) -> DataFrame:
@@ -58,11 +62,11 @@ class Tables:
 
     def files_behind(self, build: Callable[[], DataFrame]) -> tuple[DataFrame, frozenset[str]]:
         """What `build` returns, and the names of all history files that it is made from."""
-        self._reading.append(set())
+        self._reading.files.append(set())
         try:
             frame = build()
         finally:
-            read = self._reading.pop()
+            read = self._reading.files.pop()
         return frame, frozenset(read)
 
     def table(self, name: str) -> DataFrame:
@@ -76,9 +80,11 @@ class Tables:
         self._views.clear()
 
     def _view(self, name: str) -> str:
-        if name not in self._views:
-            self._define(name)
-        for reading in self._reading:
+        # Tables are made from each other without cycles, so waiting for one cannot block for ever.
+        with self._locks.setdefault(name, Lock()):
+            if name not in self._views:
+                self._define(name)
+        for reading in self._reading.files:
             reading |= self._used[name]
         return self._views[name]
 
@@ -88,12 +94,32 @@ class Tables:
         if name in self._sources.frames:
             frame, files = self._sources.frames[name], frozenset({name})
         else:
-            frame, files = self.files_behind(lambda: self._recipes[name](self))
-            frame = self._store(name, frame)
+            frame, files = self._derive(name)
         view = f"{self._prefix}{name}"
         frame.createOrReplaceTempView(view)
-        self._views[name] = view
         self._used[name] = files
+        self._views[name] = view
+
+    def _derive(self, name: str) -> tuple[DataFrame, frozenset[str]]:
+        """The stored table. A recipe that fails is not tried again for the next rule."""
+        try:
+            frame, files = self.files_behind(lambda: self._recipes[name](self))
+            return self._store(name, frame), files
+        except Unreadable as reason:
+            self._sources.unreadable[name] = str(reason)
+            raise
+        except Exception as error:  # whatever it is, the rules that do without it are judged
+            first_line = (str(error).strip().splitlines() or [""])[0]
+            reason_text = f"the table {name} cannot be derived: {first_line[:300]}"
+            self._sources.unreadable[name] = reason_text
+            raise Unreadable(reason_text) from error
+
+
+class _Reading(local):
+    """History files that a thread's queries have been seen to read, one set per nested question."""
+
+    def __init__(self) -> None:
+        self.files: list[set[str]] = []
 
 
 def _literal(value: Setting) -> str:

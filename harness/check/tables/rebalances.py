@@ -18,7 +18,8 @@ def rebalances(t: Tables) -> DataFrame:
     is complete when the last member has its part. `partitions_moved` and `_kept` compare the group
     leader's assignment with the one before, by process: a member that came back under another
     member id and got its partition again has kept it. `partitions_revoked` counts callbacks
-    (revoked or lost) between this start and the next.
+    (revoked or lost) since the one before was complete: a member that closes gives up what it has
+    before it leaves, and in a cooperative rebalance before it joins again.
     """
     return t.sql(_REBALANCES)
 
@@ -93,7 +94,8 @@ def generations(t: Tables) -> DataFrame:
                b.reason, b.member_id AS named, l.synced_at, l.leader, coalesce(l.times, 0) AS times,
                CASE WHEN d.event = 'emptied' THEN d.joined_at ELSE s.completed_at END
                    AS completed_at,
-               lag(d.generation) OVER w AS generation_before, lag(d.members) OVER w AS members_before,
+               lag(d.generation) OVER w AS generation_before,
+               lag(d.members) OVER w AS members_before,
                lag(d.broker) OVER w AS broker_before, lag(l.leader) OVER w AS leader_before,
                lead(b.started_at) OVER w AS next_started_at, lead(d.broker) OVER w AS broker_after,
                d.evidence
@@ -122,11 +124,15 @@ changes AS (
            CAST(count_if(member = member_before) AS INT) AS kept
     FROM owners GROUP BY broker, generation
 ),
+ends AS (
+    SELECT number, coalesce(completed_at, joined_at) AS ended_at,
+           lag(coalesce(completed_at, joined_at)) OVER (ORDER BY number) AS ended_before
+    FROM {generations}
+),
 revocations AS (
     SELECT g.number, CAST(sum(size(e.partitions)) AS INT) AS revoked
-    FROM {generations} g JOIN {client_events} e
-      ON e.event_at >= g.started_at
-     AND (g.next_started_at IS NULL OR e.event_at < g.next_started_at)
+    FROM ends g JOIN {client_events} e
+      ON e.event_at <= g.ended_at AND (g.ended_before IS NULL OR e.event_at > g.ended_before)
     WHERE e.event IN ('revoked', 'lost') GROUP BY g.number
 ),
 still AS (
@@ -140,8 +146,9 @@ named AS (
                    WHEN reason LIKE '%LeaveGroup%' THEN 'leave'
                    WHEN reason RLIKE '(?i)re-?join|updating metadata' THEN 'rejoin'
                    ELSE 'other' END AS trigger,
-           coalesce(named,
-                    nullif(regexp_extract(reason, '([-_.\\\\w]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})', 1), ''))
+           -- A member id is the client id, a dash and a UUID.
+           coalesce(named, nullif(regexp_extract(
+               reason, '([-_.\\\\w]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})', 1), ''))
                AS trigger_member_id
     FROM {generations}
 )

@@ -41,7 +41,8 @@ def memberships(t: Tables) -> DataFrame:
             UNION ALL
             SELECT trim(straggler), at, event, evidence, broker
             FROM {coordinator_events}
-            LATERAL VIEW explode(split(regexp_replace(reason, '[^-_.\\\\w,]', ''), ',')) AS straggler
+            LATERAL VIEW explode(split(regexp_replace(reason, '[^-_.\\\\w,]', ''), ','))
+                AS straggler
             WHERE `group` = :group AND event = 'stragglers_removed'
         ),
         by_coordinator AS (
@@ -177,13 +178,14 @@ def group_steps(t: Tables) -> DataFrame:
                coalesce(last_value(opens, true) OVER (
                    PARTITION BY `group` ORDER BY at, rank
                    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), false) AS rebalancing,
-               first_value(CASE WHEN event IN ('rebalance_started', 'emptied') THEN at END, true)
-                   OVER after AS next_start_at,
-               first_value(CASE WHEN event IN ('rebalance_started', 'emptied')
-                           THEN coalesce(reason, event) END, true) OVER after AS next_reason
+               last_value(CASE WHEN event IN ('rebalance_started', 'emptied') THEN at END, true)
+                   OVER onward AS next_start_at,
+               last_value(CASE WHEN event IN ('rebalance_started', 'emptied')
+                          THEN coalesce(reason, event) END, true) OVER onward AS next_reason
         FROM ranked
-        WINDOW after AS (PARTITION BY `group` ORDER BY at, rank
-                         ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+        -- Backwards in time: Spark computes a frame that ends at the last row anew for each row.
+        WINDOW onward AS (PARTITION BY `group` ORDER BY at DESC, rank DESC
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
         """
     )
 

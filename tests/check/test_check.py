@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from harness.check import judge
+from harness.check.check import as_expected, check
+from harness.check.synthetic import write_synthetic
+from harness.check.tables import RECIPES, Tables
+from harness.errors import NoData
+from harness.history.schema import HISTORY, TABLES, VERDICTS
+from harness.rules import RULES, Rule
+from tests.histories import History, at, member_id
+
+pytestmark = pytest.mark.spark
+
+RECORDS = 20_000
+
+
+@pytest.fixture(scope="module")
+def judged_run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run_dir = write_synthetic(tmp_path_factory.mktemp("synthetic") / "run", RECORDS)
+    check(run_dir, spark)
+    return run_dir
+
+
+def small(tmp_path: Path, *rules: str, **changes: Any) -> Path:
+    """A run of one member that is evicted, as it should be."""
+    history = History().member("member-1").says("member_added", 0, "member-1").rebalance(1, 1, 1)
+    history.join("member-1", 5).heartbeats("member-1", 2_000, 4_000)
+    history.says("evicted", 10_001, "member-1").says("rebalance_started", 10_002, generation=1)
+    history.says("emptied", 10_003, generation=2).told("member-1", "assigned", 30, [0])
+    history.delivered("member-1", 0, 0, 9, 100).commit_request("member-1", 110, 0, 10)
+    history.acknowledged(0, 0, 9).end_offset(0, 10).tick(100)
+    declared = [{"rule": rule, "verdict": "HOLDS", "because": ""} for rule in rules]
+    return history.write(tmp_path / "run", declared, **changes)
+
+
+def verdicts_by_rule(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {row["rule"]: row for row in rows}
+
+
+def test_every_rule_holds_for_a_healthy_made_up_run(judged_run: Path) -> None:
+    verdicts = pq.read_table(judged_run / "verdicts.parquet").to_pylist()
+    assert as_expected(verdicts), [row for row in verdicts if row["verdict"] != row["expected"]]
+    assert {"E02", "E03", "E04", "E05"} < {row["rule"] for row in verdicts}
+
+
+def test_a_run_without_faults_is_not_asked_whether_they_took_effect(judged_run: Path) -> None:
+    rules = pq.read_table(judged_run / "verdicts.parquet", columns=["rule"]).to_pylist()
+    assert "E01" not in [row["rule"] for row in rules]
+
+
+def test_every_table_has_its_schema_its_version_and_page_checksums(judged_run: Path) -> None:
+    for name, schema in {**TABLES, "../verdicts": VERDICTS}.items():
+        with pq.ParquetFile(
+            judged_run / "tables" / f"{name}.parquet", page_checksum_verification=True
+        ) as file:
+            assert file.schema_arrow.equals(schema), name
+            assert b"1" == file.schema_arrow.metadata[b"schema_version"]
+            file.read()
+            assert "ZSTD" == file.metadata.row_group(0).column(0).compression
+
+
+def test_nothing_but_results_is_left_behind(judged_run: Path) -> None:
+    left = {path.relative_to(judged_run).as_posix() for path in judged_run.rglob("*")}
+    expected = {"manifest.json", "history", "tables", "violations", "verdicts.parquet"}
+    expected |= {f"history/{name}.parquet" for name in HISTORY}
+    expected |= {f"tables/{name}.parquet" for name in TABLES}
+    assert expected | {"violations/R21-delivery.parquet"} == left
+
+
+def test_violations_are_the_rows_that_are_not_ok(judged_run: Path) -> None:
+    rows = pq.read_table(judged_run / "violations" / "R21-delivery.parquet").to_pylist()
+    assert rows
+    assert {False} == {row["ok"] for row in rows}
+
+
+def test_the_rebalances_of_a_made_up_run_are_all_there(judged_run: Path) -> None:
+    rows = pq.read_table(judged_run / "tables" / "rebalances.parquet").to_pylist()
+    assert ["join", "expiry", "join", "expiry", "join", "leave"] == [row["trigger"] for row in rows]
+    assert [1, 2, 3, 4, 5, 6] == [row["generation"] for row in rows]
+    assert [0, 3, 2, 3, 2, 3] == [row["members_before"] for row in rows]
+    eviction = rows[1]
+    assert ("member-2", "member-1", "range") == (
+        eviction["trigger_member"], eviction["leader"], eviction["assignor"]
+    )  # fmt: skip
+    assert 20 == eviction["duration_ms"]
+    assert 6 == len(eviction["standstills"])
+    # What the silent member held stood still for longer than its session.
+    assert 6_000 < eviction["longest_standstill_ms"] < 6_200
+
+
+def test_large_and_small_histories_are_judged_alike(
+    spark: SparkSession, judged_run: Path, tmp_path: Path
+) -> None:
+    run_dir = write_synthetic(tmp_path / "run", RECORDS)
+    check(run_dir, spark, small_rows=0)
+    for name in ("verdicts.parquet", *(f"tables/{name}.parquet" for name in TABLES)):
+        large, small = (pq.read_table(folder / name) for folder in (run_dir, judged_run))
+        assert sorted(map(str, large.to_pylist())) == sorted(map(str, small.to_pylist())), name
+
+
+def test_a_run_is_judged_again_by_newer_rules(spark: SparkSession, tmp_path: Path) -> None:
+    run_dir = small(tmp_path, "R01")
+    first = verdicts_by_rule(check(run_dir, spark))
+    manifest = json.loads((run_dir / "manifest.json").read_text())
+    manifest["declared"]["rules"] = [{"rule": "R33", "verdict": "HOLDS", "because": ""}]
+    (run_dir / "manifest.json").write_text(json.dumps(manifest))
+    second = verdicts_by_rule(check(run_dir, spark))
+    assert "HOLDS" == first["R01"]["verdict"]
+    assert "HOLDS" == second["R33"]["verdict"]
+    assert "R01" not in second
+
+
+# What can be wrong with a run's folder.
+
+
+def test_no_folder_is_no_data(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(NoData, match="there is no run folder"):
+        check(tmp_path / "nothing", spark)
+
+
+def test_a_folder_without_a_manifest_is_no_data(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(NoData, match=r"manifest\.json"):
+        check(tmp_path, spark)
+
+
+def test_a_manifest_that_cannot_be_read_is_no_data(spark: SparkSession, tmp_path: Path) -> None:
+    run_dir = small(tmp_path)
+    (run_dir / "manifest.json").write_text('{"schema_version": 1')
+    with pytest.raises(NoData, match="cannot be read"):
+        check(run_dir, spark)
+
+
+def test_a_manifest_without_its_declaration_is_no_data(spark: SparkSession, tmp_path: Path) -> None:
+    run_dir = small(tmp_path)
+    (run_dir / "manifest.json").write_text('{"schema_version": 1, "run": "x"}')
+    with pytest.raises(NoData, match="declared"):
+        check(run_dir, spark)
+
+
+def test_a_run_whose_journals_were_never_collected_is_no_data(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run_dir = small(tmp_path, status="interrupted")
+    for path in (run_dir / "history").iterdir():
+        path.unlink()
+    with pytest.raises(NoData, match="holds no history"):
+        check(run_dir, spark)
+
+
+def test_a_void_run_judges_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    run_dir = small(tmp_path, "R01", status="void", status_reason="broker-2 died by itself")
+    verdicts = check(run_dir, spark)
+    assert {"UNKNOWN"} == {row["verdict"] for row in verdicts}
+    assert {"the run is void: broker-2 died by itself"} == {row["reason"] for row in verdicts}
+
+
+def test_a_missing_file_makes_the_rules_that_need_it_unknown(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run_dir = small(tmp_path, "R01", "X32a")
+    (run_dir / "history" / "deliveries.parquet").unlink()
+    verdicts = verdicts_by_rule(check(run_dir, spark))
+    assert "UNKNOWN" == verdicts["X32a"]["verdict"]
+    assert "history/deliveries.parquet is missing" == verdicts["X32a"]["reason"]
+    assert "HOLDS" == verdicts["R01"]["verdict"]
+
+
+def test_a_truncated_file_is_damaged_not_empty(spark: SparkSession, tmp_path: Path) -> None:
+    run_dir = small(tmp_path, "R01")
+    path = run_dir / "history" / "requests.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+    verdict = verdicts_by_rule(check(run_dir, spark))["R01"]
+    assert "UNKNOWN" == verdict["verdict"]
+    assert "history/requests.parquet is damaged" in verdict["reason"]
+
+
+@pytest.mark.parametrize("column", ["api", "processed_at", "error_code"])
+def test_a_flipped_bit_is_found(spark: SparkSession, tmp_path: Path, column: str) -> None:
+    run_dir = small(tmp_path, "R01")
+    path = run_dir / "history" / "requests.parquet"
+    with pq.ParquetFile(path) as file:
+        chunk = file.metadata.row_group(0).column(HISTORY["requests"].names.index(column))
+    content = bytearray(path.read_bytes())
+    begins = chunk.dictionary_page_offset or chunk.data_page_offset
+    content[begins + chunk.total_compressed_size - 3] ^= 0x10
+    path.write_bytes(content)
+    verdict = verdicts_by_rule(check(run_dir, spark))["R01"]
+    assert "UNKNOWN" == verdict["verdict"]
+    assert "history/requests.parquet is damaged" in verdict["reason"]
+
+
+def test_a_foreign_parquet_file_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    run_dir = small(tmp_path, "R01")
+    table = pa.table({"whatever": [1]})
+    pq.write_table(table, run_dir / "history" / "requests.parquet")
+    verdict = verdicts_by_rule(check(run_dir, spark))["R01"]
+    assert "UNKNOWN" == verdict["verdict"]
+    assert "carries no schema version" in verdict["reason"]
+
+
+def test_another_schema_version_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    run_dir = small(tmp_path, "R01")
+    path = run_dir / "history" / "requests.parquet"
+    pq.write_table(pq.read_table(path).replace_schema_metadata({"schema_version": "2"}), path)
+    assert "schema version 2" in verdicts_by_rule(check(run_dir, spark))["R01"]["reason"]
+
+
+def test_a_lacking_column_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    run_dir = small(tmp_path, "R01")
+    path = run_dir / "history" / "requests.parquet"
+    pq.write_table(pq.read_table(path).drop_columns(["processed_at"]), path)
+    reason = verdicts_by_rule(check(run_dir, spark))["R01"]["reason"]
+    assert "history/requests.parquet lacks the columns processed_at" == reason
+
+
+def test_a_torn_journal_leaves_what_consumers_saw_unknown(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    history = History().member("member-1", journal_torn=True).acknowledged(0, 0, 9)
+    history.delivered("member-1", 0, 0, 9, 100).rebalance(0, 1, 1).rebalance(5, 2, 1)
+    declared = [{"rule": rule, "verdict": "HOLDS", "because": ""} for rule in ("X32a", "R33")]
+    verdicts = verdicts_by_rule(check(history.write(tmp_path / "run", declared), spark))
+    assert "the journal of member-1 is torn" == verdicts["X32a"]["reason"]
+    assert "HOLDS" == verdicts["R33"]["verdict"]
+
+
+def test_a_rule_that_is_not_in_the_catalogue_is_unknown(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    verdict = verdicts_by_rule(check(small(tmp_path, "R99"), spark))["R99"]
+    assert "UNKNOWN" == verdict["verdict"]
+    assert "there is no rule R99" in verdict["reason"]
+
+
+@pytest.mark.parametrize("query", ["SELECT nonsense FROM {requests}", "SELECT 1 DIV 0 AS measured"])
+def test_a_rule_that_crashes_is_unknown_and_takes_no_other_down(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    def crashes(t: Tables) -> DataFrame:
+        return t.sql(query)
+
+    holds = RULES["R01"]
+    broken = Rule(
+        id="R98", title="", statement="", source="", unit="", things="", measures="",
+        examine=crashes,
+    )  # fmt: skip
+    monkeypatch.setitem(RULES, "R98", broken)
+    verdicts = verdicts_by_rule(check(small(tmp_path, "R98", holds.id), spark))
+    assert "UNKNOWN" == verdicts["R98"]["verdict"]
+    assert "could not be judged" in verdicts["R98"]["reason"]
+    assert "HOLDS" == verdicts["R01"]["verdict"]
+
+
+# Verdicts.
+
+
+def row(ok: bool | None, measured: float | None = None) -> dict[str, Any]:
+    return {
+        "subject": "s", "at": at(0), "ok": ok, "measured": measured, "bound_low": None,
+        "bound_high": 9.0, "why": "because",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("oks", "verdict"),
+    [
+        ([], "UNKNOWN"),
+        ([True, True], "HOLDS"),
+        ([True, None], "UNKNOWN"),
+        ([None, False, True], "VIOLATED"),
+    ],
+)
+def test_the_worst_row_decides(oks: list[bool | None], verdict: str) -> None:
+    assert verdict == judge._worst([row(ok) for ok in oks])
+
+
+def test_percentiles_are_numbers_that_were_measured() -> None:
+    values = [float(value) for value in range(1, 201)]
+    assert (100.0, 198.0) == (judge._rank(values, 0.5), judge._rank(values, 0.99))
+    assert judge._rank([], 0.5) is None
+
+
+def test_a_table_says_whose_member_id_it_was_though_no_request_was_logged(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    history = History().says("member_added", 0, "member-7").says("evicted", 9_000, "member-7")
+    run_dir = history.write(tmp_path / "run")
+    check(run_dir, spark)
+    (eviction,) = pq.read_table(run_dir / "tables" / "evictions.parquet").to_pylist()
+    assert ("member-7", member_id("member-7")) == (eviction["member"], eviction["member_id"])
+
+
+def test_a_table_that_cannot_be_derived_leaves_its_rules_unknown(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(RECIPES, "evictions", lambda t: t.sql("SELECT nonsense FROM {requests}"))
+    verdicts = verdicts_by_rule(check(small(tmp_path, "R01", "R33"), spark))
+    assert "the table evictions cannot be derived" in verdicts["R01"]["reason"]
+    assert "HOLDS" == verdicts["R33"]["verdict"]
+    assert not (tmp_path / "run" / "tables" / "evictions.parquet").exists()

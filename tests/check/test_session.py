@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness.check import session
+from harness.errors import SetupError
+from tests.conftest import java_and_aot
+
+_CHILD = """
+import os, sys
+from pathlib import Path
+from harness.check import session
+
+spark = session.start(Path(sys.argv[1]), None, Path(sys.argv[2]))
+print(session.process_of(spark).pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.spark
+def test_the_jvm_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
+    java, _ = java_and_aot()
+    child = subprocess.run(
+        [sys.executable, "-c", _CHILD, str(java), str(tmp_path / "log")],
+        stdout=subprocess.PIPE,
+        check=False,
+        timeout=120,
+    )
+    pid = int(child.stdout)
+    end = time.monotonic() + 30
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < end, "the JVM outlived the process that started it"
+        time.sleep(0.05)
+
+
+def test_a_java_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="make setup"):
+        session.start(tmp_path / "java", None, tmp_path / "log")
+
+
+def test_a_java_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho no memory left >&2\nexit 1\n")
+    java.chmod(0o755)
+    with pytest.raises(SetupError, match="no memory left"):
+        session.start(java, None, tmp_path / "log")

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.histories import TOPIC, History, at, member_id, tables_of
+
+pytestmark = pytest.mark.spark
+
+
+def rows(history: History, spark: SparkSession, table: str) -> list[dict[str, Any]]:
+    tables = tables_of(history, spark)
+    try:
+        found: list[dict[str, Any]] = tables.table(table).toArrow().to_pylist()
+    finally:
+        tables.close()
+    return found
+
+
+def test_a_rebalance_tells_who_caused_it_and_what_moved(spark: SparkSession) -> None:
+    reason = f"Adding new member {member_id('member-2')} with group instance id null"
+    history = History().rebalance(0, 1, 1).join("member-1", 5, 1, leader=member_id("member-1"))
+    history.sync("member-1", 15, 1, gives=[("member-1", 0), ("member-1", 1)])
+    history.rebalance(5_000, 2, 2, reason).join("member-1", 5_005, 2, protocol_name="range")
+    history.join("member-2", 5_001, 2)
+    history.sync("member-1", 5_020, 2, gives=[("member-1", 0), ("member-2", 1)])
+    history.sync("member-2", 5_031, 2).told("member-1", "revoked", 5_003, [0, 1])
+    first, second = rows(history, spark, "rebalances")
+    assert ("join", "member-2", "range") == (
+        second["trigger"], second["trigger_member"], second["assignor"]
+    )  # fmt: skip
+    assert (1, 1, 2) == tuple(second[f"partitions_{what}"] for what in ("moved", "kept", "revoked"))
+    assert (31, "member-1", 1, 2) == (
+        second["duration_ms"], second["leader"], second["members_before"], second["members_after"],
+    )  # fmt: skip
+    assert (0, 0) == (first["partitions_moved"], first["partitions_kept"])
+
+
+def test_a_rebalance_that_nobody_finished_has_no_end(spark: SparkSession) -> None:
+    (rebalance,) = rows(History().rebalance(0, 1, 1), spark, "rebalances")
+    assert rebalance["completed_at"] is None
+    assert rebalance["duration_ms"] is None
+
+
+def test_an_emptied_group_is_a_generation_too(spark: SparkSession) -> None:
+    history = History().says("rebalance_started", 10, generation=1, reason="explicit `LeaveGroup`")
+    (rebalance,) = rows(history.says("emptied", 11, generation=2), spark, "rebalances")
+    assert (2, "leave", 0, 1) == (
+        rebalance["generation"], rebalance["trigger"], rebalance["members_after"],
+        rebalance["duration_ms"],
+    )  # fmt: skip
+
+
+def test_a_standstill_is_the_longest_gap_that_touches_the_rebalance(spark: SparkSession) -> None:
+    history = History().rebalance(5_000, 1, 1).sync("member-1", 5_020, 1)
+    history.delivered("member-1", 0, 0, 9, 1_000).delivered("member-1", 0, 10, 19, 4_000, 4_900)
+    history.delivered("member-2", 0, 20, 29, 5_400).delivered("member-2", 0, 30, 39, 9_000)
+    (rebalance,) = rows(history, spark, "rebalances")
+    assert [{"topic": TOPIC, "partition": 0, "ms": 500.0}] == rebalance["standstills"]
+
+
+def test_a_partition_processed_through_a_rebalance_does_not_stand_still(
+    spark: SparkSession,
+) -> None:
+    history = History().rebalance(5_000, 1, 1).sync("member-1", 5_020, 1)
+    history.delivered("member-1", 0, 0, 9, 4_000, 6_000).delivered("member-1", 0, 10, 19, 6_000)
+    (rebalance,) = rows(history, spark, "rebalances")
+    assert rebalance["longest_standstill_ms"] is None
+
+
+def test_ownership_ends_with_the_process_that_was_killed(spark: SparkSession) -> None:
+    history = History().member("member-1", end="killed", ended_at=at(7_000))
+    (held,) = rows(history.told("member-1", "assigned", 100, [0]), spark, "ownership")
+    assert (at(7_000), "killed", None) == (held["to_at"], held["ended_by"], held["removed_at"])
+
+
+def test_ownership_knows_from_when_its_holder_is_a_zombie(spark: SparkSession) -> None:
+    history = History().member("member-1").join("member-1", 0).says("evicted", 6_000, "member-1")
+    history.told("member-1", "assigned", 100, [0]).told("member-1", "lost", 9_000, [0])
+    (held,) = rows(history, spark, "ownership")
+    assert (at(6_000), "lost") == (held["removed_at"], held["ended_by"])
+
+
+def test_records_delivered_three_times_are_redelivered_twice(spark: SparkSession) -> None:
+    history = History()
+    for number, ms in enumerate((100, 200, 300), start=1):
+        history.delivered(f"member-{number}", 0, 0, 9, ms)
+    again = rows(history, spark, "redeliveries")
+    assert [("member-1", "member-2", 10), ("member-2", "member-3", 10)] == [
+        (row["first_member"], row["member"], row["count"]) for row in again
+    ]
+
+
+def test_a_hole_that_is_filled_later_is_no_redelivery(spark: SparkSession) -> None:
+    history = History().delivered("member-1", 0, 0, 9, 100).delivered("member-1", 0, 20, 29, 200)
+    assert [] == rows(history.delivered("member-2", 0, 10, 19, 300), spark, "redeliveries")
+
+
+def test_only_the_overlap_of_two_ranges_is_redelivered(spark: SparkSession) -> None:
+    history = History().delivered("member-1", 0, 0, 2_999, 100)
+    history.commit_request("member-1", 150, 0, 2_500)
+    (again,) = rows(history.delivered("member-2", 0, 2_500, 3_999, 300), spark, "redeliveries")
+    assert (2_500, 2_999, 500, 2_500, True) == tuple(
+        again[name] for name in ("first_offset", "last_offset", "count", "committed", "explained")
+    )
+
+
+def test_commits_are_judged_by_what_the_coordinator_knew(spark: SparkSession) -> None:
+    history = History().join("member-1", 0).rebalance(0, 1, 1)
+    history.commit_request("member-1", 100, 0, 10).rebalance(5_000, 2, 1)
+    history.says("evicted", 6_000, "member-1").commit_request("member-1", 7_000, 0, 20, error=25)
+    first, second = rows(history, spark, "commits_judged")
+    assert (1, None, None) == (
+        first["group_generation"], first["previous_committed"], first["removed_at"]
+    )  # fmt: skip
+    assert (2, 10, at(6_000)) == (
+        second["group_generation"], second["previous_committed"], second["removed_at"]
+    )  # fmt: skip
+
+
+def test_stragglers_are_removed_members(spark: SparkSession) -> None:
+    both = f"[{member_id('member-1')}, {member_id('member-2')}]"
+    history = History().says("stragglers_removed", 9_000, reason=both)
+    removed = {row["member"]: row["removed_by"] for row in rows(history, spark, "memberships")}
+    assert {"member-1": "stragglers_removed", "member-2": "stragglers_removed"} == removed

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History
+
+pytestmark = pytest.mark.spark
+Judge = Callable[[History, str], dict[str, Any]]
+
+
+# E01
+
+
+def test_a_killed_broker_that_the_observer_missed_too_took_effect(judge: Judge) -> None:
+    history = History().fault("kill-broker", "broker-2", 10_000, 25_000)
+    assert "HOLDS" == judge(history.broker_seen(10_100, 2, alive=False), "E01")["verdict"]
+
+
+def test_a_killed_broker_that_the_observer_never_missed_cannot_be_told(judge: Judge) -> None:
+    history = History().fault("kill-broker", "broker-2", 10_000, 25_000)
+    assert "UNKNOWN" == judge(history.broker_seen(10_100, 3, alive=False), "E01")["verdict"]
+
+
+def test_a_killed_member_that_goes_on_talking_violates(judge: Judge) -> None:
+    history = History().fault("kill-consumer", "member-1", 10_000)
+    assert "VIOLATED" == judge(history.heartbeats("member-1", 12_000), "E01")["verdict"]
+
+
+def test_a_killed_member_that_falls_silent_took_effect(judge: Judge) -> None:
+    history = History().fault("kill-consumer", "member-1", 10_000)
+    assert "HOLDS" == judge(history.heartbeats("member-1", 9_000), "E01")["verdict"]
+
+
+def test_a_frozen_member_may_talk_again_once_it_thawed(judge: Judge) -> None:
+    history = History().fault("freeze-consumer", "member-1", 10_000, 20_000)
+    assert "HOLDS" == judge(history.heartbeats("member-1", 9_000, 21_000), "E01")["verdict"]
+
+
+def test_a_stall_in_which_records_were_polled_violates(judge: Judge) -> None:
+    history = History().fault("stall-consumer", "member-1", 10_000, 18_000)
+    history.told("member-1", "stall_started", 10_010, duration_ms=8_000.0)
+    assert "HOLDS" == judge(history, "E01")["verdict"]
+    history.delivered("member-1", 0, 0, 9, 14_000)
+    assert "VIOLATED" == judge(history, "E01")["verdict"]
+
+
+def test_a_started_member_must_have_joined(judge: Judge) -> None:
+    history = History().fault("start-consumer", "member-4", 10_000)
+    assert "UNKNOWN" == judge(history, "E01")["verdict"]
+    assert "HOLDS" == judge(history.join("member-4", 11_000), "E01")["verdict"]
+
+
+def test_a_fault_without_effect_is_unknown(judge: Judge) -> None:
+    history = History().fault("latency", "members", 10_000, 20_000, took_effect=False)
+    verdict = judge(history, "E01")
+    assert "UNKNOWN" == verdict["verdict"]
+    assert "took no effect" in verdict["reason"]
+
+
+def test_a_planned_fault_that_was_never_injected_is_unknown(judge: Judge) -> None:
+    history = History(faults=1)
+    history.add("faults", fault="1-latency", kind="latency", phase="planned")
+    assert "never injected" in judge(history, "E01")["reason"]
+
+
+def test_a_declared_fault_that_is_not_on_record_is_unknown(judge: Judge) -> None:
+    history = History().fault("latency", "members", 10_000, 20_000)
+    history.faults = 2
+    assert "1 of 2 declared faults" in judge(history, "E01")["reason"]
+    assert "UNKNOWN" == judge(History(faults=1), "E01")["verdict"]
+
+
+# E02
+
+
+def busy() -> History:
+    history = History().member("member-1").acknowledged(0, 0, 9)
+    return history.delivered("member-1", 0, 0, 9, 100)
+
+
+def test_everyone_at_work_holds(judge: Judge) -> None:
+    assert "HOLDS" == judge(busy(), "E02")["verdict"]
+
+
+def test_a_member_that_got_no_record_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(busy().member("member-2"), "E02")["verdict"]
+
+
+def test_a_producer_without_an_acknowledgement_violates(judge: Judge) -> None:
+    history = History().member("member-1").delivered("member-1", 0, 0, 9, 100)
+    assert "VIOLATED" == judge(history, "E02")["verdict"]
+
+
+def test_a_member_more_than_partitions_may_be_idle(judge: Judge) -> None:
+    history = busy()
+    for number in range(2, 8):
+        history.member(f"member-{number}")
+        if number < 7:
+            history.delivered(f"member-{number}", number - 1, 0, 9, 100)
+    assert "HOLDS" == judge(history, "E02")["verdict"]
+
+
+# E03
+
+
+def test_reading_to_the_end_holds(judge: Judge) -> None:
+    assert "HOLDS" == judge(busy().end_offset(0, 10).end_offset(1, 0), "E03")["verdict"]
+
+
+def test_stopping_before_the_end_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(busy().end_offset(0, 11), "E03")["verdict"]
+
+
+def test_without_end_offsets_e03_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(busy(), "E03")["verdict"]
+
+
+# E04
+
+
+def test_ticks_on_time_hold(judge: Judge) -> None:
+    assert "HOLDS" == judge(History().tick(100).tick(200, 80), "E04")["verdict"]
+
+
+def test_without_ticks_e04_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(History(), "E04")["verdict"]
+
+
+# E05
+
+
+def recorded(**member: Any) -> History:
+    history = History().member("member-1", **member)
+    return history.heartbeats("member-1", 100).says("emptied", 200, generation=2)
+
+
+def test_whole_journals_hold(judge: Judge) -> None:
+    assert "HOLDS" == judge(recorded(), "E05")["verdict"]
+
+
+def test_a_torn_journal_of_a_killed_member_holds(judge: Judge) -> None:
+    assert "HOLDS" == judge(recorded(journal_torn=True, end="killed"), "E05")["verdict"]
+
+
+def test_a_torn_journal_of_another_member_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(recorded(journal_torn=True), "E05")["verdict"]
+
+
+def test_an_empty_coordinator_view_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(History().member("member-1"), "E05")["verdict"]

@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History, at, member_id
+
+pytestmark = pytest.mark.spark
+Judge = Callable[[History, str], dict[str, Any]]
+
+
+def pair(*, evicted_ms: float | None = None) -> History:
+    """member-1 heartbeats to 20 s; member-2 is last heard at 4 s."""
+    history = History().member("member-1").member("member-2").rebalance(0, 1, 2)
+    for member in ("member-1", "member-2"):
+        history.says("member_added", 0, member).join(member, 5)
+    history.heartbeats("member-1", *range(2_000, 20_001, 2_000)).heartbeats(
+        "member-2", 2_000, 4_000
+    )
+    if evicted_ms is not None:
+        history.says("evicted", evicted_ms, "member-2")
+        history.rebalance(evicted_ms + 1, 2, 1, f"removing member {member_id('member-2')}")
+    return history
+
+
+# R01
+
+
+def test_an_eviction_one_session_after_the_last_heartbeat_holds(judge: Judge) -> None:
+    verdict = judge(pair(evicted_ms=10_001), "R01")
+    assert "HOLDS" == verdict["verdict"]
+    assert 6_001 == verdict["measured_max"]
+    assert (
+        "1 evictions, 6,001 ms after the last sign of life; bound 6,000 to 6,050"
+        == verdict["reason"]
+    )
+
+
+def test_an_eviction_100_ms_late_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(pair(evicted_ms=10_100), "R01")["verdict"]
+
+
+def test_an_eviction_100_ms_early_violates(judge: Judge) -> None:
+    verdict = judge(pair(evicted_ms=9_900), "R01")
+    assert "VIOLATED" == verdict["verdict"]
+    assert "too early" in verdict["reason"]
+
+
+def test_a_silent_member_that_is_never_evicted_violates(judge: Judge) -> None:
+    verdict = judge(pair(), "R01")
+    assert "VIOLATED" == verdict["verdict"]
+    assert "not evicted" in verdict["reason"]
+
+
+def test_an_eviction_without_a_rebalance_violates(judge: Judge) -> None:
+    history = pair().says("evicted", 10_001, "member-2")
+    assert "no rebalance started" in judge(history, "R01")["reason"]
+
+
+def test_an_eviction_during_a_rebalance_needs_no_second_one(judge: Judge) -> None:
+    history = pair().says("rebalance_started", 9_000, generation=1, reason="another")
+    history.says("evicted", 10_001, "member-2").says("stabilized", 10_002, generation=2, members=1)
+    assert "HOLDS" == judge(history, "R01")["verdict"]
+
+
+def test_a_commit_re_arms_the_session_when_it_arrives(judge: Judge) -> None:
+    history = pair(evicted_ms=11_001)
+    history.commit_request("member-2", 5_000, 0, 10, processed_at=at(5_900))
+    assert "HOLDS" == judge(history, "R01")["verdict"]
+
+
+def test_a_refused_heartbeat_is_no_sign_of_life(judge: Judge) -> None:
+    history = pair(evicted_ms=10_001).heartbeats("member-2", 8_000, error_code=25)
+    assert "HOLDS" == judge(history, "R01")["verdict"]
+
+
+def test_a_new_coordinator_gives_a_full_session_again(judge: Judge) -> None:
+    history = pair().says("loaded", 8_000, broker=2, members=2)
+    history.heartbeats("member-1", *range(8_500, 20_000, 2_000), broker=2)
+    history.says("evicted", 14_001, "member-2", broker=2).rebalance(14_002, 2, 1, broker=2)
+    verdict = judge(history, "R01")
+    assert "HOLDS" == verdict["verdict"]
+    assert 6_001 == verdict["measured_max"]
+
+
+def test_an_eviction_while_this_machine_stood_still_is_unknown(judge: Judge) -> None:
+    history = pair(evicted_ms=10_100).tick(10_120, late_ms=95)
+    verdict = judge(history, "R01")
+    assert "UNKNOWN" == verdict["verdict"]
+    assert "stood still for 95 ms" in verdict["reason"]
+
+
+def test_a_late_tick_elsewhere_changes_nothing(judge: Judge) -> None:
+    assert "HOLDS" == judge(pair(evicted_ms=10_001).tick(5_000, late_ms=95), "R01")["verdict"]
+
+
+def test_without_any_eviction_r01_is_unknown(judge: Judge) -> None:
+    history = History().member("member-1").says("member_added", 0, "member-1").join("member-1", 5)
+    history.heartbeats("member-1", 2_000, 4_000, 6_000)
+    assert "UNKNOWN" == judge(history, "R01")["verdict"]
+    assert "UNKNOWN" == judge(History(), "R01")["verdict"]
+
+
+# R02
+
+
+def test_gaps_below_the_session_without_an_eviction_hold(judge: Judge) -> None:
+    history = History().says("member_added", 0, "member-1").join("member-1", 5)
+    history.heartbeats("member-1", 2_000, 7_900, 9_000)
+    verdict = judge(history, "R02")
+    assert "HOLDS" == verdict["verdict"]
+    assert 5_900 == verdict["measured_max"]
+
+
+def test_an_eviction_before_the_session_ran_out_violates_the_re_arming(judge: Judge) -> None:
+    assert "VIOLATED" == judge(pair(evicted_ms=8_500), "R02")["verdict"]
+
+
+def test_surviving_a_gap_longer_than_the_session_violates(judge: Judge) -> None:
+    history = History().says("member_added", 0, "member-1").join("member-1", 5)
+    history.heartbeats("member-1", 2_000, 8_500)
+    assert "VIOLATED" == judge(history, "R02")["verdict"]
+
+
+def test_a_parked_join_keeps_its_member(judge: Judge) -> None:
+    history = History().says("member_added", 0, "member-1").join("member-1", 5)
+    history.heartbeats("member-1", 2_000).join(
+        "member-1", 3_000, 2, arrived_at=at(3_000), processed_at=at(15_000)
+    )
+    assert "HOLDS" == judge(history.heartbeats("member-1", 17_000), "R02")["verdict"]
+
+
+def test_without_members_r02_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(History(), "R02")["verdict"]
+
+
+# R06 and what librdkafka does
+
+
+def timed_out(*, lost_ms: float | None, timed_out_ms: float = 10_100) -> History:
+    history = History().member("member-1").heartbeats("member-1", 2_000, 4_000)
+    history.told("member-1", "session_timed_out", timed_out_ms, duration_ms=6_100.0)
+    if lost_ms is not None:
+        history.told("member-1", "lost", lost_ms, [0])
+    return history
+
+
+def test_losing_the_assignment_after_a_session_time_out_violates_the_old_rule(judge: Judge) -> None:
+    assert "VIOLATED" == judge(timed_out(lost_ms=10_200), "R06")["verdict"]
+
+
+def test_a_loss_long_after_the_time_out_is_another_matter(judge: Judge) -> None:
+    assert "HOLDS" == judge(timed_out(lost_ms=12_000), "R06")["verdict"]
+
+
+def test_without_a_session_time_out_r06_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(History().told("member-1", "lost", 5_000, [0]), "R06")["verdict"]
+
+
+def test_librdkafka_gives_up_half_a_second_after_its_session_at_most(judge: Judge) -> None:
+    assert "HOLDS" == judge(timed_out(lost_ms=10_200), "R06-librdkafka")["verdict"]
+
+
+def test_librdkafka_giving_up_a_second_late_violates(judge: Judge) -> None:
+    history = timed_out(lost_ms=11_100, timed_out_ms=11_000)
+    assert "VIOLATED" == judge(history, "R06-librdkafka")["verdict"]
+
+
+def test_librdkafka_keeping_its_assignment_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(timed_out(lost_ms=None), "R06-librdkafka")["verdict"]
+
+
+def test_answers_into_an_isolated_link_do_not_count(judge: Judge) -> None:
+    history = timed_out(lost_ms=10_200).heartbeats("member-1", 5_000)
+    history.fault("isolate", "members", 4_500, 15_000)
+    assert "HOLDS" == judge(history, "R06-librdkafka")["verdict"]
+
+
+def test_without_a_session_time_out_the_librdkafka_rule_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(History(), "R06-librdkafka")["verdict"]
+
+
+# R07
+
+
+def stalled(duration_ms: float, left_ms: float | None, **member: Any) -> History:
+    """member-1 stops polling at 1 s; its limit is 8 s."""
+    history = History().member("member-1", max_poll_interval_ms=8_000, **member)
+    history.says("member_added", 0, "member-1").join("member-1", 5)
+    history.told("member-1", "stall_started", 1_000, duration_ms=duration_ms)
+    if left_ms is not None:
+        history.request("LEAVE_GROUP", "member-1", left_ms)
+    return history
+
+
+def test_leaving_within_half_a_second_of_the_limit_holds(judge: Judge) -> None:
+    verdict = judge(stalled(12_000, 9_336), "R07")
+    assert "HOLDS" == verdict["verdict"]
+    assert 8_336 == verdict["measured_max"]
+
+
+def test_leaving_a_second_late_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(stalled(12_000, 10_000), "R07")["verdict"]
+
+
+def test_leaving_before_the_limit_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(stalled(12_000, 8_000), "R07")["verdict"]
+
+
+def test_being_evicted_instead_of_leaving_violates(judge: Judge) -> None:
+    history = stalled(12_000, None).says("evicted", 9_500, "member-1")
+    assert "evicted instead" in judge(history, "R07")["reason"]
+
+
+def test_a_stall_below_the_limit_is_not_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(stalled(7_000, None), "R07")["verdict"]
+
+
+def test_without_a_stall_r07_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(History(), "R07")["verdict"]
+
+
+# R10
+
+
+def crash(*, next_owner_ms: float | None) -> History:
+    history = History().member("member-1").fault("kill-consumer", "member-2", 10_000)
+    history.member("member-2", end="killed", ended_at=at(10_000))
+    history.told("member-1", "assigned", 100, [0]).told("member-2", "assigned", 100, [1])
+    if next_owner_ms is not None:
+        history.told("member-1", "revoked", 16_000, [0])
+        history.told("member-1", "assigned", next_owner_ms, [0, 1])
+    return history
+
+
+def test_an_orphaned_partition_owned_again_in_time_holds(judge: Judge) -> None:
+    verdict = judge(crash(next_owner_ms=18_000), "R10")
+    assert "HOLDS" == verdict["verdict"]
+    assert (1, 8_000) == (verdict["examined"], verdict["measured_max"])
+
+
+def test_an_orphaned_partition_owned_too_late_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(crash(next_owner_ms=19_100), "R10")["verdict"]
+
+
+def test_an_orphaned_partition_that_nobody_gets_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(crash(next_owner_ms=None), "R10")["verdict"]
+
+
+def test_a_run_that_ended_before_the_deadline_cannot_tell(judge: Judge) -> None:
+    history = crash(next_owner_ms=None)
+    history.end_ms = 15_000
+    assert "UNKNOWN" == judge(history, "R10")["verdict"]
+
+
+def test_a_member_that_closed_left_no_orphans(judge: Judge) -> None:
+    history = History().member("member-2").told("member-2", "assigned", 100, [1])
+    assert "UNKNOWN" == judge(history, "R10")["verdict"]
+
+
+# R14
+
+
+def test_a_heartbeat_every_interval_holds(judge: Judge) -> None:
+    history = History().heartbeats("member-1", 2_000, 4_003, 6_001, 8_000)
+    assert "HOLDS" == judge(history, "R14")["verdict"]
+
+
+def test_heartbeats_100_ms_off_their_interval_violate(judge: Judge) -> None:
+    history = History().heartbeats("member-1", 2_000, 4_100, 6_200, 8_300)
+    assert "VIOLATED" == judge(history, "R14")["verdict"]
+
+
+def test_one_late_heartbeat_is_no_cadence(judge: Judge) -> None:
+    history = History().heartbeats("member-1", 2_000, 4_000, 6_000, 8_400, 10_400)
+    assert "HOLDS" == judge(history, "R14")["verdict"]
+
+
+def test_an_interval_off_the_clients_grid_is_rounded_up(judge: Judge) -> None:
+    history = History(group={"heartbeat_interval_ms": 1_700})
+    history.heartbeats("member-1", 2_000, 4_000, 6_000, 8_000)
+    assert "HOLDS" == judge(history, "R14")["verdict"]
+
+
+def test_gaps_in_a_network_fault_are_not_steady(judge: Judge) -> None:
+    history = History().heartbeats("member-1", 2_000, 5_000, 8_000, 11_000)
+    assert "UNKNOWN" == judge(history.fault("latency", "members", 1_000, 12_000), "R14")["verdict"]
+
+
+def test_two_gaps_are_too_few(judge: Judge) -> None:
+    assert (
+        "UNKNOWN" == judge(History().heartbeats("member-1", 2_000, 5_000, 8_000), "R14")["verdict"]
+    )
+
+
+# R18 and R34
+
+
+def slow(*heartbeats: float) -> History:
+    """member-1 processes for 16 s from 1 s on, with a session of 6 s and 60 s between polls."""
+    history = History().member("member-1").says("member_added", 0, "member-1").join("member-1", 5)
+    history.told("member-1", "stall_started", 1_000, duration_ms=16_000.0)
+    return history.heartbeats("member-1", *heartbeats)
+
+
+def test_staying_in_the_group_while_slow_violates_the_old_rule(judge: Judge) -> None:
+    assert "VIOLATED" == judge(slow(), "R18")["verdict"]
+
+
+def test_being_dropped_while_slow_is_what_the_old_rule_says(judge: Judge) -> None:
+    assert "HOLDS" == judge(slow().says("evicted", 8_000, "member-1"), "R18")["verdict"]
+
+
+def test_a_stall_below_the_session_says_nothing_of_slow_members(judge: Judge) -> None:
+    history = History().member("member-1").told("member-1", "stall_started", 0, duration_ms=5_000.0)
+    assert "UNKNOWN" == judge(history, "R18")["verdict"]
+    assert "UNKNOWN" == judge(history, "R34")["verdict"]
+
+
+def test_heartbeats_that_go_on_while_slow_hold(judge: Judge) -> None:
+    history = slow(*range(500, 18_001, 2_000))
+    assert "HOLDS" == judge(history, "R34")["verdict"]
+
+
+def test_a_heartbeat_missing_while_slow_violates(judge: Judge) -> None:
+    history = slow(500, 2_500, 6_500, 8_500, 10_500, 12_500, 14_500, 16_500)
+    assert "VIOLATED" == judge(history, "R34")["verdict"]
+
+
+def test_no_heartbeat_at_all_while_slow_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(slow(), "R34")["verdict"]
