@@ -4,20 +4,10 @@ Why: a rule that fails here fails because of the harness or the machine, not bec
 Watch: heartbeats in an even row, one generation, no record twice.
 """
 
-from harness.experiment import Expect, Experiment
+from harness.experiment import Experiment, holds
 
 experiment = Experiment(
     claim="Left alone, a group keeps one generation, even heartbeats, loses and repeats nothing.",
     duration_s=15,
-    rules=(
-        Expect(rule="R02"),
-        Expect(rule="R12"),
-        Expect(rule="R14"),
-        Expect(rule="R20b"),
-        Expect(rule="R21"),
-        Expect(rule="R33"),
-        Expect(rule="X14"),
-        Expect(rule="X32a"),
-        Expect(rule="X32c"),
-    ),
+    rules=holds("R02", "R12", "R14", "R20b", "R21", "R33", "X14", "X32a", "X32c"),
 )

@@ -5,7 +5,7 @@ the new leaders. What they feel is a standstill, until the dead replica is out o
 Watch: no new generation, no callback, and yet every partition stands still for seconds.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
     claim="Losing a partition leader stops the flow for a while, but the group does not rebalance.",
@@ -19,13 +19,6 @@ experiment = Experiment(
             because="members react to partition counts, not to leaders; coordinators are not "
             "elected through ZooKeeper any more",
         ),
-        Expect(rule="R20d"),
-        Expect(rule="R02"),
-        Expect(rule="R14"),
-        Expect(rule="R21"),
-        Expect(rule="R33"),
-        Expect(rule="X32a"),
-        Expect(rule="X32b"),
-        Expect(rule="X32c"),
+        *holds("R20d", "R02", "R14", "R21", "R33", "X32a", "X32b", "X32c"),
     ),
 )

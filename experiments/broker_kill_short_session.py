@@ -7,7 +7,7 @@ partitions up.
 Watch: members lose their partitions although their coordinator lives and was never cut off.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
     claim="With a short session, a broker that only follows can still cost members their place.",
@@ -26,10 +26,6 @@ experiment = Experiment(
             because="the Java client only marks the coordinator unknown; librdkafka drops its "
             "partitions and joins anew",
         ),
-        Expect(rule="R06-librdkafka"),
-        Expect(rule="R33"),
-        Expect(rule="X32a"),
-        Expect(rule="X32b"),
-        Expect(rule="X32c"),
+        *holds("R06-librdkafka", "R33", "X32a", "X32b", "X32c"),
     ),
 )

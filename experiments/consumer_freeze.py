@@ -4,27 +4,18 @@ Why: what wakes up is a zombie. It still believes that it owns its partitions.
 Watch: the overlap of two owners, the refused commit, and the records that come twice.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Verdict
+from harness.experiment import Expect, Experiment, Fault, Verdict, holds
 
 experiment = Experiment(
     claim="A frozen consumer is evicted, and what it does after waking up does not count.",
     faults=(Fault(kind="freeze-consumer", target="any member", lasts_s=12),),
     rules=(
-        Expect(rule="R01"),
-        Expect(rule="R02"),
-        Expect(rule="R12"),
-        Expect(rule="R20b"),
-        Expect(rule="R21"),
         Expect(
             rule="R21-delivery",
             verdict=Verdict.VIOLATED,
             because="the evicted member learns of it only when it wakes up; until then two "
             "applications believe that they own the partition",
         ),
-        Expect(rule="R32"),
-        Expect(rule="R33"),
-        Expect(rule="X32a"),
-        Expect(rule="X32b"),
-        Expect(rule="X32c"),
+        *holds("R01", "R02", "R12", "R20b", "R21", "R32", "R33", "X32a", "X32b", "X32c"),
     ),
 )

@@ -4,24 +4,24 @@ Why: a member that says goodbye must not cost the others a session timeout.
 Watch: the rebalance starts with the LeaveGroup, and nothing comes twice.
 """
 
-from harness.experiment import Expect, Experiment, Fault
+from harness.experiment import Experiment, Fault, holds
 
 experiment = Experiment(
     claim="A consumer that leaves in order hands over at once, and nothing is consumed twice.",
     faults=(Fault(kind="close-consumer", target="any member"),),
-    rules=(
-        Expect(rule="X14"),
-        Expect(rule="R02"),
-        Expect(rule="R12"),
-        Expect(rule="R20b"),
-        Expect(rule="R21"),
-        Expect(rule="R21-delivery"),
-        Expect(rule="R21-stop"),
-        Expect(rule="R32"),
-        Expect(rule="R33"),
-        Expect(rule="X32a"),
-        Expect(rule="X32b"),
-        Expect(rule="X32c"),
-        Expect(rule="X32d"),
+    rules=holds(
+        "X14",
+        "R02",
+        "R12",
+        "R20b",
+        "R21",
+        "R21-delivery",
+        "R21-stop",
+        "R32",
+        "R33",
+        "X32a",
+        "X32b",
+        "X32c",
+        "X32d",
     ),
 )

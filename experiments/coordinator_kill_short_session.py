@@ -5,7 +5,7 @@ the group would have been there again. Documents speak of marking the coordinato
 Watch: every member loses its partitions; the new coordinator still waits for the members it loaded.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
     claim="A session timeout shorter than the failover turns a broker's death into a rebalance.",
@@ -24,10 +24,6 @@ experiment = Experiment(
             because="the Java client only marks the coordinator unknown; librdkafka drops its "
             "partitions and joins anew",
         ),
-        Expect(rule="R06-librdkafka"),
-        Expect(rule="R33"),
-        Expect(rule="X32a"),
-        Expect(rule="X32b"),
-        Expect(rule="X32c"),
+        *holds("R06-librdkafka", "R33", "X32a", "X32b", "X32c"),
     ),
 )

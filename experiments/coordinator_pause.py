@@ -5,20 +5,12 @@ whose heartbeats waited for it.
 Watch: heartbeats that are answered seconds late, and a generation that stays.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group
+from harness.experiment import Experiment, Fault, Group, holds
 
 experiment = Experiment(
     claim="A coordinator that sleeps less than a session evicts nobody when it wakes up.",
     # Shorter than broker.session.timeout.ms (9 s) as well, so nobody takes the group over.
     group=Group(session_timeout_ms=15_000),
     faults=(Fault(kind="pause-broker", target="coordinator", lasts_s=5),),
-    rules=(
-        Expect(rule="R02"),
-        Expect(rule="R20d"),
-        Expect(rule="R21"),
-        Expect(rule="R33"),
-        Expect(rule="X32a"),
-        Expect(rule="X32b"),
-        Expect(rule="X32c"),
-    ),
+    rules=holds("R02", "R20d", "R21", "R33", "X32a", "X32b", "X32c"),
 )

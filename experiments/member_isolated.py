@@ -5,27 +5,18 @@ the member gives up partitions that it can no longer defend.
 Watch: the two clocks side by side, and who owned the partitions in between.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Verdict
+from harness.experiment import Expect, Experiment, Fault, Verdict, holds
 
 experiment = Experiment(
     claim="A member cut off alone is evicted by the one side, and gives up by itself on the other.",
     faults=(Fault(kind="isolate", target="any member", lasts_s=14),),
     rules=(
-        Expect(rule="R01"),
-        Expect(rule="R02"),
         Expect(
             rule="R06",
             verdict=Verdict.VIOLATED,
             because="the Java client only marks the coordinator unknown; librdkafka drops its "
             "partitions and joins anew",
         ),
-        Expect(rule="R06-librdkafka"),
-        Expect(rule="R20b"),
-        Expect(rule="R21"),
-        Expect(rule="R32"),
-        Expect(rule="R33"),
-        Expect(rule="X32a"),
-        Expect(rule="X32b"),
-        Expect(rule="X32c"),
+        *holds("R01", "R02", "R06-librdkafka", "R20b", "R21", "R32", "R33", "X32a", "X32b", "X32c"),
     ),
 )

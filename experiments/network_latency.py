@@ -4,18 +4,10 @@ Why: late is not lost. A heartbeat that arrives re-arms the session, however lon
 Watch: no eviction and no rebalance while every gap stays below the session timeout.
 """
 
-from harness.experiment import Expect, Experiment, Fault
+from harness.experiment import Experiment, Fault, holds
 
 experiment = Experiment(
     claim="Latency below the session timeout evicts nobody.",
     faults=(Fault(kind="latency", target="any member", latency_ms=500, lasts_s=12),),
-    rules=(
-        Expect(rule="R02"),
-        Expect(rule="R14"),
-        Expect(rule="R21"),
-        Expect(rule="R33"),
-        Expect(rule="X32a"),
-        Expect(rule="X32b"),
-        Expect(rule="X32c"),
-    ),
+    rules=holds("R02", "R14", "R21", "R33", "X32a", "X32b", "X32c"),
 )

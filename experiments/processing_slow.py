@@ -5,7 +5,7 @@ Why: documents say that such a consumer is thrown out. Since heartbeats have a t
 Watch: heartbeats go on through the stall, and the commit after it is accepted.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Verdict
+from harness.experiment import Expect, Experiment, Fault, Verdict, holds
 
 experiment = Experiment(
     claim="Processing longer than the session timeout does not cost a member its place.",
@@ -16,13 +16,6 @@ experiment = Experiment(
             verdict=Verdict.VIOLATED,
             because="since KIP-62 the limit on processing is max.poll.interval.ms",
         ),
-        Expect(rule="R34"),
-        Expect(rule="R02"),
-        Expect(rule="R14"),
-        Expect(rule="R21"),
-        Expect(rule="R33"),
-        Expect(rule="X32a"),
-        Expect(rule="X32b"),
-        Expect(rule="X32c"),
+        *holds("R34", "R02", "R14", "R21", "R33", "X32a", "X32b", "X32c"),
     ),
 )

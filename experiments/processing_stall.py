@@ -4,27 +4,19 @@ Why: the client itself leaves the group then, whatever the application still doe
 Watch: the LeaveGroup at the limit, the refused commit, and its work done twice by two members.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
     claim="A member that does not poll leaves; its commit is refused and its work comes twice.",
     group=Group(max_poll_interval_ms=8_000),
     faults=(Fault(kind="stall-consumer", target="any member", lasts_s=14),),
     rules=(
-        Expect(rule="R07"),
-        Expect(rule="R19"),
-        Expect(rule="R02"),
-        Expect(rule="R20b"),
-        Expect(rule="R21"),
         Expect(
             rule="R21-delivery",
             verdict=Verdict.VIOLATED,
             because="the application is told only by its next poll; until then it works on "
             "partitions that are another member's",
         ),
-        Expect(rule="R33"),
-        Expect(rule="X32a"),
-        Expect(rule="X32b"),
-        Expect(rule="X32c"),
+        *holds("R07", "R19", "R02", "R20b", "R21", "R33", "X32a", "X32b", "X32c"),
     ),
 )

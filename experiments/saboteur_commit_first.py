@@ -4,7 +4,7 @@ Why: proof that the judge sees loss. What was committed and not processed is nob
 Watch: acknowledged records that no member ever finished.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
     claim="Committing before processing loses records when the consumer dies.",
@@ -20,6 +20,6 @@ experiment = Experiment(
             verdict=Verdict.VIOLATED,
             because="this consumer commits what it has not processed",
         ),
-        Expect(rule="R33"),
+        *holds("R33"),
     ),
 )

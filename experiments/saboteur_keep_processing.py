@@ -4,7 +4,7 @@ Why: proof that the judge sees work on partitions that belong to somebody else b
 Watch: records processed by the old owner after it was told to stop.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
     claim="A consumer that ignores a revocation works on partitions that are not its own.",
@@ -16,6 +16,6 @@ experiment = Experiment(
             verdict=Verdict.VIOLATED,
             because="this consumer finishes its batches after the revocation",
         ),
-        Expect(rule="R33"),
+        *holds("R33"),
     ),
 )

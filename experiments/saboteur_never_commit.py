@@ -4,7 +4,7 @@ Why: proof that the judge holds redeliveries against the commit policy that the 
 Watch: everything since the start comes again at the first hand-over.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
     claim="Without commits, a hand-over repeats far more than the declared policy leaves open.",
@@ -16,6 +16,6 @@ experiment = Experiment(
             verdict=Verdict.VIOLATED,
             because="this consumer never commits, so a whole history is open at each hand-over",
         ),
-        Expect(rule="R33"),
+        *holds("R33"),
     ),
 )

@@ -170,6 +170,11 @@ class Expect:
             )
 
 
+def holds(*rules: str) -> tuple[Expect, ...]:
+    """These rules, each expected to hold."""
+    return tuple(Expect(rule=rule) for rule in rules)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     """A claim, what to run, what to break, and which rules to judge."""

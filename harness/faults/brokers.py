@@ -3,7 +3,8 @@
 from typing import Final
 
 from harness import probe
-from harness.experiment import Fault
+from harness.errors import BadInput
+from harness.experiment import Experiment, Fault
 from harness.faults.kind import Evidence, Kind
 from harness.faults.targets import Target
 from harness.scene import Scene
@@ -35,6 +36,18 @@ def _prove_paused(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     return Evidence(answer.outcome == "silent", f"direct listener of {target.name}: {answer}")
 
 
+def _check_pause(fault: Fault, experiment: Experiment) -> None:
+    """A paused coordinator can evict nobody, so the rules about evictions cannot be asked."""
+    session_timeout_ms = experiment.group.session_timeout_ms
+    asked = {expect.rule for expect in experiment.rules} & {"R01", "R02"}
+    if asked and (fault.lasts_s or 0) * 1_000 >= session_timeout_ms:
+        raise BadInput(
+            f"the pause of {fault.lasts_s:g} s outlasts session_timeout_ms of "
+            f"{session_timeout_ms / 1_000:g} s, and a paused coordinator evicts nobody, so "
+            f"{' and '.join(sorted(asked))} cannot be told: leave them out, or pause shorter"
+        )
+
+
 def _resume(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.resume(target.id)
 
@@ -61,5 +74,6 @@ KINDS: Final = (
         _prove_paused,
         _resume,
         _await_serving,
+        _check_pause,
     ),
 )

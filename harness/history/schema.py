@@ -271,7 +271,8 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("member", _text),  # delivered again to
             ("polled_at", _at),
             ("committed", _long),  # last position accepted before the second delivery
-            ("explained", _bool),  # every record at or after that position
+            ("zombie", _bool),  # to a member that the coordinator had removed by then
+            ("explained", _bool),  # to a zombie, or every record at or after that position
         ]
     ),
     # Members that the coordinator removed because their session ran out.

@@ -191,6 +191,7 @@ def _repeats_explained(t: Tables) -> DataFrame:
         WITH again AS (
             SELECT topic, partition, sum(count) AS count,
                    count_if(NOT explained) AS unexplained,
+                   sum(count) FILTER (WHERE zombie) AS zombies,
                    max(CASE WHEN NOT explained THEN committed - first_offset END) AS below,
                    min_by(struct(first_offset, last_offset, member, committed, polled_at),
                           CASE WHEN explained THEN NULL ELSE polled_at END) AS worst
@@ -204,8 +205,9 @@ def _repeats_explained(t: Tables) -> DataFrame:
                     THEN concat(a.worst.first_offset, ' to ', a.worst.last_offset, ' again to ',
                                 a.worst.member, ', although ', a.worst.committed,
                                 ' had been committed')
-                    ELSE concat(coalesce(a.count, 0),
-                                ' records delivered again, none below what was committed')
+                    ELSE concat(coalesce(a.count, 0), ' records delivered again, ',
+                                coalesce(a.zombies, 0), ' of them to a removed member, none ',
+                                'of the others below what was committed')
                END AS why
         FROM read r LEFT JOIN again a ON a.topic = r.topic AND a.partition = r.partition
         """
@@ -347,7 +349,7 @@ REPEATS_EXPLAINED = Rule(
     title="Only uncommitted records come twice",
     statement=(
         "A record is delivered again only if it lies at or after the last position that was "
-        "committed before."
+        "committed before; a member that has been removed may still hand out what it had fetched."
     ),
     source="Kafka documentation, Message Delivery Semantics; KafkaConsumer, Offsets",
     unit="records",

@@ -70,6 +70,15 @@ def test_a_partition_processed_through_a_rebalance_does_not_stand_still(
     assert rebalance["longest_standstill_ms"] is None
 
 
+def test_a_stalled_members_partition_stands_still_whatever_the_member_believes(
+    spark: SparkSession,
+) -> None:
+    history = History().member("member-1", process_us=1_000).rebalance(5_000, 1, 1)
+    history.sync("member-2", 5_020, 1).delivered("member-1", 0, 0, 9, 4_000, 12_000)
+    (rebalance,) = rows(history.delivered("member-2", 0, 0, 9, 5_400), spark, "rebalances")
+    assert 1_390 == rebalance["longest_standstill_ms"]
+
+
 def test_ownership_ends_with_the_process_that_was_killed(spark: SparkSession) -> None:
     history = History().member("member-1", end="killed", ended_at=at(7_000))
     (held,) = rows(history.told("member-1", "assigned", 100, [0]), spark, "ownership")

@@ -118,6 +118,21 @@ def test_reading_committed_records_again_violates(judge: Judge) -> None:
     assert ("VIOLATED", 3) == (verdict["verdict"], verdict["measured_max"])
 
 
+def removed_reader(removed_ms: float) -> History:
+    """member-1 hands out 5 to 9, fetched long before; the new owner has committed 10 meanwhile."""
+    history = History().says("member_added", 0, "member-1").delivered("member-1", 0, 0, 4, 100)
+    history.says("evicted", removed_ms, "member-1").delivered("member-2", 0, 0, 9, 6_500)
+    return history.commit_request("member-2", 6_600, 0, 10).delivered("member-1", 0, 5, 9, 7_000)
+
+
+def test_a_removed_member_may_hand_out_what_it_had_fetched(judge: Judge) -> None:
+    assert "HOLDS" == judge(removed_reader(6_000), "X32b")["verdict"]
+
+
+def test_a_member_in_the_group_may_not(judge: Judge) -> None:
+    assert "VIOLATED" == judge(removed_reader(7_500), "X32b")["verdict"]
+
+
 def test_a_refused_commit_does_not_forbid_reading_again(judge: Judge) -> None:
     history = History().delivered("member-1", 0, 0, 9, 100)
     history.commit_request("member-1", 200, 0, 10, error=25)

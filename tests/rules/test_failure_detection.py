@@ -155,6 +155,16 @@ def test_a_loss_long_after_the_time_out_is_another_matter(judge: Judge) -> None:
     assert "HOLDS" == judge(timed_out(lost_ms=12_000), "R06")["verdict"]
 
 
+def test_a_loss_told_when_the_blocking_commit_is_answered_is_of_that_time_out(
+    judge: Judge,
+) -> None:
+    """librdkafka tells from poll, and a member that waits for a commit does not poll."""
+    history = timed_out(lost_ms=14_600)
+    history.asked_commit("member-1", 9_000, 0, 10, answered_at=at(14_500))
+    assert "VIOLATED" == judge(history, "R06")["verdict"]
+    assert "HOLDS" == judge(history, "R06-librdkafka")["verdict"]
+
+
 def test_without_a_session_time_out_r06_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History().told("member-1", "lost", 5_000, [0]), "R06")["verdict"]
 

@@ -18,7 +18,9 @@ def redeliveries(t: Tables) -> DataFrame:
 
     Only ranges below the highest position reached before them are compared with the others.
     `committed` is the last position the coordinator accepted before the second delivery; null if
-    there was none.
+    there was none. A zombie, a member that the coordinator had removed by then, gives its
+    application what it had fetched before: that is explained by its removal, whatever the new
+    owner has committed meanwhile.
     """
     return t.sql(
         """
@@ -30,6 +32,7 @@ def redeliveries(t: Tables) -> DataFrame:
             SELECT a.topic, a.partition, a.member, a.polled_at, a.poll,
                    min(greatest(a.first_offset, b.first_offset)) AS first_offset,
                    max(least(a.last_offset, b.last_offset)) AS last_offset,
+                   any_value(a.member_id) AS member_id,
                    max_by(b.member, b.polled_at) AS first_member,
                    max(b.polled_at) AS first_polled_at
             FROM ranges a JOIN ranges b
@@ -42,7 +45,8 @@ def redeliveries(t: Tables) -> DataFrame:
         mixed AS (
             SELECT *, CAST(NULL AS BIGINT) AS committed, polled_at AS at FROM repeated
             UNION ALL
-            SELECT topic, partition, NULL, NULL, NULL, NULL, NULL, NULL, NULL, committed, at
+            SELECT topic, partition, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, committed,
+                   at
             FROM {accepted} WHERE EXISTS (SELECT 1 FROM repeated)
         ),
         ordered AS (
@@ -52,9 +56,12 @@ def redeliveries(t: Tables) -> DataFrame:
             FROM mixed
         )
         SELECT topic, partition, first_offset, last_offset, last_offset - first_offset + 1 AS count,
-               first_member, first_polled_at, member, polled_at, known AS committed,
-               known IS NULL OR first_offset >= known AS explained
-        FROM ordered WHERE first_offset IS NOT NULL
+               first_member, first_polled_at, o.member, polled_at, known AS committed,
+               coalesce(m.removed_at <= polled_at, false) AS zombie,
+               known IS NULL OR first_offset >= known
+                   OR coalesce(m.removed_at <= polled_at, false) AS explained
+        FROM ordered o LEFT JOIN {memberships} m ON m.member_id = o.member_id
+        WHERE first_offset IS NOT NULL
         ORDER BY polled_at, topic, partition
         """,
         bucket=_BUCKET,
