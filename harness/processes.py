@@ -8,7 +8,6 @@ can end what a killed harness left, and cannot touch anything else.
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -130,8 +129,3 @@ def last_lines(log: Path, lines: int = 3) -> str:
         return "(no log)"
     tail = log.read_bytes()[-4_000:].decode(errors="replace").strip().splitlines()
     return " | ".join(line.strip() for line in tail[-lines:]) or "(empty log)"
-
-
-def monotonic_ms() -> float:
-    """Monotonic time in milliseconds."""
-    return time.monotonic() * 1_000

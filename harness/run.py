@@ -8,7 +8,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -411,8 +410,3 @@ def sweep(say: Progress = lambda _text: None) -> int:
         say(f"ending {len(left)} processes that run {run} left behind")
         count += processes.end(left)
     return count
-
-
-def main_is_tty() -> bool:
-    """Whether a person watches standard error."""
-    return sys.stderr.isatty()

@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from harness.check.check import write_parquet
 from harness.check.history import Sources, in_memory, run_of
 from harness.check.judge import Asked, Outcome, examine, verdict_of
 from harness.check.tables import RECIPES, Tables
+from harness.history import store as files
 from harness.history.schema import HISTORY
 
 T0 = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -314,7 +314,7 @@ class History:
         (run_dir / "manifest.json").write_text(json.dumps(content), encoding="utf-8")
         for name, schema in HISTORY.items():
             path = run_dir / "history" / f"{name}.parquet"
-            write_parquet(path, [self.arrow(name)], schema)
+            files.write(path, [self.arrow(name)], schema)
         return run_dir
 
 

@@ -26,7 +26,8 @@ from pyspark.sql import DataFrame, SparkSession
 from harness.check import judge
 from harness.check.history import Run, Sources, Unreadable, in_memory, load, read_run
 from harness.check.tables import RECIPES, WRITTEN, Tables
-from harness.history.schema import SCHEMA_VERSION, TABLES, VERDICTS
+from harness.history import store
+from harness.history.schema import TABLES, VERDICTS
 
 # Up to so many rows in the largest file, a history is held in memory and worked on by one task,
 # with nothing compiled: that takes half the time for a run of some minutes, and as long as files,
@@ -104,7 +105,7 @@ class _Shelf:
         rows = frame.toArrow()
         if name in WRITTEN:
             rows = rows.select(TABLES[name].names).cast(TABLES[name])
-            write_parquet(self._path(name), [rows], TABLES[name])
+            store.write(self._path(name), [rows], TABLES[name])
             self.written.add(name)
         return in_memory(self.spark, rows)
 
@@ -116,7 +117,7 @@ class _Shelf:
             parts = sorted(folder.glob("part-*.parquet"))
             batches = pads.dataset([str(part) for part in parts]).to_batches()
             pieces = (pa.Table.from_batches([batch]) for batch in batches)
-            write_parquet(self._path(name), pieces, TABLES[name])
+            store.write(self._path(name), pieces, TABLES[name])
             self.written.add(name)
         return self.spark.read.schema(frame.schema).parquet(str(folder))
 
@@ -144,19 +145,6 @@ def _scratch(run_dir: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def write_parquet(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> None:
-    """Write one file whole or not at all: under another name first, then renamed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    marked = schema.with_metadata({b"schema_version": str(SCHEMA_VERSION).encode()})
-    with pq.ParquetWriter(
-        temporary, marked, compression="zstd", write_page_checksum=True
-    ) as writer:
-        for table in tables:
-            writer.write_table(table.select(marked.names).cast(marked))
-    temporary.replace(path)
-
-
 def _torn(run_dir: Path, sources: Sources) -> list[str]:
     """Members whose journal is cut off although their process was not killed."""
     if "members" in sources.unreadable:
@@ -179,7 +167,7 @@ def _write_results(
     run_dir: Path, outcome: judge.Outcome, verdicts: list[dict[str, Any]], written: set[str]
 ) -> None:
     judgements = judge.to_table(outcome)
-    write_parquet(run_dir / "tables" / "judgements.parquet", [judgements], judge.JUDGEMENTS)
+    store.write(run_dir / "tables" / "judgements.parquet", [judgements], judge.JUDGEMENTS)
     folder = run_dir / "violations"
     kept = {f"{name}.parquet" for name in (*written, "judgements")}
     stale = [path for path in (run_dir / "tables").glob("*.parquet") if path.name not in kept]
@@ -191,9 +179,9 @@ def _write_results(
     for verdict in verdicts:
         if verdict["violations"] or verdict["unknowns"]:
             rows = bad.filter(pads.field("rule") == verdict["rule"])
-            write_parquet(folder / f"{verdict['rule']}.parquet", [rows], judge.JUDGEMENTS)
+            store.write(folder / f"{verdict['rule']}.parquet", [rows], judge.JUDGEMENTS)
     results = pa.Table.from_pylist(verdicts, schema=VERDICTS)
-    write_parquet(run_dir / "verdicts.parquet", [results], VERDICTS)
+    store.write(run_dir / "verdicts.parquet", [results], VERDICTS)
 
 
 def as_expected(verdicts: Iterable[dict[str, Any]]) -> bool:
@@ -202,4 +190,4 @@ def as_expected(verdicts: Iterable[dict[str, Any]]) -> bool:
     return bool(rows) and all(row["verdict"] == row["expected"] for row in rows)
 
 
-__all__ = ["as_expected", "check", "write_parquet"]
+__all__ = ["as_expected", "check"]

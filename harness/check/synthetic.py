@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from harness.check.check import write_parquet
+from harness.history import store
 from harness.history.schema import HISTORY
 
 MEMBERS: Final = 3
@@ -40,7 +40,7 @@ def write_synthetic(run_dir: Path, records: int) -> Path:
     plan = _plan(records)
     tables = _Builder(plan).build()
     for name, schema in HISTORY.items():
-        write_parquet(run_dir / "history" / f"{name}.parquet", [tables[name]], schema)
+        store.write(run_dir / "history" / f"{name}.parquet", [tables[name]], schema)
     text = json.dumps(_manifest(plan), indent=2)
     (run_dir / "manifest.json").write_text(text + "\n", encoding="utf-8")
     return run_dir

@@ -51,7 +51,8 @@ def collect(run_dir: Path, *, killed: Iterable[str] = ()) -> dict[str, Any]:
     rows["coordinator_events"].sort(key=lambda row: row["at"])
     (run_dir / "history").mkdir(exist_ok=True)
     for name, schema in HISTORY.items():
-        store.write(run_dir / "history" / f"{name}.parquet", store.table_of(rows[name], schema))
+        table = store.table_of(rows[name], schema)
+        store.write(run_dir / "history" / f"{name}.parquet", [table], schema)
     return effective
 
 

@@ -28,15 +28,14 @@ def table_of(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def write(path: Path, table: pa.Table) -> None:
-    """Write a table whole, under a temporary name first."""
-    metadata = {**(table.schema.metadata or {}), VERSION_KEY: str(SCHEMA_VERSION).encode()}
+def write(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> None:
+    """Write tables of one schema as one file, whole or not at all: renamed when it is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
-    pq.write_table(
-        table.replace_schema_metadata(metadata),
-        temporary,
-        compression="zstd",
-        write_page_checksum=True,
-        coerce_timestamps="us",
-    )
+    marked = schema.with_metadata({VERSION_KEY: str(SCHEMA_VERSION).encode()})
+    with pq.ParquetWriter(
+        temporary, marked, compression="zstd", write_page_checksum=True
+    ) as writer:
+        for table in tables:
+            writer.write_table(table.select(marked.names).cast(marked))
     temporary.replace(path)

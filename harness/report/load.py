@@ -114,6 +114,7 @@ DELIVERY_COLUMNS: Final = (
     "first_offset",
     "last_offset",
     "count",
+    "polled_at",
     "processed_at",
 )
 SEND_COLUMNS: Final = ("topic", "partition", "outcome", "first_offset", "last_offset", "count")

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from harness.report import tables
+from harness.report import standstill, tables
 from harness.report.axis import axis_of
 from harness.report.heartbeats import heartbeat_chart
 from harness.report.load import Run
@@ -24,7 +24,7 @@ from harness.report.records import Records, records
 from harness.report.shapes import PATH_WIDTH
 from harness.report.timeline import timeline
 from harness.report.views import MOST_REBALANCES, two_views
-from harness.report.words import NOTHING, duration, number, plural, utc
+from harness.report.words import NOTHING, duration, number, partition_name, plural, utc
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _MOST_FILES: Final = 60
@@ -145,12 +145,16 @@ def _figures(run: Run, counts: Records) -> list[Fact]:
     rebalances = run.tables["rebalances"]
     count = len(rebalances) if run.has("rebalances") else None
     evicted = plural(len(run.tables["evictions"]), "eviction") if run.has("evictions") else ""
-    longest_ms = tables.longest_standstill_ms(rebalances)
+    still = standstill.longest(run)
     lost = "" if counts.lost is None else "read by nobody"
     unexplained = "" if counts.unexplained is None else f"{counts.unexplained:,} unexplained"
     return [
         Fact("rebalances", number(count), evicted),
-        Fact("longest standstill", duration(longest_ms), "of one partition"),
+        Fact(
+            "longest standstill",
+            duration(still.ms if still else None),
+            f"of {partition_name(still.topic, still.partition)}" if still else "of one partition",
+        ),
         Fact("acknowledged", number(counts.acknowledged), "records"),
         Fact(
             "lost",

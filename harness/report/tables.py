@@ -1,6 +1,5 @@
 """The page's tables: each row ready to be shown, each table cut where it would flood the page."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -360,17 +359,9 @@ def left_out(total: int, name: str) -> str:
 
 
 def rebalanced(run: Run) -> str:
-    """Say in one line how often and how badly the group was rebalanced."""
+    """Say in one line how often the group was rebalanced, and how many were evicted."""
     if not run.has("rebalances"):
         return "not derived"
     rows = run.tables["rebalances"]
-    longest_ms = longest_standstill_ms(rows)
-    still = "" if longest_ms is None else f", longest standstill {duration(longest_ms)}"
     evicted = len(run.tables["evictions"])
-    return f"{len(rows):,}{still}" + (f", {plural(evicted, 'eviction')}" if evicted else "")
-
-
-def longest_standstill_ms(rebalances: Sequence[Row]) -> float | None:
-    """Longest standstill around any rebalance; null if there was none."""
-    known = [row["longest_standstill_ms"] for row in rebalances]
-    return max((ms for ms in known if not absent(ms)), default=None)
+    return f"{len(rows):,}" + (f", {plural(evicted, 'eviction')}" if evicted else "")

@@ -84,7 +84,8 @@ def test_an_interrupted_run_still_gets_every_file_of_its_history(tmp_path: Path)
 
 def test_history_files_say_their_schema_and_keep_microseconds(tmp_path: Path) -> None:
     path = tmp_path / "host.parquet"
-    store.write(path, store.table_of([{"at": 1_700_000_000_123_456}], HISTORY["host"]))
+    schema = HISTORY["host"]
+    store.write(path, [store.table_of([{"at": 1_700_000_000_123_456}], schema)], schema)
     table = pq.read_table(path, page_checksum_verification=True)
 
     assert b"1" == table.schema.metadata[b"schema_version"]
