@@ -153,6 +153,9 @@ class Run:
                     f"the machine refused ({error}), so the run is void: make room or lift the "
                     "limit, and run again"
                 ) from error
+            except Exception as error:
+                self._end("void", f"the harness failed: {type(error).__name__}: {error}")
+                raise
             else:
                 self._end("complete", "")
 
