@@ -46,18 +46,20 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     pq.write_table(table_of(figures), folder / f"{stamp}.parquet", compression="zstd")
-    _show(figures)
+    _show(figures, folder / f"{stamp}.txt")
     return 1 if any(figure.met is False for figure in figures) else 0
 
 
-def _show(figures: list[Figure]) -> None:
+def _show(figures: list[Figure], kept: Path) -> None:
     table = Table("bench", "figure", "median", "unit", "limit", "kept", box=None)
     for figure in figures:
         sign = "≤" if figure.at_most else "≥"
         limit = "" if figure.limit is None else f"{sign} {figure.limit:g}"
-        kept = {None: "", True: "yes", False: "NO"}[figure.met]
-        table.add_row(figure.bench, figure.figure, f"{figure.value:,.2f}", figure.unit, limit, kept)
-    Console(width=110).print(table)
+        met = {None: "", True: "yes", False: "NO"}[figure.met]
+        table.add_row(figure.bench, figure.figure, f"{figure.value:,.2f}", figure.unit, limit, met)
+    console = Console(width=110, record=True)
+    console.print(table)
+    console.save_text(str(kept))
 
 
 if __name__ == "__main__":

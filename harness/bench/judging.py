@@ -8,19 +8,23 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import duckdb
+import psutil
 
 from harness.bench.measure import Figure, median
 from harness.check.synthetic import write_synthetic
+from harness.errors import HarnessError
 
 SIZES: Final = (10**6, 10**7, 10**8)
 _TEN_MILLION: Final = 10**7
 # Rows of one message each: more would not fit beside Spark in the memory of a small machine.
 _LARGEST_PER_MESSAGE: Final = 10**7
+_LOOK_EVERY_S: Final = 0.25
 
 
 def bench(rounds: int) -> list[Figure]:
@@ -57,23 +61,32 @@ def bench(rounds: int) -> list[Figure]:
     return figures
 
 
-# The largest process below this one: Spark's JVM, as the operating system accounts for it.
-_WEIGH: Final = """
-import resource, subprocess, sys
-done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
-sys.exit(done.returncode)
-"""
-
-
 def _check(run_dir: Path) -> tuple[float, float]:
-    """Wall seconds of `check` as a command, and the most memory its largest process held, in MB."""
-    command = [sys.executable, "-m", "harness", "check", str(run_dir)]
+    """Wall seconds of `check` as a command, and the most memory of it and its Spark, in MB."""
     began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-c", _WEIGH, *command], capture_output=True, text=True, check=True
+    done = psutil.Popen(
+        [sys.executable, "-m", "harness", "check", str(run_dir)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
-    return time.monotonic() - began, float(done.stdout)
+    peak_bytes = 0
+    while done.poll() is None:
+        peak_bytes = max(peak_bytes, _resident_bytes(done))
+        time.sleep(_LOOK_EVERY_S)
+    wall_s = time.monotonic() - began
+    if done.returncode != 0:
+        raise HarnessError(f"check of {run_dir} ended with exit code {done.returncode}")
+    return wall_s, peak_bytes / 2**20
+
+
+def _resident_bytes(process: psutil.Process) -> int:
+    """Memory of a process and everything below it. Shared pages count more than once."""
+    total = 0
+    with suppress(psutil.NoSuchProcess):
+        for each in (process, *process.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                total += each.memory_info().rss
+    return total
 
 
 def _duckdb(run_dir: Path) -> float:
