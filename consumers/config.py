@@ -7,10 +7,7 @@ from typing import Any, Self, get_args, get_type_hints
 
 from consumers.sabotage import conduct_of
 from harness.errors import BadInput
-
-CLIENTS = ("librdkafka",)
-PROTOCOLS = ("eager", "cooperative")
-COMMITS = ("auto", "sync", "async", "revoke")
+from harness.experiment import CLIENTS, COMMITS, PROTOCOLS, one_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +76,10 @@ class ConsumerConfig(_Config):
     lane: str | None = None
 
     def __post_init__(self) -> None:
-        _one_of("role", self.role, ("consumer",))
-        _one_of("client", self.client, CLIENTS)
-        _one_of("protocol", self.protocol, PROTOCOLS)
-        _one_of("commit", self.commit, COMMITS)
+        one_of("role", self.role, ("consumer",))
+        one_of("client", self.client, CLIENTS)
+        one_of("protocol", self.protocol, PROTOCOLS)
+        one_of("commit", self.commit, COMMITS)
         conduct_of(self.sabotage)  # refuses an unknown one
         _at_least(1, batch_records=self.batch_records)
         _at_least(0, process_us=self.process_us, fetch_wait_max_ms=self.fetch_wait_max_ms)
@@ -108,8 +105,8 @@ class ProducerConfig(_Config):
     lane: str | None = None
 
     def __post_init__(self) -> None:
-        _one_of("role", self.role, ("producer",))
-        _one_of("acks", self.acks, ("all", "-1", "0", "1"))
+        one_of("role", self.role, ("producer",))
+        one_of("acks", self.acks, ("all", "-1", "0", "1"))
         _at_least(1, partitions=self.partitions, records_per_s=self.records_per_s)
         # The first 8 bytes of a record are its number.
         _at_least(8, record_bytes=self.record_bytes)
@@ -117,11 +114,6 @@ class ProducerConfig(_Config):
             raise BadInput(
                 f"acks of {self.acks} with idempotence: librdkafka refuses that; use acks of all"
             )
-
-
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise BadInput(f"{name} {value!r} is not offered: choose {' or '.join(allowed)}")
 
 
 def _at_least(least: int, **values: int) -> None:

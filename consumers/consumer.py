@@ -17,6 +17,7 @@ from consumers.commits import Committer
 from consumers.config import ConsumerConfig
 from consumers.control import Control
 from consumers.journal import Journal, JournalError
+from consumers.program import run_program
 from consumers.sabotage import Batch, conduct_of
 from harness.errors import BadInput, HarnessError
 
@@ -229,18 +230,10 @@ class ConsumerLoop:
 
 def run(config: ConsumerConfig) -> int:
     """The program: consume until told to close. Returns the exit code; raises HarnessError."""
-    control = Control()
-    control.install_signals()
-    journal = Journal(config.journal, config.member)
-    try:
-        ConsumerLoop(config, _connect(config), journal, control).run()
-    except JournalError:
-        raise
-    except Exception as error:
-        journal.write("fatal", text=f"{type(error).__name__}: {error}")
-        raise
-    journal.close()
-    return 0
+    return run_program(
+        config,
+        lambda journal, control: ConsumerLoop(config, _connect(config), journal, control).run(),
+    )
 
 
 def _connect(config: ConsumerConfig) -> Client:

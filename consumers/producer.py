@@ -20,7 +20,8 @@ from confluent_kafka import (
 
 from consumers.config import ProducerConfig
 from consumers.control import Control
-from consumers.journal import Journal, JournalError
+from consumers.journal import Journal
+from consumers.program import run_program
 from consumers.ranges import gaps
 from harness.errors import BadInput, HarnessError
 
@@ -275,18 +276,9 @@ class ProducerLoop:
 
 def run(config: ProducerConfig) -> int:
     """The program: produce until told to stop. Returns the exit code; raises HarnessError."""
-    control = Control()
-    control.install_signals()
-    journal = Journal(config.journal, config.member)
-    try:
-        ProducerLoop(config, journal, control).run()
-    except JournalError:
-        raise
-    except Exception as error:
-        journal.write("fatal", text=f"{type(error).__name__}: {error}")
-        raise
-    journal.close()
-    return 0
+    return run_program(
+        config, lambda journal, control: ProducerLoop(config, journal, control).run()
+    )
 
 
 def _record(error: KafkaError | None, message: Message) -> Run:

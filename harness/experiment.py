@@ -14,6 +14,10 @@ from harness.errors import BadInput
 # does every 1,000 ms (rdkafka_cgrp.c, max-poll timer at 2 Hz; measured 0.5 s multiples ± 80 ms).
 LIBRDKAFKA_TIMER_GRID_MS: Final = 500
 
+CLIENTS: Final = ("librdkafka",)
+PROTOCOLS: Final = ("eager", "cooperative")
+COMMITS: Final = ("auto", "sync", "async", "revoke")
+
 
 class Verdict(StrEnum):
     """Outcome of judging one rule; the worst row decides."""
@@ -65,7 +69,7 @@ class Load:
                 f"min_insync_replicas of {self.min_insync_replicas} is more than the replication "
                 f"of {self.replication}: no record would ever be acknowledged; lower it"
             )
-        _one_of("acks", self.acks, ("all", "1", "0"))
+        one_of("acks", self.acks, ("all", "1", "0"))
         if self.idempotence and self.acks != "all":
             raise BadInput(
                 f"acks of {self.acks} with idempotence: librdkafka refuses that; use acks of all, "
@@ -95,9 +99,9 @@ class Group:
     sabotage: str | None = None
 
     def __post_init__(self) -> None:
-        _one_of("client", self.client, ("librdkafka",))
-        _one_of("protocol", self.protocol, ("eager", "cooperative"))
-        _one_of("commit", self.commit, ("auto", "sync", "async", "revoke"))
+        one_of("client", self.client, CLIENTS)
+        one_of("protocol", self.protocol, PROTOCOLS)
+        one_of("commit", self.commit, COMMITS)
         if self.members < 1:
             raise BadInput(f"a group of {self.members} members is no group: use 1 or more")
         if not self.heartbeat_interval_ms < self.session_timeout_ms:
@@ -188,6 +192,7 @@ class Experiment:
     duration_s: float = 20.0
 
 
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a value that is not offered. Raises BadInput naming those that are."""
     if value not in allowed:
         raise BadInput(f"{name} {value!r} is not offered: choose {' or '.join(allowed)}")
