@@ -6,6 +6,7 @@ Rows are made from what is there: a journal cut off by SIGKILL gives every deliv
 `processed_at` null where the work was not done, and every commit never answered with a null answer.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -44,6 +45,9 @@ def consumer_rows(
         "auto_commit_interval_ms": config.auto_commit_interval_ms,
         "batch_records": config.batch_records,
         "process_us": config.process_us,
+        "assignor": config.assignor,
+        "instance_id": config.instance_id,
+        "settings": json.dumps(config.settings),
         "sabotage": config.sabotage,
     }
     events = [*_journal_events(frames), *_logged_events(frames, log)]
@@ -74,6 +78,9 @@ def producer_rows(journal: JournalContent, config: ProducerConfig) -> Rows:
             "auto_commit_interval_ms",
             "batch_records",
             "process_us",
+            "assignor",
+            "instance_id",
+            "settings",
             "sabotage",
         )
     )

@@ -1,9 +1,10 @@
 """What the harness tells a consumer or the producer, as JSON, checked when it is read."""
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self, get_args, get_type_hints
+from types import UnionType
+from typing import Any, Self, get_args, get_origin, get_type_hints
 
 from consumers.sabotage import conduct_of
 from harness.errors import BadInput
@@ -41,7 +42,9 @@ class _Config:
             raise BadInput(f"unknown setting {unknown[0]!r}: known are {', '.join(sorted(known))}")
         hints = get_type_hints(cls)
         for name, value in found.items():
-            allowed = get_args(hints[name]) or (hints[name],)
+            hint = hints[name]
+            origin = get_origin(hint)
+            allowed = get_args(hint) if origin is UnionType else (origin or hint,)
             # bool is an int to isinstance, so a `true` would pass for a number.
             if type(value) not in allowed:
                 names = " or ".join("null" if t is type(None) else t.__name__ for t in allowed)
@@ -56,7 +59,9 @@ class _Config:
 class ConsumerConfig(_Config):
     """One member of the group under test. Times as their names say; `process_us` is per record.
 
-    `lane` is only passed on to the history.
+    `assignor` null is the protocol's usual one; `instance_id` makes the member static. `settings`
+    are passed to the client library as they are. `java_home` and `class_path` are where the Java
+    client comes from. `lane` is only passed on to the history.
     """
 
     role: str
@@ -74,6 +79,11 @@ class ConsumerConfig(_Config):
     sabotage: str | None = None
     fetch_wait_max_ms: int = 500
     lane: str | None = None
+    assignor: str | None = None
+    instance_id: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    java_home: str | None = None
+    class_path: str | None = None
 
     def __post_init__(self) -> None:
         one_of("role", self.role, ("consumer",))
@@ -83,11 +93,38 @@ class ConsumerConfig(_Config):
         conduct_of(self.sabotage)  # refuses an unknown one
         _at_least(1, batch_records=self.batch_records)
         _at_least(0, process_us=self.process_us, fetch_wait_max_ms=self.fetch_wait_max_ms)
-        if self.session_timeout_ms > self.max_poll_interval_ms:
+        if self.client == "java" and not (self.java_home and self.class_path):
+            raise BadInput("client java needs java_home and class_path: give both")
+        if self.client == "librdkafka" and self.session_timeout_ms > self.max_poll_interval_ms:
             raise BadInput(
                 f"max_poll_interval_ms of {self.max_poll_interval_ms} is below session_timeout_ms "
                 f"of {self.session_timeout_ms}: librdkafka refuses that; raise the former"
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeConfig(_Config):
+    """A script of `consumers/probes/`, by name; `lane` is the one that its links run through.
+
+    `group` is the group under test; scripts may make groups of their own, named after it.
+    `direct` are bootstrap servers that no fault touches. `coordinator` and the like are looked up.
+    """
+
+    role: str
+    run: str
+    group: str
+    probe: str
+    direct: str
+    java_home: str
+    class_path: str
+    partitions: int
+    session_timeout_ms: int
+    max_poll_interval_ms: int
+    protocol: str
+    lane: str | None = None
+
+    def __post_init__(self) -> None:
+        one_of("role", self.role, ("probe",))
 
 
 @dataclass(frozen=True, kw_only=True)

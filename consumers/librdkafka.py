@@ -40,17 +40,21 @@ from consumers.client import (
 )
 from consumers.config import ConsumerConfig
 from consumers.ranges import Ranger
+from harness.experiment import ASSIGNORS
 
-ASSIGNORS: Final = {"eager": "range", "cooperative": "cooperative-sticky"}
 _NOBODY: Final = Member(None, None)
 _METADATA_MAGIC: Final = b"CGMDv2:"
 _GENERATION: Final = struct.Struct("=i")
 
 
 def settings_of(config: ConsumerConfig) -> dict[str, object]:
-    """Everything passed to librdkafka, callbacks excepted: no setting that matters is implied."""
+    """Everything passed to librdkafka, callbacks excepted: no setting that matters is implied.
+
+    In a group of the consumer protocol the broker has the timers and the assignor, and librdkafka
+    refuses them as settings of its own.
+    """
     auto = config.commit == "auto" and config.sabotage != "never-commit"
-    return {
+    settings: dict[str, object] = {
         "bootstrap.servers": config.bootstrap,
         "client.id": config.member,
         "group.id": config.group,
@@ -59,10 +63,7 @@ def settings_of(config: ConsumerConfig) -> dict[str, object]:
         "auto.commit.interval.ms": config.auto_commit_interval_ms,
         "auto.offset.reset": "earliest",
         "isolation.level": "read_committed",
-        "session.timeout.ms": config.session_timeout_ms,
-        "heartbeat.interval.ms": config.heartbeat_interval_ms,
         "max.poll.interval.ms": config.max_poll_interval_ms,
-        "partition.assignment.strategy": ASSIGNORS[config.protocol],
         # How soon a consumer hears of new partitions; the default, which is what users have.
         "topic.metadata.refresh.interval.ms": 300_000,
         # How long a request to a coordinator that does not answer is waited for, a synchronous
@@ -71,6 +72,19 @@ def settings_of(config: ConsumerConfig) -> dict[str, object]:
         "fetch.wait.max.ms": config.fetch_wait_max_ms,
         "statistics.interval.ms": 0,
     }
+    if config.protocol == "consumer":
+        settings["group.protocol"] = "consumer"
+        if config.assignor:
+            settings["group.remote.assignor"] = config.assignor
+    else:
+        settings |= {
+            "session.timeout.ms": config.session_timeout_ms,
+            "heartbeat.interval.ms": config.heartbeat_interval_ms,
+            "partition.assignment.strategy": config.assignor or ASSIGNORS[config.protocol][0],
+        }
+    if config.instance_id:
+        settings["group.instance.id"] = config.instance_id
+    return settings | config.settings
 
 
 class Librdkafka:

@@ -1,14 +1,14 @@
-"""What both programs are around their loop: signals, a journal, and the last word in it."""
+"""What the programs are around their loop: signals, a journal, and the last word in it."""
 
 from collections.abc import Callable
 
-from consumers.config import ConsumerConfig, ProducerConfig
+from consumers.config import ConsumerConfig, ProbeConfig, ProducerConfig
 from consumers.control import Control
 from consumers.journal import Journal, JournalError
 
 
 def run_program(
-    config: ConsumerConfig | ProducerConfig, loop: Callable[[Journal, Control], None]
+    config: ConsumerConfig | ProducerConfig | ProbeConfig, loop: Callable[[Journal, Control], None]
 ) -> int:
     """Run a loop until it is told to end. Returns the exit code; raises HarnessError.
 

@@ -71,8 +71,10 @@ def _parser() -> argparse.ArgumentParser:
         one.add_argument(
             "--set", action="append", default=[], metavar="KNOB=VALUE", help="see `describe`"
         )
-        one.add_argument("--client", help="client library of the members: librdkafka")
-        one.add_argument("--protocol", help="rebalance protocol: eager or cooperative")
+        one.add_argument("--client", help="client library of the members: librdkafka or java")
+        one.add_argument(
+            "--protocol", help="rebalance protocol: eager, cooperative or consumer (KIP-848)"
+        )
         one.add_argument("--backend", default="embedded", help="embedded")
         one.add_argument("--kafka", help="version of Kafka")
         if name == "experiment":
@@ -132,7 +134,7 @@ def _run(
     if not arguments.name:
         raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
     experiment = registry.with_knobs(registry.load(arguments.name), _settings(arguments))
-    experiment = registry.checked(experiment)
+    experiment = registry.resolved(registry.checked(experiment))
     tools = resolve_tools(experiment.cluster.kafka_version)
     say = _progress()
     sweep(say)

@@ -4,9 +4,10 @@ A module in `experiments/` builds one `Experiment` named `experiment`; the file 
 its NAME. Nothing here does I/O.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from harness.errors import BadInput
 
@@ -14,8 +15,18 @@ from harness.errors import BadInput
 # does every 1,000 ms (rdkafka_cgrp.c, max-poll timer at 2 Hz; measured 0.5 s multiples ± 80 ms).
 LIBRDKAFKA_TIMER_GRID_MS: Final = 500
 
-CLIENTS: Final = ("librdkafka",)
-PROTOCOLS: Final = ("eager", "cooperative")
+# Java's heartbeat thread looks about every retry.backoff.ms (AbstractCoordinator, HeartbeatThread),
+# so what is due is done up to that much later.
+JAVA_TIMER_MS: Final = 100
+
+CLIENTS: Final = ("librdkafka", "java")
+PROTOCOLS: Final = ("eager", "cooperative", "consumer")
+CLASSIC: Final = ("eager", "cooperative")  # rebalanced by JoinGroup and SyncGroup, not by KIP-848
+ASSIGNORS: Final[dict[str, tuple[str, ...]]] = {
+    "eager": ("range", "roundrobin"),
+    "cooperative": ("cooperative-sticky",),
+    "consumer": ("uniform", "range"),
+}
 COMMITS: Final = ("auto", "sync", "async", "revoke")
 
 
@@ -79,11 +90,17 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """The consumer group under test: its members are alike.
+    """The consumer group under test: its members are alike, but for what `differing` says.
 
+    `protocol`: eager and cooperative are the classic protocol, consumer is KIP-848, in which the
+    broker has the timers: `session_timeout_ms` and `heartbeat_interval_ms` are set there then.
+    `assignor`: None is the protocol's first in ASSIGNORS.
+    `static`: each member has a group.instance.id (KIP-345), its name.
     `commit`: auto (the library, every `auto_commit_interval_ms`), sync or async (after each batch),
     revoke (in the revocation callback, and at close). `sabotage` names a rule that the consumer
     program breaks on purpose (`consumers/sabotage.py`); null for an honest consumer.
+    `settings` are the client library's own, on top of ours. `differing` gives single members, by
+    number, other values of these fields: `{2: {"max_poll_interval_ms": 20_000}}`.
     """
 
     members: int = 3
@@ -96,11 +113,17 @@ class Group:
     auto_commit_interval_ms: int = 5_000
     batch_records: int = 100
     process_us: int = 1_000
+    assignor: str | None = None
+    static: bool = False
     sabotage: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    differing: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         one_of("client", self.client, CLIENTS)
         one_of("protocol", self.protocol, PROTOCOLS)
+        if self.assignor is not None:
+            one_of(f"assignor of protocol {self.protocol}", self.assignor, ASSIGNORS[self.protocol])
         one_of("commit", self.commit, COMMITS)
         if self.members < 1:
             raise BadInput(f"a group of {self.members} members is no group: use 1 or more")
@@ -115,20 +138,37 @@ class Group:
                 f"session_timeout_ms of {self.session_timeout_ms} is outside the 6000 to 1800000 "
                 "that brokers accept (group.min/max.session.timeout.ms): choose one inside"
             )
-        if self.session_timeout_ms > self.max_poll_interval_ms:
+        if self.client == "librdkafka" and self.session_timeout_ms > self.max_poll_interval_ms:
             raise BadInput(
                 f"max_poll_interval_ms of {self.max_poll_interval_ms} is below session_timeout_ms "
                 f"of {self.session_timeout_ms}: librdkafka refuses that; raise the former"
             )
+        for number in self.differing:
+            self.of_member(number)
+
+    def of_member(self, number: int) -> "Group":
+        """The group as one member sees it: with what is different for that member.
+
+        Raises BadInput where that makes no sense.
+        """
+        different = self.differing.get(number, {})
+        if unknown := sorted(set(different) - set(self.__dataclass_fields__)):
+            raise BadInput(f"member {number} differs in {unknown[0]!r}, which groups do not have")
+        return replace(self, differing={}, **different) if self.differing else self
 
     @property
     def heartbeat_gap_ms(self) -> int:
         """Time between two heartbeats that this client really keeps, in milliseconds."""
-        return effective_heartbeat_ms(self.heartbeat_interval_ms)
+        return effective_heartbeat_ms(self.heartbeat_interval_ms, self.client)
 
 
-def effective_heartbeat_ms(heartbeat_interval_ms: int) -> int:
-    """The interval rounded up to librdkafka's timer grid, in milliseconds."""
+def effective_heartbeat_ms(heartbeat_interval_ms: int, client: str = "librdkafka") -> int:
+    """The interval that a client really keeps, in milliseconds.
+
+    librdkafka's is rounded up to its timer grid; Java's is kept, and up to JAVA_TIMER_MS late.
+    """
+    if client == "java":
+        return heartbeat_interval_ms
     grid = LIBRDKAFKA_TIMER_GRID_MS
     return -(-heartbeat_interval_ms // grid) * grid
 
@@ -157,39 +197,82 @@ class Fault:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Probe:
+    """A script that asks brokers, over the wire, what no consumer would (`consumers/probes/`).
+
+    `name` is the script's. It is played in a process and over a lane of its own, from `at_s` after
+    steady state; the run goes on when it has ended. What it asked and was answered is in `calls`.
+    """
+
+    name: str
+    at_s: float = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Expect:
     """A rule to judge, and the verdict expected of it.
 
-    `because` says why where the expected verdict is not HOLDS.
+    `because` says why where the expected verdict is not HOLDS. `clients`, `protocols` and `kafka`
+    (first characters of the version, such as "3.") say for whom it is expected; empty means all.
+    Where several of one rule fit a run, the last one counts.
     """
 
     rule: str
     verdict: Verdict = Verdict.HOLDS
     because: str = ""
+    clients: tuple[str, ...] = ()
+    protocols: tuple[str, ...] = ()
+    kafka: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for client in self.clients:
+            one_of("client", client, CLIENTS)
+        for protocol in self.protocols:
+            one_of("protocol", protocol, PROTOCOLS)
         if self.verdict is not Verdict.HOLDS and not self.because:
             raise BadInput(
                 f"rule {self.rule} is expected {self.verdict} without a reason: say it in because="
             )
 
+    def fits(self, group: Group, kafka_version: str) -> bool:
+        """Whether it is meant for this client, protocol and version of Kafka."""
+        return (
+            group.client in (self.clients or CLIENTS)
+            and group.protocol in (self.protocols or PROTOCOLS)
+            and (not self.kafka or kafka_version.startswith(self.kafka))
+        )
 
-def holds(*rules: str) -> tuple[Expect, ...]:
+
+def holds(
+    *rules: str, clients: tuple[str, ...] = (), protocols: tuple[str, ...] = ()
+) -> tuple[Expect, ...]:
     """These rules, each expected to hold."""
-    return tuple(Expect(rule=rule) for rule in rules)
+    return tuple(Expect(rule=rule, clients=clients, protocols=protocols) for rule in rules)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """A claim, what to run, what to break, and which rules to judge."""
+    """A claim, what to run, what to break, and which rules to judge.
+
+    `clients` and `protocols` name those that it means anything for; others are refused. `long` ones
+    take minutes because a default does: the nightly set leaves them to a set of their own.
+    """
 
     claim: str
     cluster: Cluster = field(default_factory=Cluster)
     load: Load = field(default_factory=Load)
     group: Group = field(default_factory=Group)
     faults: tuple[Fault, ...] = ()
+    probes: tuple[Probe, ...] = ()
     rules: tuple[Expect, ...] = ()
     duration_s: float = 20.0
+    clients: tuple[str, ...] = CLIENTS
+    protocols: tuple[str, ...] = PROTOCOLS
+    long: bool = False
+
+    def __post_init__(self) -> None:
+        one_of("client of this experiment", self.group.client, self.clients)
+        one_of("protocol of this experiment", self.group.protocol, self.protocols)
 
 
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -17,6 +17,7 @@ from consumers.journal import tail_journal
 from harness import processes
 from harness.cluster.plan import Plan
 from harness.experiment import Experiment
+from harness.provision.tools import Tools
 
 Partition = int
 
@@ -81,16 +82,24 @@ class Fleet:
     """Starts, follows and ends the producer and the consumers."""
 
     def __init__(
-        self, experiment: Experiment, plan: Plan, run_dir: Path, group: str, topic: str
+        self,
+        experiment: Experiment,
+        plan: Plan,
+        tools: Tools,
+        run_dir: Path,
+        group: str,
+        topic: str,
     ) -> None:
         self._experiment = experiment
         self._plan = plan
+        self._tools = tools
         self._run_dir = run_dir
         self._group = group
         self._topic = topic
         self.members: dict[str, Member] = {}
         self.producer: subprocess.Popen[bytes] | None = None
         self._producer_ended_on_purpose = False
+        self._probes: list[subprocess.Popen[bytes]] = []
 
     def lane_of(self, member: str) -> str:
         """The lane a member's links run through: its own where a network fault may hit it."""
@@ -98,7 +107,7 @@ class Fleet:
 
     def start_member(self, name: str) -> Member:
         """Start one more consumer."""
-        group = self._experiment.group
+        group = self._experiment.group.of_member(int(name.rpartition("-")[2]))
         config = {
             "role": "consumer",
             "member": name,
@@ -118,6 +127,11 @@ class Fleet:
             "process_us": group.process_us,
             "sabotage": group.sabotage,
             "fetch_wait_max_ms": 100,
+            "assignor": group.assignor,
+            "instance_id": name if group.static else None,
+            "settings": dict(group.settings),
+            "java_home": str(self._tools.java.parent.parent),
+            "class_path": self._tools.kafka_classpath,
         }
         process, journal = self._start("consumer", name, config)
         self.members[name] = Member(name, process, journal)
@@ -141,6 +155,34 @@ class Fleet:
             "message_timeout_ms": 120_000,
         }
         self.producer, _ = self._start("producer", "producer-1", config)
+
+    def start_probe(self, name: str) -> subprocess.Popen[bytes]:
+        """Start a script that asks brokers over the wire; it ends by itself."""
+        group = self._experiment.group
+        config = {
+            "role": "probe",
+            "member": f"probe-{name}",
+            "probe": name,
+            "run": self._plan.run,
+            "group": self._group,
+            "topic": self._topic,
+            "bootstrap": self._plan.bootstrap("probes"),
+            "direct": self._plan.direct(),
+            "lane": "probes",
+            "java_home": str(self._tools.java.parent.parent),
+            "class_path": self._tools.kafka_classpath,
+            "partitions": self._experiment.load.partitions,
+            "session_timeout_ms": group.session_timeout_ms,
+            "max_poll_interval_ms": group.max_poll_interval_ms,
+            "protocol": group.protocol,
+        }
+        process, _ = self._start("probe", f"probe-{name}", config)
+        self._probes.append(process)
+        return process
+
+    def probe_tail(self, name: str) -> str:
+        """The last words of a probe, for a message."""
+        return self._tail(f"probe-{name}")
 
     def _start(
         self, program: str, name: str, config: dict[str, Any]
@@ -214,7 +256,7 @@ class Fleet:
 
     def kill_all(self) -> None:
         """End whatever still runs, at once."""
-        children = [member.process for member in self.members.values()]
+        children = [member.process for member in self.members.values()] + self._probes
         if self.producer is not None:
             children.append(self.producer)
         for child in children:

@@ -66,6 +66,24 @@ def checked(experiment: Experiment) -> Experiment:
     return experiment
 
 
+def resolved(experiment: Experiment) -> Experiment:
+    """The experiment with the rules that a run of it is judged by.
+
+    Left out are rules that are not about its client and protocol, and expectations meant for
+    others; of several of one rule the last one counts.
+    """
+    from harness.rules.catalogue import RULES
+
+    group = experiment.group
+    expected = {
+        expect.rule: expect
+        for expect in experiment.rules
+        if RULES[expect.rule].applies(group)
+        and expect.fits(group, experiment.cluster.kafka_version)
+    }
+    return replace(experiment, rules=tuple(expected.values()))
+
+
 _PARTS = ("cluster", "load", "group")
 
 
@@ -75,7 +93,8 @@ def knobs(experiment: Experiment) -> dict[str, Any]:
     for part in _PARTS:
         value = getattr(experiment, part)
         found |= {f"{part}.{item.name}": getattr(value, item.name) for item in fields(value)}
-    found.pop("cluster.settings")
+    for name in ("cluster.settings", "group.settings", "group.differing"):
+        found.pop(name)
     return found
 
 

@@ -11,7 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -24,9 +24,9 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from consumers.journal import Journal
 from harness import __version__, manifest, processes, wire
 from harness.cluster.embedded import EmbeddedCluster
-from harness.cluster.plan import Plan, draw_plan
+from harness.cluster.plan import Plan, draw_plan, group_settings
 from harness.errors import ClusterError, HarnessError, SetupError, VoidRun
-from harness.experiment import Experiment
+from harness.experiment import Experiment, Probe
 from harness.faults.targets import lanes
 from harness.fleet import Fleet
 from harness.history.collect import collect
@@ -39,6 +39,7 @@ from harness.wait import wait_until
 GROUP: Final = "orders"
 TOPIC: Final = "t"
 NEEDED_BYTES: Final = 1_000_000_000  # four JVMs' data, logs and the history of a long run
+PROBE_S: Final = 180.0  # no script waits for more than a few session timeouts
 AFTER_S: Final = 3.0  # kept running after recovery, so that the heartbeats after it are on record
 
 Progress = Callable[[str], None]
@@ -160,27 +161,31 @@ class Run:
                 self._end("complete", "")
 
     def _play_phases(self) -> None:
-        plan = draw_plan(self._experiment.cluster, lanes(self._experiment), self._run, self._ports)
+        cluster = self._experiment.cluster
+        settings = {**group_settings(self._experiment.group), **cluster.settings}
+        plan = draw_plan(
+            replace(cluster, settings=settings), lanes(self._experiment), self._run, self._ports
+        )
         self._manifest["effective"] = {
             "brokers": {
                 node.name: plan.properties(node, Path("data") / node.name) for node in plan.nodes
             },
         }
-        cluster = EmbeddedCluster(plan, self._tools, self.run_dir / "scratch", self._logs)
-        fleet = Fleet(self._experiment, plan, self.run_dir, GROUP, TOPIC)
+        embedded = EmbeddedCluster(plan, self._tools, self.run_dir / "scratch", self._logs)
+        fleet = Fleet(self._experiment, plan, self._tools, self.run_dir, GROUP, TOPIC)
         observer: subprocess.Popen[bytes] | None = None
         try:
             with self._phase("start cluster"):
-                cluster.start()
+                embedded.start()
                 create_topic(plan, self._experiment)
                 observer = self._start_observer(plan)
             view = View(self.run_dir / "journals" / "observer.journal")
-            scene = Scene(self._experiment, cluster, fleet, view, observer, TOPIC, self._random)
+            scene = Scene(self._experiment, embedded, fleet, view, observer, TOPIC, self._random)
             self._play_scene(scene)
         finally:
             with _uninterrupted(self._say):
                 fleet.kill_all()
-                cluster.stop()
+                embedded.stop()
                 if observer is not None:
                     observer.kill()
                     observer.wait(timeout=10)
@@ -205,8 +210,10 @@ class Run:
             scene.steady_at = time.monotonic()
             journal = Journal(self.run_dir / "journals" / "faults.journal", member="nemesis")
             nemesis = Nemesis(journal, plan_faults(experiment, self._random))
-            if not experiment.faults:
+            if not experiment.faults and not experiment.probes:
                 scene.pass_time(scene.steady_at + experiment.duration_s)
+        for probe in experiment.probes:
+            self._probe(scene, probe)
         if experiment.faults:
             self._break(scene, nemesis)
         with self._phase("drain"):
@@ -215,6 +222,20 @@ class Run:
             stuck = scene.fleet.close_members()
             if stuck:
                 raise VoidRun(f"{', '.join(stuck)} did not close within 30 s: see logs/")
+
+    def _probe(self, scene: Scene, probe: Probe) -> None:
+        """Play a probe's script to its end."""
+        with self._phase(f"probe {probe.name}"):
+            scene.pass_time(scene.steady_at + probe.at_s)
+            process = scene.fleet.start_probe(probe.name)
+            scene.wait(
+                f"end of the probe {probe.name}", lambda: process.poll() is not None, PROBE_S
+            )
+            if process.returncode != 0:
+                raise VoidRun(
+                    f"the probe {probe.name} ended with exit code {process.returncode}: "
+                    f"{scene.fleet.probe_tail(probe.name)}"
+                )
 
     def _break(self, scene: Scene, nemesis: Nemesis) -> None:
         """Play the faults, heal whatever happens, and wait until all is well again."""

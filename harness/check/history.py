@@ -16,7 +16,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from harness import manifest
 from harness.errors import NoData
 from harness.experiment import effective_heartbeat_ms
-from harness.history.schema import HISTORY, SCHEMA_VERSION
+from harness.history import store
+from harness.history.schema import ADDED, HISTORY, SCHEMA_VERSION
 
 # Added to every documented time bound: what a healthy but busy machine takes on top. Measured for
 # evictions on an idle one: 0.2 to 1.4 ms.
@@ -107,7 +108,9 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
         "client": group["client"],
         "protocol": group["protocol"],
         "session_ms": int(group["session_timeout_ms"]),
-        "heartbeat_ms": effective_heartbeat_ms(int(group["heartbeat_interval_ms"])),
+        "heartbeat_ms": effective_heartbeat_ms(
+            int(group["heartbeat_interval_ms"]), str(group["client"])
+        ),
         "max_poll_ms": int(group["max_poll_interval_ms"]),
         "commit": group["commit"],
         "auto_commit_ms": int(group["auto_commit_interval_ms"]),
@@ -163,8 +166,8 @@ def load(run_dir: Path, spark: SparkSession, small_rows: int) -> Sources:
     for name in sources.rows:
         path = run_dir / "history" / f"{name}.parquet"
         if small:
-            rows = pq.read_table(path, columns=HISTORY[name].names, page_checksum_verification=True)
-            sources.frames[name] = in_memory(spark, rows)
+            rows = pq.read_table(path, page_checksum_verification=True)
+            sources.frames[name] = in_memory(spark, store.as_current(rows, HISTORY[name]))
         else:
             reader = spark.read.schema(cast(Any, from_arrow_schema)(HISTORY[name]))
             sources.frames[name] = reader.parquet(str(path))
@@ -192,16 +195,28 @@ def verify(path: Path, schema: pa.Schema) -> int:
             version = (file.schema_arrow.metadata or {}).get(b"schema_version")
             if version is None:
                 raise Unreadable(f"{where} is not a history file: it carries no schema version")
-            if version != str(SCHEMA_VERSION).encode():
+            number = version.decode(errors="replace")
+            if not number.isdecimal() or not 1 <= int(number) <= SCHEMA_VERSION:
                 raise Unreadable(
-                    f"{where} has schema version {version.decode(errors='replace')}, and this "
-                    f"version reads {SCHEMA_VERSION}"
+                    f"{where} has schema version {number}, and this version reads 1 to "
+                    f"{SCHEMA_VERSION}"
                 )
-            _compare(where, file.schema_arrow, schema)
+            _compare(where, file.schema_arrow, _schema_at(path.stem, schema, int(number)))
             return sum(batch.num_rows for batch in file.iter_batches(batch_size=2**17))
     except (pa.ArrowException, OSError, ValueError) as error:
         first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise Unreadable(f"{where} is damaged ({first_line})") from error
+
+
+def _schema_at(name: str, schema: pa.Schema, version: int) -> pa.Schema:
+    """The columns that a file had in an older version of the schema."""
+    later = {
+        column
+        for number, files in ADDED.items()
+        if number > version
+        for column in files.get(name, ())
+    }
+    return pa.schema([column for column in schema if column.name not in later])
 
 
 def _compare(where: str, found: pa.Schema, wanted: pa.Schema) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from harness.experiment import Cluster
+from harness.experiment import Cluster, Group
 from harness.ports import LOOPBACK, Ports
 
 FIRST_CONTROLLER_ID: Final = 101
@@ -199,3 +199,19 @@ def draw_plan(cluster: Cluster, lanes: tuple[str, ...], run: str, ports: Ports) 
         toxiproxy_port=ports.take(),
         settings={**BROKER_SETTINGS, **fitted, **cluster.settings},
     )
+
+
+def group_settings(group: Group) -> dict[str, str]:
+    """Timers of a KIP-848 group, which are the broker's; nothing for a classic group.
+
+    Kafka's own minimums are 45 s and 5 s: they are lowered to what the experiment asks for.
+    """
+    if group.protocol != "consumer":
+        return {}
+    session, heartbeat = str(group.session_timeout_ms), str(group.heartbeat_interval_ms)
+    return {
+        "group.consumer.min.session.timeout.ms": session,
+        "group.consumer.session.timeout.ms": session,
+        "group.consumer.min.heartbeat.interval.ms": heartbeat,
+        "group.consumer.heartbeat.interval.ms": heartbeat,
+    }

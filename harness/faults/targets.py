@@ -89,7 +89,8 @@ def lanes(experiment: Experiment) -> tuple[str, ...]:
         numbered = _NUMBERED.fullmatch(fault.target)
         if numbered and numbered["role"] == "member":
             own.add(f"member-{numbered['number']}")
-    return ("members", "producers", *sorted(own))
+    probes = ("probes",) if experiment.probes else ()
+    return ("members", "producers", *probes, *sorted(own))
 
 
 NETWORK_KINDS: Final = frozenset({"latency", "bandwidth", "isolate"})

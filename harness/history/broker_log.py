@@ -65,6 +65,7 @@ def request_rows(call: Row, logged_at: int, broker: int, evidence: str) -> Itera
         "processed_at": logged_at - round(after_ready_ms * 1_000),
         "answered_at": logged_at,
         "listener": call.get("listener"),
+        "instance_id": request.get("groupInstanceId") or request.get("instanceId"),
         "client_software": call.get("clientInformation", {}).get("softwareName"),
         "client_software_version": call.get("clientInformation", {}).get("softwareVersion"),
         "evidence": evidence,

@@ -70,6 +70,9 @@ def _collect_client(
     content = read_journal(journal)
     log = run_dir / "logs" / f"{name}.log"
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    if config["role"] == "probe":
+        rows["calls"] += [frame for frame in content.frames if frame["kind"] == "call"]
+        return
     if config["role"] == "producer":
         collected = producer_rows(content, ProducerConfig.of(config))
     else:
@@ -81,7 +84,7 @@ def _collect_client(
         rows[table] += found
     started = [frame for frame in content.frames if frame["kind"] == "started"]
     if started:
-        effective[name] = started[0].get("configuration")
+        effective[name] = started[0].get("effective")
 
 
 def _collect_observer(journal: Path, rows: dict[str, list[Row]]) -> None:

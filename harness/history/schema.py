@@ -5,14 +5,23 @@ All times are UTC with microseconds. `member` is the harness's name of one consu
 process that rejoins can have several. Positions follow Kafka: `committed` is the next record to
 read, `last_offset` the last one read.
 
-Changing a column means a new SCHEMA_VERSION and a reader for the old one.
+Changing a column means a new SCHEMA_VERSION and a reader for the old one. A file of an older
+version lacks what has come since (ADDED): its columns read as null, whole files as not there.
 """
 
 from typing import Final
 
 import pyarrow as pa
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
+# Columns that older files do not have, by the version that brought them.
+ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {
+    2: {
+        "members": ("assignor", "instance_id", "settings"),
+        "requests": ("instance_id", "owned", "detail"),
+        "coordinator_events": ("instance_id",),
+    },
+}
 
 
 def _schema(columns: list[tuple[str, pa.DataType]]) -> pa.Schema:
@@ -50,6 +59,9 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("auto_commit_interval_ms", _int),
             ("batch_records", _int),  # most records of one poll
             ("process_us", _int),  # declared processing time of one record
+            ("assignor", _text),  # null: the protocol's usual one
+            ("instance_id", _text),  # of a static member; null for a dynamic one
+            ("settings", _text),  # JSON: the client library's own, on top of the harness's
             ("sabotage", _text),  # null, or the rule-breaking behaviour built in
             ("started_at", _at),
             ("ended_at", _at),  # null: did not end before the history was collected
@@ -147,6 +159,11 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ),  # OFFSET_COMMIT: what was asked and the answer, per partition
             ("assignments", _assignments),  # SYNC_GROUP of the leader: what it gave to whom
             ("assigned", _partitions),  # SYNC_GROUP's answer: what this member got
+            ("instance_id", _text),  # of a static member
+            # CONSUMER_GROUP_HEARTBEAT: what the member says it owns; null if it says nothing. What
+            # it is given is in `assigned`.
+            ("owned", _partitions),
+            ("detail", _text),  # JSON: what else a request or its answer holds, by api
             ("listener", _text),
             ("client_software", _text),
             ("client_software_version", _text),
@@ -166,6 +183,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("generation", _int),
             ("member_id", _text),
             ("members", _int),
+            ("instance_id", _text),
             ("reason", _text),
             ("text", _text),
             ("evidence", _text),
@@ -203,6 +221,28 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("members", _int),
             ("end_offset", _long),
             ("detail", _text),
+        ]
+    ),
+    # What probes asked over the wire, one row per question, in the order asked.
+    "calls": _schema(
+        [
+            ("probe", _text),
+            ("step", _text),  # what is exercised: "commit with a stale generation"
+            ("rule", _text),  # that it is asked for
+            ("api", _text),  # as in `requests`
+            ("group", _text),
+            ("member_id", _text),
+            ("instance_id", _text),
+            ("generation", _int),
+            ("broker", _int),  # that was asked
+            ("state_before", _text),  # of the group, by its coordinator, just before and after
+            ("state_after", _text),
+            ("sent_at", _at),
+            ("answered_at", _at),  # null: no answer came
+            ("error_code", _int),  # of the answer, the worst of its parts; null: no answer
+            ("expected", _text),  # JSON: what the script knows that the answer should hold
+            ("request", _text),  # JSON, Kafka's own field names
+            ("answer", _text),  # JSON
         ]
     ),
     # The machine itself: the latest clock tick of each 100 ms, by a process that does nothing else.

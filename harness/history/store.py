@@ -39,3 +39,11 @@ def write(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> None:
         for table in tables:
             writer.write_table(table.select(marked.names).cast(marked))
     temporary.replace(path)
+
+
+def as_current(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with exactly the columns of `schema`; those that an older version lacks are null."""
+    for column in schema:
+        if column.name not in rows.column_names:
+            rows = rows.append_column(column, pa.nulls(len(rows), column.type))
+    return rows.select(schema.names)

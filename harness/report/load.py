@@ -15,7 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.errors import NoData
-from harness.history.schema import HISTORY, SCHEMA_VERSION, TABLES, VERDICTS
+from harness.history import store
+from harness.history.schema import HISTORY, TABLES, VERDICTS
+from harness.manifest import SCHEMA_VERSION
 
 Row = Mapping[str, Any]
 
@@ -146,13 +148,14 @@ class _Reader:
             self.missing.add(path.stem)
             return None
         try:
+            if path.parent.name == "history":
+                known = [name for name in schema.names if name in pq.read_schema(path).names]
+            else:
+                known = schema.names
             table = pq.read_table(
-                path,
-                columns=schema.names,
-                filters=filters,
-                page_checksum_verification=True,
+                path, columns=known, filters=filters, page_checksum_verification=True
             )
-            return table.select(schema.names).cast(schema)
+            return store.as_current(table, schema).cast(schema)
         except (pa.ArrowException, OSError, KeyError, ValueError) as problem:
             why = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
             raise NoData(

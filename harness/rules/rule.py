@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.experiment import CLIENTS, PROTOCOLS, Group
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -24,7 +26,8 @@ class Rule:
 
     `things` is what the rows are, in the plural ("evictions"); `measures` follows the measured
     numbers in a verdict's reason ("after the last sign of life"). A rule that is `evidence` is
-    judged in every run, without being declared.
+    judged in every run, without being declared. `clients` and `protocols` are those that the
+    statement is about: in a run of others the rule is left out.
     """
 
     id: str
@@ -36,3 +39,9 @@ class Rule:
     measures: str
     examine: Callable[[Tables], DataFrame]
     evidence: bool = False
+    clients: tuple[str, ...] = CLIENTS
+    protocols: tuple[str, ...] = PROTOCOLS
+
+    def applies(self, group: Group) -> bool:
+        """Whether the statement is about this client and protocol."""
+        return group.client in self.clients and group.protocol in self.protocols

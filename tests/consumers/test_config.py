@@ -23,8 +23,8 @@ def test_a_good_configuration_is_read(consumer_settings: dict[str, Any], written
     ("change", "told"),
     [
         ({"commit": "sometimes"}, "commit 'sometimes' is not offered"),
-        ({"protocol": "consumer"}, "protocol 'consumer' is not offered"),
-        ({"client": "java"}, "client 'java' is not offered"),
+        ({"protocol": "lazy"}, "protocol 'lazy' is not offered"),
+        ({"client": "java"}, "client java needs java_home and class_path"),
         ({"sabotage": "sulk"}, "sabotage 'sulk' is unknown: choose commit-before-processing or"),
         ({"batch_records": 0}, "batch_records of 0 is below 1"),
         ({"batch_records": "many"}, "batch_records must be int, not 'many'"),

@@ -13,7 +13,7 @@ from harness import manifest, registry, run, watchdog
 from harness.errors import NoData, SetupError
 from harness.history import store
 from harness.history.collect import collect
-from harness.history.schema import HISTORY
+from harness.history.schema import HISTORY, SCHEMA_VERSION
 from harness.nemesis import plan_faults
 
 
@@ -88,7 +88,7 @@ def test_history_files_say_their_schema_and_keep_microseconds(tmp_path: Path) ->
     store.write(path, [store.table_of([{"at": 1_700_000_000_123_456}], schema)], schema)
     table = pq.read_table(path, page_checksum_verification=True)
 
-    assert b"1" == table.schema.metadata[b"schema_version"]
+    assert str(SCHEMA_VERSION).encode() == table.schema.metadata[b"schema_version"]
     assert pa.timestamp("us", tz="UTC") == table.schema.field("at").type
     assert 123_456 == table["at"][0].as_py().microsecond
     assert [None] == table["late_ms"].to_pylist()

@@ -1,0 +1,30 @@
+"""The Java Virtual Machine of a client process: one, started once, with Kafka's own jars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import jpype
+
+from harness.errors import SetupError
+
+# A client needs little; an experiment starts many on one machine.
+_OPTIONS: Final = ("-Xms32m", "-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+
+def start(java_home: str, class_path: str, *options: str) -> None:
+    """Start it, unless it runs already.
+
+    `class_path` is Kafka's, entries parted by colons. Raises SetupError where there is no Java.
+    """
+    if jpype.isJVMStarted():
+        return
+    library = Path(java_home) / "lib" / "server" / "libjvm.so"
+    if not library.exists():
+        library = library.with_suffix(".dylib")  # macOS
+    if not library.exists():
+        raise SetupError(f"{java_home} holds no Java Virtual Machine; run `make setup`")
+    jpype.startJVM(
+        str(library), *_OPTIONS, *options, classpath=class_path.split(":"), convertStrings=True
+    )

@@ -1,0 +1,28 @@
+"""Probes: scripts that ask brokers over the wire what no consumer would, one module per script.
+
+A script is a function `play(script)`; its module's name with dashes is the probe's name.
+"""
+
+import importlib
+import pkgutil
+
+from consumers.config import ProbeConfig
+from consumers.program import run_program
+from harness.errors import BadInput
+
+
+def names() -> list[str]:
+    """Every probe there is."""
+    return sorted(
+        module.name.removeprefix("play_").replace("_", "-")
+        for module in pkgutil.iter_modules(__path__)
+        if module.name.startswith("play_")
+    )
+
+
+def run(config: ProbeConfig) -> int:
+    """Play the script that `config` names. Returns the exit code; raises HarnessError."""
+    if config.probe not in names():
+        raise BadInput(f"there is no probe {config.probe!r}: choose {' or '.join(names())}")
+    module = importlib.import_module(f"consumers.probes.play_{config.probe.replace('-', '_')}")
+    return run_program(config, lambda journal, _control: module.play(config, journal))
