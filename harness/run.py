@@ -162,7 +162,10 @@ class Run:
 
     def _play_phases(self) -> None:
         cluster = self._experiment.cluster
-        settings = {**group_settings(self._experiment.group), **cluster.settings}
+        settings = {
+            **group_settings(self._experiment.group, cluster.kafka_version),
+            **cluster.settings,
+        }
         plan = draw_plan(
             replace(cluster, settings=settings), lanes(self._experiment), self._run, self._ports
         )

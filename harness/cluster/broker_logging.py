@@ -3,6 +3,9 @@
 `requests` is Kafka's request log at DEBUG, which already has the whole of each request and answer
 (TRACE adds nothing for the group protocol). The filter keeps the calls of the group protocol only.
 Every line is flushed as it is written, so a SIGKILL loses nothing that happened before it.
+
+Kafka 3 logs through SLF4J too, so the same Log4j 2 with its microseconds serves it; its own
+reload4j knows milliseconds only. Its coordinator tells of a member that joins at DEBUG.
 """
 
 from typing import Final
@@ -41,6 +44,7 @@ LOG4J2: Final = f"""<?xml version="1.0" encoding="UTF-8"?>
     <Logger name="kafka.request.logger" level="debug" additivity="false">
       <AppenderRef ref="requests"/>
     </Logger>
+    <Logger name="kafka.coordinator.group.GroupCoordinator" level="debug"/>
     <Logger name="org.apache.kafka.common.config.AbstractConfig" level="warn"/>
   </Loggers>
 </Configuration>

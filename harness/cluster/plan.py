@@ -29,7 +29,6 @@ BROKER_SETTINGS: Final[dict[str, str]] = {
     "group.initial.rebalance.delay.ms": "1000",
     "group.min.session.timeout.ms": "6000",
     "group.max.session.timeout.ms": "1800000",
-    "group.coordinator.rebalance.protocols": "classic,consumer",
     # Five instead of 50: a coordinator that takes over loads 10 times fewer partitions, and the
     # start is faster. The load time is part of what X12 measures on an almost empty topic anyway.
     "offsets.topic.num.partitions": "5",
@@ -201,15 +200,20 @@ def draw_plan(cluster: Cluster, lanes: tuple[str, ...], run: str, ports: Ports) 
     )
 
 
-def group_settings(group: Group) -> dict[str, str]:
-    """Timers of a KIP-848 group, which are the broker's; nothing for a classic group.
+def group_settings(group: Group, kafka_version: str) -> dict[str, str]:
+    """Which protocols the coordinator offers, and the timers of a KIP-848 group, which it has.
 
-    Kafka's own minimums are 45 s and 5 s: they are lowered to what the experiment asks for.
+    Kafka 3 has two coordinators: the new one, which 4.0 made the only one, serves everybody as soon
+    as "consumer" is offered, so that a classic group there must not offer it. Kafka's own minimums
+    of the timers are 45 s and 5 s: they are lowered to what the experiment asks for.
     """
     if group.protocol != "consumer":
-        return {}
+        old = kafka_version.startswith("3.")
+        offered = "classic" if old else "classic,consumer"
+        return {"group.coordinator.rebalance.protocols": offered}
     session, heartbeat = str(group.session_timeout_ms), str(group.heartbeat_interval_ms)
     return {
+        "group.coordinator.rebalance.protocols": "classic,consumer",
         "group.consumer.min.session.timeout.ms": session,
         "group.consumer.session.timeout.ms": session,
         "group.consumer.min.heartbeat.interval.ms": heartbeat,

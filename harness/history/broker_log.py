@@ -1,7 +1,8 @@
 """The coordinator's view: rows of `requests` and `coordinator_events` from the brokers' logs.
 
-Texts are those of Kafka 4.x (GroupMetadataManager); another version's texts belong in a table of
-their own beside PATTERNS. Times are UTC, integers of microseconds since the epoch.
+Texts are those of Kafka's GroupMetadataManager, the coordinator of 4.x, and in OLD_PATTERNS those
+of the one that 3.x has (GroupCoordinator.scala); each marks its lines in its own way. Times are
+UTC, integers of microseconds since the epoch.
 """
 
 import base64
@@ -246,29 +247,99 @@ PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
         ),
     )
 )
-_COORDINATOR: Final = re.compile(r"\[GroupCoordinator id=\d+[^\]]*\] ")
+# The old coordinator names the offsets partition after a generation, ends few lines with a full
+# stop, and tells of a departure after the rebalance that it caused.
+_OFFSETS_PARTITION: Final = r"\(__consumer_offsets-\d+\)"
+OLD_PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
+    (event, re.compile(pattern))
+    for event, pattern in (
+        (
+            "rebalance_started",
+            (
+                rf"^Preparing to rebalance {_GROUP} in state \w+ with old generation "
+                rf"(?P<generation>-?\d+) {_OFFSETS_PARTITION} \(reason: (?P<reason>.*)\)$"
+            ),
+        ),
+        (
+            "stabilized",
+            (
+                rf"^Stabilized {_GROUP} generation (?P<generation>\d+) {_OFFSETS_PARTITION} "
+                r"with (?P<members>\d+) members"
+            ),
+        ),
+        (
+            "left",
+            (
+                r"^Member MemberMetadata\(memberId=(?P<member_id>[^,]+), .*\) has left "
+                rf"{_GROUP} through explicit `LeaveGroup`; client reason: (?P<reason>.*)$"
+            ),
+        ),
+        (
+            "loaded",
+            r"^Loading group metadata for (?P<group>\S+) with generation (?P<generation>-?\d+)",
+        ),
+        (
+            "unloaded",
+            r"^Unloading group metadata for (?P<group>\S+) with generation (?P<generation>-?\d+)",
+        ),
+        # The rest reads as in 4.x.
+        *(
+            (event, pattern.pattern)
+            for event, pattern in PATTERNS
+            if event not in ("rebalance_started", "stabilized", "left", "loaded", "unloaded")
+        ),
+    )
+)
+# What marks a line of a coordinator, and how to read it.
+_COORDINATORS: Final = (
+    (re.compile(r"\[GroupCoordinator id=\d+[^\]]*\] "), PATTERNS),
+    (re.compile(r"\[GroupCoordinator \d+\]: "), OLD_PATTERNS),
+)
 
 
 def read_coordinator_events(log: Path, broker: int) -> Iterator[Row]:
-    """Rows of `coordinator_events` from one broker's server log."""
+    """Rows of `coordinator_events` from one broker's server log.
+
+    The old coordinator writes that a member left after what this caused, all under one lock: that
+    row gets the time of the line before it, where that one tells of the consequence.
+    """
+    before: dict[str, Row] = {}  # by group, its last line
     for number, line in _lines(log):
-        mark = _COORDINATOR.search(line)
-        if mark is None:
-            continue
-        text = line[mark.end() :].rstrip("\n")
-        row = coordinator_row(text)
+        row = _row_of_line(line)
         if row is None:
             continue
         try:
             at = parse_stamp(line)
         except ValueError:
             continue
+        last = before.get(row["group"])
+        if last is not None and _caused(row, last):
+            at = last["at"]
+        before[row["group"]] = {**row, "at": at}
         yield {**row, "broker": broker, "at": at, "evidence": f"{log.name}:{number}"}
 
 
-def coordinator_row(text: str) -> Row | None:
+def _caused(row: Row, last: Row) -> bool:
+    """Whether `row` is the old coordinator's line of a departure, and `last` what came of it."""
+    if row["event"] != "left" or row["text"].startswith("[Group"):
+        return False
+    if last["event"] == "rebalance_started":
+        return row["member_id"] in last["reason"]
+    return last["event"] in ("stabilized", "emptied")
+
+
+def _row_of_line(line: str) -> Row | None:
+    for mark, patterns in _COORDINATORS:
+        if found := mark.search(line):
+            return coordinator_row(line[found.end() :].rstrip("\n"), patterns)
+    return None
+
+
+def coordinator_row(
+    text: str, patterns: tuple[tuple[str, re.Pattern[str]], ...] = PATTERNS
+) -> Row | None:
     """What one message of the group coordinator says, or None if it tells of no group."""
-    for event, pattern in PATTERNS:
+    for event, pattern in patterns:
         match = pattern.match(text)
         if match:
             found = match.groupdict()

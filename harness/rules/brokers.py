@@ -81,7 +81,7 @@ def _failover_keeps_members(t: Tables) -> DataFrame:
              AND f.resolved = concat('broker-', t.broker_before)
              AND f.injected_at <= t.from_at
              AND f.injected_at >= timestampadd(SECOND, -60, t.from_at)
-            WHERE t.loaded AND t.members > 0 AND t.broker <> t.broker_before
+            WHERE t.loaded AND coalesce(t.members > 0, true) AND t.broker <> t.broker_before
             GROUP BY t.tenure, t.broker, t.from_at, t.to_at_before
         ),
         kept AS (

@@ -182,3 +182,75 @@ def test_an_assignment_is_decoded_topic_by_topic() -> None:
         (item["topic"], item["partition"]) for item in broker_log.decode_assignment(encoded)
     ]
     assert [] == broker_log.decode_assignment("")
+
+
+OLD = "2026-11-21T13:51:11.{us:06d} INFO GroupCoordinator [GroupCoordinator 1]: {text}\n"
+OLD_MEMBER = (
+    "MemberMetadata(memberId=m-1, groupInstanceId=None, clientId=m, clientHost=/127.0.0.1, "
+    "sessionTimeoutMs=6000, rebalanceTimeoutMs=60000, supportedProtocols=List(range))"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "event", "column", "value"),
+    [
+        (
+            (
+                "Preparing to rebalance group g in state PreparingRebalance with old generation 4 "
+                "(__consumer_offsets-1) (reason: removing member m-1 on heartbeat expiration)"
+            ),
+            "rebalance_started",
+            "reason",
+            "removing member m-1 on heartbeat expiration",
+        ),
+        (
+            "Stabilized group g generation 5 (__consumer_offsets-1) with 3 members",
+            "stabilized",
+            "members",
+            3,
+        ),
+        (
+            "Member m-1 in group g has failed, removing it from the group",
+            "evicted",
+            "member_id",
+            "m-1",
+        ),
+        (
+            f"Member {OLD_MEMBER} has left group g through explicit `LeaveGroup`; client reason: x",
+            "left",
+            "member_id",
+            "m-1",
+        ),
+        (
+            "Group g with generation 3 is now empty (__consumer_offsets-1)",
+            "emptied",
+            "generation",
+            3,
+        ),
+        ("Loading group metadata for g with generation 7", "loaded", "generation", 7),
+        ("Unloading group metadata for g with generation 7", "unloaded", "generation", 7),
+    ],
+)
+def test_lines_of_the_old_coordinator_are_read(
+    tmp_path: Path, text: str, event: str, column: str, value: object
+) -> None:
+    log = tmp_path / "broker-1.server.log"
+    log.write_text(OLD.format(us=1, text=text))
+
+    [row] = broker_log.read_coordinator_events(log, 1)
+
+    assert (event, "g", value) == (row["event"], row["group"], row[column])
+
+
+def test_the_old_coordinator_tells_of_a_departure_after_what_it_caused(tmp_path: Path) -> None:
+    left = f"Member {OLD_MEMBER} has left group g through explicit `LeaveGroup`; client reason: x"
+    log = tmp_path / "broker-1.server.log"
+    log.write_text(
+        OLD.format(us=100, text="Group g with generation 3 is now empty (__consumer_offsets-1)")
+        + OLD.format(us=7_100, text=left)
+        + OLD.format(us=90_000, text=left)
+    )
+
+    at = [row["at"] % 1_000_000 for row in broker_log.read_coordinator_events(log, 1)]
+
+    assert [100, 100, 90_000] == at
