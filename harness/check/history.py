@@ -97,6 +97,7 @@ def run_of(content: Mapping[str, Any]) -> Run:
 def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
     """Values that queries name with a colon (`:session_ms`)."""
     group, load = content["declared"]["group"], content["declared"]["load"]
+    brokers = content["declared"].get("cluster", {}).get("settings", {})
     phases = {phase["name"]: phase for phase in content.get("phases") or ()}
     started = _time(content["started_at"])
     ended = _time(content["ended_at"]) if content.get("ended_at") else started + timedelta(days=1)
@@ -116,6 +117,7 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
         "auto_commit_ms": int(group["auto_commit_interval_ms"]),
         "batch_records": int(group["batch_records"]),
         "members": int(group["members"]),
+        "group_max_size": int(brokers.get("group.max.size", 2**31 - 1)),
         "partitions": int(load["partitions"]),
         "records_per_s": int(load["records_per_s"]),
         "faults": len(content["declared"].get("faults") or ()),

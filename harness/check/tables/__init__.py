@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from harness.check.tables import shared
+from harness.check.tables import probes, shared
 from harness.check.tables.base import Recipe, Tables
 from harness.check.tables.commits_judged import commits_judged
 from harness.check.tables.evictions import evictions
@@ -32,6 +32,11 @@ SHARED: Final[dict[str, Recipe]] = {
     "fault_windows": shared.fault_windows,
     "late_ticks": shared.late_ticks,
     "assignments": shared.assignments,
+    "probe_joins": probes.probe_joins,
+    "probe_members": probes.probe_members,
+    "probed": probes.probed,
+    "probe_positions": probes.probe_positions,
+    "probe_fetches": probes.probe_fetches,
     "progress": shared.progress,
     "accepted": shared.accepted,
     "generations": generations,

@@ -1,0 +1,239 @@
+"""A member of a classic group that does what a script says, and nothing by itself."""
+
+import base64
+import struct
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Final
+
+from consumers.probes.script import Question, Script
+from consumers.probes.wire import Body
+from harness.errors import ClusterError
+
+MEMBER_ID_REQUIRED: Final = 79
+ASSIGNOR: Final = "range"
+Partitions = Sequence[tuple[str, int]]
+
+
+@dataclass
+class Member:
+    """One scripted member; every question that it asks is recorded for `rule`.
+
+    Timeouts are what it tells the coordinator. `member_id` and `generation` are what it was given
+    last; a script may change them to lie.
+    """
+
+    script: Script
+    group: str
+    rule: str
+    instance_id: str | None = None
+    session_timeout_ms: int = 30_000
+    rebalance_timeout_ms: int = 20_000
+    topics: tuple[str, ...] = ()
+    member_id: str = ""
+    generation: int = -1
+    leader: str = ""
+    joined: Body = field(default_factory=dict)  # the last answer to a JoinGroup
+
+    def begin_join(self, step: str, note: str = "") -> "Future[Body | None]":
+        """One JoinGroup as it stands. `note` changes the metadata: a leader's rejoin with news."""
+        body = {
+            "groupId": self.group,
+            "sessionTimeoutMs": self.session_timeout_ms,
+            "rebalanceTimeoutMs": self.rebalance_timeout_ms,
+            "memberId": self.member_id,
+            "groupInstanceId": self.instance_id,
+            "protocolType": "consumer",
+            "protocols": [{"name": ASSIGNOR, "metadata": subscription(self.topics, note)}],
+            "reason": None,
+        }
+        return self._begin(step, "JOIN_GROUP", body)
+
+    def get_id(self, step: str = "join without a member id") -> None:
+        """The first of the two steps of joining, for a dynamic member."""
+        answer = self.begin_join(step).result()
+        if answer is not None and answer["errorCode"] == MEMBER_ID_REQUIRED:
+            self.member_id = answer["memberId"]
+
+    def take(self, joined: "Future[Body | None]") -> Body:
+        """Wait for the answer of a JoinGroup, and be what it says.
+
+        Raises ClusterError if it was refused.
+        """
+        answer = joined.result()
+        if answer is None or answer["errorCode"]:
+            raise ClusterError(f"{self.member_id} could not join {self.group}: answered {answer}")
+        self.joined = answer
+        self.member_id = answer["memberId"]
+        self.generation = answer["generationId"]
+        self.leader = answer["leader"]
+        return answer
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is the group's leader."""
+        return self.leader == self.member_id
+
+    def begin_sync(
+        self, step: str, given: Mapping[str, Partitions] | None = None
+    ) -> "Future[Body | None]":
+        """SyncGroup with what it gives to whom, by member id."""
+        body = {
+            "groupId": self.group,
+            "generationId": self.generation,
+            "memberId": self.member_id,
+            "groupInstanceId": self.instance_id,
+            "protocolType": "consumer",
+            "protocolName": ASSIGNOR,
+            "assignments": [
+                {"memberId": member_id, "assignment": assignment(partitions)}
+                for member_id, partitions in (given or {}).items()
+            ],
+        }
+        return self._begin(step, "SYNC_GROUP", body)
+
+    def heartbeat(self, step: str) -> int | None:
+        """The error code of one Heartbeat; None if it was not answered."""
+        body = {
+            "groupId": self.group,
+            "generationId": self.generation,
+            "memberId": self.member_id,
+            "groupInstanceId": self.instance_id,
+        }
+        answer = self._begin(step, "HEARTBEAT", body).result()
+        return None if answer is None else int(answer["errorCode"])
+
+    def keep_alive(self, step: str, for_s: float, every_s: float = 2.0) -> None:
+        """Heartbeats and nothing else for some time."""
+        until = time.monotonic() + for_s
+        while (left_s := until - time.monotonic()) > 0:
+            self.heartbeat(step)
+            time.sleep(min(every_s, max(0.0, left_s)))
+        self.heartbeat(step)
+
+    def leave(self, step: str) -> Body | None:
+        """LeaveGroup."""
+        leaving = {"memberId": self.member_id, "groupInstanceId": self.instance_id, "reason": None}
+        return self._begin(
+            step, "LEAVE_GROUP", {"groupId": self.group, "members": [leaving]}
+        ).result()
+
+    def commit(
+        self, step: str, positions: Mapping[tuple[str, int], int], metadata: str = ""
+    ) -> Body | None:
+        """OffsetCommit."""
+        body = {
+            "groupId": self.group,
+            "generationIdOrMemberEpoch": self.generation,
+            "memberId": self.member_id,
+            "groupInstanceId": self.instance_id,
+            "topics": commit_topics(positions, metadata),
+        }
+        return self._begin(step, "OFFSET_COMMIT", body).result()
+
+    def _begin(self, step: str, api: str, body: Body) -> "Future[Body | None]":
+        return self.script.begin(
+            Question(
+                step=step,
+                rule=self.rule,
+                api=api,
+                body=body,
+                group=self.group,
+                member_id=self.member_id or None,
+                instance_id=self.instance_id,
+                generation=self.generation,
+            )
+        )
+
+
+def form(members: Sequence[Member], step: str = "form the group") -> Member:
+    """Let members join an empty group together and give each its part: a stable group.
+
+    Returns the leader, which is the first of them.
+    """
+    join_all(members, step)
+    settle(members, step)
+    return leader_of(members)
+
+
+def join_all(members: Sequence[Member], step: str) -> None:
+    """The first half of a rebalance: everybody joins, a new member in two steps."""
+    asked = []
+    for member in members:
+        if member.instance_id is None and not member.member_id:
+            member.get_id(f"{step}: join without a member id")
+        asked.append(member.begin_join(f"{step}: join"))
+        if len(asked) == 1 and not member.joined:
+            # The first that the coordinator knows of leads.
+            member.script.until_state(member.group, "PreparingRebalance")
+    for member, joined in zip(members, asked, strict=True):
+        member.take(joined)
+
+
+def settle(members: Sequence[Member], step: str) -> None:
+    """The second half: the leader assigns partition n to the n-th, everybody takes its part."""
+    leader = leader_of(members)
+    others = [member for member in members if member is not leader]
+    parked = [member.begin_sync(f"{step}: sync of a follower") for member in others]
+    given = {
+        member.member_id: [(topic, number) for topic in member.topics[:1]]
+        for number, member in enumerate(members)
+    }
+    for answer in [leader.begin_sync(f"{step}: sync of the leader", given), *parked]:
+        answer.result()
+
+
+def leader_of(members: Iterable[Member]) -> Member:
+    """The one of them that leads the group."""
+    return next(member for member in members if member.leads)
+
+
+def commit_topics(positions: Mapping[tuple[str, int], int], metadata: str = "") -> list[Body]:
+    """The topics of an OffsetCommit or a TxnOffsetCommit."""
+    topics: dict[str, list[Body]] = {}
+    for (topic, number), committed in positions.items():
+        topics.setdefault(topic, []).append(
+            {
+                "partitionIndex": number,
+                "committedOffset": committed,
+                "committedLeaderEpoch": -1,
+                "committedMetadata": metadata,
+            }
+        )
+    return [{"name": name, "partitions": parts} for name, parts in topics.items()]
+
+
+def subscription(topics: Iterable[str], note: str = "") -> str:
+    """A consumer's subscription (version 0, `note` as its user data), in base64."""
+    return _base64(struct.pack(">h", 0) + _array(map(_text, topics)) + _octets(note.encode()))
+
+
+def assignment(partitions: Partitions) -> str:
+    """A consumer's assignment (version 0), in base64."""
+    topics: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        topics.setdefault(topic, []).append(number)
+    packed = (
+        _text(topic) + _array(struct.pack(">i", number) for number in numbers)
+        for topic, numbers in topics.items()
+    )
+    return _base64(struct.pack(">h", 0) + _array(packed) + _octets(b""))
+
+
+def _array(parts: Iterable[bytes]) -> bytes:
+    items = list(parts)
+    return struct.pack(">i", len(items)) + b"".join(items)
+
+
+def _text(value: str) -> bytes:
+    return struct.pack(">h", len(value.encode())) + value.encode()
+
+
+def _octets(value: bytes) -> bytes:
+    return struct.pack(">i", len(value)) + value
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -1,0 +1,314 @@
+"""Commits, fetches and deletes of positions in every state of a group, right and wrong.
+
+Each scene has a group of its own, and all are played at once: some seconds. Topics that are changed
+are the script's own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from confluent_kafka import Producer
+
+from consumers.config import ProbeConfig
+from consumers.journal import Journal
+from consumers.probes.member import Member, commit_topics, form, settle
+from consumers.probes.script import Question, Script, worst
+from consumers.probes.wire import Body
+
+METADATA_MAX: Final = 4_096  # offset.metadata.max.bytes
+RECORDS: Final = 10  # per epoch of the topic whose leader moves
+_NO_PRODUCER: Final = {"producerId": -1, "producerEpoch": -1}
+
+
+def play(config: ProbeConfig, journal: Journal) -> None:
+    """Play every scene."""
+    script = Script(config, journal)
+    script.play((commits, metadata, fetches, transaction, deletions, epochs, partitions))
+
+
+def commits(script: Script) -> None:
+    """OffsetCommit with everything right, and with one thing wrong, in every state."""
+    group = script.group("commits")
+    dynamic = Member(script, group, "X06")
+    static = Member(script, group, "X06", "writer")
+    position = {(script.config.topic, 0): 1}
+    replace(dynamic, member_id="nobody", generation=3).commit(
+        "as a member, to a group that does not exist", position
+    )
+    replace(dynamic).commit("as nobody, to a group that does not exist", position)
+    form([dynamic, static], "form the group")
+    _all_commits(dynamic, static, "stable", position)
+    new = Member(script, group, "X06")
+    new.get_id()
+    joining = new.begin_join("join")
+    script.until_state(group, "PreparingRebalance")
+    _all_commits(dynamic, static, "preparing", position)
+    rejoining = [(member, member.begin_join("rejoin")) for member in (dynamic, static)]
+    for member, answer in [*rejoining, (new, joining)]:
+        member.take(answer)
+    _all_commits(dynamic, static, "completing", position)
+    settle([dynamic, static, new], "settle")
+    for member in (dynamic, static, new):
+        member.commit("stable again: right", position)
+        member.leave("leave at the end")
+    script.until_state(group, "Empty")
+    dynamic.commit("empty: as a former member", position)
+    Member(script, group, "X06").commit("empty: as nobody", position)
+
+
+def _all_commits(
+    dynamic: Member, static: Member, state: str, position: Mapping[tuple[str, int], int]
+) -> None:
+    for member, who in ((dynamic, "dynamic"), (static, "static")):
+        replace(member).commit(f"{state}: right, {who}", position)
+        for step, lie in (("generation before", -1), ("generation to come", 1)):
+            replace(member, generation=member.generation + lie).commit(
+                f"{state}: {step}, {who}", position
+            )
+        replace(member, member_id="nobody").commit(f"{state}: another member id, {who}", position)
+    replace(static, instance_id="stranger").commit(f"{state}: another instance id", position)
+    Member(dynamic.script, dynamic.group, "X06").commit(f"{state}: as nobody", position)
+
+
+def metadata(script: Script) -> None:
+    """Metadata of the longest accepted length and longer, each beside a partition without any."""
+    group, topic = script.group("metadata"), script.config.topic
+    longest, longer = "m" * METADATA_MAX, "m" * (METADATA_MAX + 1)
+    wide = "é" * METADATA_MAX  # as many characters, twice as many bytes
+    _fetch(script, "R31", group, "before any commit", {topic: [0, 1, 2]})
+    for number, text in enumerate((longest, longer, wide), start=1):
+        topics = commit_topics({(topic, 0): number, (topic, 1): number})
+        topics[0]["partitions"][1]["committedMetadata"] = text
+        body = {"groupId": group, "generationIdOrMemberEpoch": -1, "topics": topics}
+        step = f"commit with metadata of {len(text)} characters, {len(text.encode())} bytes"
+        script.ask(Question(step=step, rule="R31", api="OFFSET_COMMIT", body=body, group=group))
+        _fetch(script, "R31", group, f"after the {step}", {topic: [0, 1, 2]})
+
+
+def fetches(script: Script) -> None:
+    """OffsetFetch of named partitions and of all, after each commit."""
+    group, topic = script.group("fetched"), script.config.topic
+    admin = Member(script, group, "R30-wire")
+    _fetch(script, "R30-wire", group, "a group that does not exist", {topic: [0, 1]})
+    for positions in ({0: 10, 1: 11}, {0: 12}, {0: 9}, {2: 13}):
+        admin.commit("commit", {(topic, number): at for number, at in positions.items()})
+        _fetch(script, "R30-wire", group, "named partitions", {topic: [0, 1, 2, 3]})
+        _fetch(script, "R30-wire", group, "all partitions", None)
+
+
+def transaction(script: Script) -> None:
+    """OffsetFetch with and without require_stable while a transaction holds a position."""
+    group, topic = script.group("transacted"), script.config.topic
+    Member(script, group, "R30-wire").commit("commit", {(topic, 0): 1, (topic, 1): 1})
+    name = script.group("transaction")
+    at_coordinator = script.brokers.coordinator(name, kind=1)
+    started: Body = {}
+
+    def initialised() -> bool:
+        body = {"transactionalId": name, "transactionTimeoutMs": 60_000, **_NO_PRODUCER}
+        started.update(script.brokers.ask(at_coordinator, "INIT_PRODUCER_ID", body))
+        return bool(started["errorCode"] == 0)
+
+    script.until("producer id", initialised)
+    mine = {name: started[name] for name in ("producerId", "producerEpoch")}
+    mine["transactionalId"] = name
+    adding = Question(
+        step="add the group to a transaction",
+        rule="R30-wire",
+        api="ADD_OFFSETS_TO_TXN",
+        body={**mine, "groupId": group},
+        group=group,
+    )
+    script.ask(adding, at_coordinator)
+    script.ask(
+        Question(
+            step="commit in a transaction",
+            rule="R30-wire",
+            api="TXN_OFFSET_COMMIT",
+            body={**mine, "groupId": group, "topics": commit_topics({(topic, 0): 50})},
+            group=group,
+        )
+    )
+    _fetch_both_ways(script, group, topic, "while the transaction is open")
+    ending = Question(
+        step="end the transaction",
+        rule="R30-wire",
+        api="END_TXN",
+        body={**mine, "committed": True},
+        group=group,
+    )
+    script.ask(ending, at_coordinator)
+    script.until(
+        f"committed transaction in group {group}",
+        lambda: (
+            _fetch(script, "R30-wire", group, "until the end is known", {topic: [0]}, stable=True)
+            == 0
+        ),
+    )
+    _fetch_both_ways(script, group, topic, "when the transaction is committed")
+
+
+def _fetch_both_ways(script: Script, group: str, topic: str, when: str) -> None:
+    for stable in (False, True):
+        _fetch(script, "R30-wire", group, when, {topic: [0, 1]}, stable=stable)
+
+
+def _fetch(
+    script: Script,
+    rule: str,
+    group: str,
+    what: str,
+    named: Mapping[str, list[int]] | None,
+    *,
+    stable: bool = False,
+) -> int:
+    """OffsetFetch; all partitions where none are named. The worst error code in the answer."""
+    topics = (
+        None
+        if named is None
+        else [{"name": topic, "partitionIndexes": numbers} for topic, numbers in named.items()]
+    )
+    answer = script.ask(
+        Question(
+            step=f"fetch {what}{', require_stable' if stable else ''}",
+            rule=rule,
+            api="OFFSET_FETCH",
+            body={"groups": [{"groupId": group, "topics": topics}], "requireStable": stable},
+            group=group,
+        )
+    )
+    return -1 if answer is None else worst(answer)
+
+
+def deletions(script: Script) -> None:
+    """OffsetDelete and an administrator's commit, while the group has a member and after."""
+    group, topic = script.group("deletions"), script.config.topic
+    other = script.group("unsubscribed")
+    create_topic(script, other, [[1, 2, 3]])
+    member = Member(script, group, "X30", topics=(topic,))
+    _delete(script, group, "offsets of a group that does not exist", topic)
+    form([member], "form the group")
+    member.commit("commit", {(topic, 0): 5, (other, 0): 6})
+    replace(member, member_id="", generation=-1).commit("alter an active group", {(topic, 0): 1})
+    _delete(script, group, "offsets of a subscribed topic", topic)
+    _delete(script, group, "offsets of a topic that is not subscribed", other)
+    _fetch(script, "X30", group, "after the deletes", {topic: [0], other: [0]})
+    member.leave("leave")
+    script.until_state(group, "Empty")
+    _delete(script, group, "offsets in an empty group", topic)
+    replace(member, member_id="", generation=-1).commit("alter an empty group", {(other, 0): 1})
+    _fetch(script, "X30", group, "at the end", {topic: [0], other: [0]})
+
+
+def _delete(script: Script, group: str, what: str, topic: str) -> None:
+    topics = [{"name": topic, "partitions": [{"partitionIndex": 0}]}]
+    body = {"groupId": group, "topics": topics}
+    step = f"delete {what}"
+    script.ask(Question(step=step, rule="X30", api="OFFSET_DELETE", body=body, group=group))
+
+
+def epochs(script: Script) -> None:
+    """OffsetForLeaderEpoch for the epochs before and after a move of the leader."""
+    topic = script.group("epochs")
+    create_topic(script, topic, [[1, 2, 3]])
+    before = _written(script, topic)
+    moved = {"name": topic, "partitions": [{"partitionIndex": 0, "replicas": [2, 3, 1]}]}
+    broker = before["leaderId"]
+    script.brokers.ask(broker, "ALTER_PARTITION_REASSIGNMENTS", {"topics": [moved]})
+    election = {"electionType": 0, "topicPartitions": [{"topic": topic, "partitions": [0]}]}
+
+    def elected() -> bool:
+        script.brokers.ask(broker, "ELECT_LEADERS", election)
+        return bool(script.brokers.partitions(topic)[0]["leaderId"] == 2)
+
+    script.until(f"broker 2 to lead {topic}", elected)
+    now = _written(script, topic)
+    old, new = before["leaderEpoch"], now["leaderEpoch"]
+    for step, at, known, asked in (
+        ("the epoch of now", now, -1, new),
+        ("an epoch before", now, -1, old),
+        ("an epoch to come", now, -1, new + 1),
+        ("from a client that knows the epoch of now", now, new, old),
+        ("from a client that knows an epoch before", now, old, old),
+        ("from a client that knows an epoch to come", now, new + 1, old),
+        ("at a broker that does not lead", before, -1, old),
+    ):
+        one = {"partition": 0, "currentLeaderEpoch": known, "leaderEpoch": asked}
+        body = {"replicaId": -1, "topics": [{"topic": topic, "partitions": [one]}]}
+        script.ask(
+            Question(step=step, rule="X33", api="OFFSET_FOR_LEADER_EPOCH", body=body),
+            at["leaderId"],
+        )
+
+
+def _written(script: Script, topic: str) -> Body:
+    """Write some records; the partition as metadata tell of it, its end on record."""
+    producer = Producer(
+        {"bootstrap.servers": script.config.bootstrap, "client.id": script.client_id}
+    )
+    for _ in range(RECORDS):
+        producer.produce(topic, b"record", partition=0)
+    producer.flush(30)
+    partition = _look(script, topic, "X33")[0]
+    asked = {"partitionIndex": 0, "currentLeaderEpoch": -1, "timestamp": -1}
+    body = {"replicaId": -1, "topics": [{"name": topic, "partitions": [asked]}]}
+    step = "the end of the partition"
+    question = Question(step=step, rule="X33", api="LIST_OFFSETS", body=body)
+    script.ask(question, partition["leaderId"])
+    return partition
+
+
+def partitions(script: Script) -> None:
+    """CreatePartitions with fewer than there are, as many, and more."""
+    topic = script.group("sized")
+    create_topic(script, topic, [[1, 2, 3], [2, 3, 1]])
+    _look(script, topic, "R27-shrink")
+    broker = next(iter(script.brokers.addresses))
+    for count in (1, 2, 3):
+        asked = {"name": topic, "count": count, "assignments": None}
+        body = {"topics": [asked], "timeoutMs": 10_000, "validateOnly": False}
+        step = f"ask for {count} partitions"
+        script.ask(
+            Question(step=step, rule="R27-shrink", api="CREATE_PARTITIONS", body=body), broker
+        )
+        wanted = max(count, 2)
+        script.until(
+            f"{wanted} partitions of {topic}",
+            lambda wanted=wanted: len(script.brokers.partitions(topic)) == wanted,  # type: ignore[misc]
+        )
+        _look(script, topic, "R27-shrink")
+
+
+def _look(script: Script, topic: str, rule: str) -> list[Body]:
+    """A topic's partitions, as recorded metadata tell of them."""
+    body = {"topics": [{"name": topic}], "allowAutoTopicCreation": False}
+    question = Question(step=f"metadata of {topic}", rule=rule, api="METADATA", body=body)
+    answer = script.ask(question, next(iter(script.brokers.addresses)))
+    assert answer is not None
+    found: list[Body] = answer["topics"][0]["partitions"]
+    return found
+
+
+def create_topic(script: Script, topic: str, replicas: list[list[int]]) -> None:
+    """A topic of the script's own, known to every broker when this returns."""
+    assignments = [
+        {"partitionIndex": number, "brokerIds": brokers} for number, brokers in enumerate(replicas)
+    ]
+    asked = {
+        "name": topic,
+        "numPartitions": -1,
+        "replicationFactor": -1,
+        "assignments": assignments,
+        "configs": [],
+    }
+    brokers = script.brokers
+    broker = next(iter(brokers.addresses))
+    brokers.ask(broker, "CREATE_TOPICS", {"topics": [asked], "timeoutMs": 10_000})
+    script.until(
+        f"leaders of {topic}",
+        lambda: (
+            len(found := brokers.partitions(topic)) == len(replicas)
+            and all(one["leaderId"] > 0 for one in found)
+        ),
+    )

@@ -1,0 +1,26 @@
+"""Every call of the group APIs in every state of a group, by scripted members; nothing is broken.
+
+Why: clients send what is right, so what a coordinator answers to the rest is never seen with them.
+Watch: the answers in `calls`, each with the group's state just before and after it.
+"""
+
+from harness.experiment import CLASSIC, Cluster, Expect, Experiment, Probe, Verdict, holds
+
+experiment = Experiment(
+    claim="A coordinator answers each call of the group APIs as documented, in every state.",
+    cluster=Cluster(settings={"group.max.size": "4"}),
+    probes=(Probe(name="group-apis"),),
+    rules=(
+        *holds("R17", "R29-wire", "R35-wire", "X05-wire", "X08-wire", "X13", "X15", "X30"),
+        *holds("R28", "R28-list", "R28-unknown"),
+        Expect(
+            rule="R28-dead",
+            verdict=Verdict.VIOLATED,
+            because="DescribeGroups v6 (KIP-1043, Kafka 4.0) answers GROUP_ID_NOT_FOUND",
+        ),
+        Expect(rule="R28-dead", kafka=("3.",)),
+        *holds("R02", "R12", "R21", "R33", "X32a"),
+    ),
+    clients=("librdkafka",),
+    protocols=CLASSIC,
+)

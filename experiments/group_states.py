@@ -1,0 +1,27 @@
+"""Scripted members are silent at the wrong moment: nothing is broken, they say what no client says.
+
+Why: what a coordinator waits for, and for how long, shows only with members that misbehave.
+Watch: parked JoinGroups and SyncGroups that outlast the session, and nobody is evicted for them.
+"""
+
+from harness.experiment import CLASSIC, Experiment, Probe, holds
+
+experiment = Experiment(
+    claim="A coordinator waits for silent members exactly as long as each timeout says.",
+    probes=(Probe(name="group-states"),),
+    rules=holds(
+        "R13",
+        "X10",
+        "R03-wire",
+        "R08-wire",
+        "X08-wire",
+        "X09-wire",
+        "R02",
+        "R12",
+        "R21",
+        "R33",
+        "X32a",
+    ),
+    clients=("librdkafka",),
+    protocols=CLASSIC,
+)

@@ -1,0 +1,23 @@
+"""Commits, fetches and deletes of positions in every state of a group; nothing is broken.
+
+Why: what an evicted, a stale or an anonymous client is answered decides what is read twice.
+Watch: the answers in `calls`, each with the group's state just before and after it.
+"""
+
+from harness.experiment import CLASSIC, Expect, Experiment, Probe, Verdict, holds
+
+experiment = Experiment(
+    claim="Positions are taken, given and deleted as documented, whoever asks in whatever state.",
+    probes=(Probe(name="offset-apis"),),
+    rules=(
+        *holds("X06", "X30", "X33", "R27-shrink", "R30-wire", "R31"),
+        Expect(
+            rule="R31-bytes",
+            verdict=Verdict.VIOLATED,
+            because="characters are counted: as many of two bytes each are accepted",
+        ),
+        *holds("R02", "R12", "R21", "R33", "X32a", "X32c"),
+    ),
+    clients=("librdkafka",),
+    protocols=CLASSIC,
+)
