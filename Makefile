@@ -12,13 +12,21 @@ OPTIONS = $(if $(SEED),--seed '$(SEED)') $(if $(REPEAT),--repeat '$(REPEAT)') \
           $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
           $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)')
 
-.PHONY: help setup doctor list experiment test test-fast check bench clean lock lock-kafka
+# For a night: what is played, and where it ends.
+NIGHT = $(if $(ONLY),--only '$(ONLY)') $(if $(LONG),--long) $(if $(SEED),--seed '$(SEED)') \
+        $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
+        $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)')
+
+.PHONY: help setup doctor list experiment nightly test test-fast check bench clean lock lock-kafka
 
 help: ## say what can be typed here
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 experiment: ## run, check and report one: NAME=broker-kill [SEED= REPEAT= CLIENT= PROTOCOL= BACKEND= KAFKA=]
 	@$(ENV) -m harness experiment $(if $(NAME),'$(NAME)') $(OPTIONS)
+
+nightly: ## every experiment, and every rule for each client and protocol [ONLY= LONG=1 SEED= CLIENT= PROTOCOL= KAFKA=]
+	@$(ENV) -m harness nightly $(NIGHT)
 
 list: ## the experiments there are
 	@$(ENV) -m harness list

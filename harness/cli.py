@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from harness import manifest, processes
-from harness.errors import BadInput, Exit, HarnessError
+from harness.errors import BadInput, Exit, HarnessError, NoData
+from harness.experiment import CLIENTS, PROTOCOLS, one_of
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -66,19 +67,11 @@ def _parser() -> argparse.ArgumentParser:
     for name, function in (("experiment", experiment_command), ("run", run_command)):
         one = command(name, function)
         one.add_argument("name", metavar="NAME", nargs="?", help="see `list`")
-        one.add_argument("--seed", type=int, help="draws the phases of faults (default: random)")
         one.add_argument("--port-base", type=int, help="use the ports from here on (default: free)")
-        one.add_argument(
-            "--set", action="append", default=[], metavar="KNOB=VALUE", help="see `describe`"
-        )
-        one.add_argument("--client", help="client library of the members: librdkafka or java")
-        one.add_argument(
-            "--protocol", help="rebalance protocol: eager, cooperative or consumer (KIP-848)"
-        )
-        one.add_argument("--backend", default="embedded", help="embedded")
-        one.add_argument("--kafka", help="version of Kafka")
+        _run_options(one)
         if name == "experiment":
             one.add_argument("--repeat", type=int, default=1, help="runs, each with its own seed")
+    _nightly_options(command("nightly", nightly_command))
     for name, function in (("check", check_command), ("report", report_command)):
         command(name, function).add_argument("run", type=Path, metavar="RUN", help="a run's folder")
     command("collect", collect_command).add_argument("run", type=Path, metavar="RUN")
@@ -89,6 +82,30 @@ def _parser() -> argparse.ArgumentParser:
     )
     command("doctor", doctor_command)
     return parser
+
+
+def _run_options(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--seed", type=int, help="draws the phases of faults (default: random)")
+    one.add_argument(
+        "--set", action="append", default=[], metavar="KNOB=VALUE", help="see `describe`"
+    )
+    one.add_argument("--client", help="client library of the members: librdkafka or java")
+    one.add_argument(
+        "--protocol", help="rebalance protocol: eager, cooperative or consumer (KIP-848)"
+    )
+    one.add_argument("--backend", default="embedded", help="embedded")
+    one.add_argument("--kafka", help="version of Kafka")
+
+
+def _nightly_options(nightly: argparse.ArgumentParser) -> None:
+    nightly.add_argument("--list", action="store_true", help="print the set, and play nothing")
+    nightly.add_argument("--long", action="store_true", help="the experiments that take minutes")
+    nightly.add_argument(
+        "--only",
+        metavar="NAME,NAME:CLIENT/PROTOCOL",
+        help="these runs instead of the whole set",
+    )
+    _run_options(nightly)
 
 
 def _progress() -> Callable[[str], None]:
@@ -103,17 +120,14 @@ def _progress() -> Callable[[str], None]:
 
 def experiment_command(arguments: argparse.Namespace) -> int:
     """Run an experiment, check it, and report: all in one go."""
-    from harness.judging import Judge
+    from harness.judging import Judge, show
 
     if arguments.repeat < 1:
         raise BadInput(f"--repeat {arguments.repeat} runs nothing: use 1 or more")
-    worst: int = Exit.AS_EXPECTED
-    for number in range(arguments.repeat):
-        seed = None if arguments.seed is None else arguments.seed + number
-        judge = Judge()
-        run_dir = _run(arguments, seed, on_phase=judge.on_phase)
-        worst = max(worst, judge.judge(run_dir))
-    return worst
+    with Judge() as judge:
+        run_dir = _run(arguments, arguments.seed, on_phase=judge.on_phase)
+        judge.judge(run_dir)
+    return show(run_dir)
 
 
 def run_command(arguments: argparse.Namespace) -> int:
@@ -155,6 +169,58 @@ def _run(
     return run_dir
 
 
+def nightly_command(arguments: argparse.Namespace) -> int:
+    """Play the whole set one after the other, judge it, and write one index of all."""
+    from harness import cover, registry
+    from harness.report import index
+
+    for option, allowed in (("client", CLIENTS), ("protocol", PROTOCOLS)):
+        if getattr(arguments, option) is not None:
+            one_of(option, getattr(arguments, option), allowed)
+    settings = {
+        knob: value
+        for knob, value in _settings(arguments).items()
+        if knob not in ("group.client", "group.protocol")
+    }
+    plan = cover.plan(
+        long=arguments.long,
+        only=_names(arguments.only),
+        client=arguments.client,
+        protocol=arguments.protocol,
+        turn=lambda experiment: registry.with_knobs(experiment, settings),
+    )
+    if arguments.list:
+        print(cover.told(plan))
+        return Exit.AS_EXPECTED
+    if not plan.runs:
+        raise NoData("no experiment fits: see `python -m harness nightly --list`")
+    from harness import suite
+
+    results = arguments.results.resolve()
+    night = suite.new_nightly(results, plan)
+    say = _progress()
+    say(f"{len(plan.runs)} runs, about {plan.estimate_s / 60:.0f} min, into {_shown(night.path)}")
+    code = suite.play(
+        night,
+        [planned.candidate for planned in plan.runs],
+        results,
+        seed=arguments.seed,
+        say=say,
+        publish=index.write,
+    )
+    index.print_suite(night)
+    return code
+
+
+def _names(text: str | None) -> list[str]:
+    if text is None:
+        return []
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise BadInput("--only names no run: see `python -m harness nightly --list`")
+    return list(dict.fromkeys(names))
+
+
 def _settings(arguments: argparse.Namespace) -> dict[str, str]:
     from harness.provision.kafka import kafka_versions
 
@@ -182,16 +248,26 @@ def _settings(arguments: argparse.Namespace) -> dict[str, str]:
 
 def check_command(arguments: argparse.Namespace) -> int:
     """Judge a stored run again, without a cluster."""
-    from harness.judging import Judge
+    from harness.judging import Judge, show
 
     manifest.read(arguments.run)
-    return Judge().judge(arguments.run)
+    with Judge() as judge:
+        judge.judge(arguments.run)
+    return show(arguments.run)
 
 
 def report_command(arguments: argparse.Namespace) -> int:
     """Write report.html, summary.md and junit.xml of a checked run again."""
     from harness.judging import show
+    from harness.report import index, report
+    from harness.report.suites import is_suite, load_suite
 
+    if is_suite(arguments.run):
+        suite = load_suite(arguments.run)
+        index.write(suite)
+        index.print_suite(suite)
+        return suite.exit_code
+    report(arguments.run)
     return show(arguments.run)
 
 

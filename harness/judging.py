@@ -2,7 +2,8 @@
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
 
 from harness.errors import HarnessError
 
@@ -14,12 +15,25 @@ _WARM_AT: Final = "drain"
 
 
 class Judge:
-    """One Spark session, started in the background while a run comes to its end."""
+    """One Spark session for any number of runs, started in the background while a run comes to
+    its end; use as a context manager.
+    """
 
     def __init__(self) -> None:
         self._session: SparkSession | None = None
         self._problem: Exception | None = None
         self._starting: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
     def on_phase(self, name: str) -> None:
         """A run's hook: start warming when nothing is timed any more."""
@@ -42,9 +56,13 @@ class Judge:
         except Exception as error:  # noqa: BLE001 (handed to the thread that waits for it)
             self._problem = error
 
-    def judge(self, run_dir: Path) -> int:
-        """Check, report, print; the exit code of the verdicts."""
+    def judge(self, run_dir: Path) -> None:
+        """Check a run and write its reports.
+
+        Raises NoData where there is nothing to judge, HarnessError where Spark does not start.
+        """
         from harness.check.check import check
+        from harness.report import report
 
         self._start()
         assert self._starting is not None
@@ -52,17 +70,24 @@ class Judge:
         if self._problem is not None:
             raise HarnessError(f"Spark did not start: {self._problem}") from self._problem
         assert self._session is not None
-        try:
-            check(run_dir, self._session)
-        finally:
-            self._session.stop()
-        return show(run_dir)
+        check(run_dir, self._session)
+        report(run_dir)
+
+    def close(self) -> None:
+        """End the session; the next run to be judged gets a new one."""
+        from harness.check.session import stop
+
+        if self._starting is not None:
+            self._starting.join()
+        session, self._session = self._session, None
+        self._starting = self._problem = None
+        if session is not None:
+            stop(session)
 
 
 def show(run_dir: Path) -> int:
-    """Write the reports, print the short table, and return the exit code of the verdicts."""
-    from harness.report import exit_code, print_summary, report
+    """Print the short table, and return the exit code of the verdicts."""
+    from harness.report import exit_code, print_summary
 
-    report(run_dir)
     print_summary(run_dir)
     return exit_code(run_dir)

@@ -139,7 +139,7 @@ class Run:
         manifest says how it ended and nothing is left running.
         """
         self._write_manifest()
-        with _interruptible(), self._ports, self._watchdog():
+        with interruptible(), self._ports, self._watchdog():
             try:
                 self._play_phases()
             except Interrupted:
@@ -186,7 +186,7 @@ class Run:
             scene = Scene(self._experiment, embedded, fleet, view, observer, TOPIC, self._random)
             self._play_scene(scene)
         finally:
-            with _uninterrupted(self._say):
+            with uninterrupted(self._say):
                 fleet.kill_all()
                 embedded.stop()
                 if observer is not None:
@@ -246,7 +246,7 @@ class Run:
             try:
                 nemesis.play(scene)
             finally:
-                with _uninterrupted(self._say):
+                with uninterrupted(self._say):
                     problems = nemesis.heal_all(scene)
             if problems:
                 raise VoidRun(f"not everything could be healed: {'; '.join(problems)}")
@@ -399,7 +399,7 @@ def _versions(tools: Tools) -> dict[str, str]:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Turn SIGINT and SIGTERM into Interrupted while a run goes on."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -416,7 +416,7 @@ def _interruptible() -> Iterator[None]:
 
 
 @contextmanager
-def _uninterrupted(say: Progress) -> Iterator[None]:
+def uninterrupted(say: Progress) -> Iterator[None]:
     """Healing and cleaning run to their end: a second Ctrl-C only says so."""
 
     def wait(_number: int, _frame: FrameType | None) -> None:

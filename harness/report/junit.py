@@ -9,7 +9,7 @@ from harness.report.outcome import Standing, expected_of, outcome, standing, ver
 from harness.report.words import bound, measured, number
 
 # XML 1.0 cannot hold these, not even escaped; a reader would refuse the whole file.
-_NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(run: Run) -> str:
@@ -101,4 +101,4 @@ def _lasted_s(run: Run) -> float:
 
 
 def _clean(text: str) -> str:
-    return _NOT_XML.sub("\ufffd", text)
+    return NOT_XML.sub("\ufffd", text)

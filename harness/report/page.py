@@ -50,7 +50,7 @@ def page(run: Run) -> str:
     rebalances = run.tables["rebalances"]
     redeliveries = run.tables["redeliveries"]
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             manifest=run.manifest,
@@ -83,16 +83,17 @@ def page(run: Run) -> str:
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """The template engine of every page: what is not there is an error, never an empty word."""
+    engine = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["kind_of"] = lambda shape: type(shape).__name__
-    return environment
+    engine.globals["kind_of"] = lambda shape: type(shape).__name__
+    return engine
 
 
 def _facts(run: Run) -> list[Fact]:

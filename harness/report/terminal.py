@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.report import standstill
+from harness.report.columns import align, show, width_of
 from harness.report.load import Row, Run, load
 from harness.report.outcome import (
     SIGNS,
@@ -21,12 +22,8 @@ from harness.report.records import fate, records
 from harness.report.tables import rebalanced
 from harness.report.words import NOTHING, bound, measured_range, number
 
-PLAIN_WIDTH: Final = 100  # where output goes to a file or a CI log
 _STYLES: Final = {Standing.AS_EXPECTED: "green", Standing.RESULT: "cyan", Standing.DIFFERS: "red"}
-_ASCII: Final = str.maketrans(
-    {"✓": "+", "≠": "*", "✗": "X", "≤": "<", "≥": ">", "–": "-", "…": "~", "·": "-", "∞": "oo"}
-)
-_GAP: Final = "  "
+_FREE: Final = (1, 3, 4)  # sign, verdict and count are never cut
 
 
 def print_summary(run_dir: Path, console: Console | None = None) -> None:
@@ -37,17 +34,7 @@ def print_summary(run_dir: Path, console: Console | None = None) -> None:
     """
     run = load(run_dir)
     console = console or Console(highlight=False)
-    width = console.width
-    if not console.is_terminal and width == 80:  # what rich assumes when it cannot know
-        width = PLAIN_WIDTH
-    for line in _lines(run, width):
-        if not _speaks_unicode(console):
-            line = Text(line.plain.translate(_ASCII).encode("ascii", "replace").decode())
-        console.print(line, soft_wrap=True, highlight=False)
-
-
-def _speaks_unicode(console: Console) -> bool:
-    return console.encoding.lower().startswith("utf")
+    show(console, _lines(run, width_of(console)))
 
 
 def _lines(run: Run, width: int) -> list[Text]:
@@ -74,19 +61,15 @@ def _table(rows: list[Row], width: int) -> list[Text]:
     head = ("", "rule", "verdict", "measured", "bound", "examined")
     cells = [head, *(_cells(row) for row in rows)]
     styles = ["bold", *(_STYLES[standing(row)] for row in rows)]
-    widths = _fit([max(map(len, column)) for column in zip(*cells, strict=True)], width)
+    rows_of_text = align(cells, width, free=_FREE, right=(5,))
+    marked = rows_of_text[0].index(head[3])  # sign, rule and verdict carry the colour
     lines = []
-    for line, style in zip(cells, styles, strict=True):
-        parts = [_cut(cell, room) for cell, room in zip(line, widths, strict=True)]
-        parts = [
-            p.rjust(w) if n == 5 else p.ljust(w)
-            for n, (p, w) in enumerate(zip(parts, widths, strict=True))
-        ]
-        text = Text(_GAP.join(parts).rstrip())
+    for line, style in zip(rows_of_text, styles, strict=True):
+        text = Text(line)
         if style == "bold":
             text.stylize("bold")
         else:
-            text.stylize(style, 0, sum(widths[:3]) + 2 * len(_GAP))
+            text.stylize(style, 0, marked)
         lines.append(text)
     return lines
 
@@ -103,18 +86,3 @@ def _cells(row: Row) -> tuple[str, ...]:
     unit = "" if found != NOTHING else row["unit"] or ""  # said once is enough on one line
     limits = bound(row["bound_low"], row["bound_high"], unit)
     return sign, row["rule"] or "", verdict, found, limits, number(row["examined"])
-
-
-def _fit(wanted: list[int], width: int) -> list[int]:
-    """Shrink the widest of the free columns until the line fits; sign, verdict and count stay."""
-    widths = list(wanted)
-    while sum(widths) + len(_GAP) * (len(widths) - 1) > width:
-        widest = max((1, 3, 4), key=lambda n: widths[n])
-        if widths[widest] <= 8:
-            break
-        widths[widest] -= 1
-    return widths
-
-
-def _cut(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: room - 1] + "…"

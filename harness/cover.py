@@ -1,0 +1,289 @@
+"""Which runs a suite is made of: every experiment once, then the fewest more that cover the rules.
+
+What is to be covered is a rule judged for a client and a protocol (`Goal`). Every experiment is
+played as it is declared. Then experiments are played for other clients and protocols, chosen by the
+greedy cover (least time per goal that is new), until every goal that some experiment can show is
+shown. The choice depends on nothing but what is declared, so two nights play the same set.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Final, NamedTuple
+
+from harness import registry
+from harness.errors import BadInput
+from harness.experiment import CLIENTS, PROTOCOLS, Experiment, Fault, Verdict
+
+# Seconds of a run on two cores beside what is declared (manifests of the first nights): cluster
+# 4, fleet 4, drain 1, stop 2, collect 1, judging and its page 5.
+_AROUND_S: Final = 17.0
+_JAVA_S: Final = 4.0  # three JVMs more to start and to close
+_RECOVER_S: Final = 5.0  # steady again, and what is kept running after that
+_PROBE_S: Final = 15.0
+
+
+class Goal(NamedTuple):
+    """A rule to be judged for one client and one protocol."""
+
+    rule: str
+    client: str
+    protocol: str
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An experiment for one client and protocol, and what a run of it shows."""
+
+    name: str
+    experiment: Experiment  # with the rules that such a run is judged by
+    shows: frozenset[Goal]
+    estimate_s: float
+
+    @property
+    def label(self) -> str:
+        """What `--only` calls it."""
+        return label(self.name, self.experiment.group.client, self.experiment.group.protocol)
+
+
+def label(name: str, client: str, protocol: str) -> str:
+    """A run of a suite in one word: consumer-join:java/eager."""
+    return f"{name}:{client}/{protocol}"
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of a suite. `adds` is what no run before it shows."""
+
+    candidate: Candidate
+    adds: tuple[Goal, ...]
+
+
+@dataclass(frozen=True)
+class Cover:
+    """A suite: its runs in order, and the goals that are left out.
+
+    `elsewhere` are shown by experiments of the other set only (the long ones, or those that are
+    not); `uncovered` by none.
+    """
+
+    runs: tuple[Planned, ...]
+    elsewhere: tuple[Goal, ...]
+    uncovered: tuple[Goal, ...]
+
+    @property
+    def estimate_s(self) -> float:
+        """How long the runs take together."""
+        return sum(run.candidate.estimate_s for run in self.runs)
+
+
+Turn = Callable[[Experiment], Experiment]  # turns the knobs of an experiment; may refuse
+
+
+def plan(
+    *,
+    long: bool = False,
+    only: Sequence[str] = (),
+    client: str | None = None,
+    protocol: str | None = None,
+    turn: Turn = lambda experiment: experiment,
+) -> Cover:
+    """The suite of all experiments, or of those that take long.
+
+    `only` names the runs instead: an experiment as it is declared, or a `label`. `client` and
+    `protocol` leave out all others. Raises BadInput for a name that does not exist, and for a knob
+    that makes nonsense of an experiment.
+    """
+    clients = (client,) if client else CLIENTS
+    protocols = (protocol,) if protocol else PROTOCOLS
+    experiments = {name: turned(name, turn) for name in registry.names()}
+    if only:
+        chosen = [_named(text, experiments) for text in only]
+        return Cover(tuple(_in_order(chosen)), (), ())
+    every = candidates(experiments, clients, protocols)
+    mine = [each for each in every if each.experiment.long == long]
+    first = [each for each in mine if _as_declared(each, experiments[each.name], client, protocol)]
+    mine_show, all_show = goals(mine), goals(every)
+    wanted = mine_show
+    if long:  # the long set shows what only it can
+        wanted -= goals(each for each in every if not each.experiment.long)
+    missing = goals_of_rules(clients, protocols) - mine_show
+    return Cover(
+        tuple(_in_order([*first, *_greedy(wanted - goals(first), mine)])),
+        tuple(sorted(missing & all_show)),
+        tuple(sorted(missing - all_show)),
+    )
+
+
+def _as_declared(
+    candidate: Candidate, declared: Experiment, client: str | None, protocol: str | None
+) -> bool:
+    """Whether it is the experiment as it is declared, but for the client and protocol asked for."""
+    group = candidate.experiment.group
+    return group.client == (client or declared.group.client) and group.protocol == (
+        protocol or declared.group.protocol
+    )
+
+
+def turned(name: str, turn: Turn) -> Experiment:
+    """The experiment of this NAME with knobs turned. Raises BadInput that names it."""
+    experiment = registry.load(name)
+    try:
+        return registry.checked(turn(experiment))
+    except BadInput as error:
+        raise BadInput(f"{name}: {error}") from error
+
+
+def candidates(
+    experiments: dict[str, Experiment],
+    clients: Sequence[str] = CLIENTS,
+    protocols: Sequence[str] = PROTOCOLS,
+) -> list[Candidate]:
+    """Every experiment for every client and protocol that it can be played for.
+
+    A consumer that is sabotaged shows how the judge sees it, not what the client does: such a run
+    shows only what no honest one can.
+    """
+    found = [
+        candidate
+        for name, experiment in experiments.items()
+        for client, protocol in product(clients, protocols)
+        if (candidate := candidate_of(name, experiment, client, protocol)) is not None
+    ]
+    honest = goals(each for each in found if not _sabotaged(each.experiment))
+    return [
+        replace(each, shows=each.shows - honest) if _sabotaged(each.experiment) else each
+        for each in found
+    ]
+
+
+def candidate_of(name: str, experiment: Experiment, client: str, protocol: str) -> Candidate | None:
+    """The experiment for this client and protocol; null where it makes no sense."""
+    if client not in experiment.clients or protocol not in experiment.protocols:
+        return None
+    try:
+        group = replace(experiment.group, client=client, protocol=protocol)
+        variant = registry.resolved(registry.checked(replace(experiment, group=group)))
+    except BadInput:
+        return None
+    if not variant.rules:
+        return None
+    return Candidate(name, variant, _shows(variant), estimate_s(variant))
+
+
+def _shows(experiment: Experiment) -> frozenset[Goal]:
+    """The rules that a run is judged by; one that is expected to be UNKNOWN shows nothing."""
+    from harness.rules.catalogue import RULES  # needs pyspark, which is slow to import
+
+    group = experiment.group
+    judged = {each.rule for each in experiment.rules if each.verdict is not Verdict.UNKNOWN}
+    judged |= {rule.id for rule in RULES.values() if rule.evidence and rule.applies(group)}
+    return frozenset(Goal(rule, group.client, group.protocol) for rule in judged)
+
+
+def _sabotaged(experiment: Experiment) -> bool:
+    group = experiment.group
+    return bool(group.sabotage) or any(each.get("sabotage") for each in group.differing.values())
+
+
+def goals(of: Iterable[Candidate]) -> set[Goal]:
+    """What these show together."""
+    return {goal for candidate in of for goal in candidate.shows}
+
+
+def goals_of_rules(
+    clients: Sequence[str] = CLIENTS, protocols: Sequence[str] = PROTOCOLS
+) -> set[Goal]:
+    """Every rule for every client and protocol that its statement is about."""
+    from harness.rules.catalogue import RULES
+
+    return {
+        Goal(rule.id, client, protocol)
+        for rule in RULES.values()
+        for client, protocol in product(clients, protocols)
+        if client in rule.clients and protocol in rule.protocols
+    }
+
+
+def _greedy(wanted: set[Goal], among: Sequence[Candidate]) -> list[Candidate]:
+    """Candidates that show everything wanted: least time per new goal first, none to spare."""
+    chosen: list[Candidate] = []
+    missing = set(wanted)
+    while missing:
+        useful = [each for each in among if each.shows & missing]
+        best = min(
+            useful, key=lambda each: (each.estimate_s / len(each.shows & missing), each.label)
+        )
+        chosen.append(best)
+        missing -= best.shows
+    for candidate in chosen[::-1]:
+        others = [each for each in chosen if each is not candidate]
+        if wanted <= goals(others):
+            chosen = others
+    return chosen
+
+
+def _in_order(chosen: Iterable[Candidate]) -> list[Planned]:
+    shown: set[Goal] = set()
+    runs = []
+    for candidate in chosen:
+        runs.append(Planned(candidate, tuple(sorted(candidate.shows - shown))))
+        shown |= candidate.shows
+    return runs
+
+
+def _named(text: str, experiments: dict[str, Experiment]) -> Candidate:
+    name, _, variant = text.partition(":")
+    if name not in experiments:
+        registry.load(name)  # says which name is nearest
+    experiment = experiments[name]
+    client, _, protocol = variant.partition("/")
+    candidate = candidate_of(
+        name, experiment, client or experiment.group.client, protocol or experiment.group.protocol
+    )
+    if candidate is None:
+        raise BadInput(
+            f"{text} cannot be played: {name} is for {' or '.join(experiment.clients)} and "
+            f"{' or '.join(experiment.protocols)}; see `python -m harness nightly --list`"
+        )
+    return candidate
+
+
+def estimate_s(experiment: Experiment) -> float:
+    """About how long a run takes, with judging, in seconds; to choose by, not to promise."""
+    took = _AROUND_S + (_JAVA_S if experiment.group.client == "java" else 0.0)
+    took += sum(probe.at_s + _PROBE_S for probe in experiment.probes)
+    if experiment.faults:
+        over = max(map(_over_s, experiment.faults))
+        took += max(experiment.duration_s, over) + _RECOVER_S
+    elif not experiment.probes:
+        took += experiment.duration_s
+    return took
+
+
+def _over_s(fault: Fault) -> float:
+    return fault.at_s + fault.jitter_s / 2 + (fault.lasts_s or 0.0)
+
+
+def told(cover: Cover) -> str:
+    """The runs of a suite, what each adds, and what is left out, as text."""
+    lines = []
+    for number, run in enumerate(cover.runs, start=1):
+        added = ", ".join(goal.rule for goal in run.adds) or "nothing new"
+        lines.append(
+            f"{number:>3}  {run.candidate.label:<46} ≈ {run.candidate.estimate_s:>3.0f} s  {added}"
+        )
+    shown = len({goal for run in cover.runs for goal in run.adds})
+    total = f"{len(cover.runs)} runs, about {cover.estimate_s / 60:.0f} min"
+    lines += ["", f"{total}; {shown} rules, each counted for each client and protocol"]
+    lines += _left_out("no experiment", cover.uncovered)
+    lines += _left_out("the other set (--long, or without it) only", cover.elsewhere)
+    return "\n".join(lines)
+
+
+def _left_out(by: str, left: Sequence[Goal]) -> list[str]:
+    lines = [f"covered by {by}: {len(left) or 'none'}"]
+    variants: dict[str, list[str]] = {}
+    for goal in left:
+        variants.setdefault(goal.rule, []).append(f"{goal.client}/{goal.protocol}")
+    return lines + [f"     {rule:<14} {', '.join(found)}" for rule, found in variants.items()]

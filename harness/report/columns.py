@@ -1,0 +1,67 @@
+"""Aligned columns for a terminal or a log: nothing wraps, nothing is shown that it cannot show."""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+PLAIN_WIDTH: Final = 100  # where output goes to a file or a CI log
+GAP: Final = "  "
+_NARROWEST: Final = 8
+_ASCII: Final = str.maketrans(
+    {"✓": "+", "≠": "*", "✗": "X", "≤": "<", "≥": ">", "–": "-", "…": "~", "·": "-", "∞": "oo"}
+    | {"→": ">"}
+)
+
+
+def width_of(console: Console) -> int:
+    """Characters on one line."""
+    if not console.is_terminal and console.width == 80:  # what rich assumes when it cannot know
+        return PLAIN_WIDTH
+    return console.width
+
+
+def show(console: Console, lines: Sequence[Text]) -> None:
+    """Print lines, in plain characters where the terminal has no others."""
+    for line in lines:
+        if not console.encoding.lower().startswith("utf"):
+            line = Text(line.plain.translate(_ASCII).encode("ascii", "replace").decode())
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def align(
+    cells: Sequence[Sequence[str]], width: int, *, free: Sequence[int], right: Collection[int] = ()
+) -> list[str]:
+    """Rows of cells, the head first, as lines of at most `width` characters.
+
+    Where they do not fit, the widest of the `free` columns are cut; `right` are numbers.
+    """
+    wanted = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths = fit(wanted, width, free)
+    return [_line(row, widths, right) for row in cells]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Collection[int]) -> str:
+    parts = [cut(cell, room) for cell, room in zip(cells, widths, strict=True)]
+    padded = [
+        part.rjust(room) if number in right else part.ljust(room)
+        for number, (part, room) in enumerate(zip(parts, widths, strict=True))
+    ]
+    return GAP.join(padded).rstrip()
+
+
+def fit(wanted: Sequence[int], width: int, free: Sequence[int]) -> list[int]:
+    """Shrink the widest of the free columns until the line fits; the others stay."""
+    widths = list(wanted)
+    while sum(widths) + len(GAP) * (len(widths) - 1) > width:
+        widest = max(free, key=lambda number: widths[number])
+        if widths[widest] <= _NARROWEST:
+            break
+        widths[widest] -= 1
+    return widths
+
+
+def cut(text: str, room: int) -> str:
+    """The text, or its beginning with an ellipsis."""
+    return text if len(text) <= room else text[: room - 1] + "…"

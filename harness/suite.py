@@ -1,0 +1,187 @@
+"""Plays a suite: many runs one after the other, each judged when it has ended.
+
+A run that fails or is void does not end the suite: every run heals and ends all that it started,
+and what it may have left all the same is swept before the next. Judging is done between two runs
+and never beside one: two cores would let the one disturb the timing of the other.
+"""
+
+import os
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness import manifest
+from harness.cover import Candidate, Cover
+from harness.errors import Exit, HarnessError, SetupError
+from harness.judging import Judge
+from harness.provision.tools import resolve_tools
+from harness.report import exit_code, report
+from harness.report.suites import Entry, State, Suite
+from harness.run import (
+    Interrupted,
+    Progress,
+    Run,
+    default_seed,
+    interruptible,
+    reserve,
+    sweep,
+    uninterrupted,
+)
+
+Publish = Callable[[Suite], None]  # writes what a suite shows so far into its folder
+
+
+def new_suite(kind: str, parent: Path, prefix: str, runs: Sequence[Candidate]) -> Suite:
+    """A suite that is about to be played, with a folder of its own below `parent`.
+
+    Raises SetupError where the folder cannot be made.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    folder = parent / f"{prefix}{stamp}-{os.urandom(2).hex()}"
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise SetupError(
+            f"{folder} cannot be made ({error.strerror}): choose another --results"
+        ) from error
+    return Suite(folder, kind, manifest.now(), [_entry(candidate) for candidate in runs])
+
+
+def new_nightly(results: Path, cover: Cover) -> Suite:
+    """A suite of everything that a cover has, in `results/nightly/`, and `latest` pointing at it.
+
+    Raises SetupError where its folder cannot be made.
+    """
+    runs = [planned.candidate for planned in cover.runs]
+    suite = new_suite("nightly", results / "nightly", "", runs)
+    for entry, planned in zip(suite.entries, cover.runs, strict=True):
+        entry.adds = [goal.rule for goal in planned.adds]
+    suite.uncovered = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.uncovered]
+    suite.elsewhere = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.elsewhere]
+    link = suite.path.with_name(f".latest-{suite.name}")
+    link.symlink_to(suite.name)
+    link.replace(suite.path.with_name("latest"))
+    return suite
+
+
+def _entry(candidate: Candidate) -> Entry:
+    experiment = candidate.experiment
+    return Entry(
+        label=candidate.label,
+        experiment=candidate.name,
+        claim=experiment.claim,
+        client=experiment.group.client,
+        protocol=experiment.group.protocol,
+        kafka=experiment.cluster.kafka_version,
+        estimate_s=round(candidate.estimate_s, 1),
+        rules=[{"id": each.rule, "expected": str(each.verdict)} for each in experiment.rules],
+    )
+
+
+def play(
+    suite: Suite,
+    runs: Sequence[Candidate],
+    results: Path,
+    *,
+    seed: int | None,
+    say: Progress,
+    publish: Publish,
+) -> Exit:
+    """Play the runs of a suite and judge each; its exit code.
+
+    `seed` is the first run's, and one more for each that follows; null draws every one.
+    `publish` is called after every run. Ctrl-C heals, and ends the suite with what there is.
+    """
+    suite.save()
+    try:
+        with interruptible(), Judge() as judge:
+            for number, (entry, candidate) in enumerate(zip(suite.entries, runs, strict=True)):
+                say(
+                    f"run {number + 1} of {len(runs)}: {entry.label}, "
+                    f"about {entry.estimate_s:.0f} s"
+                )
+                entry.seed = default_seed(entry.experiment) if seed is None else seed + number
+                _play_one(suite, entry, candidate, results, judge, say)
+                say(f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}")
+                _publish_so_far(suite, publish, say)
+    except (Interrupted, KeyboardInterrupt):
+        suite.interrupted = True
+        say("interrupted: ending with what there is")
+    with uninterrupted(say):
+        suite.ended_at = manifest.now()
+        _publish(suite, publish)
+    return suite.exit_code
+
+
+def _publish(suite: Suite, publish: Publish) -> None:
+    suite.save()
+    publish(suite)
+
+
+def _publish_so_far(suite: Suite, publish: Publish, say: Progress) -> None:
+    """As `_publish`; what goes wrong is only said, because the runs still to come matter more."""
+    try:
+        _publish(suite, publish)
+    except Exception as error:  # noqa: BLE001 (it is raised at the end, should it still be wrong)
+        say(f"the index could not be written: {type(error).__name__}: {error}")
+
+
+def _play_one(
+    suite: Suite, entry: Entry, candidate: Candidate, results: Path, judge: Judge, say: Progress
+) -> None:
+    """Play and judge one run; what becomes of it is in its entry. Raises Interrupted only."""
+    began = time.monotonic()
+    entry.state, entry.reason = State.INTERRUPTED, "it was interrupted before it was complete"
+    run_dir: Path | None = None
+    try:
+        tools = resolve_tools(entry.kafka)
+        sweep(say)
+        run_dir = reserve(results, entry.experiment)
+        entry.folder = os.path.relpath(run_dir, suite.path)
+        assert entry.seed is not None
+        run = Run(
+            entry.experiment,
+            candidate.experiment,
+            tools,
+            run_dir,
+            seed=entry.seed,
+            progress=lambda text: say(f"  {text}"),
+            on_phase=judge.on_phase,
+        )
+        run.play()
+        entry.reason = "it was interrupted before it was judged"
+        say("  judge")
+        _judge(run_dir, entry, judge)
+    except HarnessError as error:
+        entry.state, entry.reason = State.VOID, str(error)
+    except Exception as error:  # noqa: BLE001 (one run must not cost all the others)
+        say(traceback.format_exc())
+        entry.state = State.FAILED
+        entry.reason = f"the harness failed: {type(error).__name__}: {error}"
+    finally:
+        entry.took_s = round(time.monotonic() - began, 1)
+    if not entry.judged and run_dir is not None:
+        _explain(run_dir, say)
+
+
+def _judge(run_dir: Path, entry: Entry, judge: Judge) -> None:
+    try:
+        judge.judge(run_dir)
+    except Exception as error:  # noqa: BLE001 (whatever it is: the run was played, but not judged)
+        judge.close()  # what is wrong may be Spark's: the next run gets another
+        entry.state = State.FAILED
+        entry.reason = f"it could not be judged: {error}"
+        return
+    states = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
+    entry.state = states.get(exit_code(run_dir), State.FAILED)
+    entry.reason = "" if entry.judged else "it could not be judged: no rule was"
+
+
+def _explain(run_dir: Path, say: Progress) -> None:
+    """Give a run that shows nothing its page, which says why."""
+    try:
+        report(run_dir)
+    except HarnessError as error:
+        say(f"  no report: {error}")
