@@ -1,6 +1,6 @@
 """What the consumer loop asks of a client library, and what it hears from it.
 
-`librdkafka.py` is the first implementation; a Java client beside it needs no change of the loop.
+`librdkafka.py` and `java.py` implement it; another client needs no change of the loop.
 """
 
 from collections.abc import Sequence

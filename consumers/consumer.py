@@ -168,7 +168,7 @@ class ConsumerLoop:
                 for topic, partition, committed in batch.positions:
                     self._uncommitted[Partition(topic, partition)] = committed
             case _:
-                pass  # auto: librdkafka has stored the positions and commits them by itself
+                pass  # auto: the library commits by itself what it has handed over
 
     # What the client library tells, from within poll_batch and close
 
@@ -237,6 +237,11 @@ def run(config: ConsumerConfig) -> int:
 
 
 def _connect(config: ConsumerConfig) -> Client:
+    if config.client == "java":
+        from consumers.java import Java
+
+        return Java(config)
+
     from confluent_kafka import KafkaException
 
     from consumers.librdkafka import Librdkafka

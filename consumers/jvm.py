@@ -10,7 +10,15 @@ import jpype
 from harness.errors import SetupError
 
 # A client needs little; an experiment starts many on one machine.
-_OPTIONS: Final = ("-Xms32m", "-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_OPTIONS: Final = (
+    "-Xms32m",
+    "-Xmx192m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xrs",  # signals are Python's: an order to end must not end the JVM under the loop
+    "-XX:-UsePerfData",  # no file in /tmp, which a SIGKILL would leave there
+    "--enable-native-access=ALL-UNNAMED",  # what JPype is; newer Javas warn of it otherwise
+)
 
 
 def start(java_home: str, class_path: str, *options: str) -> None:
@@ -26,5 +34,10 @@ def start(java_home: str, class_path: str, *options: str) -> None:
     if not library.exists():
         raise SetupError(f"{java_home} holds no Java Virtual Machine; run `make setup`")
     jpype.startJVM(
-        str(library), *_OPTIONS, *options, classpath=class_path.split(":"), convertStrings=True
+        str(library),
+        *_OPTIONS,
+        *options,
+        classpath=class_path.split(":"),
+        convertStrings=True,
+        interrupt=False,
     )
