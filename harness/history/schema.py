@@ -283,6 +283,51 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("evidence", _text),
         ]
     ),
+    # Where the time went: per change of the group and partition, how long nobody processed the
+    # partition; and per fault that stopped one without a rebalance. The parts, `idle_ms` to
+    # `other_ms`, add up to `ms`. A part is null where the protocol has none or where its beginning
+    # or end is not on record; its time is in `other_ms` then.
+    "stops": _schema(
+        [
+            ("group", _text),
+            ("episode", _int),  # one change of the group and all rebalances it led to; null: none
+            ("generation", _int),  # in which the partition got its new owner; null: no rebalance
+            ("rounds", _int),  # generations of the episode until then
+            ("protocol", _text),
+            ("trigger", _text),  # of the first rebalance, as in `rebalances`
+            ("cause", _text),  # kind of fault | stall | close | the trigger
+            ("subject", _text),  # the member (or broker) that it happened to
+            ("topic", _text),
+            ("partition", _int),
+            ("old_member", _text),  # that processed it last before
+            ("new_member", _text),  # that processed it first after; the same: it was kept
+            ("waited_for", _text),  # member whose JoinGroup came last
+            ("from_at", _at),  # all that had been delivered was worked off
+            ("cause_at", _at),
+            ("noticed_at", _at),  # by the coordinator: removal, or start of the rebalance
+            # Of the old owner; of the new one where the old one is gone.
+            ("heard_at", _at),
+            ("given_up_at", _at),  # the old owner's callback
+            ("revoked_at", _at),  # given up or rejoined; KIP-848: the coordinator heard of it
+            ("rejoined_at", _at),  # JoinGroup for `generation` arrived
+            ("joined_at", _at),  # Stabilized: every member has joined
+            ("synced_at", _at),  # the answer that gives it to the new owner
+            ("assigned_at", _at),  # the new owner's callback; null: nobody took it away
+            ("to_at", _at),  # first records delivered
+            ("ms", _real),
+            ("usual_ms", _real),  # longest of any partition with no rebalance and no fault
+            ("stopped", _bool),  # given to somebody anew, or longer than usual
+            ("idle_ms", _real),  # before the cause: it waited for records anyway
+            ("detection_ms", _real),  # cause to noticed; without a rebalance: to a new leader
+            ("notice_ms", _real),  # noticed to heard
+            ("revoke_ms", _real),  # heard to revoked: the work in hand until the next poll
+            ("join_ms", _real),  # revoked to joined: the others
+            ("sync_ms", _real),  # joined (KIP-848: revoked) to assigned
+            ("first_fetch_ms", _real),  # assigned (no rebalance: new leader) to records
+            ("other_ms", _real),
+            ("redelivered", _long),  # records delivered again after it, before the next stop
+        ]
+    ),
     # Who held which partition from when to when, by the members' own callbacks.
     "ownership": _schema(
         [

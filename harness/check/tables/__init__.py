@@ -12,6 +12,15 @@ from harness.check.tables.heartbeats import heartbeats
 from harness.check.tables.ownership import ownership
 from harness.check.tables.rebalances import generations, rebalances, standstills
 from harness.check.tables.redeliveries import redeliveries
+from harness.check.tables.stops import (
+    disturbed_gaps,
+    episodes,
+    gaps,
+    stop_gaps,
+    stop_moments,
+    stop_subjects,
+    stops,
+)
 
 # Written to files, in this order: each may start from those above it.
 WRITTEN: Final[dict[str, Recipe]] = {
@@ -21,6 +30,7 @@ WRITTEN: Final[dict[str, Recipe]] = {
     "ownership": ownership,
     "redeliveries": redeliveries,
     "rebalances": rebalances,
+    "stops": stops,
 }
 # Named by other queries only; kept in memory while a run is judged.
 SHARED: Final[dict[str, Recipe]] = {
@@ -40,6 +50,12 @@ SHARED: Final[dict[str, Recipe]] = {
     "progress": shared.progress,
     "accepted": shared.accepted,
     "generations": generations,
+    "episodes": episodes,
+    "gaps": gaps,
+    "disturbed_gaps": disturbed_gaps,
+    "stop_gaps": stop_gaps,
+    "stop_subjects": stop_subjects,
+    "stop_moments": stop_moments,
     "standstills": standstills,
 }
 RECIPES: Final[dict[str, Recipe]] = {**SHARED, **WRITTEN}
