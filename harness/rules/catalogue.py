@@ -11,6 +11,7 @@ from harness.rules import (
     failure_detection,
     ownership,
     rebalance,
+    static_members,
 )
 from harness.rules.rule import Rule
 
@@ -35,6 +36,10 @@ RULES: Final[dict[str, Rule]] = {
     "R32": rebalance.TOLD_BY_HEARTBEAT,
     "R33": rebalance.GENERATIONS,
     "R34": failure_detection.SLOW_HEARTBEATS,
+    "X02": static_members.BACK_WITHOUT_REBALANCE,
+    "X03": static_members.CLOSE_IS_SILENT,
+    "X04": static_members.MAX_POLL_SILENT,
+    "X05": static_members.DUPLICATE_FENCED,
     "X12": brokers.FAILOVER,
     "X14": rebalance.CLOSE_LEAVES,
     "X32a": delivery.NOTHING_LOST,

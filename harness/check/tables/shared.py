@@ -31,13 +31,16 @@ def signs_of_life(t: Tables) -> DataFrame:
 
 
 def memberships(t: Tables) -> DataFrame:
-    """One row per member id: whose it was, when it joined, when and how it was removed."""
+    """One row per member id: whose it was, when it joined, when and how it was removed.
+
+    A static member's id is `replaced` when another process joins under its instance id.
+    """
     return t.sql(
         """
         WITH told AS (
             SELECT member_id, at, event, evidence, broker
             FROM {coordinator_events}
-            WHERE `group` = :group AND event IN ('member_added', 'evicted', 'left')
+            WHERE `group` = :group AND event IN ('member_added', 'evicted', 'left', 'replaced')
             UNION ALL
             SELECT trim(straggler), at, event, evidence, broker
             FROM {coordinator_events}
@@ -57,7 +60,8 @@ def memberships(t: Tables) -> DataFrame:
             SELECT member_id, min(client_id) AS member,
                    min(processed_at) FILTER (WHERE api = 'JOIN_GROUP' AND error_code = 0)
                        AS joined_at,
-                   max(session_timeout_ms) AS session_timeout_ms
+                   max(session_timeout_ms) AS session_timeout_ms,
+                   max(instance_id) AS instance_id
             FROM {requests}
             WHERE `group` = :group AND member_id IS NOT NULL GROUP BY member_id
         )
@@ -65,7 +69,7 @@ def memberships(t: Tables) -> DataFrame:
                -- A member id is the client id, a dash and a UUID of 36 characters.
                coalesce(r.member, substr(member_id, 1, length(member_id) - 37)) AS member,
                coalesce(c.added_at, r.joined_at) AS joined_at,
-               c.removed_at, c.removed_by,
+               c.removed_at, c.removed_by, r.instance_id,
                coalesce(r.session_timeout_ms, :session_ms) AS session_timeout_ms, c.evidence
         FROM by_coordinator c FULL OUTER JOIN by_requests r USING (member_id)
         """
@@ -219,7 +223,8 @@ def assignments(t: Tables) -> DataFrame:
             WHERE `group` = :group AND api = 'SYNC_GROUP' AND error_code = 0
         )
         SELECT g.broker, g.generation, g.at, g.evidence, part.member_id,
-               coalesce(m.member, part.member_id) AS member, part.topic, part.partition
+               coalesce(m.member, part.member_id) AS member, m.instance_id, part.topic,
+               part.partition
         FROM given g LEFT JOIN {memberships} m ON m.member_id = part.member_id
         """
     )
