@@ -75,7 +75,7 @@ class Member:
                 for _, number, _first, last, count in self.in_hand.pop(frame["poll"], ()):
                     self.position[number] = max(self.position.get(number, 0), last + 1)
                     self.records += count
-            case "stall_ended":
+            case "stall_ended" | "callback_stall_ended":
                 self.stalls_ended += 1
 
 

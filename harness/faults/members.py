@@ -257,6 +257,36 @@ def _await_stall_end(scene: Scene, fault: Fault, target: Target) -> None:
         raise ClusterError(str(timeout)) from timeout
 
 
+def _check_callback_stall(fault: Fault, experiment: Experiment) -> None:
+    """It needs a rebalance to stand still in, and a limit that it passes."""
+    stall_ms = (fault.lasts_s or 0) * 1_000
+    limit_ms = experiment.group.max_poll_interval_ms
+    if stall_ms < limit_ms + _TELLABLE_MS:
+        raise BadInput(
+            f"the stall of {stall_ms / 1_000:g} s in a callback does not pass max_poll_interval_ms "
+            f"of {limit_ms / 1_000:g} s clearly: keep it {_TELLABLE_MS / 1_000:g} s above"
+        )
+    if not any(
+        other.kind in ("start-consumer", "close-consumer", "kill-consumer")
+        for other in experiment.faults
+    ):
+        raise BadInput(
+            f"{fault.kind} of {fault.target} waits for a rebalance, and nothing in the experiment "
+            "starts one: add a start-consumer after it"
+        )
+
+
+def _stall_callback(scene: Scene, fault: Fault, target: Target) -> None:
+    assert fault.lasts_s is not None
+    scene.fleet.members[target.name].send(f"stall-callback {round(fault.lasts_s * 1_000)}")
+
+
+def _prove_ordered(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """It stands still in the next rebalance only: the record of the run shows it (rule E01)."""
+    running = scene.fleet.members[target.name].running
+    return Evidence(running, f"{target.name} is to stand still in its next rebalance")
+
+
 KINDS: Final = (
     Kind("kill-consumer", ("member",), False, _kill, _prove_killed),
     Kind("freeze-consumer", ("member",), True, _freeze, _prove_frozen, _thaw),
@@ -281,5 +311,14 @@ KINDS: Final = (
         _prove_stalled,
         settle=_await_stall_end,
         check=_check_stall,
+    ),
+    Kind(
+        "stall-callback",
+        ("member",),
+        True,
+        _stall_callback,
+        _prove_ordered,
+        settle=_await_stall_end,
+        check=_check_callback_stall,
     ),
 )

@@ -76,6 +76,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         [
             ("member", _text),
             # assigned | revoked | lost | stall_started | stall_ended | closing | closed | error |
+            # callback_stall_started | callback_stall_ended |
             # session_timed_out | max_poll_exceeded (the last two from the client library's own log)
             ("event", _text),
             ("event_at", _at),
@@ -196,7 +197,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("fault", _text),  # "1-kill-broker": number in the schedule, then kind
             ("kind", _text),  # kill-broker | pause-broker | kill-consumer | freeze-consumer |
             # close-consumer | start-consumer | stall-consumer | bounce-consumer |
-            # start-duplicate | latency | bandwidth | isolate
+            # start-duplicate | stall-callback | latency | bandwidth | isolate
             ("target", _text),  # role, as declared
             ("resolved", _text),  # what it was when the fault fired: broker-2, member-1
             ("phase", _text),  # planned | injecting | injected | healing | healed | failed

@@ -52,7 +52,9 @@ def _faults_bit(t: Tables) -> DataFrame:
         stalls AS (
             SELECT a.fault, e.member, e.event_at AS at, e.duration_ms
             FROM active a JOIN {client_events} e
-              ON a.kind = 'stall-consumer' AND e.event = 'stall_started' AND e.member = a.resolved
+              ON e.member = a.resolved
+             AND (a.kind = 'stall-consumer' AND e.event = 'stall_started'
+                  OR a.kind = 'stall-callback' AND e.event = 'callback_stall_started')
              AND e.event_at >= timestampadd(SECOND, -5, a.injecting_at)
         ),
         polls AS (
@@ -79,12 +81,12 @@ def _faults_bit(t: Tables) -> DataFrame:
                         THEN 'no leave of it reached a coordinator'
                         WHEN kind = 'start-duplicate' AND h.fenced = 0
                         THEN 'no coordinator told it that it is fenced'
-                        WHEN kind = 'stall-consumer' AND p.polls IS NULL
+                        WHEN kind IN ('stall-consumer', 'stall-callback') AND p.polls IS NULL
                         THEN 'the member never told of its stall' END AS unknown,
                    CASE WHEN kind IN ('kill-consumer', 'freeze-consumer', 'bounce-consumer')
                              AND h.requests > 0
                         THEN concat(h.requests, ' requests of it arrived all the same')
-                        WHEN kind = 'stall-consumer' AND p.polls > 0
+                        WHEN kind IN ('stall-consumer', 'stall-callback') AND p.polls > 0
                         THEN concat(p.polls, ' polls returned while it was to be stalled')
                         WHEN kind = 'isolate' AND h.requests > 0
                         THEN concat(h.requests, ' requests came through its isolated link')
