@@ -22,6 +22,7 @@ Rows = dict[str, list[Row]]
 # Kinds of frame that are an event of the same name.
 _REBALANCES = ("assigned", "revoked", "lost")
 _STALLS = ("stall_started", "stall_ended")
+_CALLBACK_STALLS = ("callback_stall_started", "callback_stall_ended")
 
 
 def consumer_rows(
@@ -135,6 +136,8 @@ def _journal_event(frame: Frame) -> Row | None:
         # The stall is what the group sees of it: it begins when the last poll returned.
         began = frame["polled_at"] if kind == "stall_started" else at
         return event | {"event_at": began, "duration_ms": float(frame["duration_ms"])}
+    if kind in _CALLBACK_STALLS:
+        return event | {"duration_ms": float(frame["duration_ms"])}
     if kind in ("error", "fatal"):
         return event | {"event": "error", "detail": _detail(frame)}
     if kind == "dropped":

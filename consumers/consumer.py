@@ -54,6 +54,7 @@ class ConsumerLoop:
         self._owned: set[Partition] = set()
         self._uncommitted: dict[Partition, int] = {}  # commit "revoke": worked off, to be committed
         self._stalls: deque[_Stall] = deque()
+        self._callback_stalls: deque[float] = deque()  # milliseconds
         self._closing: str | None = None
         self._polls = 0
         self._returned_at = 0
@@ -102,6 +103,8 @@ class ConsumerLoop:
                 case ["stall", duration] if duration.isdecimal():
                     starts = time.monotonic() + STALL_WAITS_S
                     self._stalls.append(_Stall(float(duration), starts))
+                case ["stall-callback", duration] if duration.isdecimal():
+                    self._callback_stalls.append(float(duration))
                 case _:
                     self._journal.write("error", where="control", text=f"unknown order {order!r}")
         self._closing = self._closing or self._control.gone
@@ -112,6 +115,11 @@ class ConsumerLoop:
         self._journal.write("stall_started", **about)
         time.sleep(duration_ms / 1000)
         self._journal.write("stall_ended", **about)
+
+    def _stall_in_callback(self, duration_ms: float) -> None:
+        self._journal.write("callback_stall_started", duration_ms=duration_ms)
+        time.sleep(duration_ms / 1000)
+        self._journal.write("callback_stall_ended", duration_ms=duration_ms)
 
     def _close(self, why: str) -> None:
         self._journal.write("closing", why=why)
@@ -181,6 +189,8 @@ class ConsumerLoop:
         """Journal it, and with commit "revoke" commit what was worked off of `partitions`."""
         self._tell_rebalance("revoked", partitions)
         self._forget(partitions, commit=True)
+        if self._callback_stalls:
+            self._stall_in_callback(self._callback_stalls.popleft())
 
     def lost(self, partitions: Sequence[Partition]) -> None:
         """Journal it; nothing is committed, for others may own `partitions` by now."""

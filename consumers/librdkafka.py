@@ -214,8 +214,13 @@ def parse_group_metadata(data: object) -> Member:
 
 
 def told(error: KafkaError) -> ClientError:
-    """A KafkaError in the harness's words."""
-    return ClientError(error.code(), error.name(), error.str(), error.fatal())
+    """A KafkaError in the harness's words.
+
+    Where a fatal one comes in the place of a message, only its code says so.
+    """
+    code: int = error.code()
+    fatal = error.fatal() or code == KafkaError._FATAL
+    return ClientError(code, error.name(), error.str(), fatal)
 
 
 def _answers(error: KafkaError | None, partitions: Sequence[TopicPartition]) -> list[Answer]:

@@ -182,6 +182,7 @@ class Fault:
     excludes one ("a leader that is not the coordinator").  `at_s` counts from steady state,
     plus a jitter below `jitter_s` drawn from the seed so that results do not alias with timers.
     `lasts_s` is the time to the heal; None for what needs no healing (a leave, a join, a crash).
+    `how` says in what way, where a kind of fault knows several ("close" or "kill").
     """
 
     kind: str
@@ -190,6 +191,7 @@ class Fault:
     lasts_s: float | None = None
     jitter_s: float = 2.0
     not_target: str | None = None
+    how: str | None = None
     latency_ms: int | None = None
     bandwidth_kb_per_s: int | None = None
 

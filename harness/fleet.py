@@ -29,6 +29,7 @@ class Member:
     name: str
     process: subprocess.Popen[bytes]
     journal: Path
+    instance_id: str | None = None  # of a static member: kept by the process that takes its place
     journal_read: int = 0
     assigned: set[Partition] = field(default_factory=set)
     ever_assigned: bool = False
@@ -74,7 +75,7 @@ class Member:
                 for _, number, _first, last, count in self.in_hand.pop(frame["poll"], ()):
                     self.position[number] = max(self.position.get(number, 0), last + 1)
                     self.records += count
-            case "stall_ended":
+            case "stall_ended" | "callback_stall_ended":
                 self.stalls_ended += 1
 
 
@@ -105,9 +106,15 @@ class Fleet:
         """The lane a member's links run through: its own where a network fault may hit it."""
         return member if member in self._plan.lanes else "members"
 
-    def start_member(self, name: str) -> Member:
-        """Start one more consumer."""
-        group = self._experiment.group.of_member(int(name.rpartition("-")[2]))
+    def start_member(self, name: str, instance_id: str | None = None) -> Member:
+        """Start one more consumer.
+
+        A static one has its name for an instance id, unless it comes in the place of another
+        member: then it is like that one, and has that one's.
+        """
+        group = self._experiment.group.of_member(_number(instance_id or name))
+        if group.static:
+            instance_id = instance_id or name
         config = {
             "role": "consumer",
             "member": name,
@@ -128,13 +135,13 @@ class Fleet:
             "sabotage": group.sabotage,
             "fetch_wait_max_ms": 100,
             "assignor": group.assignor,
-            "instance_id": name if group.static else None,
+            "instance_id": instance_id,
             "settings": dict(group.settings),
             "java_home": str(self._tools.java.parent.parent),
             "class_path": self._tools.kafka_classpath,
         }
         process, journal = self._start("consumer", name, config)
-        self.members[name] = Member(name, process, journal)
+        self.members[name] = Member(name, process, journal, instance_id)
         return self.members[name]
 
     def start_producer(self) -> None:
@@ -251,6 +258,14 @@ class Fleet:
             ended.append(f"the producer (exit code {producer.poll()}: {self._tail('producer-1')})")
         return ended
 
+    def next_name(self) -> str:
+        """The name of the next process to be started as a member."""
+        return f"member-{len(self.members) + 1}"
+
+    def last_words(self, member: Member) -> str:
+        """The last lines that a member wrote to its log."""
+        return self._tail(member.name)
+
     def _tail(self, name: str) -> str:
         return processes.last_lines(self._run_dir / "logs" / f"{name}.log", 2)
 
@@ -264,6 +279,11 @@ class Fleet:
                 child.kill()
         for child in children:
             child.wait(timeout=10)
+
+
+def _number(name: str) -> int:
+    """The number of a member: 2 for "member-2"."""
+    return int(name.rpartition("-")[2])
 
 
 def freeze(member: Member) -> None:

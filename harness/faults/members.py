@@ -1,15 +1,21 @@
-"""Faults of group members: kill, freeze, close, start one more, stall its processing."""
+"""Faults of group members: kill, freeze, close, start one more, stall its processing.
 
+Of static members also: end one and start another in its place, or start another beside it.
+"""
+
+import signal
 import time
 from typing import Final
 
 import psutil
 
+from consumers.consumer import ClientGaveUp
 from harness import fleet
 from harness.errors import BadInput, ClusterError, WaitTimeout
-from harness.experiment import Experiment, Fault
+from harness.experiment import Experiment, Fault, one_of
 from harness.faults.kind import Evidence, Kind
 from harness.faults.targets import Target
+from harness.fleet import Member
 from harness.scene import Scene
 from harness.wait import wait_until
 
@@ -88,6 +94,97 @@ def _prove_started(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     return Evidence(True, f"the coordinator counts {before + 1} members, {before} before")
 
 
+# From the start of a process to the answer to its first JoinGroup, on a busy machine.
+_START_MS: Final = 1_500
+
+
+def _check_static(fault: Fault, experiment: Experiment) -> None:
+    if not experiment.group.static:
+        raise BadInput(
+            f"{fault.kind} of {fault.target} is about a group.instance.id that two processes "
+            "share: give the group static=True"
+        )
+
+
+def _check_bounce(fault: Fault, experiment: Experiment) -> None:
+    """It must be back well before the coordinator stops waiting for it."""
+    _check_static(fault, experiment)
+    one_of(f"how of {fault.kind}", fault.how or "nothing", ("close", "kill"))
+    group = experiment.group
+    silent_ms = (fault.lasts_s or 0) * 1_000 + group.heartbeat_gap_ms + _START_MS
+    if silent_ms >= group.session_timeout_ms:
+        raise BadInput(
+            f"{fault.target} is away for {fault.lasts_s:g} s, and silent for up to "
+            f"{silent_ms / 1_000:g} s with a heartbeat interval before and its start after, which "
+            f"is not below session_timeout_ms of {group.session_timeout_ms / 1_000:g} s: it would "
+            "be evicted; make it shorter"
+        )
+
+
+def _end(scene: Scene, fault: Fault, target: Target) -> None:
+    """End it one way or the other, and wait for that: from then on it is away."""
+    member = scene.fleet.members[target.name]
+    if fault.how == "kill":
+        _kill(scene, fault, target)
+    else:
+        _close(scene, fault, target)
+    scene.wait(f"end of {target.name}", lambda: not member.running, _JOIN_S)
+
+
+def _prove_ended(scene: Scene, fault: Fault, target: Target) -> Evidence:
+    """No process with its pid exists, and it ended in the way that was meant."""
+    member = scene.fleet.members[target.name]
+    meant = -signal.SIGKILL if fault.how == "kill" else 0
+    gone, code = not psutil.pid_exists(member.process.pid), member.process.returncode
+    return Evidence(
+        gone and code == meant,
+        f"pid {member.process.pid} {'is gone' if gone else 'still exists'}, exit code {code}",
+    )
+
+
+def _start_in_its_place(scene: Scene, _fault: Fault, target: Target) -> None:
+    before = scene.fleet.members[target.name]
+    scene.fleet.start_member(scene.fleet.next_name(), before.instance_id)
+
+
+def _await_successor(scene: Scene, _fault: Fault, target: Target) -> None:
+    """The new process has been given partitions."""
+    successor = _successor(scene, target)
+    try:
+        scene.wait(
+            f"partitions for {successor.name} in the place of {target.name}",
+            lambda: successor.ever_assigned,
+            _JOIN_S,
+        )
+    except WaitTimeout as timeout:
+        raise ClusterError(str(timeout)) from timeout
+
+
+def _successor(scene: Scene, target: Target) -> Member:
+    instance_id = scene.fleet.members[target.name].instance_id
+    return [each for each in scene.fleet.members.values() if each.instance_id == instance_id][-1]
+
+
+def _duplicate(scene: Scene, fault: Fault, target: Target) -> None:
+    """Its end is expected from now on: it will be fenced."""
+    scene.fleet.members[target.name].expected_end = True
+    _start_in_its_place(scene, fault, target)
+
+
+def _prove_fenced(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """The old process ended as a program does whose client library gave up."""
+    member = scene.fleet.members[target.name]
+    try:
+        scene.wait(f"end of {target.name}", lambda: not member.running, _JOIN_S)
+    except WaitTimeout as timeout:
+        return Evidence(False, str(timeout))
+    code = member.process.returncode
+    return Evidence(
+        code == ClientGaveUp.exit_code,
+        f"{target.name} ended with exit code {code}: {scene.fleet.last_words(member)}",
+    )
+
+
 # Closer than this to max.poll.interval.ms nobody can say which side a stall fell on: librdkafka
 # looks at it twice a second.
 _TELLABLE_MS: Final = 1_000
@@ -160,11 +257,52 @@ def _await_stall_end(scene: Scene, fault: Fault, target: Target) -> None:
         raise ClusterError(str(timeout)) from timeout
 
 
+def _check_callback_stall(fault: Fault, experiment: Experiment) -> None:
+    """It needs a rebalance to stand still in, and a limit that it passes."""
+    stall_ms = (fault.lasts_s or 0) * 1_000
+    limit_ms = experiment.group.max_poll_interval_ms
+    if stall_ms < limit_ms + _TELLABLE_MS:
+        raise BadInput(
+            f"the stall of {stall_ms / 1_000:g} s in a callback does not pass max_poll_interval_ms "
+            f"of {limit_ms / 1_000:g} s clearly: keep it {_TELLABLE_MS / 1_000:g} s above"
+        )
+    if not any(
+        other.kind in ("start-consumer", "close-consumer", "kill-consumer")
+        for other in experiment.faults
+    ):
+        raise BadInput(
+            f"{fault.kind} of {fault.target} waits for a rebalance, and nothing in the experiment "
+            "starts one: add a start-consumer after it"
+        )
+
+
+def _stall_callback(scene: Scene, fault: Fault, target: Target) -> None:
+    assert fault.lasts_s is not None
+    scene.fleet.members[target.name].send(f"stall-callback {round(fault.lasts_s * 1_000)}")
+
+
+def _prove_ordered(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """It stands still in the next rebalance only: the record of the run shows it (rule E01)."""
+    running = scene.fleet.members[target.name].running
+    return Evidence(running, f"{target.name} is to stand still in its next rebalance")
+
+
 KINDS: Final = (
     Kind("kill-consumer", ("member",), False, _kill, _prove_killed),
     Kind("freeze-consumer", ("member",), True, _freeze, _prove_frozen, _thaw),
     Kind("close-consumer", ("member",), False, _close, _prove_closed),
     Kind("start-consumer", ("new member",), False, _start, _prove_started),
+    Kind(
+        "bounce-consumer",
+        ("member",),
+        True,
+        _end,
+        _prove_ended,
+        _start_in_its_place,
+        _await_successor,
+        _check_bounce,
+    ),
+    Kind("start-duplicate", ("member",), False, _duplicate, _prove_fenced, check=_check_static),
     Kind(
         "stall-consumer",
         ("member",),
@@ -173,5 +311,14 @@ KINDS: Final = (
         _prove_stalled,
         settle=_await_stall_end,
         check=_check_stall,
+    ),
+    Kind(
+        "stall-callback",
+        ("member",),
+        True,
+        _stall_callback,
+        _prove_ordered,
+        settle=_await_stall_end,
+        check=_check_callback_stall,
     ),
 )

@@ -134,7 +134,7 @@ def _candidates(scene: Scene, role: str) -> list[Target]:
     if role == "any member":
         return [Target("member", member.name) for member in scene.fleet.live()]
     if role == "new member":
-        return [Target("member", f"member-{len(scene.fleet.members) + 1}")]
+        return [Target("member", scene.fleet.next_name())]
     if role == "producers":
         return [Target("lane", "producers")]
     numbered = _NUMBERED.fullmatch(role)

@@ -198,6 +198,21 @@ PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
             + r" in \w+ state",
         ),
         (
+            "member_added",
+            (
+                r"^Static member with groupInstanceId=(?P<instance_id>\S+) and unknown member id "
+                rf"joins {_GROUP} in \w+ state\. Created a new member id (?P<member_id>\S+) for"
+            ),
+        ),
+        (
+            "replaced",
+            (
+                r"^Static member with groupInstanceId=(?P<instance_id>\S+) and unknown member id "
+                rf"joins {_GROUP} in \w+ state\. Replacing previously mapped member "
+                r"(?P<member_id>\S+) with"
+            ),
+        ),
+        (
             "rebalance_started",
             (
                 rf"^Preparing to rebalance {_GROUP} in state \w+ with old generation "

@@ -76,6 +76,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         [
             ("member", _text),
             # assigned | revoked | lost | stall_started | stall_ended | closing | closed | error |
+            # callback_stall_started | callback_stall_ended |
             # session_timed_out | max_poll_exceeded (the last two from the client library's own log)
             ("event", _text),
             ("event_at", _at),
@@ -177,7 +178,8 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("at", _at),
             # member_id_given | member_added | rebalance_started | stabilized |
             # assignment_received | evicted | left | stragglers_removed | emptied | loaded |
-            # unloaded | pending_evicted
+            # unloaded | pending_evicted | replaced (member_id gives way to another process with
+            # the same instance_id)
             ("event", _text),
             ("group", _text),
             ("generation", _int),
@@ -194,7 +196,8 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         [
             ("fault", _text),  # "1-kill-broker": number in the schedule, then kind
             ("kind", _text),  # kill-broker | pause-broker | kill-consumer | freeze-consumer |
-            # close-consumer | start-consumer | stall-consumer | latency | bandwidth | isolate
+            # close-consumer | start-consumer | stall-consumer | bounce-consumer |
+            # start-duplicate | stall-callback | latency | bandwidth | isolate
             ("target", _text),  # role, as declared
             ("resolved", _text),  # what it was when the fault fired: broker-2, member-1
             ("phase", _text),  # planned | injecting | injected | healing | healed | failed
@@ -338,9 +341,9 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("generation", _int),
             ("from_at", _at),
             ("to_at", _at),  # null: still held when the history ends
-            ("ended_by", _text),  # revoked | lost | closed | killed | null
-            # When the coordinator removed the holder (evicted or left), if it did: from then to
-            # to_at the holder is a zombie that does not know it yet.
+            ("ended_by", _text),  # revoked | lost | closed | killed | failed | null
+            # When the coordinator removed the holder (evicted, left or replaced), if it did: from
+            # then to to_at the holder is a zombie that does not know it yet.
             ("removed_at", _at),
         ]
     ),

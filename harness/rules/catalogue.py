@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from harness.rules import (
+    assignment,
     brokers,
+    cooperative,
     delivery,
     evidence,
     failure_detection,
@@ -13,14 +15,18 @@ from harness.rules import (
     group_apis,
     group_waits,
     offset_apis,
+    join_phase,
     ownership,
     rebalance,
+    static_members,
 )
 from harness.rules.rule import Rule
 
 RULES: Final[dict[str, Rule]] = {
     "R01": failure_detection.EVICTION,
     "R02": failure_detection.REARMED,
+    "R04": join_phase.LIMITS_TOLD,
+    "R04-longest": join_phase.LONGEST_COUNTS,
     "R06": failure_detection.COORDINATOR_UNKNOWN,
     "R06-librdkafka": failure_detection.LIBRDKAFKA_SESSION,
     "R07": failure_detection.MAX_POLL,
@@ -28,6 +34,7 @@ RULES: Final[dict[str, Rule]] = {
     "R11": brokers.CRASH_REBALANCES,
     "R12": rebalance.ONE_LEADER,
     "R14": failure_detection.CADENCE,
+    "R15-all": cooperative.ALL_IS_REVOKED,
     "R18": failure_detection.SLOW_DROPPED,
     "R19": delivery.REMOVED_CANNOT_COMMIT,
     "R20a": rebalance.NEW_MEMBER,
@@ -59,11 +66,21 @@ RULES: Final[dict[str, Rule]] = {
     "R21": ownership.ONE_OWNER,
     "R21-delivery": ownership.ONE_READER,
     "R21-stop": ownership.STOPS,
+    "R22": assignment.EVENLY,
     "R32": rebalance.TOLD_BY_HEARTBEAT,
     "R33": rebalance.GENERATIONS,
     "R34": failure_detection.SLOW_HEARTBEATS,
+    "X01": cooperative.ONLY_MOVED,
+    "X01-kept": cooperative.KEPT_GOES_ON,
+    "X01-two": cooperative.TWO_GENERATIONS,
+    "X02": static_members.BACK_WITHOUT_REBALANCE,
+    "X03": static_members.CLOSE_IS_SILENT,
+    "X04": static_members.MAX_POLL_SILENT,
+    "X05": static_members.DUPLICATE_FENCED,
+    "X09": join_phase.STRAGGLERS_GO,
     "X12": brokers.FAILOVER,
     "X14": rebalance.CLOSE_LEAVES,
+    "X31": join_phase.CALLBACK_UNSEEN,
     "X32a": delivery.NOTHING_LOST,
     "X32b": delivery.REPEATS_EXPLAINED,
     "X32c": delivery.COMMITS_GO_FORWARD,

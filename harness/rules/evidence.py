@@ -43,7 +43,8 @@ def _faults_bit(t: Tables) -> DataFrame:
             SELECT a.fault,
                    count_if(r.arrived_at > a.settled_at AND r.arrived_at < a.over_at) AS requests,
                    count_if(r.api = 'JOIN_GROUP' AND r.error_code = 0) AS joins,
-                   count_if(r.api = 'LEAVE_GROUP') AS leaves
+                   count_if(r.api = 'LEAVE_GROUP') AS leaves,
+                   count_if(r.error_code = 82) AS fenced
             FROM active a LEFT JOIN {requests} r
               ON r.client_id = a.resolved AND r.arrived_at >= a.injecting_at
             GROUP BY a.fault
@@ -51,7 +52,9 @@ def _faults_bit(t: Tables) -> DataFrame:
         stalls AS (
             SELECT a.fault, e.member, e.event_at AS at, e.duration_ms
             FROM active a JOIN {client_events} e
-              ON a.kind = 'stall-consumer' AND e.event = 'stall_started' AND e.member = a.resolved
+              ON e.member = a.resolved
+             AND (a.kind = 'stall-consumer' AND e.event = 'stall_started'
+                  OR a.kind = 'stall-callback' AND e.event = 'callback_stall_started')
              AND e.event_at >= timestampadd(SECOND, -5, a.injecting_at)
         ),
         polls AS (
@@ -74,19 +77,23 @@ def _faults_bit(t: Tables) -> DataFrame:
                              AND s.down = 0 THEN 'the observer never saw its broker gone'
                         WHEN kind = 'start-consumer' AND h.joins = 0
                         THEN 'no join of it reached a coordinator'
-                        WHEN kind = 'close-consumer' AND h.leaves = 0
+                        WHEN kind = 'close-consumer' AND h.leaves = 0 AND m.instance_id IS NULL
                         THEN 'no leave of it reached a coordinator'
-                        WHEN kind = 'stall-consumer' AND p.polls IS NULL
+                        WHEN kind = 'start-duplicate' AND h.fenced = 0
+                        THEN 'no coordinator told it that it is fenced'
+                        WHEN kind IN ('stall-consumer', 'stall-callback') AND p.polls IS NULL
                         THEN 'the member never told of its stall' END AS unknown,
-                   CASE WHEN kind IN ('kill-consumer', 'freeze-consumer') AND h.requests > 0
+                   CASE WHEN kind IN ('kill-consumer', 'freeze-consumer', 'bounce-consumer')
+                             AND h.requests > 0
                         THEN concat(h.requests, ' requests of it arrived all the same')
-                        WHEN kind = 'stall-consumer' AND p.polls > 0
+                        WHEN kind IN ('stall-consumer', 'stall-callback') AND p.polls > 0
                         THEN concat(p.polls, ' polls returned while it was to be stalled')
                         WHEN kind = 'isolate' AND h.requests > 0
                         THEN concat(h.requests, ' requests came through its isolated link')
                    END AS wrong
             FROM active a JOIN seen s USING (fault) JOIN heard h USING (fault)
             LEFT JOIN polls p USING (fault)
+            LEFT JOIN {members} m ON m.member = a.resolved
         )
         SELECT concat(fault, coalesce(concat(' of ', resolved), '')) AS subject,
                coalesce(injected_at, injecting_at, planned_at) AS at,

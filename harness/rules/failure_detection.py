@@ -172,7 +172,7 @@ def _left_by_max_poll(t: Tables) -> DataFrame:
             SELECT e.member, e.event_at AS at, e.duration_ms, m.max_poll_interval_ms AS limit_ms
             FROM {client_events} e JOIN {members} m USING (member)
             WHERE e.event = 'stall_started' AND e.duration_ms > m.max_poll_interval_ms
-              AND m.sabotage IS NULL
+              AND m.sabotage IS NULL AND m.instance_id IS NULL
         ),
         left AS (
             SELECT s.member, s.at, s.limit_ms, min(r.arrived_at) AS left_at,
@@ -376,7 +376,7 @@ MAX_POLL = Rule(
     id="R07",
     title="A consumer that does not poll leaves the group",
     statement=(
-        "A consumer whose application does not poll for max.poll.interval.ms leaves the group by "
+        "A dynamic member whose application does not poll for max.poll.interval.ms leaves by "
         "itself, within its timer's 500 ms, and is not evicted."
     ),
     source="seed 000, max.poll.interval.ms; seed 004, HeartbeatThread",

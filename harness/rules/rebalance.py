@@ -84,7 +84,35 @@ def _new_member_starts_one(t: Tables) -> DataFrame:
 
 
 def _departure_starts_one(t: Tables) -> DataFrame:
-    return t.sql(_STARTS, first="left", second="evicted", start_ms=START_MS)
+    """What the coordinator was told or noticed, and static members that closed and told nobody."""
+    silent = t.sql(
+        """
+        WITH closings AS (
+            SELECT c.member, c.event_at AS at, min(g.at) AS started_at,
+                   min_by(g.reason, g.at) AS reason
+            FROM {client_events} c
+            JOIN {members} m ON m.member = c.member AND m.instance_id IS NOT NULL
+            LEFT JOIN {coordinator_events} g
+              ON g.`group` = :group AND g.event = 'rebalance_started' AND g.at >= c.event_at
+            WHERE c.event = 'closing' AND c.event_at < :stopped_at
+            GROUP BY c.member, c.event_at
+        ),
+        timed AS (
+            SELECT *, timestampdiff(MICROSECOND, at, started_at) / 1e3 AS ms FROM closings
+        )
+        SELECT concat(member, ' (close)') AS subject, at,
+               coalesce(ms <= :start_ms + :slack_ms, false) AS ok, ms AS measured,
+               CAST(NULL AS DOUBLE) AS bound_low, :start_ms + :slack_ms AS bound_high,
+               concat('a static member does not say that it leaves; ',
+                      coalesce(reason, 'no rebalance started after it')) AS why,
+               CAST(NULL AS STRING) AS evidence, at AS guard_from,
+               timestampadd(MILLISECOND, :start_ms + :guard_ms, at) AS guard_to
+        FROM timed
+        """,
+        start_ms=START_MS,
+    )
+    heard = t.sql(_STARTS, first="left", second="evicted", start_ms=START_MS)
+    return heard.unionByName(silent)
 
 
 def _told_by_heartbeat(t: Tables) -> DataFrame:
@@ -164,7 +192,10 @@ def _generations_count_up(t: Tables) -> DataFrame:
 
 
 def _close_leaves(t: Tables) -> DataFrame:
-    """Members that were in the group when they closed; what left before then has nothing to say."""
+    """Members that were in the group when they closed; what left before then has nothing to say.
+
+    Static members are to stay silent, and are not examined.
+    """
     return t.sql(
         """
         WITH closings AS (
@@ -172,7 +203,7 @@ def _close_leaves(t: Tables) -> DataFrame:
             FROM {client_events} c JOIN {memberships} s
               ON s.member = c.member AND s.joined_at <= c.event_at
              AND (s.removed_at IS NULL OR s.removed_at >= c.event_at)
-            WHERE c.event = 'closing'
+            WHERE c.event = 'closing' AND s.instance_id IS NULL
             GROUP BY c.member, c.event_at
         ),
         gone AS (

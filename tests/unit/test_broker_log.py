@@ -35,6 +35,24 @@ PREFIX = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
         ),
         (
             (
+                "Static member with groupInstanceId=i-1 and unknown member id joins group g in "
+                "Empty state. Created a new member id i-1-1 for this member and added to the group."
+            ),
+            "member_added",
+            "member_id",
+            "i-1-1",
+        ),
+        (
+            (
+                "Static member with groupInstanceId=i-1 and unknown member id joins group g in "
+                "Stable state. Replacing previously mapped member i-1-1 with this groupInstanceId."
+            ),
+            "replaced",
+            "instance_id",
+            "i-1",
+        ),
+        (
+            (
                 "Preparing to rebalance group g in state PreparingRebalance with old generation 4 "
                 "(reason: removing member m-1 on heartbeat expiration.)."
             ),

@@ -11,7 +11,8 @@ def evictions(t: Tables) -> DataFrame:
     """One row per eviction, with the sign of life that its deadline counts from.
 
     A coordinator that loaded the group after that sign gave the member a full session again, so
-    the timer starts at the later of both.
+    the timer starts at the later of both. A heartbeat armed it between its arrival and its answer:
+    of these moments the one counts that fits the eviction best.
     """
     return t.sql(
         """
@@ -21,6 +22,7 @@ def evictions(t: Tables) -> DataFrame:
         ),
         seen AS (
             SELECT e.member_id, max(s.armed_at) AS at, max_by(s.api, s.armed_at) AS api,
+                   max_by(s.armed_from_at, s.armed_at) AS from_at,
                    max(s.generation) AS generation
             FROM evicted e JOIN {signs_of_life} s
               ON s.member_id = e.member_id AND s.armed_at <= e.at
@@ -35,14 +37,18 @@ def evictions(t: Tables) -> DataFrame:
         ),
         joined AS (
             SELECT e.*, s.at AS last_seen_at, s.api AS last_seen_api, s.generation,
-                   greatest(s.at, l.at) AS timer_started_at
+                   coalesce(m.session_timeout_ms, :session_ms) AS session_timeout_ms, m.member,
+                   greatest(least(s.at, greatest(s.from_at, timestampadd(MILLISECOND,
+                       -coalesce(m.session_timeout_ms, :session_ms), e.at))), l.at)
+                       AS timer_started_at
             FROM evicted e LEFT JOIN seen s USING (member_id) LEFT JOIN loaded l USING (member_id)
+            LEFT JOIN {memberships} m USING (member_id)
         )
-        SELECT :group AS `group`, m.member, j.member_id, j.broker, j.generation,
-               j.at AS evicted_at, j.last_seen_at, j.last_seen_api, j.timer_started_at,
-               timestampdiff(MICROSECOND, j.timer_started_at, j.at) / 1e3 AS silence_ms,
-               coalesce(m.session_timeout_ms, :session_ms) AS session_timeout_ms, j.evidence
-        FROM joined j LEFT JOIN {memberships} m USING (member_id)
+        SELECT :group AS `group`, member, member_id, broker, generation, at AS evicted_at,
+               last_seen_at, last_seen_api, timer_started_at,
+               timestampdiff(MICROSECOND, timer_started_at, at) / 1e3 AS silence_ms,
+               session_timeout_ms, evidence
+        FROM joined
         ORDER BY evicted_at, member_id
         """
     )

@@ -115,8 +115,10 @@ WITH joins AS (
     GROUP BY broker, generation
 ),
 owners AS (
-    SELECT broker, generation, topic, partition, member,
-           lag(member) OVER (PARTITION BY topic, partition ORDER BY at) AS member_before
+    -- A static member is the same one in whichever process it lives.
+    SELECT broker, generation, topic, partition, coalesce(instance_id, member) AS member,
+           lag(coalesce(instance_id, member)) OVER (PARTITION BY topic, partition ORDER BY at)
+               AS member_before
     FROM {assignments}
 ),
 changes AS (

@@ -14,12 +14,16 @@ def signs_of_life(t: Tables) -> DataFrame:
     and SYNC_GROUP: a member is safe while one of these is parked, and its timer starts anew when
     it is answered. An OFFSET_COMMIT re-arms when it is validated, long before a slow append lets
     it be answered, so its arrival counts. (GroupMetadataManager, OffsetMetadataManager 4.3.)
+    `armed_from_at` is the earliest that it can have been: on a busy broker a heartbeat's answer is
+    ready some time after the heartbeat has had its effect (measured: 70 ms).
     """
     return t.sql(
         """
         SELECT member_id, client_id AS member, broker, api, error_code, generation,
                CASE WHEN api = 'HEARTBEAT' THEN processed_at ELSE arrived_at END AS heard_at,
                CASE WHEN api = 'OFFSET_COMMIT' THEN arrived_at ELSE processed_at END AS armed_at,
+               CASE WHEN api IN ('OFFSET_COMMIT', 'HEARTBEAT') THEN arrived_at
+                    ELSE processed_at END AS armed_from_at,
                answered_at, evidence
         FROM {requests}
         WHERE `group` = :group AND member_id IS NOT NULL
@@ -31,13 +35,16 @@ def signs_of_life(t: Tables) -> DataFrame:
 
 
 def memberships(t: Tables) -> DataFrame:
-    """One row per member id: whose it was, when it joined, when and how it was removed."""
+    """One row per member id: whose it was, when it joined, when and how it was removed.
+
+    A static member's id is `replaced` when another process joins under its instance id.
+    """
     return t.sql(
         """
         WITH told AS (
             SELECT member_id, at, event, evidence, broker
             FROM {coordinator_events}
-            WHERE `group` = :group AND event IN ('member_added', 'evicted', 'left')
+            WHERE `group` = :group AND event IN ('member_added', 'evicted', 'left', 'replaced')
             UNION ALL
             SELECT trim(straggler), at, event, evidence, broker
             FROM {coordinator_events}
@@ -57,7 +64,8 @@ def memberships(t: Tables) -> DataFrame:
             SELECT member_id, min(client_id) AS member,
                    min(processed_at) FILTER (WHERE api = 'JOIN_GROUP' AND error_code = 0)
                        AS joined_at,
-                   max(session_timeout_ms) AS session_timeout_ms
+                   max(session_timeout_ms) AS session_timeout_ms,
+                   max(instance_id) AS instance_id
             FROM {requests}
             WHERE `group` = :group AND member_id IS NOT NULL GROUP BY member_id
         )
@@ -65,7 +73,7 @@ def memberships(t: Tables) -> DataFrame:
                -- A member id is the client id, a dash and a UUID of 36 characters.
                coalesce(r.member, substr(member_id, 1, length(member_id) - 37)) AS member,
                coalesce(c.added_at, r.joined_at) AS joined_at,
-               c.removed_at, c.removed_by,
+               c.removed_at, c.removed_by, r.instance_id,
                coalesce(r.session_timeout_ms, :session_ms) AS session_timeout_ms, c.evidence
         FROM by_coordinator c FULL OUTER JOIN by_requests r USING (member_id)
         """
@@ -116,19 +124,21 @@ def silences(t: Tables) -> DataFrame:
     """One row per time that a member id was not heard of while one coordinator worked.
 
     From the moment its session timer was armed to the next sign of life (`ended_by` "sign"), to
-    its removal ("evicted", "left", "stragglers_removed"), or to the last sign that the coordinator
-    was at work ("end").
+    its removal ("evicted", "left", "stragglers_removed", "replaced"), or to the last sign that the
+    coordinator was at work ("end"). Where an eviction shows that the timer was armed before the
+    last heartbeat's answer was ready, it counts from then.
     """
     return t.sql(
         """
         WITH armed AS (
-            SELECT s.member_id, s.broker, s.heard_at, s.armed_at, t.tenure, t.to_at
+            SELECT s.member_id, s.broker, s.heard_at, s.armed_at, s.armed_from_at, t.tenure,
+                   t.to_at
             FROM {signs_of_life} s JOIN {tenures} t
               ON t.broker = s.broker AND (t.tenure = 1 OR s.armed_at >= t.from_at)
              AND (t.next_at IS NULL OR s.armed_at < t.next_at)
             UNION ALL
             -- A coordinator that loads the group gives every member a full session.
-            SELECT m.member_id, t.broker, t.from_at, t.from_at, t.tenure, t.to_at
+            SELECT m.member_id, t.broker, t.from_at, t.from_at, t.from_at, t.tenure, t.to_at
             FROM {tenures} t JOIN {memberships} m
               ON m.joined_at < t.from_at AND (m.removed_at IS NULL OR m.removed_at >= t.from_at)
             WHERE t.loaded
@@ -147,11 +157,18 @@ def silences(t: Tables) -> DataFrame:
                         WHEN m.removed_at <= greatest(f.to_at, f.armed_at) THEN m.removed_by
                         ELSE 'end' END AS ended_by
             FROM followed f JOIN {memberships} m USING (member_id)
+        ),
+        timed AS (
+            SELECT *, CASE WHEN ended_by = 'evicted'
+                           THEN least(armed_at, greatest(armed_from_at,
+                                timestampadd(MILLISECOND, -session_timeout_ms, to)))
+                           ELSE armed_at END AS from_at
+            FROM ended
         )
-        SELECT member_id, member, broker, tenure, armed_at AS from_at, to AS to_at, ended_by,
+        SELECT member_id, member, broker, tenure, from_at, to AS to_at, ended_by,
                session_timeout_ms,
-               greatest(0, timestampdiff(MICROSECOND, armed_at, to)) / 1e3 AS ms
-        FROM ended
+               greatest(0, timestampdiff(MICROSECOND, from_at, to)) / 1e3 AS ms
+        FROM timed
         """
     )
 
@@ -219,7 +236,8 @@ def assignments(t: Tables) -> DataFrame:
             WHERE `group` = :group AND api = 'SYNC_GROUP' AND error_code = 0
         )
         SELECT g.broker, g.generation, g.at, g.evidence, part.member_id,
-               coalesce(m.member, part.member_id) AS member, part.topic, part.partition
+               coalesce(m.member, part.member_id) AS member, m.instance_id, part.topic,
+               part.partition
         FROM given g LEFT JOIN {memberships} m ON m.member_id = part.member_id
         """
     )

@@ -1,0 +1,30 @@
+"""A member does not come back from its revocation callback while the group rebalances.
+
+Why: this is where applications commit and clean up, and no limit of the client applies to it. What
+ends it is the coordinator's patience: the largest max.poll.interval.ms in the group, not its own.
+Watch: heartbeats go on, everybody waits, and then the rebalance goes on without the member.
+"""
+
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+
+experiment = Experiment(
+    claim="A callback that does not return holds everybody up for the longest limit in the group.",
+    group=Group(max_poll_interval_ms=6_000, differing={3: {"max_poll_interval_ms": 9_000}}),
+    faults=(
+        Fault(kind="stall-callback", target="member 1", at_s=1, jitter_s=0, lasts_s=13),
+        Fault(kind="start-consumer", target="new member", at_s=2),
+    ),
+    clients=("librdkafka",),
+    protocols=("eager", "cooperative"),
+    duration_s=15,
+    rules=(
+        Expect(
+            rule="R21-delivery",
+            verdict=Verdict.VIOLATED,
+            because="the member was removed while its callback ran, and is told of it afterwards",
+            protocols=("cooperative",),
+        ),
+        *holds("R04", "R04-longest", "X09", "X31", "R02", "R20a", "R21", "R33"),
+        *holds("X32a", "X32b", "X32c"),
+    ),
+)

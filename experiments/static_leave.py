@@ -1,0 +1,25 @@
+"""A static member closes, and nobody comes back in its place.
+
+Why: it says no goodbye, so that a restart goes unnoticed. Documents say that a member that leaves
+starts a rebalance at once; a static one costs the others a session timeout first.
+Watch: its partitions belong to nobody for as long.
+"""
+
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+
+experiment = Experiment(
+    claim="A static member that closes is missed only when its session ends.",
+    group=Group(static=True),
+    faults=(Fault(kind="close-consumer", target="any member", at_s=1),),
+    duration_s=8,
+    protocols=("eager", "cooperative"),
+    rules=(
+        Expect(
+            rule="R20b",
+            verdict=Verdict.VIOLATED,
+            because="a static member sends no LeaveGroup when it closes (KIP-345): the rebalance "
+            "starts when its session ends",
+        ),
+        *holds("X03", "R01", "R02", "R12", "R21", "R33", "X32a", "X32b", "X32c"),
+    ),
+)

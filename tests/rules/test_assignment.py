@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History
+
+pytestmark = pytest.mark.spark
+Judge = Callable[[History, str], dict[str, Any]]
+
+
+def given(*sizes: int, missing: int = 0) -> History:
+    """One generation; member-1 leads and gives so many partitions to each member of six in all."""
+    history = History().rebalance(0, 1, len(sizes))
+    gives, number = [], 0
+    for member, size in enumerate(sizes, start=1):
+        name = f"member-{member}"
+        history.says("member_added", 1, name).join(name, 5)
+        gives += [(name, number + each) for each in range(size)]
+        number += size
+    assert 6 == number + missing
+    return history.sync("member-1", 15, gives=gives)
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (3, 3), (2, 2, 1, 1), (1, 1, 1, 1, 1, 1, 0), (6,)])
+def test_an_even_spread_holds(judge: Judge, sizes: tuple[int, ...]) -> None:
+    verdict = judge(given(*sizes), "R22")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize("sizes", [(3, 2, 1), (4, 2), (6, 0)])
+def test_two_more_than_another_violates(judge: Judge, sizes: tuple[int, ...]) -> None:
+    assert "VIOLATED" == judge(given(*sizes), "R22")["verdict"]
+
+
+def test_an_assignment_that_leaves_partitions_out_is_not_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(given(4, 0, missing=2), "R22")["verdict"]
+
+
+def test_a_process_that_comes_later_in_the_place_of_another_is_not_counted(judge: Judge) -> None:
+    history = given(3, 3).says("replaced", 9_000, "member-2", instance_id="member-2")
+    history.join("member-2", 9_001, life=2, instance_id="member-2")
+    assert "HOLDS" == judge(history, "R22")["verdict"]

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History, member_id
+
+pytestmark = pytest.mark.spark
+Judge = Callable[[History, str], dict[str, Any]]
+
+
+def moved() -> History:
+    """member-2 joins at 10 s: partition 1 moves to it from member-1, which keeps partition 0."""
+    history = History(group={"protocol": "cooperative"}).rebalance(0, 1, 1)
+    history.join("member-1", 5).told("member-1", "assigned", 20, [0, 1])
+    history.sync("member-1", 15, gives=[("member-1", 0), ("member-1", 1)])
+    history.rebalance(10_000, 2, 2).rebalance(11_000, 3, 2)
+    for generation, ms in ((2, 10_005), (3, 11_005)):
+        history.join("member-1", ms, generation).join("member-2", ms, generation)
+    return history
+
+
+def in_order() -> History:
+    history = moved().told("member-1", "revoked", 10_020, [1])
+    history.sync("member-1", 10_015, 2, [("member-1", 0)])
+    history.sync("member-1", 11_015, 3, [("member-1", 0), ("member-2", 1)])
+    return history.told("member-2", "assigned", 11_020, [1])
+
+
+# X01
+
+
+def test_giving_up_what_another_gets_holds(judge: Judge) -> None:
+    verdict = judge(in_order(), "X01")
+    assert ("HOLDS", 1, 1_000) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_giving_up_what_it_gets_again_violates(judge: Judge) -> None:
+    history = in_order().told("member-1", "revoked", 10_021, [0])
+    history.told("member-1", "assigned", 11_020, [0])
+    assert "the same partition next" in judge(history, "X01")["reason"]
+
+
+def test_what_nobody_got_cannot_be_told(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(moved().told("member-1", "revoked", 10_020, [1]), "X01")["verdict"]
+
+
+def test_what_a_closing_member_gives_up_is_not_examined(judge: Judge) -> None:
+    history = moved().told("member-1", "closing", 20_000).told("member-1", "revoked", 20_001, [0])
+    history.told("member-1", "assigned", 30_000, [0])
+    assert 0 == judge(history, "X01")["examined"]
+
+
+# X01-two
+
+
+def test_a_generation_in_between_holds(judge: Judge) -> None:
+    verdict = judge(in_order(), "X01-two")
+    assert ("HOLDS", 1, 2) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_a_move_at_once_violates(judge: Judge) -> None:
+    history = moved().sync("member-1", 10_015, 2, [("member-1", 0), ("member-2", 1)])
+    assert "VIOLATED" == judge(history, "X01-two")["verdict"]
+
+
+def test_what_a_member_that_is_gone_had_may_move_at_once(judge: Judge) -> None:
+    history = History(group={"protocol": "cooperative"}).rebalance(0, 1, 2)
+    history.join("member-1", 5).join("member-2", 5)
+    history.sync("member-1", 15, gives=[("member-1", 0), ("member-2", 1)])
+    history.rebalance(10_000, 2, 1).join("member-1", 10_005, 2)
+    history.sync("member-1", 10_015, 2, [("member-1", 0), ("member-1", 1)])
+    assert "UNKNOWN" == judge(history, "X01-two")["verdict"]
+
+
+# X01-kept
+
+
+def read(history: History, *times: float) -> History:
+    """member-1 polls partition 0 at these times, and works for 1 ms on each record."""
+    history.member("member-1", process_us=1_000)
+    for number, ms in enumerate(times):
+        history.delivered("member-1", 0, number, number, ms)
+    return history
+
+
+def test_a_kept_partition_that_goes_on_holds(judge: Judge) -> None:
+    verdict = judge(read(in_order(), *range(100, 20_000, 300)), "X01-kept")
+    assert ("HOLDS", 2, 299) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_a_kept_partition_that_stands_still_violates(judge: Judge) -> None:
+    history = read(in_order(), *range(100, 9_900, 300), *range(10_700, 20_000, 300))
+    verdict = judge(history, "X01-kept")
+    assert ("VIOLATED", 349) == (verdict["verdict"], verdict["bound_high"])
+
+
+def test_without_a_calm_time_to_compare_nothing_can_be_told(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(in_order(), "X01-kept")["verdict"]
+
+
+# R15-all
+
+
+def test_giving_up_everything_holds(judge: Judge) -> None:
+    history = moved().told("member-1", "revoked", 10_002, [0, 1])
+    history.told("member-1", "assigned", 11_020, [0]).told("member-2", "assigned", 11_020, [1])
+    verdict = judge(history, "R15-all")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_keeping_one_violates(judge: Judge) -> None:
+    assert "kept 2 of 2" in judge(in_order(), "R15-all")["reason"]
+
+
+def test_a_member_that_had_nothing_is_not_examined(judge: Judge) -> None:
+    history = History().rebalance(0, 1, 1).join("member-1", 5)
+    assert "UNKNOWN" == judge(history.told("member-1", "assigned", 20, [0]), "R15-all")["verdict"]
+
+
+def test_a_removed_member_has_nothing_to_give_up(judge: Judge) -> None:
+    history = moved().says("evicted", 9_000, "member-1")
+    assert member_id("member-1") == history.rows["coordinator_events"][-1]["member_id"]
+    assert "UNKNOWN" == judge(history, "R15-all")["verdict"]

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History, member_id
+
+pytestmark = pytest.mark.spark
+Judge = Callable[[History, str], dict[str, Any]]
+
+
+def group_of_two() -> History:
+    """member-1 may be late by 6 s, member-2 by 9 s."""
+    history = History().rebalance(0, 1, 2)
+    for name, limit_ms in (("member-1", 6_000), ("member-2", 9_000)):
+        history.member(name, max_poll_interval_ms=limit_ms)
+        history.says("member_added", 1, name)
+        history.join(name, 5, rebalance_timeout_ms=limit_ms)
+    return history
+
+
+def late(ended_ms: float, *, removed: bool = True, **row: Any) -> History:
+    """A rebalance starts at 10 s; member-1 does not come until it ends."""
+    history = group_of_two().says("rebalance_started", 10_000, generation=1, reason="x")
+    if removed:
+        history.says("stragglers_removed", ended_ms, reason=f"[{member_id('member-1')}]", **row)
+    else:
+        history.join("member-1", ended_ms, 2, rebalance_timeout_ms=6_000)
+    history.says("stabilized", ended_ms + 1, generation=2, members=1)
+    return history.join("member-2", ended_ms + 1, 2, rebalance_timeout_ms=9_000)
+
+
+# R04
+
+
+def test_limits_as_they_were_set_hold(judge: Judge) -> None:
+    verdict = judge(group_of_two(), "R04")
+    assert ("HOLDS", 2, 6_000, 9_000) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_min"], verdict["measured_max"]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("row", [{"max_poll_interval_ms": 7_000}, {"session_timeout_ms": 7_000}])
+def test_another_limit_than_was_set_violates(judge: Judge, row: dict[str, int]) -> None:
+    history = group_of_two()
+    history.rows["members"][0] |= row
+    assert "VIOLATED" == judge(history, "R04")["verdict"]
+
+
+def test_without_joins_r04_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(History().member("member-1"), "R04")["verdict"]
+
+
+# R04-longest
+
+
+def test_waiting_for_the_longest_limit_holds(judge: Judge) -> None:
+    verdict = judge(late(19_000), "R04-longest")
+    assert ("HOLDS", 1, 9_001) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_a_member_that_comes_after_its_own_limit_is_still_waited_for(judge: Judge) -> None:
+    assert "HOLDS" == judge(late(17_000, removed=False), "R04-longest")["verdict"]
+
+
+@pytest.mark.parametrize("ended_ms", [16_000, 19_100])
+def test_waiting_for_another_time_violates(judge: Judge, ended_ms: float) -> None:
+    assert "VIOLATED" == judge(late(ended_ms), "R04-longest")["verdict"]
+
+
+def test_waiting_past_every_limit_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(late(20_000, removed=False), "R04-longest")["verdict"]
+
+
+def test_a_short_join_phase_tells_no_limit(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(late(12_000, removed=False), "R04-longest")["verdict"]
+
+
+# X09
+
+
+def test_who_is_late_is_removed_in_time(judge: Judge) -> None:
+    verdict = judge(late(19_000), "X09")
+    assert ("HOLDS", 1, 9_000) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize("ended_ms", [16_000, 19_100])
+def test_removed_at_another_time_violates(judge: Judge, ended_ms: float) -> None:
+    assert "VIOLATED" == judge(late(ended_ms), "X09")["verdict"]
+
+
+def test_a_static_member_that_is_removed_violates(judge: Judge) -> None:
+    history = late(19_000).heartbeats("member-1", 2_000, instance_id="member-1")
+    assert "is to be kept" in judge(history, "X09")["reason"]
+
+
+def test_without_stragglers_x09_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(late(17_000, removed=False), "X09")["verdict"]
+
+
+# X31
+
+
+def in_callback(duration_ms: float = 13_000) -> History:
+    return late(19_000).told("member-1", "callback_stall_started", 10_500, duration_ms=duration_ms)
+
+
+def test_a_callback_that_only_the_coordinator_ends_holds(judge: Judge) -> None:
+    verdict = judge(in_callback(), "X31")
+    assert ("HOLDS", 1, 8_500) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_a_client_that_leaves_violates(judge: Judge) -> None:
+    history = in_callback().request("LEAVE_GROUP", "member-1", 16_600)
+    assert "it left after 6100 ms" in judge(history, "X31")["reason"]
+
+
+def test_a_client_that_notices_violates(judge: Judge) -> None:
+    history = in_callback().told("member-1", "max_poll_exceeded", 16_600)
+    assert "VIOLATED" == judge(history, "X31")["verdict"]
+
+
+def test_a_callback_that_nobody_notices_holds(judge: Judge) -> None:
+    history = group_of_two().told("member-1", "callback_stall_started", 10_500, duration_ms=7e3)
+    assert ("HOLDS", 7_000) == (
+        (verdict := judge(history, "X31"))["verdict"], verdict["measured_max"]
+    )  # fmt: skip
+
+
+def test_a_callback_within_the_limit_is_not_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(in_callback(5_000), "X31")["verdict"]
