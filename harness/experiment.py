@@ -99,6 +99,8 @@ class Group:
     `commit`: auto (the library, every `auto_commit_interval_ms`), sync or async (after each batch),
     revoke (in the revocation callback, and at close). `sabotage` names a rule that the consumer
     program breaks on purpose (`consumers/sabotage.py`); null for an honest consumer.
+    `arrive_every_ms`: members are started that far apart; 0 is all at once. `metadata_refresh_ms`
+    is how often a client asks for metadata, and so how late it may hear of new partitions.
     `settings` are the client library's own, on top of ours. `differing` gives single members, by
     number, other values of these fields: `{2: {"max_poll_interval_ms": 20_000}}`.
     """
@@ -115,6 +117,8 @@ class Group:
     process_us: int = 1_000
     assignor: str | None = None
     static: bool = False
+    arrive_every_ms: int = 0
+    metadata_refresh_ms: int = 300_000
     sabotage: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     differing: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import psutil
 
@@ -20,6 +20,11 @@ from harness.experiment import Experiment
 from harness.provision.tools import Tools
 
 Partition = int
+# What each client library calls the interval at which it asks for metadata.
+_METADATA_REFRESH: Final = {
+    "librdkafka": "topic.metadata.refresh.interval.ms",
+    "java": "metadata.max.age.ms",
+}
 
 
 @dataclass
@@ -129,7 +134,10 @@ class Fleet:
             "fetch_wait_max_ms": 100,
             "assignor": group.assignor,
             "instance_id": name if group.static else None,
-            "settings": dict(group.settings),
+            "settings": {
+                _METADATA_REFRESH[group.client]: str(group.metadata_refresh_ms),
+                **group.settings,
+            },
             "java_home": str(self._tools.java.parent.parent),
             "class_path": self._tools.kafka_classpath,
         }
