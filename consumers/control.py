@@ -1,6 +1,7 @@
 """Orders from the harness: lines on standard input, looked at without blocking.
 
 - `stall <ms>`: stand still for so long in the middle of the next batch.
+- `partitions <n>` (producer): the topic has so many partitions now; write to all of them.
 - `close` (consumer) or `stop` (producer): end properly.
 - End of file: the harness is gone, so end properly too. SIGTERM means the same.
 

@@ -9,7 +9,7 @@ from harness.experiment import CLASSIC, Cluster, Experiment, Fault, Group, holds
 experiment = Experiment(
     claim="The first rebalance waits the initial delay again while members keep arriving.",
     cluster=Cluster(settings={"group.initial.rebalance.delay.ms": "3000"}),
-    group=Group(members=3, arrive_every_ms=2_000),
+    group=Group(members=4, arrive_every_ms=1_200),
     faults=(Fault(kind="start-consumer", target="new member", at_s=1, jitter_s=1),),
     rules=holds("X07", "X08-members", "R12", "R33", "X32a"),
     duration_s=8,

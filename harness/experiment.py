@@ -182,8 +182,8 @@ class Fault:
     """One thing that is broken on schedule.
 
     `target` is a role resolved when the fault fires: "coordinator", "leader of t-3", "controller",
-    "broker 2", "member 1", "any broker", "any member", "new member", "producers"; `not_target`
-    excludes one ("a leader that is not the coordinator").  `at_s` counts from steady state,
+    "broker 2", "member 1", "any broker", "any member", "new member", "producers", "topic";
+    `not_target` excludes one ("a leader that is not the coordinator").  `at_s` counts from steady state,
     plus a jitter below `jitter_s` drawn from the seed so that results do not alias with timers.
     `lasts_s` is the time to the heal; None for what needs no healing (a leave, a join, a crash).
     """
@@ -196,6 +196,7 @@ class Fault:
     not_target: str | None = None
     latency_ms: int | None = None
     bandwidth_kb_per_s: int | None = None
+    more_partitions: int | None = None
 
     # The rest of the checks live beside each kind of fault (harness/faults).
 

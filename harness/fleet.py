@@ -164,6 +164,13 @@ class Fleet:
         }
         self.producer, _ = self._start("producer", "producer-1", config)
 
+    def tell_producer(self, command: str) -> None:
+        """Give the producer an order on its standard input."""
+        assert self.producer is not None
+        assert self.producer.stdin is not None
+        self.producer.stdin.write(f"{command}\n".encode())
+        self.producer.stdin.flush()
+
     def start_probe(self, name: str) -> subprocess.Popen[bytes]:
         """Start a script that asks brokers over the wire; it ends by itself."""
         group = self._experiment.group

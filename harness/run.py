@@ -270,7 +270,7 @@ class Run:
         assert scene.observer.stdin is not None
         scene.observer.stdin.write(b"drain\n")
         scene.observer.stdin.flush()
-        partitions = self._experiment.load.partitions
+        partitions = scene.partitions
 
         def at_the_end() -> bool:
             ends, processed = scene.view.end_offsets, scene.fleet.processed()

@@ -12,6 +12,7 @@ from harness.rules import (
     joining,
     ownership,
     rebalance,
+    topics,
 )
 from harness.rules.rule import Rule
 
@@ -31,10 +32,12 @@ RULES: Final[dict[str, Rule]] = {
     "R19": delivery.REMOVED_CANNOT_COMMIT,
     "R20a": rebalance.NEW_MEMBER,
     "R20b": rebalance.DEPARTURE,
+    "R20c": topics.GROWTH,
     "R20d": brokers.CRASH_DOES_NOT,
     "R21": ownership.ONE_OWNER,
     "R21-delivery": ownership.ONE_READER,
     "R21-stop": ownership.STOPS,
+    "R27-growth": topics.ONLY_GROWS,
     "R32": rebalance.TOLD_BY_HEARTBEAT,
     "R32-rejoin": joining.REJOINS,
     "R33": rebalance.GENERATIONS,

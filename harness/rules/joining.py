@@ -25,8 +25,10 @@ def _initial_delay(t: Tables) -> DataFrame:
 
     The delay is looked at when it is over: if a member was added meanwhile, it begins again, up to
     the rebalance timeout. A member that came within the slack of such a moment may or may not have
-    been counted, so both ends are allowed. A machine that stands still makes a wait longer, never
-    shorter, so only what is out of bounds is guarded against that.
+    been counted, so both ends are allowed. What is told apart is how many delays there were: how
+    late a timer may be is for other rules to say, and a coordinator that has just started, on a
+    machine that starts a fleet, was 300 ms late. Such a machine makes a wait longer, never shorter,
+    so only what is out of bounds is guarded against that.
     """
     return t.sql(
         """
@@ -82,10 +84,9 @@ def _initial_delay(t: Tables) -> DataFrame:
             SELECT r.*, timestampdiff(MICROSECOND, r.started_at, r.joined_at) / 1e3 AS ms,
                    least(:initial_delay_ms * (1 + coalesce(s.times, 0)),
                          coalesce(l.least_ms, :max_poll_ms)) AS low,
-                   -- Each delay is a timer of its own.
                    least(:initial_delay_ms * (1 + coalesce(p.times, 0)),
                          coalesce(l.most_ms, :max_poll_ms))
-                       + :slack_ms * (1 + coalesce(p.times, 0)) AS high
+                       + greatest(:initial_delay_ms - :slack_ms, :slack_ms) AS high
             FROM rounds r LEFT JOIN sure s USING (number) LEFT JOIN possible p USING (number)
             LEFT JOIN limits l ON l.broker = r.broker AND l.generation = r.generation
             WHERE r.initial AND r.event = 'stabilized' AND r.started_at IS NOT NULL
@@ -120,12 +121,14 @@ def _initial_delay(t: Tables) -> DataFrame:
                    AS guard_from, joined_at AS guard_to
         FROM waited
         UNION ALL
-        SELECT concat('generation ', generation), started_at, ms <= :slack_ms, ms, NULL, :slack_ms,
-               CASE WHEN ms <= :slack_ms THEN 'over when the last had joined, without a delay'
+        SELECT concat('generation ', generation), started_at, ms < :initial_delay_ms, ms, NULL,
+               :initial_delay_ms,
+               CASE WHEN ms < :initial_delay_ms
+                    THEN 'over when the last had joined, without a delay'
                     ELSE 'went on after the last had joined' END,
-               evidence, CASE WHEN ms > :slack_ms THEN last_at END, joined_at
-        FROM prompt
-        """
+               evidence, CASE WHEN ms >= :initial_delay_ms THEN last_at END, joined_at
+        FROM prompt WHERE :initial_delay_ms > 0
+        """,
     )
 
 
