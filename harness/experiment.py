@@ -183,8 +183,9 @@ class Fault:
 
     `target` is a role resolved when the fault fires: "coordinator", "leader of t-3", "controller",
     "broker 2", "member 1", "any broker", "any member", "new member", "producers", "topic";
-    `not_target` excludes one ("a leader that is not the coordinator").  `at_s` counts from steady state,
-    plus a jitter below `jitter_s` drawn from the seed so that results do not alias with timers.
+    `not_target` excludes one ("a leader that is not the coordinator"). `at_s` counts from steady
+    state, plus a jitter below `jitter_s` drawn from the seed so that results do not alias with
+    timers.
     `lasts_s` is the time to the heal; None for what needs no healing (a leave, a join, a crash).
     """
 

@@ -44,6 +44,7 @@ RULES: Final[dict[str, Rule]] = {
     "R34": failure_detection.SLOW_HEARTBEATS,
     "X07": joining.INITIAL_DELAY,
     "X08-members": joining.TWO_STEPS,
+    "X11": failure_detection.DEFAULT_SESSION,
     "X12": brokers.FAILOVER,
     "X14": rebalance.CLOSE_LEAVES,
     "X32a": delivery.NOTHING_LOST,

@@ -90,7 +90,7 @@ GROWTH = Rule(
         "Partitions that are added to a subscribed topic are assigned within the clients' "
         "metadata refresh, one heartbeat and one second (KIP-848: two heartbeats and one second)."
     ),
-    source="seed 002, rebalance conditions; metadata.max.age.ms; topic.metadata.refresh.interval.ms",
+    source="seed 002, rebalance conditions; metadata.max.age.ms",
     unit="ms",
     things="new partitions",
     measures="until a member had it",
