@@ -302,7 +302,10 @@ def _send(frame: Frame, topic: str) -> Row:
 
 
 def _unanswered(topic: str, sending: Sequence[Frame], partition: int, first: int, last: int) -> Row:
-    sent_at = next(frame["at"] for frame in sending if frame["sent"][partition] > first)
+    # A topic may have grown meanwhile, so an earlier frame may tell of fewer partitions.
+    sent_at = next(
+        frame["at"] for frame in sending if sum(frame["sent"][partition : partition + 1]) > first
+    )
     return {
         "topic": topic,
         "partition": partition,

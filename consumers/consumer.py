@@ -90,6 +90,8 @@ class ConsumerLoop:
         batch = self._take(polled.ranges) if polled.ranges else None
         for ready in self._conduct.ready(batch):
             self._work_off(ready)
+        if batch and self._conduct.repeats(batch):
+            self._work_again(batch)
         if self._stalls and time.monotonic() >= self._stalls[0].without_batch_at:
             self._stall()
 
@@ -126,7 +128,8 @@ class ConsumerLoop:
         self._conduct.revoked()
         for ready in self._conduct.ready(None):
             self._work_off(ready)
-        self._client.close()
+        if self._conduct.closes:
+            self._client.close()
         self._raise_what_broke()
         self._journal.write("closed")
 
@@ -146,6 +149,13 @@ class ConsumerLoop:
         )
         return batch
 
+    def _work_again(self, batch: Batch) -> None:
+        # Told as a poll of its own, which is what it would look like to whoever counts the work.
+        self._polls += 1
+        self._returned_at = _now_us()
+        if again := self._take(list(batch.ranges)):
+            self._work_off(again)
+
     def _drop_revoked(self, batch: Batch) -> Batch:
         # One poll can gather records and then run the callback that takes their partition away.
         # They are the next owner's now: to work on them here would be a fault of the application.
@@ -157,7 +167,7 @@ class ConsumerLoop:
 
     def _work_off(self, batch: Batch) -> None:
         if self._conduct.commits == "before":
-            self._commits.ask("sync", batch.positions, wait=True)
+            self._commits.ask("sync", self._conduct.positions(batch), wait=True)
         if self._config.process_us:
             time.sleep(self._config.process_us * batch.records / 1e6)
         if self._stalls:
@@ -167,13 +177,14 @@ class ConsumerLoop:
             self._commit_done(batch)
 
     def _commit_done(self, batch: Batch) -> None:
+        positions = self._conduct.positions(batch)
         match self._config.commit:
             case "sync":
-                self._commits.ask("sync", batch.positions, wait=True)
+                self._commits.ask("sync", positions, wait=True)
             case "async":
-                self._commits.ask("async", batch.positions, wait=False)
+                self._commits.ask("async", positions, wait=False)
             case "revoke":
-                for topic, partition, committed in batch.positions:
+                for topic, partition, committed in positions:
                     self._uncommitted[Partition(topic, partition)] = committed
             case _:
                 pass  # auto: the library commits by itself what it has handed over

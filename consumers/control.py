@@ -2,6 +2,7 @@
 
 - `stall <ms>`: stand still for so long in the middle of the next batch.
 - `stall-callback <ms>`: stand still for so long in the next callback that revokes partitions.
+- `partitions <n>` (producer): the topic has so many partitions now; write to all of them.
 - `close` (consumer) or `stop` (producer): end properly.
 - End of file: the harness is gone, so end properly too. SIGTERM means the same.
 

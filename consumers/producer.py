@@ -28,6 +28,7 @@ from harness.errors import BadInput, HarnessError
 BURST_S: Final = 0.02
 REPORT_EVERY_S: Final = 0.25
 FLUSH_S: Final = 60.0
+METADATA_S: Final = 1.0
 # After a pause (a full queue, a frozen process) missed records are made up for only this far back:
 # a burst of them all would be a load nobody declared.
 CATCH_UP_S: Final = 1.0
@@ -102,6 +103,12 @@ class Ledger:
         self._runs: dict[int, Run] = {}
         self._answered: list[list[tuple[int, int]]] = [[] for _ in range(partitions)]
 
+    def grow(self, partitions: int) -> None:
+        """The topic has so many partitions now."""
+        more = partitions - len(self.sent)
+        self.sent += [0] * more
+        self._answered += [[] for _ in range(more)]
+
     def answered(self, partition: int, record: Run) -> None:
         """One record was answered. A run that it does not continue is journalled."""
         open_run = self._runs.get(partition)
@@ -167,6 +174,7 @@ class ProducerLoop:
         self._ledger = Ledger(config.partitions, journal.write)
         self._padding = bytes(config.record_bytes - _NUMBER_BYTES)
         self._turn = 0
+        self._partitions_told = config.partitions
         self._broken: HarnessError | None = None
         self._settings = settings_of(config)
         callbacks: dict[str, Any] = {"error_cb": self._on_error}
@@ -198,6 +206,7 @@ class ProducerLoop:
         pace = Pace(self._config.records_per_s, time.monotonic())
         report_at = time.monotonic() + REPORT_EVERY_S
         while (why := self._told_to_stop()) is None:
+            self._see_partitions()
             burst_at = time.monotonic()
             self._burst(pace)
             self._serve_until(burst_at + BURST_S)
@@ -207,6 +216,18 @@ class ProducerLoop:
                 report_at = time.monotonic() + REPORT_EVERY_S
         self._journal.write("closing", why=why)
 
+    def _see_partitions(self) -> None:
+        # librdkafka refuses a partition that it has not heard of; asking makes it hear.
+        if self._partitions_told <= len(self._ledger.sent):
+            return
+        try:
+            found = self._producer.list_topics(self._config.topic, timeout=METADATA_S)
+        except KafkaException:  # nobody answers now: asked again before the next burst
+            return
+        self._ledger.grow(
+            max(len(self._ledger.sent), len(found.topics[self._config.topic].partitions))
+        )
+
     def _burst(self, pace: Pace) -> None:
         due = pace.due(time.monotonic())
         if not due:
@@ -214,7 +235,7 @@ class ProducerLoop:
         # Journalled first, so that a killed producer leaves behind what it may have sent.
         self._journal.write("sending", sent=self._sent_after(due))
         for produced in range(due):
-            partition = self._turn % self._config.partitions
+            partition = self._turn % len(self._ledger.sent)
             number = self._ledger.sent[partition]
             value = number.to_bytes(_NUMBER_BYTES, "big") + self._padding
             try:
@@ -240,9 +261,13 @@ class ProducerLoop:
 
     def _told_to_stop(self) -> str | None:
         for order in self._control.poll():
-            if order in ("stop", "close"):
-                return "ordered"
-            self._journal.write("error", where="control", text=f"unknown order {order!r}")
+            match order.split():
+                case ["stop" | "close"]:
+                    return "ordered"
+                case ["partitions", count] if count.isdecimal():
+                    self._partitions_told = int(count)
+                case _:
+                    self._journal.write("error", where="control", text=f"unknown order {order!r}")
         return self._control.gone
 
     def _on_delivery(self, error: KafkaError | None, message: Message) -> None:

@@ -11,6 +11,10 @@ from typing import Final, Literal, NamedTuple
 from consumers.client import Partition, Position, Range
 from harness.errors import BadInput
 
+# What skips or repeats batches does so every so many, and not more often than so: the start of a
+# run shows it, and its end can be reached.
+EVERY_BATCHES: Final = 5
+TIMES: Final = 3
 # Batches in hand when a revocation comes: enough that they are certainly not done yet.
 HELD_BATCHES: Final = 3
 
@@ -48,11 +52,20 @@ class Conduct:
     """An honest consumer: each batch at once, committed after the work, nothing kept back."""
 
     commits: When = "after"  # when a batch is committed: around the work on it, or never
+    closes = True  # whether it leaves the group before it ends
     drops_revoked = True  # whether records of partitions given up are left to their new owner
 
     def ready(self, batch: Batch | None) -> list[Batch]:
         """Batches to work off now; `batch` is the one just delivered, None if there is none."""
         return [batch] if batch else []
+
+    def positions(self, batch: Batch) -> list[Position]:
+        """What to commit for a batch."""
+        return batch.positions
+
+    def repeats(self, _batch: Batch) -> bool:
+        """Whether to work off a batch again that was just committed."""
+        return False
 
     def revoked(self) -> None:
         """Partitions were given up, or the consumer is about to close."""
@@ -81,14 +94,65 @@ class _KeepProcessingAfterRevocation(Conduct):
         self._finish = True
 
 
+class _CommitBackwards(Conduct):
+    """Every second commit names a position before the batch, which was committed already."""
+
+    def __init__(self) -> None:
+        self._back = True
+
+    def positions(self, batch: Batch) -> list[Position]:
+        self._back = not self._back
+        if not self._back:
+            return batch.positions
+        first: dict[tuple[str, int], int] = {}
+        for found in batch.ranges:
+            first.setdefault((found.topic, found.partition), found.first)
+        return [Position(*partition, max(0, at - 1)) for partition, at in sorted(first.items())]
+
+
+class _Sometimes:
+    """True every EVERY_BATCHES times it is asked, at most TIMES times."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    def __call__(self) -> bool:
+        self._asked += 1
+        return self._asked % EVERY_BATCHES == 0 and self._asked <= EVERY_BATCHES * TIMES
+
+
+class _SkipBatches(Conduct):
+    def __init__(self) -> None:
+        self._skip = _Sometimes()
+
+    def ready(self, batch: Batch | None) -> list[Batch]:
+        return [batch] if batch and not self._skip() else []
+
+
+class _WorkTwice(Conduct):
+    def __init__(self) -> None:
+        self._again = _Sometimes()
+
+    def repeats(self, _batch: Batch) -> bool:
+        return self._again()
+
+
+class _LeaveWithoutClose(Conduct):
+    closes = False
+
+
 class _NeverCommit(Conduct):
     commits: When = "never"
 
 
 _CONDUCTS: Final[dict[str, type[Conduct]]] = {
+    "commit-backwards": _CommitBackwards,
     "commit-before-processing": _CommitBeforeProcessing,
     "keep-processing-after-revocation": _KeepProcessingAfterRevocation,
+    "leave-without-close": _LeaveWithoutClose,
     "never-commit": _NeverCommit,
+    "skip-batches": _SkipBatches,
+    "work-twice": _WorkTwice,
 }
 
 

@@ -99,6 +99,8 @@ class Group:
     `commit`: auto (the library, every `auto_commit_interval_ms`), sync or async (after each batch),
     revoke (in the revocation callback, and at close). `sabotage` names a rule that the consumer
     program breaks on purpose (`consumers/sabotage.py`); null for an honest consumer.
+    `arrive_every_ms`: members are started that far apart; 0 is all at once. `metadata_refresh_ms`
+    is how often a client asks for metadata, and so how late it may hear of new partitions.
     `settings` are the client library's own, on top of ours. `differing` gives single members, by
     number, other values of these fields: `{2: {"max_poll_interval_ms": 20_000}}`.
     """
@@ -115,6 +117,8 @@ class Group:
     process_us: int = 1_000
     assignor: str | None = None
     static: bool = False
+    arrive_every_ms: int = 0
+    metadata_refresh_ms: int = 300_000
     sabotage: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     differing: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
@@ -178,9 +182,10 @@ class Fault:
     """One thing that is broken on schedule.
 
     `target` is a role resolved when the fault fires: "coordinator", "leader of t-3", "controller",
-    "broker 2", "member 1", "any broker", "any member", "new member", "producers"; `not_target`
-    excludes one ("a leader that is not the coordinator").  `at_s` counts from steady state,
-    plus a jitter below `jitter_s` drawn from the seed so that results do not alias with timers.
+    "broker 2", "member 1", "any broker", "any member", "new member", "producers", "topic";
+    `not_target` excludes one ("a leader that is not the coordinator"). `at_s` counts from steady
+    state, plus a jitter below `jitter_s` drawn from the seed so that results do not alias with
+    timers.
     `lasts_s` is the time to the heal; None for what needs no healing (a leave, a join, a crash).
     `how` says in what way, where a kind of fault knows several ("close" or "kill").
     """
@@ -194,6 +199,7 @@ class Fault:
     how: str | None = None
     latency_ms: int | None = None
     bandwidth_kb_per_s: int | None = None
+    more_partitions: int | None = None
 
     # The rest of the checks live beside each kind of fault (harness/faults).
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import psutil
 
@@ -20,6 +20,11 @@ from harness.experiment import Experiment
 from harness.provision.tools import Tools
 
 Partition = int
+# What each client library calls the interval at which it asks for metadata.
+_METADATA_REFRESH: Final = {
+    "librdkafka": "topic.metadata.refresh.interval.ms",
+    "java": "metadata.max.age.ms",
+}
 
 
 @dataclass
@@ -136,7 +141,10 @@ class Fleet:
             "fetch_wait_max_ms": 100,
             "assignor": group.assignor,
             "instance_id": instance_id,
-            "settings": dict(group.settings),
+            "settings": {
+                _METADATA_REFRESH[group.client]: str(group.metadata_refresh_ms),
+                **group.settings,
+            },
             "java_home": str(self._tools.java.parent.parent),
             "class_path": self._tools.kafka_classpath,
         }
@@ -162,6 +170,13 @@ class Fleet:
             "message_timeout_ms": 120_000,
         }
         self.producer, _ = self._start("producer", "producer-1", config)
+
+    def tell_producer(self, command: str) -> None:
+        """Give the producer an order on its standard input."""
+        assert self.producer is not None
+        assert self.producer.stdin is not None
+        self.producer.stdin.write(f"{command}\n".encode())
+        self.producer.stdin.flush()
 
     def start_probe(self, name: str) -> subprocess.Popen[bytes]:
         """Start a script that asks brokers over the wire; it ends by itself."""

@@ -205,6 +205,8 @@ class Run:
             )
             scene.fleet.start_producer()
             for number in range(1, experiment.group.members + 1):
+                if number > 1:
+                    scene.pass_time(time.monotonic() + experiment.group.arrive_every_ms / 1_000)
                 scene.fleet.start_member(f"member-{number}")
             scene.wait("steady state", lambda: scene.steady() and scene.whole(), 90)
             before = scene.fleet.processed()
@@ -271,7 +273,7 @@ class Run:
         assert scene.observer.stdin is not None
         scene.observer.stdin.write(b"drain\n")
         scene.observer.stdin.flush()
-        partitions = self._experiment.load.partitions
+        partitions = scene.partitions
 
         def at_the_end() -> bool:
             ends, processed = scene.view.end_offsets, scene.fleet.processed()

@@ -89,13 +89,19 @@ class Scene:
             self.follow()
             time.sleep(min(0.05, left_s))
 
+    @property
+    def partitions(self) -> int:
+        """How many partitions the topic has, as the observer sees it: it may have grown."""
+        seen = sum(topic == self.topic for topic, _ in self.view.partitions)
+        return max(seen, self.experiment.load.partitions)
+
     def steady(self) -> bool:
         """The group is stable, and its live members own every partition exactly once."""
         live = self.fleet.live()
         owned = sorted(number for member in live for number in member.assigned)
         group = self.view.group
         return (
-            owned == list(range(self.experiment.load.partitions))
+            owned == list(range(self.partitions))
             and group.get("state") == "Stable"
             and group.get("members") == len(live)
         )
@@ -113,10 +119,7 @@ class Scene:
     def consuming(self, since: dict[int, int]) -> bool:
         """Whether every partition has been processed past where it stood in `since`."""
         now = self.fleet.processed()
-        return all(
-            now.get(number, 0) > since.get(number, 0)
-            for number in range(self.experiment.load.partitions)
-        )
+        return all(now.get(number, 0) > since.get(number, 0) for number in range(self.partitions))
 
     def describe(self) -> str:
         """The state in words, for a time-out."""

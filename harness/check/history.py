@@ -94,6 +94,17 @@ def run_of(content: Mapping[str, Any]) -> Run:
         ) from error
 
 
+def _initial_delay_ms(content: Mapping[str, Any]) -> int:
+    """group.initial.rebalance.delay.ms as the brokers had it, Kafka's default if nobody set it."""
+    brokers = (content.get("effective") or {}).get("brokers") or {}
+    told = {
+        int(settings["group.initial.rebalance.delay.ms"])
+        for name, settings in brokers.items()
+        if name.startswith("broker") and "group.initial.rebalance.delay.ms" in settings
+    }
+    return max(told, default=3_000)
+
+
 def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
     """Values that queries name with a colon (`:session_ms`)."""
     group, load = content["declared"]["group"], content["declared"]["load"]
@@ -121,6 +132,8 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
         "partitions": int(load["partitions"]),
         "records_per_s": int(load["records_per_s"]),
         "faults": len(content["declared"].get("faults") or ()),
+        "initial_delay_ms": _initial_delay_ms(content),
+        "metadata_refresh_ms": int(group.get("metadata_refresh_ms", 300_000)),
         "slack_ms": SLACK_MS,
         "rounding_ms": ROUNDING_MS,
         "cadence_ms": CADENCE_MS,

@@ -18,6 +18,7 @@ ROLES: Final = (
     "member <n>",
     "any member",
     "new member",
+    "topic",
     "producers",
 )
 _NUMBERED: Final = re.compile(r"(?P<role>broker|member|leader of \S+?)[ -](?P<number>\d+)")
@@ -25,7 +26,7 @@ _NUMBERED: Final = re.compile(r"(?P<role>broker|member|leader of \S+?)[ -](?P<nu
 
 @dataclass(frozen=True)
 class Target:
-    """A resolved target: kind is broker | controller | member | lane."""
+    """A resolved target: kind is broker | controller | member | topic | lane."""
 
     kind: str
     name: str
@@ -67,12 +68,13 @@ _KIND_OF_ROLE: Final = {
     "any broker": "broker",
     "any member": "member",
     "new member": "new member",
+    "topic": "topic",
     "producers": "lane",
 }
 
 
 def kind_of(role: str) -> str:
-    """What sort of thing a role means: broker, controller, member, new member or lane."""
+    """What sort of thing a role means: broker, controller, member, new member, topic or lane."""
     if role in _KIND_OF_ROLE:
         return _KIND_OF_ROLE[role]
     return "member" if role.startswith("member") else "broker"
@@ -135,6 +137,8 @@ def _candidates(scene: Scene, role: str) -> list[Target]:
         return [Target("member", member.name) for member in scene.fleet.live()]
     if role == "new member":
         return [Target("member", scene.fleet.next_name())]
+    if role == "topic":
+        return [Target("topic", scene.topic)]
     if role == "producers":
         return [Target("lane", "producers")]
     numbered = _NUMBERED.fullmatch(role)

@@ -77,7 +77,8 @@ def _faults_bit(t: Tables) -> DataFrame:
                              AND s.down = 0 THEN 'the observer never saw its broker gone'
                         WHEN kind = 'start-consumer' AND h.joins = 0
                         THEN 'no join of it reached a coordinator'
-                        WHEN kind = 'close-consumer' AND h.leaves = 0 AND m.instance_id IS NULL
+                        WHEN kind = 'close-consumer' AND h.leaves = 0
+                             AND m.instance_id IS NULL AND m.sabotage IS NULL
                         THEN 'no leave of it reached a coordinator'
                         WHEN kind = 'start-duplicate' AND h.fenced = 0
                         THEN 'no coordinator told it that it is fenced'
@@ -92,8 +93,7 @@ def _faults_bit(t: Tables) -> DataFrame:
                         THEN concat(h.requests, ' requests came through its isolated link')
                    END AS wrong
             FROM active a JOIN seen s USING (fault) JOIN heard h USING (fault)
-            LEFT JOIN polls p USING (fault)
-            LEFT JOIN {members} m ON m.member = a.resolved
+            LEFT JOIN polls p USING (fault) LEFT JOIN {members} m ON m.member = a.resolved
         )
         SELECT concat(fault, coalesce(concat(' of ', resolved), '')) AS subject,
                coalesce(injected_at, injecting_at, planned_at) AS at,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from harness.check.tables import Tables
+
+# session.timeout.ms where nobody sets it, since Kafka 3.0 and librdkafka 1.7.0.
+DEFAULT_SESSION_MS: Final = 45_000
 
 
 def _evicted_on_time(t: Tables) -> DataFrame:
@@ -249,6 +253,42 @@ def _crashed_is_replaced(t: Tables) -> DataFrame:
     )
 
 
+def _default_session(t: Tables) -> DataFrame:
+    """Crashes of members with the default session, from the kill to the eviction.
+
+    The last heartbeat before the kill can be as old as their interval, so the wait is shorter by
+    up to that. The moment of a kill lies between the two marks of its fault.
+    """
+    return t.sql(
+        """
+        WITH crashes AS (
+            SELECT f.resolved AS member, f.injecting_at AS at, f.injected_at,
+                   e.evicted_at, e.evidence, m.session_timeout_ms AS session_ms
+            FROM {fault_windows} f JOIN {members} m ON m.member = f.resolved
+            LEFT JOIN {evictions} e ON e.member = f.resolved AND e.evicted_at >= f.injecting_at
+            WHERE f.kind = 'kill-consumer' AND f.took_effect AND m.session_timeout_ms = :default_ms
+        ),
+        timed AS (
+            SELECT *, timestampdiff(MICROSECOND, at, evicted_at) / 1e3 AS ms,
+                   session_ms - :heartbeat_ms - :cadence_ms AS low,
+                   session_ms + :slack_ms + timestampdiff(MICROSECOND, at, injected_at) / 1e3
+                       AS high
+            FROM crashes
+        )
+        SELECT concat(member, ' (crash)') AS subject, at,
+               CASE WHEN ms IS NULL
+                     AND timestampadd(MILLISECOND, CAST(high AS INT), at) > :stopped_at
+                    THEN NULL ELSE coalesce(ms BETWEEN low AND high, false) END AS ok,
+               ms AS measured, low AS bound_low, high AS bound_high,
+               CASE WHEN ms IS NULL THEN 'was not evicted' ELSE 'evicted' END AS why, evidence,
+               timestampadd(MILLISECOND, session_ms - :guard_ms, at) AS guard_from,
+               timestampadd(MILLISECOND, :guard_ms, evicted_at) AS guard_to
+        FROM timed
+        """,
+        default_ms=DEFAULT_SESSION_MS,
+    )
+
+
 def _cadence(t: Tables) -> DataFrame:
     """Medians over a generation, so that one late heartbeat of a busy machine does not count."""
     return t.sql(
@@ -397,6 +437,20 @@ CRASHED = Rule(
     things="orphaned partitions",
     measures="from the crash to the next owner",
     examine=_crashed_is_replaced,
+)
+DEFAULT_SESSION = Rule(
+    id="X11",
+    title="With default timers a crash is noticed within 45 s",
+    statement=(
+        "With the default session of 45 s and heartbeats every 3 s, a crashed member is evicted "
+        "42 to 45 s after its crash."
+    ),
+    source="KIP-735; session.timeout.ms",
+    unit="ms",
+    things="crashes",
+    measures="from the crash to the eviction",
+    examine=_default_session,
+    protocols=CLASSIC,
 )
 CADENCE = Rule(
     id="R14",

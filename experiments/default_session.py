@@ -1,0 +1,17 @@
+"""A consumer with the timers that everybody has who sets none is killed.
+
+Why: 45 s is what most groups really wait before they notice a crash (10 s before Kafka 3.0).
+Watch: three quarters of a minute in which its partitions belong to nobody who lives.
+"""
+
+from harness.experiment import CLASSIC, Experiment, Fault, Group, holds
+
+experiment = Experiment(
+    claim="With default timers a crashed consumer is missed for 42 to 45 seconds.",
+    group=Group(session_timeout_ms=45_000, heartbeat_interval_ms=3_000, commit="auto"),
+    faults=(Fault(kind="kill-consumer", target="any member"),),
+    rules=holds("X11", "R01", "R02", "R10", "R14", "R20b", "R33", "X32a", "X32b", "X32c"),
+    duration_s=55,
+    protocols=CLASSIC,
+    long=True,
+)

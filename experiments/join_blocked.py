@@ -1,0 +1,34 @@
+"""One member processes for longer than its session while another one joins the group.
+
+Why: a rebalance waits for everybody, up to max.poll.interval.ms; those who wait and the one who is
+waited for must not be taken for dead meanwhile.
+Watch: JoinGroups that are answered after the stall, and heartbeats answered REBALANCE_IN_PROGRESS.
+"""
+
+from harness.experiment import CLASSIC, Experiment, Fault, holds
+
+experiment = Experiment(
+    claim="A rebalance lasts until the slowest member polls again, and evicts nobody meanwhile.",
+    faults=(
+        Fault(kind="stall-consumer", target="member 1", lasts_s=12),
+        Fault(kind="start-consumer", target="new member", at_s=6.5, jitter_s=0.5),
+    ),
+    rules=holds(
+        "R03-members",
+        "R08-members",
+        "R02",
+        "R12",
+        "R20a",
+        "R21",
+        "R32",
+        "R32-rejoin",
+        "R33",
+        "R34",
+        "X07",
+        "X32a",
+        "X32b",
+        "X32c",
+        "X32d",
+    ),
+    protocols=CLASSIC,
+)

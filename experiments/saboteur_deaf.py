@@ -1,0 +1,31 @@
+"""A member's process is stopped in the midst of a long batch, while another member joins.
+
+Why: proof that the judge sees heartbeats that depend on what the process does otherwise.
+Watch: a gap of six seconds in the heartbeats, and a member that learns of the rebalance last.
+"""
+
+from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdict, holds
+
+experiment = Experiment(
+    claim="A member that cannot heartbeat while it works hears of a rebalance late.",
+    group=Group(session_timeout_ms=12_000),
+    faults=(
+        Fault(kind="stall-consumer", target="member 1", jitter_s=0, lasts_s=16),
+        Fault(kind="freeze-consumer", target="member 1", at_s=5, jitter_s=0, lasts_s=7),
+        Fault(kind="start-consumer", target="new member", at_s=5.5, jitter_s=0),
+    ),
+    rules=(
+        Expect(
+            rule="R34",
+            verdict=Verdict.VIOLATED,
+            because="nothing of a stopped process runs, its heartbeats neither",
+        ),
+        Expect(
+            rule="R32",
+            verdict=Verdict.VIOLATED,
+            because="a member that sends no heartbeat is told nothing",
+        ),
+        *holds("R02", "R20a", "R21", "R33", "X32a"),
+    ),
+    protocols=CLASSIC,
+)

@@ -1,0 +1,51 @@
+"""Four members, and each breaks another rule: on its commits, on its work, or on how it goes.
+
+Why: proof that the judge sees each of them, and names the member.
+Watch: five rules violated; the coordinator's own, which no member can break, hold all the same.
+"""
+
+from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdict, holds
+
+experiment = Experiment(
+    claim="Members that break the rules are seen, each by the rule that it breaks.",
+    group=Group(
+        members=4,
+        differing={
+            1: {"sabotage": "commit-backwards", "settings": {"heartbeat.interval.ms": "4000"}},
+            2: {"sabotage": "skip-batches"},
+            3: {"sabotage": "work-twice"},
+            4: {"sabotage": "leave-without-close"},
+        },
+    ),
+    faults=(Fault(kind="close-consumer", target="member 4", at_s=10, jitter_s=1),),
+    rules=(
+        Expect(
+            rule="X32c",
+            verdict=Verdict.VIOLATED,
+            because="member 1 commits positions that lie before what it committed",
+        ),
+        Expect(
+            rule="R14",
+            verdict=Verdict.VIOLATED,
+            because="member 1 heartbeats every 4 s, not every 2 s as the group declares",
+        ),
+        Expect(
+            rule="X32a",
+            verdict=Verdict.VIOLATED,
+            because="member 2 does not process some batches, and commits what comes after them",
+        ),
+        Expect(
+            rule="X32b",
+            verdict=Verdict.VIOLATED,
+            because="member 3 works off some batches again that it has committed",
+        ),
+        Expect(
+            rule="X14",
+            verdict=Verdict.VIOLATED,
+            because="member 4 ends without a word to its coordinator",
+        ),
+        *holds("R01", "R02", "R20b", "R21", "R33"),
+    ),
+    duration_s=12,
+    protocols=CLASSIC,
+)

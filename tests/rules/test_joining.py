@@ -1,0 +1,244 @@
+"""X07, X08, R03 and R08 with real members, and rejoining."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History, at
+
+pytestmark = pytest.mark.spark
+Judge = Callable[[History, str], dict[str, Any]]
+
+
+# X07 (the default delay of 3,000 ms)
+
+
+def first(joined_ms: float, *arrivals_ms: float, poll_ms: int = 60_000) -> History:
+    """An empty group's first rebalance from 0 on; member-1 started it, others come later."""
+    history = History().says("rebalance_started", 0, generation=0, reason="Adding new member")
+    history.says("stabilized", joined_ms, generation=1, members=1 + len(arrivals_ms))
+    history.join("member-1", -2, rebalance_timeout_ms=poll_ms)
+    for number, ms in enumerate(arrivals_ms, start=2):
+        history.join(f"member-{number}", ms, rebalance_timeout_ms=poll_ms)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("joined_ms", "arrivals_ms"),
+    [
+        (3_008, ()),
+        (6_010, (1_000,)),  # somebody came in the first delay
+        (9_010, (1_000, 4_000)),  # and in the second
+        (6_010, (1_000, 2_000)),  # two in one count once
+        (3_010, (3_005,)),  # too close to tell: both are allowed
+        (6_010, (2_995,)),
+    ],
+)
+def test_the_first_rebalance_waits_one_delay_more_for_each_in_which_somebody_came(
+    judge: Judge, joined_ms: float, arrivals_ms: tuple[float, ...]
+) -> None:
+    assert "HOLDS" == judge(first(joined_ms, *arrivals_ms), "X07")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("joined_ms", "arrivals_ms", "why"),
+    [
+        (2_900, (), "did not wait"),
+        (6_010, (), "waited on"),
+        (3_008, (1_000,), "did not wait"),  # not extended
+        (9_010, (1_000,), "waited on"),
+        (9_010, (1_000, 7_000), "waited on"),  # the one after the delays were over
+    ],
+)
+def test_a_first_rebalance_shorter_or_longer_than_that_violates(
+    judge: Judge, joined_ms: float, arrivals_ms: tuple[float, ...], why: str
+) -> None:
+    verdict = judge(first(joined_ms, *arrivals_ms), "X07")
+    assert "VIOLATED" == verdict["verdict"]
+    assert why in verdict["reason"]
+
+
+def test_the_rebalance_timeout_caps_the_delays(judge: Judge) -> None:
+    history = first(8_004, 1_000, 4_000, poll_ms=8_000)
+    assert "HOLDS" == judge(history, "X07")["verdict"]
+    assert "VIOLATED" == judge(first(11_004, 1_000, 4_000, poll_ms=8_000), "X07")["verdict"]
+
+
+def later(joined_ms: float) -> History:
+    """A rebalance of a working group, from 10 s on, that waits for member-1 until 11.5 s."""
+    history = History().says("rebalance_started", 10_000, generation=1, reason="Adding")
+    history.says("stabilized", joined_ms, generation=2, members=2)
+    return history.join("member-2", 9_999, 2).join("member-1", 11_500, 2)
+
+
+def test_another_rebalance_is_over_when_the_last_has_joined(judge: Judge) -> None:
+    verdict = judge(later(11_502), "X07")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_a_delay_in_a_working_group_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(later(14_500), "X07")["verdict"]
+
+
+def test_a_rebalance_that_ends_with_an_eviction_waited_for_that(judge: Judge) -> None:
+    history = later(14_001).says("evicted", 14_000, "member-3")
+    assert "HOLDS" == judge(history, "X07")["verdict"]
+
+
+def test_a_group_that_had_become_empty_waits_again(judge: Judge) -> None:
+    history = History().says("emptied", 1_000, generation=1)
+    history.says("rebalance_started", 5_000, generation=1, reason="Adding")
+    history.says("stabilized", 8_003, generation=2, members=1).join("member-1", 4_999, 2)
+    assert "HOLDS" == judge(history, "X07")["verdict"]
+
+
+def test_a_wait_made_longer_by_the_machine_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(first(6_300).tick(5_200, late_ms=280), "X07")["verdict"]
+    assert "HOLDS" == judge(first(3_010).tick(3_000, late_ms=80), "X07")["verdict"]
+
+
+def test_without_a_rebalance_x07_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(History().join("member-1", 5), "X07")["verdict"]
+
+
+# X08
+
+
+def steps(*events: tuple[str, float]) -> History:
+    history = History()
+    for event, ms in events:
+        history.says(event, ms, "member-1")
+    return history
+
+
+def test_an_id_and_then_a_join_hold(judge: Judge) -> None:
+    verdict = judge(steps(("member_id_given", 0), ("member_added", 3)), "X08-members")
+    assert ("HOLDS", 1, 3) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [("member_added", 3)],
+        [("member_id_given", 0), ("member_id_given", 1), ("member_added", 3)],
+        [("member_id_given", 0), ("member_added", 3), ("member_added", 4)],
+        [("member_added", 3), ("member_id_given", 5)],
+    ],
+)
+def test_any_other_number_or_order_of_steps_violates(
+    judge: Judge, events: list[tuple[str, float]]
+) -> None:
+    assert "VIOLATED" == judge(steps(*events), "X08-members")["verdict"]
+
+
+def test_an_id_that_never_came_back_is_no_join(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(steps(("member_id_given", 0)), "X08-members")["verdict"]
+
+
+def test_a_static_member_joins_in_one_step(judge: Judge) -> None:
+    history = History().join("member-1", 5, instance_id="member-1")
+    assert "HOLDS" == judge(history, "X08-members")["verdict"]
+    history.join("member-2", 5, instance_id="member-2", error_code=79)
+    assert "VIOLATED" == judge(history, "X08-members")["verdict"]
+
+
+# R03
+
+
+def parked(ms: float, *, api: str = "JOIN_GROUP", evicted_ms: float | None = None) -> History:
+    history = History().join("member-2", 0)
+    history.request(api, "member-2", 1_000 + ms, arrived_at=at(1_000), generation=2)
+    if evicted_ms is not None:
+        history.says("evicted", evicted_ms, "member-2")
+    return history
+
+
+@pytest.mark.parametrize("api", ["JOIN_GROUP", "SYNC_GROUP"])
+def test_a_request_that_waits_longer_than_a_session_holds(judge: Judge, api: str) -> None:
+    verdict = judge(parked(9_000, api=api), "R03-members")
+    assert ("HOLDS", 1, 9_000) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_an_eviction_while_the_request_waits_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(parked(9_000, evicted_ms=7_000), "R03-members")["verdict"]
+    assert "VIOLATED" == judge(parked(4_000, evicted_ms=4_500), "R03-members")["verdict"]
+
+
+def test_an_eviction_after_the_answer_is_no_matter(judge: Judge) -> None:
+    assert "HOLDS" == judge(parked(9_000, evicted_ms=16_001), "R03-members")["verdict"]
+
+
+def test_a_new_member_may_be_dropped_after_five_minutes(judge: Judge) -> None:
+    history = parked(300_010, evicted_ms=301_001)
+    assert "HOLDS" == judge(history, "R03-members")["verdict"]
+
+
+def test_a_request_that_waits_less_than_a_session_says_nothing(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(parked(5_000), "R03-members")["verdict"]
+
+
+# R08
+
+
+def told(*times: float, evicted_ms: float | None = None, joins_ms: float | None = None) -> History:
+    """member-1 heartbeats at 1 s; from then on its heartbeats are answered 27."""
+    history = History().says("member_added", 0, "member-1").join("member-1", 5)
+    history.heartbeats("member-1", 1_000).heartbeats("member-1", *times, error_code=27)
+    if joins_ms is not None:
+        history.join("member-1", joins_ms, 2)
+    if evicted_ms is not None:
+        history.says("evicted", evicted_ms, "member-1")
+    return history
+
+
+def test_living_on_heartbeats_answered_27_holds(judge: Judge) -> None:
+    verdict = judge(told(3_000, 5_000, 7_000, 9_000, joins_ms=9_500), "R08-members")
+    assert ("HOLDS", 8_500) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_being_evicted_in_spite_of_them_violates(judge: Judge) -> None:
+    history = told(3_000, 5_000, evicted_ms=7_001)
+    assert "VIOLATED" == judge(history, "R08-members")["verdict"]
+
+
+def test_being_evicted_a_session_after_the_last_of_them_holds(judge: Judge) -> None:
+    history = told(3_000, 5_000, evicted_ms=11_001)
+    assert "HOLDS" == judge(history, "R08-members")["verdict"]
+
+
+def test_a_short_stretch_of_them_says_nothing(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(told(3_000, joins_ms=3_100), "R08-members")["verdict"]
+
+
+# R32-rejoin
+
+
+def rejoin(joins_ms: float | None, *, busy_to_ms: float = 0) -> History:
+    """member-1 is told at 5 s, maybe in the midst of a batch."""
+    history = History().member("member-1").join("member-1", 5)
+    history.heartbeats("member-1", 5_000, error_code=27)
+    if busy_to_ms:
+        history.delivered("member-1", 0, 0, 9, 4_000, busy_to_ms)
+    if joins_ms is not None:
+        history.join("member-1", joins_ms, 2)
+    return history
+
+
+def test_rejoining_with_the_next_poll_holds(judge: Judge) -> None:
+    assert "HOLDS" == judge(rejoin(5_900), "R32-rejoin")["verdict"]
+    verdict = judge(rejoin(15_300, busy_to_ms=15_000), "R32-rejoin")
+    assert ("HOLDS", 300) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_rejoining_late_or_never_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(rejoin(6_200), "R32-rejoin")["verdict"]
+    assert "VIOLATED" == judge(rejoin(16_200, busy_to_ms=15_000), "R32-rejoin")["verdict"]
+    assert "never joined again" in judge(rejoin(None), "R32-rejoin")["reason"]
+
+
+def test_who_left_instead_is_not_examined(judge: Judge) -> None:
+    history = rejoin(None).says("left", 5_500, "member-1")
+    assert "UNKNOWN" == judge(history, "R32-rejoin")["verdict"]
