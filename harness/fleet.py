@@ -9,7 +9,7 @@ import signal
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import psutil
 
@@ -20,6 +20,7 @@ from harness.experiment import Experiment
 from harness.provision.tools import Tools
 
 Partition = int
+OUTPUT: Final = "t-copy"  # where members with commit "transaction" write
 
 
 @dataclass
@@ -130,6 +131,10 @@ class Fleet:
             "assignor": group.assignor,
             "instance_id": name if group.static else None,
             "settings": dict(group.settings),
+            "store": str(self._run_dir / "scratch" / "store")
+            if group.commit == "external"
+            else None,
+            "output": OUTPUT if group.commit == "transaction" else None,
             "java_home": str(self._tools.java.parent.parent),
             "class_path": self._tools.kafka_classpath,
         }

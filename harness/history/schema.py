@@ -55,7 +55,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("session_timeout_ms", _int),
             ("heartbeat_interval_ms", _int),
             ("max_poll_interval_ms", _int),
-            ("commit", _text),  # auto | sync | async | revoke (when it says it commits)
+            ("commit", _text),  # when it says it commits: as `how` of commits
             ("auto_commit_interval_ms", _int),
             ("batch_records", _int),  # most records of one poll
             ("process_us", _int),  # declared processing time of one record
@@ -107,7 +107,9 @@ HISTORY: Final[dict[str, pa.Schema]] = {
     "commits": _schema(
         [
             ("member", _text),
-            ("how", _text),  # auto | sync | async | revoke
+            # auto | sync | async | interval | revoke | external (to a store outside Kafka) |
+            # transaction
+            ("how", _text),
             ("topic", _text),
             ("partition", _int),
             ("committed", _long),
@@ -156,7 +158,9 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             (
                 "positions",
                 _positions,
-            ),  # OFFSET_COMMIT: what was asked and the answer, per partition
+            ),  # OFFSET_COMMIT: what was asked and the answer, per partition. OFFSET_FETCH: what
+            # was answered, -1 for none; LIST_OFFSETS: the end that was asked for; DELETE_RECORDS:
+            # the first record left; OFFSET_DELETE: -1
             ("assignments", _assignments),  # SYNC_GROUP of the leader: what it gave to whom
             ("assigned", _partitions),  # SYNC_GROUP's answer: what this member got
             ("instance_id", _text),  # of a static member

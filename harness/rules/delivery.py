@@ -239,8 +239,8 @@ def _repeats_fit_policy(t: Tables) -> DataFrame:
     sync, async: each batch is committed before (async: while) the next is polled, so one batch
     (async: two), and one more for each commit since the last accepted one that failed or was never
     answered. auto: what the one before was given in its last commit interval and a second, and a
-    batch. revoke: a batch, if it was told to give the partition up; what it had if not, so that
-    is not examined.
+    batch; interval the same. revoke: a batch, if it was told to give the partition up; what it had
+    if not, so that is not examined.
     """
     return t.sql(
         """
@@ -284,7 +284,7 @@ def _repeats_fit_policy(t: Tables) -> DataFrame:
         intervals AS (
             SELECT topic, partition, from_at, first_member, first_polled_at AS to_at,
                    timestampadd(MILLISECOND, -(:auto_commit_ms + 1000), first_polled_at) AS since
-            FROM repeated WHERE :commit = 'auto' AND count > 0
+            FROM repeated WHERE :commit IN ('auto', 'interval') AND count > 0
         ),
         slots AS (
             SELECT *, explode(sequence(unix_millis(since) DIV (:auto_commit_ms + 1000),
@@ -301,7 +301,8 @@ def _repeats_fit_policy(t: Tables) -> DataFrame:
         ),
         bounded AS (
             SELECT r.*,
-                   CASE WHEN :commit = 'auto' THEN :batch_records + coalesce(f.count, 0)
+                   CASE WHEN :commit IN ('auto', 'interval')
+                        THEN :batch_records + coalesce(f.count, 0)
                         WHEN :commit = 'async' THEN :batch_records * (2 + coalesce(x.commits, 0))
                         WHEN :commit = 'revoke' THEN :batch_records
                         ELSE :batch_records * (1 + coalesce(x.commits, 0)) END AS high,
