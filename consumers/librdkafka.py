@@ -85,7 +85,10 @@ def settings_of(config: ConsumerConfig) -> dict[str, object]:
         }
     if config.instance_id:
         settings["group.instance.id"] = config.instance_id
-    return settings | config.settings
+    settings |= config.settings
+    if settings["auto.offset.reset"] == "none":
+        settings["auto.offset.reset"] = "error"  # librdkafka's word for it
+    return settings
 
 
 class Librdkafka:

@@ -198,7 +198,8 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         [
             ("fault", _text),  # "1-kill-broker": number in the schedule, then kind
             ("kind", _text),  # kill-broker | pause-broker | kill-consumer | freeze-consumer |
-            # close-consumer | start-consumer | stall-consumer | latency | bandwidth | isolate
+            # close-consumer | start-consumer | stall-consumer | delete-offsets | delete-records |
+            # latency | bandwidth | isolate
             ("target", _text),  # role, as declared
             ("resolved", _text),  # what it was when the fault fired: broker-2, member-1
             ("phase", _text),  # planned | injecting | injected | healing | healed | failed

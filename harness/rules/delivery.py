@@ -112,7 +112,7 @@ def _nothing_lost(t: Tables) -> DataFrame:
 
     Ranges are merged into islands on both sides before they are compared. What lies past the last
     position read may only not have been polled yet: unseen, not lost, unless the reads reached the
-    partition's end.
+    partition's end. Records that were deleted on purpose count as done.
     """
     return t.sql(
         """
@@ -132,7 +132,13 @@ def _nothing_lost(t: Tables) -> DataFrame:
             SELECT topic, partition, first_offset, last_offset,
                    max(last_offset) OVER (PARTITION BY topic, partition ORDER BY first_offset
                        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
-            FROM {deliveries} WHERE processed_at IS NOT NULL
+            FROM (SELECT topic, partition, first_offset, last_offset
+                  FROM {deliveries} WHERE processed_at IS NOT NULL
+                  UNION ALL
+                  -- What was deleted on purpose is nobody's work any more.
+                  SELECT p.topic, p.partition, 0, p.committed - 1
+                  FROM {requests} LATERAL VIEW explode(positions) AS p
+                  WHERE api = 'DELETE_RECORDS' AND p.error_code = 0 AND p.committed > 0)
         ),
         done_islands AS (
             SELECT topic, partition, min(first_offset) AS first, max(last_offset) AS last
