@@ -111,6 +111,9 @@ class Client(Protocol):
     def commit(self, positions: Sequence[Position], *, wait: bool) -> list[Answer] | None:
         """Commit positions; the answers if `wait`, else None (`Listener.committed` hears them)."""
 
+    def seek(self, positions: Sequence[Position]) -> None:
+        """Only from within `Listener.assigned`: read these partitions from there on."""
+
     def member(self) -> Member:
         """Who it is at this moment, None and None while it is nobody: asks the library's thread."""
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from consumers.client import Answer, Client, Position
 from consumers.journal import Journal
+from consumers.store import PositionStore
 
 NEVER_ANSWERED_KEPT: Final = 10_000  # a bound on memory, far above what can be in flight
 
@@ -43,6 +44,21 @@ class Committer:
             self._open[self._last_id] = frozenset(positions)
             if len(self._open) > NEVER_ANSWERED_KEPT:
                 del self._open[next(iter(self._open))]
+
+    def keep(self, how: str, positions: Sequence[Position], store: PositionStore) -> None:
+        """Put `positions` into a store outside Kafka, journalled like a commit that it accepts."""
+        self._last_id += 1
+        asker = self._client.known
+        self._journal.write(
+            "commit_asked",
+            id=self._last_id,
+            how=how,
+            offsets=positions,
+            member_id=asker.member_id,
+            generation=asker.generation,
+        )
+        store.write(positions)
+        self._answered(self._last_id, [Answer(*position, 0, None) for position in positions])
 
     def answered(self, answers: Sequence[Answer]) -> None:
         """An answer came by callback: to one of ours, or to the library's own automatic commit."""

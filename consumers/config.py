@@ -60,8 +60,9 @@ class ConsumerConfig(_Config):
     """One member of the group under test. Times as their names say; `process_us` is per record.
 
     `assignor` null is the protocol's usual one; `instance_id` makes the member static. `settings`
-    are passed to the client library as they are. `java_home` and `class_path` are where the Java
-    client comes from. `lane` is only passed on to the history.
+    are passed to the client library as they are. `store` is the folder for positions that are kept
+    outside Kafka, `output` the topic that batches are copied to in transactions. `java_home` and
+    `class_path` are where the Java client comes from. `lane` is only passed on to the history.
     """
 
     role: str
@@ -82,6 +83,8 @@ class ConsumerConfig(_Config):
     assignor: str | None = None
     instance_id: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
+    store: str | None = None
+    output: str | None = None
     java_home: str | None = None
     class_path: str | None = None
 
@@ -93,6 +96,9 @@ class ConsumerConfig(_Config):
         conduct_of(self.sabotage)  # refuses an unknown one
         _at_least(1, batch_records=self.batch_records)
         _at_least(0, process_us=self.process_us, fetch_wait_max_ms=self.fetch_wait_max_ms)
+        for commit, name in (("external", "store"), ("transaction", "output")):
+            if self.commit == commit and not getattr(self, name):
+                raise BadInput(f"commit {commit} needs a {name}: give it")
         if self.client == "java" and not (self.java_home and self.class_path):
             raise BadInput("client java needs java_home and class_path: give both")
         if self.client == "librdkafka" and self.session_timeout_ms > self.max_poll_interval_ms:

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from consumers.client import Answer, Client, ClientError, Member, Partition, Position, Range
@@ -19,6 +20,7 @@ from consumers.control import Control
 from consumers.journal import Journal, JournalError
 from consumers.program import run_program
 from consumers.sabotage import Batch, conduct_of
+from consumers.store import PositionStore
 from harness.errors import BadInput, HarnessError
 
 # Also how long an order waits at most while nothing arrives.
@@ -52,7 +54,9 @@ class ConsumerLoop:
         self._conduct = conduct_of(config.sabotage)
         self._commits = Committer(client, journal)
         self._owned: set[Partition] = set()
-        self._uncommitted: dict[Partition, int] = {}  # commit "revoke": worked off, to be committed
+        self._uncommitted: dict[Partition, int] = {}  # worked off, to be committed later
+        self._committed_at = time.monotonic()  # commit "interval": when it last was
+        self._store = PositionStore(Path(config.store)) if config.store else None
         self._stalls: deque[_Stall] = deque()
         self._callback_stalls: deque[float] = deque()  # milliseconds
         self._closing: str | None = None
@@ -183,18 +187,32 @@ class ConsumerLoop:
                 self._commits.ask("sync", positions, wait=True)
             case "async":
                 self._commits.ask("async", positions, wait=False)
-            case "revoke":
+            case "interval" | "revoke":
                 for topic, partition, committed in positions:
                     self._uncommitted[Partition(topic, partition)] = committed
+                if self._config.commit == "interval":
+                    self._commit_if_due()
+            case "external" if self._store is not None:
+                self._commits.keep("external", positions, self._store)
             case _:
                 pass  # auto: the library commits by itself what it has handed over
+
+    def _commit_if_due(self) -> None:
+        now = time.monotonic()
+        if now - self._committed_at >= self._config.auto_commit_interval_ms / 1_000:
+            self._committed_at = now
+            done = [Position(*p, at) for p, at in sorted(self._uncommitted.items())]
+            self._uncommitted.clear()
+            self._commits.ask("interval", done, wait=True)
 
     # What the client library tells, from within poll_batch and close
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
-        """Journal it; these records are ours from now on."""
+        """Journal it; these records are ours from now on, read from where a store says."""
         self._tell_rebalance("assigned", partitions)
         self._owned.update(partitions)
+        if self._store is not None:
+            self._client.seek(self._store.read(partitions))
 
     def revoked(self, partitions: Sequence[Partition]) -> None:
         """Journal it, and with commit "revoke" commit what was worked off of `partitions`."""
@@ -229,7 +247,7 @@ class ConsumerLoop:
         done = [
             Position(*p, self._uncommitted.pop(p)) for p in partitions if p in self._uncommitted
         ]
-        if commit and done:
+        if commit and done and self._config.commit == "revoke":
             self._commits.ask("revoke", done, wait=True)
 
     def _tell_rebalance(self, kind: str, partitions: Sequence[Partition]) -> None:

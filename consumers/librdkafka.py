@@ -6,7 +6,8 @@ What is peculiar to it, and why the code is as it is:
   librdkafka yield and raises later from somewhere else (at worst as a SystemError): so none may.
 - A rebalance callback that calls no assign or unassign is followed by the binding's own call of the
   right one, incremental under a cooperative assignor (Consumer.c, Consumer_rebalance_cb): so ours
-  call none.
+  call none, unless the application seeks. A partition cannot be sought before it is assigned, so
+  then the assignment carries the positions.
 - `memberid` and `consumer_group_metadata` are questions to librdkafka's main thread. Asking twice
   per batch would be seen in the measurements, so the answer is kept from callback to callback,
   which is also the right one for deliveries: what the application worked as.
@@ -84,7 +85,10 @@ def settings_of(config: ConsumerConfig) -> dict[str, object]:
         }
     if config.instance_id:
         settings["group.instance.id"] = config.instance_id
-    return settings | config.settings
+    settings |= config.settings
+    if settings["auto.offset.reset"] == "none":
+        settings["auto.offset.reset"] = "error"  # librdkafka's word for it
+    return settings
 
 
 class Librdkafka:
@@ -96,6 +100,8 @@ class Librdkafka:
         self._settings = settings_of(config) | (more or {})
         self._listener: Listener | None = None
         self._known = _NOBODY
+        self._incremental = config.protocol != "eager"
+        self._sought: dict[Partition, int] = {}  # by the callback that is running
         callbacks: dict[str, Any] = {"on_commit": self._on_commit, "error_cb": self._on_error}
         self._consumer = Consumer({**self._settings, **callbacks})
 
@@ -148,6 +154,10 @@ class Librdkafka:
             failed: KafkaError = error.args[0]
             return [Answer(*position, failed.code(), failed.name()) for position in positions]
 
+    def seek(self, positions: Sequence[Position]) -> None:
+        """Read from `positions` on, once the callback for assigned partitions has returned."""
+        self._sought = {Partition(p.topic, p.partition): p.committed for p in positions}
+
     def member(self) -> Member:
         """Who it is now, by librdkafka's main thread."""
         return parse_group_metadata(self._consumer.consumer_group_metadata())
@@ -166,10 +176,22 @@ class Librdkafka:
                 if current.member_id is not None:
                     self._known = current
                 tell([Partition(p.topic, p.partition) for p in partitions])
+                self._assign_sought(partitions)
 
             self._safely(where, act)
 
         return callback
+
+    def _assign_sought(self, partitions: list[TopicPartition]) -> None:
+        if not self._sought:
+            return
+        for found in partitions:
+            found.offset = self._sought.get(Partition(found.topic, found.partition), found.offset)
+        self._sought = {}
+        if self._incremental:
+            self._consumer.incremental_assign(partitions)
+        else:
+            self._consumer.assign(partitions)
 
     def _on_commit(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         def act() -> None:

@@ -27,7 +27,7 @@ ASSIGNORS: Final[dict[str, tuple[str, ...]]] = {
     "cooperative": ("cooperative-sticky",),
     "consumer": ("uniform", "range"),
 }
-COMMITS: Final = ("auto", "sync", "async", "revoke")
+COMMITS: Final = ("auto", "sync", "async", "interval", "revoke", "external", "transaction")
 
 
 class Verdict(StrEnum):
@@ -97,8 +97,12 @@ class Group:
     `assignor`: None is the protocol's first in ASSIGNORS.
     `static`: each member has a group.instance.id (KIP-345), its name.
     `commit`: auto (the library, every `auto_commit_interval_ms`), sync or async (after each batch),
-    revoke (in the revocation callback, and at close). `sabotage` names a rule that the consumer
-    program breaks on purpose (`consumers/sabotage.py`); null for an honest consumer.
+    interval (the application, after the first batch past every `auto_commit_interval_ms`, and at
+    no other time), revoke (in the revocation callback, and at close), external (positions go to a
+    store outside Kafka after each batch, and the assignment callback seeks to them), transaction
+    (each batch is copied to another topic, in one transaction with its positions).
+    `sabotage` names a rule that the consumer program breaks on purpose
+    (`consumers/sabotage.py`); null for an honest consumer.
     `arrive_every_ms`: members are started that far apart; 0 is all at once. `metadata_refresh_ms`
     is how often a client asks for metadata, and so how late it may hear of new partitions.
     `settings` are the client library's own, on top of ours. `differing` gives single members, by

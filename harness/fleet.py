@@ -25,6 +25,7 @@ _METADATA_REFRESH: Final = {
     "librdkafka": "topic.metadata.refresh.interval.ms",
     "java": "metadata.max.age.ms",
 }
+OUTPUT: Final = "t-copy"  # where members with commit "transaction" write
 
 
 @dataclass
@@ -145,6 +146,10 @@ class Fleet:
                 _METADATA_REFRESH[group.client]: str(group.metadata_refresh_ms),
                 **group.settings,
             },
+            "store": str(self._run_dir / "scratch" / "store")
+            if group.commit == "external"
+            else None,
+            "output": OUTPUT if group.commit == "transaction" else None,
             "java_home": str(self._tools.java.parent.parent),
             "class_path": self._tools.kafka_classpath,
         }

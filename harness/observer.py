@@ -64,6 +64,7 @@ class Watch:
                 self._look_at_group(self.broker_ports[broker])
             if self.drain.is_set():
                 self._look_at_ends()
+            self._look_at_committed()
         except OSError as error:
             self.note("unreachable", ("look",), detail=str(error))
 
@@ -86,6 +87,15 @@ class Watch:
                 coordinator=coordinator,
                 members=found.members,
             )
+
+    def _look_at_committed(self) -> None:
+        """Ask the coordinator for the committed positions; its request log keeps the answer."""
+        seen = self.seen.get(("group",))
+        if seen is None or seen["coordinator"] is None:
+            return
+        topic = self.topics[0]
+        numbers = [key[2] for key in self.seen if key[0] == "partition" and key[1] == topic]
+        wire.committed(self.broker_ports[seen["coordinator"]], self.group, topic, numbers, _ASK_S)
 
     def _look_at_ends(self) -> None:
         for (what, *_), row in list(self.seen.items()):

@@ -10,6 +10,7 @@ need no tagged fields and which brokers from 2.1 to 4.3 answer.
 import socket
 import struct
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,12 +18,16 @@ from harness.ports import LOOPBACK
 
 _LIST_OFFSETS: Final = 2
 _METADATA: Final = 3
+_OFFSET_FETCH: Final = 9
 _FIND_COORDINATOR: Final = 10
 _DESCRIBE_GROUPS: Final = 15
 _API_VERSIONS: Final = 18
+_DELETE_RECORDS: Final = 21
+_OFFSET_DELETE: Final = 47
 
 CLIENT_ID: Final = "observer"
 LATEST: Final = -1
+EARLIEST: Final = -2
 
 
 class _Reader:
@@ -163,12 +168,73 @@ def describe_group(port: int, group: str, timeout_s: float) -> GroupState:
     return GroupState(error_code, state, answer.number("i"))
 
 
-def end_offset(port: int, topic: str, partition: int, timeout_s: float) -> int | None:
+def committed(
+    port: int, group: str, topic: str, partitions: Sequence[int], timeout_s: float
+) -> dict[int, int]:
+    """Committed positions of a group, asking its coordinator (OffsetFetch v2); -1 for none.
+
+    Partitions for which it answers with an error are left out. Raises OSError.
+    """
+    body = _text(group) + _one_topic(topic, [struct.pack(">i", number) for number in partitions])
+    answer = ask(port, request(_OFFSET_FETCH, 2, body), timeout_s)
+    found = {}
+    answer.number("i")  # one topic
+    answer.text()
+    for _ in range(answer.number("i")):
+        number, position = answer.number("i"), answer.number("q")
+        answer.text()  # metadata
+        if answer.number("h") == 0:
+            found[number] = position
+    return {} if answer.number("h") else found
+
+
+def delete_offsets(
+    port: int, group: str, topic: str, partitions: Sequence[int], timeout_s: float
+) -> dict[int, int]:
+    """Delete committed positions, asking the coordinator (OffsetDelete v0).
+
+    Returns error codes by partition, 0 where it was done; -1 is the code of the group as a whole,
+    given alone. Raises OSError.
+    """
+    body = _text(group) + _one_topic(topic, [struct.pack(">i", number) for number in partitions])
+    answer = ask(port, request(_OFFSET_DELETE, 0, body), timeout_s)
+    if whole := answer.number("h"):
+        return {-1: whole}
+    answer.number("i")  # throttle time
+    answer.number("i")  # one topic
+    answer.text()
+    return {answer.number("i"): answer.number("h") for _ in range(answer.number("i"))}
+
+
+def delete_records(port: int, topic: str, partition: int, timeout_s: float) -> tuple[int, int]:
+    """Delete all records below the high watermark, asking the leader (DeleteRecords v1).
+
+    Returns the first offset left and the error code. Raises OSError.
+    """
+    body = _one_topic(topic, [struct.pack(">iq", partition, -1)])
+    body += struct.pack(">i", round(timeout_s * 1_000))
+    answer = ask(port, request(_DELETE_RECORDS, 1, body), timeout_s)
+    answer.number("i")  # throttle time
+    answer.number("i")  # one topic
+    answer.text()
+    answer.number("i")  # one partition
+    answer.number("i")
+    return answer.number("q"), answer.number("h")
+
+
+def _one_topic(topic: str, parts: Sequence[bytes]) -> bytes:
+    """An array of one topic with an array of `parts`."""
+    return struct.pack(">i", 1) + _text(topic) + struct.pack(">i", len(parts)) + b"".join(parts)
+
+
+def end_offset(
+    port: int, topic: str, partition: int, timeout_s: float, which: int = LATEST
+) -> int | None:
     """End offset of a partition, asking its leader (ListOffsets v1); None if it does not lead.
 
-    Raises OSError.
+    `which` EARLIEST gives the first offset there is. Raises OSError.
     """
-    body = struct.pack(">ii", -1, 1) + _text(topic) + struct.pack(">iiq", 1, partition, LATEST)
+    body = struct.pack(">ii", -1, 1) + _text(topic) + struct.pack(">iiq", 1, partition, which)
     answer = ask(port, request(_LIST_OFFSETS, 1, body), timeout_s)
     answer.number("i")  # one topic
     answer.text()

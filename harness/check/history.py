@@ -108,7 +108,7 @@ def _initial_delay_ms(content: Mapping[str, Any]) -> int:
 def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
     """Values that queries name with a colon (`:session_ms`)."""
     group, load = content["declared"]["group"], content["declared"]["load"]
-    brokers = content["declared"].get("cluster", {}).get("settings", {})
+    broker = (content["declared"].get("cluster") or {}).get("settings") or {}
     phases = {phase["name"]: phase for phase in content.get("phases") or ()}
     started = _time(content["started_at"])
     ended = _time(content["ended_at"]) if content.get("ended_at") else started + timedelta(days=1)
@@ -128,7 +128,7 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
         "auto_commit_ms": int(group["auto_commit_interval_ms"]),
         "batch_records": int(group["batch_records"]),
         "members": int(group["members"]),
-        "group_max_size": int(brokers.get("group.max.size", 2**31 - 1)),
+        "group_max_size": int(broker.get("group.max.size", 2**31 - 1)),
         "partitions": int(load["partitions"]),
         "records_per_s": int(load["records_per_s"]),
         "faults": len(content["declared"].get("faults") or ()),
@@ -140,6 +140,7 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
         "guard_ms": GUARD_MS,
         "started_at": started,
         "ended_at": ended,
+        "retention_ms": 60_000 * int(broker.get("offsets.retention.minutes", 10_080)),
         "drained_at": _time(drain["to"]) if drain.get("to") else ended,
         "stopped_at": _time(stop["from"]) if stop.get("from") else ended,
     }

@@ -18,15 +18,23 @@ GROUP_APIS: Final = (
     "LEAVE_GROUP",
     "OFFSET_COMMIT",
     "OFFSET_FETCH",
+    "OFFSET_DELETE",
+    "TXN_OFFSET_COMMIT",
     "CONSUMER_GROUP_HEARTBEAT",
     "FIND_COORDINATOR",
 )
+
+# What decides where a member starts to read: it asks for an end of the log only where its group
+# has committed nothing that it can use, and records may be deleted behind its back.
+POSITION_APIS: Final = ("LIST_OFFSETS", "DELETE_RECORDS")
 
 # Microseconds in UTC: both histories are joined on these stamps. S, the fraction of the second, and
 # not n, which Log4j 2.25 writes as the nanosecond without its leading zeros.
 _STAMP: Final = "%d{yyyy-MM-dd'T'HH:mm:ss.SSSSSS}{UTC}"
 
-_WANTED: Final = f"(?s).*&quot;requestApiKeyName&quot;:&quot;({'|'.join(GROUP_APIS)})&quot;.*"
+_WANTED: Final = (
+    f"(?s).*&quot;requestApiKeyName&quot;:&quot;({'|'.join((*GROUP_APIS, *POSITION_APIS))})&quot;.*"
+)
 
 LOG4J2: Final = f"""<?xml version="1.0" encoding="UTF-8"?>
 <Configuration status="warn">

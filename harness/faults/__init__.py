@@ -5,11 +5,10 @@ A new fault is one `Kind` in the module of what it breaks, and its line in `KIND
 
 from typing import Final
 
-from harness.faults import brokers, members, network, topics
+from harness.faults import brokers, members, network, positions, topics
 from harness.faults.kind import Evidence, Kind
 
-KINDS: Final[dict[str, Kind]] = {
-    kind.name: kind for kind in (*brokers.KINDS, *members.KINDS, *network.KINDS, *topics.KINDS)
-}
+_MODULES: Final = (brokers, members, network, positions, topics)
+KINDS: Final[dict[str, Kind]] = {kind.name: kind for module in _MODULES for kind in module.KINDS}
 
 __all__ = ["KINDS", "Evidence", "Kind"]

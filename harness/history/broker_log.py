@@ -130,6 +130,51 @@ def _commit(request: Row, answer: Row) -> Row:
     }
 
 
+def _transactional_commit(request: Row, answer: Row) -> Row:
+    told = {"transactional_id": request.get("transactionalId")}
+    return {
+        **_commit(request, answer),
+        "generation": request.get("generationId"),
+        "detail": json.dumps(told),
+    }
+
+
+def _answered(answer: Row, position: str | None) -> Row:
+    """Positions as an answer tells them, `position` naming its field; without one they are -1."""
+    positions = [
+        {
+            "topic": topic.get("name"),
+            "partition": partition["partitionIndex"],
+            "committed": partition[position] if position else -1,
+            "error_code": partition["errorCode"],
+        }
+        for topic in answer.get("topics", [])
+        for partition in topic["partitions"]
+    ]
+    worst = max((each["error_code"] for each in positions), default=0)
+    return {"positions": positions, "error_code": answer.get("errorCode") or worst}
+
+
+def _delete_offsets(_request: Row, answer: Row) -> Row:
+    return _answered(answer, None)
+
+
+def _delete_records(_request: Row, answer: Row) -> Row:
+    return _answered(answer, "lowWatermark")
+
+
+def _list(request: Row, answer: Row) -> Row:
+    asked = {
+        partition.get("timestamp")
+        for topic in request.get("topics", [])
+        for partition in topic["partitions"]
+    }
+    return {
+        **_answered(answer, "offset"),
+        "detail": json.dumps({"timestamp": next(iter(asked)) if len(asked) == 1 else None}),
+    }
+
+
 def _find(request: Row, _answer: Row) -> Row:
     keys = request.get("coordinatorKeys") or []
     return {"group": request.get("key") or (keys[0] if keys else None)}
@@ -142,6 +187,9 @@ def _fetch(request: Row, answer: Row) -> Row:
         "group": request.get("groupId") or groups[0].get("groupId"),
         "member_id": groups[0].get("memberId") or None,
         "error_code": answered[0].get("errorCode", answer.get("errorCode")),
+        "positions": _answered(answered[0] if answer.get("groups") else answer, "committedOffset")[
+            "positions"
+        ],
     }
 
 
@@ -155,6 +203,10 @@ _DETAILS: Final = {
     "LEAVE_GROUP": _leave,
     "OFFSET_COMMIT": _commit,
     "OFFSET_FETCH": _fetch,
+    "OFFSET_DELETE": _delete_offsets,
+    "TXN_OFFSET_COMMIT": _transactional_commit,
+    "DELETE_RECORDS": _delete_records,
+    "LIST_OFFSETS": _list,
     "FIND_COORDINATOR": _find,
     "CONSUMER_GROUP_HEARTBEAT": _consumer_heartbeat,
 }

@@ -55,7 +55,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("session_timeout_ms", _int),
             ("heartbeat_interval_ms", _int),
             ("max_poll_interval_ms", _int),
-            ("commit", _text),  # auto | sync | async | revoke (when it says it commits)
+            ("commit", _text),  # when it says it commits: as `how` of commits
             ("auto_commit_interval_ms", _int),
             ("batch_records", _int),  # most records of one poll
             ("process_us", _int),  # declared processing time of one record
@@ -108,7 +108,9 @@ HISTORY: Final[dict[str, pa.Schema]] = {
     "commits": _schema(
         [
             ("member", _text),
-            ("how", _text),  # auto | sync | async | revoke
+            # auto | sync | async | interval | revoke | external (to a store outside Kafka) |
+            # transaction
+            ("how", _text),
             ("topic", _text),
             ("partition", _int),
             ("committed", _long),
@@ -157,7 +159,9 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             (
                 "positions",
                 _positions,
-            ),  # OFFSET_COMMIT: what was asked and the answer, per partition
+            ),  # OFFSET_COMMIT: what was asked and the answer, per partition. OFFSET_FETCH: what
+            # was answered, -1 for none; LIST_OFFSETS: the end that was asked for; DELETE_RECORDS:
+            # the first record left; OFFSET_DELETE: -1
             ("assignments", _assignments),  # SYNC_GROUP of the leader: what it gave to whom
             ("assigned", _partitions),  # SYNC_GROUP's answer: what this member got
             ("instance_id", _text),  # of a static member
@@ -197,8 +201,8 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("fault", _text),  # "1-kill-broker": number in the schedule, then kind
             ("kind", _text),  # kill-broker | pause-broker | kill-consumer | freeze-consumer |
             # close-consumer | start-consumer | stall-consumer | bounce-consumer |
-            # start-duplicate | stall-callback | latency | bandwidth | isolate |
-            # add-partitions
+            # start-duplicate | stall-callback | delete-offsets | delete-records | latency |
+            # bandwidth | isolate | add-partitions
             ("target", _text),  # role, as declared
             ("resolved", _text),  # what it was when the fault fired: broker-2, member-1
             ("phase", _text),  # planned | injecting | injected | healing | healed | failed

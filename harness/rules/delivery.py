@@ -112,7 +112,7 @@ def _nothing_lost(t: Tables) -> DataFrame:
 
     Ranges are merged into islands on both sides before they are compared. What lies past the last
     position read may only not have been polled yet: unseen, not lost, unless the reads reached the
-    partition's end.
+    partition's end. Records that were deleted on purpose count as done.
     """
     return t.sql(
         """
@@ -132,7 +132,13 @@ def _nothing_lost(t: Tables) -> DataFrame:
             SELECT topic, partition, first_offset, last_offset,
                    max(last_offset) OVER (PARTITION BY topic, partition ORDER BY first_offset
                        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
-            FROM {deliveries} WHERE processed_at IS NOT NULL
+            FROM (SELECT topic, partition, first_offset, last_offset
+                  FROM {deliveries} WHERE processed_at IS NOT NULL
+                  UNION ALL
+                  -- What was deleted on purpose is nobody's work any more.
+                  SELECT p.topic, p.partition, 0, p.committed - 1
+                  FROM {requests} LATERAL VIEW explode(positions) AS p
+                  WHERE api = 'DELETE_RECORDS' AND p.error_code = 0 AND p.committed > 0)
         ),
         done_islands AS (
             SELECT topic, partition, min(first_offset) AS first, max(last_offset) AS last
@@ -239,8 +245,8 @@ def _repeats_fit_policy(t: Tables) -> DataFrame:
     sync, async: each batch is committed before (async: while) the next is polled, so one batch
     (async: two), and one more for each commit since the last accepted one that failed or was never
     answered. auto: what the one before was given in its last commit interval and a second, and a
-    batch. revoke: a batch, if it was told to give the partition up; what it had if not, so that
-    is not examined.
+    batch; interval the same. revoke: a batch, if it was told to give the partition up; what it had
+    if not, so that is not examined.
     """
     return t.sql(
         """
@@ -284,7 +290,7 @@ def _repeats_fit_policy(t: Tables) -> DataFrame:
         intervals AS (
             SELECT topic, partition, from_at, first_member, first_polled_at AS to_at,
                    timestampadd(MILLISECOND, -(:auto_commit_ms + 1000), first_polled_at) AS since
-            FROM repeated WHERE :commit = 'auto' AND count > 0
+            FROM repeated WHERE :commit IN ('auto', 'interval') AND count > 0
         ),
         slots AS (
             SELECT *, explode(sequence(unix_millis(since) DIV (:auto_commit_ms + 1000),
@@ -301,7 +307,8 @@ def _repeats_fit_policy(t: Tables) -> DataFrame:
         ),
         bounded AS (
             SELECT r.*,
-                   CASE WHEN :commit = 'auto' THEN :batch_records + coalesce(f.count, 0)
+                   CASE WHEN :commit IN ('auto', 'interval')
+                        THEN :batch_records + coalesce(f.count, 0)
                         WHEN :commit = 'async' THEN :batch_records * (2 + coalesce(x.commits, 0))
                         WHEN :commit = 'revoke' THEN :batch_records
                         ELSE :batch_records * (1 + coalesce(x.commits, 0)) END AS high,

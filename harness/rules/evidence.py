@@ -112,7 +112,8 @@ def _faults_bit(t: Tables) -> DataFrame:
 def _everyone_worked(t: Tables) -> DataFrame:
     """The producer, and each consumer; who never owned a partition had nothing to work on.
 
-    That is so for a member too many, and for one that came just before the end.
+    That is so for a member too many, and for one that came just before the end; nor has one that
+    is told to begin nowhere.
     """
     return t.sql(
         """
@@ -124,11 +125,14 @@ def _everyone_worked(t: Tables) -> DataFrame:
         SELECT m.member AS subject, m.started_at AS at,
                coalesce(r.records, 0) > 0
                    OR o.times IS NULL AND c.consumers > :partitions
+                   OR coalesce(get_json_object(m.settings, "$['auto.offset.reset']"), '') = 'none'
                    OR m.started_at > timestampadd(MILLISECOND, -:late_ms, :drained_at) AS ok,
                coalesce(r.records, 0) AS measured, 1 AS bound_low,
                CASE WHEN r.records > 0 THEN concat(r.records, ' records delivered')
                     WHEN o.times IS NULL AND c.consumers > :partitions
                     THEN 'idle: more members than partitions'
+                    WHEN get_json_object(m.settings, "$['auto.offset.reset']") = 'none'
+                    THEN 'began nowhere: its auto.offset.reset is none'
                     WHEN m.started_at > timestampadd(MILLISECOND, -:late_ms, :drained_at)
                     THEN 'started just before the end'
                     ELSE 'not one record was delivered to it' END AS why

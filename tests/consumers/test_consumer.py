@@ -54,6 +54,7 @@ class FakeClient:
         self.known = Member("id-1", 1)
         self.current = Member("id-1", 1)
         self.committed: list[tuple[tuple[Position, ...], bool]] = []
+        self.sought: list[Position] = []
         self.refuses: tuple[int, str | None] = (0, None)
         self.listener: Listener | None = None
         self.at_close: Step | None = None
@@ -71,6 +72,9 @@ class FakeClient:
     def commit(self, positions: Sequence[Position], *, wait: bool) -> list[Answer] | None:
         self.committed.append((tuple(positions), wait))
         return [Answer(*position, *self.refuses) for position in positions] if wait else None
+
+    def seek(self, positions: Sequence[Position]) -> None:
+        self.sought = list(positions)
 
     def member(self) -> Member:
         return self.current

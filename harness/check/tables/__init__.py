@@ -40,6 +40,7 @@ SHARED: Final[dict[str, Recipe]] = {
     "silences": shared.silences,
     "group_steps": shared.group_steps,
     "fault_windows": shared.fault_windows,
+    "forgotten": shared.forgotten,
     "late_ticks": shared.late_ticks,
     "assignments": shared.assignments,
     "probe_joins": probes.probe_joins,

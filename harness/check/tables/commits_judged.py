@@ -10,6 +10,8 @@ from harness.check.tables.base import Tables
 def commits_judged(t: Tables) -> DataFrame:
     """One row per commit and partition, with the coordinator's answer.
 
+    What is committed after the group's positions were deleted has nothing before it.
+
     `removed_at` is set if the member id was no longer in the group when the commit arrived.
     Commits and generations are put into one order per partition, so that the group's generation
     and the last position before each are found in one pass.
@@ -27,15 +29,19 @@ def commits_judged(t: Tables) -> DataFrame:
             WHERE `group` = :group AND event IN ('stabilized', 'emptied')
         ),
         mixed AS (
-            SELECT *, CAST(NULL AS INT) AS new_generation FROM asked
+            SELECT *, CAST(NULL AS INT) AS new_generation, error_code = 0 AS counts FROM asked
             UNION ALL
-            SELECT NULL, NULL, NULL, p.topic, p.partition, NULL, g.at, g.at, NULL, g.generation
+            SELECT NULL, NULL, NULL, p.topic, p.partition, NULL, g.at, g.at, NULL, g.generation,
+                   false
             FROM generations g CROSS JOIN (SELECT DISTINCT topic, partition FROM asked) p
+            UNION ALL
+            SELECT NULL, NULL, NULL, topic, partition, -1, at, at, NULL, -1, true
+            FROM {forgotten}
         ),
         ordered AS (
             SELECT *,
-                   last_value(new_generation, true) OVER before AS group_generation,
-                   last_value(CASE WHEN error_code = 0 THEN committed END, true) OVER before
+                   last_value(nullif(new_generation, -1), true) OVER before AS group_generation,
+                   nullif(last_value(CASE WHEN counts THEN committed END, true) OVER before, -1)
                        AS previous_committed
             FROM mixed
             WINDOW before AS (PARTITION BY topic, partition ORDER BY at, arrived_at, committed

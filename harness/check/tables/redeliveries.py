@@ -48,11 +48,14 @@ def redeliveries(t: Tables) -> DataFrame:
             SELECT topic, partition, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, committed,
                    at
             FROM {accepted} WHERE EXISTS (SELECT 1 FROM repeated)
+            UNION ALL
+            SELECT topic, partition, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, -1, at
+            FROM {forgotten}
         ),
         ordered AS (
-            SELECT *, last_value(committed, true) OVER (
+            SELECT *, nullif(last_value(committed, true) OVER (
                 PARTITION BY topic, partition ORDER BY at, committed NULLS LAST
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS known
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), -1) AS known
             FROM mixed
         )
         SELECT topic, partition, first_offset, last_offset, last_offset - first_offset + 1 AS count,

@@ -271,6 +271,17 @@ def accepted(t: Tables) -> DataFrame:
     return t.sql("SELECT * FROM {commits_judged} WHERE error_code = 0")
 
 
+def forgotten(t: Tables) -> DataFrame:
+    """Committed positions that were deleted on purpose, one row per partition and time."""
+    return t.sql(
+        """
+        SELECT p.topic, p.partition, processed_at AS at
+        FROM {requests} LATERAL VIEW explode(positions) AS p
+        WHERE `group` = :group AND api = 'OFFSET_DELETE' AND p.error_code = 0
+        """
+    )
+
+
 def late_ticks(t: Tables) -> DataFrame:
     """Times in which this machine stood still for longer than the slack, one row each.
 

@@ -1,0 +1,33 @@
+"""A consumer with automatic commits dies twice: once at a random moment, once with work in hand.
+
+Why: an automatic commit is as late as its interval, so a crash repeats up to that. What it covers
+differs: librdkafka counts a record as done when it is handed over and commits by a timer, so that
+a crash loses the batch in hand; Java commits in the next poll, when the last one is done.
+Watch: how many records come twice, and which ones nobody ever finishes.
+"""
+
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+
+experiment = Experiment(
+    claim="Automatic commits repeat an interval at most; librdkafka's lose what was in hand.",
+    group=Group(commit="auto", auto_commit_interval_ms=2_000),
+    faults=(
+        Fault(kind="kill-consumer", target="member 1", at_s=2),
+        # The interval passes while the batch is in hand; the kill comes before it is done.
+        Fault(kind="stall-consumer", target="member 2", at_s=12, jitter_s=0.5, lasts_s=8),
+        Fault(kind="kill-consumer", target="member 2", at_s=16, jitter_s=0.5),
+    ),
+    rules=(
+        *holds("R26", "R26-repeats", "R26-processed", "R01", "R21", "R33", "X32a", "X32b", "X32c"),
+        *(
+            Expect(
+                rule=rule,
+                verdict=Verdict.VIOLATED,
+                because="librdkafka stores a position when it hands the record over, and its "
+                "timer commits it while the work is still to be done",
+                clients=("librdkafka",),
+            )
+            for rule in ("R26-processed", "X32a")
+        ),
+    ),
+)

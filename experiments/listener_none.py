@@ -1,0 +1,27 @@
+"""The same join and leave, but members commit every 2 s and listen to no rebalance.
+
+Why: what was worked off since the last commit belongs to somebody else after the rebalance, who
+starts at the last commit. Beside `listener-commit` this is what the callback is worth.
+Watch: how many records come twice: never more than an interval's.
+"""
+
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+
+experiment = Experiment(
+    claim="Committing by the clock alone repeats up to an interval of records at a hand-over.",
+    group=Group(commit="interval", auto_commit_interval_ms=2_000),
+    faults=(
+        Fault(kind="start-consumer", target="new member", at_s=2),
+        Fault(kind="close-consumer", target="member 1", at_s=8),
+    ),
+    duration_s=12,
+    rules=(
+        Expect(
+            rule="R15-repeats",
+            verdict=Verdict.VIOLATED,
+            because="nothing is committed when partitions are revoked, so the next owner starts "
+            "where the clock last committed",
+        ),
+        *holds("R15", "R21", "R33", "X32a", "X32b", "X32c", "X32d"),
+    ),
+)

@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import TOPIC, History, at
+
+pytestmark = pytest.mark.spark
+Judge = Callable[[History, str], dict[str, Any]]
+
+
+def handed_over(given_up_ms: float = 5_000, next_ms: float = 5_100, **group: Any) -> History:
+    """member-1 read 0 to 9, gave the partition up, and member-2 was given it."""
+    history = History(group=group).member("member-1").member("member-2")
+    history.told("member-1", "assigned", 0, [0]).told("member-1", "revoked", given_up_ms, [0])
+    history.told("member-2", "assigned", next_ms, [0])
+    return history.delivered("member-1", 0, 0, 9, 1_000)
+
+
+# R15
+
+
+def test_giving_up_and_committing_before_the_next_owner_holds(judge: Judge) -> None:
+    history = handed_over(commit="revoke").rebalance(4_900, 2, 2)
+    history.commit_request("member-1", 4_905, 0, 10)
+    history.asked_commit("member-1", 4_904, 0, 10, how="revoke")
+    verdict = judge(history, "R15")
+    assert ("HOLDS", 2, 100) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"]
+    )  # fmt: skip
+    assert "while members rejoined" in verdict["rows"][1]["why"]
+
+
+def test_a_next_owner_before_the_callback_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(handed_over(5_200, 5_100), "R15")["verdict"]
+
+
+def test_a_refused_commit_in_the_callback_violates(judge: Judge) -> None:
+    history = handed_over().commit_request("member-1", 4_905, 0, 10, error=22)
+    history.asked_commit("member-1", 4_904, 0, 10, error=22, how="revoke")
+    assert "VIOLATED" == judge(history, "R15")["verdict"]
+
+
+def test_a_commit_in_the_callback_that_nobody_answered_cannot_be_told(judge: Judge) -> None:
+    history = handed_over().asked_commit("member-1", 4_904, 0, 10, error=None, how="revoke")
+    assert "UNKNOWN" == judge(history, "R15")["verdict"]
+
+
+def test_a_lost_partition_is_not_handed_over(judge: Judge) -> None:
+    history = History().member("member-1").member("member-2")
+    history.told("member-1", "assigned", 0, [0]).told("member-1", "lost", 5_200, [0])
+    assert "UNKNOWN" == judge(history.told("member-2", "assigned", 5_100, [0]), "R15")["verdict"]
+
+
+# R15-repeats
+
+
+def test_a_hand_over_without_repeats_holds(judge: Judge) -> None:
+    history = handed_over().delivered("member-2", 0, 10, 19, 5_200)
+    assert "HOLDS" == judge(history, "R15-repeats")["verdict"]
+
+
+def test_a_hand_over_that_repeats_a_record_violates(judge: Judge) -> None:
+    verdict = judge(handed_over().delivered("member-2", 0, 9, 19, 5_200), "R15-repeats")
+    assert ("VIOLATED", 1) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_a_partition_that_comes_back_to_its_owner_is_not_handed_over(judge: Judge) -> None:
+    history = History().member("member-1").told("member-1", "assigned", 0, [0])
+    history.told("member-1", "revoked", 5_000, [0]).told("member-1", "assigned", 5_100, [0])
+    assert "UNKNOWN" == judge(history, "R15-repeats")["verdict"]
+
+
+# R15-seek
+
+
+def kept(first: int) -> History:
+    history = handed_over().asked_commit("member-1", 1_100, 0, 10, how="external")
+    return history.delivered("member-2", 0, first, 19, 5_200)
+
+
+def test_starting_where_the_store_says_holds(judge: Judge) -> None:
+    verdict = judge(kept(10), "R15-seek")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize("first", [9, 11])
+def test_starting_anywhere_else_violates(judge: Judge, first: int) -> None:
+    assert "VIOLATED" == judge(kept(first), "R15-seek")["verdict"]
+
+
+def test_positions_kept_in_kafka_are_not_sought(judge: Judge) -> None:
+    history = handed_over().asked_commit("member-1", 1_100, 0, 10)
+    assert "UNKNOWN" == judge(history.delivered("member-2", 0, 0, 9, 5_200), "R15-seek")["verdict"]
+
+
+# R30
+
+
+def answered(history: History, ms: float, position: int, **row: Any) -> History:
+    """A coordinator tells a position of t-0."""
+    told = {"topic": TOPIC, "partition": 0, "committed": position, "error_code": 0}
+    return history.request("OFFSET_FETCH", "member-2", ms, positions=[told], **row)
+
+
+def committed() -> History:
+    return History().commit_request("member-1", 100, 0, 10).commit_request("member-1", 200, 0, 20)
+
+
+def test_the_last_position_committed_is_told(judge: Judge) -> None:
+    history = answered(answered(committed(), 150, 10), 250, 20, broker=2)
+    verdict = judge(history, "R30")
+    assert ("HOLDS", 1, 0) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_one_before_it_violates(judge: Judge) -> None:
+    verdict = judge(answered(committed(), 250, 10, broker=2), "R30")
+    assert ("VIOLATED", 10) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_one_that_nobody_committed_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(answered(committed(), 250, 30), "R30")["verdict"]
+
+
+def test_nothing_told_of_what_was_committed_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(answered(committed(), 250, -1), "R30")["verdict"]
+
+
+def test_one_on_its_way_may_be_told_or_not(judge: Judge) -> None:
+    history = committed().commit_request("member-1", 300, 0, 30, answered_at=at(400))
+    assert "HOLDS" == judge(answered(answered(history, 350, 30), 351, 20), "R30")["verdict"]
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(None, "HOLDS"), (22, "VIOLATED")])
+def test_one_that_was_never_answered_may_be_told_later_and_a_refused_one_not(
+    judge: Judge, error: int | None, verdict: str
+) -> None:
+    history = committed().asked_commit("member-1", 300, 0, 30, error=error)
+    assert verdict == judge(answered(history, 900, 30), "R30")["verdict"]
+
+
+def test_a_refused_position_that_is_told_violates(judge: Judge) -> None:
+    history = committed().commit_request("member-1", 300, 0, 30, error=22)
+    assert "VIOLATED" == judge(answered(history, 900, 30), "R30")["verdict"]
+
+
+def test_after_a_deletion_nothing_is_told(judge: Judge) -> None:
+    gone = {"topic": TOPIC, "partition": 0, "committed": -1, "error_code": 0}
+    history = committed().request("OFFSET_DELETE", "observer", 300, positions=[gone])
+    assert "HOLDS" == judge(answered(history, 350, -1), "R30")["verdict"]
+    assert "VIOLATED" == judge(answered(history, 360, 20), "R30")["verdict"]
+
+
+def test_a_coordinator_that_is_none_any_more_is_not_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(answered(committed(), 250, 10, error_code=16), "R30")["verdict"]
+
+
+# R26
+
+
+def automatic(*times: float, **group: Any) -> History:
+    """member-1 polls every 100 ms, and commits at these times."""
+    history = History(group={"commit": "auto", "auto_commit_interval_ms": 1_000, **group})
+    history.member("member-1").told("member-1", "assigned", 0, [0])
+    for poll in range(60):
+        history.delivered("member-1", 0, poll * 10, poll * 10 + 9, poll * 100)
+    for ms in times:
+        history.commit_request("member-1", ms, 0, int(ms // 100) * 10)
+    return history
+
+
+def test_commits_a_second_apart_hold(judge: Judge) -> None:
+    verdict = judge(automatic(1_050, 2_050, 3_080), "R26")
+    assert ("HOLDS", 2, 1_030) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("second", [2_250, 1_850])
+def test_a_commit_too_late_or_too_early_violates(judge: Judge, second: float) -> None:
+    assert "VIOLATED" == judge(automatic(1_050, second), "R26")["verdict"]
+
+
+def test_java_commits_in_its_next_poll(judge: Judge) -> None:
+    assert "HOLDS" == judge(automatic(1_050, 2_250, client="java"), "R26")["verdict"]
+
+
+def test_a_gap_around_a_rebalance_is_not_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(automatic(1_050, 3_050).rebalance(2_000, 2, 1), "R26")["verdict"]
+
+
+def test_commits_that_the_application_asks_for_are_not_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(automatic(1_050, 3_050, commit="sync"), "R26")["verdict"]
+
+
+# R26-repeats
+
+
+def crashed(again_from: int) -> History:
+    history = automatic(1_050, 2_050, 3_050, 4_050, 5_050).member("member-2")
+    history.rows["members"][0].update(end="killed", ended_at=None)
+    history.fault("kill-consumer", "member-1", 6_000).told("member-2", "assigned", 12_000, [0])
+    return history.delivered("member-2", 0, again_from, 699, 12_100)
+
+
+def test_an_interval_again_after_a_crash_holds(judge: Judge) -> None:
+    verdict = judge(crashed(500), "R26-repeats")
+    assert ("HOLDS", 100) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_more_than_an_interval_again_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(crashed(450), "R26-repeats")["verdict"]
+
+
+def test_without_a_crash_there_is_nothing_to_repeat(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(automatic(1_050), "R26-repeats")["verdict"]
+
+
+# R26-processed
+
+
+def in_hand(position: int) -> History:
+    """member-1 has done 0 to 9 and is at work on 10 to 19 when its library commits."""
+    history = History(group={"commit": "auto"}).delivered("member-1", 0, 0, 9, 100)
+    history.delivered("member-1", 0, 10, 19, 200, None)
+    return history.commit_request("member-1", 300, 0, position)
+
+
+def test_committing_what_is_done_holds(judge: Judge) -> None:
+    assert "HOLDS" == judge(in_hand(10), "R26-processed")["verdict"]
+
+
+def test_committing_what_is_in_hand_violates(judge: Judge) -> None:
+    verdict = judge(in_hand(20), "R26-processed")
+    assert ("VIOLATED", 10) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_other_commits_say_nothing_about_automatic_ones(judge: Judge) -> None:
+    history = History().commit_request("member-1", 300, 0, 20)
+    assert "UNKNOWN" == judge(history, "R26-processed")["verdict"]
+
+
+# X18
+
+
+def begins(
+    first: int | None, told: int, policy: str = "earliest", lookup: tuple[int, int] | None = None
+) -> History:
+    """member-2 is given t-0, is told a committed position, looks one up, and reads from `first`."""
+    settings = json.dumps({"auto.offset.reset": policy})
+    history = History().member("member-2", settings=settings).told("member-2", "assigned", 100, [0])
+    answered(history, 150, told)
+    if lookup:
+        which, position = lookup
+        found = {"topic": TOPIC, "partition": 0, "committed": position, "error_code": 0}
+        detail = json.dumps({"timestamp": which})
+        history.request("LIST_OFFSETS", "member-2", 160, positions=[found], detail=detail)
+    return history if first is None else history.delivered("member-2", 0, first, first + 9, 200)
+
+
+def deleted(history: History, below: int) -> History:
+    gone = {"topic": TOPIC, "partition": 0, "committed": below, "error_code": 0}
+    return history.request("DELETE_RECORDS", "observer", 50, positions=[gone])
+
+
+@pytest.mark.parametrize("policy", ["earliest", "latest", "none"])
+def test_a_committed_position_counts_whatever_the_policy(judge: Judge, policy: str) -> None:
+    assert "HOLDS" == judge(begins(20, 20, policy), "X18")["verdict"]
+    assert "VIOLATED" == judge(begins(0, 20, policy), "X18")["verdict"]
+
+
+def test_looking_up_an_end_although_a_position_is_committed_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(begins(20, 20, "latest", (-1, 20)), "X18")["verdict"]
+
+
+def test_without_a_position_the_policy_counts(judge: Judge) -> None:
+    assert "HOLDS" == judge(begins(0, -1, "earliest", (-2, 0)), "X18")["verdict"]
+    assert "HOLDS" == judge(begins(70, -1, "latest", (-1, 70)), "X18")["verdict"]
+    assert "HOLDS" == judge(begins(None, -1, "none"), "X18")["verdict"]
+    assert "VIOLATED" == judge(begins(0, -1, "latest", (-1, 70)), "X18")["verdict"]
+    assert "VIOLATED" == judge(begins(70, -1, "earliest", (-1, 70)), "X18")["verdict"]
+    assert "VIOLATED" == judge(begins(0, -1, "none", (-2, 0)), "X18")["verdict"]
+
+
+def test_a_position_that_the_log_no_longer_has_is_none(judge: Judge) -> None:
+    history = deleted(begins(50, 20, "earliest", (-2, 50)), 50)
+    assert "HOLDS" == judge(history, "X18")["verdict"]
+
+
+def test_a_member_that_never_asked_for_a_position_is_not_examined(judge: Judge) -> None:
+    history = History().member("member-2").told("member-2", "assigned", 100, [0])
+    assert "UNKNOWN" == judge(history.delivered("member-2", 0, 0, 9, 200), "X18")["verdict"]
