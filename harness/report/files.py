@@ -20,10 +20,11 @@ def report(run_dir: Path) -> None:
     run = load(run_dir)
     texts = {"report.html": page(run), "summary.md": summary(run), "junit.xml": junit(run)}
     for name, text in texts.items():
-        _write_whole(run_dir / name, text)
+        write_whole(run_dir / name, text)
 
 
-def _write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
+    """Write a text under another name first, then rename: never half of it is seen."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         temporary.write_text(text, encoding="utf-8", errors="replace", newline="\n")
