@@ -18,6 +18,7 @@ NIGHT = $(if $(ONLY),--only '$(ONLY)') $(if $(LONG),--long) $(if $(SEED),--seed 
         $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)')
 
 .PHONY: help setup doctor list experiment nightly test test-fast check bench clean lock lock-kafka
+.PHONY: help setup doctor list experiment test test-fast check docs bench clean lock lock-kafka
 
 help: ## say what can be typed here
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +44,9 @@ check: ## format, lint and types only
 	@$(ENV) -m ruff format --check .
 	@$(ENV) -m ruff check .
 	@$(ENV) -m mypy
+
+docs: ## write docs/rules.md anew, from the rules and experiments there are
+	@$(ENV) -m harness.rules.page > docs/.rules.md && mv docs/.rules.md docs/rules.md
 
 bench: ## measure the harness itself
 	@$(ENV) -m harness.bench

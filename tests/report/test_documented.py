@@ -1,0 +1,105 @@
+"""Documented against measured: statuses come from verdicts, and from nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from harness.experiment import CLIENTS, PROTOCOLS
+from harness.report import documented
+from harness.rules.catalogue import RULES
+from harness.rules.documents import DOCUMENTS, STATEMENTS
+
+
+def verdict(rule: str, verdict: str = "HOLDS", **row: Any) -> dict[str, Any]:
+    defaults = {
+        "experiment": "consumer-crash",
+        "client": "librdkafka",
+        "protocol": "eager",
+        "kafka": "4.3.1",
+        "examined": 2,
+        "measured_min": 6_000.0,
+        "measured_max": 6_003.0,
+        "unit": "ms",
+        "because": None,
+    }
+    return {**defaults, "rule": rule, "verdict": verdict, **row}
+
+
+def of(statement: str, *verdicts: dict[str, Any]) -> documented.Judged:
+    return next(each for each in documented.judged(verdicts) if each.statement.id == statement)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "status"),
+    [
+        ([], "not judged"),
+        ([verdict("R02")], "holds"),
+        ([verdict("R02"), verdict("R02", client="java")], "holds"),
+        ([verdict("R02", "VIOLATED")], "does not hold"),
+        ([verdict("R02", "UNKNOWN")], "cannot be told"),
+        ([verdict("R02"), verdict("R02", "UNKNOWN")], "holds"),
+        ([verdict("R02"), verdict("R02", "VIOLATED")], "holds in part"),
+        ([verdict("R02"), verdict("R02", "VIOLATED", client="java")], "holds in part"),
+        ([verdict("R02", "VIOLATED", experiment="saboteur-x")], "not judged"),
+    ],
+)
+def test_a_status_is_what_the_verdicts_say(verdicts: list[dict[str, Any]], status: str) -> None:
+    assert status == of("000.6", *verdicts).status
+
+
+def test_numbers_and_reasons_of_several_runs_are_put_together() -> None:
+    found = of(
+        "000.6",
+        verdict("R02", measured_min=5.0, measured_max=9.0),
+        verdict("R02", "VIOLATED", measured_max=12.0, because="it is paused"),
+    )
+
+    assert "holds in part (2 runs, 5 – 12 ms)" == found.stated[0].text
+    assert ("it is paused",) == found.stated[0].because
+
+
+def test_what_replaced_a_statement_stands_beside_it() -> None:
+    found = of("000.2", verdict("R11", "VIOLATED"), verdict("R20d"))
+
+    assert "does not hold" == found.status
+    assert ["R20d"] == [finding.rule for finding in found.instead]
+
+
+def test_all_three_files_are_written_and_agree(tmp_path: Path) -> None:
+    documented.write(tmp_path, [verdict("R02"), verdict("R11", "VIOLATED", because="a <b> & c")])
+
+    rows = pq.read_table(tmp_path / "documented.parquet").to_pylist()
+    page = (tmp_path / "documented.html").read_text()
+    text = (tmp_path / "documented.md").read_text()
+    assert {each.id for each in STATEMENTS} == {row["statement"] for row in rows}
+    for each in STATEMENTS:
+        assert f'id="s{each.id}"' in page
+        assert each.says in text
+    assert "a &lt;b&gt; &amp; c" in page
+    assert "<script" not in page
+    assert "1 hold," in text
+
+
+def test_every_statement_names_its_document_and_has_an_id_of_its_own() -> None:
+    ids = [each.id for each in STATEMENTS]
+
+    assert len(ids) == len(set(ids))
+    assert set(DOCUMENTS) == {each.document for each in STATEMENTS}
+
+
+def test_every_rule_of_a_statement_exists() -> None:
+    named = {rule for each in STATEMENTS for rule in (*each.rules, *each.instead)}
+
+    assert set() == named - set(RULES)
+
+
+def test_every_rule_is_for_some_client_and_protocol() -> None:
+    for rule in RULES.values():
+        assert set(rule.clients) <= set(CLIENTS)
+        assert set(rule.protocols) <= set(PROTOCOLS)
+        assert rule.clients
+        assert rule.protocols
