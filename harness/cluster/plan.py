@@ -204,9 +204,11 @@ def draw_plan(cluster: Cluster, lanes: tuple[str, ...], run: str, ports: Ports) 
 def group_settings(group: Group) -> dict[str, str]:
     """Timers of a KIP-848 group, which are the broker's; nothing for a classic group.
 
-    Kafka's own minimums are 45 s and 5 s: they are lowered to what the experiment asks for.
+    Kafka's own minimums are 45 s and 5 s: they are lowered to what the experiment asks for. A group
+    has them as soon as one of its members speaks that protocol.
     """
-    if group.protocol != "consumer":
+    members = [group, *(group.of_member(number) for number in group.differing)]
+    if not any(member.protocol == "consumer" for member in members):
         return {}
     session, heartbeat = str(group.session_timeout_ms), str(group.heartbeat_interval_ms)
     return {
