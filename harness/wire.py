@@ -4,7 +4,8 @@ Why not a client library: librdkafka's coordinator-targeted admin calls abort th
 the connection drops at the wrong moment (use after free; librdkafka issue 4605, seen here too), and
 faults drop connections all the time. Asking one broker directly also gives what no library does:
 the answer of that very broker, within a time we choose. Old versions of the calls are used, which
-need no tagged fields and which brokers from 2.1 to 4.3 answer.
+need no tagged fields and which brokers from 2.1 to 4.3 answer; only groups of KIP-848 are asked for
+by a call whose first version has them (KIP-482: lengths are varints, one more than they say).
 """
 
 import socket
@@ -24,6 +25,9 @@ _DESCRIBE_GROUPS: Final = 15
 _API_VERSIONS: Final = 18
 _DELETE_RECORDS: Final = 21
 _OFFSET_DELETE: Final = 47
+_CONSUMER_GROUP_DESCRIBE: Final = 69
+
+_UNKNOWN_GROUP: Final = "Dead"  # what DescribeGroups v0 says of it, and of a KIP-848 group
 
 CLIENT_ID: Final = "observer"
 LATEST: Final = -1
@@ -55,6 +59,26 @@ class _Reader:
         """An array of int32."""
         return [self.number("i") for _ in range(self.number("i"))]
 
+    def varint(self) -> int:
+        """An unsigned varint: seven bits per byte, the lowest first."""
+        value, shift = 0, 0
+        while True:
+            byte = self.number("B")
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+
+    def compact_text(self) -> str:
+        """A compact string; null is empty."""
+        return self._take(self.varint() - 1).decode()
+
+    def tagged_fields(self) -> None:
+        """Skip them: nothing here wants any."""
+        for _ in range(self.varint()):
+            self.varint()  # tag
+            self._take(self.varint())
+
     def _take(self, length: int) -> bytes:
         if length <= 0:
             return b""
@@ -65,6 +89,19 @@ class _Reader:
 def _text(value: str) -> bytes:
     encoded = value.encode()
     return struct.pack(">h", len(encoded)) + encoded
+
+
+def _varint(value: int) -> bytes:
+    encoded = b""
+    while value >= 0x80:
+        encoded += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return encoded + bytes([value])
+
+
+def _compact_text(value: str) -> bytes:
+    encoded = value.encode()
+    return _varint(len(encoded) + 1) + encoded
 
 
 def request(api: int, version: int, body: bytes, client_id: str = CLIENT_ID) -> bytes:
@@ -156,7 +193,22 @@ class GroupState:
 
 
 def describe_group(port: int, group: str, timeout_s: float) -> GroupState:
-    """Describe a group, asking its coordinator (DescribeGroups v0). Raises OSError."""
+    """Describe a group, asking its coordinator, whichever protocol the group has. Raises OSError.
+
+    DescribeGroups v0 does not know groups of KIP-848, and calls them dead.
+    """
+    found = _describe_classic(port, group, timeout_s)
+    if found.error_code or found.state != _UNKNOWN_GROUP:
+        return found
+    try:
+        other = _describe_consumer(port, group, timeout_s)
+    except ConnectionResetError:
+        return found  # a broker before 4.0 knows no such call, and hangs up
+    return found if other.error_code else other
+
+
+def _describe_classic(port: int, group: str, timeout_s: float) -> GroupState:
+    """By DescribeGroups v0."""
     body = struct.pack(">i", 1) + _text(group)
     answer = ask(port, request(_DESCRIBE_GROUPS, 0, body), timeout_s)
     answer.number("i")  # one group
@@ -166,6 +218,24 @@ def describe_group(port: int, group: str, timeout_s: float) -> GroupState:
     answer.text()  # protocol type
     answer.text()  # protocol
     return GroupState(error_code, state, answer.number("i"))
+
+
+def _describe_consumer(port: int, group: str, timeout_s: float) -> GroupState:
+    """By ConsumerGroupDescribe v0, for groups of KIP-848."""
+    no_tags, no_operations = b"\0", b"\0"
+    body = no_tags + _varint(2) + _compact_text(group) + no_operations + no_tags
+    answer = ask(port, request(_CONSUMER_GROUP_DESCRIBE, 0, body), timeout_s)
+    answer.tagged_fields()
+    answer.number("i")  # throttle time
+    answer.varint()  # one group
+    error_code = answer.number("h")
+    answer.compact_text()  # error message
+    answer.compact_text()  # its id
+    state = answer.compact_text()
+    answer.number("i")  # group epoch
+    answer.number("i")  # assignment epoch
+    answer.compact_text()  # assignor
+    return GroupState(error_code, state, answer.varint() - 1)
 
 
 def committed(

@@ -205,9 +205,11 @@ def group_settings(group: Group, kafka_version: str) -> dict[str, str]:
 
     Kafka 3 has two coordinators: the new one, which 4.0 made the only one, serves everybody as soon
     as "consumer" is offered, so that a classic group there must not offer it. Kafka's own minimums
-    of the timers are 45 s and 5 s: they are lowered to what the experiment asks for.
+    of the timers are 45 s and 5 s: they are lowered to what the experiment asks for. A group has
+    them as soon as one of its members speaks that protocol.
     """
-    if group.protocol != "consumer":
+    members = [group, *(group.of_member(number) for number in group.differing)]
+    if not any(member.protocol == "consumer" for member in members):
         old = kafka_version.startswith("3.")
         offered = "classic" if old else "classic,consumer"
         return {"group.coordinator.rebalance.protocols": offered}

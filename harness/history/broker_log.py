@@ -9,12 +9,14 @@ import base64
 import json
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 Row = dict[str, Any]
+_NO_TOPICS: Final[Mapping[str, str]] = MappingProxyType({})
 
 _STAMP_LENGTH: Final = len("2026-11-21T09:36:07.834320")
 _COMPLETED: Final = "Completed request:"
@@ -31,8 +33,11 @@ def parse_stamp(text: str) -> int:
     return int(moment.timestamp()) * 1_000_000 + moment.microsecond
 
 
-def read_requests(log: Path, broker: int) -> Iterator[Row]:
-    """Rows of `requests` from a broker's request log; a line cut off by SIGKILL is passed over."""
+def read_requests(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS) -> Iterator[Row]:
+    """Rows of `requests` from a broker's request log; a line cut off by SIGKILL is passed over.
+
+    `topics` are names by topic id, as which newer calls tell of topics (see `read_topic_ids`).
+    """
     for number, line in _lines(log):
         stamp, found, body = line.partition(_COMPLETED)
         if not found:
@@ -42,16 +47,27 @@ def read_requests(log: Path, broker: int) -> Iterator[Row]:
             call = json.loads(body)
         except ValueError:
             continue
-        yield from request_rows(call, logged_at, broker, f"{log.name}:{number}")
+        yield from request_rows(call, logged_at, broker, f"{log.name}:{number}", topics)
 
 
-def request_rows(call: Row, logged_at: int, broker: int, evidence: str) -> Iterator[Row]:
+_TOPIC_ID: Final = re.compile(r"Replayed TopicRecord for topic (\S+) with topic ID (\S+)\.$")
+
+
+def read_topic_ids(log: Path) -> dict[str, str]:
+    """Names of topics by their ids, from a controller's server log."""
+    found = (_TOPIC_ID.search(line) for _, line in _lines(log))
+    return {match[2]: match[1] for match in found if match}
+
+
+def request_rows(
+    call: Row, logged_at: int, broker: int, evidence: str, topics: Mapping[str, str] = _NO_TOPICS
+) -> Iterator[Row]:
     """The row of one completed request; none for a request of no group.
 
     The line is written when the answer is on the wire, and counts back from there: total time is
     from the wire to the wire, and the answer was ready before it queued for sending.
     """
-    request, answer = call["request"], call["response"]
+    request, answer = _named(call["request"], topics), _named(call["response"], topics)
     total_us = round(call["totalTimeMs"] * 1_000)
     after_ready_ms = call["responseQueueTimeMs"] + call["sendTimeMs"] + call["throttleTimeMs"]
     row: Row = {
@@ -73,6 +89,35 @@ def request_rows(call: Row, logged_at: int, broker: int, evidence: str) -> Itera
     }
     details = _DETAILS.get(row["api"])
     yield {**row, **details(request, answer)} if details else row
+
+
+def _named(body: Row, topics: Mapping[str, str]) -> Row:
+    """The body, with the names of topics that it has by id only."""
+    known = [
+        {**topic, "name": topics.get(topic["topicId"], topic["topicId"])}
+        if "topicId" in topic and not topic.get("name")
+        else topic
+        for topic in body.get("topics") or ()
+        if isinstance(topic, dict)
+    ]
+    partitions: Row = {
+        place: _partitions(body[place], topics)
+        for place in ("topicPartitions", "assignment")
+        if place in body and not isinstance(body[place], str)
+    }
+    return {**body, **partitions, **({"topics": known} if known else {})}
+
+
+def _partitions(found: Any, topics: Mapping[str, str]) -> list[Row] | None:
+    """Partitions that a heartbeat of KIP-848 or its answer names by topic id; null stays null."""
+    if found is None:
+        return None
+    listed = found["topicPartitions"] if isinstance(found, dict) else found
+    return [
+        {"topic": topics.get(topic["topicId"], topic["topicId"]), "partition": partition}
+        for topic in listed
+        for partition in topic["partitions"]
+    ]
 
 
 def _join(request: Row, answer: Row) -> Row:
@@ -193,8 +238,25 @@ def _fetch(request: Row, answer: Row) -> Row:
     }
 
 
-def _consumer_heartbeat(request: Row, _answer: Row) -> Row:
-    return {"generation": request.get("memberEpoch")}
+def _consumer_heartbeat(request: Row, answer: Row) -> Row:
+    """Of what did not change since its last heartbeat, a member says nothing (null, -1)."""
+    said = {
+        "heartbeat_interval_ms": answer.get("heartbeatIntervalMs"),
+        "topics": request.get("subscribedTopicNames"),
+        "regex": request.get("subscribedTopicRegex") or None,
+        "error": answer.get("errorMessage"),
+    }
+    timeout_ms = request.get("rebalanceTimeoutMs", -1)
+    return {
+        "member_id": request.get("memberId") or answer.get("memberId") or None,
+        "generation": request.get("memberEpoch"),
+        "member_epoch": answer.get("memberEpoch"),
+        "rebalance_timeout_ms": timeout_ms if timeout_ms >= 0 else None,
+        "assignors": [request["serverAssignor"]] if request.get("serverAssignor") else None,
+        "owned": request.get("topicPartitions"),
+        "assigned": answer.get("assignment"),
+        "detail": json.dumps({name: value for name, value in said.items() if value is not None}),
+    }
 
 
 _DETAILS: Final = {
@@ -304,12 +366,115 @@ PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
             r"^Group (?P<group>\S+) removed dynamic members who haven't joined: (?P<reason>.*)$",
         ),
         ("emptied", r"^Group (?P<group>\S+) with generation (?P<generation>\d+) is now empty"),
-        ("loaded", r"^Loaded classic group (?P<group>\S+) with (?P<members>\d+) members"),
+        (
+            "loaded",
+            r"^Loaded (?:classic|consumer) group (?P<group>\S+) with (?P<members>\d+) members",
+        ),
+        # Groups of KIP-848, and of classic members in one.
+        *(
+            (event, rf"^\[GroupId (?P<group>[^\]]+)\] {text}")
+            for event, text in (
+                (
+                    "member_added",
+                    (
+                        r"(?P<reason>Member (?P<member_id>\S+) joins the consumer group using the "
+                        r"\w+ protocol)\.$"
+                    ),
+                ),
+                (
+                    "member_added",
+                    (
+                        r"(?P<reason>Static member with instance id (?P<instance_id>\S+) "
+                        r"re-joins the consumer group using the \w+ protocol)\. "
+                        r"Created a new member (?P<member_id>\S+) to replace"
+                    ),
+                ),
+                (
+                    "member_id_given",
+                    (
+                        r"Dynamic member with unknown member id joins the consumer group\. "
+                        r"Created a new member id (?P<member_id>\S+) and"
+                    ),
+                ),
+                (
+                    "left",
+                    (
+                        r"(?P<reason>(?:Dynamic|Static) member (?P<member_id>\S+) "
+                        r"(?:with instance id (?P<instance_id>\S+) )?has left group through "
+                        r"explicit `LeaveGroup` request)"
+                    ),
+                ),
+                (
+                    "member_added",
+                    (
+                        r"(?P<reason>Static member (?P<member_id>\S+) with instance id "
+                        r"(?P<instance_id>\S+) joins the consumer group using the \w+ protocol)\.$"
+                    ),
+                ),
+                (
+                    "replacing_failed",
+                    (
+                        r"(?P<reason>Static member (?P<member_id>\S+) with instance id "
+                        r"(?P<instance_id>\S+) cannot join the group because .*)\.$"
+                    ),
+                ),
+                (
+                    "epoch_bumped",
+                    (
+                        r"Bumped group epoch to (?P<generation>\d+)"
+                        r"(?: with (?P<reason>metadata hash -?\d+))?"
+                    ),
+                ),
+                (
+                    "target_computed",
+                    (
+                        r"Computed a new target assignment for epoch (?P<generation>\d+) with "
+                        r"'(?P<reason>[^']*)' assignor"
+                    ),
+                ),
+                (
+                    "evicted",
+                    (
+                        r"Member (?P<member_id>\S+) (?P<reason>fenced from the group because the "
+                        r"member session expired)"
+                    ),
+                ),
+                (
+                    "fenced",
+                    (
+                        r"Member (?P<member_id>\S+) (?P<reason>fenced from the group because it "
+                        r"failed to transition from epoch (?P<generation>-?\d+) within \d+ms)"
+                    ),
+                ),
+                (
+                    "left",
+                    (
+                        r"(?P<reason>(?:Static member|Member) (?P<member_id>\S+) "
+                        r"(?:with instance id (?P<instance_id>\S+) )?left the consumer group)\.$"
+                    ),
+                ),
+                (
+                    "left_for_now",
+                    (
+                        r"(?P<reason>(?:Static member|Member) (?P<member_id>\S+) with instance id "
+                        r"(?P<instance_id>\S+) temporarily left the consumer group)\.$"
+                    ),
+                ),
+                (
+                    "upgraded",
+                    r"(?P<reason>Converted the (?:empty )?classic group to a consumer group)\.$",
+                ),
+                (
+                    "downgraded",
+                    r"(?P<reason>Converted the (?:empty )?consumer group to a classic group)\.$",
+                ),
+            )
+        ),
         (
             "unloaded",
             (
-                r"^\[GroupId=(?P<group>[^\]]+)\] Unloading group metadata for generation "
-                r"(?P<generation>-?\d+)"
+                r"^\[GroupId=(?P<group>[^\]]+)\] Unload(?:ing|ed) group metadata for "
+                r"(?:generation|group epoch) (?P<generation>-?\d+)"
             ),
         ),
     )

@@ -41,10 +41,13 @@ def collect(run_dir: Path, *, killed: Iterable[str] = ()) -> dict[str, Any]:
             _collect_client(run_dir, config, frozenset(killed), rows, effective)
     _collect_observer(journals / "observer.journal", rows)
     rows["faults"] = list(_faults(journals))
+    topics: dict[str, str] = {}
+    for log in sorted((run_dir / "logs").glob("controller-*.server.log")):
+        topics |= broker_log.read_topic_ids(log)
     for log in sorted((run_dir / "logs").iterdir()):
         match = _BROKER_LOG.fullmatch(log.name)
         if match and match[2] == "requests":
-            rows["requests"] += broker_log.read_requests(log, int(match[1]))
+            rows["requests"] += broker_log.read_requests(log, int(match[1]), topics)
         elif match:
             rows["coordinator_events"] += broker_log.read_coordinator_events(log, int(match[1]))
     rows["requests"].sort(key=lambda row: row["processed_at"])

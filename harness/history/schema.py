@@ -18,7 +18,7 @@ SCHEMA_VERSION: Final = 2
 ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {
     2: {
         "members": ("assignor", "instance_id", "settings"),
-        "requests": ("instance_id", "owned", "detail"),
+        "requests": ("instance_id", "owned", "member_epoch", "detail"),
         "coordinator_events": ("instance_id",),
     },
 }
@@ -146,13 +146,14 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("client_id", _text),
             ("member_id", _text),  # of the request; for a first JOIN_GROUP the one it was given
             ("group", _text),
-            ("generation", _int),  # of the request; for JOIN_GROUP the one it was answered with
+            # Of the request, member epochs of KIP-848 too; for JOIN_GROUP of its answer.
+            ("generation", _int),
             ("error_code", _int),  # of the answer; for OFFSET_COMMIT the worst of its partitions
             ("arrived_at", _at),  # taken off the wire
             ("processed_at", _at),  # answer ready: when its effect on the group was in force
             ("answered_at", _at),  # answer on the wire
             ("session_timeout_ms", _int),  # JOIN_GROUP only, as the next two
-            ("rebalance_timeout_ms", _int),
+            ("rebalance_timeout_ms", _int),  # of a CONSUMER_GROUP_HEARTBEAT too, if it says it
             ("assignors", pa.list_(_text)),
             ("leader", _text),  # JOIN_GROUP's answer: member id of the group leader
             ("protocol_name", _text),  # JOIN_GROUP's answer: the assignor chosen
@@ -168,6 +169,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             # CONSUMER_GROUP_HEARTBEAT: what the member says it owns; null if it says nothing. What
             # it is given is in `assigned`.
             ("owned", _partitions),
+            ("member_epoch", _int),  # of its answer
             ("detail", _text),  # JSON: what else a request or its answer holds, by api
             ("listener", _text),
             ("client_software", _text),
@@ -183,7 +185,9 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             # member_id_given | member_added | rebalance_started | stabilized |
             # assignment_received | evicted | left | stragglers_removed | emptied | loaded |
             # unloaded | pending_evicted | replaced (member_id gives way to another process with
-            # the same instance_id)
+            # the same instance_id); in groups of KIP-848 also epoch_bumped | target_computed |
+            # fenced (did not follow a rebalance in time) | left_for_now and replacing_failed
+            # (static members) | upgraded | downgraded (of the whole group)
             ("event", _text),
             ("group", _text),
             ("generation", _int),
@@ -259,12 +263,14 @@ HISTORY: Final[dict[str, pa.Schema]] = {
 
 # Derived by `check` (PySpark); read by `report` and by users.
 TABLES: Final[dict[str, pa.Schema]] = {
-    # One row per generation of a group: the table this product exists for.
+    # One row per generation of a group, or per group epoch that got a target assignment (KIP-848):
+    # the table this product exists for.
     "rebalances": _schema(
         [
             ("group", _text),
             ("generation", _int),  # the one that the rebalance ended in
-            ("trigger", _text),  # join | leave | expiry | rejoin | other
+            # join | leave | expiry | rejoin | fenced | metadata | other (the last three: KIP-848)
+            ("trigger", _text),
             ("trigger_member", _text),
             ("trigger_member_id", _text),
             ("reason", _text),  # the coordinator's own words
@@ -275,9 +281,10 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("members_after", _int),
             ("leader", _text),  # member that led the group
             ("leader_member_id", _text),
-            ("started_at", _at),  # Preparing to rebalance
-            ("joined_at", _at),  # Stabilized: every member has joined
-            ("synced_at", _at),  # assignment received from the group leader
+            ("started_at", _at),  # Preparing to rebalance; KIP-848: group epoch bumped
+            ("joined_at", _at),  # Stabilized: every member has joined; KIP-848: target computed
+            # Assignment received from the group leader; KIP-848: every member is at the epoch.
+            ("synced_at", _at),
             ("completed_at", _at),  # last member got its assignment; null: not completed
             ("duration_ms", _real),  # started to completed
             ("partitions_moved", _int),
