@@ -40,6 +40,11 @@ class Candidate:
     shows: frozenset[Goal]
     estimate_s: float
 
+    @classmethod
+    def of(cls, name: str, experiment: Experiment) -> "Candidate":
+        """A run of this experiment, whose rules are resolved, as it is."""
+        return cls(name, experiment, _shows(experiment), estimate_s(experiment))
+
     @property
     def label(self) -> str:
         """What `--only` calls it."""
@@ -168,7 +173,7 @@ def candidate_of(name: str, experiment: Experiment, client: str, protocol: str) 
         return None
     if not variant.rules:
         return None
-    return Candidate(name, variant, _shows(variant), estimate_s(variant))
+    return Candidate.of(name, variant)
 
 
 def _shows(experiment: Experiment) -> frozenset[Goal]:
