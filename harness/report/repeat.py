@@ -79,6 +79,8 @@ class Spread:
     verdicts: Mapping[str, int]  # how many runs came to each; empty for a figure
     expected: str = ""
     worst: Row | None = None  # the verdict that counts
+    bound_low: float | None = None
+    bound_high: float | None = None
 
     @property
     def standing(self) -> Standing:
@@ -133,9 +135,19 @@ def rules_over(
             verdicts=dict(Counter(map(verdict_of, rows))),
             expected=expected_of(rows[0]),
             worst=_worst(rows),
+            **_bounds(rows),
         )
         for rule, rows in rules.items()
     ]
+
+
+def _bounds(rows: Sequence[Row]) -> dict[str, float | None]:
+    """Those of the first run that has any; a void one has none."""
+    for row in rows:
+        low, high = row.get("bound_low"), row.get("bound_high")
+        if low is not None or high is not None:
+            return {"bound_low": low, "bound_high": high}
+    return {}
 
 
 def _worst(rows: Sequence[Row]) -> Row:
@@ -210,8 +222,8 @@ def _kept(kind: str, each: Spread) -> dict[str, Any]:
         "median_low": interval.low if interval else None,
         "median_high": interval.high if interval else None,
         "median_confidence": interval.confidence if interval else None,
-        "bound_low": worst["bound_low"] if worst else None,
-        "bound_high": worst["bound_high"] if worst else None,
+        "bound_low": each.bound_low,
+        "bound_high": each.bound_high,
     }
 
 
@@ -239,7 +251,6 @@ def _row(each: Spread) -> SpreadRow:
     values, worst = each.values, each.worst
     unknown = worst is not None and verdict_of(worst) == Verdict.UNKNOWN
     differs = each.standing is Standing.DIFFERS
-    limits = NOTHING if worst is None else bound(worst.get("bound_low"), worst.get("bound_high"))
     return SpreadRow(
         name=each.name,
         standing=each.standing,
@@ -252,7 +263,7 @@ def _row(each: Spread) -> SpreadRow:
         p99=number(values.p99),
         max=number(values.max),
         interval=_between(each.interval),
-        bound=limits,
+        bound=bound(each.bound_low, each.bound_high),
         unit=each.unit,
         reason=str(worst["reason"] or "") if worst is not None and differs else "",
     )
