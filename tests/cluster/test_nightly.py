@@ -51,10 +51,10 @@ def start(tmp_path: Path, *options: str, **experiments: str) -> subprocess.Popen
     folder.mkdir()
     for name, text in experiments.items():
         (folder / f"{name}.py").write_text(text)
+    results = ("--results", str(tmp_path / "results"))
     with (tmp_path / "stderr").open("w") as said:
         return subprocess.Popen(
-            [sys.executable, "-c", COMMAND, str(folder), "nightly", *options]
-            + ["--results", str(tmp_path / "results")],
+            [sys.executable, "-c", COMMAND, str(folder), "nightly", *options, *results],
             stdout=subprocess.PIPE,
             stderr=said,
             text=True,
