@@ -8,11 +8,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from harness import manifest, processes
 from harness.errors import BadInput, Exit, HarnessError, NoData
-from harness.experiment import CLIENTS, PROTOCOLS, one_of
+from harness.experiment import CLIENTS, PROTOCOLS, Experiment, one_of
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -74,8 +74,16 @@ def _parser() -> argparse.ArgumentParser:
     _nightly_options(command("nightly", nightly_command))
     for name, function in (("check", check_command), ("report", report_command)):
         command(name, function).add_argument("run", type=Path, metavar="RUN", help="a run's folder")
+    comparing = command("compare", compare_command)
+    for side in ("a", "b"):
+        comparing.add_argument(
+            side, type=Path, metavar=side.upper(), help="folder of a run, of repeats or of a night"
+        )
+    comparing.add_argument("--json", action="store_true")
     command("collect", collect_command).add_argument("run", type=Path, metavar="RUN")
-    command("list", list_command).add_argument("--json", action="store_true")
+    listing = command("list", list_command)
+    listing.add_argument("--rules", action="store_true", help="every rule, and what judges it")
+    listing.add_argument("--json", action="store_true", help="both, for programs")
     command("describe", describe_command).add_argument("name", metavar="NAME")
     command("clean", clean_command).add_argument(
         "--all", action="store_true", help="remove every result as well"
@@ -124,10 +132,35 @@ def experiment_command(arguments: argparse.Namespace) -> int:
 
     if arguments.repeat < 1:
         raise BadInput(f"--repeat {arguments.repeat} runs nothing: use 1 or more")
+    if arguments.repeat > 1:
+        return _repeat(arguments)
     with Judge() as judge:
         run_dir = _run(arguments, arguments.seed, on_phase=judge.on_phase)
         judge.judge(run_dir)
     return show(run_dir)
+
+
+def _repeat(arguments: argparse.Namespace) -> int:
+    from harness import cover, suite
+    from harness.report import repeat
+
+    candidate = cover.Candidate.of(arguments.name, _experiment(arguments))
+    results = arguments.results.resolve()
+    repeated = suite.new_repeat(results, candidate, arguments.repeat)
+    say = _progress()
+    say(f"{arguments.name}: {candidate.experiment.claim}")
+    say(f"{arguments.repeat} runs, into {_shown(repeated.path)}")
+    code = suite.play(
+        repeated,
+        [candidate] * arguments.repeat,
+        results,
+        seed=arguments.seed,
+        say=say,
+        publish=repeat.write,
+        port_base=arguments.port_base,
+    )
+    repeat.print_repeat(repeated)
+    return code
 
 
 def run_command(arguments: argparse.Namespace) -> int:
@@ -141,14 +174,10 @@ def _run(
     seed: int | None,
     on_phase: Callable[[str], None] = lambda _name: None,
 ) -> Path:
-    from harness import registry
     from harness.provision.tools import resolve_tools
     from harness.run import Run, default_seed, reserve, sweep
 
-    if not arguments.name:
-        raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
-    experiment = registry.with_knobs(registry.load(arguments.name), _settings(arguments))
-    experiment = registry.resolved(registry.checked(experiment))
+    experiment = _experiment(arguments)
     tools = resolve_tools(experiment.cluster.kafka_version)
     say = _progress()
     sweep(say)
@@ -167,6 +196,16 @@ def _run(
         on_phase=on_phase,
     ).play()
     return run_dir
+
+
+def _experiment(arguments: argparse.Namespace) -> Experiment:
+    """The experiment that the arguments ask for, checked, its knobs turned."""
+    from harness import registry
+
+    if not arguments.name:
+        raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
+    experiment = registry.with_knobs(registry.load(arguments.name), _settings(arguments))
+    return registry.resolved(registry.checked(experiment))
 
 
 def nightly_command(arguments: argparse.Namespace) -> int:
@@ -259,16 +298,32 @@ def check_command(arguments: argparse.Namespace) -> int:
 def report_command(arguments: argparse.Namespace) -> int:
     """Write report.html, summary.md and junit.xml of a checked run again."""
     from harness.judging import show
-    from harness.report import index, report
+    from harness.report import index, repeat, report
     from harness.report.suites import is_suite, load_suite
 
     if is_suite(arguments.run):
         suite = load_suite(arguments.run)
-        index.write(suite)
-        index.print_suite(suite)
+        if suite.kind == "repeat":
+            repeat.write(suite)
+            repeat.print_repeat(suite)
+        else:
+            index.write(suite)
+            index.print_suite(suite)
         return suite.exit_code
     report(arguments.run)
     return show(arguments.run)
+
+
+def compare_command(arguments: argparse.Namespace) -> int:
+    """Put two runs, two sets of repeats or two nights side by side."""
+    from harness.report.compare import as_json, compare, print_compared
+
+    compared = compare(arguments.a, arguments.b)
+    if arguments.json:
+        print(json.dumps(as_json(compared), indent=2))
+    else:
+        print_compared(compared)
+    return Exit.DIFFERS if compared.worse else Exit.AS_EXPECTED
 
 
 def collect_command(arguments: argparse.Namespace) -> int:
@@ -282,42 +337,15 @@ def collect_command(arguments: argparse.Namespace) -> int:
 
 
 def list_command(arguments: argparse.Namespace) -> int:
-    """Print the experiments, and for each its rules with the verdict expected."""
-    from harness import registry
+    """Print the experiments, or the rules, and what is expected of whom."""
+    from harness import listing
 
-    listed = [_listing(name) for name in registry.names()]
     if arguments.json:
-        print(json.dumps(listed, indent=2))
-        return Exit.AS_EXPECTED
-    for item in listed:
-        rules = ", ".join(
-            rule["id"] + ("" if rule["expected"] == "HOLDS" else f" ({rule['expected']})")
-            for rule in item["rules"]
-        )
-        print(f"{item['name']:<28} {item['claim']}\n{'':<28} {rules}")
+        both = {"experiments": listing.experiments(), "rules": listing.rules()}
+        print(json.dumps(both, indent=2))
+    else:
+        print(listing.rules_told() if arguments.rules else listing.experiments_told())
     return Exit.AS_EXPECTED
-
-
-def _listing(name: str) -> dict[str, Any]:
-    from harness import registry
-    from harness.rules.catalogue import RULES
-
-    experiment = registry.load(name)
-    return {
-        "name": name,
-        "claim": experiment.claim,
-        "rules": [
-            {
-                "id": expect.rule,
-                "source": RULES[expect.rule].source,
-                "statement": RULES[expect.rule].statement,
-                "unit": RULES[expect.rule].unit,
-                "expected": str(expect.verdict),
-                "because": expect.because,
-            }
-            for expect in experiment.rules
-        ],
-    }
 
 
 def describe_command(arguments: argparse.Namespace) -> int:

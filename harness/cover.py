@@ -21,6 +21,7 @@ _AROUND_S: Final = 17.0
 _JAVA_S: Final = 4.0  # three JVMs more to start and to close
 _RECOVER_S: Final = 5.0  # steady again, and what is kept running after that
 _PROBE_S: Final = 15.0
+NIGHT_MIN: Final = 45  # what a night may take
 
 
 class Goal(NamedTuple):
@@ -39,6 +40,11 @@ class Candidate:
     experiment: Experiment  # with the rules that such a run is judged by
     shows: frozenset[Goal]
     estimate_s: float
+
+    @classmethod
+    def of(cls, name: str, experiment: Experiment) -> "Candidate":
+        """A run of this experiment, whose rules are resolved, as it is."""
+        return cls(name, experiment, _shows(experiment), estimate_s(experiment))
 
     @property
     def label(self) -> str:
@@ -168,7 +174,7 @@ def candidate_of(name: str, experiment: Experiment, client: str, protocol: str) 
         return None
     if not variant.rules:
         return None
-    return Candidate(name, variant, _shows(variant), estimate_s(variant))
+    return Candidate.of(name, variant)
 
 
 def _shows(experiment: Experiment) -> frozenset[Goal]:
@@ -276,6 +282,8 @@ def told(cover: Cover) -> str:
     shown = len({goal for run in cover.runs for goal in run.adds})
     total = f"{len(cover.runs)} runs, about {cover.estimate_s / 60:.0f} min"
     lines += ["", f"{total}; {shown} rules, each counted for each client and protocol"]
+    if cover.estimate_s > NIGHT_MIN * 60:
+        lines.append(f"this is more than the {NIGHT_MIN} min that a night has")
     lines += _left_out("no experiment", cover.uncovered)
     lines += _left_out("the other set (--long, or without it) only", cover.elsewhere)
     return "\n".join(lines)

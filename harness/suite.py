@@ -66,6 +66,17 @@ def new_nightly(results: Path, cover: Cover) -> Suite:
     return suite
 
 
+def new_repeat(results: Path, candidate: Candidate, times: int) -> Suite:
+    """A suite of one experiment many times, in `results/<experiment>/repeat-…`.
+
+    Raises SetupError where its folder cannot be made.
+    """
+    suite = new_suite("repeat", results / candidate.name, "repeat-", [candidate] * times)
+    for number, entry in enumerate(suite.entries, start=1):
+        entry.label += f" run {number}"
+    return suite
+
+
 def _entry(candidate: Candidate) -> Entry:
     experiment = candidate.experiment
     return Entry(
@@ -88,6 +99,7 @@ def play(
     seed: int | None,
     say: Progress,
     publish: Publish,
+    port_base: int | None = None,
 ) -> Exit:
     """Play the runs of a suite and judge each; its exit code.
 
@@ -103,7 +115,7 @@ def play(
                     f"about {entry.estimate_s:.0f} s"
                 )
                 entry.seed = default_seed(entry.experiment) if seed is None else seed + number
-                _play_one(suite, entry, candidate, results, judge, say)
+                _play_one(suite, entry, candidate, results, judge, say, port_base)
                 say(f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}")
                 _publish_so_far(suite, publish, say)
     except (Interrupted, KeyboardInterrupt):
@@ -129,7 +141,13 @@ def _publish_so_far(suite: Suite, publish: Publish, say: Progress) -> None:
 
 
 def _play_one(
-    suite: Suite, entry: Entry, candidate: Candidate, results: Path, judge: Judge, say: Progress
+    suite: Suite,
+    entry: Entry,
+    candidate: Candidate,
+    results: Path,
+    judge: Judge,
+    say: Progress,
+    port_base: int | None,
 ) -> None:
     """Play and judge one run; what becomes of it is in its entry. Raises Interrupted only."""
     began = time.monotonic()
@@ -147,6 +165,7 @@ def _play_one(
             tools,
             run_dir,
             seed=entry.seed,
+            port_base=port_base,
             progress=lambda text: say(f"  {text}"),
             on_phase=judge.on_phase,
         )

@@ -67,7 +67,7 @@ def read_verdicts(suite: Suite) -> Verdicts:
 class RunRow:
     """One run, ready to be shown."""
 
-    experiment: str
+    name: str
     claim: str
     client: str
     protocol: str
@@ -128,8 +128,8 @@ def page(suite: Suite, verdicts: Verdicts) -> str:
             title=f"{suite.kind} {suite.name}",
             claim="",
             headline=headline(suite),
-            outcome=_kind(suite),
-            detail=_detail(suite, verdicts),
+            outcome=kind_of(suite),
+            detail=detail_of(verdicts),
             figures=_figures(suite, verdicts),
             sections=(
                 ("differs", "What differs"),
@@ -140,7 +140,7 @@ def page(suite: Suite, verdicts: Verdicts) -> str:
             made_from="suite.json and the folders of the runs",
             differing=bad[:MOST_ROWS],
             differing_left_out=_left_out(len(bad)),
-            runs=[_run_row(suite, entry, verdicts[entry.label]) for entry in suite.entries],
+            runs=[run_row(suite, entry, verdicts[entry.label]) for entry in suite.entries],
             columns=columns,
             matrix=_matrix(suite, verdicts, columns),
             gaps=(
@@ -151,14 +151,16 @@ def page(suite: Suite, verdicts: Verdicts) -> str:
     )
 
 
-def _kind(suite: Suite) -> str:
+def kind_of(suite: Suite) -> str:
+    """The overall result: as-expected, differs or unjudged."""
     code = suite.exit_code
     if code is Exit.AS_EXPECTED and not suite.count(State.PLANNED):
         return "as-expected"
     return "differs" if code is Exit.DIFFERS else _UNJUDGED
 
 
-def _detail(suite: Suite, verdicts: Verdicts) -> str:
+def detail_of(verdicts: Verdicts) -> str:
+    """How many verdicts there are and how they stand, in one sentence."""
     rows = [row for rows in verdicts.values() for row in rows]
     results = sum(standing(row) is Standing.RESULT for row in rows)
     said = f"{plural(len(rows), 'verdict')}, {len(differing(rows)):,} not as expected"
@@ -209,9 +211,10 @@ def _sign(entry: Entry) -> str:
     return signs.get(entry.state, "?")
 
 
-def _run_row(suite: Suite, entry: Entry, rows: Sequence[Row]) -> RunRow:
+def run_row(suite: Suite, entry: Entry, rows: Sequence[Row]) -> RunRow:
+    """One run of a suite, ready to be shown."""
     return RunRow(
-        experiment=entry.experiment,
+        name=entry.experiment if suite.kind == "nightly" else entry.label,
         claim=entry.claim,
         client=entry.client,
         protocol=entry.protocol,
@@ -305,35 +308,45 @@ def summary(suite: Suite, verdicts: Verdicts) -> str:
     lines = [
         f"## {suite.kind} {suite.name}: {headline(suite)}",
         "",
-        _detail(suite, verdicts),
+        detail_of(verdicts),
         "",
     ]
     if bad:
         lines += ["| run | rule | verdict | expected | why |", "|---|---|---|---|---|"]
         lines += [
-            _row(_safe(d.label), _safe(d.rule), f"**{d.verdict}**", d.expected, _safe(d.reason))
+            markdown_row(
+                safe(d.label), safe(d.rule), f"**{d.verdict}**", d.expected, safe(d.reason)
+            )
             for d in bad[:MOST_ROWS]
         ]
         lines += ["", _left_out(len(bad)), ""]
-    lines += ["| | run | Kafka | outcome | rules | took |", "|---|---|---|---|---:|---:|"]
-    for entry in suite.entries:
-        rows = verdicts[entry.label]
-        told = _safe(_told(entry, rows))
-        if entry.reason:
-            told += f": {_safe(clip(entry.reason, _MOST_REASON))}"
-        link = _link(suite, entry)
-        name = f"[{_safe(entry.label)}]({link})" if link else _safe(entry.label)
-        took = duration(entry.took_s * 1_000)
-        lines.append(_row(_sign(entry), name, entry.kafka, told, str(len(rows)), took))
+    lines += runs_lines(suite, verdicts)
     lines += ["", f"Not covered by any experiment: {len(suite.uncovered)}.", ""]
     return "\n".join(lines)
 
 
-def _row(*cells: str) -> str:
+def runs_lines(suite: Suite, verdicts: Verdicts) -> list[str]:
+    """Every run of a suite, as a table in Markdown."""
+    lines = ["| | run | Kafka | outcome | rules | took |", "|---|---|---|---|---:|---:|"]
+    for entry in suite.entries:
+        rows = verdicts[entry.label]
+        told = safe(_told(entry, rows))
+        if entry.reason:
+            told += f": {safe(clip(entry.reason, _MOST_REASON))}"
+        link = _link(suite, entry)
+        name = f"[{safe(entry.label)}]({link})" if link else safe(entry.label)
+        took = duration(entry.took_s * 1_000)
+        lines.append(markdown_row(_sign(entry), name, entry.kafka, told, str(len(rows)), took))
+    return lines
+
+
+def markdown_row(*cells: str) -> str:
+    """One row of a Markdown table."""
     return f"| {' | '.join(cells)} |"
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
+    """Escape what Markdown and the HTML inside it would take as markup."""
     return html.escape(" ".join(text.split()).translate(_MARKS), quote=False)
 
 
@@ -391,11 +404,9 @@ def print_suite(suite: Suite, console: Console | None = None) -> None:
     """Print one line per run, and where the page is."""
     console = console or Console(highlight=False)
     verdicts = read_verdicts(suite)
-    code = suite.exit_code
-    style = {Exit.AS_EXPECTED: "bold green", Exit.DIFFERS: "bold red"}.get(code, "bold yellow")
     took = duration(sum(entry.took_s for entry in suite.entries) * 1_000)
     first = Text(f"{suite.kind} {suite.name}: ")
-    first.append(headline(suite), style)
+    first.append(headline(suite), style_of(suite))
     first.append(f", in {took}")
     cells = [("", "run", "rules", "took", "outcome")]
     for entry in suite.entries:
@@ -413,3 +424,9 @@ def print_suite(suite: Suite, console: Console | None = None) -> None:
     for entry, text in zip(suite.entries, texts[1:], strict=True):
         lines.append(Text(text, _STYLES.get(entry.state, "yellow")))
     show(console, [*lines, Text(), Text(f"index  {suite.path / 'index.html'}")])
+
+
+def style_of(suite: Suite) -> str:
+    """How a terminal shows the overall result."""
+    styles = {"as-expected": "bold green", "differs": "bold red"}
+    return styles.get(kind_of(suite), "bold yellow")

@@ -8,19 +8,4 @@ from __future__ import annotations
 from harness.rules.catalogue import RULES
 from harness.rules.rule import Rule
 
-__all__ = ["RULES", "Rule", "listing"]
-
-
-def listing() -> list[dict[str, str]]:
-    """What `list --json` and the documentation tell of every rule, in the catalogue's order."""
-    return [
-        {
-            "id": rule.id,
-            "title": rule.title,
-            "statement": rule.statement,
-            "source": rule.source,
-            "unit": rule.unit,
-            "kind": "evidence" if rule.evidence else "rule",
-        }
-        for rule in RULES.values()
-    ]
+__all__ = ["RULES", "Rule"]

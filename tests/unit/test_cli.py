@@ -10,6 +10,8 @@ import pytest
 from harness import registry
 from harness.cli import main
 from harness.errors import Exit
+from harness.experiment import CLIENTS, PROTOCOLS
+from harness.rules import RULES
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,10 @@ from harness.errors import Exit
         (["run", "baseline", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
         (["run", "baseline", "--seed", "x"], Exit.BAD_ARGUMENTS, "invalid int value: 'x'"),
         (["experiment", "baseline", "--repeat", "0"], Exit.BAD_ARGUMENTS, "use 1 or more"),
+        (["nightly", "--only", "baselin"], Exit.BAD_ARGUMENTS, "did you mean 'baseline'?"),
+        (["nightly", "--only", ","], Exit.BAD_ARGUMENTS, "--only names no run"),
+        (["nightly", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
+        (["compare", "nowhere", "nowhere"], Exit.NO_DATA, "is not the folder of a run"),
         (["frobnicate"], Exit.BAD_ARGUMENTS, "invalid choice: 'frobnicate'"),
         (["check", "nowhere"], Exit.NO_DATA, "is not the folder of a run"),
         (["report", "nowhere"], Exit.NO_DATA, "nowhere"),
@@ -46,13 +52,48 @@ def test_list_json_has_every_experiment_with_its_rules(
 ) -> None:
     assert Exit.AS_EXPECTED == main(["list", "--json"])
 
-    listed = json.loads(capsys.readouterr().out)
+    listed = json.loads(capsys.readouterr().out)["experiments"]
     assert registry.names() == [item["name"] for item in listed]
     for item in listed:
         assert item["rules"]
         for rule in item["rules"]:
             assert {"id", "source", "statement", "unit", "expected", "because"} == set(rule)
             assert rule["source"]
+
+
+def test_list_json_has_every_rule_with_what_it_is_about_and_who_judges_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert Exit.AS_EXPECTED == main(["list", "--json"])
+
+    listed = {item["id"]: item for item in json.loads(capsys.readouterr().out)["rules"]}
+    assert list(RULES) == list(listed)
+    for item in listed.values():
+        assert item["source"]
+        assert set(item["clients"]) <= set(CLIENTS)
+        assert set(item["protocols"]) <= set(PROTOCOLS)
+        assert item["clients"]
+        assert item["protocols"]
+    assert ("broker-kill", "VIOLATED") in [
+        (item["name"], item["expected"]) for item in listed["R11"]["experiments"]
+    ]
+    assert set(registry.names()) == {item["name"] for item in listed["E01"]["experiments"]}
+
+
+def test_list_rules_has_a_paragraph_per_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Exit.AS_EXPECTED == main(["list", "--rules"])
+
+    said = capsys.readouterr().out
+    assert len(RULES) == said.count("judged by: ")
+    assert "every run" in said
+
+
+def test_nightly_list_plays_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["nightly", "--list", "--only", "baseline", "--results", str(tmp_path)])
+
+    assert Exit.AS_EXPECTED == code
+    assert "baseline:librdkafka/eager" in capsys.readouterr().out
+    assert [] == list(tmp_path.iterdir())
 
 
 def test_describe_tells_claim_and_knobs(capsys: pytest.CaptureFixture[str]) -> None:

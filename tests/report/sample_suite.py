@@ -1,0 +1,110 @@
+"""Writes suites as real ones look: runs of every outcome, with their folders beside the suite's."""
+
+import os
+from pathlib import Path
+
+from harness.history.schema import TABLES
+from harness.report import report
+from harness.report.suites import Entry, State, Suite
+from tests.report.sample_run import Row, verdict, write_manifest, write_run, write_table
+
+
+def entry(label: str, state: State = State.AS_EXPECTED, **more: object) -> Entry:
+    """An entry of a suite; `label` is NAME:CLIENT/PROTOCOL."""
+    name, _, variant = label.partition(":")
+    client, _, protocol = variant.partition("/")
+    known = {
+        "label": label,
+        "experiment": name,
+        "claim": f"What {name} claims.",
+        "client": client,
+        "protocol": protocol,
+        "kafka": "4.3.1",
+        "estimate_s": 40.0,
+        "rules": [{"id": "R01", "expected": "HOLDS"}, {"id": "R21", "expected": "VIOLATED"}],
+        "state": state,
+        "seed": 7,
+        "took_s": 0.0 if state is State.PLANNED else 38.5,
+    }
+    return Entry(**{**known, **more})  # type: ignore[arg-type]
+
+
+def write_judged(run_dir: Path, *verdicts: Row, **measured: list[float]) -> Path:
+    """A complete run with these verdicts; `measured` has what was measured, by rule."""
+    write_run(run_dir, verdicts=verdicts)
+    rows = [
+        {"rule": rule, "subject": f"thing {n}", "ok": True, "measured": value}
+        for rule, values in measured.items()
+        for n, value in enumerate(values)
+    ]
+    write_table(run_dir / "tables" / "judgements.parquet", TABLES["judgements"], rows)
+    return run_dir
+
+
+def write_night(results: Path) -> Suite:
+    """A night of four runs: as expected, differing, void and not played."""
+    folder = results / "nightly" / "night-1"
+    folder.mkdir(parents=True)
+    fine = write_judged(
+        results / "baseline" / "run-1", verdict("R01"), verdict("E04", measured_max=22.5)
+    )
+    bad = write_judged(
+        results / "consumer-crash" / "run-2",
+        verdict("R01", "VIOLATED", reason="evicted <b>late</b>"),
+        verdict("R21", "VIOLATED", "VIOLATED"),
+        verdict("R12", "UNKNOWN"),
+    )
+    void = results / "broker-kill" / "run-3"
+    write_manifest(void, status="void", status_reason="broker-2 ended outside the plan")
+    for run_dir in (fine, bad, void):
+        report(run_dir)
+    entries = [
+        entry("baseline:librdkafka/eager", folder=os.path.relpath(fine, folder)),
+        entry("consumer-crash:java/eager", State.DIFFERS, folder=os.path.relpath(bad, folder)),
+        entry(
+            "broker-kill:librdkafka/eager",
+            State.VOID,
+            folder=os.path.relpath(void, folder),
+            reason="broker-2 ended outside the plan",
+        ),
+        entry("consumer-join:java/consumer", State.PLANNED, seed=None),
+    ]
+    return Suite(
+        folder,
+        "nightly",
+        "2026-11-20T10:00:00Z",
+        entries,
+        uncovered=["X05 java/eager"],
+    )
+
+
+def write_repeats(results: Path, values: list[list[float]], *void: str) -> Suite:
+    """One experiment as often as there are lists of what was measured for R01, and void runs."""
+    folder = results / "consumer-crash" / "repeat-1"
+    folder.mkdir(parents=True)
+    entries = []
+    for number, found in enumerate(values, start=1):
+        run_dir = results / "consumer-crash" / f"run-{number}"
+        late = max(found) > 6_050
+        write_judged(
+            run_dir,
+            verdict("R01", "VIOLATED" if late else "HOLDS", unit="ms", bound_high=6_050.0),
+            R01=found,
+        )
+        report(run_dir)
+        state = State.DIFFERS if late else State.AS_EXPECTED
+        entries.append(
+            entry("consumer-crash:librdkafka/eager", state, folder=os.path.relpath(run_dir, folder))
+        )
+    entries += [
+        entry(
+            "consumer-crash:librdkafka/eager",
+            State.VOID,
+            reason=reason,
+            rules=[{"id": "R01", "expected": "HOLDS"}],
+        )
+        for reason in void
+    ]
+    for number, each in enumerate(entries, start=1):
+        each.label += f" run {number}"
+    return Suite(folder, "repeat", "2026-11-20T10:00:00Z", entries)

@@ -1,0 +1,143 @@
+"""Two folders side by side: what is set differently, what got worse, what moved."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from harness.cli import main
+from harness.errors import Exit, NoData
+from harness.report.compare import compare, print_compared, settings_of
+from tests.report.sample_run import manifest, measured, verdict, write_manifest
+from tests.report.sample_suite import write_judged, write_night, write_repeats
+
+
+def printed(a: Path, b: Path) -> list[str]:
+    file = io.StringIO()
+    print_compared(compare(a, b), Console(file=file, width=120))
+    return file.getvalue().splitlines()
+
+
+def test_a_run_beside_itself_is_alike(tmp_path: Path) -> None:
+    run = write_judged(tmp_path / "run", verdict("R01"))
+    found = compare(run, run)
+
+    assert [] == found.worse
+    assert () == found.pairs[0].settings
+    assert "set up alike" in printed(run, run)
+
+
+def test_settings_that_differ_are_told_and_a_runs_own_are_not(tmp_path: Path) -> None:
+    a = write_judged(tmp_path / "a", verdict("R01"))
+    b = write_judged(tmp_path / "b", verdict("R01"))
+    changed = json.loads(json.dumps(manifest()))
+    changed["declared"]["group"]["session_timeout_ms"] = 10_000
+    changed["versions"]["librdkafka"] = "2.17.0"
+    changed["seed"] = 5
+    write_manifest(b, **changed)
+    found = {each.name: (each.a, each.b) for each in compare(a, b).pairs[0].settings}
+
+    assert {
+        "group.session_timeout_ms": ("6000", "10000"),
+        "version.librdkafka": ("2.16.0", "2.17.0"),
+    } == found
+
+
+def test_ports_and_names_are_no_settings() -> None:
+    effective = {
+        "brokers": {"broker-1": {"listeners": "x:1", "node.id": "1", "num.io.threads": "4"}},
+        "clients": {"member-1": {"bootstrap.servers": "x:2", "session.timeout.ms": 6_000}},
+    }
+
+    assert {"broker.num.io.threads": "4", "member.session.timeout.ms": "6000"} == settings_of(
+        {"effective": effective}
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "worse"),
+    [
+        (verdict("R01"), verdict("R01", "VIOLATED"), ["R01 in consumer-freeze:librdkafka/eager"]),
+        (verdict("R01"), verdict("R01", "UNKNOWN"), ["R01 in consumer-freeze:librdkafka/eager"]),
+        (verdict("R01", "VIOLATED"), verdict("R01"), []),
+        (verdict("R01"), verdict("R01", "VIOLATED", "VIOLATED"), []),
+        (verdict("R01", "VIOLATED"), verdict("R01", "VIOLATED"), []),
+        (verdict("R01"), verdict("R02", "VIOLATED"), []),
+    ],
+)
+def test_worse_is_what_was_as_expected_and_is_not_any_more(
+    tmp_path: Path, before: dict[str, object], after: dict[str, object], worse: list[str]
+) -> None:
+    a, b = write_judged(tmp_path / "a", before), write_judged(tmp_path / "b", after)
+
+    assert worse == compare(a, b).worse
+    assert (Exit.DIFFERS if worse else Exit.AS_EXPECTED) == main(["compare", str(a), str(b)])
+
+
+def test_numbers_stand_side_by_side(tmp_path: Path) -> None:
+    a = write_judged(tmp_path / "a", verdict("R01", **measured(1, 2, 3)), R01=[1.0, 2.0, 3.0])
+    b = write_judged(tmp_path / "b", verdict("R01", **measured(5, 5, 5)), R01=[5.0])
+    lines = printed(a, b)
+
+    (rule,) = [line for line in lines if "R01" in line]
+    assert ["R01", "HOLDS", "2", "(1", "–", "3)", "HOLDS", "5", "ms"] == rule.split()
+    assert any(line.startswith("longest standstill") for line in lines)
+    assert any(line.startswith("redelivered") for line in lines)
+    assert "no verdict got worse" == lines[-1]
+
+
+def test_medians_have_moved_only_if_there_are_runs_enough_to_tell(tmp_path: Path) -> None:
+    def repeats(name: str, start: float, times: int) -> Path:
+        suite = write_repeats(tmp_path / name, [[start + n] for n in range(times)])
+        suite.save()
+        return suite.path
+
+    six, higher = repeats("six", 6_000, 6), repeats("higher", 6_020, 6)
+    close, few = repeats("close", 6_003, 6), repeats("few", 6_020, 5)
+
+    moved = [compare(six, other).pairs[0].rules[0].moved for other in (higher, close, few)]
+    assert [True, False, None] == moved
+
+
+def test_two_nights_are_compared_run_by_run(tmp_path: Path) -> None:
+    one, other = write_night(tmp_path / "one"), write_night(tmp_path / "other")
+    for night in (one, other):
+        for name, client in (("baseline/run-1", "librdkafka"), ("consumer-crash/run-2", "java")):
+            declared = {"group": {"client": client, "protocol": "eager"}}
+            write_manifest(
+                night.path.parents[1] / name,
+                experiment=name.partition("/")[0],
+                declared=declared,
+            )
+        night.save()
+    other.entries[1].folder = None
+    other.save()
+    found = compare(one.path, other.path)
+
+    assert ["baseline:librdkafka/eager"] == [pair.a.label for pair in found.pairs]
+    assert ("consumer-crash:java/eager",) == found.only_a
+
+
+def test_json_has_both_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = write_judged(tmp_path / "a", verdict("R01"), R01=[1.0])
+    b = write_judged(tmp_path / "b", verdict("R01", "VIOLATED"), R01=[9.0])
+
+    assert Exit.DIFFERS == main(["compare", str(a), str(b), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    (rule,) = told["pairs"][0]["rules"]
+    assert rule["worse"]
+    assert (1.0, 9.0) == (rule["a"]["measured"]["p50"], rule["b"]["measured"]["p50"])
+    assert {"VIOLATED": 1} == rule["b"]["verdicts"]
+
+
+def test_a_run_that_shows_nothing_is_not_compared(tmp_path: Path) -> None:
+    fine = write_judged(tmp_path / "fine", verdict("R01"))
+    void = write_judged(tmp_path / "void", verdict("R01"))
+    write_manifest(void, status="void")
+
+    with pytest.raises(NoData, match="is void and shows nothing"):
+        compare(fine, void)
+    with pytest.raises(NoData, match="is not the folder of a run"):
+        compare(fine, tmp_path / "nowhere")

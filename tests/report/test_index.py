@@ -1,0 +1,164 @@
+"""The index of a night: all its runs, what differs first, and the same told four times."""
+
+import io
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from harness.cli import main
+from harness.errors import Exit, NoData
+from harness.report import index
+from harness.report.suites import State, Suite, headline, load_suite
+from tests.report.sample_suite import write_night
+
+
+@pytest.fixture
+def night(tmp_path: Path) -> Suite:
+    suite = write_night(tmp_path / "results")
+    suite.save()
+    index.write(suite)
+    return suite
+
+
+def test_the_record_is_read_as_it_was_written(night: Suite) -> None:
+    assert night == load_suite(night.path)
+
+
+def test_the_headline_counts_every_outcome(night: Suite) -> None:
+    assert (
+        "1 of 4 runs as expected, 1 with a verdict that differs, 1 void, 1 not played"
+        == headline(night)
+    )
+
+
+@pytest.mark.parametrize(
+    ("states", "code"),
+    [
+        ([State.AS_EXPECTED, State.AS_EXPECTED], Exit.AS_EXPECTED),
+        ([State.DIFFERS, State.AS_EXPECTED], Exit.DIFFERS),
+        ([State.VOID, State.DIFFERS], Exit.FAILED),
+        ([State.FAILED, State.AS_EXPECTED], Exit.FAILED),
+        ([State.VOID, State.INTERRUPTED, State.PLANNED], Exit.INTERRUPTED),
+        ([], Exit.NO_DATA),
+    ],
+)
+def test_the_worst_run_decides(night: Suite, states: list[State], code: Exit) -> None:
+    night.entries = night.entries[: len(states)]
+    for entry, state in zip(night.entries, states, strict=True):
+        entry.state = state
+
+    assert code is night.exit_code
+
+
+def test_interrupted_between_two_runs_is_interrupted(night: Suite) -> None:
+    night.interrupted = True
+
+    assert Exit.INTERRUPTED is night.exit_code
+
+
+def test_the_page_links_every_run_that_has_one(night: Suite) -> None:
+    page = (night.path / "index.html").read_text()
+    links = set(re.findall(r'href="(\.\./[^"]+)"', page))
+
+    assert {
+        "../../baseline/run-1/report.html",
+        "../../consumer-crash/run-2/report.html",
+        "../../broker-kill/run-3/report.html",
+    } == links
+    assert all((night.path / link).is_file() for link in links)
+    assert "consumer-join" in page
+
+
+def test_the_page_loads_nothing_and_escapes_what_runs_say(night: Suite) -> None:
+    page = (night.path / "index.html").read_text()
+
+    assert "<script" not in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert "evicted &lt;b&gt;late&lt;/b&gt;" in page
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_the_page_says_what_differs_and_what_is_not_covered(night: Suite) -> None:
+    page = (night.path / "index.html").read_text()
+    differing = page[page.index('id="differs"') : page.index('id="runs"')]
+
+    assert ["R01", "R12", "R01", "R21"] == re.findall(r"<code>(\w+)</code>", differing)
+    assert "the run is void: broker-2 ended outside the plan" in differing
+    assert "X05 java/eager" in page
+    assert "22.5" in page or "22 ms" in page
+
+
+def test_the_verdicts_of_all_runs_are_in_one_file(night: Suite) -> None:
+    rows = pq.read_table(night.path / "verdicts.parquet").to_pylist()
+
+    assert [
+        ("baseline", "run-1", "R01", "HOLDS"),
+        ("baseline", "run-1", "E04", "HOLDS"),
+        ("consumer-crash", "run-2", "R01", "VIOLATED"),
+        ("consumer-crash", "run-2", "R21", "VIOLATED"),
+        ("consumer-crash", "run-2", "R12", "UNKNOWN"),
+        ("broker-kill", "run-3", "R01", "UNKNOWN"),
+        ("broker-kill", "run-3", "R21", "UNKNOWN"),
+    ] == [(row["experiment"], row["run"], row["rule"], row["verdict"]) for row in rows]
+    assert all(row["kafka"] and row["client"] and row["protocol"] for row in rows)
+    assert all(row["source"] for row in rows)
+
+
+def test_junit_has_a_suite_per_run_and_an_error_where_a_run_shows_nothing(night: Suite) -> None:
+    suites = ET.parse(night.path / "junit.xml").getroot()
+
+    assert [entry.label for entry in night.entries] == [each.get("name") for each in suites]
+    counted = [
+        tuple(int(each.get(name) or 0) for name in ("tests", "failures", "errors", "skipped"))
+        for each in suites
+    ]
+    assert [(2, 0, 0, 0), (3, 2, 0, 0), (1, 0, 1, 0), (1, 0, 0, 1)] == counted
+    named = [(case.get("classname"), case.get("name")) for case in suites.iter("testcase")]
+    assert len(named) == len(set(named))
+
+
+def test_the_summary_is_short_and_safe(night: Suite) -> None:
+    text = (night.path / "summary.md").read_text()
+
+    assert "evicted &lt;b&gt;late&lt;/b&gt;" in text
+    assert "[baseline:librdkafka/eager](../../baseline/run-1/report.html)" in text
+    assert len(text) < 10_000
+
+
+def test_the_terminal_has_a_line_per_run(night: Suite) -> None:
+    file = io.StringIO()
+    index.print_suite(night, Console(file=file, width=120))
+    lines = file.getvalue().splitlines()
+
+    assert lines[0].startswith("nightly night-1: 1 of 4 runs as expected")
+    assert [
+        ("✓", "as expected"),
+        ("✗", "R01 VIOLATED (expected HOLDS), R12 UNKNOWN (expected HOLDS)"),
+        ("?", "void: broker-2 ended outside the plan"),
+        ("–", "not played"),
+    ] == [(line[0], line[line.index(" s  ") + 4 :].strip()) for line in lines[3:7]]
+    assert max(map(len, lines[2:7])) <= 120
+
+
+def test_a_night_without_a_record_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "suite.json").write_text("{}")
+
+    assert Exit.NO_DATA == main(["report", str(tmp_path)])
+    assert 1 == capsys.readouterr().err.count("\n")
+    with pytest.raises(NoData, match="is not the folder of a suite"):
+        load_suite(tmp_path / "nowhere")
+
+
+def test_report_writes_the_index_again(night: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (night.path / "index.html").read_text()
+    (night.path / "index.html").unlink()
+
+    assert Exit.FAILED == main(["report", str(night.path)])
+    assert before == (night.path / "index.html").read_text()
+    assert "nightly night-1" in capsys.readouterr().out

@@ -1,0 +1,178 @@
+"""The set of a night: nothing that can be shown is left out, and the same set every night."""
+
+from dataclasses import replace
+from itertools import pairwise, product
+
+import pytest
+
+from harness import cover, registry
+from harness.cover import Goal
+from harness.errors import BadInput
+from harness.experiment import CLIENTS, PROTOCOLS, Expect, Experiment, Fault, Group, Verdict
+from harness.rules import RULES
+
+
+@pytest.fixture(scope="module")
+def night() -> cover.Cover:
+    return cover.plan()
+
+
+def shown(plan: cover.Cover) -> set[Goal]:
+    return cover.goals(run.candidate for run in plan.runs)
+
+
+def test_nothing_that_an_experiment_can_show_is_left_out(night: cover.Cover) -> None:
+    """Counted anew, straight from the declarations."""
+    coverable: set[Goal] = set()
+    for name, client, protocol in product(registry.names(), CLIENTS, PROTOCOLS):
+        experiment = registry.load(name)
+        candidate = cover.candidate_of(name, experiment, client, protocol)
+        if candidate is not None and not experiment.long:
+            coverable |= candidate.shows
+
+    assert coverable == shown(night)
+
+
+def test_every_goal_is_shown_or_listed_as_missing(night: cover.Cover) -> None:
+    assert cover.goals_of_rules() == shown(night) | {*night.uncovered, *night.elsewhere}
+    assert not shown(night) & {*night.uncovered, *night.elsewhere}
+
+
+def test_both_sets_together_leave_out_only_what_no_experiment_shows(night: cover.Cover) -> None:
+    long = cover.plan(long=True)
+
+    assert cover.goals_of_rules() - shown(night) - shown(long) == set(night.uncovered)
+    assert night.uncovered == long.uncovered
+    assert all(run.candidate.experiment.long for run in long.runs)
+
+
+def test_every_experiment_is_played_as_it_is_declared(night: cover.Cover) -> None:
+    labels = [run.candidate.label for run in night.runs]
+    declared = {name: registry.load(name) for name in registry.names()}
+
+    assert len(labels) == len(set(labels))
+    for name, experiment in declared.items():
+        group = experiment.group
+        wanted = cover.label(name, group.client, group.protocol)
+        assert experiment.long or wanted in labels
+
+
+def test_every_further_run_is_needed(night: cover.Cover) -> None:
+    """One run less, and a goal is missing."""
+    declared = {name: registry.load(name).group for name in registry.names()}
+    further = [
+        run
+        for run in night.runs
+        if (run.candidate.experiment.group.client, run.candidate.experiment.group.protocol)
+        != (declared[run.candidate.name].client, declared[run.candidate.name].protocol)
+    ]
+
+    for spare in further:
+        others = cover.goals(run.candidate for run in night.runs if run is not spare)
+        assert shown(night) - others, spare.candidate.label
+
+
+def test_the_set_is_the_same_every_time(night: cover.Cover) -> None:
+    assert night == cover.plan()
+
+
+def test_what_each_run_adds_adds_up(night: cover.Cover) -> None:
+    added = [goal for run in night.runs for goal in run.adds]
+
+    assert len(added) == len(set(added))
+    assert set(added) == shown(night)
+
+
+def test_one_client_alone_leaves_out_the_other() -> None:
+    java = cover.plan(client="java")
+
+    assert {"java"} == {run.candidate.experiment.group.client for run in java.runs}
+    assert {"java"} >= {goal.client for goal in (*java.uncovered, *java.elsewhere)}
+    assert {"java"} == {goal.client for goal in shown(java)}
+
+
+def test_only_plays_what_is_named_in_that_order() -> None:
+    plan = cover.plan(only=["consumer-join", "baseline:librdkafka/cooperative"])
+
+    assert ["consumer-join:librdkafka/eager", "baseline:librdkafka/cooperative"] == [
+        run.candidate.label for run in plan.runs
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("baselin", "did you mean 'baseline'"),
+        ("baseline:go/eager", "baseline:go/eager cannot be played"),
+    ],
+)
+def test_only_refuses_what_cannot_be_played(text: str, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        cover.plan(only=[text])
+
+
+def test_a_knob_that_makes_nonsense_of_an_experiment_names_it() -> None:
+    def turn(experiment: Experiment) -> Experiment:
+        return registry.with_knobs(experiment, {"session_timeout_ms": "5000"})
+
+    with pytest.raises(BadInput, match="baseline: session_timeout_ms of 5000 is outside"):
+        cover.plan(turn=turn)
+
+
+def declared(*rules: str, **more: object) -> Experiment:
+    experiment = Experiment(claim="x.", rules=tuple(Expect(rule=rule) for rule in rules))
+    return replace(experiment, **more)  # type: ignore[arg-type]
+
+
+def test_a_sabotaged_consumer_shows_only_what_no_honest_one_can() -> None:
+    found = cover.candidates(
+        {
+            "honest": declared("R21"),
+            "saboteur": declared("R21", "R12", group=Group(sabotage="never-commit")),
+        },
+        ["librdkafka"],
+        ["eager"],
+    )
+
+    assert {Goal("R12", "librdkafka", "eager")} == found[1].shows
+
+
+def test_a_rule_expected_to_be_unknown_is_not_shown() -> None:
+    expect = Expect(rule="R12", verdict=Verdict.UNKNOWN, because="nothing happens")
+    candidate = cover.candidate_of(
+        "x", replace(declared("R21"), rules=(expect,)), "librdkafka", "eager"
+    )
+
+    assert candidate is not None
+    assert "R12" not in {goal.rule for goal in candidate.shows}
+    assert {rule.id for rule in RULES.values() if rule.evidence} == {
+        goal.rule for goal in candidate.shows
+    }
+
+
+def test_an_experiment_is_played_for_its_own_clients_and_protocols_only() -> None:
+    experiment = declared("R21", clients=("librdkafka",), protocols=("eager",))
+
+    assert cover.candidate_of("x", experiment, "librdkafka", "eager") is not None
+    assert cover.candidate_of("x", experiment, "java", "eager") is None
+    assert cover.candidate_of("x", experiment, "librdkafka", "cooperative") is None
+
+
+def test_the_estimate_grows_with_what_is_declared() -> None:
+    fault = Fault(kind="kill-broker", target="broker 1", at_s=3, lasts_s=40)
+    short, long, late = (
+        declared("R21", duration_s=5),
+        declared("R21", duration_s=50),
+        declared("R21", duration_s=50, faults=(replace(fault, at_s=30),)),
+    )
+
+    for less, more in pairwise(map(cover.estimate_s, (short, long, late))):
+        assert less < more
+
+
+def test_the_list_says_what_each_run_adds_and_what_is_left_out(night: cover.Cover) -> None:
+    told = cover.told(night)
+
+    assert "baseline:librdkafka/eager" in told.splitlines()[0]
+    assert f"{len(night.runs)} runs, about" in told
+    assert "covered by no experiment:" in told
