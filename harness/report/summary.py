@@ -3,7 +3,7 @@
 import html
 from typing import Final
 
-from harness.report import standstill
+from harness.report import standstill, stops
 from harness.report.load import Manifest, Row, Run
 from harness.report.outcome import SIGNS, expected_of, in_order, outcome, standing, verdict_of
 from harness.report.records import fate, records
@@ -30,6 +30,7 @@ def summary(run: Run) -> str:
         *_verdicts(in_order(run.verdicts or [])),
         f"- rebalances: {rebalanced(run)}",
         f"- standstill: {standstill.told(run)}",
+        f"- longest stop: {_safe(stops.told(run))}",
         f"- records: {fate(records(run))}",
         "",
         _origin(manifest),

@@ -6,7 +6,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from harness.report import standstill
+from harness.report import standstill, stops
 from harness.report.load import Row, Run, load
 from harness.report.outcome import (
     SIGNS,
@@ -64,6 +64,7 @@ def _lines(run: Run, width: int) -> list[Text]:
         Text(),
         Text(f"rebalances  {rebalanced(run)}"),
         Text(f"standstill  {standstill.told(run)}"),
+        Text(f"longest     {stops.told(run)}"),
         Text(f"records     {fate(records(run))}"),
     ]
     lines.append(Text(f"report      {run.path / 'report.html'}"))
