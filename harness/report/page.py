@@ -50,7 +50,7 @@ def page(run: Run) -> str:
     rebalances = run.tables["rebalances"]
     redeliveries = run.tables["redeliveries"]
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             manifest=run.manifest,
@@ -85,7 +85,8 @@ def page(run: Run) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return what reads the templates; every value is escaped."""
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,

@@ -392,12 +392,15 @@ def stops(t: Tables) -> DataFrame:
         -- JoinGroup of its own member, and a member that waits for its commit does not poll.
         blocked AS (
             SELECT s.topic, s.partition, s.from_at,
-                   max(timestampdiff(MICROSECOND, greatest(s.from_at, c.asked_at),
+                   sum(timestampdiff(MICROSECOND, greatest(s.waits_from_at, c.asked_at),
                                      least(s.to_at, c.answered_at))) / 1e3 AS blocked_ms
-            FROM steps s JOIN {commits} c
-              ON c.member = s.old_member AND c.asked_at < s.to_at AND c.answered_at > s.from_at
-            WHERE c.how = 'sync' AND s.episode IS NOT NULL AND s.assigned_at IS NULL
-              AND s.old_member = s.new_member
+            FROM (SELECT *, IF(episode IS NULL, at_cause, from_at) AS waits_from_at FROM steps) s
+            JOIN (SELECT DISTINCT member, asked_at, answered_at FROM {commits}
+                  WHERE how = 'sync') c
+              ON c.member = s.old_member AND c.asked_at < s.to_at
+             AND c.answered_at > s.waits_from_at
+            WHERE s.assigned_at IS NULL AND s.old_member = s.new_member
+              AND (s.episode IS NOT NULL OR s.noticed_at IS NULL)
             GROUP BY s.topic, s.partition, s.from_at
         ),
         in_order AS (
@@ -413,9 +416,8 @@ def stops(t: Tables) -> DataFrame:
         parts AS (
             SELECT *,
                    timestampdiff(MICROSECOND, from_at, at_cause) / 1e3
-                       - coalesce(blocked_ms, 0) AS idle_ms,
-                   CASE WHEN NOT handed AND episode IS NOT NULL THEN coalesce(blocked_ms, 0) END
-                       AS commit_ms,
+                       - IF(episode IS NULL, 0, coalesce(blocked_ms, 0)) AS idle_ms,
+                   CASE WHEN NOT handed THEN blocked_ms END AS commit_ms,
                    CASE WHEN (handed OR episode IS NULL)
                              AND cause_at IS NOT NULL AND at_notice IS NOT NULL
                         THEN timestampdiff(MICROSECOND, at_cause, p1) / 1e3 END AS detection_ms,
