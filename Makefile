@@ -12,21 +12,22 @@ OPTIONS = $(if $(SEED),--seed '$(SEED)') $(if $(REPEAT),--repeat '$(REPEAT)') \
           $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
           $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)')
 
-.PHONY: help setup doctor list experiment compare-protocols test test-fast check bench clean lock lock-kafka
+.PHONY: help setup doctor list experiment test test-fast check bench clean lock lock-kafka
 
 help: ## say what can be typed here
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 experiment: ## run, check and report one: NAME=broker-kill [SEED= REPEAT= CLIENT= PROTOCOL= BACKEND= KAFKA=]
 	@$(ENV) -m harness experiment $(if $(NAME),'$(NAME)') $(OPTIONS)
 
+list: ## the experiments there are
+	@$(ENV) -m harness list
+
+.PHONY: compare-protocols
 compare-protocols: ## the same fault under each protocol: [NAME=consumer-crash CLIENT=librdkafka,java MEMBERS=1,10,30]
 	@$(ENV) -m harness compare-protocols $(if $(NAME),'$(NAME)') $(if $(MEMBERS),--members '$(MEMBERS)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(CLIENT),--client '$(CLIENT)') \
 	    $(if $(PROTOCOL),--protocol '$(PROTOCOL)') $(if $(KAFKA),--kafka '$(KAFKA)')
-
-list: ## the experiments there are
-	@$(ENV) -m harness list
 
 test: ## everything that must hold before a change goes in (format, lint, types, tests)
 	@$(MAKE) check

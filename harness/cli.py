@@ -79,21 +79,6 @@ def _parser() -> argparse.ArgumentParser:
         one.add_argument("--kafka", help="version of Kafka")
         if name == "experiment":
             one.add_argument("--repeat", type=int, default=1, help="runs, each with its own seed")
-    several = command("compare-protocols", compare_protocols_command)
-    several.add_argument("name", metavar="NAME", nargs="?", default="consumer-crash")
-    several.add_argument("--seed", type=int, help="the same for every run (default: random)")
-    several.add_argument(
-        "--set", action="append", default=[], metavar="KNOB=VALUE", help="see `describe`"
-    )
-    several.add_argument(
-        "--client", default="librdkafka", help="librdkafka, java, or both with a comma between"
-    )
-    several.add_argument(
-        "--protocol", default="eager,cooperative,consumer", help="one or several (default: all)"
-    )
-    several.add_argument("--members", default="", help="sizes of the group, such as 1,10,30")
-    several.add_argument("--backend", default="embedded", help="embedded")
-    several.add_argument("--kafka", help="version of Kafka")
     for name, function in (("check", check_command), ("report", report_command)):
         command(name, function).add_argument("run", type=Path, metavar="RUN", help="a run's folder")
     command("collect", collect_command).add_argument("run", type=Path, metavar="RUN")
@@ -103,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         "--all", action="store_true", help="remove every result as well"
     )
     command("doctor", doctor_command)
+    _comparison_options(command("compare-protocols", compare_protocols_command))
     return parser
 
 
@@ -193,6 +179,23 @@ def _settings(arguments: argparse.Namespace) -> dict[str, str]:
         if getattr(arguments, option) is not None:
             settings[knob] = getattr(arguments, option)
     return settings
+
+
+def _comparison_options(several: argparse.ArgumentParser) -> None:
+    several.add_argument("name", metavar="NAME", nargs="?", default="consumer-crash")
+    several.add_argument("--seed", type=int, help="the same for every run (default: random)")
+    several.add_argument(
+        "--set", action="append", default=[], metavar="KNOB=VALUE", help="see `describe`"
+    )
+    several.add_argument(
+        "--client", default="librdkafka", help="librdkafka, java, or both with a comma between"
+    )
+    several.add_argument(
+        "--protocol", default="eager,cooperative,consumer", help="one or several (default: all)"
+    )
+    several.add_argument("--members", default="", help="sizes of the group, such as 1,10,30")
+    several.add_argument("--backend", default="embedded", help="embedded")
+    several.add_argument("--kafka", help="version of Kafka")
 
 
 def compare_protocols_command(arguments: argparse.Namespace) -> int:

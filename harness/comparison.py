@@ -4,15 +4,16 @@ Each combination is a run like any other, in its own folder; what is compared co
 derived tables. A combination that cannot run is named with the reason, and the others go on.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness import registry
 from harness.errors import BadInput, Exit, HarnessError
 from harness.experiment import Expect, Experiment
-from harness.judging import Judge
-from harness.provision.tools import resolve_tools
+from harness.provision.java import find_java
+from harness.provision.tools import resolve_spark_aot, resolve_tools
+from harness.report import exit_code, report
 from harness.report.comparison import Compared, compared, write_comparison
 from harness.run import Run, reserve, sweep
 
@@ -99,14 +100,28 @@ def compare(
             failed[each] = error
     if not runs:
         raise next(iter(failed.values()))
-    codes = dict(zip(runs, Judge().judge_all(list(runs.values())), strict=True))
+    codes = _judge(runs.values())
     rows = [_row(each, plays.get(each), runs, failed) for each in wanted]
     folder = reserve(results, "compare-protocols", parts=())
     write_comparison(folder, name, rows)
-    worst = max(
-        (*codes.values(), *(Exit.DIFFERS for e in failed.values() if not isinstance(e, BadInput)))
-    )
+    worst = max((*codes, *(Exit.DIFFERS for e in failed.values() if not isinstance(e, BadInput))))
     return folder, worst
+
+
+def _judge(run_dirs: Iterable[Path]) -> list[int]:
+    """Check all of them in one Spark session, and report; the exit code of each one's verdicts."""
+    from harness.check import session
+    from harness.check.check import check
+
+    java = find_java()
+    spark = session.start(java.binary, resolve_spark_aot(java))
+    try:
+        for run_dir in run_dirs:
+            check(run_dir, spark)
+            report(run_dir)
+    finally:
+        session.stop(spark)
+    return [exit_code(run_dir) for run_dir in run_dirs]
 
 
 def _row(

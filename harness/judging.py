@@ -1,7 +1,6 @@
 """From a run's history to verdicts on the screen and a page: what `experiment` does after `run`."""
 
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -45,10 +44,6 @@ class Judge:
 
     def judge(self, run_dir: Path) -> int:
         """Check, report, print; the exit code of the verdicts."""
-        return self.judge_all([run_dir])[0]
-
-    def judge_all(self, run_dirs: Sequence[Path]) -> list[int]:
-        """The same for several runs, with one Spark session; the exit code of each."""
         from harness.check.check import check
 
         self._start()
@@ -58,11 +53,10 @@ class Judge:
             raise HarnessError(f"Spark did not start: {self._problem}") from self._problem
         assert self._session is not None
         try:
-            for run_dir in run_dirs:
-                check(run_dir, self._session)
+            check(run_dir, self._session)
         finally:
             self._session.stop()
-        return [show(run_dir) for run_dir in run_dirs]
+        return show(run_dir)
 
 
 def show(run_dir: Path) -> int:

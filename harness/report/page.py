@@ -86,16 +86,16 @@ def page(run: Run) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return what reads the templates; every value is escaped."""
-    environment = Environment(
+    """The template engine of every page: what is not there is an error, never an empty word."""
+    engine = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["kind_of"] = lambda shape: type(shape).__name__
-    return environment
+    engine.globals["kind_of"] = lambda shape: type(shape).__name__
+    return engine
 
 
 def _facts(run: Run) -> list[Fact]:

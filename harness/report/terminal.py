@@ -6,7 +6,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from harness.report import standstill, stops
+from harness.report import standstill
 from harness.report.load import Row, Run, load
 from harness.report.outcome import (
     SIGNS,
@@ -18,6 +18,7 @@ from harness.report.outcome import (
     verdict_of,
 )
 from harness.report.records import fate, records
+from harness.report.stops import told as told_stop
 from harness.report.tables import rebalanced
 from harness.report.words import NOTHING, bound, measured_range, number
 
@@ -64,7 +65,7 @@ def _lines(run: Run, width: int) -> list[Text]:
         Text(),
         Text(f"rebalances  {rebalanced(run)}"),
         Text(f"standstill  {standstill.told(run)}"),
-        Text(f"longest     {stops.told(run)}"),
+        Text(f"longest     {told_stop(run)}"),
         Text(f"records     {fate(records(run))}"),
     ]
     lines.append(Text(f"report      {run.path / 'report.html'}"))
