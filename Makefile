@@ -32,6 +32,12 @@ nightly: ## every experiment, and every rule for each client and protocol [ONLY=
 list: ## the experiments there are
 	@$(ENV) -m harness list
 
+.PHONY: compare-protocols
+compare-protocols: ## the same fault under each protocol: [NAME=consumer-crash CLIENT=librdkafka,java MEMBERS=1,10,30]
+	@$(ENV) -m harness compare-protocols $(if $(NAME),'$(NAME)') $(if $(MEMBERS),--members '$(MEMBERS)') \
+	    $(if $(SEED),--seed '$(SEED)') $(if $(CLIENT),--client '$(CLIENT)') \
+	    $(if $(PROTOCOL),--protocol '$(PROTOCOL)') $(if $(KAFKA),--kafka '$(KAFKA)')
+
 test: ## everything that must hold before a change goes in (format, lint, types, tests)
 	@$(MAKE) check
 	@$(ENV) -m pytest

@@ -22,5 +22,6 @@ experiment = Experiment(
         "X32b",
         "X32c",
         "X32d",
+        "X34",
     ),
 )

@@ -23,5 +23,6 @@ experiment = Experiment(
         "X32b",
         "X32c",
         "X32d",
+        "X34",
     ),
 )

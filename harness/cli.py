@@ -89,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         "--all", action="store_true", help="remove every result as well"
     )
     command("doctor", doctor_command)
+    _comparison_options(command("compare-protocols", compare_protocols_command))
     return parser
 
 
@@ -283,6 +284,56 @@ def _settings(arguments: argparse.Namespace) -> dict[str, str]:
         if getattr(arguments, option) is not None:
             settings[knob] = getattr(arguments, option)
     return settings
+
+
+def _comparison_options(several: argparse.ArgumentParser) -> None:
+    several.add_argument("name", metavar="NAME", nargs="?", default="consumer-crash")
+    several.add_argument("--seed", type=int, help="the same for every run (default: random)")
+    several.add_argument(
+        "--set", action="append", default=[], metavar="KNOB=VALUE", help="see `describe`"
+    )
+    several.add_argument(
+        "--client", default="librdkafka", help="librdkafka, java, or both with a comma between"
+    )
+    several.add_argument(
+        "--protocol", default="eager,cooperative,consumer", help="one or several (default: all)"
+    )
+    several.add_argument("--members", default="", help="sizes of the group, such as 1,10,30")
+    several.add_argument("--backend", default="embedded", help="embedded")
+    several.add_argument("--kafka", help="version of Kafka")
+
+
+def compare_protocols_command(arguments: argparse.Namespace) -> int:
+    """Run an experiment under each protocol, and print what it cost side by side."""
+    from harness.comparison import combinations, compare
+    from harness.report.comparison import lines, read_comparison
+    from harness.run import default_seed
+
+    try:
+        members = [int(text) for text in _listed(arguments.members)]
+    except ValueError:
+        raise BadInput(
+            f"--members {arguments.members!r} is no list of sizes: write 1,10,30"
+        ) from None
+    wanted = combinations(_listed(arguments.client), _listed(arguments.protocol), members)
+    arguments.client = arguments.protocol = None  # each run has its own
+    settings = _settings(arguments)
+    seed = default_seed(arguments.name) if arguments.seed is None else arguments.seed
+    folder, code = compare(
+        arguments.name,
+        wanted,
+        settings,
+        arguments.results.resolve(),
+        seed=seed,
+        say=_progress(),
+    )
+    for line in ("", *lines(read_comparison(folder)), "", f"comparison  {folder}/comparison.html"):
+        print(line)
+    return code
+
+
+def _listed(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
 
 
 def check_command(arguments: argparse.Namespace) -> int:

@@ -49,7 +49,11 @@ class Interrupted(Exception):
     """Ctrl-C or SIGTERM: heal, clean, and end with exit code 2."""
 
 
-def reserve(results: Path, name: str) -> Path:
+def reserve(
+    results: Path,
+    name: str,
+    parts: tuple[str, ...] = ("history", "journals", "logs", "scratch"),
+) -> Path:
     """A new folder for a run, sortable by time, and `latest` pointing at it.
 
     Raises SetupError where the disk has no room or cannot be written.
@@ -66,7 +70,7 @@ def reserve(results: Path, name: str) -> Path:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
         run_dir = parent / f"{stamp}-{os.urandom(2).hex()}"
         run_dir.mkdir()
-        for part in ("history", "journals", "logs", "scratch"):
+        for part in parts:
             (run_dir / part).mkdir()
         link = parent / f".latest-{run_dir.name}"
         link.symlink_to(run_dir.name)

@@ -333,6 +333,9 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("usual_ms", _real),  # longest of any partition with no rebalance and no fault
             ("stopped", _bool),  # given to somebody anew, or longer than usual
             ("idle_ms", _real),  # before the cause: it waited for records anyway
+            # Kept, and its member waited for the answer to a synchronous commit: it comes after
+            # that to the member's JoinGroup, or when an in-sync replica is given up; null: not so.
+            ("commit_ms", _real),
             ("detection_ms", _real),  # cause to noticed; without a rebalance: to a new leader
             ("notice_ms", _real),  # noticed to heard
             ("revoke_ms", _real),  # heard to revoked: the work in hand until the next poll

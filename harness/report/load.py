@@ -21,7 +21,7 @@ from harness.manifest import SCHEMA_VERSION
 
 Row = Mapping[str, Any]
 
-TABLES_READ: Final = ("rebalances", "ownership", "redeliveries", "evictions", "heartbeats")
+TABLES_READ: Final = ("rebalances", "stops", "ownership", "redeliveries", "evictions", "heartbeats")
 HISTORY_READ: Final = ("faults", "topology", "client_events", "coordinator_events")
 # Heartbeats and commits are most of the request log; the page needs the steps of a rebalance only.
 REBALANCE_APIS: Final = ("JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "CONSUMER_GROUP_HEARTBEAT")

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from harness.report import standstill, tables
+from harness.report import standstill, stops, tables
 from harness.report.axis import axis_of
 from harness.report.heartbeats import heartbeat_chart
 from harness.report.load import Run
@@ -65,6 +65,8 @@ def page(run: Run) -> str:
             heartbeats=heartbeat_chart(run, axis, members) if axis else None,
             rebalances=tables.rebalance_rows(run, members, zero),
             rebalances_left_out=tables.left_out(len(rebalances), "tables/rebalances.parquet"),
+            stops=stops.changes(run, members, zero),
+            stop_parts=stops.PARTS,
             views=two_views(run, members),
             most_views=MOST_REBALANCES,
             rebalance_count=len(rebalances),

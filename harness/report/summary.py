@@ -3,7 +3,7 @@
 import html
 from typing import Final
 
-from harness.report import standstill
+from harness.report import standstill, stops
 from harness.report.load import Manifest, Row, Run
 from harness.report.outcome import SIGNS, expected_of, in_order, outcome, standing, verdict_of
 from harness.report.records import fate, records
@@ -21,15 +21,16 @@ def summary(run: Run) -> str:
     manifest = run.manifest
     result = outcome(run)
     lines = [
-        f"## {_safe(manifest.experiment)}: {_safe(result.headline)}",
+        f"## {safe(manifest.experiment)}: {safe(result.headline)}",
         "",
-        f"> {_safe(manifest.claim)}" if manifest.claim else "",
+        f"> {safe(manifest.claim)}" if manifest.claim else "",
         "",
-        _safe(result.detail),
+        safe(result.detail),
         "",
         *_verdicts(in_order(run.verdicts or [])),
         f"- rebalances: {rebalanced(run)}",
         f"- standstill: {standstill.told(run)}",
+        f"- longest stop: {safe(stops.told(run))}",
         f"- records: {fate(records(run))}",
         "",
         _origin(manifest),
@@ -41,9 +42,9 @@ def summary(run: Run) -> str:
 def _origin(manifest: Manifest) -> str:
     versions = manifest.versions
     return (
-        f"Run {_safe(manifest.run)}, seed {_safe(manifest.seed)}, "
-        f"Kafka {_safe(str(versions.get('kafka', NOTHING)))}, "
-        f"librdkafka {_safe(str(versions.get('librdkafka', NOTHING)))}. "
+        f"Run {safe(manifest.run)}, seed {safe(manifest.seed)}, "
+        f"Kafka {safe(str(versions.get('kafka', NOTHING)))}, "
+        f"librdkafka {safe(str(versions.get('librdkafka', NOTHING)))}. "
         "In its folder: [report.html](report.html), [verdicts.parquet](verdicts.parquet), "
         "[tables/](tables/), [history/](history/), [logs/](logs/)."
     )
@@ -65,12 +66,12 @@ def _verdicts(rows: list[Row]) -> list[str]:
         why = " ".join(text for text in (row["reason"], row["because"]) if text)
         cells = (
             SIGNS[standing(row)],
-            _safe(row["rule"] or ""),
+            safe(row["rule"] or ""),
             verdict,
-            _safe(measured(row)),
-            _safe(bound(row["bound_low"], row["bound_high"], row["unit"] or "")),
+            safe(measured(row)),
+            safe(bound(row["bound_low"], row["bound_high"], row["unit"] or "")),
             number(row["examined"]),
-            _safe(clip(why, _MOST_REASON)),
+            safe(clip(why, _MOST_REASON)),
         )
         lines.append(f"| {' | '.join(cells)} |")
     if len(rows) > MOST_RULES:
@@ -78,6 +79,6 @@ def _verdicts(rows: list[Row]) -> list[str]:
     return [*lines, ""]
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Escape what Markdown and the HTML inside it would take as markup."""
     return html.escape(" ".join(text.split()).translate(_MARKS), quote=False)

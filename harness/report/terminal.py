@@ -19,6 +19,7 @@ from harness.report.outcome import (
     verdict_of,
 )
 from harness.report.records import fate, records
+from harness.report.stops import told as told_stop
 from harness.report.tables import rebalanced
 from harness.report.words import NOTHING, bound, measured_range, number
 
@@ -51,6 +52,7 @@ def _lines(run: Run, width: int) -> list[Text]:
         Text(),
         Text(f"rebalances  {rebalanced(run)}"),
         Text(f"standstill  {standstill.told(run)}"),
+        Text(f"longest     {told_stop(run)}"),
         Text(f"records     {fate(records(run))}"),
     ]
     lines.append(Text(f"report      {run.path / 'report.html'}"))

@@ -24,6 +24,7 @@ from harness.rules import (
     topics,
 )
 from harness.rules.rule import Rule
+from harness.rules.standstill import WHOLE_INTERVALS
 
 RULES: Final[dict[str, Rule]] = {
     "R01": failure_detection.EVICTION,
@@ -104,6 +105,7 @@ RULES: Final[dict[str, Rule]] = {
     "X32b": delivery.REPEATS_EXPLAINED,
     "X32c": delivery.COMMITS_GO_FORWARD,
     "X32d": delivery.REPEATS_FIT_POLICY,
+    "X34": WHOLE_INTERVALS,
     "E01": evidence.FAULTS_BIT,
     "E02": evidence.EVERYONE_WORKED,
     "E03": evidence.READ_TO_THE_END,

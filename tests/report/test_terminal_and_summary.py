@@ -108,7 +108,7 @@ def test_void_run_says_why(tmp_path: Path) -> None:
 
     assert "Interrupted: the run did not finish" in text
     assert "Ctrl-C after 12 s. No rule was judged." in text
-    assert "rebalances  not derived\nstandstill  not recorded\nrecords     not recorded" in text
+    assert "rebalances  not derived\nstandstill  not recorded\nlongest     not derived" in text
 
 
 def test_no_run_is_a_sentence(tmp_path: Path) -> None:

@@ -51,7 +51,8 @@ def episodes(t: Tables) -> DataFrame:
         )
         SELECT episode, generation, number, coordinator, coordinator_before, trigger,
                trigger_member, trigger_member_id, members_before, members_after, started_at,
-               joined_at, ended_at, min(started_at) OVER w AS first_at, max(ended_at) OVER w AS last_at,
+               joined_at, ended_at, min(started_at) OVER w AS first_at,
+               max(ended_at) OVER w AS last_at,
                row_number() OVER (PARTITION BY episode ORDER BY number) AS round
         FROM grouped WINDOW w AS (PARTITION BY episode)
         """
@@ -229,7 +230,8 @@ def stop_subjects(t: Tables) -> DataFrame:
             SELECT a.topic, a.partition, a.from_at, min(s.at) AS at
             FROM about a JOIN
                  (SELECT topic, partition, at, leader,
-                         lag(leader) OVER (PARTITION BY topic, partition ORDER BY at) AS leader_before
+                         lag(leader) OVER (PARTITION BY topic, partition ORDER BY at)
+                             AS leader_before
                   FROM {topology} WHERE what = 'partition') s
               ON s.topic = a.topic AND s.partition = a.partition AND s.leader <> s.leader_before
              AND s.leader >= 0 AND s.at BETWEEN a.began_at AND a.to_at
@@ -369,33 +371,55 @@ def stops(t: Tables) -> DataFrame:
     goes on until it hears of a rebalance does not stand still while it has not heard. A part whose
     beginning or end is not on record is null, and its time is in `other_ms`; so is the time after
     the cause of a stop without a rebalance, but for what the observer saw of a new leader. A
-    partition that nobody took away or gave anew was only waited for: `idle_ms`.
+    partition that nobody took away or gave anew was only waited for: `idle_ms`, less the time in
+    which its member waited for the answer to a synchronous commit: `commit_ms`.
     """
     return t.sql(
         """
         WITH steps AS (
+            -- `least` passes over a null, which here must stay one.
             SELECT *,
                    CASE WHEN episode IS NOT NULL AND assigned_at IS NULL THEN to_at
+                        WHEN cause_at IS NULL THEN from_at
                         ELSE greatest(from_at, least(cause_at, to_at)) END AS at_cause,
-                   CASE WHEN episode IS NULL OR assigned_at IS NOT NULL THEN least(noticed_at, to_at)
-                        END AS at_notice
+                   CASE WHEN noticed_at IS NOT NULL THEN least(noticed_at, to_at) END AS at_notice,
+                   CASE WHEN heard_at IS NOT NULL THEN least(heard_at, to_at) END AS at_heard,
+                   CASE WHEN revoked_at IS NOT NULL THEN least(revoked_at, to_at) END AS at_revoked,
+                   CASE WHEN joined_at IS NOT NULL THEN least(joined_at, to_at) END AS at_joined
             FROM {stop_moments}
+        ),
+        -- A broker answers one connection's requests in order, so a commit waits behind the parked
+        -- JoinGroup of its own member, and a member that waits for its commit does not poll.
+        blocked AS (
+            SELECT s.topic, s.partition, s.from_at,
+                   sum(timestampdiff(MICROSECOND, greatest(s.waits_from_at, c.asked_at),
+                                     least(s.to_at, c.answered_at))) / 1e3 AS blocked_ms
+            FROM (SELECT *, IF(episode IS NULL, at_cause, from_at) AS waits_from_at FROM steps) s
+            JOIN (SELECT DISTINCT member, asked_at, answered_at FROM {commits}
+                  WHERE how = 'sync') c
+              ON c.member = s.old_member AND c.asked_at < s.to_at
+             AND c.answered_at > s.waits_from_at
+            WHERE s.assigned_at IS NULL AND s.old_member = s.new_member
+              AND (s.episode IS NOT NULL OR s.noticed_at IS NULL)
+            GROUP BY s.topic, s.partition, s.from_at
         ),
         in_order AS (
             SELECT *, greatest(at_cause, at_notice) AS p1,
-                   greatest(at_cause, at_notice, least(heard_at, to_at)) AS p2,
-                   greatest(at_cause, at_notice, least(heard_at, to_at), least(revoked_at, to_at))
-                       AS p3,
-                   greatest(at_cause, at_notice, least(heard_at, to_at), least(revoked_at, to_at),
-                            least(joined_at, to_at)) AS p4,
-                   greatest(at_cause, at_notice, least(heard_at, to_at), least(revoked_at, to_at),
-                            least(joined_at, to_at), assigned_at) AS p5,
-                   assigned_at IS NOT NULL AS handed
-            FROM steps
+                   greatest(at_cause, at_notice, at_heard) AS p2,
+                   greatest(at_cause, at_notice, at_heard, at_revoked) AS p3,
+                   greatest(at_cause, at_notice, at_heard, at_revoked, at_joined) AS p4,
+                   greatest(at_cause, at_notice, at_heard, at_revoked, at_joined, assigned_at)
+                       AS p5,
+                   assigned_at IS NOT NULL AS handed, blocked_ms
+            FROM steps LEFT JOIN blocked USING (topic, partition, from_at)
         ),
         parts AS (
-            SELECT *, timestampdiff(MICROSECOND, from_at, at_cause) / 1e3 AS idle_ms,
-                   CASE WHEN cause_at IS NOT NULL AND at_notice IS NOT NULL
+            SELECT *,
+                   timestampdiff(MICROSECOND, from_at, at_cause) / 1e3
+                       - IF(episode IS NULL, 0, coalesce(blocked_ms, 0)) AS idle_ms,
+                   CASE WHEN NOT handed THEN blocked_ms END AS commit_ms,
+                   CASE WHEN (handed OR episode IS NULL)
+                             AND cause_at IS NOT NULL AND at_notice IS NOT NULL
                         THEN timestampdiff(MICROSECOND, at_cause, p1) / 1e3 END AS detection_ms,
                    CASE WHEN handed AND heard_at IS NOT NULL
                         THEN timestampdiff(MICROSECOND, p1, p2) / 1e3 END AS notice_ms,
@@ -427,11 +451,11 @@ def stops(t: Tables) -> DataFrame:
                p.from_at, p.cause_at, p.noticed_at, p.heard_at, p.given_up_at, p.revoked_at,
                p.rejoined_at, p.joined_at, p.synced_at, p.assigned_at, p.to_at, p.ms, p.usual_ms,
                handed OR p.ms > coalesce(p.usual_ms, 0) + :slack_ms AS stopped,
-               p.idle_ms, p.detection_ms, p.notice_ms, p.revoke_ms, p.join_ms, p.sync_ms,
-               p.first_fetch_ms,
-               round(p.ms - p.idle_ms - coalesce(p.detection_ms, 0) - coalesce(p.notice_ms, 0)
-                     - coalesce(p.revoke_ms, 0) - coalesce(p.join_ms, 0) - coalesce(p.sync_ms, 0)
-                     - coalesce(p.first_fetch_ms, 0), 3) AS other_ms,
+               p.idle_ms, p.commit_ms, p.detection_ms, p.notice_ms, p.revoke_ms, p.join_ms,
+               p.sync_ms, p.first_fetch_ms,
+               round(p.ms - p.idle_ms - coalesce(p.commit_ms, 0) - coalesce(p.detection_ms, 0)
+                     - coalesce(p.notice_ms, 0) - coalesce(p.revoke_ms, 0) - coalesce(p.join_ms, 0)
+                     - coalesce(p.sync_ms, 0) - coalesce(p.first_fetch_ms, 0), 3) AS other_ms,
                coalesce(a.records, 0) AS redelivered
         FROM parts p LEFT JOIN again a
           ON a.topic = p.topic AND a.partition = p.partition AND a.from_at = p.from_at

@@ -1,0 +1,75 @@
+"""What a change of the group costs those who work in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from harness.check.tables import Tables
+
+
+def _whole_intervals(t: Tables) -> DataFrame:
+    """Changes of a group that had members, from when the coordinator noticed to the last join.
+
+    A member that has heard goes on when it polls next, so the work of one batch comes on top of
+    each round. Where several changes fell into one episode, each has its rounds.
+    """
+    return t.sql(
+        """
+        WITH polls AS (
+            SELECT coalesce(max(process_us * batch_records) / 1e3, 0) AS poll_ms
+            FROM {members} WHERE role = 'consumer'
+        ),
+        changes AS (
+            SELECT episode, min(first_at) AS at, max(joined_at) AS joined_at, count(*) AS rounds,
+                   count_if(trigger IN ('join', 'leave', 'expiry')) AS changes,
+                   min_by(trigger, number) AS trigger, min_by(trigger_member, number) AS member,
+                   max_by(members_after, number) AS members,
+                   min_by(members_before, number) AS members_before,
+                   max_by(generation, number) AS generation
+            FROM {episodes} GROUP BY episode
+        ),
+        timed AS (
+            SELECT *, timestampdiff(MICROSECOND, at, joined_at) / 1e3 / :heartbeat_ms AS intervals,
+                   changes * CASE :protocol WHEN 'eager' THEN 1 ELSE 2 END AS most
+            FROM changes CROSS JOIN polls
+            WHERE trigger IN ('join', 'leave', 'expiry') AND members_before > 0
+              AND joined_at IS NOT NULL
+        ),
+        bounded AS (
+            SELECT *, most * (1 + (:cadence_ms + :slack_ms + poll_ms) / :heartbeat_ms) AS bound
+            FROM timed
+        )
+        SELECT concat(trigger, coalesce(concat(' of ', member), ''), ', generation ', generation)
+                   AS subject,
+               at, intervals <= bound AND (:protocol = 'consumer' OR rounds <= most) AS ok,
+               round(intervals, 3) AS measured, CAST(NULL AS DOUBLE) AS bound_low,
+               round(bound, 3) AS bound_high,
+               concat(rounds, IF(rounds = 1, ' round', ' rounds'), ' among ', members, ' members')
+                   AS why,
+               timestampadd(MILLISECOND, -:guard_ms, at) AS guard_from,
+               timestampadd(MILLISECOND, :guard_ms, joined_at) AS guard_to
+        FROM bounded
+        """
+    )
+
+
+WHOLE_INTERVALS = Rule(
+    id="X34",
+    title="Rebalance time is a number of heartbeat intervals",
+    statement=(
+        "A rebalance lasts at most one heartbeat interval, and the work in hand until the next "
+        "poll, for each round of its protocol, however many members there are: one round if it is "
+        "eager, two if it is cooperative; in the consumer protocol one interval for the old owner "
+        "to hear, and one for the new."
+    ),
+    source="seed 003, HEARTBEAT; KIP-429; KIP-848",
+    unit="intervals",
+    things="changes of the group",
+    measures="from notice to the last join",
+    examine=_whole_intervals,
+)

@@ -1,0 +1,74 @@
+"""A comparison says the same on the terminal, in Markdown, on its page and in Parquet."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.comparison import Combination, combinations, declared
+from harness.errors import BadInput
+from harness.report.comparison import (
+    Compared,
+    compared,
+    lines,
+    markdown,
+    read_comparison,
+    write_comparison,
+)
+from tests.report.sample_run import write_run
+from tests.report.test_stops import stop
+
+ROWS = (
+    Compared(
+        "librdkafka", "eager", 3, "consumer-crash/1", True, 6, 6_789.0, 8_000.0, 1, 23, 0.22,
+        idle_ms=126.0, detection_ms=5_895.0, notice_ms=434.0, first_fetch_ms=334.0,
+    ),
+    Compared("librdkafka", "consumer", 3, could_not="protocol <consumer> is not offered"),
+)  # fmt: skip
+
+
+def test_the_table_has_a_line_per_run_and_says_which_could_not() -> None:
+    head, eager, missing = lines(ROWS)
+    assert head.startswith("client      protocol")
+    assert "6.79 s" in eager
+    assert eager.endswith("detection 5.89 s, notice 434 ms, first fetch 334 ms")
+    assert (
+        "could not: librdkafka, consumer, 3 members: protocol <consumer> is not offered" == missing
+    )
+
+
+def test_what_a_run_says_is_escaped(tmp_path: Path) -> None:
+    write_comparison(tmp_path, "consumer-crash", ROWS)
+    assert "<consumer>" not in (tmp_path / "comparison.html").read_text(encoding="utf-8")
+    assert "<consumer>" not in markdown("consumer-crash", ROWS)
+
+
+def test_parquet_gives_the_rows_back(tmp_path: Path) -> None:
+    write_comparison(tmp_path, "consumer-crash", ROWS)
+    assert list(ROWS) == read_comparison(tmp_path)
+
+
+def test_a_run_is_compared_by_its_stops(tmp_path: Path) -> None:
+    rows = [stop(0, 6_000, 4_000), stop(1, 9_000, 5_000), stop(2, 100, 0, stopped=False)]
+    row = compared(write_run(tmp_path / "a" / "run", stops=rows), "librdkafka", "eager", 3)
+    assert (2, 9_000, 15_000, 5_000) == (
+        row.partitions_stopped, row.longest_ms, row.sum_ms, row.detection_ms
+    )  # fmt: skip
+    assert ("a/run", 173) == (row.run, row.redelivered)
+
+
+def test_every_size_is_compared_under_every_protocol() -> None:
+    wanted = combinations(["librdkafka"], ["eager", "cooperative"], [1, 10])
+    assert [("eager", 1), ("cooperative", 1), ("eager", 10), ("cooperative", 10)] == [
+        (each.protocol, each.members) for each in wanted
+    ]
+
+
+def test_a_larger_group_gets_a_partition_for_each_and_the_join_rule() -> None:
+    experiment = declared("consumer-join", {}, Combination("librdkafka", "eager", 10))
+    assert (10, 11) == (experiment.group.members, experiment.load.partitions)
+    assert "X34" in {expect.rule for expect in experiment.rules}
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(BadInput, match="protocol 'lazy' is not offered"):
+        declared("consumer-join", {}, Combination("librdkafka", "lazy"))

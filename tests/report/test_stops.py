@@ -1,0 +1,82 @@
+"""Where the time went: the section of the page, and one line for the terminal."""
+
+from pathlib import Path
+from typing import Any
+
+from harness.report import stops
+from harness.report.load import load
+from harness.report.members import members_of
+from harness.report.page import page
+from tests.report.sample_run import GROUP, STEADY, TOPIC, at, write_run
+
+
+def stop(partition: int, ms: float, detection_ms: float, **changes: Any) -> dict[str, Any]:
+    """A partition of member-1 that went to member-2 when it was killed."""
+    row = {
+        "group": GROUP,
+        "episode": 2,
+        "generation": 3,
+        "rounds": 1,
+        "protocol": "eager",
+        "trigger": "expiry",
+        "cause": "kill-consumer",
+        "subject": "member-1",
+        "topic": TOPIC,
+        "partition": partition,
+        "old_member": "member-1",
+        "new_member": "member-2",
+        "waited_for": "member-3",
+        "from_at": at(8.3),
+        "to_at": at(8.3 + ms / 1e3),
+        "ms": ms,
+        "usual_ms": 210.0,
+        "stopped": True,
+        "idle_ms": 0.0,
+        "detection_ms": detection_ms,
+        "join_ms": ms - detection_ms,
+        "redelivered": 4,
+    }
+    return row | changes
+
+
+def test_a_change_is_told_with_its_partitions_and_their_parts(tmp_path: Path) -> None:
+    kept = stop(2, 190, 0, stopped=False, new_member="member-1", redelivered=0)
+    run = load(
+        write_run(tmp_path / "run", stops=[stop(0, 6_000, 4_500), stop(1, 8_000, 2_000), kept])
+    )
+    (change,) = stops.changes(run, members_of(run), STEADY)
+    assert "Generation 3: kill-consumer member-1" == change.title
+    assert "2 partitions stopped, 8.00 s at most; 8 records came twice" == change.summary
+    assert [f"{TOPIC}-1", f"{TOPIC}-0"] == [row.partition for row in change.rows]
+    assert [(0, 56.25), (56.25, 18.75)] == [(p.left, p.width) for p in change.rows[1].parts]
+    assert "1 partition kept going: 190 ms at most" in change.notes[0]
+    text = page(run)
+    assert "detection 4.50 s, join 1.50 s" in text
+
+
+def test_the_longest_stop_is_told_in_one_line(tmp_path: Path) -> None:
+    run = load(write_run(tmp_path / "run", stops=[stop(0, 6_000, 4_500), stop(1, 8_000, 7_990)]))
+    assert f"8.00 s of {TOPIC}-1 (kill-consumer member-1): detection 7.99 s" == stops.told(run)
+
+
+def test_a_stop_without_a_rebalance_is_a_change_of_its_own(tmp_path: Path) -> None:
+    alone = stop(
+        4, 9_000, 0, episode=None, generation=None, trigger=None, cause="kill-broker",
+        subject="broker-1", cause_at=at(30), from_at=at(30), other_ms=9_000.0, join_ms=None,
+    )  # fmt: skip
+    run = load(write_run(tmp_path / "run", stops=[alone, stop(0, 6_000, 4_500)]))
+    first, second = stops.changes(run, members_of(run), STEADY)
+    assert first.title.startswith("Generation 3")
+    assert "Without a rebalance: kill-broker broker-1" == second.title
+
+
+def test_epochs_are_called_so(tmp_path: Path) -> None:
+    run = load(write_run(tmp_path / "run", stops=[stop(0, 600, 400, protocol="consumer")]))
+    (change,) = stops.changes(run, members_of(run), STEADY)
+    assert change.title.startswith("Epoch 3")
+
+
+def test_a_run_in_which_nothing_stopped_says_so(tmp_path: Path) -> None:
+    run = load(write_run(tmp_path / "run"))
+    assert "no partition stopped" == stops.told(run)
+    assert "No partition stopped, and the group was not changed." in page(run)
