@@ -47,6 +47,7 @@ RULES: Final[dict[str, Rule]] = {
     "X11": failure_detection.DEFAULT_SESSION,
     "X12": brokers.FAILOVER,
     "X14": rebalance.CLOSE_LEAVES,
+    "X16": topics.NOTICED_ALONE,
     "X32a": delivery.NOTHING_LOST,
     "X32b": delivery.REPEATS_EXPLAINED,
     "X32c": delivery.COMMITS_GO_FORWARD,
