@@ -16,6 +16,7 @@ experiment = Experiment(
         "R12",
         "R14",
         "R20b",
+        "R20e",
         "R21",
         "R32",
         "R33",

@@ -135,6 +135,11 @@ class Group:
         one_of("commit", self.commit, COMMITS)
         if self.members < 1:
             raise BadInput(f"a group of {self.members} members is no group: use 1 or more")
+        if self.arrive_every_ms < 0 or self.metadata_refresh_ms < 1:
+            raise BadInput(
+                f"arrive_every_ms of {self.arrive_every_ms} or metadata_refresh_ms of "
+                f"{self.metadata_refresh_ms} is no time: use 0 or more, and 1 or more"
+            )
         if not self.heartbeat_interval_ms < self.session_timeout_ms:
             raise BadInput(
                 f"heartbeat_interval_ms of {self.heartbeat_interval_ms} is not below "

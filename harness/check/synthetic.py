@@ -110,7 +110,7 @@ class _Builder:
         silent = self._silent(number)
         if number == 0:
             for member in range(MEMBERS):
-                self._says("member_added", start + member, member_id=self._id(member))
+                self._joins(start + member, member)
             self._rebalance(start + 5, range(MEMBERS), "Adding new member " + self._id(0), ())
             owners = later = self._owners(range(MEMBERS))
         else:
@@ -124,7 +124,7 @@ class _Builder:
             held = [p for p in range(PARTITIONS) if before[p] == silent]
             self._told("lost", back - 50, silent, held)
             self.lives[silent] += 1
-            self._says("member_added", back, member_id=self._id(silent))
+            self._joins(back, silent)
             reason = f"Adding new member {self._id(silent)} with group instance id null"
             self._rebalance(back + 2, range(MEMBERS), reason, owners)
             later = self._owners(range(MEMBERS))
@@ -140,6 +140,11 @@ class _Builder:
     def _says(self, event: str, ms: float, **row: Any) -> None:
         text = {"broker": 1, "at": _at(ms), "event": event, "group": _GROUP, "evidence": "log:1"}
         self.rows["coordinator_events"].append({**text, **row})
+
+    def _joins(self, ms: float, member: int) -> None:
+        """In two steps (KIP-394)."""
+        self._says("member_id_given", ms - 1, member_id=self._id(member))
+        self._says("member_added", ms, member_id=self._id(member))
 
     def _told(self, event: str, ms: float, member: int, partitions: Sequence[int]) -> None:
         self.rows["client_events"].append(
@@ -455,5 +460,5 @@ def _manifest(plan: _Plan) -> dict[str, Any]:
             {"name": name, "from": text(begin), "to": text(end)}
             for name, begin, end in zip(names, marks, marks[1:], strict=False)
         ],
-        "effective": {},
+        "effective": {"brokers": {"broker-1": {"group.initial.rebalance.delay.ms": "0"}}},
     }

@@ -145,8 +145,11 @@ def _two_steps(t: Tables) -> DataFrame:
                    min(at) FILTER (WHERE event = 'member_id_given') AS given_at,
                    min(at) FILTER (WHERE event = 'member_added') AS added_at,
                    min_by(evidence, at) FILTER (WHERE event = 'member_added') AS evidence
-            FROM {coordinator_events}
+            FROM {coordinator_events} e
+            LEFT ANTI JOIN (SELECT DISTINCT member_id FROM {requests}
+                            WHERE instance_id IS NOT NULL) s ON s.member_id = e.member_id
             WHERE `group` = :group AND event IN ('member_id_given', 'member_added')
+              AND instance_id IS NULL
             GROUP BY member_id HAVING count_if(event = 'member_added') > 0
         ),
         fixed AS (

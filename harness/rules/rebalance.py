@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
@@ -113,6 +114,10 @@ def _departure_starts_one(t: Tables) -> DataFrame:
     )
     heard = t.sql(_STARTS, first="left", second="evicted", start_ms=START_MS)
     return heard.unionByName(silent)
+
+
+def _eviction_starts_one(t: Tables) -> DataFrame:
+    return t.sql(_STARTS, first="evicted", second="evicted", start_ms=START_MS)
 
 
 def _told_by_heartbeat(t: Tables) -> DataFrame:
@@ -262,6 +267,20 @@ DEPARTURE = Rule(
     things="departures",
     measures="until the rebalance started",
     examine=_departure_starts_one,
+)
+SESSION_END = Rule(
+    id="R20e",
+    title="A session that ends starts a rebalance",
+    statement=(
+        "A member whose session runs out is evicted, and a rebalance starts at once, unless one "
+        "is under way."
+    ),
+    source="seed 002, rebalance conditions (session.timeout.ms)",
+    unit="ms",
+    things="evictions",
+    measures="until the rebalance started",
+    examine=_eviction_starts_one,
+    protocols=CLASSIC,
 )
 TOLD_BY_HEARTBEAT = Rule(
     id="R32",

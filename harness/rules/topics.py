@@ -83,6 +83,56 @@ def _only_grows(t: Tables) -> DataFrame:
     )
 
 
+def _noticed_alone(t: Tables) -> DataFrame:
+    """Joins, after the topic grew, of members that no heartbeat had told to join."""
+    return t.sql(
+        f"""
+        WITH {_GROWTH},
+        moves AS (
+            SELECT member_id, client_id AS member, api, arrived_at AS at, generation, evidence,
+                   lag(api) OVER (PARTITION BY member_id ORDER BY arrived_at) AS api_before
+            FROM {{requests}}
+            WHERE `group` = :group AND (api = 'JOIN_GROUP' AND error_code = 0
+                                        OR api = 'HEARTBEAT' AND error_code = 27)
+        ),
+        alone AS (
+            SELECT m.* FROM moves m JOIN grown g
+              ON m.at > g.at AND m.at <= timestampadd(
+                     MILLISECOND, :metadata_refresh_ms + :heartbeat_ms + 1000, g.at)
+            WHERE m.api = 'JOIN_GROUP' AND m.api_before = 'JOIN_GROUP'
+        ),
+        standing AS (
+            SELECT a.member, a.member_id, a.at, a.generation, a.evidence,
+                   max_by(g.generation, g.joined_at) AS found,
+                   max_by(g.leader, g.joined_at) = a.member_id AS leads,
+                   max_by(g.next_started_at, g.joined_at) AS next_started_at
+            FROM alone a JOIN {{generations}} g ON g.joined_at <= a.at
+            GROUP BY a.member, a.member_id, a.at, a.generation, a.evidence
+        ),
+        placed AS (
+            SELECT *,
+                   coalesce(next_started_at >= timestampadd(MILLISECOND, -:rounding_ms, at), true)
+                       AS stable,
+                   coalesce(next_started_at <= timestampadd(MILLISECOND, :slack_ms, at), false)
+                       AS started
+            FROM standing
+        )
+        SELECT concat(member, CASE WHEN leads THEN ' (leader)' ELSE '' END) AS subject, at,
+               CASE WHEN NOT stable THEN true WHEN leads THEN started
+                    ELSE generation = found END AS ok,
+               generation - found AS measured,
+               CASE WHEN NOT stable THEN 'noticed by itself while a rebalance was under way'
+                    WHEN leads AND started THEN 'noticed by itself, and a rebalance started'
+                    WHEN leads THEN 'its join started no rebalance'
+                    WHEN generation = found
+                    THEN 'gave its partitions up and got them back, without a rebalance'
+                    ELSE 'started a rebalance though it does not lead the group' END AS why,
+               evidence
+        FROM placed
+        """
+    )
+
+
 GROWTH = Rule(
     id="R20c",
     title="New partitions start a rebalance",
@@ -105,4 +155,20 @@ ONLY_GROWS = Rule(
     things="topics that grew",
     measures="in all",
     examine=_only_grows,
+)
+NOTICED_ALONE = Rule(
+    id="X16",
+    title="Every librdkafka member notices new partitions by itself",
+    statement=(
+        "Each librdkafka member, not only the one that leads the group, joins again when it sees "
+        "new partitions; one that does not lead and finds the group stable gets the same "
+        "generation back."
+    ),
+    source="rdkafka_cgrp.c, rd_kafka_cgrp_metadata_update_check; GroupMetadataManager",
+    unit="generations",
+    things="joins that nobody asked for",
+    measures="further",
+    examine=_noticed_alone,
+    clients=("librdkafka",),
+    protocols=("eager",),
 )

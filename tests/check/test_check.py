@@ -57,6 +57,13 @@ def test_a_run_without_faults_is_not_asked_whether_they_took_effect(judged_run: 
     assert "E01" not in [row["rule"] for row in rules]
 
 
+def test_what_every_run_is_judged_by_is_judged_where_it_can_be(judged_run: Path) -> None:
+    rules = pq.read_table(judged_run / "verdicts.parquet", columns=["rule"]).to_pylist()
+    judged = {row["rule"] for row in rules}
+    assert {"X07", "X08-members"} < judged
+    assert "R03-members" not in judged  # nobody waited that long, and nobody asked
+
+
 def test_every_table_has_its_schema_its_version_and_page_checksums(judged_run: Path) -> None:
     for name, schema in {**TABLES, "../verdicts": VERDICTS}.items():
         with pq.ParquetFile(

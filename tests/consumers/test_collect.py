@@ -317,6 +317,21 @@ def test_sends_by_outcome(producer: ProducerConfig) -> None:
     assert (member["role"], member["end"], member["group"]) == ("producer", "closed", None)
 
 
+def test_what_was_sent_before_a_topic_grew_is_accounted_too(producer: ProducerConfig) -> None:
+    rows = producer_rows(
+        journal(
+            {"kind": "sending", "at": T0 + 9, "sent": [3, 3]},
+            {"kind": "sending", "at": T0 + 19, "sent": [3, 3, 2]},
+        ),
+        producer,
+    )
+    assert [(row["partition"], row["count"], row["first_sent_at"]) for row in rows["sends"]] == [
+        (0, 3, T0 + 9),
+        (1, 3, T0 + 9),
+        (2, 2, T0 + 19),
+    ]
+
+
 def test_what_a_killed_producer_may_have_sent_is_unanswered(producer: ProducerConfig) -> None:
     rows = producer_rows(
         journal(

@@ -25,7 +25,7 @@ def test_a_good_configuration_is_read(consumer_settings: dict[str, Any], written
         ({"commit": "sometimes"}, "commit 'sometimes' is not offered"),
         ({"protocol": "lazy"}, "protocol 'lazy' is not offered"),
         ({"client": "java"}, "client java needs java_home and class_path"),
-        ({"sabotage": "sulk"}, "sabotage 'sulk' is unknown: choose commit-before-processing or"),
+        ({"sabotage": "sulk"}, "sabotage 'sulk' is unknown: choose commit-backwards or"),
         ({"batch_records": 0}, "batch_records of 0 is below 1"),
         ({"batch_records": "many"}, "batch_records must be int, not 'many'"),
         ({"batch_records": True}, "batch_records must be int, not True"),

@@ -367,3 +367,45 @@ def test_it_still_finishes_what_it_has_when_it_closes(rig: Rig) -> None:
     )
     loop.run()
     assert len(rig.frames("processed")) == 1
+
+
+def test_one_commits_every_second_batch_backwards(rig: Rig) -> None:
+    loop, client = rig.loop(
+        assigns(P0),
+        *[returns(records(0, first, first + 9)) for first in (0, 10, 20)],
+        sabotage="commit-backwards",
+    )
+    loop.run()
+    assert [10, 9, 30] == [positions[0].committed for positions, _ in client.committed]
+
+
+def test_one_skips_batches_and_commits_past_them(rig: Rig) -> None:
+    loop, client = rig.loop(
+        assigns(P0), *[returns(records(0, at, at)) for at in range(30)], sabotage="skip-batches"
+    )
+    loop.run()
+    assert 30 == len(rig.frames("delivered"))
+    skipped = {f["poll"] for f in rig.frames("delivered")} - {
+        f["poll"] for f in rig.frames("processed")
+    }
+    assert {6, 11, 16} == skipped  # the first poll assigned, and after three times it is honest
+    assert 30 == client.committed[-1][0][0].committed
+
+
+def test_one_works_some_batches_off_twice(rig: Rig) -> None:
+    loop, _ = rig.loop(
+        assigns(P0), *[returns(records(0, at, at)) for at in range(6)], sabotage="work-twice"
+    )
+    loop.run()
+    delivered = [(f["poll"], f["ranges"][0][2]) for f in rig.frames("delivered")]
+    assert [(2, 0), (3, 1), (4, 2), (5, 3), (6, 4), (7, 4), (8, 5)] == delivered
+    assert 7 == len(rig.frames("processed"))
+
+
+def test_one_goes_without_a_word(rig: Rig) -> None:
+    loop, client = rig.loop(assigns(P0), sabotage="leave-without-close")
+    said: list[str] = []
+    client.at_close = lambda _listener: said.append("left")
+    loop.run()
+    assert said == []
+    assert ["closing", "closed"] == rig.kinds()[-2:]

@@ -87,6 +87,17 @@ def test_every_number_is_answered_or_unanswered_whatever_the_order(
     assert sorted(order[answers:]) == missing
 
 
+def test_a_ledger_grows_with_its_topic() -> None:
+    written = Written()
+    ledger = Ledger(1, written.write)
+    ledger.grow(3)
+    assert ledger.sent == [0, 0, 0]
+    ledger.sent[2] = 2
+    ledger.answered(2, record(0, 0))
+    ledger.report()
+    assert {2: [(1, 1)]} == ledger.unanswered()
+
+
 def test_the_pace_is_as_declared() -> None:
     pace = Pace(300, now=10.0)
     produced = 0

@@ -341,3 +341,33 @@ def test_a_heartbeat_missing_while_slow_violates(judge: Judge) -> None:
 
 def test_no_heartbeat_at_all_while_slow_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(slow(), "R34")["verdict"]
+
+
+# X11
+
+
+def default_crash(evicted_ms: float | None) -> History:
+    """member-2 is killed at 10 s, with a session of 45 s and a heartbeat every 3 s."""
+    history = History(group={"session_timeout_ms": 45_000, "heartbeat_interval_ms": 3_000})
+    history.end_ms = 80_000
+    history.member("member-2", session_timeout_ms=45_000).fault("kill-consumer", "member-2", 10_000)
+    history.join("member-2", 5, session_timeout_ms=45_000)
+    if evicted_ms is not None:
+        history.says("evicted", evicted_ms, "member-2")
+    return history
+
+
+@pytest.mark.parametrize("evicted_ms", [52_000, 55_040])
+def test_a_crash_noticed_within_the_default_session_holds(judge: Judge, evicted_ms: float) -> None:
+    assert "HOLDS" == judge(default_crash(evicted_ms), "X11")["verdict"]
+
+
+@pytest.mark.parametrize("evicted_ms", [51_800, 55_100, None])
+def test_a_crash_noticed_sooner_later_or_never_violates(
+    judge: Judge, evicted_ms: float | None
+) -> None:
+    assert "VIOLATED" == judge(default_crash(evicted_ms), "X11")["verdict"]
+
+
+def test_a_crash_with_another_session_says_nothing_of_the_default(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(crash(next_owner_ms=18_000), "X11")["verdict"]

@@ -140,7 +140,9 @@ def test_an_id_that_never_came_back_is_no_join(judge: Judge) -> None:
 
 def test_a_static_member_joins_in_one_step(judge: Judge) -> None:
     history = History().join("member-1", 5, instance_id="member-1")
-    assert "HOLDS" == judge(history, "X08-members")["verdict"]
+    history.says("member_added", 4, "member-1", instance_id="member-1")
+    verdict = judge(history, "X08-members")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
     history.join("member-2", 5, instance_id="member-2", error_code=79)
     assert "VIOLATED" == judge(history, "X08-members")["verdict"]
 

@@ -62,7 +62,8 @@ def test_without_generations_r12_is_unknown(judge: Judge) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "event"), [("R20a", "member_added"), ("R20b", "left"), ("R20b", "evicted")]
+    ("rule", "event"),
+    [("R20a", "member_added"), ("R20b", "left"), ("R20b", "evicted"), ("R20e", "evicted")],
 )
 def test_a_rebalance_right_after_its_cause_holds(judge: Judge, rule: str, event: str) -> None:
     history = History().says(event, 1_000, "member-2").rebalance(1_001, 2, 2)
@@ -71,7 +72,8 @@ def test_a_rebalance_right_after_its_cause_holds(judge: Judge, rule: str, event:
 
 
 @pytest.mark.parametrize(
-    ("rule", "event"), [("R20a", "member_added"), ("R20b", "left"), ("R20b", "evicted")]
+    ("rule", "event"),
+    [("R20a", "member_added"), ("R20b", "left"), ("R20b", "evicted"), ("R20e", "evicted")],
 )
 def test_a_rebalance_long_after_its_cause_violates(judge: Judge, rule: str, event: str) -> None:
     history = History().says(event, 1_000, "member-2").rebalance(1_100, 2, 2)
@@ -85,7 +87,7 @@ def test_a_rebalance_under_way_needs_no_second(judge: Judge, rule: str, event: s
     assert "HOLDS" == judge(history, rule)["verdict"]
 
 
-@pytest.mark.parametrize("rule", ["R20a", "R20b"])
+@pytest.mark.parametrize("rule", ["R20a", "R20b", "R20e"])
 def test_without_a_cause_the_start_rules_are_unknown(judge: Judge, rule: str) -> None:
     assert "UNKNOWN" == judge(History().rebalance(0, 1, 1), rule)["verdict"]
 

@@ -29,6 +29,7 @@ from harness.experiment import (
         (lambda: Group(session_timeout_ms=5_999), "5999 is outside the 6000 to 1800000"),
         (lambda: Group(max_poll_interval_ms=5_000), "5000 is below session_timeout_ms of 6000"),
         (lambda: Group(members=0), "is no group"),
+        (lambda: Group(arrive_every_ms=-1), "arrive_every_ms of -1"),
         (lambda: Group(client="sarama"), "client 'sarama' is not offered"),
         (lambda: Group(protocol="lazy"), "choose eager or cooperative"),
         (lambda: Expect(rule="R01", verdict=Verdict.VIOLATED), "without a reason"),

@@ -118,6 +118,11 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             experiment_with(Fault(kind="latency", target="member 1", lasts_s=3, latency_ms=6_000)),
             "is not below session_timeout_ms of 6000",
         ),
+        (experiment_with(Fault(kind="add-partitions", target="topic")), "more_partitions of 1"),
+        (
+            experiment_with(Fault(kind="add-partitions", target="member 1", more_partitions=2)),
+            "it hits a topic",
+        ),
         (
             experiment_with(Fault(kind="bandwidth", target="member 1", lasts_s=3)),
             "without a rate",
