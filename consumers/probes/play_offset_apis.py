@@ -53,6 +53,7 @@ def commits(script: Script) -> None:
     settle([dynamic, static, new], "settle")
     for member in (dynamic, static, new):
         member.commit("stable again: right", position)
+    for member in (dynamic, static, new):
         member.leave("leave at the end")
     script.until_state(group, "Empty")
     dynamic.commit("empty: as a former member", position)
