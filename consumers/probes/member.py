@@ -160,10 +160,11 @@ def form(members: Sequence[Member], step: str = "form the group") -> Member:
 
 def join_all(members: Sequence[Member], step: str) -> None:
     """The first half of a rebalance: everybody joins, a new member in two steps."""
-    asked = []
     for member in members:
         if member.instance_id is None and not member.member_id:
             member.get_id(f"{step}: join without a member id")
+    asked = []
+    for member in members:
         asked.append(member.begin_join(f"{step}: join"))
         if len(asked) == 1 and not member.joined:
             # The first that the coordinator knows of leads.

@@ -98,6 +98,7 @@ def heartbeats(script: Script) -> None:
     settle([dynamic, static, new], "settle")
     for member in (dynamic, static, new):
         member.heartbeat("right, in the new generation")
+    for member in (dynamic, static, new):
         member.leave("leave at the end")
     script.until_state(group, "Empty")
     dynamic.heartbeat("to an empty group")

@@ -5,6 +5,7 @@ are the script's own.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -15,6 +16,7 @@ from consumers.journal import Journal
 from consumers.probes.member import Member, commit_topics, form, settle
 from consumers.probes.script import Question, Script, worst
 from consumers.probes.wire import Body
+from harness.errors import ClusterError
 
 METADATA_MAX: Final = 4_096  # offset.metadata.max.bytes
 RECORDS: Final = 10  # per epoch of the topic whose leader moves
@@ -51,6 +53,7 @@ def commits(script: Script) -> None:
     settle([dynamic, static, new], "settle")
     for member in (dynamic, static, new):
         member.commit("stable again: right", position)
+    for member in (dynamic, static, new):
         member.leave("leave at the end")
     script.until_state(group, "Empty")
     dynamic.commit("empty: as a former member", position)
@@ -102,16 +105,19 @@ def transaction(script: Script) -> None:
     group, topic = script.group("transacted"), script.config.topic
     Member(script, group, "R30-wire").commit("commit", {(topic, 0): 1, (topic, 1): 1})
     name = script.group("transaction")
-    at_coordinator = script.brokers.coordinator(name, kind=1)
     started: Body = {}
 
     def initialised() -> bool:
+        # The first transaction of a cluster has to wait for its topic to be made.
         body = {"transactionalId": name, "transactionTimeoutMs": 60_000, **_NO_PRODUCER}
-        started.update(script.brokers.ask(at_coordinator, "INIT_PRODUCER_ID", body))
-        return bool(started["errorCode"] == 0)
+        with suppress(ClusterError):
+            at = script.brokers.coordinator(name, kind=1)
+            started.update(script.brokers.ask(at, "INIT_PRODUCER_ID", body))
+        return bool(started.get("errorCode") == 0)
 
     script.until("producer id", initialised)
-    mine = {name: started[name] for name in ("producerId", "producerEpoch")}
+    at_coordinator = script.brokers.coordinator(name, kind=1)
+    mine = {field: started[field] for field in ("producerId", "producerEpoch")}
     mine["transactionalId"] = name
     adding = Question(
         step="add the group to a transaction",

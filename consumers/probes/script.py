@@ -50,7 +50,7 @@ class Script:
         self.config = config
         self.client_id = config.member
         self.codec = Codec(config.member)
-        self.brokers = Brokers(self.codec, config.bootstrap)
+        self.brokers = Brokers(self.codec, config.bootstrap, PATIENCE_S)
         self._direct = Brokers(self.codec, config.direct)
         self._coordinators: dict[str, int] = {}
         self._journal = journal

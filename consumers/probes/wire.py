@@ -152,9 +152,10 @@ class Brokers:
         self._timeout_s = timeout_s
         host, _, port = bootstrap.split(",")[0].rpartition(":")
         self._first = (host, int(port))
+        brokers = self._ask(self._first, "METADATA", {"topics": []})["brokers"]
         self.addresses: dict[int, tuple[str, int]] = {
             broker["nodeId"]: (broker["host"], broker["port"])
-            for broker in self._ask(self._first, "METADATA", {"topics": []})["brokers"]
+            for broker in sorted(brokers, key=lambda one: int(one["nodeId"]))
         }
 
     def link(self, broker: int) -> Link:

@@ -1,0 +1,76 @@
+"""Probes without a cluster: what they say in bytes, and what they make of an answer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from consumers import probes
+from consumers.config import ProbeConfig
+from consumers.probes.member import assignment, commit_topics, subscription
+from consumers.probes.script import worst
+from harness.errors import BadInput
+from harness.history.broker_log import decode_assignment
+
+# In a process of its own: a JVM in the tests' process would take its signals.
+CODEC = """
+import sys
+from consumers import jvm
+from consumers.probes.wire import VERSIONS, Codec
+from harness.provision.tools import resolve_tools
+
+tools = resolve_tools()
+jvm.start(str(tools.java.parent.parent), tools.kafka_classpath)
+codec = Codec("probe-test")
+for api, version in VERSIONS.items():
+    assert version <= codec.newest(api), api
+    data = codec.encode(api, version, {})
+    assert int.from_bytes(data[:4], "big") == len(data) - 4, api
+    assert b"probe-test" in data, api
+heartbeat = codec.encode("HEARTBEAT", 4, {"groupId": "g", "memberId": "m", "generationId": 7})
+assert heartbeat.endswith(b"\\x02g\\x00\\x00\\x00\\x07\\x02m\\x00\\x00"), heartbeat
+answer = b"\\x00\\x00\\x00\\x01\\x00" + b"\\x00\\x00\\x00\\x00\\x00\\x16\\x00"
+assert codec.decode("HEARTBEAT", 4, answer) == {"throttleTimeMs": 0, "errorCode": 22}
+"""
+
+
+def test_every_call_that_scripts_make_can_be_said_with_kafkas_own_classes() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", CODEC], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert 0 == told.returncode, told.stderr
+
+
+def test_an_assignment_reads_back_as_it_was_given() -> None:
+    given = [("t", 0), ("t", 2), ("u", 1)]
+    read = [(part["topic"], part["partition"]) for part in decode_assignment(assignment(given))]
+    assert given == read
+
+
+def test_a_subscription_changes_with_its_note_only() -> None:
+    assert subscription(["t"]) == subscription(["t"])
+    assert subscription(["t"]) != subscription(["t"], "news")
+
+
+def test_positions_are_grouped_by_topic() -> None:
+    topics = commit_topics({("t", 0): 5, ("u", 0): 6, ("t", 1): 7})
+    assert [("t", 2), ("u", 1)] == [(one["name"], len(one["partitions"])) for one in topics]
+
+
+def test_the_worst_error_is_found_wherever_it_is() -> None:
+    assert 0 == worst({"groups": []})
+    assert 22 == worst({"errorCode": 22})
+    answer = {"errorCode": 0, "topics": [{"partitions": [{"errorCode": 12}, {"errorCode": 0}]}]}
+    assert 12 == worst(answer)
+
+
+def test_an_unknown_probe_is_answered_with_those_there_are() -> None:
+    config = ProbeConfig(
+        member="probe-x", bootstrap="", topic="t", journal="", role="probe", run="", group="g",
+        probe="x", direct="", java_home="", class_path="", partitions=1, session_timeout_ms=6_000,
+        max_poll_interval_ms=6_000, protocol="eager",
+    )  # fmt: skip
+    with pytest.raises(BadInput, match="no probe 'x': choose group-apis or group-states or"):
+        probes.run(config)

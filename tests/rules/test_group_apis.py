@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from harness.check.judge import examine
+from tests.histories import History, at, tables_of
+from tests.probe_histories import OWN, Probed
+
+pytestmark = pytest.mark.spark
+Judge = Callable[[History, str], dict[str, Any]]
+
+RULES = (
+    *("R03-wire", "R08-wire", "R13", "R17", "R27-shrink", "R28", "R28-dead", "R28-list"),
+    *("R28-unknown", "R29-wire", "R30-wire", "R31", "R31-bytes", "R35-wire", "X05-wire", "X06"),
+    *("X08-wire", "X09-wire", "X10", "X13", "X15", "X30", "X33"),
+)
+
+
+def test_without_a_probe_nothing_is_examined(spark: SparkSession) -> None:
+    tables = tables_of(History().rebalance(0, 1, 1).heartbeats("member-1", 2_000), spark)
+    outcome = examine(tables, RULES)
+    tables.close()
+    assert {} == outcome.unknown
+    assert {rule: [] for rule in RULES} == outcome.rows
+
+
+# R17
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "violations"), [(79, 26, 0), (26, 79, 4), (0, 26, 0), (0, 0, 2)]
+)
+def test_session_timeouts_outside_the_range_are_refused(
+    judge: Judge, inside: int, outside: int, violations: int
+) -> None:
+    history = Probed()
+    for session_ms in (5_999, 6_000, 1_800_000, 1_800_001):
+        error = inside if session_ms in (6_000, 1_800_000) else outside
+        history.call(
+            "JOIN_GROUP", 1_000, error, state="Dead", request={"sessionTimeoutMs": session_ms}
+        )
+    verdict = judge(history, "R17")
+    assert (4, violations) == (verdict["examined"], verdict["violations"])
+
+
+# X08-wire
+
+
+def given_id(error: int = 79, **row: Any) -> Probed:
+    """A first step at 1 s with a session of 6 s, answered with the id "a"."""
+    history = Probed().call(
+        "JOIN_GROUP", 1_000, error, state="Dead", request={"sessionTimeoutMs": 6_000},
+        answer={"memberId": "a"}, **row,
+    )  # fmt: skip
+    history.request("JOIN_GROUP", "probe", 1_000, group=OWN, member_id="a", error_code=79)
+    return history
+
+
+def test_an_id_that_nobody_uses_is_dropped_after_a_session(judge: Judge) -> None:
+    verdict = judge(given_id().logged("pending_evicted", 7_003, "a").tick(7_000), "X08-wire")
+    assert ("HOLDS", 6_003) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize("dropped_ms", [6_900, 7_100, None])
+def test_an_unused_id_dropped_early_late_or_never_violates(
+    judge: Judge, dropped_ms: int | None
+) -> None:
+    history = given_id().tick(7_000)
+    if dropped_ms is not None:
+        history.logged("pending_evicted", dropped_ms, "a")
+    assert "VIOLATED" == judge(history, "X08-wire")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("back_ms", "error", "verdict"),
+    [(4_000, 0, "HOLDS"), (4_000, 25, "VIOLATED"), (8_000, 25, "HOLDS"), (8_000, 0, "VIOLATED")],
+)
+def test_an_id_is_good_for_one_session(
+    judge: Judge, back_ms: int, error: int, verdict: str
+) -> None:
+    history = given_id().call("JOIN_GROUP", back_ms, error, member="a", state="Empty").tick(7_000)
+    if back_ms > 7_000:
+        history.logged("pending_evicted", 7_001, "a")
+    assert verdict == judge(history, "X08-wire")["verdict"]
+
+
+def test_a_dynamic_member_that_joins_at_once_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(given_id(error=0), "X08-wire")["verdict"]
+    assert "HOLDS" == judge(given_id(error=0, instance_id="A"), "X08-wire")["verdict"]
+
+
+# R35-wire
+
+HEARTBEATS: Any = (
+    ({"member": "a"}, 0),
+    ({"member": "a", "state": "CompletingRebalance"}, 0),
+    ({"member": "a", "state": "PreparingRebalance"}, 27),
+    ({"member": "a", "generation": 0}, 22),
+    ({"member": "a", "generation": 2, "state": "PreparingRebalance"}, 22),
+    ({"member": "nobody"}, 25),
+    ({"member": "a", "state": "Dead"}, 25),
+    ({"member": "s", "instance_id": "S"}, 0),
+    ({"member": "nobody", "instance_id": "S"}, 82),
+    ({"member": "s", "instance_id": "stranger"}, 25),
+)
+
+
+@pytest.mark.parametrize(("wrong", "verdict"), [(False, "HOLDS"), (True, "VIOLATED")])
+def test_what_each_heartbeat_must_be_answered(judge: Judge, wrong: bool, verdict: str) -> None:
+    history = Probed().formed("a", "s", static=("s",))
+    for number, (asked, error) in enumerate(HEARTBEATS):
+        answered = (0 if error else 25) if wrong else error
+        history.call("HEARTBEAT", 3_000 + 10 * number, answered, **{"generation": 1, **asked})
+    judged = judge(history, "R35-wire")
+    assert (verdict, 10 if wrong else 0) == (judged["verdict"], judged["violations"])
+
+
+def test_a_heartbeat_of_a_removed_member_is_one_of_a_stranger(judge: Judge) -> None:
+    history = Probed().formed("a", "b").logged("evicted", 2_500, "b")
+    history.call("HEARTBEAT", 3_000, 25, member="b", generation=1)
+    assert "HOLDS" == judge(history, "R35-wire")["verdict"]
+
+
+def test_a_heartbeat_during_which_the_group_changed_cannot_be_judged(judge: Judge) -> None:
+    history = Probed().formed("a")
+    history.call("HEARTBEAT", 3_000, 27, member="a", generation=1, after="PreparingRebalance")
+    assert "UNKNOWN" == judge(history, "R35-wire")["verdict"]
+
+
+# X05-wire
+
+
+def twins() -> Probed:
+    """At 3 s "t" joins with the instance id of "s"."""
+    history = Probed().formed("s", static=("s",))
+    return history.joined("t", 3_000, instance_id="S", state="Stable")
+
+
+def test_the_older_of_two_with_one_instance_id_is_fenced(judge: Judge) -> None:
+    history = twins().call("HEARTBEAT", 3_500, 82, member="s", instance_id="S", generation=1)
+    history.call("HEARTBEAT", 3_600, 0, member="t", instance_id="S", generation=1)
+    verdict = judge(history, "X05-wire")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(("member", "error"), [("s", 0), ("s", 25), ("t", 82)])
+def test_the_older_one_accepted_or_the_newer_one_fenced_violates(
+    judge: Judge, member: str, error: int
+) -> None:
+    history = twins()
+    history.call("OFFSET_COMMIT", 3_500, error, member=member, instance_id="S", generation=1)
+    assert "VIOLATED" == judge(history, "X05-wire")["verdict"]
+
+
+def test_coming_back_after_leaving_is_no_duplicate(judge: Judge) -> None:
+    history = Probed().formed("s", static=("s",)).logged("left", 2_500, "s")
+    history.joined("t", 3_000, instance_id="S")
+    history.call("HEARTBEAT", 3_500, 25, member="s", instance_id="S", generation=1)
+    assert "UNKNOWN" == judge(history, "X05-wire")["verdict"]
+
+
+# R29-wire
+
+
+def leave(state: str, *, error: int = 0, after: str | None = None, left: bool = True) -> Probed:
+    """Of "a", "b" and "c", "b" leaves at 5 s."""
+    history = Probed().formed("a", "b", "c")
+    if state == "PreparingRebalance":
+        history.logged("rebalance_started", 4_000, generation=1, reason="because")
+    history.call("LEAVE_GROUP", 5_000, error, member="b", state=state, after=after, lasts_ms=3)
+    return history.logged("left", 5_001, "b") if left else history
+
+
+@pytest.mark.parametrize("state", ["Stable", "CompletingRebalance"])
+def test_a_leave_starts_a_rebalance_at_once(judge: Judge, state: str) -> None:
+    history = leave(state).logged("rebalance_started", 5_002, generation=1, reason="leave")
+    assert "HOLDS" == judge(history.tick(5_000), "R29-wire")["verdict"]
+
+
+@pytest.mark.parametrize("started_ms", [5_200, None])
+def test_a_leave_that_starts_none_or_late_violates(judge: Judge, started_ms: int | None) -> None:
+    history = leave("Stable").tick(5_000)
+    if started_ms is not None:
+        history.logged("rebalance_started", started_ms, generation=1, reason="leave")
+    assert "VIOLATED" == judge(history, "R29-wire")["verdict"]
+
+
+def test_the_last_one_missing_completes_the_join_by_leaving(judge: Judge) -> None:
+    def left(completed: bool, rejoined: tuple[str, ...]) -> str:
+        history = leave("PreparingRebalance").tick(5_000)
+        for member in rejoined:
+            history.joined(member, 4_500, 2, lasts_ms=2_000, state="PreparingRebalance")
+        if completed:
+            history.logged("stabilized", 5_002, generation=2, members=2)
+        return str(judge(history, "R29-wire")["verdict"])
+
+    assert "HOLDS" == left(completed=True, rejoined=("a", "c"))
+    assert "VIOLATED" == left(completed=False, rejoined=("a", "c"))
+    assert "HOLDS" == left(completed=False, rejoined=("a",))
+    assert "VIOLATED" == left(completed=True, rejoined=("a",))
+
+
+def test_a_second_rebalance_while_one_goes_on_violates(judge: Judge) -> None:
+    history = leave("PreparingRebalance").tick(5_000)
+    history.logged("rebalance_started", 5_002, generation=1, reason="leave")
+    assert "VIOLATED" == judge(history, "R29-wire")["verdict"]
+
+
+@pytest.mark.parametrize("state", ["Empty", "Dead"])
+def test_leaving_an_empty_group_does_nothing(judge: Judge, state: str) -> None:
+    history = Probed().call("LEAVE_GROUP", 5_000, 25, member="b", state=state)
+    assert "HOLDS" == judge(history, "R29-wire")["verdict"]
+    history.logged("rebalance_started", 5_001, generation=1, reason="leave")
+    assert "VIOLATED" == judge(history, "R29-wire")["verdict"]
+
+
+# X15
+
+
+def full(newcomer: int, member: int = 0) -> Probed:
+    history = Probed(cluster={"group.max.size": "2"}).formed("a", "b")
+    history.call("JOIN_GROUP", 3_000, newcomer)
+    history.call("JOIN_GROUP", 3_100, member, member="a", state="Stable")
+    return history
+
+
+@pytest.mark.parametrize(
+    ("newcomer", "member", "verdict"),
+    [(81, 0, "HOLDS"), (79, 0, "VIOLATED"), (81, 81, "VIOLATED")],
+)
+def test_a_full_group_takes_nobody_and_turns_nobody_out(
+    judge: Judge, newcomer: int, member: int, verdict: str
+) -> None:
+    assert verdict == judge(full(newcomer, member), "X15")["verdict"]
+
+
+def test_a_group_that_never_was_full_says_nothing(judge: Judge) -> None:
+    history = Probed(cluster={"group.max.size": "3"}).formed("a", "b")
+    assert "UNKNOWN" == judge(history, "X15")["verdict"]
+
+
+def test_times_are_those_of_the_call(judge: Judge) -> None:
+    rows = judge(full(81), "X15")["rows"]
+    assert at(3_000) in [row["at"] for row in rows]
