@@ -133,7 +133,7 @@ def _requests(run: Run, members: Members) -> Iterable[Said]:
 def _client_events(run: Run, members: Members) -> Iterable[Said]:
     for row in run.history["client_events"]:
         at = row["event_at"] or row["observed_at"]
-        if at is None:
+        if at is None or row["event"] == "heartbeat_sent":  # the chart of heartbeats shows them
             continue
         text = (row["event"] or "").replace("_", " ")
         if row["partitions"]:
