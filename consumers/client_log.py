@@ -31,7 +31,7 @@ class ClientLogEvent(NamedTuple):
     """One event. `duration_ms`: the silence, or for max_poll_exceeded the time without a poll."""
 
     # session_timed_out | max_poll_exceeded; of the Java client also coordinator_lost |
-    # coordinator_asked | coordinator_found | heartbeat_sent | heartbeat_failed
+    # coordinator_asked | coordinator_found | heartbeat_sent | heartbeat_failed | fetched
     event: str
     at_us: int
     duration_ms: float | None
@@ -48,6 +48,7 @@ _JAVA_TEXTS: Final = (
     ("coordinator_found", re.compile(r"Discovered group coordinator")),
     ("heartbeat_sent", re.compile(r"Sending Heartbeat request")),
     ("heartbeat_failed", re.compile(r"Cancelled in-flight HEARTBEAT request")),
+    ("fetched", re.compile(r"Fetch \w+ at offset \d+ for partition \S+ returned fetch data")),
     ("max_poll_exceeded", re.compile(r"[Cc]onsumer poll timeout has expired")),
 )
 _JAVA_SILENCE: Final = "session timed out without receiving a heartbeat response"

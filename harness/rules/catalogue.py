@@ -11,6 +11,7 @@ from harness.rules import (
     evidence,
     failure_detection,
     ownership,
+    polling,
     rebalance,
 )
 from harness.rules.rule import Rule
@@ -38,6 +39,10 @@ RULES: Final[dict[str, Rule]] = {
     "R21": ownership.ONE_OWNER,
     "R21-delivery": ownership.ONE_READER,
     "R21-stop": ownership.STOPS,
+    "R23": polling.AT_MOST,
+    "R24": polling.FETCH_IS_BOUNDED,
+    "R25": polling.BUFFER_FIRST,
+    "R25-rebalance": polling.NOTHING_WHILE_REBALANCING,
     "R32": rebalance.TOLD_BY_HEARTBEAT,
     "R33": rebalance.GENERATIONS,
     "R34": failure_detection.SLOW_HEARTBEATS,
