@@ -24,6 +24,8 @@ experiment = Experiment(
             clients=("librdkafka",),
         ),
         *holds("R05", "R06", "R06-java", "R09", clients=("java",)),
-        *holds("R06-librdkafka", "R33", "X32a", "X32b", "X32c"),
+        # Not X32c: commits that the broker had not read when it fell asleep come in after those of
+        # the connection that was made meanwhile, and set positions back for a moment.
+        *holds("R06-librdkafka", "R33", "X32a", "X32b"),
     ),
 )

@@ -99,6 +99,7 @@ class Group:
     `commit`: auto (the library, every `auto_commit_interval_ms`), sync or async (after each batch),
     revoke (in the revocation callback, and at close). `sabotage` names a rule that the consumer
     program breaks on purpose (`consumers/sabotage.py`); null for an honest consumer.
+    `client_version` is the version of Kafka whose Java client is used; empty is the brokers'.
     `settings` are the client library's own, on top of ours. `differing` gives single members, by
     number, other values of these fields: `{2: {"max_poll_interval_ms": 20_000}}`.
     """
@@ -116,6 +117,7 @@ class Group:
     assignor: str | None = None
     static: bool = False
     sabotage: str | None = None
+    client_version: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     differing: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -125,6 +127,11 @@ class Group:
         if self.assignor is not None:
             one_of(f"assignor of protocol {self.protocol}", self.assignor, ASSIGNORS[self.protocol])
         one_of("commit", self.commit, COMMITS)
+        if self.client_version and self.client != "java":
+            raise BadInput(
+                f"client_version of {self.client_version} with client {self.client}: only the Java "
+                "client comes in several versions; use client java, or leave it empty"
+            )
         if self.members < 1:
             raise BadInput(f"a group of {self.members} members is no group: use 1 or more")
         if not self.heartbeat_interval_ms < self.session_timeout_ms:

@@ -227,7 +227,8 @@ def _java_session(t: Tables) -> DataFrame:
 def _retries_soon(t: Tables) -> DataFrame:
     """From the failure, or from when there was a coordinator again, to the next heartbeat.
 
-    Several heartbeats that fail together are one thing.
+    Several heartbeats that fail together are one thing. A member that has to join anew first, or
+    closes, has nothing to repeat.
     """
     return t.sql(
         """
@@ -244,7 +245,11 @@ def _retries_soon(t: Tables) -> DataFrame:
             GROUP BY f.member, f.at
         ),
         together AS (
-            SELECT member, sent_at, max(at) AS at FROM retried GROUP BY member, sent_at
+            SELECT r.member, r.sent_at, max(r.at) AS at FROM retried r
+            LEFT ANTI JOIN {client_events} c
+              ON c.member = r.member AND c.event IN ('lost', 'revoked', 'assigned', 'closing')
+             AND c.event_at > r.at AND c.event_at <= r.sent_at
+            GROUP BY r.member, r.sent_at
         ),
         found AS (
             SELECT r.member, r.sent_at, r.at, greatest(r.at, max(c.event_at)) AS ready_at

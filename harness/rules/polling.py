@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _FETCHES = """
     told AS (
         SELECT e.member, e.event_at AS at, m.batch_records,
-               CAST(coalesce(get_json_object(m.settings, '$["max.partition.fetch.bytes"]'),
-                             '1048576') AS BIGINT) AS limit_bytes,
+               CAST(coalesce(from_json(m.settings, 'map<string, string>')[
+                        'max.partition.fetch.bytes'], '1048576') AS BIGINT) AS limit_bytes,
                CAST(regexp_extract(e.detail, 'at offset (\\\\d+) for', 1) AS BIGINT) AS first,
                CAST(regexp_extract(e.detail, 'for partition \\\\S+-(\\\\d+) returned', 1) AS INT)
                    AS partition,
@@ -25,7 +25,7 @@ _FETCHES = """
         FROM {client_events} e JOIN {members} m USING (member) WHERE e.event = 'fetched'
     ),
     followed AS (
-        SELECT *, lead(at) OVER w AS next_at, lead(first) OVER w - first AS records
+        SELECT *, lead(at) OVER w AS next_at, (lead(first) OVER w) - first AS records
         FROM told WINDOW w AS (PARTITION BY member, partition ORDER BY at, first)
     ),
     fetches AS (

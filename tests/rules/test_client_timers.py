@@ -149,6 +149,12 @@ def test_a_failed_heartbeat_is_repeated_after_the_backoff(judge: Judge) -> None:
     assert 200 == verdict["measured_max"]
 
 
+def test_a_member_that_joins_anew_first_has_nothing_to_repeat(judge: Judge) -> None:
+    history = failed().told("member-1", "lost", 11_000, [0])
+    history.told("member-1", "heartbeat_sent", 16_000)
+    assert "UNKNOWN" == judge(history, "R09")["verdict"]
+
+
 def test_a_whole_interval_after_a_failed_heartbeat_violates(judge: Judge) -> None:
     verdict = judge(failed().told("member-1", "heartbeat_sent", 12_500), "R09")
     assert "VIOLATED" == verdict["verdict"]

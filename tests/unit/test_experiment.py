@@ -30,6 +30,7 @@ from harness.experiment import (
         (lambda: Group(max_poll_interval_ms=5_000), "5000 is below session_timeout_ms of 6000"),
         (lambda: Group(members=0), "is no group"),
         (lambda: Group(client="sarama"), "client 'sarama' is not offered"),
+        (lambda: Group(client_version="4.2.1"), "only the Java client comes in several versions"),
         (lambda: Group(protocol="lazy"), "choose eager or cooperative"),
         (lambda: Expect(rule="R01", verdict=Verdict.VIOLATED), "without a reason"),
     ],
