@@ -10,6 +10,7 @@ ENV = $(PYTHON) -m harness.provision exec $(if $(KAFKA),--kafka '$(KAFKA)') --
 # An option is passed on only when it was given: the command line knows the defaults.
 OPTIONS = $(if $(SEED),--seed '$(SEED)') $(if $(REPEAT),--repeat '$(REPEAT)') \
           $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
+          $(if $(CLIENT_VERSION),--client-version '$(CLIENT_VERSION)') \
           $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)')
 
 # For a night: what is played, and where it ends.
@@ -23,7 +24,8 @@ NIGHT = $(if $(ONLY),--only '$(ONLY)') $(if $(LONG),--long) $(if $(SEED),--seed 
 help: ## say what can be typed here
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-experiment: ## run, check and report one: NAME=broker-kill [SEED= REPEAT= CLIENT= PROTOCOL= BACKEND= KAFKA=]
+experiment: ## run, check and report one: NAME=broker-kill [SEED= REPEAT= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
+	@$(if $(CLIENT_VERSION),$(PYTHON) -m harness.provision exec --kafka '$(CLIENT_VERSION)' -- -c '')
 	@$(ENV) -m harness experiment $(if $(NAME),'$(NAME)') $(OPTIONS)
 
 nightly: ## every experiment, and every rule for each client and protocol [ONLY= LONG=1 SEED= CLIENT= PROTOCOL= KAFKA=]

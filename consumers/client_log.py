@@ -1,16 +1,22 @@
-"""Events that librdkafka notices while the application is not looking, from its own log.
+"""Events that a client library notices while the application is not looking, from its own log.
 
-librdkafka's threads log to standard error with their own time stamp, so these lines tell when an
-event really was, where callbacks wait for the next poll. The lines read look like this:
+The library's threads log to standard error with their own time stamp, so these lines tell when an
+event really was, where callbacks wait for the next poll. librdkafka's lines look like this:
 
     %4|1763718000.123|SESSTMOUT|member-1#consumer-1| [thrd:main]: Consumer group session timed out …
     %4|1763718000.123|MAXPOLL|member-1#consumer-1| [thrd:main]: Application maximum poll interval …
+
+The Java client's, by `java_log4j2.xml`, tell of its coordinator and its heartbeats as well:
+
+    2026-11-21T13:59:06.480004 INFO ConsumerCoordinator [Consumer clientId=member-1, …] Group coo…
 """
 
 import re
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final, NamedTuple
+
+from harness.history.broker_log import parse_stamp
 
 _LINE: Final = re.compile(
     r"^%(?P<level>\d)\|(?P<at>\d+\.\d+)\|(?P<what>[A-Z]+)\|[^|]*\| (?P<text>.*)"
@@ -24,10 +30,53 @@ _EXCEEDED: Final = re.compile(
 class ClientLogEvent(NamedTuple):
     """One event. `duration_ms`: the silence, or for max_poll_exceeded the time without a poll."""
 
-    event: str  # session_timed_out | max_poll_exceeded
+    # session_timed_out | max_poll_exceeded; of the Java client also coordinator_lost |
+    # coordinator_asked | coordinator_found | heartbeat_sent | heartbeat_failed | fetched
+    event: str
     at_us: int
     duration_ms: float | None
     text: str
+
+
+_JAVA_LINE: Final = re.compile(
+    r"^\S+ (?:DEBUG|INFO|WARN) \w+ \[Consumer clientId=[^]]*\] (?P<text>.*)"
+)
+# The consumer of KIP-848 begins some of these with a capital.
+_JAVA_TEXTS: Final = (
+    ("coordinator_lost", re.compile(r"Group coordinator .* is unavailable or invalid")),
+    ("coordinator_asked", re.compile(r"Sending FindCoordinator request")),
+    ("coordinator_found", re.compile(r"Discovered group coordinator")),
+    ("heartbeat_sent", re.compile(r"Sending Heartbeat request")),
+    ("heartbeat_failed", re.compile(r"Cancelled in-flight HEARTBEAT request")),
+    ("fetched", re.compile(r"Fetch \w+ at offset \d+ for partition \S+ returned fetch data")),
+    ("max_poll_exceeded", re.compile(r"[Cc]onsumer poll timeout has expired")),
+)
+_JAVA_SILENCE: Final = "session timed out without receiving a heartbeat response"
+
+
+def parse_client_log(client: str, lines: Iterable[str]) -> list[ClientLogEvent]:
+    """The events in the log of one consumer, in their order, by its client library."""
+    return parse_java_log(lines) if client == "java" else parse_librdkafka_log(lines)
+
+
+def parse_java_log(lines: Iterable[str]) -> list[ClientLogEvent]:
+    """The events in `lines`, in their order; any other line is passed over.
+
+    A session that timed out is two events: that, and the coordinator given up for it.
+    """
+    events = []
+    for line in lines:
+        if (found := _JAVA_LINE.match(line)) is None:
+            continue
+        text = found["text"].strip()
+        kinds = [event for event, pattern in _JAVA_TEXTS if pattern.match(text)]
+        if _JAVA_SILENCE in text:
+            kinds.insert(0, "session_timed_out")
+        try:
+            events += [ClientLogEvent(kind, parse_stamp(line), None, text) for kind in kinds]
+        except ValueError:  # a line cut off by SIGKILL, or of another layout
+            continue
+    return events
 
 
 def parse_librdkafka_log(lines: Iterable[str]) -> list[ClientLogEvent]:

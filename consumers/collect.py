@@ -52,7 +52,7 @@ def consumer_rows(
         "sabotage": config.sabotage,
     }
     events = [*_journal_events(frames), *_logged_events(frames, log)]
-    events.sort(key=lambda row: row["observed_at"])
+    events.sort(key=lambda row: row["observed_at"])  # stable: the order of a log is kept
     return {
         "members": [member],
         "client_events": [{"member": config.member, **row} for row in events],
@@ -159,8 +159,9 @@ def _detail(frame: Frame) -> str:
 
 def _logged_events(frames: Sequence[Frame], log: Iterable[ClientLogEvent]) -> list[Row]:
     rows = []
+    rebalances = [frame for frame in frames if frame["kind"] in _REBALANCES]
     for logged in log:
-        before = [f for f in frames if f["kind"] in _REBALANCES and f["at"] <= logged.at_us]
+        before = [frame for frame in rebalances if frame["at"] <= logged.at_us]
         # Observed when the library wrote it down: nobody had to poll for that.
         rows.append(
             {

@@ -48,6 +48,7 @@ _ASSIGNORS: Final = {
     "roundrobin": f"{_CLIENTS}.RoundRobinAssignor",
     "cooperative-sticky": f"{_CLIENTS}.CooperativeStickyAssignor",
 }
+_FETCH_LIMIT: Final = "max.partition.fetch.bytes"
 _BYTES: Final = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 
 
@@ -108,6 +109,8 @@ class Java:
             config.java_home,
             config.class_path,
             f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
+            # Each fetch is logged where an experiment is about them.
+            f"-Dharness.fetches={'debug' if _FETCH_LIMIT in config.settings else 'info'}",
         )
         self._settings = settings_of(config)
         self._listener: Listener | None = None

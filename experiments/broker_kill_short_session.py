@@ -19,13 +19,16 @@ experiment = Experiment(
             verdict=Verdict.VIOLATED,
             because="commits wait for the dead replica, heartbeats wait behind the commits, and "
             "6 s of session end before the broker is fenced",
+            clients=("librdkafka",),
         ),
         Expect(
             rule="R06",
             verdict=Verdict.VIOLATED,
             because="the Java client only marks the coordinator unknown; librdkafka drops its "
             "partitions and joins anew",
+            clients=("librdkafka",),
         ),
+        *holds("R20d", "R02", clients=("java",)),
         *holds("R06-librdkafka", "R33", "X32a", "X32b", "X32c"),
     ),
 )

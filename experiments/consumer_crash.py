@@ -15,6 +15,7 @@ experiment = Experiment(
         "R10",
         "R12",
         "R14",
+        "R16",
         "R20b",
         "R20e",
         "R21",

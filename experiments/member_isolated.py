@@ -16,7 +16,21 @@ experiment = Experiment(
             verdict=Verdict.VIOLATED,
             because="the Java client only marks the coordinator unknown; librdkafka drops its "
             "partitions and joins anew",
+            clients=("librdkafka",),
         ),
-        *holds("R01", "R02", "R06-librdkafka", "R20b", "R21", "R32", "R33", "X32a", "X32b", "X32c"),
+        *holds("R05", "R06", "R09", clients=("java",)),
+        *holds(
+            "R01",
+            "R02",
+            "R06-librdkafka",
+            "R16",
+            "R20b",
+            "R21",
+            "R32",
+            "R33",
+            "X32a",
+            "X32b",
+            "X32c",
+        ),
     ),
 )

@@ -17,6 +17,8 @@ experiment = Experiment(
             because="the application is told only by its next poll; until then it works on "
             "partitions that are another member's",
         ),
-        *holds("R07", "R19", "R02", "R20b", "R21", "R33", "X32a", "X32b", "X32c"),
+        *holds(
+            "R07", "R36", "R16", "R35", "R19", "R02", "R20b", "R21", "R33", "X32a", "X32b", "X32c"
+        ),
     ),
 )

@@ -100,6 +100,9 @@ def _run_options(one: argparse.ArgumentParser) -> None:
     )
     one.add_argument("--client", help="client library of the members: librdkafka or java")
     one.add_argument(
+        "--client-version", help="version of Kafka whose Java client is used (default: --kafka)"
+    )
+    one.add_argument(
         "--protocol", help="rebalance protocol: eager, cooperative or consumer (KIP-848)"
     )
     one.add_argument("--backend", default="embedded", help="embedded")
@@ -175,11 +178,14 @@ def _run(
     seed: int | None,
     on_phase: Callable[[str], None] = lambda _name: None,
 ) -> Path:
+    from harness.provision.kafka import check_jars
     from harness.provision.tools import resolve_tools
     from harness.run import Run, default_seed, reserve, sweep
 
     experiment = _experiment(arguments)
     tools = resolve_tools(experiment.cluster.kafka_version)
+    if experiment.group.client_version:
+        check_jars(experiment.group.client_version)
     say = _progress()
     sweep(say)
     run_dir = reserve(arguments.results.resolve(), arguments.name)
@@ -278,6 +284,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, str]:
         )
     for option, knob in (
         ("client", "group.client"),
+        ("client_version", "group.client_version"),
         ("protocol", "group.protocol"),
         ("kafka", "cluster.kafka_version"),
     ):

@@ -105,6 +105,7 @@ class Group:
     (`consumers/sabotage.py`); null for an honest consumer.
     `arrive_every_ms`: members are started that far apart; 0 is all at once. `metadata_refresh_ms`
     is how often a client asks for metadata, and so how late it may hear of new partitions.
+    `client_version` is the version of Kafka whose Java client is used; empty is the brokers'.
     `settings` are the client library's own, on top of ours. `differing` gives single members, by
     number, other values of these fields: `{2: {"max_poll_interval_ms": 20_000}}`.
     """
@@ -124,6 +125,7 @@ class Group:
     arrive_every_ms: int = 0
     metadata_refresh_ms: int = 300_000
     sabotage: str | None = None
+    client_version: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     differing: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -133,6 +135,11 @@ class Group:
         if self.assignor is not None:
             one_of(f"assignor of protocol {self.protocol}", self.assignor, ASSIGNORS[self.protocol])
         one_of("commit", self.commit, COMMITS)
+        if self.client_version and self.client != "java":
+            raise BadInput(
+                f"client_version of {self.client_version} with client {self.client}: only the Java "
+                "client comes in several versions; use client java, or leave it empty"
+            )
         if self.members < 1:
             raise BadInput(f"a group of {self.members} members is no group: use 1 or more")
         if self.arrive_every_ms < 0 or self.metadata_refresh_ms < 1:

@@ -17,6 +17,7 @@ from consumers.journal import tail_journal
 from harness import processes
 from harness.cluster.plan import Plan
 from harness.experiment import Experiment
+from harness.provision import kafka
 from harness.provision.tools import Tools
 
 Partition = int
@@ -151,7 +152,11 @@ class Fleet:
             else None,
             "output": OUTPUT if group.commit == "transaction" else None,
             "java_home": str(self._tools.java.parent.parent),
-            "class_path": self._tools.kafka_classpath,
+            "class_path": (
+                kafka.classpath(group.client_version)
+                if group.client_version
+                else self._tools.kafka_classpath
+            ),
         }
         process, journal = self._start("consumer", name, config)
         self.members[name] = Member(name, process, journal, instance_id)

@@ -12,6 +12,7 @@ from harness.errors import BadInput
 from harness.experiment import Experiment
 from harness.faults import KINDS
 from harness.faults.targets import check_role
+from harness.provision.kafka import kafka_versions
 
 
 def names() -> list[str]:
@@ -49,6 +50,7 @@ def checked(experiment: Experiment) -> Experiment:
     """
     from harness.rules.catalogue import RULES  # needs pyspark, which is slow to import
 
+    _check_client_version(experiment)
     if not experiment.rules:
         raise BadInput("an experiment without rules cannot fail: name at least one")
     for expect in experiment.rules:
@@ -64,6 +66,22 @@ def checked(experiment: Experiment) -> Experiment:
         check_role(fault, experiment)
         KINDS[fault.kind].validate(fault, experiment)
     return experiment
+
+
+def _check_client_version(experiment: Experiment) -> None:
+    group = experiment.group
+    members = [group, *(group.of_member(number) for number in group.differing)]
+    for version in {member.client_version for member in members} - {""}:
+        if version not in kafka_versions():
+            raise BadInput(
+                f"the Java client of Kafka {version} is not offered: choose "
+                f"{' or '.join(kafka_versions())}"
+            )
+        if group.protocol == "consumer" and int(version.partition(".")[0]) < 4:
+            raise BadInput(
+                f"the Java client of Kafka {version} has a preview of protocol consumer only, "
+                "which brokers of today do not speak: choose 4.0 or newer, or a classic protocol"
+            )
 
 
 def resolved(experiment: Experiment) -> Experiment:

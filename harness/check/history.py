@@ -15,7 +15,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from harness import manifest
 from harness.errors import NoData
-from harness.experiment import effective_heartbeat_ms
+from harness.experiment import (
+    JAVA_TIMER_MS,
+    LIBRDKAFKA_TIMER_GRID_MS,
+    effective_heartbeat_ms,
+)
 from harness.history import store
 from harness.history.schema import ADDED, HISTORY, SCHEMA_VERSION
 
@@ -24,8 +28,23 @@ from harness.history.schema import ADDED, HISTORY, SCHEMA_VERSION
 SLACK_MS: Final = 50
 # Two stamps of one process's log may each be rounded to 1 ms, so a time may seem 2 ms short.
 ROUNDING_MS: Final = 2
-# Heartbeats keep to the client's timer grid within this (measured, RULES: R14).
-CADENCE_MS: Final = 80
+# Java's retry.backoff.max.ms (1 s) with its jitter of 20 % (KIP-580).
+JAVA_RETRY_MS: Final = 1_200
+# How much earlier and later than its interval a client's heartbeats come: librdkafka's keep to its
+# timer grid within 80 ms (measured); Java's are never early but for the way of the one before, and
+# late by its timer (AbstractCoordinator, HeartbeatThread).
+CADENCE_MS: Final = {"librdkafka": (80, 80), "java": (SLACK_MS, JAVA_TIMER_MS + SLACK_MS)}
+# How long a client that has lost its coordinator waits at most before it asks again: Java's
+# retry.backoff.max.ms with jitter and its timer, librdkafka's 1,000 ms and its timer
+# (rd_kafka_cgrp_serve).
+LOOKUP_MS: Final = {
+    "librdkafka": 1_000 + LIBRDKAFKA_TIMER_GRID_MS,
+    "java": JAVA_RETRY_MS + JAVA_TIMER_MS,
+}
+# Time-out of one poll of the consumer program.
+POLL_MS: Final = 200
+# How late a client does what a timer of its own tells it to.
+TIMER_LATE_MS: Final = {"librdkafka": LIBRDKAFKA_TIMER_GRID_MS, "java": JAVA_TIMER_MS}
 # How early before a deadline the machine must have been on time for a timing to count.
 GUARD_MS: Final = 100
 
@@ -136,7 +155,12 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
         "metadata_refresh_ms": int(group.get("metadata_refresh_ms", 300_000)),
         "slack_ms": SLACK_MS,
         "rounding_ms": ROUNDING_MS,
-        "cadence_ms": CADENCE_MS,
+        "cadence_early_ms": CADENCE_MS[group["client"]][0],
+        "cadence_ms": CADENCE_MS[group["client"]][1],
+        "lookup_ms": LOOKUP_MS[group["client"]],
+        "poll_ms": POLL_MS,
+        "retry_ms": JAVA_RETRY_MS,
+        "timer_late_ms": TIMER_LATE_MS[group["client"]],
         "guard_ms": GUARD_MS,
         "started_at": started,
         "ended_at": ended,

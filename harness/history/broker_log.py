@@ -220,9 +220,14 @@ def _list(request: Row, answer: Row) -> Row:
     }
 
 
-def _find(request: Row, _answer: Row) -> Row:
+def _find(request: Row, answer: Row) -> Row:
     keys = request.get("coordinatorKeys") or []
-    return {"group": request.get("key") or (keys[0] if keys else None)}
+    named = (answer.get("coordinators") or [answer])[0]  # since version 4 a list
+    return {
+        "group": request.get("key") or (keys[0] if keys else None),
+        "error_code": named.get("errorCode"),
+        "detail": json.dumps({"coordinator": named.get("nodeId")}),
+    }
 
 
 def _fetch(request: Row, answer: Row) -> Row:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from consumers.client_log import parse_librdkafka_log
+from consumers.client_log import parse_client_log
 from consumers.collect import consumer_rows, producer_rows
 from consumers.config import ConsumerConfig, ProducerConfig
 from consumers.journal import read_journal
@@ -79,7 +79,8 @@ def _collect_client(
     if config["role"] == "producer":
         collected = producer_rows(content, ProducerConfig.of(config))
     else:
-        collected = consumer_rows(content, parse_librdkafka_log(lines), ConsumerConfig.of(config))
+        logged = parse_client_log(config["client"], lines)
+        collected = consumer_rows(content, logged, ConsumerConfig.of(config))
     for member in collected["members"]:
         if name in killed:
             member["end"] = "killed"

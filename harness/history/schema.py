@@ -77,7 +77,10 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("member", _text),
             # assigned | revoked | lost | stall_started | stall_ended | closing | closed | error |
             # callback_stall_started | callback_stall_ended |
-            # session_timed_out | max_poll_exceeded (the last two from the client library's own log)
+            # session_timed_out | max_poll_exceeded; of the Java client also coordinator_lost |
+            # coordinator_asked | coordinator_found | heartbeat_sent | heartbeat_failed | fetched
+            # (these from the client library's own log, the last where max.partition.fetch.bytes
+            # is set)
             ("event", _text),
             ("event_at", _at),
             ("observed_at", _at),

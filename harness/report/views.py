@@ -130,10 +130,14 @@ def _requests(run: Run, members: Members) -> Iterable[Said]:
         yield _said(at, row["client_id"] or members.of_id(row["member_id"]), members, text)
 
 
+# A line each would hide the others; the chart of heartbeats shows the first.
+_TOO_MANY: Final = ("heartbeat_sent", "fetched")
+
+
 def _client_events(run: Run, members: Members) -> Iterable[Said]:
     for row in run.history["client_events"]:
         at = row["event_at"] or row["observed_at"]
-        if at is None:
+        if at is None or row["event"] in _TOO_MANY:
             continue
         text = (row["event"] or "").replace("_", " ")
         if row["partitions"]:

@@ -87,7 +87,7 @@ def _rearmed(t: Tables) -> DataFrame:
 # lost, if it was. librdkafka decides on a thread of its own and tells by callback from poll: so it
 # has a second from when the application could poll, which it cannot while it waits for the answer
 # to a commit or works on a batch.
-_TIME_OUTS = """
+TIME_OUTS = """
     busy AS (
         SELECT member, asked_at AS from_at, answered_at AS to_at FROM {commits}
         WHERE how IN ('sync', 'revoke')
@@ -112,19 +112,6 @@ _TIME_OUTS = """
 """
 
 
-def _assignment_kept_without_coordinator(t: Tables) -> DataFrame:
-    return t.sql(
-        f"""
-        WITH {_TIME_OUTS}
-        SELECT member AS subject, at, lost_at IS NULL AS ok,
-               timestampdiff(MICROSECOND, at, lost_at) / 1e3 AS measured,
-               CASE WHEN lost_at IS NULL THEN 'kept its assignment'
-                    ELSE 'declared its assignment lost' END AS why
-        FROM time_outs
-        """
-    )
-
-
 def _librdkafka_session(t: Tables) -> DataFrame:
     """The client's own time-out, from the last answer that can have reached it.
 
@@ -132,7 +119,7 @@ def _librdkafka_session(t: Tables) -> DataFrame:
     """
     return t.sql(
         f"""
-        WITH {_TIME_OUTS},
+        WITH {TIME_OUTS},
         answers AS (
             SELECT s.member, s.answered_at AS at FROM {{signs_of_life}} s
             LEFT JOIN {{members}} m ON m.member = s.member
@@ -196,18 +183,20 @@ def _left_by_max_poll(t: Tables) -> DataFrame:
             GROUP BY ALL
         )
         SELECT concat(member, ' (stall)') AS subject, at,
-               evictions = 0 AND coalesce(ms BETWEEN limit_ms - :rounding_ms
-                                                 AND limit_ms + 500 + :slack_ms, false) AS ok,
-               ms AS measured, limit_ms AS bound_low, limit_ms + 500 + :slack_ms AS bound_high,
+               evictions = 0
+                   AND coalesce(ms BETWEEN limit_ms - :rounding_ms
+                                       AND limit_ms + :timer_late_ms + :slack_ms, false) AS ok,
+               ms AS measured, limit_ms AS bound_low,
+               limit_ms + :timer_late_ms + :slack_ms AS bound_high,
                CASE WHEN evictions > 0 THEN 'evicted instead of leaving by itself'
                     WHEN ms IS NULL THEN 'did not leave the group'
                     WHEN ms < limit_ms - :rounding_ms THEN 'left too early'
-                    WHEN ms > limit_ms + 500 + :slack_ms THEN 'left too late'
+                    WHEN ms > limit_ms + :timer_late_ms + :slack_ms THEN 'left too late'
                     ELSE 'left by itself' END AS why,
                evidence,
                timestampadd(MILLISECOND, limit_ms - :guard_ms, at) AS guard_from,
                timestampadd(MILLISECOND, :guard_ms, coalesce(left_at,
-                   timestampadd(MILLISECOND, limit_ms + 500, at))) AS guard_to
+                   timestampadd(MILLISECOND, limit_ms + :timer_late_ms, at))) AS guard_to
         FROM judged
         """
     )
@@ -294,9 +283,10 @@ def _cadence(t: Tables) -> DataFrame:
     return t.sql(
         """
         SELECT concat(any_value(member), ' in generation ', generation) AS subject, max(at) AS at,
-               median(gap_ms) BETWEEN :heartbeat_ms - :cadence_ms AND :heartbeat_ms + :cadence_ms
+               median(gap_ms) BETWEEN :heartbeat_ms - :cadence_early_ms
+                                   AND :heartbeat_ms + :cadence_ms
                    AS ok,
-               median(gap_ms) AS measured, :heartbeat_ms - :cadence_ms AS bound_low,
+               median(gap_ms) AS measured, :heartbeat_ms - :cadence_early_ms AS bound_low,
                :heartbeat_ms + :cadence_ms AS bound_high, concat(count(*), ' steady gaps') AS why
         FROM {heartbeats} WHERE steady
         GROUP BY member_id, generation HAVING count(*) >= 3
@@ -386,19 +376,6 @@ REARMED = Rule(
     measures="of silence at most",
     examine=_rearmed,
 )
-COORDINATOR_UNKNOWN = Rule(
-    id="R06",
-    title="Without heartbeat answers the client only looks for the coordinator",
-    statement=(
-        "A client that gets no heartbeat answer for its session timeout marks the coordinator "
-        "unknown and keeps its assignment."
-    ),
-    source="seed 000, AbstractCoordinator (client side of session.timeout.ms)",
-    unit="ms",
-    things="client session time-outs",
-    measures="until the assignment was declared lost",
-    examine=_assignment_kept_without_coordinator,
-)
 LIBRDKAFKA_SESSION = Rule(
     id="R06-librdkafka",
     title="librdkafka declares its assignment lost when its session ends",
@@ -411,13 +388,15 @@ LIBRDKAFKA_SESSION = Rule(
     things="client session time-outs",
     measures="after the last answer",
     examine=_librdkafka_session,
+    clients=("librdkafka",),
+    protocols=CLASSIC,
 )
 MAX_POLL = Rule(
     id="R07",
     title="A consumer that does not poll leaves the group",
     statement=(
-        "A dynamic member whose application does not poll for max.poll.interval.ms leaves by "
-        "itself, within its timer's 500 ms, and is not evicted."
+        "A dynamic member whose application does not poll for max.poll.interval.ms leaves the group "
+        "by itself, within its timer (librdkafka: 500 ms, Java: 100 ms), and is not evicted."
     ),
     source="seed 000, max.poll.interval.ms; seed 004, HeartbeatThread",
     unit="ms",
@@ -457,7 +436,7 @@ CADENCE = Rule(
     title="Heartbeats keep their interval",
     statement=(
         "In a stable group each member heartbeats every heartbeat.interval.ms (librdkafka: "
-        "rounded up to its 500 ms timer)."
+        "rounded up to its 500 ms timer; Java: up to its timer's 100 ms later)."
     ),
     source="seed 001, heartbeat; heartbeat.interval.ms",
     unit="ms",

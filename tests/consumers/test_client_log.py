@@ -1,6 +1,6 @@
 import pytest
 
-from consumers.client_log import ClientLogEvent, parse_librdkafka_log
+from consumers.client_log import ClientLogEvent, parse_client_log, parse_librdkafka_log
 
 # Captured from librdkafka 2.16.0 against Kafka 4.3.1.
 SESSION = (
@@ -53,3 +53,72 @@ def test_other_lines_are_passed_over() -> None:
 def test_an_event_in_other_words_is_still_an_event(what: str) -> None:
     (event,) = parse_librdkafka_log([f"%4|1.5|{what}|m#consumer-1| [thrd:main]: it happened"])
     assert ClientLogEvent(event.event, 1_500_000, None, "[thrd:main]: it happened") == event
+
+
+# Captured from kafka-clients 4.3.1.
+JAVA = "2026-11-21T13:59:06.480004 {} [Consumer clientId=member-2, groupId=orders] {}"
+UNAVAILABLE = (
+    "Group coordinator 127.0.0.1:39029 (id: 2147483645 rack: null isFenced: false) is unavailable "
+    "or invalid due to cause: {}. isDisconnected: false. Rediscovery will be attempted."
+)
+
+
+@pytest.mark.parametrize(
+    ("logger", "text", "events"),
+    [
+        ("INFO ConsumerCoordinator", UNAVAILABLE.format("null"), ["coordinator_lost"]),
+        (
+            "INFO ConsumerCoordinator",
+            UNAVAILABLE.format("session timed out without receiving a heartbeat response"),
+            ["session_timed_out", "coordinator_lost"],
+        ),
+        (
+            "DEBUG ConsumerCoordinator",
+            "Sending FindCoordinator request to broker 127.0.0.1:39029 (id: 2 rack: null)",
+            ["coordinator_asked"],
+        ),
+        (
+            "INFO ConsumerCoordinator",
+            "Discovered group coordinator 127.0.0.1:39029 (id: 2147483645 rack: null)",
+            ["coordinator_found"],
+        ),
+        (
+            "DEBUG ConsumerCoordinator",
+            "Sending Heartbeat request with generation 1 and member id member-2-1 to coordinator",
+            ["heartbeat_sent"],
+        ),
+        (
+            "INFO NetworkClient",
+            "Cancelled in-flight HEARTBEAT request with correlation id 152 due to node 1",
+            ["heartbeat_failed"],
+        ),
+        (
+            "WARN ConsumerCoordinator",
+            "consumer poll timeout has expired. This means the time between subsequent calls …",
+            ["max_poll_exceeded"],
+        ),
+        (
+            "DEBUG AbstractFetch",
+            "Fetch READ_COMMITTED at offset 17 for partition t-0 returned fetch data Partition…",
+            ["fetched"],
+        ),
+        ("INFO ConsumerCoordinator", "(Re-)joining group", []),
+    ],
+)
+def test_the_java_client_tells_of_its_coordinator_and_heartbeats(
+    logger: str, text: str, events: list[str]
+) -> None:
+    found = parse_client_log("java", ["Java said something else", JAVA.format(logger, text) + "\n"])
+    assert events == [event.event for event in found]
+    assert all(event.text == text for event in found)
+    assert all(event.at_us == 1_795_269_546_480_004 for event in found)
+
+
+def test_a_line_of_the_java_client_without_a_whole_stamp_is_passed_over() -> None:
+    line = JAVA.format("INFO ConsumerCoordinator", "Discovered group coordinator x")
+    assert [] == parse_client_log("java", [line[7:], "2026 INFO " + line[32:]])
+
+
+def test_each_client_has_a_log_of_its_own() -> None:
+    assert [] == parse_client_log("java", [SESSION])
+    assert ["session_timed_out"] == [e.event for e in parse_client_log("librdkafka", [SESSION])]

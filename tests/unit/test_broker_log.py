@@ -4,6 +4,7 @@ import base64
 import json
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -162,6 +163,24 @@ def test_a_first_join_gets_the_member_id_it_was_given(tmp_path: Path) -> None:
     (row,) = broker_log.read_requests(log, 1)
 
     assert "m-7" == row["member_id"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"errorCode": 0, "nodeId": 2},
+        {"coordinators": [{"key": "g", "errorCode": 0, "nodeId": 2}]},
+    ],
+    ids=["version 3", "version 4"],
+)
+def test_a_lookup_keeps_whom_it_named(tmp_path: Path, answer: dict[str, Any]) -> None:
+    log = tmp_path / "broker-1.requests.log"
+    log.write_text(call("FIND_COORDINATOR", {"coordinatorKeys": ["g"]}, answer))
+
+    (row,) = broker_log.read_requests(log, 1)
+
+    assert ("g", 0) == (row["group"], row["error_code"])
+    assert {"coordinator": 2} == json.loads(row["detail"])
 
 
 def test_commits_keep_position_and_answer_of_each_partition(tmp_path: Path) -> None:

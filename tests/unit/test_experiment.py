@@ -31,6 +31,7 @@ from harness.experiment import (
         (lambda: Group(members=0), "is no group"),
         (lambda: Group(arrive_every_ms=-1), "arrive_every_ms of -1"),
         (lambda: Group(client="sarama"), "client 'sarama' is not offered"),
+        (lambda: Group(client_version="4.2.1"), "only the Java client comes in several versions"),
         (lambda: Group(protocol="lazy"), "choose eager or cooperative"),
         (lambda: Expect(rule="R01", verdict=Verdict.VIOLATED), "without a reason"),
     ],

@@ -91,6 +91,12 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
         ),
         (experiment_with(Fault(kind="kill-broker", target="boss", lasts_s=3)), "is no role"),
         (
+            Experiment(
+                claim="x.", rules=(RULE,), group=Group(client="java", client_version="1.2.3")
+            ),
+            "the Java client of Kafka 1.2.3 is not offered: choose",
+        ),
+        (
             experiment_with(Fault(kind="kill-broker", target="member 1", lasts_s=3)),
             "kill-broker cannot hit 'member 1'",
         ),

@@ -1,0 +1,31 @@
+"""The coordinator says nothing for longer than a session, but nobody else takes the group over.
+
+Why: a connection that stays open and silent is what the client's own session timer is for. Java's
+gives up its coordinator and nothing else; librdkafka's gives up its partitions.
+Watch: the clients' time-outs to the millisecond, and what each does until the coordinator is back.
+"""
+
+from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Verdict, holds
+
+experiment = Experiment(
+    claim="A coordinator silent for a session is looked for by Java, given up by librdkafka.",
+    # Not fenced while it sleeps: another coordinator would answer.
+    cluster=Cluster(settings={"broker.session.timeout.ms": "20000"}),
+    # A synchronous commit would keep Java's heartbeat thread from the network while it waits.
+    group=Group(commit="async"),
+    faults=(Fault(kind="pause-broker", target="coordinator", lasts_s=8.5, jitter_s=1),),
+    duration_s=15,
+    rules=(
+        Expect(
+            rule="R06",
+            verdict=Verdict.VIOLATED,
+            because="the Java client only marks the coordinator unknown; librdkafka drops its "
+            "partitions and joins anew",
+            clients=("librdkafka",),
+        ),
+        *holds("R05", "R06", "R06-java", "R09", clients=("java",)),
+        # Not X32c: commits that the broker had not read when it fell asleep come in after those of
+        # the connection that was made meanwhile, and set positions back for a moment.
+        *holds("R06-librdkafka", "R33", "X32a", "X32b"),
+    ),
+)
