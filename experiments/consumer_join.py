@@ -1,27 +1,43 @@
 """One more consumer joins a working group.
 
 Why: the others learn of it from the answer to their next heartbeat, so a join costs one interval.
-Watch: every partition stands still until the last member has rejoined.
+Watch: every partition stands still until the last member has rejoined; in a cooperative group only
+what moves, and what is committed synchronously meanwhile.
 """
 
-from harness.experiment import Experiment, Fault, holds
+from harness.experiment import Expect, Experiment, Fault, Verdict, holds
 
 experiment = Experiment(
     claim="A new member starts one rebalance, and every member learns of it by its next heartbeat.",
     faults=(Fault(kind="start-consumer", target="new member"),),
-    rules=holds(
-        "R20a",
-        "R02",
-        "R12",
-        "R21",
-        "R21-delivery",
-        "R21-stop",
-        "R32",
-        "R33",
-        "X32a",
-        "X32b",
-        "X32c",
-        "X32d",
-        "X34",
+    rules=(
+        *holds("R15-all", "R22", "X01", "X01-two"),
+        Expect(
+            rule="R15-all",
+            verdict=Verdict.VIOLATED,
+            because="members of a cooperative group keep what does not move (KIP-429)",
+            protocols=("cooperative",),
+        ),
+        Expect(
+            rule="X01-kept",
+            verdict=Verdict.VIOLATED,
+            because="a synchronous commit waits behind the member's own JoinGroup, which the "
+            "coordinator keeps until everybody has joined",
+        ),
+        *holds(
+            "R20a",
+            "R02",
+            "R12",
+            "R21",
+            "R21-delivery",
+            "R21-stop",
+            "R32",
+            "R33",
+            "X32a",
+            "X32b",
+            "X32c",
+            "X32d",
+            "X34",
+        ),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.experiment import CLASSIC
+from harness.experiment import CLASSIC, JAVA_TIMER_MS, LIBRDKAFKA_TIMER_GRID_MS
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
@@ -166,19 +166,20 @@ def _close_is_silent(t: Tables) -> DataFrame:
 def _falls_silent_past_max_poll(t: Tables) -> DataFrame:
     """Stalls that outlast max.poll.interval.ms and the session after it.
 
-    The last heartbeat goes out within one interval before the client looks at its limit, which
-    librdkafka does every 500 ms; the session counts from there.
+    The last heartbeat goes out within one interval (kept as well as the client keeps it) before the
+    client looks at its limit, and the session counts from there.
     """
+    timer_ms = JAVA_TIMER_MS if t.run.client == "java" else LIBRDKAFKA_TIMER_GRID_MS
     return t.sql(
         """
         WITH stalls AS (
             SELECT e.member, e.event_at AS at, e.duration_ms,
-                   m.max_poll_interval_ms - :heartbeat_ms - :cadence_ms + m.session_timeout_ms
-                       AS low,
-                   m.max_poll_interval_ms + 500 + m.session_timeout_ms + :slack_ms AS high
+                   m.max_poll_interval_ms - :heartbeat_ms - :late_ms + m.session_timeout_ms AS low,
+                   m.max_poll_interval_ms + :timer_ms + m.session_timeout_ms + :slack_ms AS high
             FROM {client_events} e JOIN {members} m USING (member)
             WHERE e.event = 'stall_started' AND m.instance_id IS NOT NULL AND m.sabotage IS NULL
-              AND e.duration_ms > m.max_poll_interval_ms + 500 + m.session_timeout_ms + :slack_ms
+              AND e.duration_ms
+                  > m.max_poll_interval_ms + :timer_ms + m.session_timeout_ms + :slack_ms
         ),
         told AS (
             SELECT s.member, s.at, s.duration_ms, s.low, s.high, count(r.arrived_at) AS leaves
@@ -210,7 +211,9 @@ def _falls_silent_past_max_poll(t: Tables) -> DataFrame:
                timestampadd(MILLISECOND, CAST(low AS INT) - :guard_ms, at) AS guard_from,
                timestampadd(MILLISECOND, :guard_ms, coalesce(evicted_at, at)) AS guard_to
         FROM timed
-        """
+        """,
+        timer_ms=timer_ms,
+        late_ms=JAVA_TIMER_MS,
     )
 
 

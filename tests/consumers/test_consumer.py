@@ -263,6 +263,16 @@ def test_two_stalls_take_two_batches(rig: Rig) -> None:
     assert len(rig.frames("processed")) == 2
 
 
+def test_a_stall_in_a_callback_waits_for_a_revocation(rig: Rig) -> None:
+    loop, _ = rig.loop(assigns(P0), returns(records(0, 0, 0)), revokes(P0))
+    os.write(rig.write, b"stall-callback 1\n")
+    loop.run()
+    kinds = rig.kinds()
+    revoked = kinds.index("revoked")
+    assert ["callback_stall_started", "callback_stall_ended"] == kinds[revoked + 1 : revoked + 3]
+    assert 1 == len(rig.frames("processed"))
+
+
 def test_close_is_obeyed_and_an_unknown_order_is_told(rig: Rig) -> None:
     loop, _ = rig.loop(*[returns()] * 3)
     os.write(rig.write, b"dance\nstall soon\nclose\n")

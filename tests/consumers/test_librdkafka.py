@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, TopicPartition
 
 from consumers.client import Answer, ClientError, Member, Partition
 from consumers.config import ConsumerConfig
-from consumers.librdkafka import Librdkafka, parse_group_metadata, settings_of
+from consumers.librdkafka import Librdkafka, parse_group_metadata, settings_of, told
 
 MEMBER = b"CGMDv2:" + struct.pack("=i", 7) + b"orders\0member-1-4e1c\0\x01"
 
@@ -97,6 +97,13 @@ def test_callbacks_that_fail_are_told_and_never_raise(adapter: Librdkafka) -> No
         ("on_commit", "committed"),
         ("error_cb", "error"),
     ]
+
+
+def test_a_fatal_error_in_the_place_of_a_message_is_fatal() -> None:
+    error = KafkaError(KafkaError._FATAL, "fenced")
+    assert not error.fatal()
+    assert told(error).fatal
+    assert not told(KafkaError(KafkaError._TRANSPORT)).fatal
 
 
 def test_the_last_member_id_is_remembered_when_all_is_lost(adapter: Librdkafka) -> None:

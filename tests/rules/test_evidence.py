@@ -53,6 +53,31 @@ def test_a_started_member_must_have_joined(judge: Judge) -> None:
     assert "HOLDS" == judge(history.join("member-4", 11_000), "E01")["verdict"]
 
 
+def test_a_bounced_member_is_silent_while_it_is_away(judge: Judge) -> None:
+    history = History().fault("bounce-consumer", "member-2", 10_000, 12_000)
+    assert "HOLDS" == judge(history.heartbeats("member-2", 9_000), "E01")["verdict"]
+    assert "VIOLATED" == judge(history.heartbeats("member-2", 11_500), "E01")["verdict"]
+
+
+def test_a_static_member_closes_without_a_leave(judge: Judge) -> None:
+    history = History().fault("close-consumer", "member-2", 10_000)
+    assert "UNKNOWN" == judge(history, "E01")["verdict"]
+    assert "HOLDS" == judge(history.member("member-2", instance_id="member-2"), "E01")["verdict"]
+
+
+def test_a_duplicate_must_have_fenced_somebody(judge: Judge) -> None:
+    history = History().fault("start-duplicate", "member-2", 10_000)
+    assert "UNKNOWN" == judge(history, "E01")["verdict"]
+    assert "HOLDS" == judge(history.heartbeats("member-2", 11_000, error_code=82), "E01")["verdict"]
+
+
+def test_a_stall_in_a_callback_must_have_come(judge: Judge) -> None:
+    history = History().fault("stall-callback", "member-1", 10_000, 18_000)
+    assert "UNKNOWN" == judge(history, "E01")["verdict"]
+    history.told("member-1", "callback_stall_started", 12_000, duration_ms=8_000.0)
+    assert "HOLDS" == judge(history, "E01")["verdict"]
+
+
 def test_a_fault_without_effect_is_unknown(judge: Judge) -> None:
     history = History().fault("latency", "members", 10_000, 20_000, took_effect=False)
     verdict = judge(history, "E01")

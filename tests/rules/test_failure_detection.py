@@ -42,6 +42,14 @@ def test_an_eviction_100_ms_late_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(pair(evicted_ms=10_100), "R01")["verdict"]
 
 
+def test_a_heartbeat_counts_from_its_arrival_on_if_the_eviction_shows_it(judge: Judge) -> None:
+    history = pair().request("HEARTBEAT", "member-2", 4_150, arrived_at=at(4_050))
+    history.says("evicted", 10_100, "member-2").rebalance(10_101, 2, 1, "x")
+    verdict = judge(history, "R01")
+    assert ("HOLDS", 6_000) == (verdict["verdict"], verdict["measured_max"])
+    assert "HOLDS" == judge(history, "R02")["verdict"]
+
+
 def test_an_eviction_100_ms_early_violates(judge: Judge) -> None:
     verdict = judge(pair(evicted_ms=9_900), "R01")
     assert "VIOLATED" == verdict["verdict"]

@@ -121,6 +121,40 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             "passes max_poll_interval_ms of 8 s",
         ),
         (
+            experiment_with(
+                Fault(kind="bounce-consumer", target="member 1", lasts_s=2, how="close")
+            ),
+            "give the group static=True",
+        ),
+        (
+            experiment_with(
+                Fault(kind="bounce-consumer", target="member 1", lasts_s=2),
+                group=Group(static=True),
+            ),
+            "choose close or kill",
+        ),
+        (
+            experiment_with(
+                Fault(kind="bounce-consumer", target="member 1", lasts_s=3, how="kill"),
+                group=Group(static=True),
+            ),
+            "silent for up to 6.5 s",
+        ),
+        (
+            experiment_with(
+                Fault(kind="stall-callback", target="member 1", lasts_s=8),
+                group=Group(max_poll_interval_ms=8_000),
+            ),
+            "does not pass max_poll_interval_ms of 8 s clearly",
+        ),
+        (
+            experiment_with(
+                Fault(kind="stall-callback", target="member 1", lasts_s=10),
+                group=Group(max_poll_interval_ms=8_000),
+            ),
+            "nothing in the experiment starts one",
+        ),
+        (
             experiment_with(Fault(kind="latency", target="member 1", lasts_s=3, latency_ms=6_000)),
             "is not below session_timeout_ms of 6000",
         ),
