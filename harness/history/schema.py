@@ -137,6 +137,18 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("error", _text),
         ]
     ),
+    # What members with commit "transaction" wrote, as readers of either isolation find it at the
+    # end: how often each record of the source topic is in the output, one row per run of offsets.
+    "outputs": _schema(
+        [
+            ("isolation", _text),  # read_committed | read_uncommitted
+            ("topic", _text),  # the source's, as partition and offsets
+            ("partition", _int),
+            ("first_offset", _long),
+            ("last_offset", _long),
+            ("copies", _int),  # of each of these records
+        ]
+    ),
     # The coordinator's request log: one row per request of the group protocol.
     "requests": _schema(
         [

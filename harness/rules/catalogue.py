@@ -12,6 +12,7 @@ from harness.rules import (
     offsets,
     ownership,
     rebalance,
+    transactions,
 )
 from harness.rules.rule import Rule
 
@@ -40,12 +41,19 @@ RULES: Final[dict[str, Rule]] = {
     "R26-processed": offsets.AUTO_COVERS,
     "R26-repeats": offsets.AUTO_REPEATS,
     "R30": offsets.READ_YOUR_COMMIT,
+    "R31": offsets.OLD_VALUE,
     "R32": rebalance.TOLD_BY_HEARTBEAT,
     "R33": rebalance.GENERATIONS,
     "R34": failure_detection.SLOW_HEARTBEATS,
     "X12": brokers.FAILOVER,
     "X14": rebalance.CLOSE_LEAVES,
+    "X17": offsets.EXPIRES,
     "X18": offsets.RESET,
+    "X28": offsets.COMMITS_FAIL,
+    "X28-alive": offsets.HEARTBEATS_GO_ON,
+    "X29": transactions.EXACTLY_ONCE,
+    "X29-fenced": transactions.STALE_FENCED,
+    "X29-uncommitted": transactions.SEEN_UNCOMMITTED,
     "X32a": delivery.NOTHING_LOST,
     "X32b": delivery.REPEATS_EXPLAINED,
     "X32c": delivery.COMMITS_GO_FORWARD,

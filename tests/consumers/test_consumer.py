@@ -55,6 +55,7 @@ class FakeClient:
         self.current = Member("id-1", 1)
         self.committed: list[tuple[tuple[Position, ...], bool]] = []
         self.sought: list[Position] = []
+        self.rewound: list[Position] = []
         self.refuses: tuple[int, str | None] = (0, None)
         self.listener: Listener | None = None
         self.at_close: Step | None = None
@@ -75,6 +76,12 @@ class FakeClient:
 
     def seek(self, positions: Sequence[Position]) -> None:
         self.sought = list(positions)
+
+    def rewind(self, positions: Sequence[Position]) -> None:
+        self.rewound = list(positions)
+
+    def group_metadata(self) -> object:
+        return self.current
 
     def member(self) -> Member:
         return self.current
