@@ -330,6 +330,11 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("committed", _long),  # last position accepted before the second delivery
             ("zombie", _bool),  # to a member that the coordinator had removed by then
             ("explained", _bool),  # to a zombie, or every record at or after that position
+            # The first commit by its first member that would have covered it; null: there was none.
+            ("try_committed", _long),
+            ("try_at", _at),  # answered by the coordinator, or asked for if that has no record
+            ("try_error_code", _int),  # null: never answered
+            ("why", _text),  # one clause: what became of that commit
         ]
     ),
     # Members that the coordinator removed because their session ran out.
