@@ -58,7 +58,7 @@ def redeliveries(t: Tables) -> DataFrame:
                 PARTITION BY topic, partition ORDER BY at, committed NULLS LAST
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), -1) AS known
             FROM mixed
-        )
+        ),
         -- Commits as their coordinator answered them, and those that no coordinator's log has.
         tries AS (
             SELECT topic, partition, member, committed, at, error_code FROM {commits_judged}
