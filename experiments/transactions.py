@@ -5,13 +5,14 @@ group meanwhile is refused, and what it has written is taken back.
 Watch: nothing twice for readers of committed records; for the others, what was taken back.
 """
 
-from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Load, Verdict, holds
 
 experiment = Experiment(
     claim="Reading, processing and writing in transactions gives each result once, whoever fails.",
     cluster=Cluster(
         settings={"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
     ),
+    load=Load(records_per_s=120),
     group=Group(commit="transaction", max_poll_interval_ms=7_000),
     faults=(
         Fault(kind="stall-consumer", target="member 1", at_s=2, jitter_s=1, lasts_s=10),

@@ -4,6 +4,7 @@ Over the listener that no fault touches, after the last member has ended.
 """
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
@@ -19,6 +20,7 @@ from harness.wait import wait_until
 ISOLATIONS: Final = ("read_committed", "read_uncommitted")
 _ASK_S: Final = 5.0
 _SETTLE_S: Final = 40.0  # a crashed member's transaction is ended after its time-out, 10 s
+_LISTEN_S: Final = 0.2
 _IDLE_S: Final = 20.0
 
 
@@ -77,9 +79,12 @@ def _records(
     try:
         consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
         open_ends = set(range(partitions))
+        heard_at = time.monotonic()
         while open_ends:
-            messages = consumer.consume(1_000, _IDLE_S)
-            if not messages:
+            # It waits for as many as are asked for, so not for long.
+            messages = consumer.consume(1_000, _LISTEN_S)
+            heard_at = time.monotonic() if messages else heard_at
+            if time.monotonic() - heard_at > _IDLE_S:
                 raise VoidRun(
                     f"{topic} could not be read to its end ({isolation}): nothing came for "
                     f"{_IDLE_S:g} s; see the brokers' logs and run again"
