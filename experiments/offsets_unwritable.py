@@ -25,5 +25,5 @@ experiment = Experiment(
             lasts_s=14,
         ),
     ),
-    rules=holds("X28", "X28-alive", "R31", "R21", "R33", "X32a", "X32b", "X32c"),
+    rules=holds("X28", "X28-alive", "R31-append", "R21", "R33", "X32a", "X32b", "X32c"),
 )

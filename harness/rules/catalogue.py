@@ -41,7 +41,7 @@ RULES: Final[dict[str, Rule]] = {
     "R26-processed": offsets.AUTO_COVERS,
     "R26-repeats": offsets.AUTO_REPEATS,
     "R30": offsets.READ_YOUR_COMMIT,
-    "R31": offsets.OLD_VALUE,
+    "R31-append": offsets.OLD_VALUE,
     "R32": rebalance.TOLD_BY_HEARTBEAT,
     "R33": rebalance.GENERATIONS,
     "R34": failure_detection.SLOW_HEARTBEATS,

@@ -725,7 +725,7 @@ HEARTBEATS_GO_ON = Rule(
     protocols=CLASSIC,
 )
 OLD_VALUE = Rule(
-    id="R31",
+    id="R31-append",
     title="A commit that failed is not to be seen",
     statement=(
         "While commits fail because they cannot be appended everywhere, the position accepted "

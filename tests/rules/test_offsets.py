@@ -295,7 +295,7 @@ def test_a_member_that_never_asked_for_a_position_is_not_examined(judge: Judge) 
     assert "UNKNOWN" == judge(history.delivered("member-2", 0, 0, 9, 200), "X18")["verdict"]
 
 
-# X28, X28-alive, R31
+# X28, X28-alive, R31-append
 
 
 def unwritable(brokers_needed: int = 3) -> History:
@@ -348,16 +348,16 @@ def test_without_heartbeats_meanwhile_x28_alive_is_unknown(judge: Judge) -> None
 
 def test_the_old_position_while_commits_fail_holds(judge: Judge) -> None:
     history = answered(failing(unwritable(), 2_500), 8_000, 10)
-    assert "HOLDS" == judge(history, "R31")["verdict"]
+    assert "HOLDS" == judge(history, "R31-append")["verdict"]
 
 
 def test_a_position_whose_commit_failed_violates(judge: Judge) -> None:
-    verdict = judge(answered(failing(unwritable(), 2_500), 8_000, 20), "R31")
+    verdict = judge(answered(failing(unwritable(), 2_500), 8_000, 20), "R31-append")
     assert ("VIOLATED", 10) == (verdict["verdict"], verdict["measured_max"])
 
 
-def test_without_a_commit_that_failed_r31_is_unknown(judge: Judge) -> None:
-    assert "UNKNOWN" == judge(answered(unwritable(), 8_000, 10), "R31")["verdict"]
+def test_without_a_commit_that_failed_r31_append_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(answered(unwritable(), 8_000, 10), "R31-append")["verdict"]
 
 
 # X17
