@@ -51,6 +51,7 @@ RULES: Final[dict[str, Rule]] = {
     "X18": offsets.RESET,
     "X28": offsets.COMMITS_FAIL,
     "X28-alive": offsets.HEARTBEATS_GO_ON,
+    "X28-waits": offsets.HEARTBEATS_WAIT,
     "X29": transactions.EXACTLY_ONCE,
     "X29-fenced": transactions.STALE_FENCED,
     "X29-uncommitted": transactions.SEEN_UNCOMMITTED,

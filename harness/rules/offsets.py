@@ -185,7 +185,7 @@ def _read_your_commit(t: Tables) -> DataFrame:
                    client_id, broker, evidence
             FROM {requests} LATERAL VIEW explode(positions) AS p
             WHERE `group` = :group AND api = 'OFFSET_FETCH' AND coalesce(error_code, 0) = 0
-              AND p.error_code = 0
+              AND p.error_code = 0 AND p.topic = :topic
         ),
         ordered AS (
             SELECT *, last_value(known, true) OVER before AS expected,
@@ -502,6 +502,28 @@ def _heartbeats_go_on(t: Tables) -> DataFrame:
     )
 
 
+def _heartbeats_wait(t: Tables) -> DataFrame:
+    return t.sql(
+        "WITH "
+        + _UNWRITABLE
+        + """
+        SELECT concat(r.client_id, ' ', date_format(r.arrived_at, 'HH:mm:ss.SSS')) AS subject,
+               r.arrived_at AS at,
+               r.error_code IN (0, 15, 27)
+                   AND timestampdiff(MICROSECOND, r.arrived_at, r.processed_at) / 1e3
+                       <= :commit_timeout_ms + :slack_ms AS ok,
+               timestampdiff(MICROSECOND, r.arrived_at, r.processed_at) / 1e3 AS measured,
+               :commit_timeout_ms + :slack_ms AS bound_high,
+               concat('answered with ', r.error_code) AS why,
+               r.evidence, r.arrived_at AS guard_from, r.processed_at AS guard_to
+        FROM {requests} r JOIN unwritable u
+          ON r.arrived_at >= u.from_at AND r.arrived_at <= u.to_at
+        WHERE r.`group` = :group AND r.api = 'HEARTBEAT'
+        """,
+        commit_timeout_ms=_COMMIT_TIMEOUT_MS,
+    )
+
+
 def _old_value_served(t: Tables) -> DataFrame:
     """Positions told while no commit could be made: the last accepted one, and never another."""
     return t.sql(
@@ -516,7 +538,7 @@ def _old_value_served(t: Tables) -> DataFrame:
             SELECT p.topic, p.partition, arrived_at, NULL, p.committed, evidence
             FROM {requests} LATERAL VIEW explode(positions) AS p
             WHERE `group` = :group AND api = 'OFFSET_FETCH' AND coalesce(error_code, 0) = 0
-              AND p.error_code = 0
+              AND p.error_code = 0 AND p.topic = :topic
         ),
         ordered AS (
             SELECT *, coalesce(last_value(known, true) OVER (PARTITION BY topic, partition
@@ -717,11 +739,25 @@ HEARTBEATS_GO_ON = Rule(
     id="X28-alive",
     title="Heartbeats need no replica",
     statement="While no commit can be made, the coordinator goes on accepting heartbeats.",
-    source="GroupMetadataManager, classicGroupHeartbeat",
+    source="Kafka documentation, Consumer Configs (heartbeat.interval.ms); GroupCoordinator, 3.9",
     unit="heartbeats",
     things="members",
     measures="refused",
     examine=_heartbeats_go_on,
+    protocols=CLASSIC,
+)
+HEARTBEATS_WAIT = Rule(
+    id="X28-waits",
+    title="A heartbeat waits for the commits before it",
+    statement=(
+        "A heartbeat is answered once everything written before it is replicated, or refused as "
+        "COORDINATOR_NOT_AVAILABLE after offsets.commit.timeout.ms."
+    ),
+    source="CoordinatorRuntime, append (Kafka 4); offsets.commit.timeout.ms",
+    unit="ms",
+    things="heartbeats",
+    measures="to the answer",
+    examine=_heartbeats_wait,
     protocols=CLASSIC,
 )
 OLD_VALUE = Rule(

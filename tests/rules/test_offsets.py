@@ -346,6 +346,22 @@ def test_without_heartbeats_meanwhile_x28_alive_is_unknown(judge: Judge) -> None
     assert "UNKNOWN" == judge(unwritable().heartbeats("member-1", 1_000), "X28-alive")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("error", "took_ms", "verdict"),
+    [(15, 5_004, "HOLDS"), (0, 4_000, "HOLDS"), (15, 5_100, "VIOLATED"), (25, 1, "VIOLATED")],
+)
+def test_a_heartbeat_waits_for_the_commits_before_it(
+    judge: Judge, error: int, took_ms: float, verdict: str
+) -> None:
+    history = unwritable().tick(20_000)
+    history.heartbeats("member-1", 4_000, error_code=error, processed_at=at(4_000 + took_ms))
+    assert verdict == judge(history, "X28-waits")["verdict"]
+
+
+def test_without_heartbeats_meanwhile_x28_waits_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(unwritable().heartbeats("member-1", 1_000), "X28-waits")["verdict"]
+
+
 def test_the_old_position_while_commits_fail_holds(judge: Judge) -> None:
     history = answered(failing(unwritable(), 2_500), 8_000, 10)
     assert "HOLDS" == judge(history, "R31-append")["verdict"]
