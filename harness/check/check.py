@@ -2,7 +2,7 @@
 
 1. read the manifest; verify every history file
 2. derive the tables, each written and read back, so that no query is computed twice
-3. judge the declared rules and the evidence rules in one Spark job
+3. judge the declared rules and those of every run in one Spark job
 4. write judgements, violations and verdicts
 
 Nothing but the run's folder is read, so a run can be judged again at any time, by newer rules too.
@@ -64,7 +64,11 @@ def check(run_dir: Path, spark: SparkSession, small_rows: int = SMALL_ROWS) -> l
             outcome = judge.examine(tables, names, _torn(run_dir, sources))
             if not run.complete:
                 _doubt(run, outcome, names)
-            verdicts = [judge.verdict_of(each, outcome, tables) for each in asked]
+            verdicts = [
+                judge.verdict_of(each, outcome, tables)
+                for each in asked
+                if not judge.said_nothing(each, outcome)
+            ]
         finally:
             tables.close()
     _write_results(run_dir, outcome, verdicts, shelf.written)

@@ -29,11 +29,15 @@ _CLOCK_RULE: Final = "E04"
 
 @dataclass(frozen=True)
 class Asked:
-    """A rule to judge, and what is expected of it."""
+    """A rule to judge, and what is expected of it.
+
+    `if_seen`: nobody declared it, so a run that does not exercise it says nothing of it.
+    """
 
     rule: str
     expected: str = Verdict.HOLDS.value
     because: str = ""
+    if_seen: bool = False
 
 
 @dataclass
@@ -45,7 +49,7 @@ class Outcome:
 
 
 def asked_of(tables: Tables) -> list[Asked]:
-    """The rules to judge in a run: those its experiment declares, and all evidence rules.
+    """The rules to judge in a run: those its experiment declares, and those of every run.
 
     A run without faults is not asked whether its faults took effect.
     """
@@ -57,7 +61,14 @@ def asked_of(tables: Tables) -> list[Asked]:
     evidence = [rule.id for rule in RULES.values() if rule.evidence and rule.id not in named]
     if not tables.run.settings["faults"]:
         evidence.remove("E01")
-    return declared + [Asked(rule) for rule in evidence]
+    always = [
+        Asked(rule.id, if_seen=True)
+        for rule in RULES.values()
+        if rule.always
+        and rule.id not in named
+        and rule.speaks_of(tables.run.client, tables.run.protocol)
+    ]
+    return declared + always + [Asked(rule) for rule in evidence]
 
 
 def examine(tables: Tables, rules: Sequence[str], torn: Sequence[str] = ()) -> Outcome:
@@ -138,6 +149,11 @@ def _guard(tables: Tables, outcome: Outcome) -> None:
         if stalled:
             row["ok"] = None
             row["why"] = f"late by more than {SLACK_MS} ms near {stalled} judged timings"
+
+
+def said_nothing(asked: Asked, outcome: Outcome) -> bool:
+    """Whether a rule that nobody declared found nothing to examine."""
+    return asked.if_seen and not outcome.rows.get(asked.rule) and asked.rule not in outcome.unknown
 
 
 def verdict_of(asked: Asked, outcome: Outcome, tables: Tables) -> Row:

@@ -671,7 +671,7 @@ READ_YOUR_COMMIT = Rule(
     things="partitions",
     measures="behind the commit",
     examine=_read_your_commit,
-    evidence=True,
+    always=True,
 )
 AUTO_CADENCE = Rule(
     id="R26",

@@ -26,8 +26,9 @@ class Rule:
 
     `things` is what the rows are, in the plural ("evictions"); `measures` follows the measured
     numbers in a verdict's reason ("after the last sign of life"). A rule that is `evidence` is
-    judged in every run, without being declared. `clients` and `protocols` are those that the
-    statement is about: in a run of others the rule is left out.
+    judged in every run, without being declared; one that is `always` as well, where the run has
+    something of the kind: with nothing to examine it is left out of the verdicts. `clients` and
+    `protocols` are those that the statement is about: in a run of others the rule is left out.
     """
 
     id: str
@@ -39,9 +40,14 @@ class Rule:
     measures: str
     examine: Callable[[Tables], DataFrame]
     evidence: bool = False
+    always: bool = False
     clients: tuple[str, ...] = CLIENTS
     protocols: tuple[str, ...] = PROTOCOLS
 
     def applies(self, group: Group) -> bool:
         """Whether the statement is about this client and protocol."""
-        return group.client in self.clients and group.protocol in self.protocols
+        return self.speaks_of(group.client, group.protocol)
+
+    def speaks_of(self, client: str, protocol: str) -> bool:
+        """Whether the statement is about this client and protocol, by their names."""
+        return client in self.clients and protocol in self.protocols
