@@ -114,6 +114,12 @@ class Client(Protocol):
     def seek(self, positions: Sequence[Position]) -> None:
         """Only from within `Listener.assigned`: read these partitions from there on."""
 
+    def rewind(self, positions: Sequence[Position]) -> None:
+        """Read these partitions again from there; those it has not any more are passed over."""
+
+    def group_metadata(self) -> object:
+        """What a transactional producer of the same library tells of this consumer's group."""
+
     def member(self) -> Member:
         """Who it is at this moment, None and None while it is nobody: asks the library's thread."""
 

@@ -1,11 +1,10 @@
 """Asking for commits, and which answer belongs to which question."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from consumers.client import Answer, Client, Position
+from consumers.client import Answer, Client, Member, Position
 from consumers.journal import Journal
-from consumers.store import PositionStore
 
 NEVER_ANSWERED_KEPT: Final = 10_000  # a bound on memory, far above what can be in flight
 
@@ -45,10 +44,19 @@ class Committer:
             if len(self._open) > NEVER_ANSWERED_KEPT:
                 del self._open[next(iter(self._open))]
 
-    def keep(self, how: str, positions: Sequence[Position], store: PositionStore) -> None:
-        """Put `positions` into a store outside Kafka, journalled like a commit that it accepts."""
+    def through(
+        self,
+        how: str,
+        positions: Sequence[Position],
+        make: Callable[[Sequence[Position]], list[Answer]],
+        asker: Member | None = None,
+    ) -> None:
+        """Let `make` commit `positions` in another way; question and answer are journalled alike.
+
+        `asker` is whoever the member was when it got the records, if that is not certain.
+        """
         self._last_id += 1
-        asker = self._client.known
+        asker = asker or self._client.known
         self._journal.write(
             "commit_asked",
             id=self._last_id,
@@ -57,8 +65,7 @@ class Committer:
             member_id=asker.member_id,
             generation=asker.generation,
         )
-        store.write(positions)
-        self._answered(self._last_id, [Answer(*position, 0, None) for position in positions])
+        self._answered(self._last_id, make(positions))
 
     def answered(self, answers: Sequence[Answer]) -> None:
         """An answer came by callback: to one of ours, or to the library's own automatic commit."""

@@ -98,7 +98,7 @@ class ConsumerConfig(_Config):
         _at_least(0, process_us=self.process_us, fetch_wait_max_ms=self.fetch_wait_max_ms)
         for commit, name in (("external", "store"), ("transaction", "output")):
             if self.commit == commit and not getattr(self, name):
-                raise BadInput(f"commit {commit} needs a {name}: give it")
+                raise BadInput(f"commit {commit} needs the setting {name}: give it")
         if self.client == "java" and not (self.java_home and self.class_path):
             raise BadInput("client java needs java_home and class_path: give both")
         if self.client == "librdkafka" and self.session_timeout_ms > self.max_poll_interval_ms:

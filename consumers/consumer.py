@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from consumers.client import Answer, Client, ClientError, Member, Partition, Position, Range
 from consumers.commits import Committer
@@ -22,6 +22,9 @@ from consumers.program import run_program
 from consumers.sabotage import Batch, conduct_of
 from consumers.store import PositionStore
 from harness.errors import BadInput, HarnessError
+
+if TYPE_CHECKING:
+    from consumers.transactions import Transactions
 
 # Also how long an order waits at most while nothing arrives.
 POLL_TIMEOUT_S: Final = 0.2
@@ -45,7 +48,12 @@ class ConsumerLoop:
     """One consumer from subscription to close; also the `Listener` of its client."""
 
     def __init__(
-        self, config: ConsumerConfig, client: Client, journal: Journal, control: Control
+        self,
+        config: ConsumerConfig,
+        client: Client,
+        journal: Journal,
+        control: Control,
+        transactions: "Transactions | None" = None,
     ) -> None:
         self._config = config
         self._client = client
@@ -53,6 +61,8 @@ class ConsumerLoop:
         self._control = control
         self._conduct = conduct_of(config.sabotage)
         self._commits = Committer(client, journal)
+        self._transactions = transactions
+        self._metadata: object = None
         self._owned: set[Partition] = set()
         self._uncommitted: dict[Partition, int] = {}  # worked off, to be committed later
         self._committed_at = time.monotonic()  # commit "interval": when it last was
@@ -88,6 +98,9 @@ class ConsumerLoop:
         polled = self._client.poll_batch(self._config.batch_records, POLL_TIMEOUT_S)
         self._returned_at = _now_us()
         self._polls += 1
+        if self._transactions is not None and polled.ranges:
+            # As who these records were got: the transaction is refused if that is past.
+            self._metadata = self._client.group_metadata()
         for error in polled.errors:
             self._tell_error("message", error)
         self._raise_what_broke()
@@ -176,9 +189,30 @@ class ConsumerLoop:
             time.sleep(self._config.process_us * batch.records / 1e6)
         if self._stalls:
             self._stall()
+        if self._transactions is not None and not self._transact(self._transactions, batch):
+            return
         self._journal.write_encoded("processed", f'"poll":{batch.poll}')
         if self._conduct.commits == "after":
             self._commit_done(batch)
+
+    def _transact(self, transactions: "Transactions", batch: Batch) -> bool:
+        """Copy a batch in a transaction; whether it was committed. If not, read it again."""
+        broken: list[ClientError] = []
+        refused: list[Answer] = []
+
+        def make(positions: Sequence[Position]) -> list[Answer]:
+            answers, error = transactions.copy(batch.ranges, positions, self._metadata)
+            broken.extend([error] if error else [])
+            refused.extend(answer for answer in answers if answer.error_code)
+            return answers
+
+        self._commits.through("transaction", batch.positions, make)
+        if broken:
+            self._tell_error("transaction", broken[0])
+        if refused:
+            first = {(r.topic, r.partition): r.first for r in reversed(batch.ranges)}
+            self._client.rewind([Position(*found, at) for found, at in sorted(first.items())])
+        return not refused
 
     def _commit_done(self, batch: Batch) -> None:
         positions = self._conduct.positions(batch)
@@ -193,7 +227,7 @@ class ConsumerLoop:
                 if self._config.commit == "interval":
                     self._commit_if_due()
             case "external" if self._store is not None:
-                self._commits.keep("external", positions, self._store)
+                self._commits.through("external", positions, self._store.write)
             case _:
                 pass  # auto: the library commits by itself what it has handed over
 
@@ -269,10 +303,20 @@ class ConsumerLoop:
 
 def run(config: ConsumerConfig) -> int:
     """The program: consume until told to close. Returns the exit code; raises HarnessError."""
-    return run_program(
-        config,
-        lambda journal, control: ConsumerLoop(config, _connect(config), journal, control).run(),
-    )
+
+    def loop(journal: Journal, control: Control) -> None:
+        client, transactions = _connect(config), _transactions(config)
+        ConsumerLoop(config, client, journal, control, transactions).run()
+
+    return run_program(config, loop)
+
+
+def _transactions(config: ConsumerConfig) -> "Transactions | None":
+    if config.commit != "transaction":
+        return None
+    from consumers.transactions import Transactions
+
+    return Transactions(config)
 
 
 def _connect(config: ConsumerConfig) -> Client:

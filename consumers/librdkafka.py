@@ -18,6 +18,7 @@ What is peculiar to it, and why the code is as it is:
 
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from confluent_kafka import (
@@ -157,6 +158,17 @@ class Librdkafka:
     def seek(self, positions: Sequence[Position]) -> None:
         """Read from `positions` on, once the callback for assigned partitions has returned."""
         self._sought = {Partition(p.topic, p.partition): p.committed for p in positions}
+
+    def rewind(self, positions: Sequence[Position]) -> None:
+        """Seek to `positions`; a partition that was taken away meanwhile is its new owner's."""
+        for topic, partition, committed in positions:
+            self._ranger.moved()
+            with suppress(KafkaException):
+                self._consumer.seek(TopicPartition(topic, partition, committed))
+
+    def group_metadata(self) -> object:
+        """As it is now, by librdkafka's main thread."""
+        return self._consumer.consumer_group_metadata()
 
     def member(self) -> Member:
         """Who it is now, by librdkafka's main thread."""

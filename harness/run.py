@@ -28,9 +28,10 @@ from harness.cluster.plan import Plan, draw_plan, group_settings
 from harness.errors import ClusterError, HarnessError, SetupError, VoidRun
 from harness.experiment import Experiment, Probe
 from harness.faults.targets import lanes
-from harness.fleet import Fleet
+from harness.fleet import OUTPUT, Fleet
 from harness.history.collect import collect
 from harness.nemesis import Nemesis, plan_faults
+from harness.output import read_output
 from harness.ports import Ports
 from harness.provision.tools import Tools
 from harness.scene import Scene, View
@@ -231,6 +232,10 @@ class Run:
             stuck = scene.fleet.close_members()
             if stuck:
                 raise VoidRun(f"{', '.join(stuck)} did not close within 30 s: see logs/")
+        if experiment.group.commit == "transaction":
+            with self._phase("read output"):
+                journal = Journal(self.run_dir / "journals" / "output.journal", member="harness")
+                read_output(scene.cluster.plan, OUTPUT, experiment.load.partitions, journal)
 
     def _probe(self, scene: Scene, probe: Probe) -> None:
         """Play a probe's script to its end."""
@@ -374,14 +379,19 @@ def create_topic(plan: Plan, experiment: Experiment) -> None:
     admin = AdminClient(
         {"bootstrap.servers": plan.direct(), "client.id": "harness", "log_level": 0}
     )
-    topic = NewTopic(
-        TOPIC,
-        num_partitions=load.partitions,
-        replication_factor=min(load.replication, len(plan.brokers)),
-        config={"min.insync.replicas": str(load.min_insync_replicas)},
-    )
+    names = [TOPIC] + ([OUTPUT] if experiment.group.commit == "transaction" else [])
+    topics = [
+        NewTopic(
+            name,
+            num_partitions=load.partitions,
+            replication_factor=min(load.replication, len(plan.brokers)),
+            config={"min.insync.replicas": str(load.min_insync_replicas)},
+        )
+        for name in names
+    ]
     try:
-        admin.create_topics([topic], operation_timeout=30)[TOPIC].result(timeout=40)
+        for made in admin.create_topics(topics, operation_timeout=30).values():
+            made.result(timeout=40)
     except (KafkaException, TimeoutError) as error:
         raise ClusterError(f"the topic could not be created: {error}") from error
 

@@ -298,14 +298,23 @@ def _one_topic(topic: str, parts: Sequence[bytes]) -> bytes:
 
 
 def end_offset(
-    port: int, topic: str, partition: int, timeout_s: float, which: int = LATEST
+    port: int,
+    topic: str,
+    partition: int,
+    timeout_s: float,
+    which: int = LATEST,
+    *,
+    stable: bool = False,
 ) -> int | None:
-    """End offset of a partition, asking its leader (ListOffsets v1); None if it does not lead.
+    """End offset of a partition, asking its leader (ListOffsets v2); None if it does not lead.
 
-    `which` EARLIEST gives the first offset there is. Raises OSError.
+    `which` EARLIEST gives the first offset there is; `stable` ends before the first transaction
+    that is open. Raises OSError.
     """
-    body = struct.pack(">ii", -1, 1) + _text(topic) + struct.pack(">iiq", 1, partition, which)
-    answer = ask(port, request(_LIST_OFFSETS, 1, body), timeout_s)
+    body = struct.pack(">ibi", -1, stable, 1) + _text(topic)
+    body += struct.pack(">iiq", 1, partition, which)
+    answer = ask(port, request(_LIST_OFFSETS, 2, body), timeout_s)
+    answer.number("i")  # throttle time
     answer.number("i")  # one topic
     answer.text()
     answer.number("i")  # one partition

@@ -39,6 +39,7 @@ class History:
     """Rows of every history file; methods add some and return self."""
 
     group: dict[str, Any] = field(default_factory=dict)
+    cluster: dict[str, Any] = field(default_factory=dict)
     faults: int = 0
     end_ms: float = 60_000
     rows: dict[str, list[dict[str, Any]]] = field(
@@ -276,6 +277,7 @@ class History:
         declared = {
             "claim": "claims nothing",
             "group": group,
+            "cluster": self.cluster,
             "load": {"partitions": 6, "records_per_s": 300},
             "faults": [{}] * self.faults,
             "rules": [],

@@ -127,7 +127,8 @@ def _initial_delay_ms(content: Mapping[str, Any]) -> int:
 def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
     """Values that queries name with a colon (`:session_ms`)."""
     group, load = content["declared"]["group"], content["declared"]["load"]
-    broker = (content["declared"].get("cluster") or {}).get("settings") or {}
+    cluster = content["declared"].get("cluster") or {}
+    broker = cluster.get("settings") or {}
     phases = {phase["name"]: phase for phase in content.get("phases") or ()}
     started = _time(content["started_at"])
     ended = _time(content["ended_at"]) if content.get("ended_at") else started + timedelta(days=1)
@@ -164,6 +165,9 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
         "guard_ms": GUARD_MS,
         "started_at": started,
         "ended_at": ended,
+        "brokers": int(cluster.get("brokers", 3)),
+        "offsets_min_isr": int(broker.get("min.insync.replicas", 2)),
+        "retention_check_ms": int(broker.get("offsets.retention.check.interval.ms", 600_000)),
         "retention_ms": 60_000 * int(broker.get("offsets.retention.minutes", 10_080)),
         "drained_at": _time(drain["to"]) if drain.get("to") else ended,
         "stopped_at": _time(stop["from"]) if stop.get("from") else ended,

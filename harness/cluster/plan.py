@@ -33,6 +33,8 @@ BROKER_SETTINGS: Final[dict[str, str]] = {
     # start is faster. The load time is part of what X12 measures on an almost empty topic anyway.
     "offsets.topic.num.partitions": "5",
     "offsets.topic.replication.factor": "3",
+    # The same for the topic of transactions, which only those experiments have that use them.
+    "transaction.state.log.num.partitions": "5",
     "default.replication.factor": "3",
     "min.insync.replicas": "2",
     "unclean.leader.election.enable": "false",
@@ -188,6 +190,8 @@ def draw_plan(cluster: Cluster, lanes: tuple[str, ...], run: str, ports: Ports) 
     fitted = {
         "offsets.topic.replication.factor": replication,
         "default.replication.factor": replication,
+        "transaction.state.log.replication.factor": replication,
+        "transaction.state.log.min.isr": str(min(2, cluster.brokers)),
         "min.insync.replicas": str(min(2, cluster.brokers)),
     }
     return Plan(

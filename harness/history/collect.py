@@ -40,6 +40,8 @@ def collect(run_dir: Path, *, killed: Iterable[str] = ()) -> dict[str, Any]:
         if "role" in config:
             _collect_client(run_dir, config, frozenset(killed), rows, effective)
     _collect_observer(journals / "observer.journal", rows)
+    if (journals / "output.journal").exists():
+        rows["outputs"] = read_journal(journals / "output.journal").frames
     rows["faults"] = list(_faults(journals))
     topics: dict[str, str] = {}
     for log in sorted((run_dir / "logs").glob("controller-*.server.log")):

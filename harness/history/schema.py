@@ -141,6 +141,18 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("error", _text),
         ]
     ),
+    # What members with commit "transaction" wrote, as readers of either isolation find it at the
+    # end: how often each record of the source topic is in the output, one row per run of offsets.
+    "outputs": _schema(
+        [
+            ("isolation", _text),  # read_committed | read_uncommitted
+            ("topic", _text),  # the source's, as partition and offsets
+            ("partition", _int),
+            ("first_offset", _long),
+            ("last_offset", _long),
+            ("copies", _int),  # of each of these records
+        ]
+    ),
     # The coordinator's request log: one row per request of the group protocol.
     "requests": _schema(
         [
@@ -379,6 +391,11 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("committed", _long),  # last position accepted before the second delivery
             ("zombie", _bool),  # to a member that the coordinator had removed by then
             ("explained", _bool),  # to a zombie, or every record at or after that position
+            # The first commit by its first member that would have covered it; null: there was none.
+            ("try_committed", _long),
+            ("try_at", _at),  # answered by the coordinator, or asked for if that has no record
+            ("try_error_code", _int),  # null: never answered
+            ("why", _text),  # one clause: what became of that commit
         ]
     ),
     # Members that the coordinator removed because their session ran out.

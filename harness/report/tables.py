@@ -259,6 +259,7 @@ class RedeliveryRow:
     after: str
     committed: str
     explained: bool
+    why: str
 
 
 def redelivery_rows(run: Run, members: Members, zero: datetime | None) -> list[RedeliveryRow]:
@@ -278,6 +279,7 @@ def redelivery_rows(run: Run, members: Members, zero: datetime | None) -> list[R
             after=_between(row["first_polled_at"], row["polled_at"]),
             committed=number(row["committed"]) if row["committed"] is not None else "none yet",
             explained=bool(row["explained"]),
+            why=row.get("why") or "",
         )
         for row in ranked[:MOST_ROWS]
     ]

@@ -24,6 +24,7 @@ from harness.rules import (
     rebalance,
     static_members,
     topics,
+    transactions,
 )
 from harness.rules.rule import Rule
 from harness.rules.standstill import WHOLE_INTERVALS
@@ -97,6 +98,7 @@ RULES: Final[dict[str, Rule]] = {
     "R24": polling.FETCH_IS_BOUNDED,
     "R25": polling.BUFFER_FIRST,
     "R25-rebalance": polling.NOTHING_WHILE_REBALANCING,
+    "R31-append": offsets.OLD_VALUE,
     "R32": rebalance.TOLD_BY_HEARTBEAT,
     "R32-rejoin": joining.REJOINS,
     "R33": rebalance.GENERATIONS,
@@ -119,6 +121,14 @@ RULES: Final[dict[str, Rule]] = {
     "X31": join_phase.CALLBACK_UNSEEN,
     "X18": offsets.RESET,
     "X16": topics.NOTICED_ALONE,
+    "X17": offsets.EXPIRES,
+    "X18": offsets.RESET,
+    "X28": offsets.COMMITS_FAIL,
+    "X28-alive": offsets.HEARTBEATS_GO_ON,
+    "X28-waits": offsets.HEARTBEATS_WAIT,
+    "X29": transactions.EXACTLY_ONCE,
+    "X29-fenced": transactions.STALE_FENCED,
+    "X29-uncommitted": transactions.SEEN_UNCOMMITTED,
     "X32a": delivery.NOTHING_LOST,
     "X32b": delivery.REPEATS_EXPLAINED,
     "X32c": delivery.COMMITS_GO_FORWARD,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def _read_your_commit(t: Tables) -> DataFrame:
                    client_id, broker, evidence
             FROM {requests} LATERAL VIEW explode(positions) AS p
             WHERE `group` = :group AND api = 'OFFSET_FETCH' AND coalesce(error_code, 0) = 0
-              AND p.error_code = 0
+              AND p.error_code = 0 AND p.topic = :topic
         ),
         ordered AS (
             SELECT *, last_value(known, true) OVER before AS expected,
@@ -443,6 +444,182 @@ def _reset(t: Tables) -> DataFrame:
     )
 
 
+# When the offsets topic had too few replicas in sync to be written to, because a broker was gone.
+_UNWRITABLE = """
+    unwritable AS (
+        SELECT fault, timestampadd(MILLISECOND, :slack_ms, injected_at) AS from_at,
+               coalesce(healing_at, :ended_at) AS to_at
+        FROM {fault_windows}
+        WHERE kind IN ('kill-broker', 'pause-broker') AND resolved LIKE 'broker%'
+          AND took_effect AND :brokers - 1 < :offsets_min_isr
+    )
+"""
+# offsets.commit.timeout.ms, Kafka's default.
+_COMMIT_TIMEOUT_MS = 5_000
+
+
+def _commits_fail(t: Tables) -> DataFrame:
+    return t.sql(
+        "WITH "
+        + _UNWRITABLE
+        + """
+        SELECT concat(r.client_id, ' ', date_format(r.arrived_at, 'HH:mm:ss.SSS')) AS subject,
+               r.arrived_at AS at,
+               r.error_code <> 0 AND timestampdiff(MICROSECOND, r.arrived_at, r.processed_at) / 1e3
+                   <= :commit_timeout_ms + :slack_ms AS ok,
+               timestampdiff(MICROSECOND, r.arrived_at, r.processed_at) / 1e3 AS measured,
+               :commit_timeout_ms + :slack_ms AS bound_high,
+               CASE WHEN r.error_code = 0 THEN 'it was accepted'
+                    ELSE concat('failed with error ', r.error_code) END AS why,
+               r.evidence, r.arrived_at AS guard_from, r.processed_at AS guard_to
+        FROM {requests} r JOIN unwritable u
+          ON r.arrived_at >= u.from_at AND r.arrived_at <= u.to_at
+         -- A commit that waits while the broker comes back may be made after all.
+         AND timestampadd(MILLISECOND, :commit_timeout_ms, r.arrived_at) <= u.to_at
+        WHERE r.`group` = :group AND r.api = 'OFFSET_COMMIT'
+        """,
+        commit_timeout_ms=_COMMIT_TIMEOUT_MS,
+    )
+
+
+def _heartbeats_go_on(t: Tables) -> DataFrame:
+    return t.sql(
+        "WITH "
+        + _UNWRITABLE
+        + """
+        SELECT concat(r.client_id, ' while ', u.fault) AS subject, u.from_at AS at,
+               count_if(r.error_code NOT IN (0, 27)) = 0 AS ok,
+               count_if(r.error_code NOT IN (0, 27)) AS measured, 0 AS bound_high,
+               concat(count(*), ' heartbeats, ', count_if(r.error_code = 0), ' answered with 0',
+                      coalesce(concat(', the first other with ',
+                          min_by(CASE WHEN r.error_code <> 0 THEN r.error_code END,
+                                 CASE WHEN r.error_code <> 0 THEN r.arrived_at END)), '')) AS why
+        FROM {requests} r JOIN unwritable u
+          ON r.arrived_at >= u.from_at AND r.arrived_at <= u.to_at
+        WHERE r.`group` = :group AND r.api = 'HEARTBEAT' AND r.error_code IS NOT NULL
+        GROUP BY r.client_id, u.fault, u.from_at
+        """
+    )
+
+
+def _heartbeats_wait(t: Tables) -> DataFrame:
+    return t.sql(
+        "WITH "
+        + _UNWRITABLE
+        + """
+        SELECT concat(r.client_id, ' ', date_format(r.arrived_at, 'HH:mm:ss.SSS')) AS subject,
+               r.arrived_at AS at,
+               r.error_code IN (0, 15, 27)
+                   AND timestampdiff(MICROSECOND, r.arrived_at, r.processed_at) / 1e3
+                       <= :commit_timeout_ms + :slack_ms AS ok,
+               timestampdiff(MICROSECOND, r.arrived_at, r.processed_at) / 1e3 AS measured,
+               :commit_timeout_ms + :slack_ms AS bound_high,
+               concat('answered with ', r.error_code) AS why,
+               r.evidence, r.arrived_at AS guard_from, r.processed_at AS guard_to
+        FROM {requests} r JOIN unwritable u
+          ON r.arrived_at >= u.from_at AND r.arrived_at <= u.to_at
+        WHERE r.`group` = :group AND r.api = 'HEARTBEAT'
+        """,
+        commit_timeout_ms=_COMMIT_TIMEOUT_MS,
+    )
+
+
+def _old_value_served(t: Tables) -> DataFrame:
+    """Positions told while no commit could be made: the last accepted one, and never another."""
+    return t.sql(
+        "WITH "
+        + _UNWRITABLE
+        + """,
+        moments AS (
+            SELECT topic, partition, at, committed AS known, CAST(NULL AS BIGINT) AS told,
+                   CAST(NULL AS STRING) AS evidence
+            FROM {accepted}
+            UNION ALL
+            SELECT p.topic, p.partition, arrived_at, NULL, p.committed, evidence
+            FROM {requests} LATERAL VIEW explode(positions) AS p
+            WHERE `group` = :group AND api = 'OFFSET_FETCH' AND coalesce(error_code, 0) = 0
+              AND p.error_code = 0 AND p.topic = :topic
+        ),
+        ordered AS (
+            SELECT *, coalesce(last_value(known, true) OVER (PARTITION BY topic, partition
+                          ORDER BY at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), -1)
+                          AS expected
+            FROM moments
+        ),
+        failed AS (
+            SELECT topic, partition, at FROM {commits_judged} WHERE error_code <> 0
+        ),
+        served AS (
+            SELECT o.topic, o.partition, u.fault, u.from_at, u.to_at, count(*) AS answers,
+                   count_if(o.told <> o.expected) AS wrong,
+                   max(abs(o.told - o.expected)) AS off_by,
+                   min_by(struct(o.told, o.expected, o.evidence),
+                          CASE WHEN o.told <> o.expected THEN o.at END) AS first_wrong
+            FROM ordered o JOIN unwritable u ON o.at >= u.from_at AND o.at <= u.to_at
+            WHERE o.told IS NOT NULL
+            GROUP BY o.topic, o.partition, u.fault, u.from_at, u.to_at
+        )
+        SELECT concat(s.topic, '-', s.partition, ' while ', s.fault) AS subject, s.from_at AS at,
+               any_value(s.wrong) = 0 AS ok, any_value(s.off_by) AS measured, 0 AS bound_high,
+               concat(any_value(s.answers), ' answers, ', count(f.at), ' commits failed meanwhile',
+                      coalesce(concat('; told ', any_value(s.first_wrong).told, ', committed was ',
+                                      any_value(s.first_wrong).expected), '')) AS why,
+               any_value(s.first_wrong).evidence AS evidence
+        FROM served s JOIN failed f
+          ON f.topic = s.topic AND f.partition = s.partition
+         AND f.at >= s.from_at AND f.at <= s.to_at
+        GROUP BY s.topic, s.partition, s.fault, s.from_at
+        """
+    )
+
+
+def _expires(t: Tables) -> DataFrame:
+    """Partitions of a group that became empty for good, and when nobody was told a position more.
+
+    The observer asks a few times a second, so the time is known to lie between two answers.
+    """
+    return t.sql(
+        """
+        WITH emptied AS (
+            SELECT max(at) AS at FROM {coordinator_events} e
+            WHERE `group` = :group AND event = 'emptied'
+              AND NOT EXISTS (SELECT 1 FROM {coordinator_events} s
+                              WHERE s.`group` = :group AND s.event = 'stabilized'
+                                AND s.at BETWEEN e.at AND timestampadd(
+                                    MILLISECOND, :retention_ms, e.at))
+        ),
+        told AS (
+            SELECT p.topic, p.partition, e.at AS emptied_at, p.committed, r.processed_at,
+                   timestampdiff(MICROSECOND, e.at, r.processed_at) / 1e3 AS ms
+            FROM emptied e JOIN {requests} r ON r.arrived_at >= e.at
+            LATERAL VIEW explode(positions) AS p
+            WHERE r.`group` = :group AND r.api = 'OFFSET_FETCH' AND coalesce(r.error_code, 0) = 0
+              AND p.error_code = 0
+        ),
+        seen AS (
+            SELECT topic, partition, emptied_at, min(ms) FILTER (WHERE committed < 0) AS none_ms,
+                   min(processed_at) FILTER (WHERE committed < 0) AS none_at, max(ms) AS last_ms
+            FROM told GROUP BY topic, partition, emptied_at
+        ),
+        bounded AS (
+            SELECT s.*, max(t.ms) FILTER (WHERE t.committed >= 0 AND (s.none_ms IS NULL
+                                          OR t.ms < s.none_ms)) AS some_ms
+            FROM seen s JOIN told t USING (topic, partition)
+            GROUP BY s.topic, s.partition, s.emptied_at, s.none_ms, s.none_at, s.last_ms
+        )
+        SELECT concat(topic, '-', partition) AS subject, coalesce(none_at, emptied_at) AS at,
+               CASE WHEN none_ms < :retention_ms THEN false
+                    WHEN some_ms > :retention_ms + :retention_check_ms + :slack_ms THEN false
+                    WHEN none_ms IS NULL THEN NULL ELSE true END AS ok,
+               none_ms AS measured, :retention_ms AS bound_low,
+               :retention_ms + :retention_check_ms + :slack_ms AS bound_high,
+               concat('last told a position ', round(some_ms), ' ms after the group was empty')
+                   AS why, emptied_at AS guard_from, none_at AS guard_to
+        FROM bounded WHERE some_ms IS NOT NULL
+        """
+    )
+
+
 LISTENER = Rule(
     id="R15",
     title="A revocation is heard before the partition moves",
@@ -494,7 +671,7 @@ READ_YOUR_COMMIT = Rule(
     things="partitions",
     measures="behind the commit",
     examine=_read_your_commit,
-    evidence=True,
+    always=True,
 )
 AUTO_CADENCE = Rule(
     id="R26",
@@ -544,4 +721,68 @@ RESET = Rule(
     things="assignments",
     measures="past where it should begin",
     examine=_reset,
+)
+COMMITS_FAIL = Rule(
+    id="X28",
+    title="Without enough replicas commits fail, within their time",
+    statement=(
+        "While the offsets topic has fewer replicas in sync than it needs, no commit is accepted, "
+        "and each is answered within offsets.commit.timeout.ms."
+    ),
+    source="offsets.commit.timeout.ms; min.insync.replicas",
+    unit="ms",
+    things="commits",
+    measures="to the refusal",
+    examine=_commits_fail,
+)
+HEARTBEATS_GO_ON = Rule(
+    id="X28-alive",
+    title="Heartbeats need no replica",
+    statement="While no commit can be made, the coordinator goes on accepting heartbeats.",
+    source="Kafka documentation, Consumer Configs (heartbeat.interval.ms); GroupCoordinator, 3.9",
+    unit="heartbeats",
+    things="members",
+    measures="refused",
+    examine=_heartbeats_go_on,
+    protocols=CLASSIC,
+)
+HEARTBEATS_WAIT = Rule(
+    id="X28-waits",
+    title="A heartbeat waits for the commits before it",
+    statement=(
+        "A heartbeat is answered once everything written before it is replicated, or refused as "
+        "COORDINATOR_NOT_AVAILABLE after offsets.commit.timeout.ms."
+    ),
+    source="CoordinatorRuntime, append (Kafka 4); offsets.commit.timeout.ms",
+    unit="ms",
+    things="heartbeats",
+    measures="to the answer",
+    examine=_heartbeats_wait,
+    protocols=CLASSIC,
+)
+OLD_VALUE = Rule(
+    id="R31-append",
+    title="A commit that failed is not to be seen",
+    statement=(
+        "While commits fail because they cannot be appended everywhere, the position accepted "
+        "last is the one that is told."
+    ),
+    source="seed 003, OFFSET_COMMIT (visible only after the append)",
+    unit="records",
+    things="partitions",
+    measures="from the position accepted last",
+    examine=_old_value_served,
+)
+EXPIRES = Rule(
+    id="X17",
+    title="Positions of an empty group expire",
+    statement=(
+        "A group's committed positions are kept for offsets.retention.minutes after it became "
+        "empty, and removed at the check after that."
+    ),
+    source="offsets.retention.minutes; offsets.retention.check.interval.ms",
+    unit="ms",
+    things="partitions",
+    measures="after the group was empty",
+    examine=_expires,
 )

@@ -116,6 +116,39 @@ def test_only_the_overlap_of_two_ranges_is_redelivered(spark: SparkSession) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (25, "the commit of 10 was refused with error 25"),
+        (None, "the commit of 10 was never answered"),
+    ],
+)
+def test_a_redelivery_names_the_commit_that_did_not_cover_it(
+    spark: SparkSession, error: int | None, why: str
+) -> None:
+    history = History().delivered("member-1", 0, 0, 9, 100)
+    history.asked_commit("member-1", 150, 0, 10, error=error)
+    if error:
+        history.commit_request("member-1", 151, 0, 10, error=error)
+    (again,) = rows(history.delivered("member-2", 0, 0, 9, 300), spark, "redeliveries")
+    assert (10, error, why) == (again["try_committed"], again["try_error_code"], again["why"])
+
+
+def test_a_redelivery_that_nobody_committed_says_so(spark: SparkSession) -> None:
+    history = History().delivered("member-1", 0, 0, 9, 100).commit_request("member-1", 50, 0, 5)
+    (again,) = rows(history.delivered("member-2", 0, 5, 9, 300), spark, "redeliveries")
+    assert (None, "no commit of them was asked for") == (again["try_committed"], again["why"])
+
+
+def test_a_redelivery_after_a_deletion_says_so(spark: SparkSession) -> None:
+    gone = {"topic": TOPIC, "partition": 0, "committed": -1, "error_code": 0}
+    history = History().delivered("member-1", 0, 0, 9, 100).commit_request("member-1", 150, 0, 10)
+    history.request("OFFSET_DELETE", "observer", 200, positions=[gone])
+    (again,) = rows(history.delivered("member-2", 0, 0, 9, 300), spark, "redeliveries")
+    assert (None, True) == (again["committed"], again["explained"])
+    assert "10 was committed, and deleted" == again["why"]
+
+
 def test_commits_are_judged_by_what_the_coordinator_knew(spark: SparkSession) -> None:
     history = History().join("member-1", 0).rebalance(0, 1, 1)
     history.commit_request("member-1", 100, 0, 10).rebalance(5_000, 2, 1)

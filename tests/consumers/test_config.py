@@ -24,6 +24,8 @@ def test_a_good_configuration_is_read(consumer_settings: dict[str, Any], written
     [
         ({"commit": "sometimes"}, "commit 'sometimes' is not offered"),
         ({"protocol": "lazy"}, "protocol 'lazy' is not offered"),
+        ({"commit": "external"}, "commit external needs the setting store: give it"),
+        ({"commit": "transaction"}, "commit transaction needs the setting output: give it"),
         ({"client": "java"}, "client java needs java_home and class_path"),
         ({"sabotage": "sulk"}, "sabotage 'sulk' is unknown: choose commit-backwards or"),
         ({"batch_records": 0}, "batch_records of 0 is below 1"),

@@ -55,6 +55,7 @@ class FakeClient:
         self.current = Member("id-1", 1)
         self.committed: list[tuple[tuple[Position, ...], bool]] = []
         self.sought: list[Position] = []
+        self.rewound: list[Position] = []
         self.refuses: tuple[int, str | None] = (0, None)
         self.listener: Listener | None = None
         self.at_close: Step | None = None
@@ -75,6 +76,12 @@ class FakeClient:
 
     def seek(self, positions: Sequence[Position]) -> None:
         self.sought = list(positions)
+
+    def rewind(self, positions: Sequence[Position]) -> None:
+        self.rewound = list(positions)
+
+    def group_metadata(self) -> object:
+        return self.current
 
     def member(self) -> Member:
         return self.current
@@ -97,11 +104,13 @@ class Rig:
             os.close(self.write)
             self._open = False
 
-    def loop(self, *steps: Step, **changes: Any) -> tuple[ConsumerLoop, FakeClient]:
+    def loop(
+        self, *steps: Step, transactions: Any = None, **changes: Any
+    ) -> tuple[ConsumerLoop, FakeClient]:
         config = ConsumerConfig.of({**self.settings, **changes})
         client = FakeClient(steps, self.end_orders)
         journal = Journal(config.journal, config.member)
-        return ConsumerLoop(config, client, journal, Control(self.read)), client
+        return ConsumerLoop(config, client, journal, Control(self.read), transactions), client
 
     def frames(self, *kinds: str) -> list[dict[str, Any]]:
         frames = read_journal(Path(self.settings["journal"])).frames
@@ -419,3 +428,77 @@ def test_one_goes_without_a_word(rig: Rig) -> None:
     loop.run()
     assert said == []
     assert ["closing", "closed"] == rig.kinds()[-2:]
+
+
+# Other ways to commit
+
+
+def test_commits_by_the_clock_leave_what_is_revoked_before_it_is_due(rig: Rig) -> None:
+    loop, client = rig.loop(
+        assigns(P0),
+        returns(records(0, 0, 1)),
+        revokes(P0),
+        commit="interval",
+        auto_commit_interval_ms=60_000,
+    )
+    loop.run()
+    assert [] == client.committed
+
+
+def test_commits_by_the_clock_cover_all_that_was_worked_off_since(rig: Rig) -> None:
+    loop, client = rig.loop(
+        assigns(P0, P1),
+        returns(records(0, 0, 1), records(1, 5, 5)),
+        commit="interval",
+        auto_commit_interval_ms=0,
+    )
+    loop.run()
+    assert [((Position("t", 0, 2), Position("t", 1, 6)), True)] == client.committed
+    assert "interval" == rig.frames("commit_asked")[0]["how"]
+
+
+def test_positions_kept_outside_kafka_are_sought_when_assigned(rig: Rig, tmp_path: Path) -> None:
+    store = str(tmp_path / "store")
+    loop, client = rig.loop(
+        assigns(P0),
+        returns(records(0, 0, 9)),
+        revokes(P0),
+        assigns(P0, P1),
+        commit="external",
+        store=store,
+    )
+    loop.run()
+    assert [Position("t", 0, 10)] == client.sought
+    assert [] == client.committed
+    (asked,), (answered,) = rig.frames("commit_asked"), rig.frames("commit_answered")
+    assert ("external", asked["id"]) == (asked["how"], answered["id"])
+
+
+class FakeTransactions:
+    """Refuses the first batch, and commits the others."""
+
+    def __init__(self) -> None:
+        self.metadata: list[object] = []
+
+    def copy(
+        self, ranges: Sequence[Range], positions: Sequence[Position], metadata: object
+    ) -> tuple[list[Answer], ClientError | None]:
+        self.metadata.append(metadata)
+        code = 25 if len(self.metadata) == 1 else 0
+        return [Answer(*position, code, None) for position in positions], None
+
+
+def test_a_transaction_that_is_refused_is_not_processed_but_read_again(rig: Rig) -> None:
+    transactions = FakeTransactions()
+    loop, client = rig.loop(
+        assigns(P0),
+        returns(records(0, 3, 4), records(0, 5, 6)),
+        returns(records(0, 3, 6)),
+        commit="transaction",
+        output="t-copy",
+        transactions=transactions,
+    )
+    loop.run()
+    assert [Position("t", 0, 3)] == client.rewound
+    assert [3] == [frame["poll"] for frame in rig.frames("processed")]
+    assert [Member("id-1", 1)] * 2 == transactions.metadata

@@ -156,3 +156,11 @@ def test_who_never_commits_has_no_automatic_commit_either(
 ) -> None:
     config = ConsumerConfig.of({**consumer_settings, "commit": "auto", "sabotage": "never-commit"})
     assert settings_of(config)["enable.auto.commit"] is False
+
+
+@pytest.mark.parametrize(("said", "meant"), [("none", "error"), ("latest", "latest")])
+def test_no_reset_is_called_an_error_by_librdkafka(
+    consumer_settings: dict[str, Any], said: str, meant: str
+) -> None:
+    config = ConsumerConfig.of(consumer_settings | {"settings": {"auto.offset.reset": said}})
+    assert meant == settings_of(config)["auto.offset.reset"]

@@ -293,3 +293,116 @@ def test_a_position_that_the_log_no_longer_has_is_none(judge: Judge) -> None:
 def test_a_member_that_never_asked_for_a_position_is_not_examined(judge: Judge) -> None:
     history = History().member("member-2").told("member-2", "assigned", 100, [0])
     assert "UNKNOWN" == judge(history.delivered("member-2", 0, 0, 9, 200), "X18")["verdict"]
+
+
+# X28, X28-alive, R31-append
+
+
+def unwritable(brokers_needed: int = 3) -> History:
+    """broker-2, which the offsets topic cannot do without, is gone from 2 s to 12 s."""
+    history = History().member("member-1").commit_request("member-1", 1_000, 0, 10)
+    history.cluster = {"settings": {"min.insync.replicas": str(brokers_needed)}}
+    return history.fault("kill-broker", "broker-2", 2_000, 12_000)
+
+
+def failing(history: History, ms: float, took_ms: float = 5_004, error: int = 15) -> History:
+    done = at(ms + took_ms)
+    return history.commit_request(
+        "member-1", ms, 0, 20, error=error, processed_at=done, answered_at=done
+    )
+
+
+def test_commits_that_fail_in_time_hold(judge: Judge) -> None:
+    verdict = judge(failing(failing(unwritable(), 2_500), 6_900, took_ms=3), "X28")
+    assert ("HOLDS", 2, 5_004) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"]
+    )  # fmt: skip
+
+
+def test_a_commit_that_takes_longer_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(failing(unwritable(), 2_500, 5_100), "X28")["verdict"]
+
+
+def test_a_commit_that_is_accepted_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(failing(unwritable(), 2_500, 3, error=0), "X28")["verdict"]
+
+
+def test_with_enough_replicas_left_x28_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(failing(unwritable(2), 2_500), "X28")["verdict"]
+
+
+def test_heartbeats_that_go_on_hold(judge: Judge) -> None:
+    history = unwritable().heartbeats("member-1", 4_000, 6_000).heartbeats("member-1", 13_000)
+    verdict = judge(history, "X28-alive")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_heartbeat_that_is_refused_violates(judge: Judge) -> None:
+    history = unwritable().heartbeats("member-1", 4_000, error_code=15)
+    assert "VIOLATED" == judge(history, "X28-alive")["verdict"]
+
+
+def test_without_heartbeats_meanwhile_x28_alive_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(unwritable().heartbeats("member-1", 1_000), "X28-alive")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("error", "took_ms", "verdict"),
+    [(15, 5_004, "HOLDS"), (0, 4_000, "HOLDS"), (15, 5_100, "VIOLATED"), (25, 1, "VIOLATED")],
+)
+def test_a_heartbeat_waits_for_the_commits_before_it(
+    judge: Judge, error: int, took_ms: float, verdict: str
+) -> None:
+    history = unwritable().tick(20_000)
+    history.heartbeats("member-1", 4_000, error_code=error, processed_at=at(4_000 + took_ms))
+    assert verdict == judge(history, "X28-waits")["verdict"]
+
+
+def test_without_heartbeats_meanwhile_x28_waits_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(unwritable().heartbeats("member-1", 1_000), "X28-waits")["verdict"]
+
+
+def test_the_old_position_while_commits_fail_holds(judge: Judge) -> None:
+    history = answered(failing(unwritable(), 2_500), 8_000, 10)
+    assert "HOLDS" == judge(history, "R31-append")["verdict"]
+
+
+def test_a_position_whose_commit_failed_violates(judge: Judge) -> None:
+    verdict = judge(answered(failing(unwritable(), 2_500), 8_000, 20), "R31-append")
+    assert ("VIOLATED", 10) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_without_a_commit_that_failed_r31_append_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(answered(unwritable(), 8_000, 10), "R31-append")["verdict"]
+
+
+# X17
+
+
+def emptied(none_ms: float) -> History:
+    """The group is empty from 1 s on; asked every 200 ms, its position is gone at `none_ms`."""
+    history = History(end_ms=80_000).commit_request("member-1", 900, 0, 10)
+    history.cluster = {
+        "settings": {
+            "offsets.retention.minutes": "1",
+            "offsets.retention.check.interval.ms": "1000",
+        }
+    }
+    history.says("emptied", 1_000, generation=2)
+    return answered(answered(history, none_ms - 200, 10), none_ms, -1)
+
+
+@pytest.mark.parametrize("ms", [61_100, 62_200])
+def test_positions_that_expire_after_the_retention_hold(judge: Judge, ms: float) -> None:
+    verdict = judge(emptied(ms).tick(70_000), "X17")
+    assert ("HOLDS", ms - 1_000) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize("ms", [60_900, 62_400])
+def test_positions_that_expire_sooner_or_later_violate(judge: Judge, ms: float) -> None:
+    assert "VIOLATED" == judge(emptied(ms).tick(70_000), "X17")["verdict"]
+
+
+def test_a_group_that_is_filled_again_is_not_examined(judge: Judge) -> None:
+    history = emptied(61_500).says("stabilized", 30_000, generation=3, members=1)
+    assert "UNKNOWN" == judge(history, "X17")["verdict"]

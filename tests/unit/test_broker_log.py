@@ -206,6 +206,63 @@ def test_commits_keep_position_and_answer_of_each_partition(tmp_path: Path) -> N
     assert 12 == row["error_code"]
 
 
+@pytest.mark.parametrize(
+    ("api", "field", "wanted"),
+    [
+        ("OFFSET_FETCH", "committedOffset", 7),
+        ("LIST_OFFSETS", "offset", 7),
+        ("DELETE_RECORDS", "lowWatermark", 7),
+        ("OFFSET_DELETE", None, -1),
+    ],
+)
+def test_positions_that_an_answer_tells_are_kept(
+    tmp_path: Path, api: str, field: str | None, wanted: int
+) -> None:
+    log = tmp_path / "broker-1.requests.log"
+    told = [
+        {"partitionIndex": number, "errorCode": code} | ({field: 7} if field else {})
+        for number, code in ((0, 0), (1, 3))
+    ]
+    asked = [{"name": "t", "partitions": [{"partitionIndex": 0, "timestamp": -2}]}]
+    answer = {"errorCode": 0, "topics": [{"name": "t", "partitions": told}]}
+    log.write_text(call(api, {"groupId": "g", "topics": asked}, answer))
+
+    (row,) = broker_log.read_requests(log, 1)
+
+    assert [(0, wanted, 0), (1, wanted, 3)] == [
+        (item["partition"], item["committed"], item["error_code"]) for item in row["positions"]
+    ]
+    if api == "LIST_OFFSETS":
+        assert {"timestamp": -2} == json.loads(row["detail"])
+
+
+def test_positions_of_a_fetch_of_several_groups_are_those_of_the_first(tmp_path: Path) -> None:
+    log = tmp_path / "broker-1.requests.log"
+    told = [{"partitionIndex": 4, "committedOffset": -1, "errorCode": 0}]
+    answer = {"groups": [{"groupId": "g", "topics": [{"name": "t", "partitions": told}]}]}
+    log.write_text(call("OFFSET_FETCH", {"groups": [{"groupId": "g"}]}, answer))
+
+    (row,) = broker_log.read_requests(log, 1)
+
+    assert [{"topic": "t", "partition": 4, "committed": -1, "error_code": 0}] == row["positions"]
+
+
+def test_a_transactional_commit_names_its_transaction(tmp_path: Path) -> None:
+    log = tmp_path / "broker-1.requests.log"
+    asked = [{"name": "t", "partitions": [{"partitionIndex": 0, "committedOffset": 5}]}]
+    request = {"transactionalId": "x", "groupId": "g", "generationId": 3, "memberId": "m"}
+    refused = [{"name": "t", "partitions": [{"partitionIndex": 0, "errorCode": 25}]}]
+    log.write_text(call("TXN_OFFSET_COMMIT", request | {"topics": asked}, {"topics": refused}))
+
+    (row,) = broker_log.read_requests(log, 1)
+
+    assert (3, 25, {"transactional_id": "x"}) == (
+        row["generation"],
+        row["error_code"],
+        json.loads(row["detail"]),
+    )
+
+
 def test_an_assignment_is_decoded_topic_by_topic() -> None:
     topics = b"".join(
         struct.pack(">h", len(name))

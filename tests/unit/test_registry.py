@@ -167,6 +167,14 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             experiment_with(Fault(kind="bandwidth", target="member 1", lasts_s=3)),
             "without a rate",
         ),
+        (
+            experiment_with(Fault(kind="delete-offsets", target="any broker")),
+            "only the coordinator has the positions",
+        ),
+        (
+            experiment_with(Fault(kind="delete-records", target="coordinator")),
+            "say whose records, as in 'leader of t-0'",
+        ),
     ],
 )
 def test_what_cannot_run_is_refused_before_anything_starts(

@@ -20,7 +20,8 @@ def redeliveries(t: Tables) -> DataFrame:
     `committed` is the last position the coordinator accepted before the second delivery; null if
     there was none. A zombie, a member that the coordinator had removed by then, gives its
     application what it had fetched before: that is explained by its removal, whatever the new
-    owner has committed meanwhile.
+    owner has committed meanwhile. `try_…` is the first commit after the first delivery that would
+    have covered the range, by the member that had it first, and `why` says what became of it.
     """
     return t.sql(
         """
@@ -57,14 +58,50 @@ def redeliveries(t: Tables) -> DataFrame:
                 PARTITION BY topic, partition ORDER BY at, committed NULLS LAST
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), -1) AS known
             FROM mixed
+        ),
+        -- Commits as their coordinator answered them, and those that no coordinator's log has.
+        tries AS (
+            SELECT topic, partition, member, committed, at, error_code FROM {commits_judged}
+            UNION ALL
+            SELECT c.topic, c.partition, c.member, c.committed, c.asked_at, c.error_code
+            FROM {commits} c LEFT ANTI JOIN {commits_judged} j
+              ON j.member = c.member AND j.topic = c.topic AND j.partition = c.partition
+             AND j.committed = c.committed
+            WHERE c.asked_at IS NOT NULL
+        ),
+        tried AS (
+            SELECT o.topic, o.partition, o.member, o.polled_at, o.poll,
+                   min_by(struct(t.committed, t.at, t.error_code), t.at) AS try
+            FROM ordered o JOIN tries t
+              ON t.topic = o.topic AND t.partition = o.partition AND t.member = o.first_member
+             AND t.committed > o.first_offset AND t.at >= o.first_polled_at
+            WHERE o.first_offset IS NOT NULL
+            GROUP BY o.topic, o.partition, o.member, o.polled_at, o.poll
+        ),
+        known AS (
+            SELECT o.*, coalesce(m.removed_at <= o.polled_at, false) AS zombie, t.try
+            FROM ordered o LEFT JOIN {memberships} m ON m.member_id = o.member_id
+            LEFT JOIN tried t
+              ON t.topic = o.topic AND t.partition = o.partition AND t.member = o.member
+             AND t.polled_at = o.polled_at AND t.poll = o.poll
+            WHERE o.first_offset IS NOT NULL
         )
         SELECT topic, partition, first_offset, last_offset, last_offset - first_offset + 1 AS count,
-               first_member, first_polled_at, o.member, polled_at, known AS committed,
-               coalesce(m.removed_at <= polled_at, false) AS zombie,
-               known IS NULL OR first_offset >= known
-                   OR coalesce(m.removed_at <= polled_at, false) AS explained
-        FROM ordered o LEFT JOIN {memberships} m ON m.member_id = o.member_id
-        WHERE first_offset IS NOT NULL
+               first_member, first_polled_at, member, polled_at, known AS committed, zombie,
+               known IS NULL OR first_offset >= known OR zombie AS explained,
+               try.committed AS try_committed, try.at AS try_at, try.error_code AS try_error_code,
+               CASE WHEN zombie THEN 'handed out by a member that had been removed'
+                    WHEN try IS NULL THEN 'no commit of them was asked for'
+                    WHEN try.error_code IS NULL
+                    THEN concat('the commit of ', try.committed, ' was never answered')
+                    WHEN try.error_code <> 0
+                    THEN concat('the commit of ', try.committed, ' was refused with error ',
+                                try.error_code)
+                    WHEN try.at > polled_at
+                    THEN concat(try.committed, ' was committed only afterwards')
+                    WHEN known IS NULL THEN concat(try.committed, ' was committed, and deleted')
+                    ELSE concat(try.committed, ' was committed before') END AS why
+        FROM known
         ORDER BY polled_at, topic, partition
         """,
         bucket=_BUCKET,

@@ -1,0 +1,39 @@
+"""A broker dies that the offsets topic cannot do without: it needs all three replicas in sync.
+
+Why: a commit is a write like any other, and without its replicas it runs into its time-out. A
+heartbeat writes nothing and was never affected, until coordinators began to answer in the order of
+their log: it now waits for the commits before it, and fails with them.
+Watch: commits and heartbeats refused after 5 s each, and the position accepted last told all the
+while. The group is well as long as its session outlasts that.
+"""
+
+from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Verdict, holds
+
+experiment = Experiment(
+    claim="A group that cannot commit is told its old positions, and its heartbeats fail as well.",
+    cluster=Cluster(
+        settings={"min.insync.replicas": "3", "broker.session.timeout.ms": "6000"},
+    ),
+    group=Group(session_timeout_ms=45_000),
+    faults=(
+        Fault(
+            kind="kill-broker",
+            target="any broker",
+            not_target="coordinator",
+            at_s=2,
+            jitter_s=1,
+            lasts_s=11,
+        ),
+    ),
+    rules=(
+        *holds("X28", "X28-alive", "R31-append", "R21", "R33", "X32a", "X32b", "X32c"),
+        Expect(
+            rule="X28-alive",
+            verdict=Verdict.VIOLATED,
+            because="a heartbeat is answered only when all that the coordinator wrote before it "
+            "is replicated",
+            kafka=("4.",),
+        ),
+        Expect(rule="X28-waits", kafka=("4.",)),
+    ),
+)

@@ -1,0 +1,32 @@
+"""Members copy each batch in a transaction with its positions; one is away too long, one dies.
+
+Why: positions and results that are committed together cannot disagree. Who was removed from the
+group meanwhile is refused, and what it has written is taken back.
+Watch: nothing twice for readers of committed records; for the others, what was taken back.
+"""
+
+from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Load, Verdict, holds
+
+experiment = Experiment(
+    claim="Reading, processing and writing in transactions gives each result once, whoever fails.",
+    cluster=Cluster(
+        settings={"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
+    ),
+    load=Load(records_per_s=120),
+    group=Group(commit="transaction", max_poll_interval_ms=7_000),
+    faults=(
+        Fault(kind="stall-consumer", target="member 1", at_s=2, jitter_s=1, lasts_s=10),
+        Fault(kind="kill-consumer", target="member 2", at_s=15, jitter_s=1),
+    ),
+    duration_s=18,
+    rules=(
+        *holds("X29", "X29-fenced", "R21", "R33", "X32a"),
+        Expect(
+            rule="X29-uncommitted",
+            verdict=Verdict.VIOLATED,
+            because="what an aborted transaction has written stays in the log, and these readers "
+            "are shown it",
+        ),
+    ),
+    clients=("librdkafka",),
+)

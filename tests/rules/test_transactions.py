@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import TOPIC, History
+
+pytestmark = pytest.mark.spark
+Judge = Callable[[History, str], dict[str, Any]]
+
+
+def output(*copies: tuple[int, int, int], isolation: str = "read_committed") -> History:
+    """t-0 has 20 acknowledged records; the output so many copies from a first to a last offset."""
+    history = History(group={"commit": "transaction"}).acknowledged(0, 0, 19)
+    for first, last, count in copies:
+        history.add(
+            "outputs", isolation=isolation, topic=TOPIC, partition=0, first_offset=first,
+            last_offset=last, copies=count,
+        )  # fmt: skip
+    return history
+
+
+# X29
+
+
+def test_one_result_of_each_record_holds(judge: Judge) -> None:
+    verdict = judge(output((0, 9, 1), (10, 19, 1)), "X29")
+    assert ("HOLDS", 0) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_two_results_of_a_record_violate(judge: Judge) -> None:
+    verdict = judge(output((0, 9, 1), (10, 10, 3), (11, 19, 1)), "X29")
+    assert ("VIOLATED", 2) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_a_record_without_a_result_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(output((0, 9, 1), (11, 19, 1)), "X29")["verdict"]
+
+
+def test_without_an_output_x29_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(output(), "X29")["verdict"]
+
+
+# X29-uncommitted
+
+
+def test_only_readers_of_uncommitted_records_see_what_was_taken_back(judge: Judge) -> None:
+    history = output((0, 19, 1))
+    history.rows["outputs"] += output((0, 19, 2), isolation="read_uncommitted").rows["outputs"]
+    assert "HOLDS" == judge(history, "X29")["verdict"]
+    verdict = judge(history, "X29-uncommitted")
+    assert ("VIOLATED", 20) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_nothing_taken_back_holds(judge: Judge) -> None:
+    history = output((0, 19, 1), isolation="read_uncommitted")
+    assert "HOLDS" == judge(history, "X29-uncommitted")["verdict"]
+
+
+def test_without_an_output_x29_uncommitted_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(output(), "X29-uncommitted")["verdict"]
+
+
+# X29-fenced
+
+
+def offered(ms: float, error: int) -> History:
+    """member-1 offers positions to a transaction; it is evicted at 10 s."""
+    history = History().member("member-1").join("member-1", 5).says("evicted", 10_000, "member-1")
+    history.asked_commit("member-1", ms, 0, 10, error=error, how="transaction")
+    return history.request("TXN_OFFSET_COMMIT", "member-1", ms, error_code=error)
+
+
+def test_a_removed_member_that_is_refused_holds(judge: Judge) -> None:
+    verdict = judge(offered(12_000, 25), "X29-fenced")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_removed_member_that_is_accepted_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(offered(12_000, 0), "X29-fenced")["verdict"]
+
+
+def test_a_member_in_the_group_is_not_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(offered(9_000, 0), "X29-fenced")["verdict"]
