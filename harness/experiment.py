@@ -181,6 +181,7 @@ class Fault:
     "broker 2", "member 1", "any broker", "any member", "new member", "producers"; `not_target`
     excludes one ("a leader that is not the coordinator").  `at_s` counts from steady state,
     plus a jitter below `jitter_s` drawn from the seed so that results do not alias with timers.
+    `of_broker` is a role too: a network fault then hits the links to that broker only.
     `lasts_s` is the time to the heal; None for what needs no healing (a leave, a join, a crash).
     """
 
@@ -192,6 +193,7 @@ class Fault:
     not_target: str | None = None
     latency_ms: int | None = None
     bandwidth_kb_per_s: int | None = None
+    of_broker: str | None = None
 
     # The rest of the checks live beside each kind of fault (harness/faults).
 

@@ -25,7 +25,10 @@ _NUMBERED: Final = re.compile(r"(?P<role>broker|member|leader of \S+?)[ -](?P<nu
 
 @dataclass(frozen=True)
 class Target:
-    """A resolved target: kind is broker | controller | member | lane."""
+    """A resolved target: kind is broker | controller | member | lane.
+
+    The `id` is a node's; of a lane it is the one broker whose links are meant, 0 for all.
+    """
 
     kind: str
     name: str
@@ -37,7 +40,7 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
 
     Raises BadInput naming the target and what may be said instead.
     """
-    for role in filter(None, (fault.target, fault.not_target)):
+    for role in filter(None, (fault.target, fault.not_target, fault.of_broker)):
         numbered = _NUMBERED.fullmatch(role)
         if numbered is None:
             if role not in ROLES:
@@ -113,8 +116,17 @@ def resolve(scene: Scene, fault: Fault) -> Target:
         )
     chosen = scene.random.choice(candidates)
     if fault.kind in NETWORK_KINDS and chosen.kind == "member":
-        return Target("lane", scene.fleet.lane_of(chosen.name))
+        return Target("lane", scene.fleet.lane_of(chosen.name), _of_broker(scene, fault))
     return chosen
+
+
+def _of_broker(scene: Scene, fault: Fault) -> int:
+    if fault.of_broker is None:
+        return 0
+    found = _candidates(scene, fault.of_broker)
+    if not found:
+        raise ClusterError(f"nothing is {fault.of_broker!r} now: {scene.describe()}")
+    return found[0].id
 
 
 def _candidates(scene: Scene, role: str) -> list[Target]:

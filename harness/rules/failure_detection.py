@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from harness.check.tables import Tables
 
 
-def _evicted_on_time(t: Tables) -> DataFrame:
+def evicted_on_time(t: Tables) -> DataFrame:
     """Evictions, and members that should have been evicted while their coordinator worked.
 
     A member may also be removed while a rebalance is under way already; then no second one starts.
@@ -23,7 +24,7 @@ def _evicted_on_time(t: Tables) -> DataFrame:
             SELECT e.*, s.rebalancing,
                    timestampdiff(MICROSECOND, s.at, s.next_start_at) / 1e3 AS start_ms
             FROM {evictions} e JOIN {group_steps} s
-              ON s.event = 'evicted' AND s.member_id = e.member_id
+              ON s.event = 'evicted' AND s.member_id = e.member_id AND s.at = e.evicted_at
         )
         SELECT concat(coalesce(member, member_id), ' (eviction)') AS subject, evicted_at AS at,
                CASE WHEN timer_started_at IS NULL THEN NULL
@@ -179,7 +180,9 @@ def _left_by_max_poll(t: Tables) -> DataFrame:
                    min_by(r.member_id, r.arrived_at) AS member_id,
                    min_by(r.evidence, r.arrived_at) AS evidence
             FROM stalls s LEFT JOIN {requests} r
-              ON r.client_id = s.member AND r.api = 'LEAVE_GROUP' AND r.arrived_at > s.at
+              ON r.client_id = s.member AND r.arrived_at > s.at
+             AND (r.api = 'LEAVE_GROUP'
+                  OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
              AND r.arrived_at <= timestampadd(MILLISECOND, s.duration_ms + 1000, s.at)
             GROUP BY s.member, s.at, s.limit_ms
         ),
@@ -331,7 +334,8 @@ EVICTION = Rule(
     unit="ms",
     things="evictions",
     measures="after the last sign of life",
-    examine=_evicted_on_time,
+    examine=evicted_on_time,
+    protocols=CLASSIC,  # in KIP-848 the broker has the timer: X19
 )
 REARMED = Rule(
     id="R02",
@@ -358,6 +362,7 @@ COORDINATOR_UNKNOWN = Rule(
     things="client session time-outs",
     measures="until the assignment was declared lost",
     examine=_assignment_kept_without_coordinator,
+    protocols=CLASSIC,  # a member of KIP-848 has no session of its own: X27
 )
 LIBRDKAFKA_SESSION = Rule(
     id="R06-librdkafka",
@@ -371,6 +376,7 @@ LIBRDKAFKA_SESSION = Rule(
     things="client session time-outs",
     measures="after the last answer",
     examine=_librdkafka_session,
+    protocols=CLASSIC,
 )
 MAX_POLL = Rule(
     id="R07",

@@ -10,7 +10,7 @@ from harness.check.tables.commits_judged import commits_judged
 from harness.check.tables.evictions import evictions
 from harness.check.tables.heartbeats import heartbeats
 from harness.check.tables.ownership import ownership
-from harness.check.tables.rebalances import generations, rebalances, standstills
+from harness.check.tables.rebalances import epochs, generations, rebalances, standstills
 from harness.check.tables.redeliveries import redeliveries
 
 # Written to files, in this order: each may start from those above it.
@@ -26,6 +26,8 @@ WRITTEN: Final[dict[str, Recipe]] = {
 SHARED: Final[dict[str, Recipe]] = {
     "signs_of_life": shared.signs_of_life,
     "memberships": shared.memberships,
+    "identities": shared.identities,
+    "removals": shared.removals,
     "tenures": shared.tenures,
     "silences": shared.silences,
     "group_steps": shared.group_steps,
@@ -34,6 +36,7 @@ SHARED: Final[dict[str, Recipe]] = {
     "assignments": shared.assignments,
     "progress": shared.progress,
     "accepted": shared.accepted,
+    "epochs": epochs,
     "generations": generations,
     "standstills": standstills,
 }

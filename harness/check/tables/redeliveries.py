@@ -57,10 +57,11 @@ def redeliveries(t: Tables) -> DataFrame:
         )
         SELECT topic, partition, first_offset, last_offset, last_offset - first_offset + 1 AS count,
                first_member, first_polled_at, o.member, polled_at, known AS committed,
-               coalesce(m.removed_at <= polled_at, false) AS zombie,
-               known IS NULL OR first_offset >= known
-                   OR coalesce(m.removed_at <= polled_at, false) AS explained
-        FROM ordered o LEFT JOIN {memberships} m ON m.member_id = o.member_id
+               m.removed_at IS NOT NULL AS zombie,
+               known IS NULL OR first_offset >= known OR m.removed_at IS NOT NULL AS explained
+        FROM ordered o LEFT JOIN {removals} m
+          ON m.member_id = o.member_id AND m.removed_at <= polled_at
+         AND (m.back_at IS NULL OR polled_at < m.back_at)
         WHERE first_offset IS NOT NULL
         ORDER BY polled_at, topic, partition
         """,
