@@ -4,23 +4,40 @@ Why: the others learn of it from the answer to their next heartbeat, so a join c
 Watch: every partition stands still until the last member has rejoined.
 """
 
-from harness.experiment import Experiment, Fault, holds
+from harness.experiment import Expect, Experiment, Fault, Verdict, holds
 
 experiment = Experiment(
     claim="A new member starts one rebalance, and every member learns of it by its next heartbeat.",
     faults=(Fault(kind="start-consumer", target="new member"),),
-    rules=holds(
-        "R20a",
-        "R02",
-        "R12",
-        "R21",
-        "R21-delivery",
-        "R21-stop",
-        "R32",
-        "R33",
-        "X32a",
-        "X32b",
-        "X32c",
-        "X32d",
+    rules=(
+        *holds("X20", "X24", protocols=("consumer",)),
+        Expect(
+            rule="X24-at-once",
+            verdict=Verdict.VIOLATED,
+            because="since Kafka 4.3 a target assignment waits for the assignment interval",
+            protocols=("consumer",),
+        ),
+        Expect(rule="X24-at-once", protocols=("consumer",), kafka=("4.0", "4.1", "4.2")),
+        Expect(
+            rule="X24",
+            verdict=Verdict.VIOLATED,
+            because="before Kafka 4.3 there was no interval: each join computed a target",
+            protocols=("consumer",),
+            kafka=("4.0", "4.1", "4.2"),
+        ),
+        *holds(
+            "R20a",
+            "R02",
+            "R12",
+            "R21",
+            "R21-delivery",
+            "R21-stop",
+            "R32",
+            "R33",
+            "X32a",
+            "X32b",
+            "X32c",
+            "X32d",
+        ),
     ),
 )

@@ -17,6 +17,7 @@ experiment = Experiment(
             because="the Java client only marks the coordinator unknown; librdkafka drops its "
             "partitions and joins anew",
         ),
+        *holds("X19", "X20", protocols=("consumer",)),
         *holds("R01", "R02", "R06-librdkafka", "R20b", "R21", "R32", "R33", "X32a", "X32b", "X32c"),
     ),
 )

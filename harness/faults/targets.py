@@ -49,7 +49,11 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
                 )
             continue
         number = int(numbered["number"])
-        counts = {"broker": experiment.cluster.brokers, "member": experiment.group.members}
+        started = sum(other.kind == "start-consumer" for other in experiment.faults)
+        counts = {
+            "broker": experiment.cluster.brokers,
+            "member": experiment.group.members + started,
+        }
         limit = counts.get(numbered["role"])
         if limit is not None and not 1 <= number <= limit:
             raise BadInput(

@@ -6,6 +6,7 @@ from typing import Final
 
 from harness.rules import (
     brokers,
+    consumer_protocol,
     delivery,
     evidence,
     failure_detection,
@@ -37,6 +38,14 @@ RULES: Final[dict[str, Rule]] = {
     "R34": failure_detection.SLOW_HEARTBEATS,
     "X12": brokers.FAILOVER,
     "X14": rebalance.CLOSE_LEAVES,
+    "X19": consumer_protocol.SESSION,
+    "X20": consumer_protocol.RECONCILIATION,
+    "X21": consumer_protocol.REBALANCE_TIMEOUT,
+    "X23": consumer_protocol.FENCED_RETURNS,
+    "X24": consumer_protocol.TARGET_BATCHED,
+    "X24-at-once": consumer_protocol.TARGET_AT_ONCE,
+    "X25": consumer_protocol.CONVERSION,
+    "X27": consumer_protocol.WITHOUT_COORDINATOR,
     "X32a": delivery.NOTHING_LOST,
     "X32b": delivery.REPEATS_EXPLAINED,
     "X32c": delivery.COMMITS_GO_FORWARD,
