@@ -14,18 +14,28 @@ def signs_of_life(t: Tables) -> DataFrame:
     and SYNC_GROUP: a member is safe while one of these is parked, and its timer starts anew when
     it is answered. An OFFSET_COMMIT re-arms when it is validated, long before a slow append lets
     it be answered, so its arrival counts. (GroupMetadataManager, OffsetMetadataManager 4.3.)
+
+    Of a member of KIP-848 only its heartbeats count, and those by their arrival too: an answer
+    waits until whatever the coordinator has written before it is replicated.
     """
     return t.sql(
         """
-        SELECT member_id, client_id AS member, broker, api, error_code, generation,
+        WITH modern AS (
+            SELECT DISTINCT member_id FROM {requests}
+            WHERE `group` = :group AND api = 'CONSUMER_GROUP_HEARTBEAT'
+        )
+        SELECT r.member_id, client_id AS member, broker, api, error_code, generation,
                CASE WHEN api = 'HEARTBEAT' THEN processed_at ELSE arrived_at END AS heard_at,
-               CASE WHEN api = 'OFFSET_COMMIT' THEN arrived_at ELSE processed_at END AS armed_at,
+               CASE WHEN api IN ('OFFSET_COMMIT', 'CONSUMER_GROUP_HEARTBEAT') THEN arrived_at
+                    ELSE processed_at END AS armed_at,
                answered_at, evidence
-        FROM {requests}
-        WHERE `group` = :group AND member_id IS NOT NULL
+        FROM {requests} r LEFT JOIN modern m ON m.member_id = r.member_id
+        WHERE `group` = :group AND r.member_id IS NOT NULL
           AND (api = 'HEARTBEAT' AND error_code IN (0, 27)
                OR api IN ('JOIN_GROUP', 'SYNC_GROUP') AND error_code = 0
-               OR api = 'OFFSET_COMMIT' AND error_code = 0 AND generation >= 0)
+               OR api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = 0 AND generation >= 0
+               OR api = 'OFFSET_COMMIT' AND error_code = 0 AND generation >= 0
+                  AND m.member_id IS NULL)
         """
     )
 
