@@ -18,6 +18,7 @@ What is peculiar to it, and why the code is as it is:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -191,6 +192,20 @@ class Java:
             code, name = self._code(error)
             return [Answer(*position, code, name) for position in positions]
         return [Answer(*position, 0, None) for position in positions]
+
+    def seek(self, positions: Sequence[Position]) -> None:
+        """Read from `positions` on; in Java a seek within the callback is enough."""
+        for topic, partition, committed in positions:
+            self._consumer.seek(self._partition(topic, partition), committed)
+
+    def rewind(self, positions: Sequence[Position]) -> None:
+        """Seek to `positions`; a partition that was taken away meanwhile is its new owner's."""
+        with suppress(JException):  # IllegalStateException: not assigned any more
+            self.seek(positions)
+
+    def group_metadata(self) -> object:
+        """Java's ConsumerGroupMetadata."""
+        return self._consumer.groupMetadata()
 
     def member(self) -> Member:
         """Who it is, by its last join."""

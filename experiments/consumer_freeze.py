@@ -16,6 +16,7 @@ experiment = Experiment(
             because="the evicted member learns of it only when it wakes up; until then two "
             "applications believe that they own the partition",
         ),
+        *holds("X19", "X20", "X23", protocols=("consumer",)),
         *holds("R01", "R35", "R02", "R12", "R20b", "R21", "R32", "R33", "X32a", "X32b", "X32c"),
     ),
 )

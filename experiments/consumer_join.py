@@ -24,6 +24,21 @@ experiment = Experiment(
             because="a synchronous commit waits behind the member's own JoinGroup, which the "
             "coordinator keeps until everybody has joined",
         ),
+        *holds("X20", "X24", protocols=("consumer",)),
+        Expect(
+            rule="X24-at-once",
+            verdict=Verdict.VIOLATED,
+            because="since Kafka 4.3 a target assignment waits for the assignment interval",
+            protocols=("consumer",),
+        ),
+        Expect(rule="X24-at-once", protocols=("consumer",), kafka=("4.0", "4.1", "4.2")),
+        Expect(
+            rule="X24",
+            verdict=Verdict.VIOLATED,
+            because="before Kafka 4.3 there was no interval: each join computed a target",
+            protocols=("consumer",),
+            kafka=("4.0", "4.1", "4.2"),
+        ),
         *holds(
             "R20a",
             "R02",

@@ -32,5 +32,6 @@ experiment = Experiment(
             "X32b",
             "X32c",
         ),
+        *holds("X19", "X20", protocols=("consumer",)),
     ),
 )

@@ -135,6 +135,11 @@ class Group:
         if self.assignor is not None:
             one_of(f"assignor of protocol {self.protocol}", self.assignor, ASSIGNORS[self.protocol])
         one_of("commit", self.commit, COMMITS)
+        if self.commit == "transaction" and self.client != "librdkafka":
+            raise BadInput(
+                f"commit transaction with client {self.client}: the transactional producer is "
+                "librdkafka's, and positions go with their own library; use client librdkafka"
+            )
         if self.client_version and self.client != "java":
             raise BadInput(
                 f"client_version of {self.client_version} with client {self.client}: only the Java "
@@ -201,7 +206,7 @@ class Fault:
     "broker 2", "member 1", "any broker", "any member", "new member", "producers", "topic";
     `not_target` excludes one ("a leader that is not the coordinator"). `at_s` counts from steady
     state, plus a jitter below `jitter_s` drawn from the seed so that results do not alias with
-    timers.
+    timers. `of_broker` is a role too: a network fault then hits the links to that broker only.
     `lasts_s` is the time to the heal; None for what needs no healing (a leave, a join, a crash).
     `how` says in what way, where a kind of fault knows several ("close" or "kill").
     """
@@ -216,6 +221,7 @@ class Fault:
     latency_ms: int | None = None
     bandwidth_kb_per_s: int | None = None
     more_partitions: int | None = None
+    of_broker: str | None = None
 
     # The rest of the checks live beside each kind of fault (harness/faults).
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from harness.errors import BadInput
 from harness.experiment import Experiment, Fault
-from harness.faults.targets import Target, kind_of
+from harness.faults.targets import NETWORK_KINDS, Target, kind_of
 from harness.scene import Scene
 
 
@@ -47,6 +47,11 @@ class Kind:
         if kind_of(fault.target) not in self.targets:
             raise BadInput(
                 f"{self.name} cannot hit {fault.target!r}: it hits a {' or a '.join(self.targets)}"
+            )
+        if fault.of_broker and (self.name not in NETWORK_KINDS or "member" not in fault.target):
+            raise BadInput(
+                f"{self.name} of {fault.target} has no links to one broker only: leave "
+                f"of_broker={fault.of_broker!r} out"
             )
         if self.heals and not fault.lasts_s:
             raise BadInput(f"{self.name} of {fault.target} never heals: give it lasts_s")

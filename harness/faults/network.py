@@ -32,25 +32,27 @@ def _toxics(fault: Fault) -> list[Toxic]:
             return [Toxic("timeout", "upstream", forever), Toxic("timeout", "downstream", forever)]
 
 
-def _brokers(scene: Scene) -> list[int]:
-    return [node.id for node in scene.cluster.plan.brokers]
+def _brokers(scene: Scene, target: Target) -> list[int]:
+    return [target.id] if target.id else [node.id for node in scene.cluster.plan.brokers]
 
 
 def _inject(scene: Scene, fault: Fault, target: Target) -> None:
-    scene.cluster.proxies.add(target.name, _brokers(scene), _toxics(fault))
+    scene.cluster.proxies.add(target.name, _brokers(scene, target), _toxics(fault))
 
 
 def _heal(scene: Scene, fault: Fault, target: Target) -> None:
-    scene.cluster.proxies.remove(target.name, _brokers(scene), _toxics(fault))
+    scene.cluster.proxies.remove(target.name, _brokers(scene, target), _toxics(fault))
 
 
-def _ports(scene: Scene, lane: str) -> list[tuple[int, int, int]]:
-    """(broker, direct port, proxy port) of a lane on every broker that runs."""
+def _ports(scene: Scene, target: Target) -> list[tuple[int, int, int]]:
+    """(broker, direct port, proxy port) of a lane on every broker of the target that runs."""
     return [
         (node.id, node.port, listener.proxy_port)
         for node in scene.cluster.plan.brokers
         for listener in node.listeners
-        if listener.lane == lane and scene.cluster.running(node.id)
+        if listener.lane == target.name
+        and node.id in _brokers(scene, target)
+        and scene.cluster.running(node.id)
     ]
 
 
@@ -58,7 +60,7 @@ def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
     """Ask each broker through the lane and past it: only the lane may suffer."""
     worst: list[bool] = []
     said: list[str] = []
-    for broker, direct, proxied in _ports(scene, target.name):
+    for broker, direct, proxied in _ports(scene, target):
         through, past = _ask_both(fault, direct, proxied)
         worst.append(_suffers(fault, through) and past.outcome == "answered")
         said.append(f"broker-{broker} through {target.name}: {through}, past it: {past}")

@@ -26,7 +26,10 @@ _NUMBERED: Final = re.compile(r"(?P<role>broker|member|leader of \S+?)[ -](?P<nu
 
 @dataclass(frozen=True)
 class Target:
-    """A resolved target: kind is broker | controller | member | topic | lane."""
+    """A resolved target: kind is broker | controller | member | topic | lane.
+
+    The `id` is a node's; of a lane it is the one broker whose links are meant, 0 for all.
+    """
 
     kind: str
     name: str
@@ -38,7 +41,7 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
 
     Raises BadInput naming the target and what may be said instead.
     """
-    for role in filter(None, (fault.target, fault.not_target)):
+    for role in filter(None, (fault.target, fault.not_target, fault.of_broker)):
         numbered = _NUMBERED.fullmatch(role)
         if numbered is None:
             if role not in ROLES:
@@ -47,7 +50,11 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
                 )
             continue
         number = int(numbered["number"])
-        counts = {"broker": experiment.cluster.brokers, "member": experiment.group.members}
+        started = sum(other.kind == "start-consumer" for other in experiment.faults)
+        counts = {
+            "broker": experiment.cluster.brokers,
+            "member": experiment.group.members + started,
+        }
         limit = counts.get(numbered["role"])
         if limit is not None and not 1 <= number <= limit:
             raise BadInput(
@@ -115,8 +122,17 @@ def resolve(scene: Scene, fault: Fault) -> Target:
         )
     chosen = scene.random.choice(candidates)
     if fault.kind in NETWORK_KINDS and chosen.kind == "member":
-        return Target("lane", scene.fleet.lane_of(chosen.name))
+        return Target("lane", scene.fleet.lane_of(chosen.name), _of_broker(scene, fault))
     return chosen
+
+
+def _of_broker(scene: Scene, fault: Fault) -> int:
+    if fault.of_broker is None:
+        return 0
+    found = _candidates(scene, fault.of_broker)
+    if not found:
+        raise ClusterError(f"nothing is {fault.of_broker!r} now: {scene.describe()}")
+    return found[0].id
 
 
 def _candidates(scene: Scene, role: str) -> list[Target]:

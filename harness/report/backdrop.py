@@ -7,7 +7,7 @@ from harness.report.axis import NARROWEST_PX, Axis, place, text_px
 from harness.report.faults import FaultStory, stories
 from harness.report.load import Row, Run
 from harness.report.shapes import Bar, Chart, Line, Text
-from harness.report.words import NOTHING, duration, number, plural, seconds
+from harness.report.words import NOTHING, duration, generation_word, number, plural, seconds
 
 _LABEL_ROW_PX = 15
 _MOST_GENERATION_ROWS = 2
@@ -85,7 +85,8 @@ def _rebalance_lane(chart: Chart, axis: Axis, rebalances: Sequence[Row]) -> None
         at = row["completed_at"] or row["started_at"]
         if at is not None and axis.holds(at):
             name = NOTHING if row["generation"] is None else str(row["generation"])
-            labels.append((axis.percent(at), f"g{name}"))
+            letter = generation_word(row["protocol"]).rpartition(" ")[2][0]
+            labels.append((axis.percent(at), f"{letter}{name}"))
     if not labels:
         return
     places = place(labels)
@@ -114,7 +115,8 @@ def _rebalance_window(
     if span is None:
         return
     took = duration(row["duration_ms"])
-    title = f"generation {number(row['generation'])}: {took}, {row['reason'] or 'no reason known'}"
+    name = f"{generation_word(row['protocol'])} {number(row['generation'])}"
+    title = f"{name}: {took}, {row['reason'] or 'no reason known'}"
     chart.behind.append(Bar(*span, 0, height, "rebalance-window", title))
     if completed is not None and axis.holds(completed):
         chart.marks.append(Line(axis.percent(completed), 0, height, "rebalance-mark", title))

@@ -218,6 +218,9 @@ def _length_ms(row: Row) -> float | None:
     return None if end is None else _ms(row["started_at"], end)
 
 
+_STEPS: Final = ("join", "sync", "assign")
+
+
 def _steps(row: Row, longest_ms: float) -> tuple[Step, ...]:
     """Split a rebalance: all joined, leader's assignment in, last member told."""
     at: datetime | None = row["started_at"]
@@ -225,10 +228,13 @@ def _steps(row: Row, longest_ms: float) -> tuple[Step, ...]:
         return ()
     started = at
     steps = []
-    for css, name, column in (
-        ("joining", "join", "joined_at"),
-        ("syncing", "sync", "synced_at"),
-        ("telling", "assign", "completed_at"),
+    # In KIP-848: target computed, every member at its epoch, last change told.
+    names = ("target", "epoch", "assign") if row["protocol"] == "consumer" else _STEPS
+    for css, name, column in zip(
+        ("joining", "syncing", "telling"),
+        names,
+        ("joined_at", "synced_at", "completed_at"),
+        strict=True,
     ):
         end: datetime | None = row[column]
         if end is None or end < at:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from harness.report.load import Row, Run
 from harness.report.members import Members
-from harness.report.words import absent, clip, duration, number, plural
+from harness.report.words import absent, clip, duration, generation_word, number, plural
 
 MOST_LINES: Final = 40
 MOST_REBALANCES: Final = 60
@@ -37,6 +37,7 @@ class Said:
 class TwoViews:
     """Both sides of one rebalance."""
 
+    word: str  # what the number counts
     generation: str
     headline: str
     coordinator: list[Said]
@@ -65,6 +66,7 @@ def _views(row: Row, coordinator: list[Said], noticed: list[Said], *, opened: bo
     hidden = sum(max(0, len(said) - MOST_LINES) for said in (coordinator, noticed))
     trigger = " ".join(str(x) for x in (row["trigger"], row["trigger_member"]) if x)
     return TwoViews(
+        word=generation_word(row["protocol"]).capitalize(),
         generation=number(row["generation"]),
         headline=f"{trigger or 'unknown trigger'}, {duration(row['duration_ms'])}",
         coordinator=_after(coordinator[:MOST_LINES], row["started_at"]),
@@ -117,8 +119,11 @@ def _events(run: Run, members: Members) -> Iterable[Said]:
 def _requests(run: Run, members: Members) -> Iterable[Said]:
     for row in run.requests:
         at = row["processed_at"] or row["answered_at"] or row["arrived_at"]
-        # KIP-848 members say everything by heartbeat; only the ones that were refused tell more.
-        if at is None or (row["api"] == "CONSUMER_GROUP_HEARTBEAT" and not row["error_code"]):
+        if at is None:
+            continue
+        if row["api"] == "CONSUMER_GROUP_HEARTBEAT" and not row["error_code"]:
+            if told := _heartbeat(row):
+                yield _said(at, row["client_id"], members, told)
             continue
         text = f"answers {_REQUEST_NAMES.get(row['api'], row['api'])}"
         if row["error_code"]:
@@ -132,6 +137,28 @@ def _requests(run: Run, members: Members) -> Iterable[Said]:
 
 # A line each would hide the others; the chart of heartbeats shows the first.
 _TOO_MANY: Final = ("heartbeat_sent", "fetched")
+
+
+def _heartbeat(row: Row) -> str:
+    """What a heartbeat of KIP-848 changed; nothing for one that changed nothing.
+
+    Members of KIP-848 say everything by heartbeat, and most of those say that they live.
+    """
+    epoch, member_epoch = row["generation"], row["member_epoch"]
+    said = []
+    if epoch is not None and epoch < 0:
+        return "hears that it leaves"
+    if row["owned"]:
+        said.append(f"hears that it owns {partitions(row['owned'])}")
+    elif row["owned"] is not None:
+        said.append("hears that it owns nothing")
+    if row["assigned"]:
+        said.append(f"gives {partitions(row['assigned'])}")
+    elif row["assigned"] is not None:
+        said.append("gives nothing")
+    if epoch != member_epoch:
+        said.append(f"member epoch {epoch} → {member_epoch}")
+    return ", ".join(said)
 
 
 def _client_events(run: Run, members: Members) -> Iterable[Said]:

@@ -87,6 +87,11 @@ def partition_name(topic: Any, partition: Any) -> str:
     return f"{topic or NOTHING}-{NOTHING if absent(partition) else partition}"
 
 
+def generation_word(protocol: str | None) -> str:
+    """What a group's rebalances are counted by: group epochs in KIP-848, else generations."""
+    return "group epoch" if protocol == "consumer" else "generation"
+
+
 def plural(count: int, word: str, words: str = "") -> str:
     """Format "1 verdict" or "2 verdicts"."""
     return f"{count:,} {word if count == 1 else words or word + 's'}"

@@ -22,7 +22,7 @@ _BROKER_FAULTS = """
         SELECT d.fault, count(e.at) AS rebalances, min_by(e.reason, e.at) AS reason,
                min(e.evidence) AS evidence
         FROM down d LEFT JOIN {coordinator_events} e
-          ON e.event = 'rebalance_started' AND e.`group` = :group
+          ON e.event IN ('rebalance_started', 'epoch_bumped') AND e.`group` = :group
          AND e.at >= d.from_at AND e.at <= d.to_at
         GROUP BY d.fault
     )
@@ -101,7 +101,7 @@ def _failover_keeps_members(t: Tables) -> DataFrame:
         rebalanced AS (
             SELECT m.tenure, count(e.at) AS starts, min_by(e.reason, e.at) AS reason
             FROM moves m LEFT JOIN {coordinator_events} e
-              ON e.event = 'rebalance_started' AND e.`group` = :group
+              ON e.event IN ('rebalance_started', 'epoch_bumped') AND e.`group` = :group
              AND e.at >= m.from_at AND e.at <= m.to_at
             GROUP BY m.tenure
         )

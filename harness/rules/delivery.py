@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from harness.check.tables import Tables
 
 # How the coordinator refuses a member that is no longer in the group: ILLEGAL_GENERATION,
-# UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_INSTANCE_ID.
-_REFUSALS = "(22, 25, 27, 82)"
+# UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_INSTANCE_ID; in KIP-848 FENCED_MEMBER_EPOCH and
+# STALE_MEMBER_EPOCH.
+_REFUSALS = "(22, 25, 27, 82, 110, 113)"
 
 
 def _removed_cannot_commit(t: Tables) -> DataFrame:
@@ -25,9 +26,8 @@ def _removed_cannot_commit(t: Tables) -> DataFrame:
     return t.sql(
         """
         WITH removed AS (
-            SELECT m.* FROM {memberships} m LEFT ANTI JOIN {client_events} c
+            SELECT m.* FROM {removals} m LEFT ANTI JOIN {client_events} c
               ON c.member = m.member AND c.event = 'closing' AND c.event_at <= m.removed_at
-            WHERE m.removed_at IS NOT NULL
         ),
         at_coordinator AS (
             SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (coordinator)')
@@ -35,8 +35,8 @@ def _removed_cannot_commit(t: Tables) -> DataFrame:
         + _REFUSALS
         + """ AS ok,
                    c.error_code AS measured, concat('answered with error ', c.error_code) AS why
-            FROM {commits_judged} c JOIN removed r USING (member_id)
-            WHERE c.removed_at IS NOT NULL
+            FROM {commits_judged} c JOIN removed r
+              ON r.member_id = c.member_id AND r.removed_at = c.removed_at
         ),
         at_client AS (
             SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (client)') AS subject,
@@ -49,30 +49,33 @@ def _removed_cannot_commit(t: Tables) -> DataFrame:
                         END AS why
             FROM {commits} c JOIN removed r
               ON r.member_id = c.member_id AND coalesce(c.asked_at, c.answered_at) > r.removed_at
+             AND (r.back_at IS NULL OR coalesce(c.asked_at, c.answered_at) < r.back_at)
         ),
         -- The last position accepted before each removal, in one pass over the commits.
         moments AS (
-            SELECT topic, partition, at, committed, CAST(NULL AS STRING) AS member_id
+            SELECT topic, partition, at, committed, CAST(NULL AS STRING) AS stay
             FROM {accepted}
             UNION ALL
-            SELECT p.topic, p.partition, r.removed_at, NULL, r.member_id
+            SELECT p.topic, p.partition, r.removed_at, NULL, r.stay
             FROM removed r CROSS JOIN (SELECT DISTINCT topic, partition FROM {accepted}) p
         ),
         positions AS (
-            SELECT topic, partition, member_id,
+            SELECT topic, partition, stay,
                    last_value(committed, true) OVER (PARTITION BY topic, partition ORDER BY at
                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS committed
             FROM moments
         ),
         unfinished AS (
-            SELECT d.member, d.member_id, d.topic, d.partition, r.removed_at,
+            SELECT d.member, d.member_id, d.topic, d.partition, r.removed_at, r.back_at,
                    greatest(min(d.first_offset), coalesce(max(p.committed), 0)) AS first,
                    max(d.last_offset) AS last
-            FROM {deliveries} d JOIN removed r USING (member_id)
+            FROM {deliveries} d JOIN removed r
+              ON r.member_id = d.member_id AND d.polled_at <= r.removed_at
+             AND (r.since_at IS NULL OR d.polled_at > r.since_at)
             LEFT JOIN positions p
-              ON p.member_id = d.member_id AND p.topic = d.topic AND p.partition = d.partition
-            WHERE d.last_offset >= coalesce(p.committed, 0) AND d.polled_at <= r.removed_at
-            GROUP BY d.member, d.member_id, d.topic, d.partition, r.removed_at
+              ON p.stay = r.stay AND p.topic = d.topic AND p.partition = d.partition
+            WHERE d.last_offset >= coalesce(p.committed, 0)
+            GROUP BY d.member, d.member_id, d.topic, d.partition, r.removed_at, r.back_at
         ),
         -- What overlaps it is found within buckets of offsets.
         wanted AS (
@@ -88,7 +91,8 @@ def _removed_cannot_commit(t: Tables) -> DataFrame:
             FROM wanted u LEFT JOIN reads d
               ON d.topic = u.topic AND d.partition = u.partition AND d.bucket = u.bucket
              AND d.first_offset <= u.last AND d.last_offset >= u.first
-             AND d.polled_at > u.removed_at AND d.member_id <> u.member_id
+             AND d.polled_at > u.removed_at
+             AND (d.member_id <> u.member_id OR d.polled_at > u.back_at)
             GROUP BY u.member, u.member_id, u.topic, u.partition, u.removed_at, u.first, u.last
         ),
         work AS (

@@ -41,10 +41,16 @@ def _faults_bit(t: Tables) -> DataFrame:
         ),
         heard AS (
             SELECT a.fault,
-                   count_if(r.arrived_at > a.settled_at AND r.arrived_at < a.over_at) AS requests,
-                   count_if(r.api = 'JOIN_GROUP' AND r.error_code = 0) AS joins,
-                   count_if(r.api = 'LEAVE_GROUP') AS leaves,
-                   count_if(r.error_code = 82) AS fenced
+                   -- Cut off from one broker only, a member can still ask others for it.
+                   count_if(r.arrived_at > a.settled_at AND r.arrived_at < a.over_at
+                            AND (r.api <> 'FIND_COORDINATOR'
+                                 OR get_json_object(a.parameters, '$.of_broker') IS NULL))
+                       AS requests,
+                   count_if(r.error_code = 0 AND (r.api = 'JOIN_GROUP'
+                       OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation = 0)) AS joins,
+                   count_if(r.api = 'LEAVE_GROUP'
+                            OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0) AS leaves,
+                   count_if(r.error_code IN (82, 111)) AS fenced
             FROM active a LEFT JOIN {requests} r
               ON r.client_id = a.resolved AND r.arrived_at >= a.injecting_at
             GROUP BY a.fault

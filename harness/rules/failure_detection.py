@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 DEFAULT_SESSION_MS: Final = 45_000
 
 
-def _evicted_on_time(t: Tables) -> DataFrame:
+def evicted_on_time(t: Tables) -> DataFrame:
     """Evictions, and members that should have been evicted while their coordinator worked.
 
     A member may also be removed while a rebalance is under way already; then no second one starts.
@@ -27,7 +27,7 @@ def _evicted_on_time(t: Tables) -> DataFrame:
             SELECT e.*, s.rebalancing,
                    timestampdiff(MICROSECOND, s.at, s.next_start_at) / 1e3 AS start_ms
             FROM {evictions} e JOIN {group_steps} s
-              ON s.event = 'evicted' AND s.member_id = e.member_id
+              ON s.event = 'evicted' AND s.member_id = e.member_id AND s.at = e.evicted_at
         )
         SELECT concat(coalesce(member, member_id), ' (eviction)') AS subject, evicted_at AS at,
                CASE WHEN timer_started_at IS NULL THEN NULL
@@ -170,7 +170,9 @@ def _left_by_max_poll(t: Tables) -> DataFrame:
                    min_by(r.member_id, r.arrived_at) AS member_id,
                    min_by(r.evidence, r.arrived_at) AS evidence
             FROM stalls s LEFT JOIN {requests} r
-              ON r.client_id = s.member AND r.api = 'LEAVE_GROUP' AND r.arrived_at > s.at
+              ON r.client_id = s.member AND r.arrived_at > s.at
+             AND (r.api = 'LEAVE_GROUP'
+                  OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
              AND r.arrived_at <= timestampadd(MILLISECOND, s.duration_ms + 1000, s.at)
             GROUP BY s.member, s.at, s.limit_ms
         ),
@@ -361,7 +363,8 @@ EVICTION = Rule(
     unit="ms",
     things="evictions",
     measures="after the last sign of life",
-    examine=_evicted_on_time,
+    examine=evicted_on_time,
+    protocols=CLASSIC,  # in KIP-848 the broker has the timer: X19
 )
 REARMED = Rule(
     id="R02",
@@ -395,8 +398,8 @@ MAX_POLL = Rule(
     id="R07",
     title="A consumer that does not poll leaves the group",
     statement=(
-        "A dynamic member whose application does not poll for max.poll.interval.ms leaves the group "
-        "by itself, within its timer (librdkafka: 500 ms, Java: 100 ms), and is not evicted."
+        "A dynamic member whose application does not poll for max.poll.interval.ms leaves by "
+        "itself, within its timer (librdkafka: 500 ms, Java: 100 ms), and is not evicted."
     ),
     source="seed 000, max.poll.interval.ms; seed 004, HeartbeatThread",
     unit="ms",

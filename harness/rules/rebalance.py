@@ -215,7 +215,7 @@ def _close_leaves(t: Tables) -> DataFrame:
             SELECT c.member, c.at, g.at AS left_at, g.rebalancing, g.next_reason, g.evidence,
                    timestampdiff(MICROSECOND, g.at, g.next_start_at) / 1e3 AS ms
             FROM closings c LEFT JOIN {group_steps} g
-              ON g.event = 'left' AND g.member_id = c.member_id
+              ON g.event = 'left' AND g.member_id = c.member_id AND g.at >= c.at
         )
         SELECT concat(member, ' (close)') AS subject, at,
                left_at IS NOT NULL
@@ -245,6 +245,7 @@ ONE_LEADER = Rule(
     things="generations",
     measures="received",
     examine=_one_assignment,
+    protocols=CLASSIC,  # in KIP-848 the coordinator assigns: X24
 )
 NEW_MEMBER = Rule(
     id="R20a",
@@ -294,6 +295,7 @@ TOLD_BY_HEARTBEAT = Rule(
     things="members told",
     measures="after the rebalance started",
     examine=_told_by_heartbeat,
+    protocols=CLASSIC,  # in KIP-848 heartbeats carry the assignment itself: X20
 )
 GENERATIONS = Rule(
     id="R33",
@@ -304,6 +306,7 @@ GENERATIONS = Rule(
     things="generations",
     measures="further than the one before",
     examine=_generations_count_up,
+    protocols=CLASSIC,  # group epochs of KIP-848 are passed over: X24
 )
 CLOSE_LEAVES = Rule(
     id="X14",

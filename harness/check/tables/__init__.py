@@ -10,7 +10,7 @@ from harness.check.tables.commits_judged import commits_judged
 from harness.check.tables.evictions import evictions
 from harness.check.tables.heartbeats import heartbeats
 from harness.check.tables.ownership import ownership
-from harness.check.tables.rebalances import generations, rebalances, standstills
+from harness.check.tables.rebalances import epochs, generations, rebalances, standstills
 from harness.check.tables.redeliveries import redeliveries
 from harness.check.tables.stops import (
     disturbed_gaps,
@@ -36,6 +36,8 @@ WRITTEN: Final[dict[str, Recipe]] = {
 SHARED: Final[dict[str, Recipe]] = {
     "signs_of_life": shared.signs_of_life,
     "memberships": shared.memberships,
+    "identities": shared.identities,
+    "removals": shared.removals,
     "tenures": shared.tenures,
     "silences": shared.silences,
     "group_steps": shared.group_steps,
@@ -50,6 +52,7 @@ SHARED: Final[dict[str, Recipe]] = {
     "probe_fetches": probes.probe_fetches,
     "progress": shared.progress,
     "accepted": shared.accepted,
+    "epochs": epochs,
     "generations": generations,
     "episodes": episodes,
     "gaps": gaps,

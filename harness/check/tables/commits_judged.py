@@ -26,7 +26,7 @@ def commits_judged(t: Tables) -> DataFrame:
         ),
         generations AS (
             SELECT at, generation FROM {coordinator_events}
-            WHERE `group` = :group AND event IN ('stabilized', 'emptied')
+            WHERE `group` = :group AND event IN ('stabilized', 'emptied', 'epoch_bumped')
         ),
         mixed AS (
             SELECT *, CAST(NULL AS INT) AS new_generation, error_code = 0 AS counts FROM asked
@@ -49,9 +49,10 @@ def commits_judged(t: Tables) -> DataFrame:
         )
         SELECT :group AS `group`, o.member, o.member_id, o.generation, o.topic, o.partition,
                o.committed, o.at, o.error_code,
-               CASE WHEN m.removed_at < o.arrived_at THEN m.removed_at END AS removed_at,
-               o.group_generation, o.previous_committed
-        FROM ordered o LEFT JOIN {memberships} m ON m.member_id = o.member_id
+               m.removed_at, o.group_generation, o.previous_committed
+        FROM ordered o LEFT JOIN {removals} m
+          ON m.member_id = o.member_id AND o.arrived_at > m.removed_at
+         AND (m.back_at IS NULL OR o.arrived_at < m.back_at)
         WHERE o.new_generation IS NULL
         """
     )

@@ -21,19 +21,20 @@ def evictions(t: Tables) -> DataFrame:
             WHERE `group` = :group AND event = 'evicted'
         ),
         seen AS (
-            SELECT e.member_id, max(s.armed_at) AS at, max_by(s.api, s.armed_at) AS api,
+            SELECT e.member_id, e.at AS evicted_at, max(s.armed_at) AS at,
+                   max_by(s.api, s.armed_at) AS api,
                    max_by(s.armed_from_at, s.armed_at) AS from_at,
                    max(s.generation) AS generation
             FROM evicted e JOIN {signs_of_life} s
               ON s.member_id = e.member_id AND s.armed_at <= e.at
-            GROUP BY e.member_id
+            GROUP BY e.member_id, e.at
         ),
         loaded AS (
-            SELECT e.member_id, max(l.at) AS at
+            SELECT e.member_id, e.at AS evicted_at, max(l.at) AS at
             FROM evicted e JOIN {coordinator_events} l
               ON l.broker = e.broker AND l.at <= e.at
             WHERE l.event = 'loaded' AND l.`group` = :group
-            GROUP BY e.member_id
+            GROUP BY e.member_id, e.at
         ),
         joined AS (
             SELECT e.*, s.at AS last_seen_at, s.api AS last_seen_api, s.generation,
@@ -41,8 +42,10 @@ def evictions(t: Tables) -> DataFrame:
                    greatest(least(s.at, greatest(s.from_at, timestampadd(MILLISECOND,
                        -coalesce(m.session_timeout_ms, :session_ms), e.at))), l.at)
                        AS timer_started_at
-            FROM evicted e LEFT JOIN seen s USING (member_id) LEFT JOIN loaded l USING (member_id)
-            LEFT JOIN {memberships} m USING (member_id)
+            FROM evicted e
+            LEFT JOIN seen s ON s.member_id = e.member_id AND s.evicted_at = e.at
+            LEFT JOIN loaded l ON l.member_id = e.member_id AND l.evicted_at = e.at
+            LEFT JOIN {identities} m ON m.member_id = e.member_id
         )
         SELECT :group AS `group`, member, member_id, broker, generation, at AS evicted_at,
                last_seen_at, last_seen_api, timer_started_at,

@@ -14,6 +14,10 @@ def heartbeats(t: Tables) -> DataFrame:
     one broker for one generation without an error, and no fault of the network, of a broker or of
     a frozen process was active. Stalled processing and members that join, leave or crash do not
     count as such: heartbeats must not depend on them.
+
+    A heartbeat of KIP-848 is timed by its arrival, for its answer waits until what the coordinator
+    wrote before is replicated. One that tells what the member owns is sent out of turn, as is the
+    one after an answer that changes the assignment: gaps beside such are not steady.
     """
     return t.sql(
         """
@@ -25,20 +29,28 @@ def heartbeats(t: Tables) -> DataFrame:
               AND kind IN ('latency', 'bandwidth', 'isolate', 'freeze-consumer', 'kill-broker',
                            'pause-broker')
         ),
-        followed AS (
-            SELECT `group`, client_id AS member, member_id, generation, broker,
-                   processed_at AS at, error_code, lag(processed_at) OVER w AS before_at,
-                   lag(broker) OVER w AS broker_before, lag(generation) OVER w AS generation_before,
-                   lag(error_code) OVER w AS error_before
+        beats AS (
+            SELECT *, client_id AS member,
+                   CASE api WHEN 'HEARTBEAT' THEN processed_at ELSE arrived_at END AS at
             FROM {requests}
-            WHERE `group` = :group AND api = 'HEARTBEAT' AND member_id IS NOT NULL
-            WINDOW w AS (PARTITION BY member_id ORDER BY processed_at, arrived_at)
+            WHERE `group` = :group AND member_id IS NOT NULL
+              AND (api = 'HEARTBEAT' OR api = 'CONSUMER_GROUP_HEARTBEAT' AND generation >= 0)
+        ),
+        followed AS (
+            SELECT `group`, member, member_id, generation, broker, at, error_code,
+                   lag(at) OVER w AS before_at,
+                   lag(broker) OVER w AS broker_before, lag(generation) OVER w AS generation_before,
+                   lag(error_code) OVER w AS error_before,
+                   owned IS NULL AND lag(owned) OVER w IS NULL
+                       AND lag(assigned) OVER w IS NULL AS in_turn
+            FROM beats WINDOW w AS (PARTITION BY member_id ORDER BY at, arrived_at)
         )
         SELECT `group`, member, member_id, generation, broker, at,
                timestampdiff(MICROSECOND, before_at, at) / 1e3 AS gap_ms, error_code,
                before_at IS NOT NULL AND error_code = 0 AND error_before = 0
                    AND broker = broker_before AND generation = generation_before
-                   AND NOT exists(windows, w -> w.`from` <= at AND w.`to` >= before_at) AS steady
+                   AND NOT exists(windows, w -> w.`from` <= at AND w.`to` >= before_at)
+                   AND in_turn AS steady
         FROM followed CROSS JOIN disturbed
         """
     )

@@ -41,10 +41,11 @@ def ownership(t: Tables) -> DataFrame:
             LEFT JOIN {members} m ON m.member = f.member
             WHERE f.event = 'assigned'
         )
-        SELECT h.*, CASE WHEN s.removed_at >= h.from_at
-                          AND (h.to_at IS NULL OR s.removed_at <= h.to_at)
-                         THEN s.removed_at END AS removed_at
-        FROM held h LEFT JOIN {memberships} s ON s.member_id = h.member_id
+        SELECT h.*, s.removed_at
+        FROM held h LEFT JOIN {removals} s
+          ON s.member_id = h.member_id AND s.removed_at >= h.from_at
+         AND (s.since_at IS NULL OR s.since_at < h.from_at)
+         AND (h.to_at IS NULL OR s.removed_at <= h.to_at)
         ORDER BY topic, partition, from_at
         """
     )

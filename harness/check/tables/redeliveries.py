@@ -79,8 +79,10 @@ def redeliveries(t: Tables) -> DataFrame:
             GROUP BY o.topic, o.partition, o.member, o.polled_at, o.poll
         ),
         known AS (
-            SELECT o.*, coalesce(m.removed_at <= o.polled_at, false) AS zombie, t.try
-            FROM ordered o LEFT JOIN {memberships} m ON m.member_id = o.member_id
+            SELECT o.*, m.removed_at IS NOT NULL AS zombie, t.try
+            FROM ordered o LEFT JOIN {removals} m
+              ON m.member_id = o.member_id AND m.removed_at <= o.polled_at
+             AND (m.back_at IS NULL OR o.polled_at < m.back_at)
             LEFT JOIN tried t
               ON t.topic = o.topic AND t.partition = o.partition AND t.member = o.member
              AND t.polled_at = o.polled_at AND t.poll = o.poll

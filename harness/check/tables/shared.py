@@ -16,66 +16,123 @@ def signs_of_life(t: Tables) -> DataFrame:
     it be answered, so its arrival counts. (GroupMetadataManager, OffsetMetadataManager 4.3.)
     `armed_from_at` is the earliest that it can have been: on a busy broker a heartbeat's answer is
     ready some time after the heartbeat has had its effect (measured: 70 ms).
+
+    Of a member of KIP-848 only its heartbeats count, and those by their arrival too: an answer
+    waits until whatever the coordinator has written before it is replicated.
     """
     return t.sql(
         """
-        SELECT member_id, client_id AS member, broker, api, error_code, generation,
+        WITH modern AS (
+            SELECT DISTINCT member_id FROM {requests}
+            WHERE `group` = :group AND api = 'CONSUMER_GROUP_HEARTBEAT'
+        )
+        SELECT r.member_id, client_id AS member, broker, api, error_code, generation,
                CASE WHEN api = 'HEARTBEAT' THEN processed_at ELSE arrived_at END AS heard_at,
-               CASE WHEN api = 'OFFSET_COMMIT' THEN arrived_at ELSE processed_at END AS armed_at,
-               CASE WHEN api IN ('OFFSET_COMMIT', 'HEARTBEAT') THEN arrived_at
-                    ELSE processed_at END AS armed_from_at,
+               CASE WHEN api IN ('OFFSET_COMMIT', 'CONSUMER_GROUP_HEARTBEAT') THEN arrived_at
+                    ELSE processed_at END AS armed_at,
+               CASE WHEN api IN ('OFFSET_COMMIT', 'HEARTBEAT', 'CONSUMER_GROUP_HEARTBEAT')
+                    THEN arrived_at ELSE processed_at END AS armed_from_at,
                answered_at, evidence
-        FROM {requests}
-        WHERE `group` = :group AND member_id IS NOT NULL
+        FROM {requests} r LEFT JOIN modern m ON m.member_id = r.member_id
+        WHERE `group` = :group AND r.member_id IS NOT NULL
           AND (api = 'HEARTBEAT' AND error_code IN (0, 27)
                OR api IN ('JOIN_GROUP', 'SYNC_GROUP') AND error_code = 0
-               OR api = 'OFFSET_COMMIT' AND error_code = 0 AND generation >= 0)
+               OR api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = 0 AND generation >= 0
+               OR api = 'OFFSET_COMMIT' AND error_code = 0 AND generation >= 0
+                  AND m.member_id IS NULL)
         """
     )
 
 
 def memberships(t: Tables) -> DataFrame:
-    """One row per member id: whose it was, when it joined, when and how it was removed.
+    """One row per `stay` of a member id in the group: whose, when it joined, when and how removed.
 
+    A classic member that comes back has another id. A member of KIP-848 keeps its own, so its id
+    can have several stays: `since_at` is when the one before ended, `until_at` when this one did,
+    both null where there is no other. What bears the id between them belongs to this stay.
     A static member's id is `replaced` when another process joins under its instance id.
     """
     return t.sql(
         """
         WITH told AS (
-            SELECT member_id, at, event, evidence, broker
+            SELECT member_id, at, event, evidence
             FROM {coordinator_events}
-            WHERE `group` = :group AND event IN ('member_added', 'evicted', 'left', 'replaced')
+            WHERE `group` = :group
+              AND event IN ('member_added', 'evicted', 'left', 'replaced', 'fenced')
             UNION ALL
-            SELECT trim(straggler), at, event, evidence, broker
+            SELECT trim(straggler), at, event, evidence
             FROM {coordinator_events}
             LATERAL VIEW explode(split(regexp_replace(reason, '[^-_.\\\\w,]', ''), ','))
                 AS straggler
             WHERE `group` = :group AND event = 'stragglers_removed'
+            UNION ALL
+            -- A static member of KIP-848 that came back takes the place of the one it was.
+            SELECT regexp_extract(text, 'existing member (\\\\S+)\\\\.$', 1), at, 'replaced',
+                   evidence
+            FROM {coordinator_events}
+            WHERE `group` = :group AND event = 'member_added'
+              AND text LIKE '%to replace the existing member %'
+        ),
+        numbered AS (
+            SELECT *, count_if(event <> 'member_added') OVER (
+                PARTITION BY member_id ORDER BY at, IF(event = 'member_added', 1, 0)
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS stay
+            FROM told WHERE member_id <> ''
         ),
         by_coordinator AS (
-            SELECT member_id,
+            SELECT member_id, stay,
                    min(at) FILTER (WHERE event = 'member_added') AS added_at,
                    min(at) FILTER (WHERE event <> 'member_added') AS removed_at,
                    min_by(event, at) FILTER (WHERE event <> 'member_added') AS removed_by,
                    min_by(evidence, at) FILTER (WHERE event <> 'member_added') AS evidence
-            FROM told WHERE member_id <> '' GROUP BY member_id
+            FROM numbered GROUP BY member_id, stay
+            HAVING stay = 0 OR count_if(event = 'member_added') > 0
         ),
         by_requests AS (
             SELECT member_id, min(client_id) AS member,
-                   min(processed_at) FILTER (WHERE api = 'JOIN_GROUP' AND error_code = 0)
-                       AS joined_at,
+                   min(processed_at) FILTER (WHERE error_code = 0 AND (api = 'JOIN_GROUP'
+                       OR api = 'CONSUMER_GROUP_HEARTBEAT' AND generation = 0)) AS joined_at,
                    max(session_timeout_ms) AS session_timeout_ms,
                    max(instance_id) AS instance_id
             FROM {requests}
             WHERE `group` = :group AND member_id IS NOT NULL GROUP BY member_id
         )
         SELECT member_id,
-               -- A member id is the client id, a dash and a UUID of 36 characters.
+               -- A classic member id is the client id, a dash and a UUID of 36 characters.
                coalesce(r.member, substr(member_id, 1, length(member_id) - 37)) AS member,
-               coalesce(c.added_at, r.joined_at) AS joined_at,
+               coalesce(c.added_at, CASE WHEN coalesce(c.stay, 0) = 0 THEN r.joined_at END)
+                   AS joined_at,
                c.removed_at, c.removed_by, r.instance_id,
-               coalesce(r.session_timeout_ms, :session_ms) AS session_timeout_ms, c.evidence
+               concat_ws(' ', member_id, c.stay) AS stay,
+               coalesce(r.session_timeout_ms, :session_ms) AS session_timeout_ms, c.evidence,
+               lag(c.removed_at) OVER w AS since_at,
+               CASE WHEN lead(c.stay) OVER w IS NOT NULL THEN c.removed_at END AS until_at
         FROM by_coordinator c FULL OUTER JOIN by_requests r USING (member_id)
+        WINDOW w AS (PARTITION BY member_id ORDER BY c.stay)
+        """
+    )
+
+
+def identities(t: Tables) -> DataFrame:
+    """One row per member id: whose it was, its instance id, and its session timeout."""
+    return t.sql(
+        """
+        SELECT member_id, any_value(member) AS member, max(instance_id) AS instance_id,
+               max(session_timeout_ms) AS session_timeout_ms
+        FROM {memberships} GROUP BY member_id
+        """
+    )
+
+
+def removals(t: Tables) -> DataFrame:
+    """One row per removal of a member id, and when the same id was back, if it ever was."""
+    return t.sql(
+        """
+        SELECT * FROM (
+            SELECT *, lead(joined_at) OVER (
+                PARTITION BY member_id ORDER BY removed_at NULLS LAST) AS back_at
+            FROM {memberships})
+        WHERE removed_at IS NOT NULL
         """
     )
 
@@ -105,7 +162,8 @@ def tenures(t: Tables) -> DataFrame:
             UNION ALL
             SELECT broker, processed_at FROM {requests}
             WHERE `group` = :group AND error_code NOT IN (14, 15, 16)
-              AND api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP', 'LEAVE_GROUP')
+              AND api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP', 'LEAVE_GROUP',
+                          'CONSUMER_GROUP_HEARTBEAT')
         ),
         bounded AS (
             SELECT n.tenure, n.broker, n.at AS from_at, n.loaded, n.members, n.next_at,
@@ -124,9 +182,9 @@ def silences(t: Tables) -> DataFrame:
     """One row per time that a member id was not heard of while one coordinator worked.
 
     From the moment its session timer was armed to the next sign of life (`ended_by` "sign"), to
-    its removal ("evicted", "left", "stragglers_removed", "replaced"), or to the last sign that the
-    coordinator was at work ("end"). Where an eviction shows that the timer was armed before the
-    last heartbeat's answer was ready, it counts from then.
+    its removal ("evicted", "left", "fenced", "stragglers_removed", "replaced"), or to the last
+    sign that the coordinator was at work ("end"). Where an eviction shows that the timer was armed
+    before the last heartbeat's answer was ready, it counts from then.
     """
     return t.sql(
         """
@@ -144,19 +202,22 @@ def silences(t: Tables) -> DataFrame:
             WHERE t.loaded
         ),
         followed AS (
-            SELECT *, lead(heard_at) OVER (
-                PARTITION BY member_id, tenure ORDER BY armed_at, heard_at) AS next_heard_at
-            FROM armed
+            SELECT a.*, m.member, m.session_timeout_ms, m.removed_at, m.removed_by,
+                   lead(a.heard_at) OVER (PARTITION BY a.member_id, m.since_at, a.tenure
+                                          ORDER BY a.armed_at, a.heard_at) AS next_heard_at
+            FROM armed a JOIN {memberships} m
+              ON m.member_id = a.member_id AND (m.since_at IS NULL OR a.armed_at > m.since_at)
+             AND (m.until_at IS NULL OR a.armed_at <= m.until_at)
         ),
         ended AS (
-            SELECT f.*, m.member, m.session_timeout_ms,
+            SELECT *,
                    CASE WHEN next_heard_at IS NOT NULL THEN next_heard_at
-                        WHEN m.removed_at <= greatest(f.to_at, f.armed_at) THEN m.removed_at
-                        ELSE f.to_at END AS to,
+                        WHEN removed_at <= greatest(to_at, armed_at) THEN removed_at
+                        ELSE to_at END AS to,
                    CASE WHEN next_heard_at IS NOT NULL THEN 'sign'
-                        WHEN m.removed_at <= greatest(f.to_at, f.armed_at) THEN m.removed_by
+                        WHEN removed_at <= greatest(to_at, armed_at) THEN removed_by
                         ELSE 'end' END AS ended_by
-            FROM followed f JOIN {memberships} m USING (member_id)
+            FROM followed
         ),
         timed AS (
             SELECT *, CASE WHEN ended_by = 'evicted'
@@ -177,14 +238,15 @@ def group_steps(t: Tables) -> DataFrame:
     """The coordinator's lines in order, and where the group stood when each was written.
 
     `rebalancing`: members were being waited for, so that nothing needs to start a rebalance.
-    `next_start_at`: when the next rebalance started or the group was empty; `next_reason` why.
+    `next_start_at`: when the next rebalance started or the group was empty; `next_reason` why. In
+    a group of KIP-848 it is the next group epoch, and no member is waited for.
     """
     return t.sql(
         """
         WITH ranked AS (
             SELECT *,
                    CASE WHEN event IN ('stabilized', 'emptied') THEN 3
-                        WHEN event = 'rebalance_started' THEN 2
+                        WHEN event IN ('rebalance_started', 'epoch_bumped') THEN 2
                         WHEN event IN ('loaded', 'unloaded') THEN 0
                         ELSE 1 END AS rank,
                    CASE WHEN event IN ('stabilized', 'emptied', 'loaded') THEN false
@@ -195,9 +257,10 @@ def group_steps(t: Tables) -> DataFrame:
                coalesce(last_value(opens, true) OVER (
                    PARTITION BY `group` ORDER BY at, rank
                    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), false) AS rebalancing,
-               last_value(CASE WHEN event IN ('rebalance_started', 'emptied') THEN at END, true)
+               last_value(CASE WHEN event IN ('rebalance_started', 'emptied', 'epoch_bumped')
+                          THEN at END, true)
                    OVER onward AS next_start_at,
-               last_value(CASE WHEN event IN ('rebalance_started', 'emptied')
+               last_value(CASE WHEN event IN ('rebalance_started', 'emptied', 'epoch_bumped')
                           THEN coalesce(reason, event) END, true) OVER onward AS next_reason
         FROM ranked
         -- Backwards in time: Spark computes a frame that ends at the last row anew for each row.
@@ -227,18 +290,47 @@ def fault_windows(t: Tables) -> DataFrame:
 
 
 def assignments(t: Tables) -> DataFrame:
-    """What the group leader gave to whom, one row per generation and partition."""
+    """What was given to whom, one row per generation and partition.
+
+    By the group leader; or, in a group of KIP-848, by the coordinator, as the members had last been
+    told when the next target assignment was computed.
+    """
     return t.sql(
         """
-        WITH given AS (
+        WITH led AS (
             SELECT broker, generation, processed_at AS at, evidence, explode(assignments) AS part
             FROM {requests}
             WHERE `group` = :group AND api = 'SYNC_GROUP' AND error_code = 0
+        ),
+        targets AS (
+            SELECT broker, generation, at, lead(at) OVER (PARTITION BY 1 ORDER BY at) AS next_at
+            FROM {coordinator_events} WHERE `group` = :group AND event = 'target_computed'
+        ),
+        told AS (
+            SELECT x.broker, x.generation, r.member_id,
+                   greatest(max(r.processed_at), max(x.at)) AS at,
+                   max_by(r.evidence, r.processed_at) AS evidence,
+                   max_by(r.assigned, r.processed_at) AS assigned
+            FROM targets x JOIN {requests} r
+              ON r.`group` = :group AND r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.error_code = 0
+             AND r.assigned IS NOT NULL AND r.member_epoch <= x.generation
+             AND (x.next_at IS NULL OR r.arrived_at < x.next_at)
+            JOIN {memberships} m
+              ON m.member_id = r.member_id AND (m.since_at IS NULL OR r.arrived_at > m.since_at)
+             AND (m.until_at IS NULL OR r.arrived_at <= m.until_at)
+             AND (m.removed_at IS NULL OR m.removed_at > x.at)
+            GROUP BY x.broker, x.generation, r.member_id
+        ),
+        given AS (
+            SELECT broker, generation, at, evidence, part.member_id, part.topic, part.partition
+            FROM led
+            UNION ALL
+            SELECT broker, generation, at, evidence, member_id, part.topic, part.partition
+            FROM (SELECT *, explode(assigned) AS part FROM told)
         )
-        SELECT g.broker, g.generation, g.at, g.evidence, part.member_id,
-               coalesce(m.member, part.member_id) AS member, m.instance_id, part.topic,
-               part.partition
-        FROM given g LEFT JOIN {memberships} m ON m.member_id = part.member_id
+        SELECT g.broker, g.generation, g.at, g.evidence, g.member_id,
+               coalesce(m.member, g.member_id) AS member, m.instance_id, g.topic, g.partition
+        FROM given g LEFT JOIN {identities} m ON m.member_id = g.member_id
         """
     )
 

@@ -1,0 +1,26 @@
+"""One member loses its links to the group's coordinator, and to no other broker (KIP-848).
+
+Why: a classic member gives its partitions up when its session ends. One of KIP-848 has no session
+of its own: it goes on fetching what other brokers lead, and learns the truth at the next contact.
+Watch: records that come to it after its eviction, and come again to their new owner.
+"""
+
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+
+experiment = Experiment(
+    claim="Cut off from its coordinator a member works on, commits nothing, and is then fenced.",
+    protocols=("consumer",),
+    # A synchronous commit would keep the application waiting for the coordinator.
+    group=Group(protocol="consumer", commit="auto", auto_commit_interval_ms=1_000),
+    faults=(
+        Fault(kind="isolate", target="any member", of_broker="coordinator", at_s=2, lasts_s=12),
+    ),
+    rules=(
+        Expect(
+            rule="R21-delivery",
+            verdict=Verdict.VIOLATED,
+            because="the evicted member fetches on until it hears of its eviction",
+        ),
+        *holds("X27", "X19", "X20", "X23", "R21", "X32a", "X32b"),
+    ),
+)
