@@ -60,13 +60,13 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="000.3",
         says="Heartbeats are sent only while the coordinator is known and well.",
-        rules=("R05",),
+        rules=("R05", "R05-lookup"),
     ),
     Statement(
         id="000.4",
         says="session.timeout.ms is the member's session at the coordinator, max.poll.interval.ms "
         "the time that a rebalance waits for it.",
-        rules=("R04",),
+        rules=("R04", "R04-longest"),
         today="A rebalance waits for the longest of its members' limits.",
     ),
     Statement(
@@ -86,7 +86,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="000.7",
         says="A member whose join or sync is still waiting at the coordinator stays alive.",
-        rules=("R03",),
+        rules=("R03-members", "R03-wire"),
         today="A new member is dropped after five minutes all the same.",
         since="2.2",
     ),
@@ -94,7 +94,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="000.8",
         says="A client without an answered heartbeat for a session takes its coordinator for lost.",
         rules=("R06",),
-        instead=("R06-librdkafka",),
+        instead=("R06-java", "R06-librdkafka"),
         today="Java does only that, and keeps its assignment; librdkafka gives its assignment up.",
     ),
     Statement(
@@ -110,7 +110,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="000.10",
         says="A heartbeat that is answered with a rebalance in progress counts as a sign of life.",
-        rules=("R08",),
+        rules=("R08-members", "R08-wire"),
     ),
     Statement(
         id="000.11",
@@ -157,7 +157,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="001.6",
         says="onPartitionsRevoked comes before the rebalance, and what is committed in it counts.",
-        rules=("R15",),
+        rules=("R15", "R15-repeats"),
         today="Not for partitions that are lost: those can be committed no more.",
         since="2.4 (KIP-429)",
     ),
@@ -169,15 +169,15 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="001.8",
         says="A rebalance takes all its partitions from every member.",
-        rules=("X01-all",),
-        instead=("X01", "X20"),
+        rules=("R15-all",),
+        instead=("X01", "X01-kept", "X20"),
         today="Cooperative groups and KIP-848 take only those that move.",
         since="2.4 (KIP-429)",
     ),
     Statement(
         id="002.1",
         says="enable.auto.commit commits every auto.commit.interval.ms.",
-        rules=("R26",),
+        rules=("R26", "R26-processed"),
     ),
     Statement(
         id="002.2",
@@ -188,7 +188,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="002.3",
         says="poll returns nothing while a rebalance is pending.",
-        rules=("R25",),
+        rules=("R25-rebalance",),
         today="Java only.",
     ),
     Statement(
@@ -250,7 +250,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="002.12",
         says="A topic can get more partitions, never fewer.",
-        rules=("R27",),
+        rules=("R27-shrink", "R27-growth"),
     ),
     Statement(
         id="002.13",
@@ -295,7 +295,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="003.1",
         says="DESCRIBE_GROUPS tells each member's id, instance id, client id, host, metadata and "
         "assignment.",
-        rules=("R28",),
+        rules=("R28", "R28-dead"),
         today="A group that is not there is an error now, and not the state Dead; KIP-848 groups "
         "have a request of their own.",
         since="4.0 (DescribeGroups v6)",
@@ -303,44 +303,44 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="003.2",
         says="LEAVE_GROUP does nothing in a group that is Empty or Dead.",
-        rules=("R29",),
+        rules=("R29-wire",),
     ),
     Statement(
         id="003.3",
         says="LEAVE_GROUP in Stable or CompletingRebalance starts a rebalance.",
-        rules=("R29",),
+        rules=("R29-wire",),
     ),
     Statement(
         id="003.4",
         says="LEAVE_GROUP in PreparingRebalance may complete the join.",
-        rules=("R29",),
+        rules=("R29-wire",),
     ),
     Statement(
         id="003.5",
         says="OFFSET_FETCH answers for all partitions or for those that are named.",
-        rules=("R30",),
+        rules=("R30", "R30-wire"),
     ),
     Statement(
         id="003.6",
         says="OFFSET_FETCH does not see half of an update.",
-        rules=("R30",),
+        rules=("R30", "R30-wire"),
         today="By a snapshot of what is committed, and not by a lock.",
         since="4.0",
     ),
     Statement(
         id="003.7",
         says="OFFSET_COMMIT leaves out positions whose metadata are too long.",
-        rules=("R31",),
+        rules=("R31", "R31-bytes"),
     ),
     Statement(
         id="003.8",
         says="A position is served once it has been appended to the log, and not before.",
-        rules=("R31", "X28"),
+        rules=("R31-append", "X28"),
     ),
     Statement(
         id="003.9",
         says="The answer to a heartbeat tells a member that a rebalance is on, and it joins again.",
-        rules=("R32",),
+        rules=("R32", "R32-rejoin"),
     ),
     Statement(
         id="003.10",
@@ -370,7 +370,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="003.14",
         says="Groups can be listed and deleted, positions deleted and looked up by leader epoch.",
-        rules=("X30", "X33"),
+        rules=("R28-list", "X30", "X33"),
         today="Not while members use them.",
     ),
     Statement(
@@ -387,7 +387,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="004.3",
         says="A heartbeat carries group, generation and member id, and goes to the coordinator.",
-        rules=("R35",),
+        rules=("R35", "R35-wire"),
         today="And the instance id of a static member.",
         since="2.3 (KIP-345)",
     ),
