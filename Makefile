@@ -14,7 +14,7 @@ OPTIONS = $(if $(SEED),--seed '$(SEED)') $(if $(REPEAT),--repeat '$(REPEAT)') \
           $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)')
 
 # For a night: what is played, and where it ends.
-NIGHT = $(if $(ONLY),--only '$(ONLY)') $(if $(LONG),--long) $(if $(SEED),--seed '$(SEED)') \
+NIGHT = $(if $(ONLY),--only '$(ONLY)') $(if $(LONG),--long) $(if $(SHARE),--share '$(SHARE)') $(if $(SEED),--seed '$(SEED)') \
         $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
         $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)')
 
@@ -28,7 +28,7 @@ experiment: ## run, check and report one: NAME=broker-kill [SEED= REPEAT= CLIENT
 	@$(if $(CLIENT_VERSION),$(PYTHON) -m harness.provision exec --kafka '$(CLIENT_VERSION)' -- -c '')
 	@$(ENV) -m harness experiment $(if $(NAME),'$(NAME)') $(OPTIONS)
 
-nightly: ## every experiment, and every rule for each client and protocol [ONLY= LONG=1 SEED= CLIENT= PROTOCOL= KAFKA=]
+nightly: ## every experiment, and every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 SEED= CLIENT= PROTOCOL= KAFKA=]
 	@$(ENV) -m harness nightly $(NIGHT)
 
 list: ## the experiments there are

@@ -117,6 +117,9 @@ def _nightly_options(nightly: argparse.ArgumentParser) -> None:
         metavar="NAME,NAME:CLIENT/PROTOCOL",
         help="these runs instead of the whole set",
     )
+    nightly.add_argument(
+        "--share", default="1/1", metavar="K/N", help="one of N parts that are the set together"
+    )
     _run_options(nightly)
 
 
@@ -234,6 +237,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         client=arguments.client,
         protocol=arguments.protocol,
         turn=lambda experiment: registry.with_knobs(experiment, settings),
+        share=_share(arguments.share),
     )
     if arguments.list:
         print(cover.told(plan))
@@ -256,6 +260,13 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     )
     index.print_suite(night)
     return code
+
+
+def _share(text: str) -> tuple[int, int]:
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal()):
+        raise BadInput(f"--share {text!r} is not of the form K/N, such as 1/2")
+    return int(number), int(of)
 
 
 def _names(text: str | None) -> list[str]:

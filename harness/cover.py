@@ -9,18 +9,19 @@ shown. The choice depends on nothing but what is declared, so two nights play th
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import ceil
 from typing import Final, NamedTuple
 
 from harness import registry
 from harness.errors import BadInput
 from harness.experiment import CLIENTS, PROTOCOLS, Experiment, Fault, Verdict
 
-# Seconds of a run on two cores beside what is declared (manifests of the first nights): cluster
-# 4, fleet 4, drain 1, stop 2, collect 1, judging and its page 5.
-_AROUND_S: Final = 17.0
-_JAVA_S: Final = 4.0  # three JVMs more to start and to close
-_RECOVER_S: Final = 5.0  # steady again, and what is kept running after that
-_PROBE_S: Final = 15.0
+# Seconds of a run on two quiet cores beside what is declared, from manifests: cluster 2.6, fleet
+# 3.4, drain, stop and collect 2.5, judging and its page 4.
+_AROUND_S: Final = 12.5
+_JAVA_S: Final = 6.0  # three JVMs more to start and to close
+_RECOVER_S: Final = 4.0  # steady again, and what is kept running after that
+_PROBE_S: Final = 12.0
 NIGHT_MIN: Final = 45  # what a night may take
 
 
@@ -69,8 +70,8 @@ class Planned:
 class Cover:
     """A suite: its runs in order, and the goals that are left out.
 
-    `elsewhere` are shown by experiments of the other set only (the long ones, or those that are
-    not); `uncovered` by none.
+    `elsewhere` are shown only by the other set (the long experiments, or those that are not) or by
+    another share; `uncovered` by none.
     """
 
     runs: tuple[Planned, ...]
@@ -93,12 +94,14 @@ def plan(
     client: str | None = None,
     protocol: str | None = None,
     turn: Turn = lambda experiment: experiment,
+    share: tuple[int, int] = (1, 1),
 ) -> Cover:
     """The suite of all experiments, or of those that take long.
 
-    `only` names the runs instead: an experiment as it is declared, or a `label`. `client` and
-    `protocol` leave out all others. Raises BadInput for a name that does not exist, and for a knob
-    that makes nonsense of an experiment.
+    `share` (2, 3) is the second of three parts that take about as long as each other and are the
+    whole together, for as many machines or nights. `only` names the runs instead: an experiment as
+    it is declared, or a `label`. `client` and `protocol` leave out all others. Raises BadInput for
+    a name that does not exist, and for a knob that makes nonsense of an experiment.
     """
     clients = (client,) if client else CLIENTS
     protocols = (protocol,) if protocol else PROTOCOLS
@@ -114,8 +117,10 @@ def plan(
     if long:  # the long set shows what only it can
         wanted -= goals(each for each in every if not each.experiment.long)
     missing = goals_of_rules(clients, protocols) - mine_show
+    chosen = _share([*first, *_greedy(wanted - goals(first), mine)], *share)
+    missing |= mine_show - goals(chosen)
     return Cover(
-        tuple(_in_order([*first, *_greedy(wanted - goals(first), mine)])),
+        tuple(_in_order(chosen)),
         tuple(sorted(missing & all_show)),
         tuple(sorted(missing - all_show)),
     )
@@ -229,6 +234,18 @@ def _greedy(wanted: set[Goal], among: Sequence[Candidate]) -> list[Candidate]:
     return chosen
 
 
+def _share(chosen: Sequence[Candidate], number: int, of: int) -> list[Candidate]:
+    """One part of these, in their order: each goes to the part that is the shortest so far."""
+    if not 1 <= number <= of:
+        raise BadInput(f"there is no share {number} of {of}: the first of two is 1/2")
+    parts: list[list[Candidate]] = [[] for _ in range(of)]
+    for candidate in sorted(chosen, key=lambda each: (-each.estimate_s, each.label)):
+        shortest = min(parts, key=lambda part: sum(each.estimate_s for each in part))
+        shortest.append(candidate)
+    mine = {candidate.label for candidate in parts[number - 1]}
+    return [candidate for candidate in chosen if candidate.label in mine]
+
+
 def _in_order(chosen: Iterable[Candidate]) -> list[Planned]:
     shown: set[Goal] = set()
     runs = []
@@ -283,9 +300,13 @@ def told(cover: Cover) -> str:
     total = f"{len(cover.runs)} runs, about {cover.estimate_s / 60:.0f} min"
     lines += ["", f"{total}; {shown} rules, each counted for each client and protocol"]
     if cover.estimate_s > NIGHT_MIN * 60:
-        lines.append(f"this is more than the {NIGHT_MIN} min that a night has")
+        parts = ceil(cover.estimate_s / (NIGHT_MIN * 60))
+        lines.append(
+            f"more than the {NIGHT_MIN} min of a night: --share 1/{parts} to {parts}/{parts} are "
+            f"{parts} nights, or {parts} machines"
+        )
     lines += _left_out("no experiment", cover.uncovered)
-    lines += _left_out("the other set (--long, or without it) only", cover.elsewhere)
+    lines += _left_out("the other set (--long, or without it) or share only", cover.elsewhere)
     return "\n".join(lines)
 
 

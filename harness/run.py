@@ -46,8 +46,12 @@ AFTER_S: Final = 3.0  # kept running after recovery, so that the heartbeats afte
 Progress = Callable[[str], None]
 
 
-class Interrupted(Exception):
-    """Ctrl-C or SIGTERM: heal, clean, and end with exit code 2."""
+class Interrupted(BaseException):
+    """Ctrl-C or SIGTERM: heal, clean, and end with exit code 2.
+
+    As KeyboardInterrupt it is no Exception, so that nothing that goes on after any failure goes on
+    after this.
+    """
 
 
 def reserve(

@@ -28,6 +28,8 @@ from harness.rules import RULES
         (["experiment", "baseline", "--repeat", "0"], Exit.BAD_ARGUMENTS, "use 1 or more"),
         (["nightly", "--only", "baselin"], Exit.BAD_ARGUMENTS, "did you mean 'baseline'?"),
         (["nightly", "--only", ","], Exit.BAD_ARGUMENTS, "--only names no run"),
+        (["nightly", "--share", "2"], Exit.BAD_ARGUMENTS, "not of the form K/N"),
+        (["nightly", "--share", "3/2"], Exit.BAD_ARGUMENTS, "there is no share 3 of 2"),
         (["nightly", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
         (["compare", "nowhere", "nowhere"], Exit.NO_DATA, "is not the folder of a run"),
         (["frobnicate"], Exit.BAD_ARGUMENTS, "invalid choice: 'frobnicate'"),

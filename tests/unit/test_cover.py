@@ -91,6 +91,18 @@ def test_one_client_alone_leaves_out_the_other() -> None:
     assert {"java"} == {goal.client for goal in shown(java)}
 
 
+def test_shares_are_the_whole_together_and_as_long_as_each_other(night: cover.Cover) -> None:
+    shares = [cover.plan(share=(number, 3)) for number in (1, 2, 3)]
+    labels = [run.candidate.label for share in shares for run in share.runs]
+
+    assert sorted(labels) == sorted(run.candidate.label for run in night.runs)
+    lengths = [share.estimate_s for share in shares]
+    assert max(lengths) - min(lengths) < 60
+    for share in shares:
+        assert cover.goals_of_rules() == shown(share) | {*share.uncovered, *share.elsewhere}
+        assert night.uncovered == share.uncovered
+
+
 def test_only_plays_what_is_named_in_that_order() -> None:
     plan = cover.plan(only=["consumer-join", "baseline:librdkafka/cooperative"])
 
