@@ -187,16 +187,33 @@ def _leaves(t: Tables) -> DataFrame:
              AND e.at >= p.sent_at AND e.at <= p.answered_at
             WHERE p.api = 'LEAVE_GROUP'
         ),
-        -- Members that have not rejoined, and ids given to newcomers that have not come back.
-        missing AS (
-            SELECT l.call, count(m.member_id) AS missing
+        -- Members that have not rejoined.
+        absent AS (
+            SELECT l.call, m.member_id
             FROM leaves l JOIN {probe_members} m
               ON m.`group` = l.`group` AND m.member_id <> l.member_id AND m.from_at < l.left_at
              AND (m.to_at IS NULL OR m.to_at > l.left_at)
             LEFT ANTI JOIN {probe_joins} j
               ON j.`group` = m.`group` AND j.member_id = m.member_id AND j.sent_at < l.left_at
              AND j.answered_at > l.left_at
-            WHERE l.left_at IS NOT NULL GROUP BY l.call
+            WHERE l.left_at IS NOT NULL
+        ),
+        -- Newcomers that were given an id, have not come back with it, and are waited for.
+        expected AS (
+            SELECT l.call, get_json_object(p.answer, '$.memberId') AS member_id
+            FROM leaves l JOIN {probed} p
+              ON p.`group` = l.`group` AND p.api = 'JOIN_GROUP' AND p.error_code = 79
+             AND p.sent_at < l.left_at
+            LEFT ANTI JOIN {probed} b
+              ON b.`group` = l.`group` AND b.sent_at < l.left_at
+             AND b.member_id = get_json_object(p.answer, '$.memberId')
+            LEFT ANTI JOIN {coordinator_events} e
+              ON e.`group` = l.`group` AND e.event = 'pending_evicted' AND e.at < l.left_at
+             AND e.member_id = get_json_object(p.answer, '$.memberId')
+        ),
+        missing AS (
+            SELECT call, count(*) AS missing
+            FROM (SELECT * FROM absent UNION ALL SELECT * FROM expected) GROUP BY call
         ),
         followed AS (
             SELECT l.call,

@@ -39,11 +39,15 @@ def _leader_assigns(t: Tables) -> DataFrame:
         of_followers AS (
             SELECT s.*, l.sent_at AS leader_sent_at, l.arrived_at AS leader_arrived_at,
                    r.processed_at, r.evidence,
-                   get(filter(l.given, g -> g.memberId = s.member_id), 0).assignment AS given_to_it,
+                   get(filter(l.given, g -> g.memberId IN (s.member_id, m.member_id)), 0)
+                       .assignment AS given_to_it,
                    get(filter(s.given, g -> g.memberId = s.member_id), 0).assignment AS own_wish,
                    timestampdiff(MICROSECOND, l.arrived_at, r.processed_at) / 1e3 AS ms
             FROM syncs s JOIN of_leaders l
               ON l.`group` = s.`group` AND l.generation = s.generation AND l.leader <> s.member_id
+            -- Who took a static member's place has the part that was given to that.
+            LEFT JOIN {probe_members} m
+              ON m.`group` = s.`group` AND m.replaced_by = s.member_id
             LEFT JOIN {requests} r
               ON r.api = 'SYNC_GROUP' AND r.`group` = s.`group` AND r.member_id = s.member_id
              AND r.generation = s.generation AND r.error_code = 0

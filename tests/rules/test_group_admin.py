@@ -29,7 +29,7 @@ def described(
             "clientId": "probe-by-hand",
             "clientHost": "/127.0.0.1",
             "memberMetadata": "bWV0YQ==" if stable else "",
-            "memberAssignment": f"part of {member}" if stable else "",
+            "memberAssignment": f"part of {member}",
             **(changes if member == "a" else {}),
         }
         for member in members
@@ -64,7 +64,8 @@ def test_a_described_group_has_its_members_as_they_are(judge: Judge, state: str)
         ("Stable", {"groupInstanceId": "S"}),
         ("Stable", {"memberAssignment": "part of s"}),
         ("Stable", {"memberMetadata": ""}),
-        ("PreparingRebalance", {"memberAssignment": "part of a"}),
+        ("PreparingRebalance", {"memberMetadata": "bWV0YQ=="}),
+        ("PreparingRebalance", {"memberAssignment": ""}),
     ],
 )
 def test_a_member_missing_or_described_wrongly_violates(

@@ -204,6 +204,14 @@ def test_the_last_one_missing_completes_the_join_by_leaving(judge: Judge) -> Non
     assert "VIOLATED" == left(completed=True, rejoined=("a",))
 
 
+def test_a_newcomer_that_was_only_given_its_id_is_waited_for(judge: Judge) -> None:
+    history = leave("PreparingRebalance").tick(5_000)
+    for member in ("a", "c"):
+        history.joined(member, 4_500, 2, lasts_ms=2_000, state="PreparingRebalance")
+    history.call("JOIN_GROUP", 4_600, 79, answer={"memberId": "d"}, state="PreparingRebalance")
+    assert "HOLDS" == judge(history, "R29-wire")["verdict"]
+
+
 def test_a_second_rebalance_while_one_goes_on_violates(judge: Judge) -> None:
     history = leave("PreparingRebalance").tick(5_000)
     history.logged("rebalance_started", 5_002, generation=1, reason="leave")

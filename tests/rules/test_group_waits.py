@@ -44,6 +44,13 @@ def test_a_follower_that_is_told_the_members_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(history, "R13")["verdict"]
 
 
+def test_a_static_member_gets_the_part_of_the_one_it_replaced(judge: Judge) -> None:
+    history = Probed().formed("s", static=("s",))
+    history.joined("t", 3_000, instance_id="S", state="Stable", leader="s")
+    assert "HOLDS" == judge(history.synced("t", 3_100, "part of s"), "R13")["verdict"]
+    assert "VIOLATED" == judge(history.synced("t", 3_200, "part of t"), "R13")["verdict"]
+
+
 # X10
 
 
