@@ -785,4 +785,5 @@ EXPIRES = Rule(
     things="partitions",
     measures="after the group was empty",
     examine=_expires,
+    protocols=CLASSIC,  # whose coordinators say when a group is empty
 )
