@@ -14,11 +14,17 @@ from harness.scene import Scene
 _SOON_S: Final = 10.0
 
 
-def _check(fault: Fault, _experiment: Experiment) -> None:
+def _check(fault: Fault, experiment: Experiment) -> None:
+    """Once, and at least one: which partitions are new is told by how many there were at first."""
     if (fault.more_partitions or 0) < 1:
         raise BadInput(
             f"add-partitions of {fault.target} adds {fault.more_partitions or 0}: "
             "give it more_partitions of 1 or more"
+        )
+    times = sum(each.kind == fault.kind for each in experiment.faults)
+    if times > 1:
+        raise BadInput(
+            f"add-partitions of {fault.target} comes {times} times: add all of them at once"
         )
 
 

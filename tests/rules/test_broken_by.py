@@ -11,6 +11,8 @@ from harness.rules import RULES
 # Rules, and the experiment that breaks each on a real cluster.
 BROKEN_BY = {
     "R06": "member-isolated",
+    "R07": "saboteur-stopped",
+    "R10": "saboteur-stopped",
     "R11": "broker-kill",
     "R14": "saboteur-members",
     "R18": "processing-slow",
@@ -46,8 +48,6 @@ ONLY_BY_HAND = {
     "X11": _COORDINATOR,
     "X16": "the library's own thread does it, whatever the application does",
     "R06-librdkafka": "the library's own thread does it, whatever the application does",
-    "R07": "the library's own thread does it, unless the whole process is stopped",
-    "R10": "as long as there is a live member that polls",
     "R20c": "as long as there is a live member that polls",
     "R32-rejoin": "the library's own poll does it; who does not poll is not examined",
 }

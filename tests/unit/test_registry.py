@@ -160,6 +160,13 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
         ),
         (experiment_with(Fault(kind="add-partitions", target="topic")), "more_partitions of 1"),
         (
+            replace(
+                registry.load("add-partitions"),
+                faults=2 * (Fault(kind="add-partitions", target="topic", more_partitions=1),),
+            ),
+            "comes 2 times: add all of them at once",
+        ),
+        (
             experiment_with(Fault(kind="add-partitions", target="member 1", more_partitions=2)),
             "it hits a topic",
         ),

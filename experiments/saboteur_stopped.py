@@ -1,0 +1,31 @@
+"""One of two consumers crashes while the other's process is stopped in the midst of a long batch.
+
+Why: proof that the judge sees a member that cannot even leave, and partitions that nobody takes.
+Watch: a group that becomes empty, and a member that finds out when it wakes up.
+"""
+
+from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdict, holds
+
+experiment = Experiment(
+    claim="A stopped process cannot leave at its limit, nor take over what a crash has left.",
+    group=Group(members=2, max_poll_interval_ms=8_000),
+    faults=(
+        Fault(kind="stall-consumer", target="member 1", jitter_s=0, lasts_s=15),
+        Fault(kind="kill-consumer", target="member 2", at_s=4.2, jitter_s=0),
+        Fault(kind="freeze-consumer", target="member 1", at_s=4.5, jitter_s=0, lasts_s=9),
+    ),
+    rules=(
+        Expect(
+            rule="R07",
+            verdict=Verdict.VIOLATED,
+            because="nothing of a stopped process runs, so it is evicted before it can leave",
+        ),
+        Expect(
+            rule="R10",
+            verdict=Verdict.VIOLATED,
+            because="the only other member is stopped",
+        ),
+        *holds("R01", "R02", "R20e", "R33", "X07", "X32a"),
+    ),
+    protocols=CLASSIC,
+)
