@@ -124,6 +124,7 @@ RULES: Final[dict[str, Rule]] = {
     "X24": consumer_protocol.TARGET_BATCHED,
     "X24-at-once": consumer_protocol.TARGET_AT_ONCE,
     "X25": consumer_protocol.CONVERSION,
+    "X26": consumer_protocol.REFUSED_SETTINGS,
     "X27": consumer_protocol.WITHOUT_COORDINATOR,
     "X28": offsets.COMMITS_FAIL,
     "X28-alive": offsets.HEARTBEATS_GO_ON,

@@ -361,6 +361,24 @@ def _goes_on_without_coordinator(t: Tables) -> DataFrame:
     )
 
 
+def _refused_settings(t: Tables) -> DataFrame:
+    """Consumers that were made with one setting too many, and one with none."""
+    return t.sql(
+        """
+        WITH made AS (
+            SELECT step, sent_at, error_code, get_json_object(expected, '$.refused') AS setting,
+                   get_json_object(answer, '$.said') AS said
+            FROM {calls} WHERE rule = 'X26'
+        )
+        SELECT step AS subject, sent_at AS at,
+               CASE WHEN setting IS NULL THEN error_code = 0
+                    ELSE error_code <> 0 AND contains(said, setting) END AS ok,
+               CASE WHEN error_code = 0 THEN 'accepted' ELSE concat('refused: ', said) END AS why
+        FROM made
+        """
+    )
+
+
 _KIP_848 = ("consumer",)
 
 SESSION = Rule(
@@ -457,6 +475,20 @@ CONVERSION = Rule(
     measures="apart from the join or the departure",
     examine=_converted,
     protocols=CLASSIC,  # of the group; single members differ
+)
+REFUSED_SETTINGS = Rule(
+    id="X26",
+    title="Clients refuse what the broker decides in KIP-848",
+    statement=(
+        "With group.protocol=consumer a client refuses session.timeout.ms, heartbeat.interval.ms "
+        "and partition.assignment.strategy, librdkafka group.protocol.type too."
+    ),
+    source="KIP-848, Consumer configurations; librdkafka CONFIGURATION.md",
+    unit="",
+    things="consumers made",
+    measures="",
+    examine=_refused_settings,
+    protocols=_KIP_848,
 )
 WITHOUT_COORDINATOR = Rule(
     id="X27",

@@ -162,6 +162,63 @@ def test_commits_are_judged_by_what_the_coordinator_knew(spark: SparkSession) ->
     )  # fmt: skip
 
 
+def test_a_group_epoch_is_a_rebalance(spark: SparkSession) -> None:
+    """member-2's join moves t-1; the epoch of a third join is passed over."""
+    history = History(group={"protocol": "consumer"})
+    api = "CONSUMER_GROUP_HEARTBEAT"
+    first, both = (
+        {"topic": TOPIC, "partition": 0},
+        [{"topic": TOPIC, "partition": number} for number in (0, 1)],
+    )
+    history.says("member_added", 0, "member-1", reason="joins")
+    history.says("epoch_bumped", 1, generation=1, reason="metadata hash 1")
+    history.says("target_computed", 2, generation=1, reason="uniform")
+    history.request(api, "member-1", 3, generation=0, member_epoch=1, assigned=both)
+    history.says("member_added", 5_000, "member-2", reason="joins")
+    history.says("epoch_bumped", 5_001, generation=2, reason="metadata hash 1")
+    history.says("epoch_bumped", 5_500, generation=3, reason="metadata hash 2")
+    history.says("target_computed", 6_000, generation=3, reason="uniform")
+    history.request(api, "member-2", 6_002, generation=0, member_epoch=3, assigned=[])
+    history.request(api, "member-1", 7_000, generation=1, member_epoch=1, assigned=[first])
+    history.request(api, "member-1", 7_100, generation=1, member_epoch=3, owned=[first])
+    history.request(api, "member-2", 8_000, generation=3, member_epoch=3, assigned=both[1:])
+
+    before, row = rows(history, spark, "rebalances")
+
+    assert (1, "join", 1) == (before["generation"], before["trigger"], before["members_after"])
+    assert (3, "join", "member-2", "consumer", "uniform") == tuple(
+        row[name] for name in ("generation", "trigger", "trigger_member", "protocol", "assignor")
+    )
+    assert (at(5_001), at(6_000), at(7_100), at(8_000)) == tuple(
+        row[name] for name in ("started_at", "joined_at", "synced_at", "completed_at")
+    )
+    assert (1, 1) == (row["partitions_moved"], row["partitions_kept"])
+    assert (1, 2) == (row["members_before"], row["members_after"])
+
+
+def test_new_partitions_trigger_a_group_epoch(spark: SparkSession) -> None:
+    history = History(group={"protocol": "consumer"})
+    for ms, epoch, topics in ((0, 1, "metadata hash 1"), (5_000, 2, "metadata hash 2")):
+        history.says("epoch_bumped", ms, generation=epoch, reason=topics)
+        history.says("target_computed", ms + 1, generation=epoch, reason="uniform")
+
+    triggers = [row["trigger"] for row in rows(history, spark, "rebalances")]
+
+    assert ["other", "metadata"] == triggers
+
+
+def test_a_member_that_came_back_under_its_id_is_no_zombie(spark: SparkSession) -> None:
+    history = History(group={"protocol": "consumer"}).member("member-1")
+    history.says("member_added", 0, "member-1").says("evicted", 6_000, "member-1")
+    history.says("member_added", 8_000, "member-1")
+    for ms in (5_000, 7_000, 9_000):
+        history.commit_request("member-1", ms, 0, ms)
+
+    removed = [row["removed_at"] for row in rows(history, spark, "commits_judged")]
+
+    assert [None, at(6_000), None] == removed
+
+
 def test_stragglers_are_removed_members(spark: SparkSession) -> None:
     both = f"[{member_id('member-1')}, {member_id('member-2')}]"
     history = History().says("stragglers_removed", 9_000, reason=both)

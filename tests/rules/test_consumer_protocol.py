@@ -273,6 +273,36 @@ def test_a_group_of_one_protocol_leaves_x25_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(alone(), "X25")["verdict"]
 
 
+# X26
+
+
+def made(setting: str | None, said: str) -> Group:
+    history = Group()
+    history.add(
+        "calls", rule="X26", step=f"java with {setting}", api="constructor", sent_at=at(0),
+        error_code=1 if said else 0, expected=json.dumps({"refused": setting}),
+        answer=json.dumps({"said": said}),
+    )  # fmt: skip
+    return history
+
+
+def test_a_setting_that_is_refused_by_name_holds(judge: Judge) -> None:
+    refused = made("session.timeout.ms", "session.timeout.ms cannot be set")
+    assert "HOLDS" == judge(refused, "X26")["verdict"]
+
+
+def test_a_setting_that_is_accepted_violates(judge: Judge) -> None:
+    assert "accepted" in judge(made("session.timeout.ms", ""), "X26")["reason"]
+
+
+def test_a_consumer_that_is_refused_without_such_a_setting_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(made(None, "no broker"), "X26")["verdict"]
+
+
+def test_nothing_made_leaves_x26_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(Group(), "X26")["verdict"]
+
+
 # X27
 
 

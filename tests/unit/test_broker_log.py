@@ -89,6 +89,85 @@ PREFIX = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
         ("Group g with generation 6 is now empty.", "emptied", "generation", 6),
         ("Loaded classic group g with 3 members.", "loaded", "members", 3),
         ("[GroupId=g] Unloading group metadata for generation 6.", "unloaded", "generation", 6),
+        ("Loaded consumer group g with 3 members.", "loaded", "members", 3),
+        ("[GroupId=g] Unloaded group metadata for group epoch 6.", "unloaded", "generation", 6),
+        (
+            "[GroupId g] Member m-1 joins the consumer group using the classic protocol.",
+            "member_added",
+            "member_id",
+            "m-1",
+        ),
+        (
+            (
+                "[GroupId g] Static member with instance id i-1 re-joins the consumer group using "
+                "the consumer protocol. Created a new member m-2 to replace the existing member "
+                "m-1."
+            ),
+            "member_added",
+            "member_id",
+            "m-2",
+        ),
+        (
+            (
+                "[GroupId g] Static member m-2 with instance id i-1 cannot join the group because "
+                "the instance id is owned by member m-1."
+            ),
+            "replacing_failed",
+            "instance_id",
+            "i-1",
+        ),
+        (
+            "[GroupId g] Bumped group epoch to 4 with metadata hash -7876781492312390877.",
+            "epoch_bumped",
+            "generation",
+            4,
+        ),
+        (
+            (
+                "[GroupId g] Computed a new target assignment for epoch 4 with 'uniform' assignor "
+                "in 1ms."
+            ),
+            "target_computed",
+            "reason",
+            "uniform",
+        ),
+        (
+            "[GroupId g] Member m-1 fenced from the group because the member session expired.",
+            "evicted",
+            "member_id",
+            "m-1",
+        ),
+        (
+            (
+                "[GroupId g] Member m-1 fenced from the group because it failed to transition from "
+                "epoch 3 within 9000ms."
+            ),
+            "fenced",
+            "generation",
+            3,
+        ),
+        ("[GroupId g] Member m-1 left the consumer group.", "left", "member_id", "m-1"),
+        (
+            (
+                "[GroupId g] Static member m-1 with instance id i-1 temporarily left the consumer "
+                "group."
+            ),
+            "left_for_now",
+            "instance_id",
+            "i-1",
+        ),
+        (
+            "[GroupId g] Converted the classic group to a consumer group.",
+            "upgraded",
+            "reason",
+            "Converted the classic group to a consumer group",
+        ),
+        (
+            "[GroupId g] Converted the consumer group to a classic group.",
+            "downgraded",
+            "reason",
+            "Converted the consumer group to a classic group",
+        ),
     ],
 )
 def test_each_line_of_the_coordinator_is_understood(
@@ -261,6 +340,59 @@ def test_a_transactional_commit_names_its_transaction(tmp_path: Path) -> None:
         row["error_code"],
         json.loads(row["detail"]),
     )
+
+
+def test_a_heartbeat_of_kip_848_names_its_topics(tmp_path: Path) -> None:
+    request = {
+        "groupId": "g",
+        "memberId": "m",
+        "memberEpoch": 2,
+        "rebalanceTimeoutMs": -1,
+        "topicPartitions": [{"topicId": "id-of-t", "partitions": [0, 1]}],
+    }
+    given = {"topicPartitions": [{"topicId": "of-another", "partitions": [3]}]}
+    answer = {
+        "errorCode": 0, "memberEpoch": 4, "heartbeatIntervalMs": 2000, "assignment": given,
+    }  # fmt: skip
+    log = tmp_path / "broker-1.requests.log"
+    log.write_text(
+        call("CONSUMER_GROUP_HEARTBEAT", request, answer)
+        + "\n"
+        + call("CONSUMER_GROUP_HEARTBEAT", {**request, "topicPartitions": None}, {"errorCode": 25})
+    )
+
+    changed, refused = broker_log.read_requests(log, 1, {"id-of-t": "t"})
+
+    assert (2, 4) == (changed["generation"], changed["member_epoch"])
+    owned = [{"topic": "t", "partition": 0}, {"topic": "t", "partition": 1}]
+    assert owned == changed["owned"]
+    assert [{"topic": "of-another", "partition": 3}] == changed["assigned"]
+    assert changed["rebalance_timeout_ms"] is None
+    assert (None, None, 25) == (refused["owned"], refused["assigned"], refused["error_code"])
+
+
+def test_commits_that_name_topics_by_id_get_their_names(tmp_path: Path) -> None:
+    log = tmp_path / "broker-1.requests.log"
+    asked = {"topicId": "id-of-t", "partitions": [{"partitionIndex": 0, "committedOffset": 5}]}
+    answered = {"topicId": "id-of-t", "partitions": [{"partitionIndex": 0, "errorCode": 113}]}
+    log.write_text(
+        call("OFFSET_COMMIT", {"groupId": "g", "topics": [asked]}, {"topics": [answered]})
+    )
+
+    (row,) = broker_log.read_requests(log, 1, {"id-of-t": "t"})
+
+    (position,) = row["positions"]
+    assert ("t", 5, 113) == (position["topic"], position["committed"], position["error_code"])
+
+
+def test_topic_ids_come_from_the_controller(tmp_path: Path) -> None:
+    log = tmp_path / "controller-101.server.log"
+    log.write_text(
+        "2026-11-21T10:58:43.671430 INFO ReplicationControlManager [QuorumController id=101] "
+        "Replayed TopicRecord for topic t with topic ID g41A7YlDR9qdkYyeAv8EVQ.\n"
+    )
+
+    assert {"g41A7YlDR9qdkYyeAv8EVQ": "t"} == broker_log.read_topic_ids(log)
 
 
 def test_an_assignment_is_decoded_topic_by_topic() -> None:

@@ -171,6 +171,18 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             "it hits a topic",
         ),
         (
+            experiment_with(
+                Fault(kind="isolate", target="producers", lasts_s=3, of_broker="coordinator")
+            ),
+            "has no links to one broker only",
+        ),
+        (
+            experiment_with(
+                Fault(kind="isolate", target="member 1", lasts_s=3, of_broker="coordinate")
+            ),
+            "is no role",
+        ),
+        (
             experiment_with(Fault(kind="bandwidth", target="member 1", lasts_s=3)),
             "without a rate",
         ),
