@@ -2,7 +2,7 @@
 
 Why: documents describe poll by its buffer: what one fetch brings is handed out over many polls, at
 most max.poll.records each, and a rebalance leaves the rest where it is.
-Watch: polls of exactly 500 records, fetches of at most 64 KiB of a partition, and no fetch of a
+Watch: polls of exactly 500 records, fetches of at most 1 MiB of a partition, and no fetch of a
 partition while records of it are buffered.
 """
 
@@ -10,13 +10,15 @@ from harness.experiment import Experiment, Fault, Group, Load, holds
 
 experiment = Experiment(
     claim="Poll hands out its buffer, 500 records at a time, and nothing during a rebalance.",
-    load=Load(partitions=2, records_per_s=2_000),
+    load=Load(partitions=2, records_per_s=2_000, record_bytes=200),
     group=Group(
         members=1,
         client="java",
         batch_records=500,
         process_us=100,
-        settings={"max.partition.fetch.bytes": "65536"},
+        # The default, and more than the largest batch of the producer: a batch that is larger than
+        # the limit is fetched all the same.
+        settings={"max.partition.fetch.bytes": "1048576"},
     ),
     faults=(
         Fault(kind="stall-consumer", target="member 1", at_s=2, jitter_s=1, lasts_s=7),

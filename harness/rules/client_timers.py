@@ -315,7 +315,10 @@ def _three_timers(t: Tables) -> DataFrame:
 
 
 def _addressed(t: Tables) -> DataFrame:
-    """Heartbeats per member id and broker, and those of ids that are out, each by itself."""
+    """Heartbeats per member id and broker, and those of ids that are out, each by itself.
+
+    A member that closes has no reason to join anew, and is not examined for it.
+    """
     return t.sql(
         f"""
         WITH {_DEATHS},
@@ -342,6 +345,8 @@ def _addressed(t: Tables) -> DataFrame:
                    min(j.arrived_at) AS joined_at
             FROM beats b LEFT JOIN {{requests}} j
               ON j.client_id = b.member AND j.api = 'JOIN_GROUP' AND j.arrived_at > b.arrived_at
+            LEFT ANTI JOIN {{client_events}} c
+              ON c.member = b.member AND c.event = 'closing' AND c.event_at <= b.arrived_at
             WHERE b.arrived_at > b.removed_at AND b.error_code NOT IN (14, 15, 16)
             GROUP BY ALL
         )

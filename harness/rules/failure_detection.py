@@ -346,7 +346,9 @@ def _slow_heartbeats(t: Tables) -> DataFrame:
                ms <= :heartbeat_ms + :cadence_ms AS ok, ms AS measured,
                CAST(NULL AS DOUBLE) AS bound_low, :heartbeat_ms + :cadence_ms AS bound_high,
                concat(heartbeats, ' heartbeats while nothing was polled') AS why,
-               at AS guard_from, to_at AS guard_to
+               -- A machine that stood still can only have made it longer.
+               CASE WHEN ms > :heartbeat_ms + :cadence_ms THEN at END AS guard_from,
+               to_at AS guard_to
         FROM largest
         """
     )

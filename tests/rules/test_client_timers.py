@@ -207,6 +207,12 @@ def test_a_removed_member_is_refused_and_joins_anew(judge: Judge) -> None:
     assert "HOLDS" == judge(history.join("member-1", 12_100, life=2), "R35")["verdict"]
 
 
+def test_a_member_that_has_closed_need_not_join_anew(judge: Judge) -> None:
+    history = java().told("member-1", "closing", 9_000).says("left", 9_010, "member-1")
+    history.heartbeats("member-1", 9_012, error_code=25)
+    assert "HOLDS" == judge(history, "R35")["verdict"]
+
+
 def test_a_removed_member_that_is_answered_as_one_violates(judge: Judge) -> None:
     history = java().says("evicted", 10_001, "member-1").heartbeats("member-1", 12_000)
     history.join("member-1", 12_100, life=2)
