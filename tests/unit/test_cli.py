@@ -24,6 +24,8 @@ from harness.errors import Exit
         (["run", "baseline", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
         (["run", "baseline", "--seed", "x"], Exit.BAD_ARGUMENTS, "invalid int value: 'x'"),
         (["experiment", "baseline", "--repeat", "0"], Exit.BAD_ARGUMENTS, "use 1 or more"),
+        (["compare-protocols", "--members", "x"], Exit.BAD_ARGUMENTS, "write 1,10,30"),
+        (["compare-protocols", "--protocol", "lazy"], Exit.BAD_ARGUMENTS, "'lazy' is not offered"),
         (["frobnicate"], Exit.BAD_ARGUMENTS, "invalid choice: 'frobnicate'"),
         (["check", "nowhere"], Exit.NO_DATA, "is not the folder of a run"),
         (["report", "nowhere"], Exit.NO_DATA, "nowhere"),
