@@ -41,7 +41,15 @@ SMALL_SETTINGS: Final = {
 }
 # Derived tables that grow with the history; the others never pass a few thousand rows a day.
 _GROWING: Final = frozenset(
-    {"signs_of_life", "silences", "progress", "heartbeats", "commits_judged", "redeliveries"}
+    {
+        "signs_of_life",
+        "silences",
+        "progress",
+        "gaps",
+        "heartbeats",
+        "commits_judged",
+        "redeliveries",
+    }
 )
 
 

@@ -72,7 +72,7 @@ _HEAD: Final = (
 def compared(run_dir: Path, client: str, protocol: str, members: int | None) -> Compared:
     """Read what is compared out of a judged run. Raises NoData where the run has no tables."""
     run = load(run_dir)
-    stopped = [row for row in run.tables["stops"] if row["stopped"]]
+    stopped = stops.stopped(run)
     worst = stops.longest(run)
     phases = {phase.name: phase for phase in run.manifest.phases}
     from_at, to_at = phases["steady"].from_at, phases["drain"].from_at

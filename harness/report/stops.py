@@ -86,10 +86,19 @@ def changes(run: Run, members: Members, zero: datetime | None) -> list[Change]:
     return [_change(rows, members, zero, longest_ms) for rows in groups]
 
 
+def stopped(run: Run) -> list[Row]:
+    """Those that stopped once the group was in steady state: to gather is no standstill."""
+    steady = next((phase.from_at for phase in run.manifest.phases if phase.name == "steady"), None)
+    return [
+        row
+        for row in run.tables["stops"]
+        if row["stopped"] and (steady is None or row["to_at"] >= steady)
+    ]
+
+
 def longest(run: Run) -> Row | None:
-    """Find the longest stop; null if there is none."""
-    stopped = [row for row in run.tables["stops"] if row["stopped"]]
-    return max(stopped, key=lambda row: float(row["ms"]), default=None)
+    """Find the longest of them; null if there is none."""
+    return max(stopped(run), key=lambda row: float(row["ms"]), default=None)
 
 
 def told(run: Run) -> str:
@@ -133,8 +142,8 @@ def _about(row: Row) -> str:
 def _change(
     rows: Sequence[Row], members: Members, zero: datetime | None, longest_ms: float
 ) -> Change:
-    stopped = sorted((row for row in rows if row["stopped"]), key=lambda row: -row["ms"])
-    first = stopped[0] if stopped else rows[0]
+    still = sorted((row for row in rows if row["stopped"]), key=lambda row: -row["ms"])
+    first = still[0] if still else rows[0]
     generations = sorted({row["generation"] for row in rows if row["generation"] is not None})
     title = f"{_about(first)}"
     if generations:
@@ -143,18 +152,18 @@ def _change(
     else:
         title = f"Without a rebalance: {title}"
     again = sum(row["redelivered"] or 0 for row in rows)
-    summary = f"{plural(len(stopped), 'partition')} stopped"
-    if stopped:
-        summary += f", {duration(stopped[0]['ms'])} at most"
+    summary = f"{plural(len(still), 'partition')} stopped"
+    if still:
+        summary += f", {duration(still[0]['ms'])} at most"
     if again:
         summary += f"; {plural(again, 'record')} came twice"
-    shown = tuple(_row(row, members, zero, longest_ms) for row in stopped[:MOST_PARTITIONS])
-    return Change(title, summary, shown, tuple(_notes(rows, stopped)))
+    shown = tuple(_row(row, members, zero, longest_ms) for row in still[:MOST_PARTITIONS])
+    return Change(title, summary, shown, tuple(_notes(rows, still)))
 
 
-def _notes(rows: Sequence[Row], stopped: Sequence[Row]) -> Iterable[str]:
-    if len(stopped) > MOST_PARTITIONS:
-        yield f"{len(stopped) - MOST_PARTITIONS:,} more are in tables/stops.parquet."
+def _notes(rows: Sequence[Row], still: Sequence[Row]) -> Iterable[str]:
+    if len(still) > MOST_PARTITIONS:
+        yield f"{len(still) - MOST_PARTITIONS:,} more are in tables/stops.parquet."
     others = [row for row in rows if not row["stopped"]]
     if others:
         most = max(row["ms"] for row in others)
@@ -162,7 +171,7 @@ def _notes(rows: Sequence[Row], stopped: Sequence[Row]) -> Iterable[str]:
             f"{plural(len(others), 'partition')} kept going: {duration(most)} at most between two "
             f"polls with records, {duration(others[0]['usual_ms'])} with nothing going on."
         )
-    waited = {row["waited_for"] for row in stopped if row["waited_for"]}
+    waited = {row["waited_for"] for row in still if row["waited_for"]}
     if waited:
         yield f"The last to join was {' and '.join(sorted(waited))}."
 

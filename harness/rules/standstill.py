@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _whole_intervals(t: Tables) -> DataFrame:
-    """Changes of a group that had members, from when the coordinator noticed to the last join.
+    """Changes of a group that had members, from the coordinator's notice to the last join.
 
     A member that has heard goes on when it polls next, so the work of one batch comes on top of
     each round. Where several changes fell into one episode, each has its rounds.
@@ -25,7 +25,9 @@ def _whole_intervals(t: Tables) -> DataFrame:
             FROM {members} WHERE role = 'consumer'
         ),
         changes AS (
-            SELECT episode, min(first_at) AS at, max(joined_at) AS joined_at, count(*) AS rounds,
+            -- Nobody joins in the consumer protocol: it is over when the last member has its part.
+            SELECT episode, min(first_at) AS at, count(*) AS rounds,
+                   max(IF(:protocol = 'consumer', ended_at, joined_at)) AS joined_at,
                    count_if(trigger IN ('join', 'leave', 'expiry')) AS changes,
                    min_by(trigger, number) AS trigger, min_by(trigger_member, number) AS member,
                    max_by(members_after, number) AS members,

@@ -59,6 +59,12 @@ def test_the_longest_stop_is_told_in_one_line(tmp_path: Path) -> None:
     assert f"8.00 s of {TOPIC}-1 (kill-consumer member-1): detection 7.99 s" == stops.told(run)
 
 
+def test_what_stood_still_while_the_group_gathered_is_not_the_longest(tmp_path: Path) -> None:
+    early = stop(1, 9_000, 0, from_at=at(-9.5), to_at=at(-0.5))
+    run = load(write_run(tmp_path / "run", stops=[early, stop(0, 6_000, 4_500)]))
+    assert stops.told(run).startswith(f"6.00 s of {TOPIC}-0")
+
+
 def test_a_stop_without_a_rebalance_is_a_change_of_its_own(tmp_path: Path) -> None:
     alone = stop(
         4, 9_000, 0, episode=None, generation=None, trigger=None, cause="kill-broker",

@@ -32,6 +32,8 @@ from harness.rules import RULES
         (["nightly", "--share", "3/2"], Exit.BAD_ARGUMENTS, "there is no share 3 of 2"),
         (["nightly", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
         (["compare", "nowhere", "nowhere"], Exit.NO_DATA, "is not the folder of a run"),
+        (["compare-protocols", "--members", "x"], Exit.BAD_ARGUMENTS, "write 1,10,30"),
+        (["compare-protocols", "--protocol", "lazy"], Exit.BAD_ARGUMENTS, "'lazy' is not offered"),
         (["frobnicate"], Exit.BAD_ARGUMENTS, "invalid choice: 'frobnicate'"),
         (["check", "nowhere"], Exit.NO_DATA, "is not the folder of a run"),
         (["report", "nowhere"], Exit.NO_DATA, "nowhere"),
