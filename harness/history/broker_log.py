@@ -105,7 +105,10 @@ def _named(body: Row, topics: Mapping[str, str]) -> Row:
         for place in ("topicPartitions", "assignment")
         if place in body and not isinstance(body[place], str)
     }
-    return {**body, **partitions, **({"topics": known} if known else {})}
+    named: Row = {**partitions, **({"topics": known} if known else {})}
+    if body.get("groups"):  # several groups in one call
+        named["groups"] = [_named(group, topics) for group in body["groups"]]
+    return {**body, **named}
 
 
 def _partitions(found: Any, topics: Mapping[str, str]) -> list[Row] | None:
