@@ -75,6 +75,8 @@ class Judge:
 
     def close(self) -> None:
         """End the session; the next run to be judged gets a new one."""
+        from py4j.protocol import Py4JError
+
         from harness.check.session import stop
 
         if self._starting is not None:
@@ -82,7 +84,20 @@ class Judge:
         session, self._session = self._session, None
         self._starting = self._problem = None
         if session is not None:
-            stop(session)
+            try:
+                stop(session)
+            except (Py4JError, OSError):  # its JVM has died: nothing is left to be stopped
+                _forget_session()
+
+
+def _forget_session() -> None:
+    """Make pyspark forget a session whose JVM has died; else every later one would ask that JVM."""
+    import pyspark
+    from pyspark.sql import SparkSession
+
+    for name in ("_gateway", "_jvm", "_active_spark_context"):
+        setattr(pyspark.SparkContext, name, None)
+    SparkSession._instantiatedSession = None
 
 
 def show(run_dir: Path) -> int:

@@ -127,7 +127,7 @@ def test_a_knob_that_makes_nonsense_of_an_experiment_names_it() -> None:
     def turn(experiment: Experiment) -> Experiment:
         return registry.with_knobs(experiment, {"session_timeout_ms": "5000"})
 
-    with pytest.raises(BadInput, match="baseline: session_timeout_ms of 5000 is outside"):
+    with pytest.raises(BadInput, match=r"^[a-z0-9-]+: session_timeout_ms of 5000 is"):
         cover.plan(turn=turn)
 
 
@@ -185,6 +185,6 @@ def test_the_estimate_grows_with_what_is_declared() -> None:
 def test_the_list_says_what_each_run_adds_and_what_is_left_out(night: cover.Cover) -> None:
     told = cover.told(night)
 
-    assert "baseline:librdkafka/eager" in told.splitlines()[0]
+    assert night.runs[0].candidate.label in told.splitlines()[0]
     assert f"{len(night.runs)} runs, about" in told
     assert "covered by no experiment:" in told

@@ -1,0 +1,50 @@
+"""One session judges many runs, and its death costs the run that was being judged only.
+
+Method: a process of its own, because pyspark knows one JVM per process and this one's is shared.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from harness.check.synthetic import write_synthetic
+
+pytestmark = pytest.mark.spark
+
+KILLED_BETWEEN: Final = """
+import sys
+from pathlib import Path
+from harness.check.session import process_of
+from harness.judging import Judge
+
+run_dir = Path(sys.argv[1])
+with Judge() as judge:
+    judge.judge(run_dir)
+    process_of(judge._session).kill()
+    try:
+        judge.judge(run_dir)
+    except Exception:
+        judge.close()
+        (run_dir / "verdicts.parquet").unlink()
+        judge.judge(run_dir)
+        print("judged again")
+"""
+
+
+def test_the_next_run_gets_another_session_after_spark_has_died(tmp_path: Path) -> None:
+    run_dir = write_synthetic(tmp_path / "run", 10_000)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_BETWEEN, str(run_dir)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+
+    assert "judged again\n" == done.stdout, done.stderr
+    assert 0 == done.returncode, done.stderr
+    assert (run_dir / "verdicts.parquet").exists()
