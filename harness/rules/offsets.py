@@ -454,8 +454,8 @@ _UNWRITABLE = """
           AND took_effect AND :brokers - 1 < :offsets_min_isr
     )
 """
-# offsets.commit.timeout.ms, Kafka's default. An answer that times out has been through three queues,
-# each of which may take the slack: the broker's, the coordinator's, and that again at the time-out.
+# offsets.commit.timeout.ms, Kafka's default. An answer that times out has been through three
+# queues, each of which may take the slack: the broker's, the coordinator's, and that again.
 _COMMIT_TIMEOUT_MS = 5_000
 
 
