@@ -582,7 +582,7 @@ def _expires(t: Tables) -> DataFrame:
     return t.sql(
         """
         WITH emptied AS (
-            SELECT max(at) AS at FROM {coordinator_events} e
+            SELECT at FROM {coordinator_events} e
             WHERE `group` = :group AND event = 'emptied'
               AND NOT EXISTS (SELECT 1 FROM {coordinator_events} s
                               WHERE s.`group` = :group AND s.event = 'stabilized'
@@ -605,7 +605,8 @@ def _expires(t: Tables) -> DataFrame:
         bounded AS (
             SELECT s.*, max(t.ms) FILTER (WHERE t.committed >= 0 AND (s.none_ms IS NULL
                                           OR t.ms < s.none_ms)) AS some_ms
-            FROM seen s JOIN told t USING (topic, partition)
+            FROM seen s JOIN told t USING (topic, partition, emptied_at)
+            WHERE s.last_ms >= :retention_ms OR s.none_ms IS NOT NULL
             GROUP BY s.topic, s.partition, s.emptied_at, s.none_ms, s.none_at, s.last_ms
         )
         SELECT concat(topic, '-', partition) AS subject, coalesce(none_at, emptied_at) AS at,
