@@ -11,9 +11,10 @@ from harness.experiment import Experiment, Fault, Group, Load, holds
 experiment = Experiment(
     claim="A committed position that the log still has is where reading goes on, whatever "
     "auto.offset.reset says.",
-    load=Load(records_per_s=120),
+    load=Load(records_per_s=60),
     group=Group(
         members=1,
+        process_us=200,
         differing={
             2: {"settings": {"auto.offset.reset": "latest"}},
             3: {"settings": {"auto.offset.reset": "none"}},
@@ -23,13 +24,13 @@ experiment = Experiment(
         Fault(kind="close-consumer", target="member 1", at_s=1, jitter_s=0),
         Fault(kind="delete-records", target="leader of t-0", at_s=4, jitter_s=0.5),
         Fault(kind="start-consumer", target="new member", at_s=5, jitter_s=0),
-        Fault(kind="close-consumer", target="any member", at_s=9, jitter_s=0),
-        Fault(kind="delete-offsets", target="coordinator", at_s=11, jitter_s=0),
-        Fault(kind="start-consumer", target="new member", at_s=12, jitter_s=0),
-        Fault(kind="close-consumer", target="any member", at_s=16, jitter_s=0),
-        Fault(kind="start-consumer", target="new member", at_s=18, jitter_s=0),
+        Fault(kind="close-consumer", target="any member", at_s=13, jitter_s=0),
+        Fault(kind="delete-offsets", target="coordinator", at_s=14, jitter_s=0),
+        Fault(kind="start-consumer", target="new member", at_s=15, jitter_s=0),
+        Fault(kind="close-consumer", target="any member", at_s=19, jitter_s=0),
+        Fault(kind="start-consumer", target="new member", at_s=21, jitter_s=0),
     ),
-    duration_s=20,
+    duration_s=23,
     clients=("librdkafka",),
     rules=holds("X18", "X14", "X32a", "X32b", "X32c"),
 )

@@ -12,13 +12,13 @@ experiment = Experiment(
     cluster=Cluster(
         settings={"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
     ),
-    load=Load(records_per_s=120),
-    group=Group(commit="transaction", max_poll_interval_ms=7_000),
+    load=Load(records_per_s=60),
+    group=Group(commit="transaction", max_poll_interval_ms=9_000),
     faults=(
-        Fault(kind="stall-consumer", target="member 1", at_s=2, jitter_s=1, lasts_s=10),
-        Fault(kind="kill-consumer", target="member 2", at_s=15, jitter_s=1),
+        Fault(kind="stall-consumer", target="member 1", at_s=2, jitter_s=1, lasts_s=12),
+        Fault(kind="kill-consumer", target="member 2", at_s=4, jitter_s=1),
     ),
-    duration_s=18,
+    duration_s=17,
     rules=(
         *holds("X29", "X29-fenced", "R21", "R33", "X32a"),
         Expect(

@@ -320,7 +320,7 @@ def test_commits_that_fail_in_time_hold(judge: Judge) -> None:
 
 
 def test_a_commit_that_takes_longer_violates(judge: Judge) -> None:
-    assert "VIOLATED" == judge(failing(unwritable(), 2_500, 5_100), "X28")["verdict"]
+    assert "VIOLATED" == judge(failing(unwritable(), 2_500, 5_200), "X28")["verdict"]
 
 
 def test_a_commit_that_is_accepted_violates(judge: Judge) -> None:
@@ -348,7 +348,7 @@ def test_without_heartbeats_meanwhile_x28_alive_is_unknown(judge: Judge) -> None
 
 @pytest.mark.parametrize(
     ("error", "took_ms", "verdict"),
-    [(15, 5_004, "HOLDS"), (0, 4_000, "HOLDS"), (15, 5_100, "VIOLATED"), (25, 1, "VIOLATED")],
+    [(15, 5_004, "HOLDS"), (0, 4_000, "HOLDS"), (15, 5_200, "VIOLATED"), (25, 1, "VIOLATED")],
 )
 def test_a_heartbeat_waits_for_the_commits_before_it(
     judge: Judge, error: int, took_ms: float, verdict: str
