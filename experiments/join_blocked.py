@@ -10,8 +10,8 @@ from harness.experiment import CLASSIC, Experiment, Fault, holds
 experiment = Experiment(
     claim="A rebalance lasts until the slowest member polls again, and evicts nobody meanwhile.",
     faults=(
-        Fault(kind="stall-consumer", target="member 1", lasts_s=12),
-        Fault(kind="start-consumer", target="new member", at_s=6.5, jitter_s=0.5),
+        Fault(kind="stall-consumer", target="member 1", jitter_s=0.5, lasts_s=13),
+        Fault(kind="start-consumer", target="new member", at_s=5, jitter_s=0.5),
     ),
     rules=holds(
         "R03-members",

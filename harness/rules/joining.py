@@ -82,8 +82,9 @@ def _initial_delay(t: Tables) -> DataFrame:
         ),
         waited AS (
             SELECT r.*, timestampdiff(MICROSECOND, r.started_at, r.joined_at) / 1e3 AS ms,
+                   -- The line that tells of the start is written after the timer was set.
                    least(:initial_delay_ms * (1 + coalesce(s.times, 0)),
-                         coalesce(l.least_ms, :max_poll_ms)) AS low,
+                         coalesce(l.least_ms, :max_poll_ms)) - :slack_ms AS low,
                    least(:initial_delay_ms * (1 + coalesce(p.times, 0)),
                          coalesce(l.most_ms, :max_poll_ms))
                        + greatest(:initial_delay_ms - :slack_ms, :slack_ms) AS high
@@ -110,14 +111,14 @@ def _initial_delay(t: Tables) -> DataFrame:
             SELECT *, timestampdiff(MICROSECOND, last_at, joined_at) / 1e3 AS ms FROM last_steps
         )
         SELECT concat('generation ', generation, ' (of an empty group)') AS subject,
-               started_at AS at, ms BETWEEN low - :rounding_ms AND high AS ok,
+               started_at AS at, ms BETWEEN low AND high AS ok,
                ms AS measured, low AS bound_low, high AS bound_high,
-               CASE WHEN ms < low - :rounding_ms THEN 'did not wait for the delay'
+               CASE WHEN ms < low THEN 'did not wait for the delay'
                     WHEN ms > high THEN 'waited on although nobody came'
                     ELSE concat('waited ', CAST(round(ms / nullif(:initial_delay_ms, 0)) AS INT),
                                 ' times the delay of ', :initial_delay_ms, ' ms') END AS why,
                evidence,
-               CASE WHEN ms NOT BETWEEN low - :rounding_ms AND high THEN started_at END
+               CASE WHEN ms NOT BETWEEN low AND high THEN started_at END
                    AS guard_from, joined_at AS guard_to
         FROM waited
         UNION ALL
