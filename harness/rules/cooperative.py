@@ -108,7 +108,9 @@ def _kept_goes_on(t: Tables) -> DataFrame:
             WHERE g.from_at > (SELECT min(completed_at) FROM spans)
         ),
         kept AS (
-            SELECT s.generation, s.joined_at, o.topic, o.partition, any_value(o.member) AS member
+            SELECT s.generation, s.joined_at, any_value(s.started_at) AS started_at,
+                   any_value(s.completed_at) AS completed_at, o.topic, o.partition,
+                   any_value(o.member) AS member
             FROM spans s JOIN {ownership} o
               ON o.from_at < s.started_at AND (o.to_at IS NULL OR o.to_at > s.completed_at)
              AND o.removed_at IS NULL
@@ -128,8 +130,8 @@ def _kept_goes_on(t: Tables) -> DataFrame:
                CAST(NULL AS DOUBLE) AS bound_low, c.ms + :slack_ms AS bound_high,
                concat('kept by ', m.member, '; at most ', CAST(round(c.ms) AS INT),
                       ' ms between rebalances') AS why,
-               timestampadd(MILLISECOND, -:guard_ms, m.joined_at) AS guard_from,
-               timestampadd(MILLISECOND, :guard_ms, m.joined_at) AS guard_to
+               timestampadd(MILLISECOND, -:guard_ms, m.started_at) AS guard_from,
+               timestampadd(MILLISECOND, :guard_ms, m.completed_at) AS guard_to
         FROM measured m CROSS JOIN calm c
         """
     )
