@@ -262,11 +262,17 @@ def test_a_group_converted_and_converted_back_holds(judge: Judge) -> None:
 
 
 def test_a_group_that_is_not_converted_violates(judge: Judge) -> None:
-    assert "never upgraded" in judge(migrating(up=False), "X25")["reason"]
+    assert "not upgraded" in judge(migrating(up=False), "X25")["reason"]
 
 
 def test_a_group_that_is_not_converted_back_violates(judge: Judge) -> None:
-    assert "never downgraded" in judge(migrating(down=False), "X25")["reason"]
+    assert "not downgraded" in judge(migrating(down=False), "X25")["reason"]
+
+
+def test_a_slow_conversion_is_part_of_its_request(judge: Judge) -> None:
+    history = migrating(up=False).says("upgraded", 4_900, text="Converted the classic group.")
+    history.beat("member-3", 4_890, 0, now=2, processed_at=at(5_100))
+    assert "HOLDS" == judge(history, "X25")["verdict"]
 
 
 def test_a_group_of_one_protocol_leaves_x25_unknown(judge: Judge) -> None:
