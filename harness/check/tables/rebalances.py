@@ -257,7 +257,7 @@ named AS (
 SELECT :group AS `group`, g.generation, g.trigger, tm.member AS trigger_member,
        g.trigger_member_id, g.reason,
        CASE g.event WHEN 'target_computed' THEN 'consumer' ELSE :protocol END AS protocol,
-       coalesce(j.assignor, g.assignor) AS assignor, g.broker AS coordinator,
+       coalesce(g.assignor, j.assignor) AS assignor, g.broker AS coordinator,
        coalesce(g.members_before, 0) AS members_before, g.members AS members_after,
        lm.member AS leader, coalesce(g.leader, j.leader) AS leader_member_id,
        g.started_at, g.joined_at, g.synced_at, g.completed_at,
