@@ -47,7 +47,8 @@ class Group(History):
         self.member(member, protocol="consumer")
         self.says("member_added", ms, member, reason="joins")
         self.bumped(ms + 0.2, epoch).computed(ms + 0.4, epoch)
-        return self.beat(member, ms - 1, 0, gets=gets, owns=(), now=epoch)
+        answered = {"processed_at": at(ms + 1), "answered_at": at(ms + 1)}
+        return self.beat(member, ms - 1, 0, gets=gets, owns=(), now=epoch, **answered)
 
     def bumped(self, ms: float, epoch: int, topics: str = "metadata hash 1") -> Group:
         self.says("epoch_bumped", ms, generation=epoch, reason=topics)
@@ -228,6 +229,13 @@ def test_without_targets_x24_is_unknown(judge: Judge) -> None:
 def test_joins_that_compute_their_target_hold(judge: Judge) -> None:
     verdict = judge(alone().joins("member-2", 2_000, 3), "X24-at-once")
     assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_join_whose_target_comes_after_its_answer_violates(judge: Judge) -> None:
+    history = alone().member("member-2").says("member_added", 2_000, "member-2", reason="joins")
+    assert isinstance(history, Group)
+    history.bumped(2_000.2, 3).beat("member-2", 1_999, 0, processed_at=at(2_001)).computed(3_900, 3)
+    assert "a later heartbeat" in judge(history, "X24-at-once")["reason"]
 
 
 def test_a_join_that_is_passed_over_violates_at_once(judge: Judge) -> None:
