@@ -7,7 +7,7 @@ partitions up.
 Watch: members lose their partitions although their coordinator lives and was never cut off.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
     claim="With a short session, a broker that only follows can still cost members their place.",
@@ -19,6 +19,7 @@ experiment = Experiment(
             verdict=Verdict.VIOLATED,
             because="commits wait for the dead replica, heartbeats wait behind the commits, and "
             "6 s of session end before the broker is fenced",
+            protocols=CLASSIC,
         ),
         Expect(
             rule="R06",
