@@ -8,7 +8,7 @@ Watch: librdkafka members lose their partitions although their coordinator lives
 off.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
     claim="With a short session, a broker that only follows can still cost members their place.",
@@ -21,6 +21,7 @@ experiment = Experiment(
             because="commits wait for the dead replica, heartbeats wait behind the commits, and "
             "6 s of session end before the broker is fenced",
             clients=("librdkafka",),
+            protocols=CLASSIC,
         ),
         Expect(
             rule="R06",

@@ -314,6 +314,9 @@ def _comparison_options(several: argparse.ArgumentParser) -> None:
         "--client", default="librdkafka", help="librdkafka, java, or both with a comma between"
     )
     several.add_argument(
+        "--client-version", help="version of Kafka whose Java client is used (default: --kafka)"
+    )
+    several.add_argument(
         "--protocol", default="eager,cooperative,consumer", help="one or several (default: all)"
     )
     several.add_argument("--members", default="", help="sizes of the group, such as 1,10,30")

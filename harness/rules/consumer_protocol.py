@@ -231,6 +231,7 @@ def _target_is_batched(t: Tables) -> DataFrame:
 
 
 def _target_at_once(t: Tables) -> DataFrame:
+    """Joins: whether the target of their epoch was computed before that heartbeat was answered."""
     return t.sql(
         """
         WITH lines AS (
@@ -238,32 +239,38 @@ def _target_at_once(t: Tables) -> DataFrame:
             FROM {coordinator_events} WHERE `group` = :group WINDOW w AS (ORDER BY at)
         ),
         joins AS (
-            SELECT b.generation, b.at, b.joiner, b.evidence, min(c.at) AS computed_at
+            SELECT b.generation, b.at, b.evidence, min(c.at) AS computed_at,
+                   max(q.processed_at) AS answered_at
             FROM lines b LEFT JOIN {coordinator_events} c
               ON c.event = 'target_computed' AND c.`group` = :group
              AND c.generation = b.generation AND c.at >= b.at
+            LEFT JOIN {requests} q
+              ON q.member_id = b.joiner AND q.api = 'CONSUMER_GROUP_HEARTBEAT'
+             AND q.generation = 0 AND q.arrived_at <= b.at AND q.processed_at >= b.at
             WHERE b.event = 'epoch_bumped' AND b.event_before = 'member_added'
-            GROUP BY ALL
-        ),
-        timed AS (
-            SELECT *, timestampdiff(MICROSECOND, at, computed_at) / 1e3 AS ms FROM joins
+            GROUP BY b.generation, b.at, b.evidence
         )
         SELECT concat('epoch ', generation) AS subject, at,
-               coalesce(ms <= :start_ms + :slack_ms, false) AS ok, ms AS measured,
-               CAST(NULL AS DOUBLE) AS bound_low, :start_ms + :slack_ms AS bound_high,
-               CASE WHEN ms IS NULL THEN 'passed over: the next epoch came before its assignment'
-                    WHEN ms > :start_ms + :slack_ms THEN 'a later heartbeat computed it'
+               CASE WHEN computed_at IS NULL THEN false
+                    ELSE computed_at <= answered_at END AS ok,
+               timestampdiff(MICROSECOND, at, computed_at) / 1e3 AS measured,
+               CASE WHEN computed_at IS NULL
+                    THEN 'passed over: the next epoch came before its assignment'
+                    WHEN answered_at IS NULL THEN 'the answer to the join is not on record'
+                    WHEN computed_at > answered_at THEN 'a later heartbeat computed it'
                     ELSE 'with the join itself' END AS why,
-               evidence, at AS guard_from,
-               timestampadd(MILLISECOND, :start_ms + :guard_ms, at) AS guard_to
-        FROM timed
-        """,
-        start_ms=START_MS,
+               evidence
+        FROM joins
+        """
     )
 
 
 def _converted(t: Tables) -> DataFrame:
-    """The first member of the new protocol among classic ones, and the last one's end."""
+    """The first member of the new protocol among classic ones, and the last one's end.
+
+    A conversion is part of the request that causes it: its line lies between the arrival of that
+    heartbeat and its answer. An eviction has no request; then it must come at once.
+    """
     return t.sql(
         """
         WITH stays AS (
@@ -286,25 +293,34 @@ def _converted(t: Tables) -> DataFrame:
             FROM turns u LEFT JOIN stays s ON s.joined_at < u.at AND s.removed_at > u.at
             GROUP BY u.member, u.at, u.wanted
         ),
-        found AS (
-            SELECT c.member, c.at, c.wanted, min(e.at) AS done_at, min_by(e.text, e.at) AS text,
-                   min_by(e.evidence, e.at) AS evidence
-            FROM counted c LEFT JOIN {coordinator_events} e
-              ON e.`group` = :group AND e.event = c.wanted
-             AND e.at >= timestampadd(MILLISECOND, -(:start_ms + :slack_ms), c.at)
+        asked AS (
+            SELECT c.member, c.at, c.wanted, count(q.arrived_at) > 0 AS by_request,
+                   coalesce(min(q.arrived_at),
+                            timestampadd(MILLISECOND, -(:start_ms + :slack_ms), c.at)) AS from_at,
+                   coalesce(max(q.processed_at),
+                            timestampadd(MILLISECOND, :start_ms + :slack_ms, c.at)) AS to_at
+            FROM counted c LEFT JOIN {requests} q
+              ON q.client_id = c.member AND q.api = 'CONSUMER_GROUP_HEARTBEAT'
+             AND q.generation = IF(c.wanted = 'upgraded', 0, -1)
+             AND q.arrived_at <= c.at AND q.processed_at >= c.at
             WHERE c.classic > 0 AND c.others = 0
             GROUP BY c.member, c.at, c.wanted
         ),
-        timed AS (
-            SELECT *, abs(timestampdiff(MICROSECOND, at, done_at)) / 1e3 AS ms FROM found
+        found AS (
+            SELECT a.member, a.at, a.wanted, a.by_request, min(e.at) AS done_at,
+                   min_by(e.text, e.at) AS text, min_by(e.evidence, e.at) AS evidence
+            FROM asked a LEFT JOIN {coordinator_events} e
+              ON e.`group` = :group AND e.event = a.wanted AND e.at >= a.from_at AND e.at <= a.to_at
+            GROUP BY a.member, a.at, a.wanted, a.by_request
         )
         SELECT concat(member, IF(wanted = 'upgraded', ' joins', ' goes')) AS subject, at,
-               coalesce(ms <= :start_ms + :slack_ms, false) AS ok, ms AS measured,
-               CAST(NULL AS DOUBLE) AS bound_low, :start_ms + :slack_ms AS bound_high,
-               coalesce(text, concat('the group was never ', wanted)) AS why, evidence,
-               timestampadd(MILLISECOND, -(:start_ms + :guard_ms), at) AS guard_from,
-               timestampadd(MILLISECOND, :start_ms + :guard_ms, at) AS guard_to
-        FROM timed
+               done_at IS NOT NULL AS ok,
+               abs(timestampdiff(MICROSECOND, at, done_at)) / 1e3 AS measured,
+               coalesce(text, concat('the group was not ', wanted, ' with it')) AS why, evidence,
+               CASE WHEN NOT by_request THEN at END AS guard_from,
+               CASE WHEN NOT by_request
+                    THEN timestampadd(MILLISECOND, :start_ms + :guard_ms, at) END AS guard_to
+        FROM found
         """,
         start_ms=START_MS,
     )
@@ -466,8 +482,8 @@ CONVERSION = Rule(
     id="X25",
     title="A classic group is converted and converted back",
     statement=(
-        "The first member of the consumer protocol converts a classic group at once, and when the "
-        "last one goes while classic members stay the group is classic again."
+        "The first member of the consumer protocol converts a classic group with its join, and "
+        "when the last one goes while classic members stay the group is classic again."
     ),
     source="KIP-848, Upgrade; group.consumer.migration.policy",
     unit="ms",

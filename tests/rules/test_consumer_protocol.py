@@ -47,7 +47,8 @@ class Group(History):
         self.member(member, protocol="consumer")
         self.says("member_added", ms, member, reason="joins")
         self.bumped(ms + 0.2, epoch).computed(ms + 0.4, epoch)
-        return self.beat(member, ms - 1, 0, gets=gets, owns=(), now=epoch)
+        answered = {"processed_at": at(ms + 1), "answered_at": at(ms + 1)}
+        return self.beat(member, ms - 1, 0, gets=gets, owns=(), now=epoch, **answered)
 
     def bumped(self, ms: float, epoch: int, topics: str = "metadata hash 1") -> Group:
         self.says("epoch_bumped", ms, generation=epoch, reason=topics)
@@ -230,6 +231,13 @@ def test_joins_that_compute_their_target_hold(judge: Judge) -> None:
     assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
 
 
+def test_a_join_whose_target_comes_after_its_answer_violates(judge: Judge) -> None:
+    history = alone().member("member-2").says("member_added", 2_000, "member-2", reason="joins")
+    assert isinstance(history, Group)
+    history.bumped(2_000.2, 3).beat("member-2", 1_999, 0, processed_at=at(2_001)).computed(3_900, 3)
+    assert "a later heartbeat" in judge(history, "X24-at-once")["reason"]
+
+
 def test_a_join_that_is_passed_over_violates_at_once(judge: Judge) -> None:
     history = alone().says("member_added", 2_000, "member-2", reason="joins")
     history.bumped(2_001, 3).bumped(2_500, 4).computed(4_000, 4)
@@ -262,11 +270,17 @@ def test_a_group_converted_and_converted_back_holds(judge: Judge) -> None:
 
 
 def test_a_group_that_is_not_converted_violates(judge: Judge) -> None:
-    assert "never upgraded" in judge(migrating(up=False), "X25")["reason"]
+    assert "not upgraded" in judge(migrating(up=False), "X25")["reason"]
 
 
 def test_a_group_that_is_not_converted_back_violates(judge: Judge) -> None:
-    assert "never downgraded" in judge(migrating(down=False), "X25")["reason"]
+    assert "not downgraded" in judge(migrating(down=False), "X25")["reason"]
+
+
+def test_a_slow_conversion_is_part_of_its_request(judge: Judge) -> None:
+    history = migrating(up=False).says("upgraded", 4_900, text="Converted the classic group.")
+    history.beat("member-3", 4_890, 0, now=2, processed_at=at(5_100))
+    assert "HOLDS" == judge(history, "X25")["verdict"]
 
 
 def test_a_group_of_one_protocol_leaves_x25_unknown(judge: Judge) -> None:

@@ -110,8 +110,13 @@ def epochs(t: Tables) -> DataFrame:
               ON m.joined_at <= x.at AND (m.removed_at IS NULL OR m.removed_at > x.at)
         ),
         -- Answers that tell a member this epoch; a classic member of such a group is told by SYNC.
+        -- A new coordinator tells members again what they have: that changes nothing.
         answers AS (
-            SELECT member_id, processed_at, answered_at, arrived_at, assigned,
+            SELECT member_id, processed_at, answered_at, arrived_at,
+                   assigned IS NOT NULL AND coalesce(
+                       array_sort(assigned) <> array_sort(last_value(assigned, true) OVER (
+                           PARTITION BY member_id ORDER BY arrived_at
+                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)), true) AS changes,
                    CASE api WHEN 'SYNC_GROUP' THEN generation ELSE member_epoch END AS epoch
             FROM {requests}
             WHERE `group` = :group AND error_code = 0 AND generation >= 0
@@ -120,7 +125,7 @@ def epochs(t: Tables) -> DataFrame:
         told AS (
             SELECT p.at, p.member_id, p.goes, min(a.answered_at) AS first_at,
                    max(a.answered_at) FILTER (
-                       WHERE a.assigned IS NOT NULL
+                       WHERE a.changes
                          AND (p.next_at IS NULL OR a.processed_at < p.next_at)) AS last_at
             FROM present p LEFT JOIN answers a
               ON a.member_id = p.member_id AND a.epoch = p.generation AND a.processed_at >= p.at
@@ -259,7 +264,7 @@ named AS (
 SELECT :group AS `group`, g.generation, g.trigger, tm.member AS trigger_member,
        g.trigger_member_id, g.reason,
        CASE g.event WHEN 'target_computed' THEN 'consumer' ELSE :protocol END AS protocol,
-       coalesce(j.assignor, g.assignor) AS assignor, g.broker AS coordinator,
+       coalesce(g.assignor, j.assignor) AS assignor, g.broker AS coordinator,
        coalesce(g.members_before, 0) AS members_before, g.members AS members_after,
        lm.member AS leader, coalesce(g.leader, j.leader) AS leader_member_id,
        g.started_at, g.joined_at, g.synced_at, g.completed_at,

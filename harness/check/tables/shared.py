@@ -293,7 +293,7 @@ def assignments(t: Tables) -> DataFrame:
     """What was given to whom, one row per generation and partition.
 
     By the group leader; or, in a group of KIP-848, by the coordinator, as the members had last been
-    told when the next target assignment was computed.
+    told when the next target was computed; classic members of such a group by SYNC_GROUP.
     """
     return t.sql(
         """
@@ -312,8 +312,9 @@ def assignments(t: Tables) -> DataFrame:
                    max_by(r.evidence, r.processed_at) AS evidence,
                    max_by(r.assigned, r.processed_at) AS assigned
             FROM targets x JOIN {requests} r
-              ON r.`group` = :group AND r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.error_code = 0
-             AND r.assigned IS NOT NULL AND r.member_epoch <= x.generation
+              ON r.`group` = :group AND r.error_code = 0 AND r.assigned IS NOT NULL
+             AND r.api IN ('CONSUMER_GROUP_HEARTBEAT', 'SYNC_GROUP')
+             AND coalesce(r.member_epoch, r.generation) <= x.generation
              AND (x.next_at IS NULL OR r.arrived_at < x.next_at)
             JOIN {memberships} m
               ON m.member_id = r.member_id AND (m.since_at IS NULL OR r.arrived_at > m.since_at)
