@@ -337,7 +337,8 @@ def compare_protocols_command(arguments: argparse.Namespace) -> int:
             f"--members {arguments.members!r} is no list of sizes: write 1,10,30"
         ) from None
     wanted = combinations(_listed(arguments.client), _listed(arguments.protocol), members)
-    arguments.client = arguments.protocol = None  # each run has its own
+    # Each run has its own; a version of the client is the environment's.
+    arguments.client = arguments.protocol = arguments.client_version = None
     settings = _settings(arguments)
     seed = default_seed(arguments.name) if arguments.seed is None else arguments.seed
     folder, code = compare(
