@@ -88,7 +88,8 @@ def _kept_goes_on(t: Tables) -> DataFrame:
     """Partitions whose owner kept them through a rebalance, and how long each stood still in it.
 
     Measured against the longest time that any partition stood still in this run while no rebalance
-    was under way. A rebalance that a broker's fault falls into says nothing of rebalances.
+    was under way. The longest of few is longer than the longest of many now and then: so only a
+    standstill counts that lasted for half of its member's wait in the join phase, to its end.
     """
     return t.sql(
         """
@@ -119,14 +120,33 @@ def _kept_goes_on(t: Tables) -> DataFrame:
              AND a.member = o.member
             GROUP BY s.generation, s.joined_at, o.topic, o.partition
         ),
+        waits AS (
+            SELECT generation, client_id AS member, max(processed_at) AS to_at,
+                   timestampadd(MICROSECOND, CAST(max(
+                       timestampdiff(MICROSECOND, arrived_at, processed_at)) DIV 2 AS BIGINT),
+                       max(arrived_at)) AS middle_at
+            FROM {requests}
+            WHERE `group` = :group AND api = 'JOIN_GROUP' AND error_code = 0
+            GROUP BY generation, client_id
+        ),
         measured AS (
-            SELECT k.*, coalesce(st.ms, 0) AS ms
+            SELECT k.generation, k.joined_at, k.started_at, k.completed_at, k.topic, k.partition,
+                   k.member, coalesce(max(st.ms), 0) AS ms,
+                   count_if(g.from_at <= w.middle_at AND g.to_at >= w.to_at) > 0 AS through
             FROM kept k LEFT JOIN {standstills} st
               ON st.generation = k.generation AND st.joined_at = k.joined_at
              AND st.topic = k.topic AND st.partition = k.partition
+            LEFT JOIN gaps g
+              ON g.topic = k.topic AND g.partition = k.partition AND g.ms = st.ms
+             AND g.from_at <= k.completed_at AND g.to_at >= k.started_at
+            LEFT JOIN waits w ON w.generation = k.generation AND w.member = k.member
+            GROUP BY k.generation, k.joined_at, k.started_at, k.completed_at, k.topic, k.partition,
+                     k.member
         )
         SELECT concat(m.topic, '-', m.partition, ' in generation ', m.generation) AS subject,
-               m.joined_at AS at, m.ms <= c.ms + :slack_ms AS ok, m.ms AS measured,
+               m.joined_at AS at,
+               CASE WHEN c.ms IS NOT NULL THEN m.ms <= c.ms + :slack_ms OR NOT m.through END AS ok,
+               m.ms AS measured,
                CAST(NULL AS DOUBLE) AS bound_low, c.ms + :slack_ms AS bound_high,
                concat('kept by ', m.member, '; at most ', CAST(round(c.ms) AS INT),
                       ' ms between rebalances') AS why,

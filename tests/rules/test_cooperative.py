@@ -97,6 +97,11 @@ def test_a_kept_partition_that_stands_still_violates(judge: Judge) -> None:
     assert ("VIOLATED", 349) == (verdict["verdict"], verdict["bound_high"])
 
 
+def test_a_standstill_that_ends_before_the_join_phase_is_the_machines(judge: Judge) -> None:
+    history = read(in_order(), *range(100, 9_400, 300), *range(10_003, 20_000, 300))
+    assert "HOLDS" == judge(history, "X01-kept")["verdict"]
+
+
 def test_without_a_calm_time_to_compare_nothing_can_be_told(judge: Judge) -> None:
     assert "UNKNOWN" == judge(in_order(), "X01-kept")["verdict"]
 
