@@ -120,6 +120,8 @@ RULES: Final[dict[str, Rule]] = {
     "X19": consumer_protocol.SESSION,
     "X20": consumer_protocol.RECONCILIATION,
     "X21": consumer_protocol.REBALANCE_TIMEOUT,
+    "X22": consumer_protocol.COMMIT_EPOCH,
+    "X22-assignment": consumer_protocol.COMMIT_ASSIGNMENT_EPOCH,
     "X23": consumer_protocol.FENCED_RETURNS,
     "X24": consumer_protocol.TARGET_BATCHED,
     "X24-at-once": consumer_protocol.TARGET_AT_ONCE,

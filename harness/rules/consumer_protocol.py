@@ -396,6 +396,40 @@ def _refused_settings(t: Tables) -> DataFrame:
     )
 
 
+# Commits of scripted members: which epoch the coordinator had told the member, and in which it had
+# given it the partition (null: the partition is no longer its own).
+_SCRIPTED_COMMITS = """
+    WITH asked AS (
+        SELECT step, sent_at, generation AS epoch, error_code,
+               CAST(get_json_object(expected, '$.member_epoch') AS INT) AS member_epoch,
+               CAST(get_json_object(expected, '$.assignment_epoch') AS INT) AS assignment_epoch
+        FROM {calls} WHERE rule = 'X22' AND api = 'OFFSET_COMMIT'
+    ),
+    judged AS (
+        SELECT *, CASE WHEN :exact THEN epoch = member_epoch
+                       ELSE epoch <= member_epoch
+                            AND coalesce(epoch >= assignment_epoch, epoch = member_epoch) END
+                      AS welcome
+        FROM asked
+    )
+    SELECT step AS subject, sent_at AS at, error_code = IF(welcome, 0, 113) AS ok,
+           error_code AS measured, IF(welcome, 0, 113) AS bound_low,
+           IF(welcome, 0, 113) AS bound_high,
+           concat('epoch ', epoch, ' of a member in epoch ', member_epoch,
+                  coalesce(concat(', partition given in epoch ', assignment_epoch),
+                           ', partition taken'), ', answered with error ', error_code) AS why
+    FROM judged
+"""
+
+
+def _commits_need_the_epoch(t: Tables) -> DataFrame:
+    return t.sql(_SCRIPTED_COMMITS, exact=True)
+
+
+def _commits_need_the_assignment(t: Tables) -> DataFrame:
+    return t.sql(_SCRIPTED_COMMITS, exact=False)
+
+
 _KIP_848 = ("consumer",)
 
 SESSION = Rule(
@@ -438,6 +472,33 @@ REBALANCE_TIMEOUT = Rule(
     things="unacknowledged revocations",
     measures="from the revocation to the fencing",
     examine=_unacknowledged_is_fenced,
+    protocols=_KIP_848,
+)
+COMMIT_EPOCH = Rule(
+    id="X22",
+    title="A commit carries the member's epoch (documented, outdated)",
+    statement=(
+        "A commit whose epoch is not the member's present one is refused with STALE_MEMBER_EPOCH."
+    ),
+    source="KIP-848, OffsetCommit API (before Kafka 4.3)",
+    unit="error code",
+    things="commits over the wire",
+    measures="answered",
+    examine=_commits_need_the_epoch,
+    protocols=_KIP_848,
+)
+COMMIT_ASSIGNMENT_EPOCH = Rule(
+    id="X22-assignment",
+    title="A commit carries an epoch since the partition was given",
+    statement=(
+        "A commit is accepted with any epoch from the one in which the member was given the "
+        "partition to its present one, and else refused with STALE_MEMBER_EPOCH."
+    ),
+    source="KIP-1251 (since Kafka 4.3)",
+    unit="error code",
+    things="commits over the wire",
+    measures="answered",
+    examine=_commits_need_the_assignment,
     protocols=_KIP_848,
 )
 FENCED_RETURNS = Rule(

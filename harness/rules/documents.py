@@ -336,6 +336,9 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="003.8",
         says="A position is served once it has been appended to the log, and not before.",
         rules=("R31-append", "X28"),
+        instead=("X28-waits",),
+        today="While it waits, the heartbeats behind it wait too, and fail with it.",
+        since="4.0",
     ),
     Statement(
         id="003.9",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,15 @@ def test_every_rule_of_a_statement_exists() -> None:
     named = {rule for each in STATEMENTS for rule in (*each.rules, *each.instead)}
 
     assert set() == named - set(RULES)
+
+
+def test_the_whole_catalogue_of_statements_is_there() -> None:
+    """R01 to R36 and X01 to X34, each by at least one rule whose id begins with it."""
+    begun = {re.match(r"[RX]\d+", rule) for rule in RULES}
+    found = {match[0] for match in begun if match}
+
+    assert set() == {f"R{number:02}" for number in range(1, 37)} - found
+    assert set() == {f"X{number:02}" for number in range(1, 35)} - found
 
 
 def test_every_rule_is_for_some_client_and_protocol() -> None:

@@ -174,6 +174,42 @@ def test_an_acknowledged_revocation_is_not_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(moving(3_000), "X21")["verdict"]
 
 
+# X22
+
+
+def commits(before: int, *, given: int | None = 2) -> Group:
+    """A commit with epoch 2 of a member in epoch 3, and how it was answered."""
+    history = Group()
+    history.add(
+        "calls", rule="X22", api="OFFSET_COMMIT", step="the epoch before", generation=2,
+        error_code=before, sent_at=at(0),
+        expected=json.dumps({"member_epoch": 3, "assignment_epoch": given}),
+    )  # fmt: skip
+    return history
+
+
+@pytest.mark.parametrize(
+    ("rule", "answered", "given", "verdict"),
+    [
+        ("X22", 113, 2, "HOLDS"),
+        ("X22", 0, 2, "VIOLATED"),
+        ("X22-assignment", 0, 2, "HOLDS"),
+        ("X22-assignment", 113, 2, "VIOLATED"),
+        ("X22-assignment", 0, 3, "VIOLATED"),
+        ("X22-assignment", 113, None, "HOLDS"),
+    ],
+)
+def test_which_epochs_a_commit_may_carry(
+    judge: Judge, rule: str, answered: int, given: int | None, verdict: str
+) -> None:
+    assert verdict == judge(commits(answered, given=given), rule)["verdict"]
+
+
+@pytest.mark.parametrize("rule", ["X22", "X22-assignment"])
+def test_without_commits_over_the_wire_x22_is_unknown(judge: Judge, rule: str) -> None:
+    assert "UNKNOWN" == judge(Group(), rule)["verdict"]
+
+
 # X23
 
 

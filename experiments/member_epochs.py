@@ -1,0 +1,33 @@
+"""Commits with the epoch before, the present one and one to come, over the wire (KIP-848).
+
+Why: a member's epoch moves on by heartbeats while commits are on their way. By the protocol's
+first rule such a commit is refused, though its partition never moved.
+Watch: error 113, and for what it is given.
+"""
+
+from harness.experiment import Cluster, Expect, Experiment, Group, Load, Probe, Verdict
+
+experiment = Experiment(
+    claim="A commit with the epoch before counts while its partition has stayed with the member.",
+    cluster=Cluster(brokers=1),
+    load=Load(partitions=4, replication=1, min_insync_replicas=1),
+    protocols=("consumer",),
+    group=Group(protocol="consumer", members=1),
+    probes=(Probe(name="member-epochs", at_s=1),),
+    duration_s=3,
+    rules=(
+        Expect(rule="X22-assignment"),
+        Expect(
+            rule="X22",
+            verdict=Verdict.VIOLATED,
+            because="since Kafka 4.3 (KIP-1251) an epoch from the assignment on is accepted",
+        ),
+        Expect(rule="X22", kafka=("4.0", "4.1", "4.2")),
+        Expect(
+            rule="X22-assignment",
+            verdict=Verdict.VIOLATED,
+            because="before Kafka 4.3 the epoch had to be the member's present one",
+            kafka=("4.0", "4.1", "4.2"),
+        ),
+    ),
+)
