@@ -55,9 +55,9 @@ ONLY_BY_HAND = {
 
 @pytest.mark.parametrize(("rule", "name"), BROKEN_BY.items())
 def test_the_experiment_expects_the_rule_to_be_broken(rule: str, name: str) -> None:
-    expected = {expect.rule: expect.verdict for expect in registry.load(name).rules}
+    expected = [expect.verdict for expect in registry.load(name).rules if expect.rule == rule]
 
-    assert Verdict.VIOLATED == expected[rule]
+    assert Verdict.VIOLATED in expected
 
 
 def test_no_rule_is_said_to_be_both() -> None:
