@@ -215,14 +215,27 @@ def _leaves(t: Tables) -> DataFrame:
             SELECT call, count(*) AS missing
             FROM (SELECT * FROM absent UNION ALL SELECT * FROM expected) GROUP BY call
         ),
+        -- What comes after somebody else's leave or join may be the doing of that one.
+        causes AS (
+            SELECT `group`, at FROM {coordinator_events} WHERE event IN ('left', 'member_added')
+            UNION ALL
+            SELECT `group`, sent_at FROM {probed} WHERE api = 'JOIN_GROUP'
+        ),
+        spans AS (
+            SELECT l.call, min(c.at) AS until_at
+            FROM leaves l JOIN causes c
+              ON c.`group` = l.`group` AND c.at > coalesce(l.left_at, l.sent_at)
+            GROUP BY l.call
+        ),
         followed AS (
             SELECT l.call,
                    min(e.at) FILTER (WHERE e.event = 'rebalance_started') AS started_at,
                    min(e.at) FILTER (WHERE e.event IN ('stabilized', 'emptied')) AS completed_at,
                    min(e.at) AS at
-            FROM leaves l JOIN {coordinator_events} e
+            FROM leaves l LEFT JOIN spans s USING (call) JOIN {coordinator_events} e
               ON e.`group` = l.`group` AND e.event IN ('rebalance_started', 'stabilized', 'emptied')
              AND e.at >= coalesce(l.left_at, l.sent_at)
+             AND (s.until_at IS NULL OR e.at < s.until_at)
              AND e.at <= timestampadd(MILLISECOND, :start_ms + :slack_ms,
                                       coalesce(l.left_at, l.answered_at))
             GROUP BY l.call
