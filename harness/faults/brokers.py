@@ -8,8 +8,10 @@ from harness.experiment import Experiment, Fault
 from harness.faults.kind import Evidence, Kind
 from harness.faults.targets import Target
 from harness.scene import Scene
+from harness.wait import wait_until
 
 _PROBE_S: Final = 1.0
+_STOPPED_S: Final = 5.0
 
 
 def _kill(scene: Scene, _fault: Fault, target: Target) -> None:
@@ -31,9 +33,26 @@ def _pause(scene: Scene, _fault: Fault, target: Target) -> None:
 
 
 def _prove_paused(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    """The kernel still takes connections for it, but no request is answered."""
-    answer = probe.ask(scene.cluster.plan.node(target.id).port, timeout_s=_PROBE_S)
-    return Evidence(answer.outcome == "silent", f"direct listener of {target.name}: {answer}")
+    """The kernel still takes connections for it, but no request is answered.
+
+    The threads of a process stop one by one within milliseconds of the signal, and one of them may
+    answer until then: an answer is asked for again.
+    """
+    answers: list[probe.Answer] = []
+
+    def silent() -> bool:
+        port = scene.cluster.plan.node(target.id).port
+        answers.append(probe.ask(port, timeout_s=_PROBE_S))
+        return answers[-1].outcome == "silent"
+
+    wait_until(
+        f"silence of {target.name}",
+        silent,
+        timeout_s=_STOPPED_S,
+        saw=lambda: f"its direct listener {answers[-1]}",
+        every_s=0.005,
+    )
+    return Evidence(True, f"direct listener of {target.name}: {answers[-1]}")
 
 
 def _check_pause(fault: Fault, experiment: Experiment) -> None:

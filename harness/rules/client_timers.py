@@ -212,9 +212,9 @@ def _java_session(t: Tables) -> DataFrame:
             SELECT *, timestampdiff(MICROSECOND, armed_at, at) / 1e3 AS ms FROM since
         )
         SELECT member AS subject, at,
-               ms BETWEEN :session_ms - :rounding_ms
+               ms BETWEEN :session_ms - :slack_ms
                       AND :session_ms + :timer_late_ms + :poll_ms + :slack_ms AS ok,
-               ms AS measured, :session_ms AS bound_low,
+               ms AS measured, :session_ms - :slack_ms AS bound_low,
                :session_ms + :timer_late_ms + :poll_ms + :slack_ms AS bound_high,
                coalesce(concat('since ', what), 'nothing before it is on record') AS why,
                timestampadd(MILLISECOND, :session_ms - :guard_ms, armed_at) AS guard_from,
@@ -298,14 +298,14 @@ def _three_timers(t: Tables) -> DataFrame:
         )
         SELECT concat(member, ' (', removed_by, ')') AS subject, at,
                CASE WHEN removed_by = 'evicted'
-                    THEN silence_ms >= session_timeout_ms - :rounding_ms
+                    THEN silence_ms >= session_timeout_ms - :slack_ms
                     ELSE closing_at IS NOT NULL
-                         OR coalesce(unpolled_ms >= max_poll_interval_ms - :rounding_ms, false)
+                         OR coalesce(unpolled_ms >= max_poll_interval_ms - :slack_ms, false)
                END AS ok,
                CASE WHEN removed_by = 'evicted' THEN silence_ms ELSE unpolled_ms END AS measured,
                CASE WHEN removed_by = 'evicted' THEN 'session.timeout.ms without a sign of life'
                     WHEN closing_at IS NOT NULL THEN 'it closed'
-                    WHEN unpolled_ms >= max_poll_interval_ms - :rounding_ms
+                    WHEN unpolled_ms >= max_poll_interval_ms - :slack_ms
                     THEN 'max.poll.interval.ms without a poll'
                     ELSE 'no timer of its was up' END AS why,
                evidence
@@ -317,22 +317,36 @@ def _three_timers(t: Tables) -> DataFrame:
 def _addressed(t: Tables) -> DataFrame:
     """Heartbeats per member id and broker, and those of ids that are out, each by itself.
 
-    A member that closes has no reason to join anew, and is not examined for it.
+    librdkafka drops its id when its own session ends, and a heartbeat that was due just then goes
+    out without one. A member that closes has no reason to join anew, and is not examined for it.
     """
     return t.sql(
         f"""
         WITH {_DEATHS},
+        heartbeats AS (
+            SELECT client_id AS member, member_id, generation, broker, arrived_at, error_code,
+                   evidence
+            FROM {{requests}} WHERE `group` = :group AND api = 'HEARTBEAT'
+        ),
+        dropped AS (
+            SELECT h.member, h.arrived_at, max(e.event_at) AS removed_at
+            FROM heartbeats h JOIN {{client_events}} e
+              ON e.member = h.member AND e.event = 'session_timed_out'
+             AND e.event_at <= timestampadd(MILLISECOND, :rounding_ms, h.arrived_at)
+             AND e.event_at > timestampadd(MILLISECOND, -:heartbeat_ms, h.arrived_at)
+            WHERE h.member_id IS NULL GROUP BY h.member, h.arrived_at
+        ),
         beats AS (
-            SELECT h.client_id AS member, h.member_id, h.generation, h.broker, h.arrived_at,
-                   h.error_code, h.evidence, r.removed_at, r.removed_by
-            FROM {{requests}} h LEFT JOIN {{memberships}} r USING (member_id)
-            WHERE h.`group` = :group AND h.api = 'HEARTBEAT'
+            SELECT h.*, coalesce(r.removed_at, d.removed_at) AS removed_at,
+                   d.removed_at IS NOT NULL AS dropped
+            FROM heartbeats h LEFT JOIN {{memberships}} r ON r.member_id = h.member_id
+            LEFT JOIN dropped d ON d.member = h.member AND d.arrived_at = h.arrived_at
         ),
         named AS (
             SELECT b.member, b.member_id, b.broker, min(b.arrived_at) AS at, count(*) AS heartbeats,
                    count_if(b.member_id IS NULL OR coalesce(b.generation, -1) < 0) AS nameless,
                    min_by(b.evidence, b.arrived_at) AS evidence
-            FROM beats b GROUP BY b.member, b.member_id, b.broker
+            FROM beats b WHERE NOT b.dropped GROUP BY b.member, b.member_id, b.broker
         ),
         led AS (
             SELECT n.*, max_by(l.coordinator, l.answered_at) AS coordinator
@@ -347,7 +361,8 @@ def _addressed(t: Tables) -> DataFrame:
               ON j.client_id = b.member AND j.api = 'JOIN_GROUP' AND j.arrived_at > b.arrived_at
             LEFT ANTI JOIN {{client_events}} c
               ON c.member = b.member AND c.event = 'closing' AND c.event_at <= b.arrived_at
-            WHERE b.arrived_at > b.removed_at AND b.error_code NOT IN (14, 15, 16)
+            WHERE (b.dropped OR b.arrived_at > b.removed_at)
+              AND b.error_code NOT IN (14, 15, 16)
             GROUP BY ALL
         )
         SELECT concat(member, ' at broker-', broker) AS subject, at,
@@ -489,7 +504,8 @@ ADDRESSED = Rule(
     title="A heartbeat names its member and goes to the coordinator",
     statement=(
         "Each heartbeat carries group, member id and generation, and goes to the broker that the "
-        "member's last lookup named; a member id that was removed is refused and joins anew."
+        "member's last lookup named; one of a member that was removed, or whose client has dropped "
+        "its id, is refused, and the member joins anew."
     ),
     source="seed 004, sendHeartbeatRequest",
     unit="heartbeats",

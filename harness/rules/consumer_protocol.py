@@ -124,13 +124,13 @@ def _unacknowledged_is_fenced(t: Tables) -> DataFrame:
             FROM told
         )
         SELECT concat(member, ' (revocation)') AS subject, arrived_at AS at,
-               coalesce(removed_by = 'fenced' AND ms >= limit_ms - :rounding_ms
+               coalesce(removed_by = 'fenced' AND ms >= limit_ms - :slack_ms
                         AND least_ms <= limit_ms + :slack_ms, false) AS ok,
-               ms AS measured, limit_ms AS bound_low,
+               ms AS measured, limit_ms - :slack_ms AS bound_low,
                limit_ms + :slack_ms + coalesce(ms - least_ms, 0) AS bound_high,
                CASE WHEN removed_at IS NULL THEN 'neither acknowledged nor fenced'
                     WHEN removed_by <> 'fenced' THEN concat('was not fenced, but ', removed_by)
-                    WHEN ms < limit_ms - :rounding_ms THEN 'fenced too early'
+                    WHEN ms < limit_ms - :slack_ms THEN 'fenced too early'
                     WHEN least_ms > limit_ms + :slack_ms THEN 'fenced too late'
                     ELSE 'fenced by the coordinator' END AS why,
                evidence,

@@ -31,13 +31,13 @@ def evicted_on_time(t: Tables) -> DataFrame:
         )
         SELECT concat(coalesce(member, member_id), ' (eviction)') AS subject, evicted_at AS at,
                CASE WHEN timer_started_at IS NULL THEN NULL
-                    ELSE silence_ms BETWEEN session_timeout_ms - :rounding_ms
+                    ELSE silence_ms BETWEEN session_timeout_ms - :slack_ms
                                         AND session_timeout_ms + :slack_ms
                          AND (rebalancing OR coalesce(start_ms <= :slack_ms, false)) END AS ok,
-               silence_ms AS measured, session_timeout_ms AS bound_low,
+               silence_ms AS measured, session_timeout_ms - :slack_ms AS bound_low,
                session_timeout_ms + :slack_ms AS bound_high,
                CASE WHEN timer_started_at IS NULL THEN 'no sign of life before it is on record'
-                    WHEN silence_ms < session_timeout_ms - :rounding_ms THEN 'evicted too early'
+                    WHEN silence_ms < session_timeout_ms - :slack_ms THEN 'evicted too early'
                     WHEN silence_ms > session_timeout_ms + :slack_ms THEN 'evicted too late'
                     WHEN NOT rebalancing AND coalesce(start_ms > :slack_ms, true)
                     THEN 'no rebalance started with it'
@@ -64,13 +64,13 @@ def _rearmed(t: Tables) -> DataFrame:
         """
         SELECT concat(coalesce(any_value(member), member_id), ' (', member_id, ')') AS subject,
                max_by(to_at, ms) AS at,
-               bool_and(CASE ended_by WHEN 'evicted' THEN ms >= session_timeout_ms - :rounding_ms
+               bool_and(CASE ended_by WHEN 'evicted' THEN ms >= session_timeout_ms - :slack_ms
                                       ELSE ms < session_timeout_ms + :slack_ms END) AS ok,
                coalesce(max(ms) FILTER (WHERE ended_by <> 'evicted'), max(ms)) AS measured,
                CAST(NULL AS DOUBLE) AS bound_low,
                max(session_timeout_ms) + :slack_ms AS bound_high,
                CASE WHEN count_if(ended_by = 'evicted'
-                                  AND ms < session_timeout_ms - :rounding_ms) > 0
+                                  AND ms < session_timeout_ms - :slack_ms) > 0
                     THEN 'evicted although its session had not run out'
                     WHEN count_if(ended_by = 'evicted') > 0
                     THEN 'evicted once its session had run out, and never before'
@@ -140,9 +140,9 @@ def _librdkafka_session(t: Tables) -> DataFrame:
         )
         SELECT member AS subject, at,
                CASE WHEN ms IS NOT NULL THEN
-                    ms BETWEEN :session_ms - :rounding_ms AND :session_ms + 500 + :slack_ms
+                    ms BETWEEN :session_ms - :slack_ms AND :session_ms + 500 + :slack_ms
                     AND lost_at IS NOT NULL END AS ok,
-               ms AS measured, :session_ms AS bound_low,
+               ms AS measured, :session_ms - :slack_ms AS bound_low,
                :session_ms + 500 + :slack_ms AS bound_high,
                CASE WHEN ms IS NULL THEN 'no answer to it is on record'
                     WHEN lost_at IS NULL THEN 'its assignment was not declared lost'
@@ -186,13 +186,13 @@ def _left_by_max_poll(t: Tables) -> DataFrame:
         )
         SELECT concat(member, ' (stall)') AS subject, at,
                evictions = 0
-                   AND coalesce(ms BETWEEN limit_ms - :rounding_ms
+                   AND coalesce(ms BETWEEN limit_ms - :slack_ms
                                        AND limit_ms + :timer_late_ms + :slack_ms, false) AS ok,
-               ms AS measured, limit_ms AS bound_low,
+               ms AS measured, limit_ms - :slack_ms AS bound_low,
                limit_ms + :timer_late_ms + :slack_ms AS bound_high,
                CASE WHEN evictions > 0 THEN 'evicted instead of leaving by itself'
                     WHEN ms IS NULL THEN 'did not leave the group'
-                    WHEN ms < limit_ms - :rounding_ms THEN 'left too early'
+                    WHEN ms < limit_ms - :slack_ms THEN 'left too early'
                     WHEN ms > limit_ms + :timer_late_ms + :slack_ms THEN 'left too late'
                     ELSE 'left by itself' END AS why,
                evidence,

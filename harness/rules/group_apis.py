@@ -124,9 +124,9 @@ def _two_steps(t: Tables) -> DataFrame:
         UNION ALL
         SELECT concat('unused id (', `group`, ')'), coalesce(at, due_at),
                CASE WHEN at IS NULL OR arrived_at IS NOT NULL
-                    THEN coalesce(ms >= session_ms - :rounding_ms
+                    THEN coalesce(ms >= session_ms - :slack_ms
                                   AND ms <= session_ms + answering_ms + :slack_ms, false) END,
-               ms, session_ms - :rounding_ms, session_ms + coalesce(answering_ms, 0) + :slack_ms,
+               ms, session_ms - :slack_ms, session_ms + coalesce(answering_ms, 0) + :slack_ms,
                CASE WHEN at IS NULL THEN 'its id was never dropped'
                     ELSE 'its id was dropped' END,
                evidence, timestampadd(MILLISECOND, -:guard_ms, due_at), at

@@ -122,8 +122,8 @@ def _never_synced(t: Tables) -> DataFrame:
         SELECT concat('member without SyncGroup (', `group`, ' generation ', generation, ')')
                    AS subject,
                coalesce(next_at, due_at) AS at,
-               removed AND ms >= timeout_ms - :rounding_ms AND ms <= timeout_ms + :slack_ms AS ok,
-               CASE WHEN removed THEN ms END AS measured, timeout_ms - :rounding_ms AS bound_low,
+               removed AND ms >= timeout_ms - :slack_ms AND ms <= timeout_ms + :slack_ms AS ok,
+               CASE WHEN removed THEN ms END AS measured, timeout_ms - :slack_ms AS bound_low,
                timeout_ms + :slack_ms AS bound_high,
                CASE WHEN removed THEN next_reason ELSE 'it was not removed' END AS why, evidence,
                timestampadd(MILLISECOND, -:guard_ms, due_at) AS guard_from,
@@ -228,9 +228,9 @@ def _stragglers(t: Tables) -> DataFrame:
         )
         SELECT concat(CASE WHEN instance_id IS NULL THEN 'dynamic' ELSE 'static' END,
                       ' straggler (', `group`, ')') AS subject, joined_at AS at,
-               (removed = (instance_id IS NULL)) AND ms >= timeout_ms - :rounding_ms
+               (removed = (instance_id IS NULL)) AND ms >= timeout_ms - :slack_ms
                    AND ms <= timeout_ms + :slack_ms AS ok,
-               ms AS measured, timeout_ms - :rounding_ms AS bound_low,
+               ms AS measured, timeout_ms - :slack_ms AS bound_low,
                timeout_ms + :slack_ms AS bound_high,
                CASE WHEN removed THEN concat('removed: ', ended_by) ELSE 'kept' END AS why,
                evidence, timestampadd(MILLISECOND, -:guard_ms, due_at) AS guard_from,

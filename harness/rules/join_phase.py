@@ -79,10 +79,10 @@ def _longest_counts(t: Tables) -> DataFrame:
             GROUP BY generation, started_at
         )
         SELECT concat('generation ', p.generation) AS subject, p.started_at AS at,
-               CASE WHEN l.stragglers > 0 THEN p.ms >= p.most_ms - :rounding_ms ELSE true END
+               CASE WHEN l.stragglers > 0 THEN p.ms >= p.most_ms - :slack_ms ELSE true END
                    AND p.ms <= p.most_ms + :slack_ms AS ok,
                p.ms AS measured,
-               CASE WHEN l.stragglers > 0 THEN p.most_ms END AS bound_low,
+               CASE WHEN l.stragglers > 0 THEN p.most_ms - :slack_ms END AS bound_low,
                p.most_ms + :slack_ms AS bound_high,
                concat('limits of ', p.least_ms, ' to ', p.most_ms, ' ms; ',
                       coalesce(l.stragglers, 0), ' members had not come when it ended') AS why,
@@ -106,11 +106,11 @@ def _stragglers_go(t: Tables) -> DataFrame:
             FROM stragglers
         )
         SELECT concat(coalesce(member, member_id), ' (straggler)') AS subject, removed_at AS at,
-               ms BETWEEN most_ms - :rounding_ms AND most_ms + :slack_ms
+               ms BETWEEN most_ms - :slack_ms AND most_ms + :slack_ms
                    AND instance_id IS NULL AND end_ms <= :start_ms + :slack_ms AS ok,
-               ms AS measured, most_ms AS bound_low, most_ms + :slack_ms AS bound_high,
+               ms AS measured, most_ms - :slack_ms AS bound_low, most_ms + :slack_ms AS bound_high,
                CASE WHEN instance_id IS NOT NULL THEN 'a static member, which is to be kept'
-                    WHEN ms < most_ms - :rounding_ms THEN 'removed too early'
+                    WHEN ms < most_ms - :slack_ms THEN 'removed too early'
                     WHEN ms > most_ms + :slack_ms THEN 'removed too late'
                     WHEN end_ms > :start_ms + :slack_ms
                     THEN 'the others had to wait still when it was gone'

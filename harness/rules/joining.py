@@ -151,6 +151,8 @@ def _two_steps(t: Tables) -> DataFrame:
                             WHERE instance_id IS NOT NULL) s ON s.member_id = e.member_id
             WHERE `group` = :group AND event IN ('member_id_given', 'member_added')
               AND instance_id IS NULL
+              -- Nor who joins a group of KIP-848, by whichever protocol.
+              AND coalesce(reason, '') NOT LIKE '% joins the consumer group %'
             GROUP BY member_id HAVING count_if(event = 'member_added') > 0
         ),
         fixed AS (
@@ -192,8 +194,8 @@ def _parked_is_safe(t: Tables) -> DataFrame:
             WHERE r.`group` = :group AND r.api IN ('JOIN_GROUP', 'SYNC_GROUP')
         )
         SELECT concat(member, ' (', api, ')') AS subject, arrived_at AS at,
-               NOT evicted OR evicted_ms >= :new_member_ms - :rounding_ms AS ok, ms AS measured,
-               CASE WHEN evicted AND evicted_ms >= :new_member_ms - :rounding_ms
+               NOT evicted OR evicted_ms >= :new_member_ms - :slack_ms AS ok, ms AS measured,
+               CASE WHEN evicted AND evicted_ms >= :new_member_ms - :slack_ms
                     THEN 'new to the group, and dropped after five minutes'
                     WHEN evicted THEN 'evicted while its request waited'
                     ELSE concat('not evicted, although its session is ', session_ms, ' ms')
@@ -240,9 +242,9 @@ def _told_is_alive(t: Tables) -> DataFrame:
             FROM ended
         )
         SELECT concat(member, ' (told ', times, ' times)') AS subject, from_at AS at,
-               NOT (evicted AND after_ms < session_ms - :rounding_ms) AS ok, ms AS measured,
-               session_ms AS bound_low,
-               CASE WHEN evicted AND after_ms < session_ms - :rounding_ms
+               NOT (evicted AND after_ms < session_ms - :slack_ms) AS ok, ms AS measured,
+               session_ms - :slack_ms AS bound_low,
+               CASE WHEN evicted AND after_ms < session_ms - :slack_ms
                     THEN 'evicted although its heartbeats were answered'
                     WHEN evicted THEN 'evicted only when a session had passed since the last one'
                     ELSE 'alive by these heartbeats alone' END AS why
@@ -250,7 +252,7 @@ def _told_is_alive(t: Tables) -> DataFrame:
         -- A coordinator that takes over gives everybody a session again.
         LEFT ANTI JOIN {tenures} l
           ON l.loaded AND l.from_at >= x.from_at AND l.from_at <= x.to_at
-        WHERE x.ms > x.session_ms - :rounding_ms
+        WHERE x.ms > x.session_ms - :slack_ms
         """
     )
 

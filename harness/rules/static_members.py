@@ -143,10 +143,10 @@ def _close_is_silent(t: Tables) -> DataFrame:
                     WHEN removed_by IS NULL AND :stopped_at
                          <= timestampadd(MILLISECOND, session_timeout_ms + :slack_ms, at)
                     THEN NULL
-                    ELSE coalesce(silence_ms BETWEEN session_timeout_ms - :rounding_ms
+                    ELSE coalesce(silence_ms BETWEEN session_timeout_ms - :slack_ms
                                                  AND session_timeout_ms + :slack_ms, false)
                     END AS ok,
-               silence_ms AS measured, session_timeout_ms AS bound_low,
+               silence_ms AS measured, session_timeout_ms - :slack_ms AS bound_low,
                session_timeout_ms + :slack_ms AS bound_high,
                CASE WHEN leaves > 0 THEN 'it said that it left'
                     WHEN starts > 0 THEN 'a rebalance started while its session ran'

@@ -207,6 +207,28 @@ def test_a_removed_member_is_refused_and_joins_anew(judge: Judge) -> None:
     assert "HOLDS" == judge(history.join("member-1", 12_100, life=2), "R35")["verdict"]
 
 
+def dropped(timed_out_ms: float, error_code: int = 25) -> History:
+    """A heartbeat without an id at 6 s, after the client's own session has ended."""
+    history = History(group={"client": "librdkafka"}).member("member-1")
+    asked(history, 0, 1)
+    history.heartbeats("member-1", 2_000).told("member-1", "session_timed_out", timed_out_ms)
+    return history.heartbeats("member-1", 6_000, member_id=None, error_code=error_code)
+
+
+def test_an_id_that_librdkafka_dropped_is_refused_and_joins_anew(judge: Judge) -> None:
+    assert "did not join anew" in judge(dropped(5_997), "R35")["reason"]
+    verdict = judge(dropped(5_997).join("member-1", 6_010, life=2), "R35")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_heartbeat_without_an_id_violates_unless_the_client_has_just_dropped_it(
+    judge: Judge,
+) -> None:
+    for history in (dropped(3_000), dropped(6_100), dropped(5_997, error_code=0)):
+        history.join("member-1", 6_200, life=2)
+        assert "VIOLATED" == judge(history, "R35")["verdict"]
+
+
 def test_a_member_that_has_closed_need_not_join_anew(judge: Judge) -> None:
     history = java().told("member-1", "closing", 9_000).says("left", 9_010, "member-1")
     history.heartbeats("member-1", 9_012, error_code=25)

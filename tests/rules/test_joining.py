@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, at
+from tests.histories import History, at, member_id
 
 pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
@@ -132,6 +132,17 @@ def test_any_other_number_or_order_of_steps_violates(
     judge: Judge, events: list[tuple[str, float]]
 ) -> None:
     assert "VIOLATED" == judge(steps(*events), "X08-members")["verdict"]
+
+
+def test_who_joins_a_group_of_kip_848_is_not_examined(judge: Judge) -> None:
+    history = steps(("member_id_given", 0), ("member_added", 3))
+    for member, protocol in (("member-1", "classic"), ("member-2", "consumer")):
+        reason = (
+            f"Member {member_id(member)} joins the consumer group using the {protocol} protocol"
+        )
+        history.says("member_added", 9, member, reason=reason)
+    verdict = judge(history, "X08-members")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
 
 
 def test_an_id_that_never_came_back_is_no_join(judge: Judge) -> None:

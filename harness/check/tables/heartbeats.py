@@ -11,9 +11,9 @@ def heartbeats(t: Tables) -> DataFrame:
     """One row per heartbeat.
 
     A gap is steady if nothing that may stretch it fell into it: both heartbeats were answered by
-    one broker for one generation without an error, and no fault of the network, of a broker or of
-    a frozen process was active. Stalled processing and members that join, leave or crash do not
-    count as such: heartbeats must not depend on them.
+    one broker for one generation without an error, and no fault of a broker, of the member's own
+    link or of its frozen process was active. Stalled processing and members that join, leave or
+    crash do not count as such: heartbeats must not depend on them.
 
     A heartbeat of KIP-848 is timed by its arrival, for its answer waits until what the coordinator
     wrote before is replicated. One that tells what the member owns is sent out of turn, as is the
@@ -22,9 +22,11 @@ def heartbeats(t: Tables) -> DataFrame:
     return t.sql(
         """
         WITH disturbed AS (
+            -- A member's own link or process; everybody's where the fault is of no one member.
             SELECT collect_list(struct(injecting_at AS `from`,
-                                       coalesce(healed_at, :ended_at) AS `to`)) AS windows
-            FROM {fault_windows}
+                                       coalesce(healed_at, :ended_at) AS `to`, m.member AS whose))
+                       AS windows
+            FROM {fault_windows} f LEFT JOIN {members} m ON m.member = f.resolved
             WHERE injecting_at IS NOT NULL
               AND kind IN ('latency', 'bandwidth', 'isolate', 'freeze-consumer', 'kill-broker',
                            'pause-broker')
@@ -49,7 +51,8 @@ def heartbeats(t: Tables) -> DataFrame:
                timestampdiff(MICROSECOND, before_at, at) / 1e3 AS gap_ms, error_code,
                before_at IS NOT NULL AND error_code = 0 AND error_before = 0
                    AND broker = broker_before AND generation = generation_before
-                   AND NOT exists(windows, w -> w.`from` <= at AND w.`to` >= before_at)
+                   AND NOT exists(windows, w -> w.`from` <= at AND w.`to` >= before_at
+                                              AND coalesce(w.whose = member, true))
                    AND in_turn AS steady
         FROM followed CROSS JOIN disturbed
         """
