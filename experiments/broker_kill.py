@@ -12,6 +12,7 @@ experiment = Experiment(
     # Commits wait for the dead replica too, and heartbeats queue behind them: 7 to 9 s here.
     group=Group(session_timeout_ms=15_000),
     faults=(Fault(kind="kill-broker", target="any leader", not_target="coordinator", lasts_s=12),),
+    duration_s=16,
     rules=(
         Expect(
             rule="R11",

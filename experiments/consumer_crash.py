@@ -9,6 +9,7 @@ from harness.experiment import Experiment, Fault, holds
 experiment = Experiment(
     claim="A crashed consumer is evicted one session timeout after its last sign of life.",
     faults=(Fault(kind="kill-consumer", target="any member"),),
+    duration_s=14,
     rules=(
         *holds("X19", "X20", protocols=("consumer",)),
         *holds(

@@ -9,6 +9,7 @@ from harness.experiment import Expect, Experiment, Fault, Verdict, holds
 experiment = Experiment(
     claim="A frozen consumer is evicted, and what it does after waking up does not count.",
     faults=(Fault(kind="freeze-consumer", target="any member", lasts_s=12),),
+    duration_s=16,
     rules=(
         Expect(
             rule="R21-delivery",

@@ -9,6 +9,7 @@ from harness.experiment import Experiment, Fault, holds
 experiment = Experiment(
     claim="A consumer that leaves in order hands over at once, and nothing is consumed twice.",
     faults=(Fault(kind="close-consumer", target="any member"),),
+    duration_s=10,
     rules=(
         *holds("X20", protocols=("consumer",)),
         *holds(

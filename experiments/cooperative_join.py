@@ -1,7 +1,7 @@
 """One more consumer joins a cooperative group whose members commit in the background.
 
 Why: a cooperative rebalance is to go unnoticed where nothing moves. It does, unless the application
-waits for its commits: those wait behind the JoinGroup, on the same connection (`consumer-join`).
+waits for its commits: those wait behind the JoinGroup, on the same connection (`bad-day`).
 Watch: one partition moves, in two generations; the others are read as if nothing was.
 """
 

@@ -15,6 +15,7 @@ experiment = Experiment(
     faults=(
         Fault(kind="isolate", target="any member", of_broker="coordinator", at_s=2, lasts_s=12),
     ),
+    duration_s=16,
     rules=(
         Expect(
             rule="R21-delivery",

@@ -13,6 +13,7 @@ experiment = Experiment(
         Fault(kind="stall-consumer", target="member 1", jitter_s=0.5, lasts_s=13),
         Fault(kind="start-consumer", target="new member", at_s=5, jitter_s=0.5),
     ),
+    duration_s=18,
     rules=holds(
         "R03-members",
         "R08-members",

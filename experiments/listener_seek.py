@@ -15,5 +15,5 @@ experiment = Experiment(
         Fault(kind="kill-consumer", target="member 2", at_s=6),
     ),
     duration_s=14,
-    rules=holds("R15", "R15-seek", "R01", "R21", "R33", "X32a", "X32d"),
+    rules=holds("R15", "R15-repeats", "R15-seek", "R01", "R21", "R33", "X32a", "X32d"),
 )

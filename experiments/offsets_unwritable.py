@@ -25,6 +25,7 @@ experiment = Experiment(
             lasts_s=11,
         ),
     ),
+    duration_s=16,
     rules=(
         *holds("X28", "X28-alive", "R31-append", "R21", "R33", "X32a", "X32b", "X32c"),
         Expect(

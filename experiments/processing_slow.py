@@ -10,6 +10,7 @@ from harness.experiment import Expect, Experiment, Fault, Verdict, holds
 experiment = Experiment(
     claim="Processing longer than the session timeout does not cost a member its place.",
     faults=(Fault(kind="stall-consumer", target="any member", lasts_s=12),),
+    duration_s=16,
     rules=(
         Expect(
             rule="R18",

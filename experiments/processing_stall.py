@@ -10,6 +10,7 @@ experiment = Experiment(
     claim="A member that does not poll leaves; its commit is refused and its work comes twice.",
     group=Group(max_poll_interval_ms=8_000),
     faults=(Fault(kind="stall-consumer", target="any member", lasts_s=14),),
+    duration_s=18,
     rules=(
         Expect(
             rule="R21-delivery",

@@ -14,6 +14,7 @@ experiment = Experiment(
         Fault(kind="stall-consumer", target="member 1", at_s=3, jitter_s=1, lasts_s=8),
         Fault(kind="kill-consumer", target="member 1", at_s=7, jitter_s=1),
     ),
+    duration_s=15,
     rules=(
         Expect(
             rule="X32a",

@@ -14,6 +14,7 @@ experiment = Experiment(
         Fault(kind="freeze-consumer", target="member 1", at_s=5, jitter_s=0, lasts_s=7),
         Fault(kind="start-consumer", target="new member", at_s=5.5, jitter_s=0),
     ),
+    duration_s=18,
     rules=(
         Expect(
             rule="R34",

@@ -14,6 +14,7 @@ experiment = Experiment(
         Fault(kind="kill-consumer", target="member 2", at_s=4.2, jitter_s=0),
         Fault(kind="freeze-consumer", target="member 1", at_s=4.5, jitter_s=0, lasts_s=9),
     ),
+    duration_s=18,
     rules=(
         Expect(
             rule="R07",

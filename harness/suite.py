@@ -1,8 +1,7 @@
-"""Plays a suite: many runs one after the other, each judged when it has ended.
+"""Plays a suite: many runs one after the other, each judged aside while the next is played.
 
 A run that fails or is void does not end the suite: every run heals and ends all that it started,
-and what it may have left all the same is swept before the next. Judging is done between two runs
-and never beside one: two cores would let the one disturb the timing of the other.
+and what it may have left all the same is swept before the next.
 """
 
 import os
@@ -13,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness import manifest
+from harness.aside import Aside
 from harness.cover import Candidate, Cover
 from harness.errors import Exit, HarnessError, SetupError
-from harness.judging import Judge
 from harness.provision.tools import resolve_tools
 from harness.report import exit_code, report
 from harness.report.suites import Entry, State, Suite
@@ -107,23 +106,27 @@ def play(
     `publish` is called after every run. Ctrl-C heals, and ends the suite with what there is.
     """
     suite.save()
-    try:
-        with interruptible(), Judge() as judge:
-            for number, (entry, candidate) in enumerate(zip(suite.entries, runs, strict=True)):
-                say(
-                    f"run {number + 1} of {len(runs)}: {entry.label}, "
-                    f"about {entry.estimate_s:.0f} s"
-                )
-                entry.seed = default_seed(entry.experiment) if seed is None else seed + number
-                _play_one(suite, entry, candidate, results, judge, say, port_base)
-                say(f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}")
-                _publish_so_far(suite, publish, say)
-    except (Interrupted, KeyboardInterrupt):
-        suite.interrupted = True
-        say("interrupted: ending with what there is")
-    with uninterrupted(say):
-        suite.ended_at = manifest.now()
-        _publish(suite, publish)
+    with Aside(suite.path / "judging.log") as judge:
+        try:
+            with interruptible():
+                for number, (entry, candidate) in enumerate(zip(suite.entries, runs, strict=True)):
+                    say(
+                        f"run {number + 1} of {len(runs)}: {entry.label}, "
+                        f"about {entry.estimate_s:.0f} s"
+                    )
+                    entry.seed = default_seed(entry.experiment) if seed is None else seed + number
+                    run_dir = _play_one(suite, entry, candidate, results, say, port_base)
+                    if run_dir is not None:
+                        judge.submit(run_dir)
+                    _settle(suite, judge, say)
+                    _publish_so_far(suite, publish, say)
+        except (Interrupted, KeyboardInterrupt):
+            suite.interrupted = True
+            say("interrupted: judging what has been played, and ending with what there is")
+        with uninterrupted(say):
+            _settle(suite, judge, say, wait=True)
+            suite.ended_at = manifest.now()
+            _publish(suite, publish)
     return suite.exit_code
 
 
@@ -145,11 +148,13 @@ def _play_one(
     entry: Entry,
     candidate: Candidate,
     results: Path,
-    judge: Judge,
     say: Progress,
     port_base: int | None,
-) -> None:
-    """Play and judge one run; what becomes of it is in its entry. Raises Interrupted only."""
+) -> Path | None:
+    """Play one run; its folder if it is to be judged. What else becomes of it is in its entry.
+
+    Raises Interrupted only.
+    """
     began = time.monotonic()
     entry.state, entry.reason = State.INTERRUPTED, "it was interrupted before it was complete"
     run_dir: Path | None = None
@@ -167,12 +172,10 @@ def _play_one(
             seed=entry.seed,
             port_base=port_base,
             progress=lambda text: say(f"  {text}"),
-            on_phase=judge.on_phase,
         )
         run.play()
-        entry.reason = "it was interrupted before it was judged"
-        say("  judge")
-        _judge(run_dir, entry, judge)
+        entry.reason = "it has been played, and not been judged yet"
+        return run_dir
     except HarnessError as error:
         entry.state, entry.reason = State.VOID, str(error)
     except Exception as error:  # noqa: BLE001 (one run must not cost all the others)
@@ -181,21 +184,26 @@ def _play_one(
         entry.reason = f"the harness failed: {type(error).__name__}: {error}"
     finally:
         entry.took_s = round(time.monotonic() - began, 1)
-    if not entry.judged and run_dir is not None:
+    say(f"{entry.label}: {entry.state} ({entry.reason})")
+    if run_dir is not None:
         _explain(run_dir, say)
+    return None
 
 
-def _judge(run_dir: Path, entry: Entry, judge: Judge) -> None:
-    try:
-        judge.judge(run_dir)
-    except Exception as error:  # noqa: BLE001 (whatever it is: the run was played, but not judged)
-        judge.close()  # what is wrong may be Spark's: the next run gets another
-        entry.state = State.FAILED
-        entry.reason = f"it could not be judged: {error}"
-        return
+def _settle(suite: Suite, judge: Aside, say: Progress, *, wait: bool = False) -> None:
+    """Put what has been judged meanwhile into the entries."""
+    entries = {suite.run_dir(entry): entry for entry in suite.entries if entry.folder is not None}
     states = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
-    entry.state = states.get(exit_code(run_dir), State.FAILED)
-    entry.reason = "" if entry.judged else "it could not be judged: no rule was"
+    for run_dir, problem in judge.finished(wait=wait):
+        entry = entries[run_dir.resolve()]
+        if problem:
+            entry.state, entry.reason = State.FAILED, f"it could not be judged: {problem}"
+        else:
+            entry.state = states.get(exit_code(run_dir), State.FAILED)
+            entry.reason = "" if entry.judged else "it could not be judged: no rule was"
+        say(f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}")
+        if not entry.judged:
+            _explain(run_dir, say)
 
 
 def _explain(run_dir: Path, say: Progress) -> None:

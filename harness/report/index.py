@@ -14,6 +14,7 @@ from rich.text import Text
 from harness.errors import Exit
 from harness.experiment import CLIENTS, PROTOCOLS
 from harness.history import store
+from harness.report import documented
 from harness.report.columns import align, show, width_of
 from harness.report.files import write_whole
 from harness.report.junit import NOT_XML
@@ -46,13 +47,15 @@ Verdicts = Mapping[str, list[Row]]  # by the label of their run
 
 
 def write(suite: Suite) -> None:
-    """Write `index.html`, `summary.md`, `junit.xml` and `verdicts.parquet` of a suite.
+    """Write `index.html`, `summary.md`, `junit.xml` and `verdicts.parquet` of a suite, and what the
+    documents say beside what its runs showed of it (`documented.html`, `.md` and `.parquet`).
 
     Raises NoData where the verdicts of a run that was judged cannot be read.
     """
     verdicts = read_verdicts(suite)
-    rows = [row for entry in suite.entries for row in verdicts[entry.label]]
-    store.write(suite.path / "verdicts.parquet", [table_of(rows)], SUITE_VERDICTS)
+    rows = table_of([row for entry in suite.entries for row in verdicts[entry.label]])
+    store.write(suite.path / "verdicts.parquet", [rows], SUITE_VERDICTS)
+    documented.write(suite.path, rows.to_pylist())
     write_whole(suite.path / "index.html", page(suite, verdicts))
     write_whole(suite.path / "summary.md", summary(suite, verdicts))
     write_whole(suite.path / "junit.xml", junit_of(suite))
@@ -134,6 +137,7 @@ def page(suite: Suite, verdicts: Verdicts) -> str:
             sections=(
                 ("differs", "What differs"),
                 ("runs", "Runs"),
+                ("documents", "Documents"),
                 ("rules", "Rules"),
                 ("gaps", "What is not covered"),
             ),
@@ -141,6 +145,7 @@ def page(suite: Suite, verdicts: Verdicts) -> str:
             differing=bad[:MOST_ROWS],
             differing_left_out=_left_out(len(bad)),
             runs=[run_row(suite, entry, verdicts[entry.label]) for entry in suite.entries],
+            documented=told_of_documents(verdicts),
             columns=columns,
             matrix=_matrix(suite, verdicts, columns),
             gaps=(
@@ -149,6 +154,12 @@ def page(suite: Suite, verdicts: Verdicts) -> str:
             ),
         )
     )
+
+
+def told_of_documents(verdicts: Verdicts) -> str:
+    """How the statements of the documents stand by these verdicts, in one sentence."""
+    rows = table_of([row for rows in verdicts.values() for row in rows])
+    return documented.told(documented.judged(rows.to_pylist()))
 
 
 def kind_of(suite: Suite) -> str:
@@ -321,7 +332,8 @@ def summary(suite: Suite, verdicts: Verdicts) -> str:
         ]
         lines += ["", _left_out(len(bad)), ""]
     lines += runs_lines(suite, verdicts)
-    lines += ["", f"Not covered by any experiment: {len(suite.uncovered)}.", ""]
+    documents = f"[What is documented](documented.md): {told_of_documents(verdicts)}"
+    lines += ["", documents, "", f"Not covered by any experiment: {len(suite.uncovered)}.", ""]
     return "\n".join(lines)
 
 
@@ -423,7 +435,9 @@ def print_suite(suite: Suite, console: Console | None = None) -> None:
     lines = [first, Text(), Text(texts[0], "bold")]
     for entry, text in zip(suite.entries, texts[1:], strict=True):
         lines.append(Text(text, _STYLES.get(entry.state, "yellow")))
-    show(console, [*lines, Text(), Text(f"index  {suite.path / 'index.html'}")])
+    documents = Text(f"documented  {told_of_documents(verdicts)}")
+    index = Text(f"index       {suite.path / 'index.html'}")
+    show(console, [*lines, Text(), documents, index])
 
 
 def style_of(suite: Suite) -> str:

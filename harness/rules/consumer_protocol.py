@@ -485,6 +485,7 @@ COMMIT_EPOCH = Rule(
     things="commits over the wire",
     measures="answered",
     examine=_commits_need_the_epoch,
+    broker=True,
     protocols=_KIP_848,
 )
 COMMIT_ASSIGNMENT_EPOCH = Rule(
@@ -499,6 +500,7 @@ COMMIT_ASSIGNMENT_EPOCH = Rule(
     things="commits over the wire",
     measures="answered",
     examine=_commits_need_the_assignment,
+    broker=True,
     protocols=_KIP_848,
 )
 FENCED_RETURNS = Rule(
@@ -527,6 +529,7 @@ TARGET_BATCHED = Rule(
     things="target assignments",
     measures="after the group epoch was bumped",
     examine=_target_is_batched,
+    broker=True,
     protocols=_KIP_848,
 )
 TARGET_AT_ONCE = Rule(
@@ -538,6 +541,7 @@ TARGET_AT_ONCE = Rule(
     things="joins",
     measures="after the group epoch was bumped",
     examine=_target_at_once,
+    broker=True,
     protocols=_KIP_848,
 )
 CONVERSION = Rule(
@@ -552,6 +556,7 @@ CONVERSION = Rule(
     things="conversions",
     measures="apart from the join or the departure",
     examine=_converted,
+    broker=True,
     protocols=CLASSIC,  # of the group; single members differ
 )
 REFUSED_SETTINGS = Rule(

@@ -434,6 +434,7 @@ DEFAULT_SESSION = Rule(
     things="crashes",
     measures="from the crash to the eviction",
     examine=_default_session,
+    broker=True,
     protocols=CLASSIC,
 )
 CADENCE = Rule(

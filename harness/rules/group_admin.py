@@ -233,6 +233,7 @@ DESCRIBED = Rule(
     things="described members and groups",
     measures="",
     examine=_describe,
+    broker=True,
     protocols=CLASSIC,
 )
 UNKNOWN_IS_DEAD = Rule(
@@ -244,6 +245,8 @@ UNKNOWN_IS_DEAD = Rule(
     things="descriptions of groups that do not exist",
     measures="",
     examine=_unknown_is_dead,
+    broker=True,
+    protocols=CLASSIC,
 )
 UNKNOWN_GROUP = Rule(
     id="R28-unknown",
@@ -257,6 +260,8 @@ UNKNOWN_GROUP = Rule(
     things="descriptions of groups that do not exist",
     measures="",
     examine=_unknown_group,
+    broker=True,
+    protocols=CLASSIC,
 )
 LISTED = Rule(
     id="R28-list",
@@ -270,6 +275,7 @@ LISTED = Rule(
     things="lists of groups",
     measures="",
     examine=_list,
+    broker=True,
     protocols=CLASSIC,
 )
 GUARDS = Rule(
@@ -286,6 +292,7 @@ GUARDS = Rule(
     things="deletes and alterations",
     measures="",
     examine=_guards,
+    broker=True,
     protocols=CLASSIC,
 )
 COORDINATORS = Rule(
@@ -300,4 +307,6 @@ COORDINATORS = Rule(
     things="groups",
     measures="",
     examine=_coordinators,
+    broker=True,
+    protocols=CLASSIC,
 )

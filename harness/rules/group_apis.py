@@ -281,6 +281,7 @@ SESSION_RANGE = Rule(
     things="joins",
     measures="asked for",
     examine=_session_range,
+    broker=True,
     protocols=CLASSIC,
 )
 TWO_STEPS = Rule(
@@ -296,6 +297,7 @@ TWO_STEPS = Rule(
     things="joins and unused ids",
     measures="from the first step to the end of an unused id",
     examine=_two_steps,
+    broker=True,
     protocols=CLASSIC,
 )
 HEARTBEATS = Rule(
@@ -312,6 +314,7 @@ HEARTBEATS = Rule(
     things="heartbeats",
     measures="",
     examine=_heartbeats,
+    broker=True,
     protocols=CLASSIC,
 )
 DUPLICATES = Rule(
@@ -326,6 +329,7 @@ DUPLICATES = Rule(
     things="calls after the change",
     measures="",
     examine=_duplicates,
+    broker=True,
     protocols=CLASSIC,
 )
 FULL_GROUP = Rule(
@@ -340,6 +344,7 @@ FULL_GROUP = Rule(
     things="joins to a group that is or was full",
     measures="with it",
     examine=_full_group,
+    broker=True,
     protocols=CLASSIC,
 )
 LEAVES = Rule(
@@ -355,5 +360,6 @@ LEAVES = Rule(
     things="leaves",
     measures="from the leave to what it starts",
     examine=_leaves,
+    broker=True,
     protocols=CLASSIC,
 )

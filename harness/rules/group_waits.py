@@ -252,6 +252,7 @@ LEADER_ASSIGNS = Rule(
     things="answers to SyncGroup and JoinGroup",
     measures="from the leader's SyncGroup to a follower's part",
     examine=_leader_assigns,
+    broker=True,
     protocols=CLASSIC,
 )
 NEVER_SYNCED = Rule(
@@ -266,6 +267,7 @@ NEVER_SYNCED = Rule(
     things="members without SyncGroup",
     measures="from the join to the removal",
     examine=_never_synced,
+    broker=True,
     protocols=CLASSIC,
 )
 PARKED = Rule(
@@ -280,6 +282,7 @@ PARKED = Rule(
     things="requests parked for longer than a session",
     measures="parked",
     examine=_parked,
+    broker=True,
     protocols=CLASSIC,
 )
 TOLD_TO_REJOIN = Rule(
@@ -294,6 +297,7 @@ TOLD_TO_REJOIN = Rule(
     things="members that only sent heartbeats for longer than a session",
     measures="on such heartbeats alone",
     examine=_told_to_rejoin,
+    broker=True,
     protocols=CLASSIC,
 )
 STRAGGLERS = Rule(
@@ -308,5 +312,6 @@ STRAGGLERS = Rule(
     things="members that did not rejoin",
     measures="from the start of the rebalance to its join",
     examine=_stragglers,
+    broker=True,
     protocols=CLASSIC,
 )

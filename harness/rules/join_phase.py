@@ -191,6 +191,7 @@ LIMITS_TOLD = Rule(
     things="members that joined",
     measures="of rebalance timeout",
     examine=_limits_are_told,
+    broker=True,
     protocols=CLASSIC,
 )
 LONGEST_COUNTS = Rule(
@@ -205,6 +206,7 @@ LONGEST_COUNTS = Rule(
     things="join phases past a member's limit",
     measures="from start to end",
     examine=_longest_counts,
+    broker=True,
     protocols=CLASSIC,
 )
 STRAGGLERS_GO = Rule(
@@ -219,6 +221,7 @@ STRAGGLERS_GO = Rule(
     things="members removed as late",
     measures="after the rebalance started",
     examine=_stragglers_go,
+    broker=True,
     protocols=CLASSIC,
 )
 CALLBACK_UNSEEN = Rule(

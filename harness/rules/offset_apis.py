@@ -245,6 +245,7 @@ COMMITS = Rule(
     things="commits",
     measures="",
     examine=_commits,
+    broker=True,
     protocols=CLASSIC,
 )
 METADATA = Rule(
@@ -260,6 +261,8 @@ METADATA = Rule(
     things="committed partitions",
     measures="of metadata",
     examine=_metadata,
+    broker=True,
+    protocols=CLASSIC,
 )
 METADATA_BYTES = Rule(
     id="R31-bytes",
@@ -270,6 +273,8 @@ METADATA_BYTES = Rule(
     things="committed partitions with characters of several bytes",
     measures="of metadata",
     examine=_metadata_bytes,
+    broker=True,
+    protocols=CLASSIC,
 )
 FETCHES = Rule(
     id="R30-wire",
@@ -284,6 +289,8 @@ FETCHES = Rule(
     things="fetched partitions",
     measures="",
     examine=_fetches,
+    broker=True,
+    protocols=CLASSIC,
 )
 EPOCHS = Rule(
     id="X33",
@@ -299,6 +306,8 @@ EPOCHS = Rule(
     things="epochs asked for",
     measures="",
     examine=_epochs,
+    broker=True,
+    protocols=CLASSIC,
 )
 SHRINKING = Rule(
     id="R27-shrink",
@@ -312,4 +321,6 @@ SHRINKING = Rule(
     things="changes asked for",
     measures="asked for",
     examine=_shrinking,
+    broker=True,
+    protocols=CLASSIC,
 )

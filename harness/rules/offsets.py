@@ -673,6 +673,7 @@ READ_YOUR_COMMIT = Rule(
     things="partitions",
     measures="behind the commit",
     examine=_read_your_commit,
+    broker=True,
     always=True,
 )
 AUTO_CADENCE = Rule(
@@ -736,6 +737,7 @@ COMMITS_FAIL = Rule(
     things="commits",
     measures="to the refusal",
     examine=_commits_fail,
+    broker=True,
 )
 HEARTBEATS_GO_ON = Rule(
     id="X28-alive",
@@ -746,6 +748,7 @@ HEARTBEATS_GO_ON = Rule(
     things="members",
     measures="refused",
     examine=_heartbeats_go_on,
+    broker=True,
     protocols=CLASSIC,
 )
 HEARTBEATS_WAIT = Rule(
@@ -760,6 +763,7 @@ HEARTBEATS_WAIT = Rule(
     things="heartbeats",
     measures="to the answer",
     examine=_heartbeats_wait,
+    broker=True,
     protocols=CLASSIC,
 )
 OLD_VALUE = Rule(
@@ -774,6 +778,7 @@ OLD_VALUE = Rule(
     things="partitions",
     measures="from the position accepted last",
     examine=_old_value_served,
+    broker=True,
 )
 EXPIRES = Rule(
     id="X17",
@@ -787,5 +792,6 @@ EXPIRES = Rule(
     things="partitions",
     measures="after the group was empty",
     examine=_expires,
+    broker=True,
     protocols=CLASSIC,  # whose coordinators say when a group is empty
 )

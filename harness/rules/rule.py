@@ -29,6 +29,7 @@ class Rule:
     judged in every run, without being declared; one that is `always` as well, where the run has
     something of the kind: with nothing to examine it is left out of the verdicts. `clients` and
     `protocols` are those that the statement is about: in a run of others the rule is left out.
+    A rule of the `broker` says what brokers do, whoever asks: one client's runs show it for all.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Rule:
     examine: Callable[[Tables], DataFrame]
     evidence: bool = False
     always: bool = False
+    broker: bool = False
     clients: tuple[str, ...] = CLIENTS
     protocols: tuple[str, ...] = PROTOCOLS
 

@@ -95,6 +95,7 @@ SEEN_UNCOMMITTED = Rule(
     things="source partitions",
     measures="missing or too many",
     examine=_seen_uncommitted,
+    broker=True,
 )
 STALE_FENCED = Rule(
     id="X29-fenced",
@@ -108,4 +109,5 @@ STALE_FENCED = Rule(
     things="transactions of removed members",
     measures="answered",
     examine=_stale_fenced,
+    broker=True,
 )

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from harness.cli import main
 from harness.errors import Exit, NoData
-from harness.report import index
+from harness.report import documented, index
 from harness.report.suites import State, Suite, headline, load_suite
 from tests.report.sample_suite import write_night
 
@@ -162,3 +162,16 @@ def test_report_writes_the_index_again(night: Suite, capsys: pytest.CaptureFixtu
     assert Exit.FAILED == main(["report", str(night.path)])
     assert before == (night.path / "index.html").read_text()
     assert "nightly night-1" in capsys.readouterr().out
+
+
+def test_what_is_documented_is_held_against_what_the_runs_showed(night: Suite) -> None:
+    rows = pq.read_table(night.path / "documented.parquet").to_pylist()
+    crash = {row["status"] for row in rows if row["rule"] == "R01" and row["part"] == "stated"}
+    assert {documented.PARTLY} == crash  # it held in one run and not in the other
+    sentence = index.told_of_documents(index.read_verdicts(night))
+    assert "3 hold for some clients, protocols or situations only" in sentence
+    page = (night.path / "index.html").read_text()
+    assert sentence in page
+    assert 'href="documented.html"' in page
+    assert sentence in (night.path / "summary.md").read_text()
+    assert "<html" in (night.path / "documented.html").read_text()

@@ -87,8 +87,19 @@ def test_one_client_alone_leaves_out_the_other() -> None:
     java = cover.plan(client="java")
 
     assert {"java"} == {run.candidate.experiment.group.client for run in java.runs}
-    assert {"java"} >= {goal.client for goal in (*java.uncovered, *java.elsewhere)}
-    assert {"java"} == {goal.client for goal in shown(java)}
+    assert {"java", "any"} >= {goal.client for goal in (*java.uncovered, *java.elsewhere)}
+    assert {"java", "any"} == {goal.client for goal in shown(java)}
+
+
+def test_what_brokers_do_is_shown_by_one_client_for_all() -> None:
+    goals = cover.goals_of_rules()
+    assert {("any", "classic"), ("any", "consumer")} == {
+        (goal.client, goal.protocol) for goal in goals if goal.rule == "X28"
+    }
+    assert {("any", "classic")} == {
+        (goal.client, goal.protocol) for goal in goals if goal.rule == "R13"
+    }
+    assert 6 == sum(goal.rule == "R07" for goal in goals)
 
 
 def test_shares_are_the_whole_together_and_as_long_as_each_other(night: cover.Cover) -> None:

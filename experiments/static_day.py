@@ -1,0 +1,24 @@
+"""What static members meet: a restart, a twin, and work that takes longer than both their limits.
+
+Why: an instance id is a promise to come back. Each of these ends differently for a static member
+than for a dynamic one, and one run shows all of it for a client.
+Watch: the restart goes unnoticed, the older twin is fenced, and the stalled member is missed only
+when it has not polled for max.poll.interval.ms and then been silent for a session.
+"""
+
+from harness.experiment import Experiment, Fault, Group, holds
+
+experiment = Experiment(
+    claim="Static members are missed late, come back unnoticed, and are never there twice.",
+    group=Group(static=True, max_poll_interval_ms=6_000),
+    faults=(
+        Fault(kind="bounce-consumer", target="member 2", how="close", lasts_s=2, at_s=1),
+        Fault(kind="start-duplicate", target="member 3", at_s=5),
+        Fault(kind="stall-consumer", target="member 1", at_s=6, lasts_s=14.5),
+    ),
+    duration_s=22,
+    protocols=("eager", "cooperative"),
+    rules=holds(
+        "X02", "X03", "X04", "X05", "R01", "R02", "R12", "R20b", "R21", "X32a", "X32b", "X32c"
+    ),
+)

@@ -1,0 +1,141 @@
+"""Judging runs aside: in a process of its own, while the next run of a suite is played.
+
+That process gets only what processor time nobody else wants (Linux: SCHED_IDLE, which its Spark
+inherits), so that it cannot make anything late that is timed. Where a system has no such class,
+each run is judged before the next one begins.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import Final, Self
+
+from harness.judging import Judge
+
+_IDLE: Final = getattr(os, "SCHED_IDLE", None)
+
+
+class Aside:
+    """Judges runs one after the other, in the order of `submit`; use as a context manager.
+
+    `log` gets what the process says besides, and every process that takes its place.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._process: subprocess.Popen[str] | None = None
+        self._answers: SimpleQueue[str | None] = SimpleQueue()
+        self._pending: list[Path] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def submit(self, run_dir: Path) -> None:
+        """Have this run judged, and its reports written."""
+        if not self._pending and (self._process is None or self._process.poll() is not None):
+            self._start()
+        self._pending.append(run_dir)
+        self._ask(run_dir)
+
+    def finished(self, *, wait: bool = False) -> Iterator[tuple[Path, str]]:
+        """Runs that have been judged since the last call, and why one could not be ("" if it was).
+
+        `wait` goes on until none is left; so does a system where judging would disturb a run.
+        """
+        while self._pending:
+            try:
+                answer = self._answers.get(block=wait or _IDLE is None)
+            except Empty:
+                return
+            run_dir = self._pending.pop(0)
+            if answer is None:
+                yield run_dir, self._ended()
+            else:
+                yield run_dir, answer
+
+    def close(self) -> None:
+        """End the process; what is still to be judged is not."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        if self._pending:
+            process.kill()  # its Spark goes with it
+        process.stdin.close()
+        process.wait()
+
+    def _start(self) -> None:
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "harness.aside"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=Path(__file__).resolve().parents[1],
+                start_new_session=True,  # Ctrl-C is for the suite, which ends it
+            )
+        self._answers = SimpleQueue()
+        listening = (self._process, self._answers)
+        threading.Thread(target=_listen, args=listening, daemon=True).start()
+
+    def _ask(self, run_dir: Path) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(str(run_dir.resolve())) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has ended, and whoever listens to it says so
+
+    def _ended(self) -> str:
+        """The process has ended by itself: another one gets what is left to be judged."""
+        assert self._process is not None
+        code = self._process.wait()
+        self._start()
+        for run_dir in self._pending:
+            self._ask(run_dir)
+        return f"the process that judges ended with exit code {code}; {self._log} has its words"
+
+
+def _listen(process: subprocess.Popen[str], answers: "SimpleQueue[str | None]") -> None:
+    """Hand on what a process answers, and null when it has ended."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        answers.put(json.loads(line))
+    answers.put(None)
+
+
+def serve() -> None:
+    """Judge each run whose folder is named on standard input, and answer with what went wrong."""
+    if _IDLE is not None:
+        os.sched_setscheduler(0, _IDLE, os.sched_param(0))
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what others print is no answer
+    with Judge() as judge:
+        for line in sys.stdin:
+            try:
+                judge.judge(Path(json.loads(line)))
+                problem = ""
+            except Exception as error:  # noqa: BLE001 (whatever it is: the run could not be judged)
+                judge.close()  # what is wrong may be Spark's: the next run gets another
+                problem = f"{type(error).__name__}: {error}"
+            print(json.dumps(problem), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    serve()

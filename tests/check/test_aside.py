@@ -1,0 +1,65 @@
+"""Judging in a process of its own, beside whatever else happens."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import psutil
+import pyarrow.parquet as pq
+import pytest
+
+from harness.aside import Aside
+from harness.check.synthetic import write_synthetic
+
+pytestmark = pytest.mark.spark
+
+
+def judging() -> list[psutil.Process]:
+    """The processes that judge for this one."""
+    return [each for each in psutil.Process().children() if "harness.aside" in each.cmdline()]
+
+
+def test_runs_are_judged_in_turn_and_what_cannot_be_is_told(tmp_path: Path) -> None:
+    run_dir = write_synthetic(tmp_path / "run", 2_000)
+    with Aside(tmp_path / "judging.log") as aside:
+        assert [] == list(aside.finished(wait=True))
+        aside.submit(run_dir)
+        aside.submit(tmp_path / "nowhere")
+        (process,) = judging()
+        answers = list(aside.finished(wait=True))
+        if hasattr(os, "SCHED_IDLE"):
+            assert os.SCHED_IDLE == os.sched_getscheduler(process.pid)
+    assert [] == judging()
+    assert [run_dir, tmp_path / "nowhere"] == [judged for judged, _ in answers]
+    assert "" == answers[0][1]
+    assert "nowhere" in answers[1][1]
+    assert pq.read_table(run_dir / "verdicts.parquet").num_rows > 0
+    assert (run_dir / "report.html").is_file()
+
+
+def test_a_process_that_dies_costs_the_run_it_judged_and_no_other(tmp_path: Path) -> None:
+    runs = [write_synthetic(tmp_path / name, 2_000) for name in ("first", "second")]
+    with Aside(tmp_path / "judging.log") as aside:
+        for run_dir in runs:
+            aside.submit(run_dir)
+        (process,) = judging()
+        process.kill()
+        (first, problem), (second, fine) = aside.finished(wait=True)
+        assert runs == [first, second]
+        assert "ended with exit code -9" in problem
+        assert "" == fine
+        (process,) = judging()
+        process.kill()
+        process.wait()
+        aside.submit(runs[0])  # nobody was judged when it died: nobody is to blame
+        assert [(runs[0], "")] == list(aside.finished(wait=True))
+
+
+def test_what_is_pending_is_dropped_by_closing(tmp_path: Path) -> None:
+    with Aside(tmp_path / "judging.log") as aside:
+        aside.submit(write_synthetic(tmp_path / "run", 2_000))
+        (process,) = judging()
+        java = process.children(recursive=True)
+    assert not process.is_running()
+    assert [] == psutil.wait_procs(java, timeout=30)[1]
