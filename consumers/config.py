@@ -62,7 +62,8 @@ class ConsumerConfig(_Config):
     `assignor` null is the protocol's usual one; `instance_id` makes the member static. `settings`
     are passed to the client library as they are. `store` is the folder for positions that are kept
     outside Kafka, `output` the topic that batches are copied to in transactions. `java_home` and
-    `class_path` are where the Java client comes from. `lane` is only passed on to the history.
+    `class_path` are where the Java client comes from, `jvm_options` what its machine is started
+    with. `lane` is only passed on to the history.
     """
 
     role: str
@@ -87,6 +88,7 @@ class ConsumerConfig(_Config):
     output: str | None = None
     java_home: str | None = None
     class_path: str | None = None
+    jvm_options: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         one_of("role", self.role, ("consumer",))

@@ -112,6 +112,7 @@ class Java:
             f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
             # Each fetch is logged where an experiment is about them.
             f"-Dharness.fetches={'debug' if _FETCH_LIMIT in config.settings else 'info'}",
+            *config.jvm_options,
         )
         self._settings = settings_of(config)
         self._listener: Listener | None = None

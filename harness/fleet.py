@@ -18,6 +18,7 @@ from harness import processes
 from harness.cluster.plan import Plan
 from harness.experiment import Experiment
 from harness.provision import kafka
+from harness.provision.jvm import aot_options
 from harness.provision.tools import Tools
 
 Partition = int
@@ -157,6 +158,8 @@ class Fleet:
                 if group.client_version
                 else self._tools.kafka_classpath
             ),
+            # The brokers' cache has half of what a client loads.
+            "jvm_options": list(aot_options(self._tools.kafka_aot)),
         }
         process, journal = self._start("consumer", name, config)
         self.members[name] = Member(name, process, journal, instance_id)

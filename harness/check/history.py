@@ -31,10 +31,17 @@ SLACK_MS: Final = 50
 ROUNDING_MS: Final = 2
 # Java's retry.backoff.max.ms (1 s) with its jitter of 20 % (KIP-580).
 JAVA_RETRY_MS: Final = 1_200
-# How much earlier and later than its interval a client's heartbeats come: librdkafka's keep to its
-# timer grid within 80 ms (measured); Java's are never early but for the way of the one before, and
-# late by its timer (AbstractCoordinator, HeartbeatThread).
-CADENCE_MS: Final = {"librdkafka": (80, 80), "java": (SLACK_MS, JAVA_TIMER_MS + SLACK_MS)}
+# How much earlier and later than its interval a client's heartbeats come. Both look for a heartbeat
+# that is due when something wakes them, and at least at each tick of their timer
+# (rd_kafka_cgrp_serve; AbstractCoordinator, HeartbeatThread). One is early by the way of the one
+# before, measured for librdkafka's within its grid: 80 ms.
+CADENCE_MS: Final = {
+    "librdkafka": (80, LIBRDKAFKA_TIMER_GRID_MS + SLACK_MS),
+    "java": (SLACK_MS, JAVA_TIMER_MS + SLACK_MS),
+}
+# Likewise for automatic commits: librdkafka's have a timer of their own (measured: within 66 ms),
+# Java looks at the clock in each poll.
+AUTO_COMMIT_LATE_MS: Final = {"librdkafka": 80, "java": JAVA_TIMER_MS + SLACK_MS}
 # How long a client that has lost its coordinator waits at most before it asks again: Java's
 # retry.backoff.max.ms with jitter and its timer, librdkafka's 1,000 ms and its timer
 # (rd_kafka_cgrp_serve).
@@ -159,10 +166,11 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
         "rounding_ms": ROUNDING_MS,
         "cadence_early_ms": CADENCE_MS[group["client"]][0],
         "cadence_ms": CADENCE_MS[group["client"]][1],
+        "auto_commit_late_ms": AUTO_COMMIT_LATE_MS[group["client"]],
         "lookup_ms": LOOKUP_MS[group["client"]],
         "poll_ms": POLL_MS,
         "retry_ms": JAVA_RETRY_MS,
-        "timer_late_ms": TIMER_LATE_MS[group["client"]],
+        "timer_late_ms": _timer_late_ms(group),
         "guard_ms": GUARD_MS,
         "started_at": started,
         "ended_at": ended,
@@ -173,6 +181,13 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
         "drained_at": _time(drain["to"]) if drain.get("to") else ended,
         "stopped_at": _time(stop["from"]) if stop.get("from") else ended,
     }
+
+
+def _timer_late_ms(group: Mapping[str, Any]) -> int:
+    """In KIP-848 Java's network thread sleeps until its next heartbeat (ConsumerNetworkThread)."""
+    if group["client"] == "java" and group["protocol"] == "consumer":
+        return int(group["heartbeat_interval_ms"])
+    return TIMER_LATE_MS[group["client"]]
 
 
 def _time(text: str) -> datetime:

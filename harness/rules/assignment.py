@@ -41,16 +41,23 @@ def _evenly(t: Tables) -> DataFrame:
               ON g.broker = j.broker AND g.generation = j.generation AND g.member_id = j.member_id
         ),
         sizes AS (
-            SELECT generation, min(at) AS at, min(evidence) AS evidence, count(*) AS members,
-                   sum(size) AS partitions, max(size) - min(size) AS spread,
+            SELECT broker, generation, min(at) AS at, min(evidence) AS evidence,
+                   count(*) AS members, sum(size) AS partitions, max(size) - min(size) AS spread,
                    array_join(reverse(array_sort(collect_list(size))), '+') AS sizes
             FROM whole GROUP BY broker, generation
+        ),
+        -- A topic may have grown.
+        grown AS (
+            SELECT s.broker, s.generation, count(DISTINCT p.partition) AS partitions
+            FROM sizes s JOIN {topology} p ON p.topic = :topic AND p.at <= s.at
+            GROUP BY s.broker, s.generation
         )
         SELECT concat('generation ', generation) AS subject, at, spread <= 1 AS ok,
                spread AS measured, CAST(NULL AS DOUBLE) AS bound_low, 1 AS bound_high,
-               concat(partitions, ' partitions for ', members, ' members: ', sizes) AS why,
+               concat(s.partitions, ' partitions for ', members, ' members: ', sizes) AS why,
                evidence
-        FROM sizes WHERE partitions = :partitions
+        FROM sizes s LEFT JOIN grown g USING (broker, generation)
+        WHERE s.partitions = greatest(:partitions, coalesce(g.partitions, 0))
         """
     )
 

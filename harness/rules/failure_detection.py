@@ -401,7 +401,8 @@ MAX_POLL = Rule(
     title="A consumer that does not poll leaves the group",
     statement=(
         "A dynamic member whose application does not poll for max.poll.interval.ms leaves by "
-        "itself, within its timer (librdkafka: 500 ms, Java: 100 ms), and is not evicted."
+        "itself, within its timer (librdkafka: 500 ms, Java: 100 ms, or in KIP-848 with its next "
+        "heartbeat), and is not evicted."
     ),
     source="seed 000, max.poll.interval.ms; seed 004, HeartbeatThread",
     unit="ms",
@@ -441,8 +442,8 @@ CADENCE = Rule(
     id="R14",
     title="Heartbeats keep their interval",
     statement=(
-        "In a stable group each member heartbeats every heartbeat.interval.ms (librdkafka: "
-        "rounded up to its 500 ms timer; Java: up to its timer's 100 ms later)."
+        "In a stable group each member heartbeats every heartbeat.interval.ms and up "
+        "to a tick of its timer later (librdkafka: 500 ms, Java: 100 ms)."
     ),
     source="seed 001, heartbeat; heartbeat.interval.ms",
     unit="ms",

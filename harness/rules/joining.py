@@ -260,16 +260,21 @@ def _told_is_alive(t: Tables) -> DataFrame:
 def _rejoins_when_told(t: Tables) -> DataFrame:
     """Members told of a rebalance by a heartbeat, from when their application could poll next.
 
-    It cannot while it works on a batch, waits for the answer to a commit, or stalls.
+    It cannot while it works on a batch, waits for the answer to a commit, or stalls. Nor does
+    being told count while the callback of its last assignment is still to come: librdkafka lets
+    that answer go, and waits for the next.
     """
     return t.sql(
         """
         WITH told AS (
-            SELECT member_id, any_value(client_id) AS member, broker, generation,
-                   min(answered_at) AS told_at, min(evidence) AS evidence
-            FROM {requests}
-            WHERE `group` = :group AND api = 'HEARTBEAT' AND error_code = 27
-            GROUP BY member_id, broker, generation
+            SELECT r.member_id, any_value(r.client_id) AS member, r.broker, r.generation,
+                   min(r.answered_at) AS told_at, min(r.evidence) AS evidence
+            FROM {requests} r LEFT ANTI JOIN {client_events} e
+              ON e.member = r.client_id AND e.event = 'assigned' AND e.generation = r.generation
+             AND e.event_at > r.answered_at
+             AND e.event_at < timestampadd(MILLISECOND, :join_ms, r.answered_at)
+            WHERE r.`group` = :group AND r.api = 'HEARTBEAT' AND r.error_code = 27
+            GROUP BY r.member_id, r.broker, r.generation
         ),
         joined AS (
             SELECT t.*, min(r.arrived_at) AS arrived_at

@@ -152,6 +152,8 @@ def _read_your_commit(t: Tables) -> DataFrame:
     commit of nothing. Transactional commits take effect with their transaction, so they only count
     among the later ones; automatic ones that were in flight when their broker died are on nobody's
     record. An empty group's positions expire, at the earliest a retention after the last commit.
+    Answers of a coordinator are stamped when they are logged, so what came within slack of each
+    other may have come the other way round.
     """
     return t.sql(
         """
@@ -175,7 +177,8 @@ def _read_your_commit(t: Tables) -> DataFrame:
             GROUP BY topic, partition, committed
         ),
         moments AS (
-            SELECT topic, partition, answered_at AS at, arrived_at AS since, committed AS known,
+            SELECT topic, partition, timestampadd(MILLISECOND, :slack_ms, answered_at) AS at,
+                   arrived_at AS since, committed AS known,
                    CAST(NULL AS BIGINT) AS told, CAST(NULL AS TIMESTAMP) AS told_at,
                    CAST(NULL AS STRING) AS client_id, CAST(NULL AS INT) AS broker,
                    CAST(NULL AS STRING) AS evidence
@@ -197,7 +200,8 @@ def _read_your_commit(t: Tables) -> DataFrame:
         judged AS (
             SELECT o.*,
                    o.told = coalesce(o.expected, -1)
-                   OR coalesce(p.first_asked_at <= o.told_at
+                   OR coalesce(p.first_asked_at
+                                   <= timestampadd(MILLISECOND, :slack_ms, o.told_at)
                                AND (o.expected_since IS NULL OR p.open_to >= o.expected_since),
                                false)
                    OR o.told > coalesce(o.expected, -1) AND :commit = 'auto'
@@ -259,13 +263,13 @@ def _auto_cadence(t: Tables) -> DataFrame:
         )
         SELECT concat(u.member, ' ', date_format(u.at, 'HH:mm:ss.SSS')) AS subject, u.at,
                timestampdiff(MICROSECOND, u.before, u.at) / 1e3
-                   BETWEEN :auto_commit_ms - :cadence_ms
-                       AND :auto_commit_ms + :cadence_ms
+                   BETWEEN :auto_commit_ms - :auto_commit_late_ms
+                       AND :auto_commit_ms + :auto_commit_late_ms
                            + CASE WHEN :client = 'java' THEN u.poll_ms + :idle_poll_ms ELSE 0 END
                    AS ok,
                timestampdiff(MICROSECOND, u.before, u.at) / 1e3 AS measured,
-               :auto_commit_ms - :cadence_ms AS bound_low,
-               :auto_commit_ms + :cadence_ms
+               :auto_commit_ms - :auto_commit_late_ms AS bound_low,
+               :auto_commit_ms + :auto_commit_late_ms
                    + CASE WHEN :client = 'java' THEN u.poll_ms + :idle_poll_ms ELSE 0 END
                    AS bound_high,
                concat('the longest time between two polls in it was ', u.poll_ms, ' ms') AS why,

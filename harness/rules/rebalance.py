@@ -134,18 +134,20 @@ def _told_by_heartbeat(t: Tables) -> DataFrame:
             WHERE event = 'stabilized' AND broker = broker_before AND started_at IS NOT NULL
         ),
         joins AS (
-            SELECT broker, generation, member_id, any_value(client_id) AS member,
-                   max(arrived_at) AS arrived_at
+            SELECT broker, generation, member_id, client_id AS member, arrived_at
             FROM {requests}
             WHERE `group` = :group AND api = 'JOIN_GROUP' AND error_code = 0
-            GROUP BY broker, generation, member_id
         ),
         rejoined AS (
-            SELECT b.*, j.member_id, j.member, j.arrived_at
+            -- The first join of a generation: a follower that joins anew later is told at once
+            -- that it has this generation already.
+            SELECT b.number, b.generation, b.started_at, j.member_id, j.member,
+                   min(j.arrived_at) AS arrived_at
             FROM begun b JOIN joins j ON j.broker = b.broker AND j.generation = b.generation
             JOIN joins p ON p.broker = b.broker AND p.generation = b.generation_before
              AND p.member_id = j.member_id
             WHERE j.arrived_at > b.started_at AND NOT contains(coalesce(b.reason, ''), j.member_id)
+            GROUP BY b.number, b.generation, b.started_at, j.member_id, j.member
         ),
         told AS (
             SELECT r.number, r.generation, r.started_at, r.member_id, r.member, r.arrived_at,

@@ -16,7 +16,8 @@ def _whole_intervals(t: Tables) -> DataFrame:
     """Changes of a group that had members, from the coordinator's notice to the last join.
 
     A member that has heard goes on when it polls next, so the work of one batch comes on top of
-    each round. Where several changes fell into one episode, each has its rounds.
+    each round. Where several changes fell into one episode, each has its rounds. A change that
+    came into a stall was waiting for its end, or for a limit, and is not examined.
     """
     return t.sql(
         """
@@ -42,9 +43,14 @@ def _whole_intervals(t: Tables) -> DataFrame:
             WHERE trigger IN ('join', 'leave', 'expiry') AND members_before > 0
               AND joined_at IS NOT NULL
         ),
+        stalls AS (
+            SELECT event_at AS from_at,
+                   timestampadd(MICROSECOND, CAST(duration_ms * 1e3 AS BIGINT), event_at) AS to_at
+            FROM {client_events} WHERE event = 'stall_started'
+        ),
         bounded AS (
             SELECT *, most * (1 + (:cadence_ms + :slack_ms + poll_ms) / :heartbeat_ms) AS bound
-            FROM timed
+            FROM timed x LEFT ANTI JOIN stalls s ON s.from_at < x.joined_at AND s.to_at > x.at
         )
         SELECT concat(trigger, coalesce(concat(' of ', member), ''), ', generation ', generation)
                    AS subject,
