@@ -50,6 +50,7 @@ _ASSIGNORS: Final = {
     "cooperative-sticky": f"{_CLIENTS}.CooperativeStickyAssignor",
 }
 _FETCH_LIMIT: Final = "max.partition.fetch.bytes"
+_FETCH_BYTES: Final = 65_536  # more than comes within fetch.max.wait.ms, which paces the polls
 _BYTES: Final = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 
 
@@ -69,6 +70,9 @@ def settings_of(config: ConsumerConfig) -> dict[str, object]:
         "isolation.level": "read_committed",
         "max.poll.interval.ms": config.max_poll_interval_ms,
         "max.poll.records": config.batch_records,
+        # A poll returns with what one fetch has brought: without a minimum that is a record or two,
+        # each committed by itself, and four such members keep two cores busy.
+        "fetch.min.bytes": _FETCH_BYTES,
         "fetch.max.wait.ms": config.fetch_wait_max_ms,
         # How soon a consumer hears of new partitions, how long an answer is waited for, and how
         # often a refused request is repeated; the defaults, which is what users have.

@@ -49,7 +49,9 @@ def settings_of(config: ProducerConfig) -> dict[str, object]:
         "acks": config.acks,
         "enable.idempotence": config.idempotence,
         "message.timeout.ms": config.message_timeout_ms,
-        "linger.ms": 5,
+        # Each batch costs its leader and two followers a request: 5 ms instead of 50 kept two cores
+        # at 70 % with 300 records a second, and made what is timed late.
+        "linger.ms": 50,
         "compression.type": "none",
         "socket.timeout.ms": 60_000,
         # Room for an outage as long as the message timeout.

@@ -6,7 +6,7 @@ Watch: each rebalance with its own cause, and none without; the member that join
 stalled waits for that one's limit between polls.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
     claim="A group that meets one thing after another treats each as if it were alone.",
@@ -50,7 +50,10 @@ experiment = Experiment(
             clients=("librdkafka",),
             protocols=("consumer",),
         ),
-        *holds("R01", "R02", "R03-members", "R08-members", "R10", "R12", "R14", "R16", "R19"),
+        *holds("R01", "R02", "R03-members", "R08-members", "R10", "R12", "R14", "R16"),
+        *holds("R19", clients=("java",)),
+        # It is evicted before it commits, or not: its session ends about when its stall does.
+        *holds("R19", clients=("librdkafka",), protocols=CLASSIC),
         *holds("R20a", "R20b", "R20c", "R20e", "R21", "R21-stop", "R22", "R27-growth", "R30"),
         *holds("R32", "R32-rejoin", "R33", "R34", "R35", "R36", "X01-two", "X07", "X08-members"),
         *holds("X14", "X19", "X20", "X32a", "X32b", "X32c", "X32d", "X34"),

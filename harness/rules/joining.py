@@ -266,14 +266,17 @@ def _rejoins_when_told(t: Tables) -> DataFrame:
     """
     return t.sql(
         """
-        WITH told AS (
+        WITH assigned AS (
+            SELECT member, generation, min(event_at) AS at FROM {client_events}
+            WHERE event = 'assigned' GROUP BY member, generation
+        ),
+        told AS (
             SELECT r.member_id, any_value(r.client_id) AS member, r.broker, r.generation,
                    min(r.answered_at) AS told_at, min(r.evidence) AS evidence
-            FROM {requests} r LEFT ANTI JOIN {client_events} e
-              ON e.member = r.client_id AND e.event = 'assigned' AND e.generation = r.generation
-             AND e.event_at > r.answered_at
-             AND e.event_at < timestampadd(MILLISECOND, :join_ms, r.answered_at)
+            FROM {requests} r LEFT JOIN assigned a
+              ON a.member = r.client_id AND a.generation = r.generation
             WHERE r.`group` = :group AND r.api = 'HEARTBEAT' AND r.error_code = 27
+              AND coalesce(a.at <= r.answered_at, true)
             GROUP BY r.member_id, r.broker, r.generation
         ),
         joined AS (
