@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History
+from tests.histories import History, at
 
 pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
@@ -37,6 +37,14 @@ def test_two_more_than_another_violates(judge: Judge, sizes: tuple[int, ...]) ->
 
 def test_an_assignment_that_leaves_partitions_out_is_not_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(given(4, 0, missing=2), "R22")["verdict"]
+
+
+def test_of_a_topic_that_has_grown_the_whole_is_more(judge: Judge) -> None:
+    history = given(4, 2)
+    assert "VIOLATED" == judge(history, "R22")["verdict"]
+    for partition in range(8):
+        history.add("topology", at=at(10), what="t", topic="t", partition=partition, leader=1)
+    assert "UNKNOWN" == judge(history, "R22")["verdict"]
 
 
 def test_a_process_that_comes_later_in_the_place_of_another_is_not_counted(judge: Judge) -> None:

@@ -291,8 +291,8 @@ def test_a_heartbeat_every_interval_holds(judge: Judge) -> None:
     assert "HOLDS" == judge(history, "R14")["verdict"]
 
 
-def test_heartbeats_100_ms_off_their_interval_violate(judge: Judge) -> None:
-    history = History().heartbeats("member-1", 2_000, 4_100, 6_200, 8_300)
+def test_heartbeats_a_timer_s_tick_off_their_interval_violate(judge: Judge) -> None:
+    history = History().heartbeats("member-1", 2_000, 4_600, 7_200, 9_800)
     assert "VIOLATED" == judge(history, "R14")["verdict"]
 
 

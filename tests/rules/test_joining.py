@@ -252,6 +252,17 @@ def test_rejoining_late_or_never_violates(judge: Judge) -> None:
     assert "never joined again" in judge(rejoin(None), "R32-rejoin")["reason"]
 
 
+def test_being_told_before_its_assignment_has_reached_the_member_does_not_count(
+    judge: Judge,
+) -> None:
+    history = rejoin(9_100).told("member-1", "assigned", 7_500)
+    assert "VIOLATED" == judge(rejoin(9_100), "R32-rejoin")["verdict"]
+    assert "UNKNOWN" == judge(history, "R32-rejoin")["verdict"]
+    history.heartbeats("member-1", 9_000, error_code=27)
+    verdict = judge(history, "R32-rejoin")
+    assert ("HOLDS", 100) == (verdict["verdict"], verdict["measured_max"])
+
+
 def test_who_left_instead_is_not_examined(judge: Judge) -> None:
     history = rejoin(None).says("left", 5_500, "member-1")
     assert "UNKNOWN" == judge(history, "R32-rejoin")["verdict"]

@@ -121,6 +121,13 @@ def test_one_before_it_violates(judge: Judge) -> None:
     assert ("VIOLATED", 10) == (verdict["verdict"], verdict["measured_max"])
 
 
+def test_stamps_within_slack_of_each_other_tell_no_order(judge: Judge) -> None:
+    assert "HOLDS" == judge(answered(committed(), 240, 10), "R30")["verdict"]
+    history = committed().commit_request("member-1", 300, 0, 30)
+    assert "HOLDS" == judge(answered(history, 260, 30), "R30")["verdict"]
+    assert "VIOLATED" == judge(answered(history, 240, 30), "R30")["verdict"]
+
+
 def test_one_that_nobody_committed_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(answered(committed(), 250, 30), "R30")["verdict"]
 

@@ -120,11 +120,17 @@ def test_being_told_by_the_next_heartbeat_holds(judge: Judge) -> None:
 
 
 def test_being_told_after_more_than_one_interval_violates(judge: Judge) -> None:
-    assert "VIOLATED" == judge(told(7_500, 7_600), "R32")["verdict"]
+    assert "VIOLATED" == judge(told(7_700, 7_800), "R32")["verdict"]
 
 
 def test_a_heartbeat_answered_as_if_nothing_was_up_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(told(8_000, 8_100, 6_000), "R32")["verdict"]
+
+
+def test_a_follower_that_joins_again_later_was_told_before_its_first_join(judge: Judge) -> None:
+    history = told(6_900, 6_950, 4_900).heartbeats("member-1", 9_500)
+    verdict = judge(history.join("member-1", 12_000, 2), "R32")
+    assert ("HOLDS", 1_900) == (verdict["verdict"], verdict["measured_max"])
 
 
 def test_a_member_that_rejoins_before_its_heartbeat_is_not_examined(judge: Judge) -> None:

@@ -37,8 +37,15 @@ def test_a_join_within_a_heartbeat_interval_holds(judge: Judge) -> None:
 
 
 def test_a_join_that_takes_longer_violates(judge: Judge) -> None:
-    verdict = judge(joined(2_300), "X34")
-    assert ("VIOLATED", 1.115) == (verdict["verdict"], verdict["bound_high"])
+    verdict = judge(joined(2_800), "X34")
+    assert ("VIOLATED", 1.35) == (verdict["verdict"], verdict["bound_high"])
+
+
+def test_a_join_that_waits_for_a_stalled_member_is_not_examined(judge: Judge) -> None:
+    history = joined(8_000).told("member-1", "stall_started", 4_500, duration_ms=8_000.0)
+    assert "UNKNOWN" == judge(history, "X34")["verdict"]
+    before = joined(1_900).told("member-1", "stall_started", 1_000, duration_ms=3_000.0)
+    assert "HOLDS" == judge(before, "X34")["verdict"]
 
 
 def test_a_cooperative_join_may_have_a_second_round(judge: Judge) -> None:
