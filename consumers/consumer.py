@@ -314,9 +314,13 @@ def run(config: ConsumerConfig) -> int:
 def _transactions(config: ConsumerConfig) -> "Transactions | None":
     if config.commit != "transaction":
         return None
-    from consumers.transactions import Transactions
+    if config.client == "java":
+        from consumers.java_transactions import JavaTransactions
 
-    return Transactions(config)
+        return JavaTransactions(config)
+    from consumers.transactions import LibrdkafkaTransactions
+
+    return LibrdkafkaTransactions(config)
 
 
 def _connect(config: ConsumerConfig) -> Client:

@@ -125,7 +125,6 @@ class Java:
         self._position = JClass(f"{_CLIENTS}.OffsetAndMetadata")
         self._partition = JClass("org.apache.kafka.common.TopicPartition")
         self._map = JClass("java.util.HashMap")
-        self._errors = JClass("org.apache.kafka.common.protocol.Errors")
         self._retriable = JClass("org.apache.kafka.common.errors.RetriableException")
         properties = self._map()
         for name, value in self._settings.items():
@@ -133,7 +132,9 @@ class Java:
         try:
             self._consumer: Any = JClass(f"{_CLIENTS}.KafkaConsumer")(properties)
         except JException as error:
-            raise BadInput(f"the Java client refuses the configuration: {_words(error)}") from None
+            raise BadInput(
+                f"the Java client refuses the configuration: {jvm.words(error)}"
+            ) from None
         self._on_rebalance = JProxy(
             f"{_CLIENTS}.ConsumerRebalanceListener",
             dict={
@@ -194,7 +195,7 @@ class Java:
                 return None
             self._consumer.commitSync(offsets)
         except JException as error:
-            code, name = self._code(error)
+            code, name = jvm.code_of(error)
             return [Answer(*position, code, name) for position in positions]
         return [Answer(*position, 0, None) for position in positions]
 
@@ -239,7 +240,7 @@ class Java:
 
     def _committed(self, offsets: Any, error: Any) -> None:
         def act() -> None:
-            code, name = self._code(error) if error is not None else (0, None)
+            code, name = jvm.code_of(error) if error is not None else (0, None)
             answers = [
                 Answer(str(p.topic()), int(p.partition()), int(offsets.get(p).offset()), code, name)
                 for p in offsets.keySet()
@@ -257,14 +258,8 @@ class Java:
                 self._listener.callback_failed(where, error)
 
     def _told(self, error: Any) -> ClientError:
-        code, name = self._code(error)
-        return ClientError(code, name, _words(error), not isinstance(error, self._retriable))
-
-    def _code(self, error: Any) -> tuple[int, str]:
-        """Kafka's code and name of an exception; -1 and its class where the protocol has none."""
-        known = self._errors.forException(error)
-        code = int(known.code())
-        return code, str(known.name()) if code != -1 else str(error.getClass().getSimpleName())
+        code, name = jvm.code_of(error)
+        return ClientError(code, name, jvm.words(error), not isinstance(error, self._retriable))
 
 
 def _ranges(part: Any, records: Any) -> list[Range]:
@@ -283,13 +278,3 @@ def _ranges(part: Any, records: Any) -> list[Range]:
         else:
             runs.append(Range(topic, number, offset, offset, 1))
     return runs
-
-
-def _words(error: Any) -> str:
-    """An exception's message, and that of what caused it, in one line."""
-    texts = []
-    while error is not None:
-        text = error.getMessage()
-        texts.append(" ".join(str(text).split()) if text else str(error.getClass().getSimpleName()))
-        error = error.getCause()
-    return ": ".join(dict.fromkeys(texts))

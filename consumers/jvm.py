@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import jpype
 
@@ -41,3 +41,20 @@ def start(java_home: str, class_path: str, *options: str) -> None:
         convertStrings=True,
         interrupt=False,
     )
+
+
+def words(error: Any) -> str:
+    """An exception's message, and that of what caused it, in one line."""
+    texts = []
+    while error is not None:
+        text = error.getMessage()
+        texts.append(" ".join(str(text).split()) if text else str(error.getClass().getSimpleName()))
+        error = error.getCause()
+    return ": ".join(dict.fromkeys(texts))
+
+
+def code_of(error: Any) -> tuple[int, str]:
+    """Kafka's code and name of an exception; -1 and its class where the protocol has none."""
+    known = jpype.JClass("org.apache.kafka.common.protocol.Errors").forException(error)
+    code = int(known.code())
+    return code, str(known.name()) if code != -1 else str(error.getClass().getSimpleName())

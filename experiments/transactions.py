@@ -28,5 +28,4 @@ experiment = Experiment(
             "are shown it",
         ),
     ),
-    clients=("librdkafka",),
 )

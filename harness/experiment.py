@@ -135,11 +135,6 @@ class Group:
         if self.assignor is not None:
             one_of(f"assignor of protocol {self.protocol}", self.assignor, ASSIGNORS[self.protocol])
         one_of("commit", self.commit, COMMITS)
-        if self.commit == "transaction" and self.client != "librdkafka":
-            raise BadInput(
-                f"commit transaction with client {self.client}: the transactional producer is "
-                "librdkafka's, and positions go with their own library; use client librdkafka"
-            )
         if self.client_version and self.client != "java":
             raise BadInput(
                 f"client_version of {self.client_version} with client {self.client}: only the Java "

@@ -326,13 +326,27 @@ def _text(ms: float) -> str:
 
 def tables_of(history: History, spark: SparkSession) -> Tables:
     """Its tables, each derived when a query names it; nothing is written."""
-    frames = {name: in_memory(spark, history.arrow(name)) for name in HISTORY}
     run = run_of(history.manifest())
 
     def store(_name: str, frame: DataFrame) -> DataFrame:
         return in_memory(spark, frame.toArrow())
 
-    return Tables(spark, run, Sources(frames=frames), RECIPES, store)
+    return Tables(spark, run, Sources(frames=_Frames(history, spark)), RECIPES, store)
+
+
+class _Frames(dict[str, DataFrame]):
+    """Every history file, handed to Spark when it is first asked for: most rules need a few."""
+
+    def __init__(self, history: History, spark: SparkSession) -> None:
+        super().__init__()
+        self._history, self._spark = history, spark
+
+    def __contains__(self, name: object) -> bool:
+        return name in HISTORY
+
+    def __missing__(self, name: str) -> DataFrame:
+        self[name] = in_memory(self._spark, self._history.arrow(name))
+        return self[name]
 
 
 def judged(history: History, spark: SparkSession, rule: str) -> dict[str, Any]:

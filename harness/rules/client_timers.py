@@ -113,7 +113,8 @@ def _silent_without_coordinator(t: Tables) -> DataFrame:
 def _looks_again(t: Tables) -> DataFrame:
     """Gaps between one member's lookups while its coordinator is dead; both of its threads ask.
 
-    The first counts from the death: the connection breaks with it.
+    The first counts from the death: the connection breaks with it. A timer that is looked at
+    late may be so at both ends of a gap.
     """
     return t.sql(
         f"""
@@ -131,12 +132,14 @@ def _looks_again(t: Tables) -> DataFrame:
                    max_by(before_at, at - before_at) AS from_at, max_by(at, at - before_at) AS at
             FROM asked GROUP BY fault, member
         )
-        SELECT concat(member, ' after ', fault) AS subject, at, ms <= :lookup_ms + :slack_ms AS ok,
+        SELECT concat(member, ' after ', fault) AS subject, at,
+               ms <= :lookup_ms + 2 * :slack_ms AS ok,
                ms AS measured, CAST(NULL AS DOUBLE) AS bound_low,
-               :lookup_ms + :slack_ms AS bound_high,
+               :lookup_ms + 2 * :slack_ms AS bound_high,
                concat('longest gap of ', lookups, ' lookups') AS why,
                -- A machine that stood still can only have made it longer.
-               CASE WHEN ms > :lookup_ms + :slack_ms THEN from_at END AS guard_from, at AS guard_to
+               CASE WHEN ms > :lookup_ms + 2 * :slack_ms THEN from_at END AS guard_from,
+               at AS guard_to
         FROM longest
         """
     )

@@ -472,6 +472,7 @@ REBALANCE_TIMEOUT = Rule(
     things="unacknowledged revocations",
     measures="from the revocation to the fencing",
     examine=_unacknowledged_is_fenced,
+    broker=True,
     protocols=_KIP_848,
 )
 COMMIT_EPOCH = Rule(

@@ -1,0 +1,89 @@
+"""Copying batches in transactions with Java's producer, in the machine of the Java consumer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from jpype import JArray, JByte, JClass, JException, JInt
+
+from consumers import jvm
+from consumers.client import Answer, ClientError, Position, Range
+from consumers.config import ConsumerConfig
+from consumers.transactions import PATIENCE_S, TRANSACTION_TIMEOUT_MS, made_from
+
+_PRODUCER: Final = "org.apache.kafka.clients.producer"
+_BYTES: Final = "org.apache.kafka.common.serialization.ByteArraySerializer"
+_ERRORS: Final = "org.apache.kafka.common.errors"
+# After these a producer can only be closed (KafkaProducer, commitTransaction).
+_FATAL: Final = (
+    "ProducerFencedException",
+    "OutOfOrderSequenceException",
+    "AuthorizationException",
+    "UnsupportedVersionException",
+)
+
+
+class JavaTransactions:
+    """With Java's producer, once its machine runs; see `consumers.transactions.Transactions`."""
+
+    def __init__(self, config: ConsumerConfig) -> None:
+        """Connect, and end what an earlier process of this name has left open."""
+        assert config.output is not None  # the configuration has been checked
+        self._output = config.output
+        self._record = JClass(f"{_PRODUCER}.ProducerRecord")
+        self._partition = JClass("org.apache.kafka.common.TopicPartition")
+        self._position = JClass("org.apache.kafka.clients.consumer.OffsetAndMetadata")
+        self._map = JClass("java.util.HashMap")
+        self._fatal = tuple(JClass(f"{_ERRORS}.{name}") for name in _FATAL)
+        settings = self._map()
+        for name, value in {
+            "bootstrap.servers": config.bootstrap,
+            "client.id": config.member,
+            "transactional.id": f"{config.group}-{config.member}",
+            "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+            "max.block.ms": round(PATIENCE_S * 1_000),
+            "linger.ms": 5,
+            "key.serializer": _BYTES,
+            "value.serializer": _BYTES,
+        }.items():
+            settings.put(name, str(value))
+        self._producer: Any = JClass(f"{_PRODUCER}.KafkaProducer")(settings)
+        self._producer.initTransactions()
+
+    def copy(
+        self, ranges: Sequence[Range], positions: Sequence[Position], metadata: Any
+    ) -> tuple[list[Answer], ClientError | None]:
+        """Copy a batch; see `Transactions`."""
+        offsets = self._map()
+        for topic, partition, committed in positions:
+            offsets.put(self._partition(topic, partition), self._position(committed))
+        try:
+            self._producer.beginTransaction()
+            for topic, partition, first, last, _ in ranges:
+                for offset in range(first, last + 1):
+                    copied = JArray(JByte)(made_from(topic, partition, offset))
+                    where = JClass("java.lang.Integer")(JInt(partition))
+                    self._producer.send(self._record(self._output, where, None, copied))
+            # On disk before the positions are offered, so that an abort has something to hide.
+            self._producer.flush()
+            self._producer.sendOffsetsToTransaction(offsets, metadata)
+            self._producer.commitTransaction()
+        except JException as error:
+            return self._given_up(positions, error)
+        return [Answer(*position, 0, None) for position in positions], None
+
+    def _given_up(
+        self, positions: Sequence[Position], error: Any
+    ) -> tuple[list[Answer], ClientError | None]:
+        code, name = jvm.code_of(error)
+        answers = [Answer(*position, code, name) for position in positions]
+        worst = error
+        if not isinstance(error, self._fatal):
+            try:
+                self._producer.abortTransaction()
+                return answers, None
+            except JException as worse:
+                worst = worse
+        code, name = jvm.code_of(worst)
+        return answers, ClientError(code, name, jvm.words(worst), True)
