@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
@@ -69,16 +70,22 @@ class Aside:
 
     def close(self) -> None:
         """End the process; what is still to be judged is not."""
+        if self._process is not None and self._pending:
+            self._process.kill()  # its Spark goes with it
+        self._end()
+
+    def _end(self) -> int:
+        """Let the process end, if there is one; its exit code."""
         process, self._process = self._process, None
         if process is None:
-            return
+            return 0
         assert process.stdin is not None
-        if self._pending:
-            process.kill()  # its Spark goes with it
-        process.stdin.close()
-        process.wait()
+        with suppress(BrokenPipeError):  # it has ended by itself
+            process.stdin.close()
+        return process.wait()
 
     def _start(self) -> None:
+        self._end()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "harness.aside"],
@@ -96,16 +103,13 @@ class Aside:
     def _ask(self, run_dir: Path) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        try:
+        with suppress(BrokenPipeError):  # it has ended, and whoever listens to it says so
             self._process.stdin.write(json.dumps(str(run_dir.resolve())) + "\n")
             self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # it has ended, and whoever listens to it says so
 
     def _ended(self) -> str:
         """The process has ended by itself: another one gets what is left to be judged."""
-        assert self._process is not None
-        code = self._process.wait()
+        code = self._end()
         self._start()
         for run_dir in self._pending:
             self._ask(run_dir)
@@ -115,8 +119,9 @@ class Aside:
 def _listen(process: subprocess.Popen[str], answers: "SimpleQueue[str | None]") -> None:
     """Hand on what a process answers, and null when it has ended."""
     assert process.stdout is not None
-    for line in process.stdout:
-        answers.put(json.loads(line))
+    with process.stdout as said:
+        for line in said:
+            answers.put(json.loads(line))
     answers.put(None)
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Final
 
 import psutil
 import pyarrow.parquet as pq
@@ -11,6 +14,7 @@ import pytest
 
 from harness.aside import Aside
 from harness.check.synthetic import write_synthetic
+from harness.wait import wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -63,3 +67,26 @@ def test_what_is_pending_is_dropped_by_closing(tmp_path: Path) -> None:
         java = process.children(recursive=True)
     assert not process.is_running()
     assert [] == psutil.wait_procs(java, timeout=30)[1]
+
+
+DIES: Final = """
+import sys, time
+from pathlib import Path
+from harness.aside import Aside
+aside = Aside(Path(sys.argv[1]) / "judging.log")
+aside.submit(Path(sys.argv[1]) / "run")
+print(aside._process.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_nothing_is_left_of_it_when_whoever_asked_is_killed(tmp_path: Path) -> None:
+    write_synthetic(tmp_path / "run", 2_000)
+    command = [sys.executable, "-c", DIES, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as asked:
+        assert asked.stdout is not None
+        process = psutil.Process(int(asked.stdout.readline()))
+        wait_until("Java for Spark", lambda: process.children(recursive=True), timeout_s=60)
+        family = [process, *process.children(recursive=True)]
+        asked.kill()
+    assert [] == psutil.wait_procs(family, timeout=120)[1]
