@@ -10,18 +10,18 @@ from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdic
 
 experiment = Experiment(
     claim="A group that meets one thing after another treats each as if it were alone.",
-    group=Group(max_poll_interval_ms=11_000, metadata_refresh_ms=3_000),
+    group=Group(max_poll_interval_ms=13_000, metadata_refresh_ms=3_000),
     faults=(
         Fault(kind="start-consumer", target="new member", at_s=1, jitter_s=0),
         Fault(kind="add-partitions", target="topic", at_s=6, jitter_s=0.5, more_partitions=2),
         # Past the session only, and past the limit between polls.
-        Fault(kind="stall-consumer", target="member 2", at_s=15, jitter_s=0.5, lasts_s=8.5),
-        Fault(kind="stall-consumer", target="member 1", at_s=15, jitter_s=0.5, lasts_s=15),
+        Fault(kind="stall-consumer", target="member 2", at_s=15, jitter_s=0.5, lasts_s=9),
+        Fault(kind="stall-consumer", target="member 1", at_s=15, jitter_s=0.5, lasts_s=17),
         Fault(kind="start-consumer", target="new member", at_s=16, jitter_s=0),
-        Fault(kind="kill-consumer", target="member 3", at_s=37, jitter_s=0.5),
-        Fault(kind="close-consumer", target="member 2", at_s=46, jitter_s=0.5),
+        Fault(kind="kill-consumer", target="member 3", at_s=39, jitter_s=0.5),
+        Fault(kind="close-consumer", target="member 2", at_s=48, jitter_s=0.5),
     ),
-    duration_s=49,
+    duration_s=51,
     rules=(
         Expect(
             rule="R18",

@@ -139,6 +139,10 @@ def _nothing_lost(t: Tables) -> DataFrame:
             FROM (SELECT topic, partition, first_offset, last_offset
                   FROM {deliveries} WHERE processed_at IS NOT NULL
                   UNION ALL
+                  -- A transaction may have been committed when its process died before it said so.
+                  SELECT topic, partition, first_offset, last_offset
+                  FROM {outputs} WHERE isolation = 'read_committed'
+                  UNION ALL
                   -- What was deleted on purpose is nobody's work any more.
                   SELECT p.topic, p.partition, 0, p.committed - 1
                   FROM {requests} LATERAL VIEW explode(positions) AS p

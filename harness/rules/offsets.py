@@ -154,6 +154,10 @@ def _read_your_commit(t: Tables) -> DataFrame:
     record. An empty group's positions expire, at the earliest a retention after the last commit.
     Answers of a coordinator are stamped when they are logged, so what came within slack of each
     other may have come the other way round.
+
+    A broker that has just loaded the group tells what was replicated everywhere by then, and hears
+    of what has been since only when it writes something itself (CoordinatorRuntime, which begins
+    to listen to the high watermark when it has loaded): until then it may tell an older position.
     """
     return t.sql(
         """
@@ -197,9 +201,25 @@ def _read_your_commit(t: Tables) -> DataFrame:
             WINDOW before AS (PARTITION BY topic, partition ORDER BY at, since NULLS LAST
                               ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
         ),
+        taken_over AS (
+            SELECT t.broker, t.from_at, coalesce(min(r.answered_at), :ended_at) AS to_at
+            FROM {tenures} t LEFT JOIN {requests} r
+              ON r.`group` = :group AND r.broker = t.broker AND r.arrived_at >= t.from_at
+             AND r.api = 'OFFSET_COMMIT' AND r.error_code = 0
+            WHERE t.loaded GROUP BY t.broker, t.from_at
+        ),
+        placed AS (
+            SELECT o.topic, o.partition, o.at, o.told, o.told_at, o.client_id, o.broker,
+                   o.evidence, o.expected, o.expected_since, count(n.from_at) > 0 AS fresh
+            FROM ordered o LEFT JOIN taken_over n
+              ON n.broker = o.broker AND n.from_at <= o.told_at
+             AND o.at <= timestampadd(MILLISECOND, :slack_ms, n.to_at)
+            WHERE o.told IS NOT NULL GROUP BY ALL
+        ),
         judged AS (
-            SELECT o.*,
+            SELECT o.*, o.fresh AND p.first_asked_at <= o.told_at AS stale,
                    o.told = coalesce(o.expected, -1)
+                   OR coalesce(o.fresh AND p.first_asked_at <= o.told_at, false)
                    OR coalesce(p.first_asked_at
                                    <= timestampadd(MILLISECOND, :slack_ms, o.told_at)
                                AND (o.expected_since IS NULL OR p.open_to >= o.expected_since),
@@ -207,9 +227,8 @@ def _read_your_commit(t: Tables) -> DataFrame:
                    OR o.told > coalesce(o.expected, -1) AND :commit = 'auto'
                    OR o.told = -1 AND coalesce(timestampdiff(MILLISECOND, o.expected_since, o.at)
                                                >= :retention_ms, false) AS fits
-            FROM ordered o LEFT JOIN possible p
+            FROM placed o LEFT JOIN possible p
               ON p.topic = o.topic AND p.partition = o.partition AND p.committed = o.told
-            WHERE o.told IS NOT NULL
         )
         SELECT concat(topic, '-', partition) AS subject,
                min(at) FILTER (WHERE NOT fits) AS at, count_if(NOT fits) = 0 AS ok,
@@ -218,7 +237,10 @@ def _read_your_commit(t: Tables) -> DataFrame:
                0 AS bound_high,
                CASE WHEN count_if(NOT fits) = 0
                     THEN concat(count(*), ' answers of ', count(DISTINCT broker),
-                                ' coordinators, to ', count(DISTINCT client_id), ' clients')
+                                ' coordinators, to ', count(DISTINCT client_id), ' clients',
+                                coalesce(concat('; ', nullif(count_if(
+                                    stale AND told < coalesce(expected, -1)), 0),
+                                    ' older, by one that had just loaded the group'), ''))
                     ELSE min_by(concat('broker-', broker, ' told ', client_id, ' ', told,
                                        ', committed was ', coalesce(string(expected), 'nothing')),
                                 CASE WHEN fits THEN NULL ELSE at END) END AS why,
@@ -670,7 +692,7 @@ READ_YOUR_COMMIT = Rule(
     title="A coordinator answers with what was committed last",
     statement=(
         "Whoever asks is told the position committed last, by any coordinator the group has had, "
-        "and never one before it."
+        "and never one before it once that coordinator has written a commit of its own."
     ),
     source="seed 003, OFFSET_FETCH; OffsetMetadataManager, fetchOffsets",
     unit="records",

@@ -136,6 +136,23 @@ def test_nothing_told_of_what_was_committed_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(answered(committed(), 250, -1), "R30")["verdict"]
 
 
+def test_a_coordinator_that_has_just_loaded_the_group_may_be_behind_until_it_writes(
+    judge: Judge,
+) -> None:
+    history = committed().says("member_added", 0, "member-1").says("loaded", 900, broker=2)
+    answered(answered(history, 1_000, 10, broker=2), 1_500, 20, broker=2)
+    verdict = judge(history, "R30")
+    assert "HOLDS" == verdict["verdict"]
+    assert "1 older, by one that had just loaded the group" in verdict["rows"][0]["why"]
+    assert "VIOLATED" == judge(answered(history, 1_600, 15, broker=2), "R30")["verdict"]
+
+
+def test_a_coordinator_that_has_written_a_commit_is_not_behind(judge: Judge) -> None:
+    history = committed().says("member_added", 0, "member-1").says("loaded", 900, broker=2)
+    history.commit_request("member-1", 1_000, 0, 30, broker=2)
+    assert "VIOLATED" == judge(answered(history, 1_200, 20, broker=2), "R30")["verdict"]
+
+
 def test_one_on_its_way_may_be_told_or_not(judge: Judge) -> None:
     history = committed().commit_request("member-1", 300, 0, 30, answered_at=at(400))
     assert "HOLDS" == judge(answered(answered(history, 350, 30), 351, 20), "R30")["verdict"]

@@ -35,6 +35,12 @@ def test_two_results_of_a_record_violate(judge: Judge) -> None:
     assert ("VIOLATED", 2) == (verdict["verdict"], verdict["measured_max"])
 
 
+def test_who_died_before_it_said_so_has_processed_what_is_in_the_output(judge: Judge) -> None:
+    for copied, verdict in ((19, "HOLDS"), (9, "VIOLATED")):
+        history = output((0, copied, 1)).delivered("member-1", 0, 0, 19, 100, None)
+        assert verdict == judge(history.end_offset(0, 20), "X32a")["verdict"]
+
+
 def test_a_record_without_a_result_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(output((0, 9, 1), (11, 19, 1)), "X29")["verdict"]
 
