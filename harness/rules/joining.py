@@ -39,7 +39,8 @@ def _initial_delay(t: Tables) -> DataFrame:
             FROM {generations}
         ),
         joins AS (
-            SELECT broker, generation, arrived_at AS at, rebalance_timeout_ms
+            SELECT broker, generation, arrived_at AS at, rebalance_timeout_ms,
+                   row_number() OVER (PARTITION BY broker, generation ORDER BY arrived_at) AS turn
             FROM {requests}
             WHERE `group` = :group AND api = 'JOIN_GROUP' AND error_code = 0
         ),
@@ -52,13 +53,15 @@ def _initial_delay(t: Tables) -> DataFrame:
             SELECT r.number,
                    timestampdiff(MICROSECOND, r.started_at, j.at) / 1e3 AS ms
             FROM rounds r JOIN joins j ON j.broker = r.broker AND j.generation = r.generation
-            WHERE r.initial AND j.at > timestampadd(MILLISECOND, :rounding_ms, r.started_at)
+            WHERE r.initial AND j.turn > 1
+              AND j.at > timestampadd(MILLISECOND, -:slack_ms, r.started_at)
         ),
         -- In which of the delays, counted from 1, each came: the earliest and the latest that can
-        -- be.
+        -- be. Who came with the first may have come before the first delay began.
         counted AS (
             SELECT number,
-                   greatest(1, CAST(ceil((ms - :slack_ms) / nullif(:initial_delay_ms, 0)) AS INT))
+                   CASE WHEN ms > :slack_ms THEN
+                        CAST(ceil((ms - :slack_ms) / nullif(:initial_delay_ms, 0)) AS INT) END
                        AS earliest,
                    greatest(1, CAST(ceil((ms + :slack_ms) / nullif(:initial_delay_ms, 0)) AS INT))
                        AS latest
@@ -76,7 +79,8 @@ def _initial_delay(t: Tables) -> DataFrame:
             SELECT number, count_if(step = place) AS times
             FROM (SELECT number, step, dense_rank() OVER (PARTITION BY number ORDER BY step)
                       AS place
-                  FROM (SELECT DISTINCT number, explode(array(earliest, latest)) AS step
+                  FROM (SELECT DISTINCT number, explode(array_compact(array(earliest, latest)))
+                                   AS step
                         FROM counted))
             GROUP BY number
         ),

@@ -167,10 +167,10 @@ def _read_your_commit(t: Tables) -> DataFrame:
             WHERE `group` = :group AND api IN ('OFFSET_COMMIT', 'OFFSET_DELETE',
                                                'TXN_OFFSET_COMMIT')
             UNION ALL
-            SELECT 'client', topic, partition, committed, coalesce(error_code, -1), asked_at, NULL
-            FROM {commits}
-            WHERE asked_at IS NOT NULL AND how <> 'external'
-              AND (error_code IS NULL OR error_code <> 0)
+            -- One that was sent again, to another coordinator, was asked for before that.
+            SELECT 'client', topic, partition, committed, coalesce(error_code, -1), asked_at,
+                   CASE WHEN error_code = 0 THEN answered_at END
+            FROM {commits} WHERE asked_at IS NOT NULL AND how <> 'external'
         ),
         possible AS (
             SELECT topic, partition, committed, min(arrived_at) AS first_asked_at,

@@ -59,15 +59,17 @@ def _stale_fenced(t: Tables) -> DataFrame:
         SELECT concat(r.client_id, ' (coordinator)') AS subject, r.arrived_at AS at,
                r.error_code IN (22, 25, 82, 110, 113) AS ok, r.error_code AS measured,
                concat('answered with error ', r.error_code) AS why, r.evidence
-        FROM {requests} r JOIN {memberships} m
+        FROM {requests} r JOIN {removals} m
           ON m.member_id = r.member_id AND m.removed_at < r.arrived_at
+         AND coalesce(r.arrived_at < m.back_at, true)
         WHERE r.`group` = :group AND r.api = 'TXN_OFFSET_COMMIT'
         UNION ALL
         SELECT concat(c.member, ' ', c.topic, '-', c.partition, ' (client)'), c.asked_at,
                CASE WHEN c.answered_at IS NOT NULL THEN c.error_code <> 0 END, c.error_code,
                coalesce(c.error, 'accepted'), NULL
-        FROM {commits} c JOIN {memberships} m
+        FROM {commits} c JOIN {removals} m
           ON m.member_id = c.member_id AND m.removed_at < c.asked_at
+         AND coalesce(c.asked_at < m.back_at, true)
         WHERE c.how = 'transaction'
         """
     )

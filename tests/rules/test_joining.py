@@ -35,6 +35,8 @@ def first(joined_ms: float, *arrivals_ms: float, poll_ms: int = 60_000) -> Histo
         (6_010, (1_000, 2_000)),  # two in one count once
         (3_010, (3_005,)),  # too close to tell: both are allowed
         (6_010, (2_995,)),
+        (3_008, (0.3, 0.5)),  # with the first: it may have been before the delay began
+        (6_010, (0.3, 0.5)),
     ],
 )
 def test_the_first_rebalance_waits_one_delay_more_for_each_in_which_somebody_came(

@@ -121,6 +121,13 @@ def test_one_before_it_violates(judge: Judge) -> None:
     assert ("VIOLATED", 10) == (verdict["verdict"], verdict["measured_max"])
 
 
+def test_one_that_is_repeated_may_have_been_made_the_first_time(judge: Judge) -> None:
+    history = committed().commit_request("member-1", 2_000, 0, 30, broker=2)
+    assert "VIOLATED" == judge(answered(history, 900, 30, broker=2), "R30")["verdict"]
+    history.asked_commit("member-1", 300, 0, 30, error=0, answered_at=at(2_001))
+    assert "HOLDS" == judge(history, "R30")["verdict"]
+
+
 def test_stamps_within_slack_of_each_other_tell_no_order(judge: Judge) -> None:
     assert "HOLDS" == judge(answered(committed(), 240, 10), "R30")["verdict"]
     history = committed().commit_request("member-1", 300, 0, 30)

@@ -90,3 +90,12 @@ def test_a_removed_member_that_is_accepted_violates(judge: Judge) -> None:
 
 def test_a_member_in_the_group_is_not_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(offered(9_000, 0), "X29-fenced")["verdict"]
+
+
+def test_a_member_that_is_back_with_its_id_is_not_examined(judge: Judge) -> None:
+    history = offered(14_000, 0).says("member_added", 0, "member-1")
+    assert "VIOLATED" == judge(history, "X29-fenced")["verdict"]
+    assert (
+        "UNKNOWN"
+        == judge(history.says("member_added", 13_000, "member-1"), "X29-fenced")["verdict"]
+    )

@@ -14,7 +14,8 @@ def commits_judged(t: Tables) -> DataFrame:
 
     `removed_at` is set if the member id was no longer in the group when the commit arrived.
     Commits and generations are put into one order per partition, so that the group's generation
-    and the last position before each are found in one pass.
+    and the last position before each are found in one pass. A coordinator takes commits as they
+    arrive; answers that waited for a replica all come at once.
     """
     return t.sql(
         """
@@ -44,7 +45,7 @@ def commits_judged(t: Tables) -> DataFrame:
                    nullif(last_value(CASE WHEN counts THEN committed END, true) OVER before, -1)
                        AS previous_committed
             FROM mixed
-            WINDOW before AS (PARTITION BY topic, partition ORDER BY at, arrived_at, committed
+            WINDOW before AS (PARTITION BY topic, partition ORDER BY arrived_at, at, committed
                               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
         )
         SELECT :group AS `group`, o.member, o.member_id, o.generation, o.topic, o.partition,
