@@ -57,6 +57,14 @@ def test_without_owners_r21_is_unknown(judge: Judge) -> None:
 # R21-delivery
 
 
+def test_who_is_told_of_an_assignment_after_its_removal_holds_nothing(judge: Judge) -> None:
+    history = handover(9_000, 7_000, "lost").join("member-1", 0)
+    assert "VIOLATED" == judge(history, "R21")["verdict"]
+    assert "HOLDS" == judge(history.says("left", -10, "member-1"), "R21")["verdict"]
+    history.says("member_added", -5, "member-1")
+    assert "VIOLATED" == judge(history, "R21")["verdict"]  # it was back with its id
+
+
 def test_a_zombie_that_holds_on_violates_the_literal_rule(judge: Judge) -> None:
     history = handover(9_000, 7_000, "lost").join("member-1", 0).says("evicted", 6_000, "member-1")
     verdict = judge(history, "R21-delivery")

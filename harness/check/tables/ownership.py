@@ -12,7 +12,8 @@ def ownership(t: Tables) -> DataFrame:
 
     What a member holds ends with revoked or lost, or with the process. `removed_at` is set where
     the coordinator had removed the holder before that: from then on it is a zombie that does not
-    know it yet.
+    know it yet. That may be before it was told of its assignment: a stalled application hears of
+    one that it had, when it polls again.
     """
     return t.sql(
         """
@@ -43,8 +44,9 @@ def ownership(t: Tables) -> DataFrame:
         )
         SELECT h.*, s.removed_at
         FROM held h LEFT JOIN {removals} s
-          ON s.member_id = h.member_id AND s.removed_at >= h.from_at
-         AND (s.since_at IS NULL OR s.since_at < h.from_at)
+          ON s.member_id = h.member_id
+         AND (s.removed_at >= h.from_at AND coalesce(s.since_at < h.from_at, true)
+              OR s.removed_at < h.from_at AND coalesce(s.back_at > h.from_at, true))
          AND (h.to_at IS NULL OR s.removed_at <= h.to_at)
         ORDER BY topic, partition, from_at
         """
