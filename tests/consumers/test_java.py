@@ -128,7 +128,7 @@ def test_what_the_client_refuses_is_one_sentence(
 INSIDE = """
 import json, sys
 from collections.abc import Sequence
-from consumers import java
+from consumers import java, jvm
 from consumers.config import ConsumerConfig
 from consumers.client import Position
 from jpype import JClass
@@ -177,7 +177,7 @@ print(json.dumps({
     "failed": failed,
     "plain": polled(5, 6, 7),
     "gaps": polled(5, 6, 9, 10, 12),
-    "refused": client._code(out),
+    "refused": jvm.code_of(out),
     "fenced": client._told(JClass(errors + "FencedInstanceIdException")("other")),
     "not yet": client._told(JClass(errors + "TimeoutException")("late")),
     "who": client.member(),

@@ -255,7 +255,7 @@ def test_a_target_sooner_than_the_interval_violates(judge: Judge) -> None:
 
 
 def test_a_target_that_comes_too_late_violates(judge: Judge) -> None:
-    assert "VIOLATED" == judge(alone().bumped(5_000, 3).computed(8_500, 3), "X24")["verdict"]
+    assert "VIOLATED" == judge(alone().bumped(5_000, 3).computed(8_800, 3), "X24")["verdict"]
 
 
 def test_without_targets_x24_is_unknown(judge: Judge) -> None:

@@ -187,7 +187,7 @@ def test_an_old_one_that_is_still_accepted_violates_x05(judge: Judge) -> None:
 
 
 def test_an_old_one_refused_after_more_than_a_heartbeat_violates_x05(judge: Judge) -> None:
-    assert "VIOLATED" == judge(duplicated(12_200), "X05")["verdict"]
+    assert "VIOLATED" == judge(duplicated(12_700), "X05")["verdict"]
 
 
 @pytest.mark.parametrize(("refused_ms", "end"), [(None, "failed"), (11_000, "closed")])
