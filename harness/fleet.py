@@ -72,9 +72,9 @@ class Member:
                 self.assigned |= {number for _, number in frame["partitions"]}
                 self.ever_assigned = True
                 self.generation = frame["generation"]
-            case "revoked" | "lost":
+            case "revoked":
                 self.assigned -= {number for _, number in frame["partitions"]}
-            case "closed":
+            case "lost" | "closed":  # all of it: Java in KIP-848 may leave one out when it says so
                 self.assigned = set()
             case "delivered":
                 self.polls += 1

@@ -303,12 +303,13 @@ def _three_timers(t: Tables) -> DataFrame:
                CASE WHEN removed_by = 'evicted'
                     THEN silence_ms >= session_timeout_ms - :slack_ms
                     ELSE closing_at IS NOT NULL
-                         OR coalesce(unpolled_ms >= max_poll_interval_ms - :slack_ms, false)
+                         OR coalesce(unpolled_ms
+                                     >= max_poll_interval_ms - :poll_ms - :slack_ms, false)
                END AS ok,
                CASE WHEN removed_by = 'evicted' THEN silence_ms ELSE unpolled_ms END AS measured,
                CASE WHEN removed_by = 'evicted' THEN 'session.timeout.ms without a sign of life'
                     WHEN closing_at IS NOT NULL THEN 'it closed'
-                    WHEN unpolled_ms >= max_poll_interval_ms - :slack_ms
+                    WHEN unpolled_ms >= max_poll_interval_ms - :poll_ms - :slack_ms
                     THEN 'max.poll.interval.ms without a poll'
                     ELSE 'no timer of its was up' END AS why,
                evidence
@@ -404,8 +405,9 @@ def _notices_soon(t: Tables) -> DataFrame:
             FROM noticed n JOIN {members} m USING (member)
         )
         SELECT concat(member, ' (stall)') AS subject, at,
-               ms BETWEEN -:rounding_ms AND :timer_late_ms + :slack_ms AS ok, ms AS measured,
-               0 AS bound_low, :timer_late_ms + :slack_ms AS bound_high,
+               ms BETWEEN -:poll_ms - :slack_ms AND :timer_late_ms + :slack_ms AS ok,
+               ms AS measured, -:poll_ms - :slack_ms AS bound_low,
+               :timer_late_ms + :slack_ms AS bound_high,
                concat('with a heartbeat interval of ', :heartbeat_ms, ' ms') AS why,
                timestampadd(MILLISECOND, limit_ms - :guard_ms, stalled_at) AS guard_from,
                timestampadd(MILLISECOND, :guard_ms, at) AS guard_to

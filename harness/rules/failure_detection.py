@@ -157,6 +157,7 @@ def _librdkafka_session(t: Tables) -> DataFrame:
 
 
 def _left_by_max_poll(t: Tables) -> DataFrame:
+    """The limit counts from the last poll; the stall begins when its batch has been handed over."""
     return t.sql(
         """
         WITH stalls AS (
@@ -186,13 +187,13 @@ def _left_by_max_poll(t: Tables) -> DataFrame:
         )
         SELECT concat(member, ' (stall)') AS subject, at,
                evictions = 0
-                   AND coalesce(ms BETWEEN limit_ms - :slack_ms
+                   AND coalesce(ms BETWEEN limit_ms - :poll_ms - :slack_ms
                                        AND limit_ms + :timer_late_ms + :slack_ms, false) AS ok,
-               ms AS measured, limit_ms - :slack_ms AS bound_low,
+               ms AS measured, limit_ms - :poll_ms - :slack_ms AS bound_low,
                limit_ms + :timer_late_ms + :slack_ms AS bound_high,
                CASE WHEN evictions > 0 THEN 'evicted instead of leaving by itself'
                     WHEN ms IS NULL THEN 'did not leave the group'
-                    WHEN ms < limit_ms - :slack_ms THEN 'left too early'
+                    WHEN ms < limit_ms - :poll_ms - :slack_ms THEN 'left too early'
                     WHEN ms > limit_ms + :timer_late_ms + :slack_ms THEN 'left too late'
                     ELSE 'left by itself' END AS why,
                evidence,
