@@ -61,8 +61,13 @@ def test_who_is_told_of_an_assignment_after_its_removal_holds_nothing(judge: Jud
     history = handover(9_000, 7_000, "lost").join("member-1", 0)
     assert "VIOLATED" == judge(history, "R21")["verdict"]
     assert "HOLDS" == judge(history.says("left", -10, "member-1"), "R21")["verdict"]
-    history.says("member_added", -5, "member-1")
-    assert "VIOLATED" == judge(history, "R21")["verdict"]  # it was back with its id
+    history.says("member_added", 50, "member-1").says("left", 6_000, "member-1")
+    assert ("HOLDS", 1) == (judge(history, "R21")["verdict"], judge(history, "R21")["examined"])
+
+
+def test_who_is_back_with_its_id_before_it_is_told_holds_what_it_is_told(judge: Judge) -> None:
+    history = handover(9_000, 7_000, "lost").join("member-1", 0).says("left", -10, "member-1")
+    assert "VIOLATED" == judge(history.says("member_added", -5, "member-1"), "R21")["verdict"]
 
 
 def test_a_zombie_that_holds_on_violates_the_literal_rule(judge: Judge) -> None:

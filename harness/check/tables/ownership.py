@@ -42,12 +42,14 @@ def ownership(t: Tables) -> DataFrame:
             LEFT JOIN {members} m ON m.member = f.member
             WHERE f.event = 'assigned'
         )
-        SELECT h.*, s.removed_at
+        SELECT h.topic, h.partition, h.member, h.member_id, h.generation, h.from_at, h.to_at,
+               h.ended_by, min(s.removed_at) AS removed_at
         FROM held h LEFT JOIN {removals} s
           ON s.member_id = h.member_id
          AND (s.removed_at >= h.from_at AND coalesce(s.since_at < h.from_at, true)
               OR s.removed_at < h.from_at AND coalesce(s.back_at > h.from_at, true))
          AND (h.to_at IS NULL OR s.removed_at <= h.to_at)
+        GROUP BY ALL
         ORDER BY topic, partition, from_at
         """
     )
