@@ -122,15 +122,11 @@ class Java:
         self._listener: Listener | None = None
         self._known = _NOBODY
         self._duration = JClass("java.time.Duration")
-        self._position = JClass(f"{_CLIENTS}.OffsetAndMetadata")
         self._partition = JClass("org.apache.kafka.common.TopicPartition")
-        self._map = JClass("java.util.HashMap")
         self._retriable = JClass("org.apache.kafka.common.errors.RetriableException")
-        properties = self._map()
-        for name, value in self._settings.items():
-            properties.put(name, str(value).lower() if isinstance(value, bool) else str(value))
         try:
-            self._consumer: Any = JClass(f"{_CLIENTS}.KafkaConsumer")(properties)
+            consumer = JClass(f"{_CLIENTS}.KafkaConsumer")
+            self._consumer: Any = consumer(jvm.properties(self._settings))
         except JException as error:
             raise BadInput(
                 f"the Java client refuses the configuration: {jvm.words(error)}"
@@ -186,9 +182,7 @@ class Java:
 
     def commit(self, positions: Sequence[Position], *, wait: bool) -> list[Answer] | None:
         """Commit `positions`; raises nothing: a refusal is an answer."""
-        offsets = self._map()
-        for topic, partition, committed in positions:
-            offsets.put(self._partition(topic, partition), self._position(committed))
+        offsets = jvm.offsets(positions)
         try:
             if not wait:
                 self._consumer.commitAsync(offsets, self._on_commit)

@@ -32,12 +32,10 @@ class JavaTransactions:
         assert config.output is not None  # the configuration has been checked
         self._output = config.output
         self._record = JClass(f"{_PRODUCER}.ProducerRecord")
-        self._partition = JClass("org.apache.kafka.common.TopicPartition")
-        self._position = JClass("org.apache.kafka.clients.consumer.OffsetAndMetadata")
-        self._map = JClass("java.util.HashMap")
+        self._number = JClass("java.lang.Integer")
+        self._bytes = JArray(JByte)
         self._fatal = tuple(JClass(f"{_ERRORS}.{name}") for name in _FATAL)
-        settings = self._map()
-        for name, value in {
+        settings = {
             "bootstrap.servers": config.bootstrap,
             "client.id": config.member,
             "transactional.id": f"{config.group}-{config.member}",
@@ -46,24 +44,21 @@ class JavaTransactions:
             "linger.ms": 5,
             "key.serializer": _BYTES,
             "value.serializer": _BYTES,
-        }.items():
-            settings.put(name, str(value))
-        self._producer: Any = JClass(f"{_PRODUCER}.KafkaProducer")(settings)
+        }
+        self._producer: Any = JClass(f"{_PRODUCER}.KafkaProducer")(jvm.properties(settings))
         self._producer.initTransactions()
 
     def copy(
         self, ranges: Sequence[Range], positions: Sequence[Position], metadata: Any
     ) -> tuple[list[Answer], ClientError | None]:
         """Copy a batch; see `Transactions`."""
-        offsets = self._map()
-        for topic, partition, committed in positions:
-            offsets.put(self._partition(topic, partition), self._position(committed))
+        offsets = jvm.offsets(positions)
         try:
             self._producer.beginTransaction()
             for topic, partition, first, last, _ in ranges:
+                where = self._number(JInt(partition))
                 for offset in range(first, last + 1):
-                    copied = JArray(JByte)(made_from(topic, partition, offset))
-                    where = JClass("java.lang.Integer")(JInt(partition))
+                    copied = self._bytes(made_from(topic, partition, offset))
                     self._producer.send(self._record(self._output, where, None, copied))
             # On disk before the positions are offered, so that an abort has something to hide.
             self._producer.flush()

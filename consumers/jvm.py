@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import jpype
 
+from consumers.client import Position
 from harness.errors import SetupError
 
 # A client needs little; an experiment starts many on one machine.
@@ -41,6 +43,24 @@ def start(java_home: str, class_path: str, *options: str) -> None:
         convertStrings=True,
         interrupt=False,
     )
+
+
+def properties(settings: Mapping[str, object]) -> Any:
+    """Settings as Java's clients take them: all are texts."""
+    found = jpype.JClass("java.util.HashMap")()
+    for name, value in settings.items():
+        found.put(name, str(value).lower() if isinstance(value, bool) else str(value))
+    return found
+
+
+def offsets(positions: Sequence[Position]) -> Any:
+    """Positions as Java's clients commit them."""
+    partition = jpype.JClass("org.apache.kafka.common.TopicPartition")
+    position = jpype.JClass("org.apache.kafka.clients.consumer.OffsetAndMetadata")
+    found = jpype.JClass("java.util.HashMap")()
+    for topic, number, committed in positions:
+        found.put(partition(topic, number), position(committed))
+    return found
 
 
 def words(error: Any) -> str:

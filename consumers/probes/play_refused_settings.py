@@ -85,10 +85,8 @@ def _java(settings: Mapping[str, str]) -> str:
     """The same, of Kafka's own client."""
     import jpype
 
-    properties = jpype.JClass("java.util.Properties")()
     deserializers = {"key.deserializer": _DESERIALIZER, "value.deserializer": _DESERIALIZER}
-    for name, value in {**settings, **deserializers}.items():
-        properties.put(name, value)
+    properties = jvm.properties({**settings, **deserializers})
     try:
         jpype.JClass("org.apache.kafka.clients.consumer.KafkaConsumer")(properties).close()
     except jpype.JException as error:
