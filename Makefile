@@ -18,8 +18,7 @@ NIGHT = $(if $(ONLY),--only '$(ONLY)') $(if $(LONG),--long) $(if $(SHARE),--shar
         $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
         $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)')
 
-.PHONY: help setup doctor list experiment nightly test test-fast check bench clean lock lock-kafka
-.PHONY: help setup doctor list experiment test test-fast check docs bench clean lock lock-kafka
+.PHONY: help setup doctor list experiment nightly test test-fast check docs bench clean lock lock-kafka
 
 help: ## say what can be typed here
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

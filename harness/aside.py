@@ -11,11 +11,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from harness.judging import Judge
 
@@ -23,7 +22,7 @@ _IDLE: Final = getattr(os, "SCHED_IDLE", None)
 
 
 class Aside:
-    """Judges runs one after the other, in the order of `submit`; use as a context manager.
+    """Judges runs one after the other, in the order of `submit`, until it is closed.
 
     `log` gets what the process says besides, and every process that takes its place.
     """
@@ -33,17 +32,6 @@ class Aside:
         self._process: subprocess.Popen[str] | None = None
         self._answers: SimpleQueue[str | None] = SimpleQueue()
         self._pending: list[Path] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def submit(self, run_dir: Path) -> None:
         """Have this run judged, and its reports written."""
@@ -131,7 +119,7 @@ def serve() -> None:
         os.sched_setscheduler(0, _IDLE, os.sched_param(0))
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what others print is no answer
-    with Judge() as judge:
+    with closing(Judge()) as judge:
         for line in sys.stdin:
             try:
                 judge.judge(Path(json.loads(line)))

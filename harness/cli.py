@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -141,7 +142,7 @@ def experiment_command(arguments: argparse.Namespace) -> int:
         raise BadInput(f"--repeat {arguments.repeat} runs nothing: use 1 or more")
     if arguments.repeat > 1:
         return _repeat(arguments)
-    with Judge() as judge:
+    with closing(Judge()) as judge:
         run_dir = _run(arguments, arguments.seed, on_phase=judge.on_phase)
         judge.judge(run_dir)
     return show(run_dir)
@@ -363,7 +364,7 @@ def check_command(arguments: argparse.Namespace) -> int:
     from harness.judging import Judge, show
 
     manifest.read(arguments.run)
-    with Judge() as judge:
+    with closing(Judge()) as judge:
         judge.judge(arguments.run)
     return show(arguments.run)
 

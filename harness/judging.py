@@ -2,8 +2,7 @@
 
 import threading
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from harness.errors import HarnessError
 
@@ -16,24 +15,13 @@ _WARM_AT: Final = "drain"
 
 class Judge:
     """One Spark session for any number of runs, started in the background while a run comes to
-    its end; use as a context manager.
+    its end; to be closed.
     """
 
     def __init__(self) -> None:
         self._session: SparkSession | None = None
         self._problem: Exception | None = None
         self._starting: threading.Thread | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def on_phase(self, name: str) -> None:
         """A run's hook: start warming when nothing is timed any more."""

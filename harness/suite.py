@@ -8,6 +8,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -106,7 +107,7 @@ def play(
     `publish` is called after every run. Ctrl-C heals, and ends the suite with what there is.
     """
     suite.save()
-    with Aside(suite.path / "judging.log") as judge:
+    with closing(Aside(suite.path / "judging.log")) as judge:
         try:
             with interruptible():
                 for number, (entry, candidate) in enumerate(zip(suite.entries, runs, strict=True)):

@@ -56,8 +56,9 @@ def write(suite: Suite) -> None:
     rows = table_of([row for entry in suite.entries for row in verdicts[entry.label]])
     store.write(suite.path / "verdicts.parquet", [rows], SUITE_VERDICTS)
     documented.write(suite.path, rows.to_pylist())
-    write_whole(suite.path / "index.html", page(suite, verdicts))
-    write_whole(suite.path / "summary.md", summary(suite, verdicts))
+    documents = told_of_documents(verdicts)
+    write_whole(suite.path / "index.html", page(suite, verdicts, documents))
+    write_whole(suite.path / "summary.md", summary(suite, verdicts, documents))
     write_whole(suite.path / "junit.xml", junit_of(suite))
 
 
@@ -119,8 +120,8 @@ class RuleRow:
     cells: tuple[Cell, ...]
 
 
-def page(suite: Suite, verdicts: Verdicts) -> str:
-    """The text of `index.html`."""
+def page(suite: Suite, verdicts: Verdicts, documents: str) -> str:
+    """The text of `index.html`; `documents` is how the statements of the documents stand."""
     bad = _differing_rows(suite, verdicts)
     columns = _columns(suite)
     return (
@@ -145,7 +146,7 @@ def page(suite: Suite, verdicts: Verdicts) -> str:
             differing=bad[:MOST_ROWS],
             differing_left_out=_left_out(len(bad)),
             runs=[run_row(suite, entry, verdicts[entry.label]) for entry in suite.entries],
-            documented=told_of_documents(verdicts),
+            documented=documents,
             columns=columns,
             matrix=_matrix(suite, verdicts, columns),
             gaps=(
@@ -313,8 +314,8 @@ def _cell(found: Sequence[tuple[Row, str]]) -> Cell:
     )
 
 
-def summary(suite: Suite, verdicts: Verdicts) -> str:
-    """The text of `summary.md`: what differs first, then every run."""
+def summary(suite: Suite, verdicts: Verdicts, documents: str) -> str:
+    """The text of `summary.md`: what differs first, then every run, then the documents."""
     bad = _differing_rows(suite, verdicts)
     lines = [
         f"## {suite.kind} {suite.name}: {headline(suite)}",
@@ -332,8 +333,8 @@ def summary(suite: Suite, verdicts: Verdicts) -> str:
         ]
         lines += ["", _left_out(len(bad)), ""]
     lines += runs_lines(suite, verdicts)
-    documents = f"[What is documented](documented.md): {told_of_documents(verdicts)}"
-    lines += ["", documents, "", f"Not covered by any experiment: {len(suite.uncovered)}.", ""]
+    lines += ["", f"[What is documented](documented.md): {documents}", ""]
+    lines += [f"Not covered by any experiment: {len(suite.uncovered)}.", ""]
     return "\n".join(lines)
 
 

@@ -217,9 +217,8 @@ def _read_your_commit(t: Tables) -> DataFrame:
             WHERE o.told IS NOT NULL GROUP BY ALL
         ),
         judged AS (
-            SELECT o.*, o.fresh AND p.first_asked_at <= o.told_at AS stale,
-                   o.told = coalesce(o.expected, -1)
-                   OR coalesce(o.fresh AND p.first_asked_at <= o.told_at, false)
+            SELECT o.*, coalesce(o.fresh AND p.first_asked_at <= o.told_at, false) AS stale,
+                   o.told = coalesce(o.expected, -1) OR stale
                    OR coalesce(p.first_asked_at
                                    <= timestampadd(MILLISECOND, :slack_ms, o.told_at)
                                AND (o.expected_since IS NULL OR p.open_to >= o.expected_since),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +27,7 @@ def judging() -> list[psutil.Process]:
 
 def test_runs_are_judged_in_turn_and_what_cannot_be_is_told(tmp_path: Path) -> None:
     run_dir = write_synthetic(tmp_path / "run", 2_000)
-    with Aside(tmp_path / "judging.log") as aside:
+    with closing(Aside(tmp_path / "judging.log")) as aside:
         assert [] == list(aside.finished(wait=True))
         aside.submit(run_dir)
         aside.submit(tmp_path / "nowhere")
@@ -44,7 +45,7 @@ def test_runs_are_judged_in_turn_and_what_cannot_be_is_told(tmp_path: Path) -> N
 
 def test_a_process_that_dies_costs_the_run_it_judged_and_no_other(tmp_path: Path) -> None:
     runs = [write_synthetic(tmp_path / name, 2_000) for name in ("first", "second")]
-    with Aside(tmp_path / "judging.log") as aside:
+    with closing(Aside(tmp_path / "judging.log")) as aside:
         for run_dir in runs:
             aside.submit(run_dir)
         (process,) = judging()
@@ -61,7 +62,7 @@ def test_a_process_that_dies_costs_the_run_it_judged_and_no_other(tmp_path: Path
 
 
 def test_what_is_pending_is_dropped_by_closing(tmp_path: Path) -> None:
-    with Aside(tmp_path / "judging.log") as aside:
+    with closing(Aside(tmp_path / "judging.log")) as aside:
         aside.submit(write_synthetic(tmp_path / "run", 2_000))
         (process,) = judging()
         java = process.children(recursive=True)

@@ -16,12 +16,13 @@ pytestmark = pytest.mark.spark
 
 KILLED_BETWEEN: Final = """
 import sys
+from contextlib import closing
 from pathlib import Path
 from harness.check.session import process_of
 from harness.judging import Judge
 
 run_dir = Path(sys.argv[1])
-with Judge() as judge:
+with closing(Judge()) as judge:
     judge.judge(run_dir)
     process_of(judge._session).kill()
     try:

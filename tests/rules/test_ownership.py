@@ -54,9 +54,6 @@ def test_without_owners_r21_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History(), "R21")["verdict"]
 
 
-# R21-delivery
-
-
 def test_who_is_told_of_an_assignment_after_its_removal_holds_nothing(judge: Judge) -> None:
     history = handover(9_000, 7_000, "lost").join("member-1", 0)
     assert "VIOLATED" == judge(history, "R21")["verdict"]
@@ -68,6 +65,9 @@ def test_who_is_told_of_an_assignment_after_its_removal_holds_nothing(judge: Jud
 def test_who_is_back_with_its_id_before_it_is_told_holds_what_it_is_told(judge: Judge) -> None:
     history = handover(9_000, 7_000, "lost").join("member-1", 0).says("left", -10, "member-1")
     assert "VIOLATED" == judge(history.says("member_added", -5, "member-1"), "R21")["verdict"]
+
+
+# R21-delivery
 
 
 def test_a_zombie_that_holds_on_violates_the_literal_rule(judge: Judge) -> None:
