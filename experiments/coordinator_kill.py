@@ -5,13 +5,15 @@ session timeout is longer than the failover, nobody notices more than a pause.
 Watch: the generation stays, no callback is called, and heartbeats go on with another broker.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
     claim="A group whose session timeout outlasts the failover keeps its members and partitions.",
-    # The failover takes broker.session.timeout.ms (9 s), an election and a load: 20 s outlast it.
-    group=Group(session_timeout_ms=20_000),
-    faults=(Fault(kind="kill-broker", target="coordinator", lasts_s=15),),
+    # The failover takes broker.session.timeout.ms, an election and a load: 14 s outlast it.
+    cluster=Cluster(settings={"broker.session.timeout.ms": "5000"}),
+    group=Group(session_timeout_ms=14_000),
+    faults=(Fault(kind="kill-broker", target="coordinator", lasts_s=9),),
+    duration_s=14,
     rules=(
         Expect(
             rule="R11",

@@ -7,7 +7,9 @@ costs the member nothing.
 import json
 import signal
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,10 +18,12 @@ import psutil
 from consumers.journal import tail_journal
 from harness import processes
 from harness.cluster.plan import Plan
+from harness.errors import WaitTimeout
 from harness.experiment import Experiment
 from harness.provision import kafka
 from harness.provision.jvm import aot_options
 from harness.provision.tools import Tools
+from harness.wait import wait_until
 
 Partition = int
 # What each client library calls the interval at which it asks for metadata.
@@ -27,6 +31,7 @@ _METADATA_REFRESH: Final = {
     "librdkafka": "topic.metadata.refresh.interval.ms",
     "java": "metadata.max.age.ms",
 }
+_END_S: Final = 10.0  # for a process to end that has nothing left to do
 OUTPUT: Final = "t-copy"  # where members with commit "transaction" write
 
 
@@ -47,6 +52,7 @@ class Member:
     position: dict[Partition, int] = field(default_factory=dict)  # next offset to process
     in_hand: dict[int, list[Any]] = field(default_factory=dict)  # poll to ranges, not processed yet
     stalls_ended: int = 0
+    closed: bool = False  # it has left its group, and only its process has still to end
     expected_end: bool = False  # a fault or the harness told it to end
 
     @property
@@ -76,6 +82,7 @@ class Member:
                 self.assigned -= {number for _, number in frame["partitions"]}
             case "lost" | "closed":  # all of it: Java in KIP-848 may leave one out when it says so
                 self.assigned = set()
+                self.closed = frame["kind"] == "closed"
             case "delivered":
                 self.polls += 1
                 self.in_hand[frame["poll"]] = frame["ranges"]
@@ -158,8 +165,8 @@ class Fleet:
                 if group.client_version
                 else self._tools.kafka_classpath
             ),
-            # The brokers' cache has half of what a client loads.
-            "jvm_options": list(aot_options(self._tools.kafka_aot)),
+            # Ignored with another version's class path, which it does not fit.
+            "jvm_options": list(aot_options(self._tools.client_aot)),
         }
         process, journal = self._start("consumer", name, config)
         self.members[name] = Member(name, process, journal, instance_id)
@@ -261,14 +268,22 @@ class Fleet:
         return processes.wait_exit(self.producer, timeout_s) == 0
 
     def close_members(self, timeout_s: float = 30) -> list[str]:
-        """Close every live member in order, one after the other; names of those that did not."""
-        stuck = []
-        for member in self.live():
+        """Close every live member in order, one after the other; names of those that did not.
+
+        The next is told once one has left its group: how long its process takes to end after that,
+        a Java Virtual Machine's the longest, is nobody's concern.
+        """
+        closing = self.live()
+        for member in closing:
             member.expected_end = True
             _tell(member.process, "close")
-            if processes.wait_exit(member.process, timeout_s) != 0:
-                stuck.append(member.name)
-        return stuck
+            with suppress(WaitTimeout):  # it is among the stuck, then
+                wait_until(
+                    f"{member.name} to leave", partial(_has_left, member), timeout_s=timeout_s
+                )
+        return [
+            member.name for member in closing if processes.wait_exit(member.process, _END_S) != 0
+        ]
 
     def unplanned_ends(self) -> list[str]:
         """Consumers and producers that ended without having been told to, in words."""
@@ -307,6 +322,11 @@ class Fleet:
                 child.kill()
         for child in children:
             child.wait(timeout=10)
+
+
+def _has_left(member: Member) -> bool:
+    member.follow()
+    return member.closed or not member.running
 
 
 def _number(name: str) -> int:

@@ -41,7 +41,7 @@ GROUP: Final = "orders"
 TOPIC: Final = "t"
 NEEDED_BYTES: Final = 1_000_000_000  # four JVMs' data, logs and the history of a long run
 PROBE_S: Final = 180.0  # no script waits for more than a few session timeouts
-AFTER_S: Final = 3.0  # kept running after recovery, so that the heartbeats after it are on record
+AFTER_S: Final = 2.5  # kept running after recovery, so that the heartbeats after it are on record
 
 Progress = Callable[[str], None]
 

@@ -122,19 +122,25 @@ def _rows_of(tables: Tables, name: str, torn: Sequence[str]) -> list[Row]:
 def _guard(tables: Tables, outcome: Outcome) -> None:
     """Where this machine stood still within a row's guard, its `ok` becomes null.
 
-    Neither a pass nor a violation may come from a timing that the machine itself spoilt.
+    Neither a pass nor a violation may come from a timing that the machine itself spoilt. One that
+    would be the same however much of the standing still is in it is kept.
     """
-    guarded = [row for rows in outcome.rows.values() for row in rows if row["guard_from"]]
+    guarded = [
+        (row, RULES[name].unit == "ms")
+        for name, rows in outcome.rows.items()
+        for row in rows
+        if row["guard_from"]
+    ]
     if not guarded:
         return
     stalled = 0
     try:
         stalls = tables.table("late_ticks").toArrow().to_pylist()
     except Unreadable as reason:
-        for row in guarded:
+        for row, _ in guarded:
             row.update(ok=None, why=f"nobody knows whether this machine kept time: {reason}")
         return
-    for row in guarded:
+    for row, in_ms in guarded:
         if row["ok"] is None or row["guard_to"] is None:
             continue
         late = [
@@ -142,13 +148,24 @@ def _guard(tables: Tables, outcome: Outcome) -> None:
             for stall in stalls
             if stall["from_at"] <= row["guard_to"] and stall["to_at"] >= row["guard_from"]
         ]
-        if late:
+        if late and not (in_ms and _beyond_doubt(row, sum(late))):
             row.update(ok=None, why=f"this machine stood still for {max(late):,.0f} ms")
             stalled += 1
     for row in outcome.rows.get(_CLOCK_RULE, ()):
         if stalled:
             row["ok"] = None
             row["why"] = f"late by more than {SLACK_MS} ms near {stalled} judged timings"
+
+
+def _beyond_doubt(row: Row, doubt_ms: float) -> bool:
+    """Whether a timing is within its bounds, or outside, by more than `doubt_ms`."""
+    if row["measured"] is None or (row["bound_low"] is None and row["bound_high"] is None):
+        return False
+    low = -math.inf if row["bound_low"] is None else row["bound_low"]
+    high = math.inf if row["bound_high"] is None else row["bound_high"]
+    if row["ok"]:
+        return bool(low + doubt_ms <= row["measured"] <= high - doubt_ms)
+    return not low - doubt_ms <= row["measured"] <= high + doubt_ms
 
 
 def said_nothing(asked: Asked, outcome: Outcome) -> bool:

@@ -1,4 +1,4 @@
-"""AOT caches: what lets Kafka's and Spark's JVMs start in half the time on Java 25.
+"""AOT caches: what lets the JVMs of Kafka, its client and Spark start in half the time on Java 25.
 
 A cache fits one Java, one set of options and one class path, so its name is made of hashes of
 these; a new one replaces the one that the same Java had for the same purpose.
@@ -29,6 +29,16 @@ def kafka_cache(kafka_version: str, java: Java) -> Path | None:
     parts = [*broker_options(java.version), kafka.classpath(kafka_version)]
     parts += [jar.sha256 for jar in kafka.read_lock(kafka_version)]
     return _place(f"kafka-{kafka_version}", java, parts)
+
+
+def client_cache(kafka_version: str, java: Java) -> Path | None:
+    """Where the Java client's cache belongs, as `kafka_cache`: its machine has other options."""
+    if major(java.version) < AOT_SINCE:
+        return None
+    machine = (REPOSITORY / "consumers" / "jvm.py").read_text(encoding="utf-8")
+    parts = [str(env_dir()), machine, kafka.classpath(kafka_version)]
+    parts += [jar.sha256 for jar in kafka.read_lock(kafka_version)]
+    return _place(f"client-{kafka_version}", java, parts)
 
 
 def spark_cache(java: Java) -> Path | None:
@@ -72,10 +82,22 @@ def train_kafka(kafka_version: str, java: Java, shell: Shell) -> None:
     """Train the brokers' cache; SetupError (and the note) if that fails."""
     cache = kafka_cache(kafka_version, java)
     if cache is not None:
-        classpath = kafka.classpath(kafka_version)
-        args: list[object] = ["harness.provision.train", java.binary, java.version, classpath]
-        args += [kafka.checkpoint(kafka_version)]
+        args = ["harness.provision.train", *_node(kafka_version, java)]
         _train("the Kafka AOT training", args, cache, shell, "kafka-aot.log")
+
+
+def train_client(kafka_version: str, java: Java, shell: Shell) -> None:
+    """Train the Java client's cache; SetupError (and the note) if that fails."""
+    cache = client_cache(kafka_version, java)
+    if cache is not None:
+        args = ["harness.provision.train_client", *_node(kafka_version, java)]
+        _train("the Java client's AOT training", args, cache, shell, "client-aot.log")
+
+
+def _node(kafka_version: str, java: Java) -> list[object]:
+    """What a trainer needs to start a node."""
+    classpath = kafka.classpath(kafka_version)
+    return [java.binary, java.version, classpath, kafka.checkpoint(kafka_version)]
 
 
 def train_spark(java: Java, shell: Shell) -> None:

@@ -46,6 +46,7 @@ def diagnose() -> list[Finding]:
         _checked(f"kafka {kafka.DEFAULT_VERSION}", _kafka, "fetched"),
         _checked(f"toxiproxy {toxiproxy.VERSION}", _toxiproxy, "built"),
         _aot("kafka aot", lambda: aot.kafka_cache(kafka.DEFAULT_VERSION, find_java())),
+        _aot("client aot", lambda: aot.client_cache(kafka.DEFAULT_VERSION, find_java())),
         _aot("spark aot", lambda: aot.spark_cache(find_java())),
     ]
 

@@ -66,6 +66,12 @@ def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
             optional=True,
         ),
         Step(
+            "AOT cache for the Java client",
+            lambda: aot.is_settled(aot.client_cache(kafka_version, find_java())),
+            lambda shell: aot.train_client(kafka_version, find_java(), shell),
+            optional=True,
+        ),
+        Step(
             "AOT cache for Spark",
             lambda: aot.is_settled(aot.spark_cache(find_java())),
             lambda shell: aot.train_spark(find_java(), shell),
@@ -152,6 +158,10 @@ def forget_failures(kafka_version: str = kafka.DEFAULT_VERSION) -> None:
         java = find_java()
     except SetupError:
         return
-    for cache in (aot.kafka_cache(kafka_version, java), aot.spark_cache(java)):
+    for cache in (
+        aot.kafka_cache(kafka_version, java),
+        aot.client_cache(kafka_version, java),
+        aot.spark_cache(java),
+    ):
         if cache is not None:
             aot.failure_note(cache).unlink(missing_ok=True)

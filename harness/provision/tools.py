@@ -15,7 +15,7 @@ class Tools:
     """Where everything is that a run starts, each checked to be what was pinned.
 
     `kafka_classpath` and the options of `harness.provision.jvm` have to be used as they are:
-    `kafka_aot` was trained with exactly these. The two AOT caches are None where Java is too old
+    `kafka_aot` was trained with exactly these. AOT caches are None where Java is too old
     for them or training failed; runs are slower then, and nothing else.
     """
 
@@ -25,6 +25,7 @@ class Tools:
     kafka_classpath: str
     kafka_bootstrap_checkpoint: Path
     kafka_aot: Path | None
+    client_aot: Path | None
     spark_aot: Path | None
     toxiproxy: Path
     toxiproxy_version: str
@@ -48,6 +49,7 @@ def resolve_tools(kafka_version: str = kafka.DEFAULT_VERSION) -> Tools:
         kafka_classpath=kafka.classpath(kafka_version),
         kafka_bootstrap_checkpoint=checkpoint,
         kafka_aot=_existing(aot.kafka_cache(kafka_version, java)),
+        client_aot=_existing(aot.client_cache(kafka_version, java)),
         spark_aot=resolve_spark_aot(java),
         toxiproxy=toxiproxy.binary(),
         toxiproxy_version=toxiproxy.VERSION,

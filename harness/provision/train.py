@@ -123,13 +123,20 @@ def node(command: list[str]) -> Iterator[None]:
 
 def work(address: str) -> None:
     """What a run does, once: a topic, records, a group that reads, commits and leaves."""
-    admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
-    _until(lambda: _is_up(admin), START_TIMEOUT_S, "the training node to serve")
-    admin.create_topics([NewTopic(TOPIC, 6, 1)])[TOPIC].result(WORK_TIMEOUT_S)
+    admin = make_topics(address, TOPIC)
     produce(address)
     for protocol in ("classic", "consumer"):
         consume(address, protocol)
     admin.list_consumer_groups().result(WORK_TIMEOUT_S)
+
+
+def make_topics(address: str, *topics: str) -> AdminClient:
+    """Wait for the node, and create topics of six partitions."""
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+    until(lambda: _is_up(admin), START_TIMEOUT_S, "the training node to serve")
+    for made in admin.create_topics([NewTopic(topic, 6, 1) for topic in topics]).values():
+        made.result(WORK_TIMEOUT_S)
+    return admin
 
 
 def _is_up(admin: AdminClient) -> bool:
@@ -139,7 +146,8 @@ def _is_up(admin: AdminClient) -> bool:
         return False
 
 
-def _until(condition: Callable[[], bool], timeout_s: float, what: str) -> None:
+def until(condition: Callable[[], bool], timeout_s: float, what: str) -> None:
+    """Try `condition` until it holds; TimeoutError names `what` was waited for."""
     end = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > end:
@@ -177,7 +185,7 @@ def consume(address: str, protocol: str) -> None:
             seen.extend(batch)
             return len(seen) >= RECORDS
 
-        _until(all_read, WORK_TIMEOUT_S, f"a {protocol} group to read {RECORDS} records")
+        until(all_read, WORK_TIMEOUT_S, f"a {protocol} group to read {RECORDS} records")
     finally:
         consumer.close()
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -113,3 +114,23 @@ def test_aot_cache_fits_the_options_and_class_path_of_runs() -> None:
     )
 
     assert "USAGE: " in answer.stdout + answer.stderr
+
+
+def test_aot_cache_fits_the_machine_of_the_java_client() -> None:
+    tools = resolve_tools()
+    if tools.client_aot is None:
+        pytest.skip("this Java has no AOT caches, or training failed here (see `make doctor`)")
+    options = ["-XX:AOTMode=on", *jvm.aot_options(tools.client_aot)]
+    program = (
+        "import sys; from consumers import jvm; jvm.start(*sys.argv[1:]); "
+        "print(jvm.jpype.java.lang.System.getProperty('java.version'))"
+    )
+
+    answer = subprocess.run(
+        [sys.executable, "-c", program, tools.java.parent.parent, tools.kafka_classpath, *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert answer.stdout.strip() == tools.java_version, answer.stderr

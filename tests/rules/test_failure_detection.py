@@ -105,6 +105,20 @@ def test_an_eviction_while_this_machine_stood_still_is_unknown(judge: Judge) -> 
     assert "stood still for 95 ms" in verdict["reason"]
 
 
+def test_an_eviction_that_no_standing_still_can_explain_violates(judge: Judge) -> None:
+    history = pair(evicted_ms=12_000).tick(12_020, late_ms=95)
+    assert "VIOLATED" == judge(history, "R01")["verdict"]
+
+
+@pytest.mark.parametrize(("last_ms", "verdict"), [(7_700, "HOLDS"), (7_950, "UNKNOWN")])
+def test_a_gap_that_no_standing_still_can_have_hidden_holds(
+    judge: Judge, last_ms: int, verdict: str
+) -> None:
+    history = History().says("member_added", 0, "member-1").join("member-1", 5)
+    history.heartbeats("member-1", 2_000, last_ms).tick(last_ms - 20, late_ms=150)
+    assert verdict == judge(history, "R02")["verdict"]
+
+
 def test_a_late_tick_elsewhere_changes_nothing(judge: Judge) -> None:
     assert "HOLDS" == judge(pair(evicted_ms=10_001).tick(5_000, late_ms=95), "R01")["verdict"]
 
