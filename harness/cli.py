@@ -106,7 +106,7 @@ def _run_options(one: argparse.ArgumentParser) -> None:
     one.add_argument(
         "--protocol", help="rebalance protocol: eager, cooperative or consumer (KIP-848)"
     )
-    one.add_argument("--backend", default="embedded", help="embedded")
+    one.add_argument("--backend", help="what brokers are: embedded (processes) or docker")
     one.add_argument("--kafka", help="version of Kafka")
 
 
@@ -288,8 +288,6 @@ def _settings(arguments: argparse.Namespace) -> dict[str, str]:
         if not found:
             raise BadInput(f"--set {item!r} is not of the form KNOB=VALUE")
         settings[name] = value
-    if arguments.backend != "embedded":
-        raise BadInput(f"backend {arguments.backend!r} is not offered: choose embedded")
     if arguments.kafka is not None and arguments.kafka not in kafka_versions():
         raise BadInput(
             f"Kafka {arguments.kafka} is not offered: choose {' or '.join(kafka_versions())}"
@@ -298,6 +296,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, str]:
         ("client", "group.client"),
         ("client_version", "group.client_version"),
         ("protocol", "group.protocol"),
+        ("backend", "cluster.backend"),
         ("kafka", "cluster.kafka_version"),
     ):
         if getattr(arguments, option) is not None:
@@ -321,7 +320,7 @@ def _comparison_options(several: argparse.ArgumentParser) -> None:
         "--protocol", default="eager,cooperative,consumer", help="one or several (default: all)"
     )
     several.add_argument("--members", default="", help="sizes of the group, such as 1,10,30")
-    several.add_argument("--backend", default="embedded", help="embedded")
+    several.add_argument("--backend", help="what brokers are: embedded (processes) or docker")
     several.add_argument("--kafka", help="version of Kafka")
 
 
@@ -451,7 +450,7 @@ def clean_command(arguments: argparse.Namespace) -> int:
             if folder.is_dir() and (folder / "latest").is_symlink():
                 shutil.rmtree(folder)
                 removed += 1
-    print(f"{ended} processes ended, {removed} folders removed")
+    print(f"{ended} processes and containers ended, {removed} folders removed")
     return Exit.AS_EXPECTED
 
 

@@ -19,6 +19,7 @@ LIBRDKAFKA_TIMER_GRID_MS: Final = 500
 # so what is due is done up to that much later.
 JAVA_TIMER_MS: Final = 100
 
+BACKENDS: Final = ("embedded", "docker")
 CLIENTS: Final = ("librdkafka", "java")
 PROTOCOLS: Final = ("eager", "cooperative", "consumer")
 CLASSIC: Final = ("eager", "cooperative")  # rebalanced by JoinGroup and SyncGroup, not by KIP-848
@@ -42,15 +43,18 @@ class Verdict(StrEnum):
 class Cluster:
     """The Kafka cluster that an experiment runs on.
 
+    `backend` says what its nodes are: processes on this machine (embedded) or containers (docker).
     `settings` are broker settings on top of the harness's own; all of them land in the manifest.
     """
 
+    backend: str = "embedded"
     brokers: int = 3
     controllers: int = 1
     kafka_version: str = "4.3.1"
     settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        one_of("backend", self.backend, BACKENDS)
         if self.brokers < 1 or self.controllers < 1:
             raise BadInput(
                 f"a cluster needs at least one broker and one controller, not {self.brokers} and "

@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from consumers.journal import Journal
 from harness import __version__, manifest, processes, wire
-from harness.cluster.embedded import EmbeddedCluster
+from harness.cluster.backends import backend_of, sweep_backends
 from harness.cluster.plan import Plan, draw_plan, group_settings
 from harness.errors import ClusterError, HarnessError, SetupError, VoidRun
 from harness.experiment import Experiment, Probe
@@ -116,6 +116,7 @@ class Run:
         self._tools = tools
         self.run_dir = run_dir
         self._run = run_dir.name
+        self._backend = backend_of(experiment.cluster.backend)
         self._say = progress
         self._on_phase = on_phase
         self._ports = Ports(port_base)
@@ -176,28 +177,32 @@ class Run:
             **cluster.settings,
         }
         plan = draw_plan(
-            replace(cluster, settings=settings), lanes(self._experiment), self._run, self._ports
+            replace(cluster, settings=settings),
+            lanes(self._experiment),
+            self._run,
+            self._ports,
+            self._backend.hosts,
         )
         self._manifest["effective"] = {
             "brokers": {
                 node.name: plan.properties(node, Path("data") / node.name) for node in plan.nodes
             },
         }
-        embedded = EmbeddedCluster(plan, self._tools, self.run_dir / "scratch", self._logs)
+        started = self._backend.make(plan, self._tools, self.run_dir / "scratch", self._logs)
         fleet = Fleet(self._experiment, plan, self._tools, self.run_dir, GROUP, TOPIC)
         observer: subprocess.Popen[bytes] | None = None
         try:
             with self._phase("start cluster"):
-                embedded.start()
+                started.start()
                 create_topic(plan, self._experiment)
                 observer = self._start_observer(plan)
             view = View(self.run_dir / "journals" / "observer.journal")
-            scene = Scene(self._experiment, embedded, fleet, view, observer, TOPIC, self._random)
+            scene = Scene(self._experiment, started, fleet, view, observer, TOPIC, self._random)
             self._play_scene(scene)
         finally:
             with uninterrupted(self._say):
                 fleet.kill_all()
-                embedded.stop()
+                started.stop()
                 if observer is not None:
                     observer.kill()
                     observer.wait(timeout=10)
@@ -315,7 +320,12 @@ class Run:
     @contextmanager
     def _watchdog(self) -> Iterator[None]:
         watchdog = processes.spawn(
-            processes.python_module("harness.watchdog", str(self.run_dir), self._run),
+            processes.python_module(
+                "harness.watchdog",
+                str(self.run_dir),
+                self._run,
+                self._experiment.cluster.backend,
+            ),
             run=self._run,
             log=self._logs / "watchdog.log",
             stdin=subprocess.PIPE,
@@ -456,4 +466,7 @@ def sweep(say: Progress = lambda _text: None) -> int:
     for run, left in processes.orphans().items():
         say(f"ending {len(left)} processes that run {run} left behind")
         count += processes.end(left)
+    for run, removed in sweep_backends().items():
+        say(f"removed {removed} containers that run {run} left behind")
+        count += removed
     return count

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from consumers.journal import tail_journal
-from harness.cluster.embedded import EmbeddedCluster
+from harness.cluster.backend import RunningCluster
 from harness.errors import VoidRun
 from harness.experiment import Experiment
 from harness.fleet import Fleet
@@ -47,7 +47,7 @@ class Scene:
     """Everything that runs, and how to wait in it."""
 
     experiment: Experiment
-    cluster: EmbeddedCluster
+    cluster: RunningCluster
     fleet: Fleet
     view: View
     observer: subprocess.Popen[bytes]

@@ -5,25 +5,30 @@ the end of the pipe without that line means that the harness is gone: then it en
 that carries the run's mark (which also releases what a fault has stopped or cut off), writes into
 the fault journal that the watchdog healed, removes the run's scratch folder and marks the manifest.
 
-    python -m harness.watchdog RUN_DIR RUN
+    python -m harness.watchdog RUN_DIR RUN BACKEND
 """
 
 import os
 import shutil
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from consumers.journal import Journal, read_journal
 from harness import manifest, processes
+from harness.cluster.backends import backend_of
+from harness.errors import SetupError
 
 JOURNAL: Final = "watchdog.journal"
 
 
-def heal_and_clean(run_dir: Path, run: str) -> int:
+def heal_and_clean(run_dir: Path, run: str, backend: str = "embedded") -> int:
     """End what the run left running and say so in its records; returns how many were ended."""
     ended = processes.end_run(run, keep=frozenset({os.getpid()}))
+    with suppress(SetupError):  # an engine that is gone has taken its containers along
+        ended += backend_of(backend).remove(run)
     journal = run_dir / "journals" / "faults.journal"
     if journal.exists():
         _close_open_faults(journal)
@@ -56,14 +61,14 @@ def _close_open_faults(path: Path) -> None:
             )
 
 
-def main(run_dir: Path, run: str) -> None:
+def main(run_dir: Path, run: str, backend: str) -> None:
     """Wait for the end of the pipe; heal unless told that the harness is done."""
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
     said = sys.stdin.read()
     if "done" not in said.split():
-        heal_and_clean(run_dir, run)
+        heal_and_clean(run_dir, run, backend)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -1,22 +1,20 @@
 """The embedded backend: real Kafka JVMs and the real Toxiproxy as processes on loopback."""
 
-import shutil
 import signal
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import psutil
 
-from harness import probe, processes
-from harness.cluster.broker_logging import LOG4J2
-from harness.cluster.plan import Node, Plan, random_id
+from harness import processes
+from harness.cluster.backend import await_answer
+from harness.cluster.files import LOGGING, PROXIES, properties_of, write_files
+from harness.cluster.plan import Node, Plan
 from harness.cluster.proxies import Proxies
-from harness.errors import ClusterError
+from harness.ports import LOOPBACK
 from harness.provision import jvm
 from harness.provision.tools import Tools
-from harness.wait import wait_until
-
-_START_TIMEOUT_S = 90  # a cold start on a busy two-core machine has been seen to take 12 s
 
 
 class EmbeddedCluster:
@@ -35,7 +33,7 @@ class EmbeddedCluster:
         java_options: tuple[str, ...] | None = None,
     ) -> None:
         self.plan = plan
-        self.proxies = Proxies(plan, tools.toxiproxy, folder, logs / "toxiproxy.log")
+        self.proxies = Proxies(plan)
         self._tools = tools
         self._java_options = (
             jvm.broker_options(tools.java_version) + jvm.aot_options(tools.kafka_aot)
@@ -45,53 +43,46 @@ class EmbeddedCluster:
         self._folder = folder
         self._logs = logs
         self._nodes: dict[int, subprocess.Popen[bytes]] = {}
+        self._toxiproxy: subprocess.Popen[bytes] | None = None
         self._down_on_purpose: set[int] = set()
 
     def start(self) -> None:
         """Proxies first, so that no advertised port is ever dead; then every node at once."""
-        self.proxies.start()
-        (self._folder / "log4j2.xml").write_text(LOG4J2)
+        write_files(self.plan, self._folder, self._tools.kafka_bootstrap_checkpoint)
+        self._start_toxiproxy()
         for node in self.plan.nodes:
-            self._format(node)
             self._launch(node)
         for node in self.plan.nodes:
             self.await_serving(node.id)
+
+    def _start_toxiproxy(self) -> None:
+        log = self._logs / "toxiproxy.log"
+        toxiproxy = processes.spawn(
+            [
+                self._tools.toxiproxy,
+                *("-host", LOOPBACK),
+                *("-port", str(self.plan.toxiproxy_port)),
+                *("-config", self._folder / PROXIES),
+            ],
+            run=self.plan.run,
+            log=log,
+        )
+        self._toxiproxy = toxiproxy
+        self.proxies.await_up(
+            lambda: toxiproxy.poll() is None, partial(processes.last_lines, log)
+        )
 
     def await_serving(self, node_id: int) -> None:
         """Wait until a broker answers on its direct listener (a controller: listens).
 
         Raises ClusterError with the end of its log if it ends instead, WaitTimeout if it is silent.
         """
-        node = self.plan.node(node_id)
-
-        def serving() -> bool:
-            if not self.running(node_id):
-                raise ClusterError(f"{node.name} ended while it started: {self._tail(node)}")
-            # A broker listens only after it has caught up with the controller and is unfenced.
-            return probe.ask(node.port, timeout_s=2).outcome == "answered"
-
-        wait_until(
-            f"answer from {node.name}",
-            serving,
-            timeout_s=_START_TIMEOUT_S,
-            saw=lambda: self._tail(node),
+        await_answer(
+            self.plan,
+            node_id,
+            partial(self.running, node_id),
+            partial(self._tail, self.plan.node(node_id)),
         )
-
-    def _format(self, node: Node) -> None:
-        """What `kafka-storage format` does, without its JVM: the cluster is new and ours."""
-        data = self._folder / node.name
-        data.mkdir()
-        lines = {
-            "version": "1",
-            "cluster.id": self.plan.cluster_id,
-            "node.id": str(node.id),
-            "directory.id": random_id(),
-        }
-        (data / "meta.properties").write_text(_properties(lines))
-        if node.role == "controller":
-            shutil.copy(self._tools.kafka_bootstrap_checkpoint, data / "bootstrap.checkpoint")
-        properties = self.plan.properties(node, data)
-        (self._folder / f"{node.name}.properties").write_text(_properties(properties))
 
     def _launch(self, node: Node) -> None:
         self._nodes[node.id] = processes.spawn(
@@ -99,10 +90,10 @@ class EmbeddedCluster:
                 self._tools.java,
                 *self._java_options,
                 f"-Dharness.logs={self._logs / node.name}",
-                f"-Dlog4j2.configurationFile={self._folder / 'log4j2.xml'}",
+                f"-Dlog4j2.configurationFile={self._folder / LOGGING}",
                 *("-cp", self._tools.kafka_classpath),
                 "kafka.Kafka",
-                self._folder / f"{node.name}.properties",
+                self._folder / properties_of(node),
             ],
             run=self.plan.run,
             log=self._logs / f"{node.name}.out",
@@ -154,9 +145,8 @@ class EmbeddedCluster:
             for node_id, process in self._nodes.items()
             if process.poll() is not None and node_id not in self._down_on_purpose
         ]
-        toxiproxy = self.proxies.process
-        if toxiproxy is not None and toxiproxy.poll() is not None:
-            ended.append(f"Toxiproxy (exit code {toxiproxy.poll()})")
+        if self._toxiproxy is not None and self._toxiproxy.poll() is not None:
+            ended.append(f"Toxiproxy (exit code {self._toxiproxy.poll()})")
         return ended
 
     def stop(self) -> None:
@@ -165,14 +155,10 @@ class EmbeddedCluster:
         An orderly shutdown would move leaders from broker to broker and take seconds to minutes.
         """
         children = list(self._nodes.values())
-        if self.proxies.process is not None:
-            children.append(self.proxies.process)
+        if self._toxiproxy is not None:
+            children.append(self._toxiproxy)
         self._down_on_purpose.update(self._nodes)
         for child in children:
             child.kill()
         for child in children:
             child.wait(timeout=10)
-
-
-def _properties(values: dict[str, str]) -> str:
-    return "".join(f"{name}={value}\n" for name, value in values.items())

@@ -1,6 +1,6 @@
 """The description of a cluster: nodes, listeners, lanes and settings, as plain values.
 
-Each broker has a direct listener (peers, controllers, observers, probes) and one proxied listener
+Each broker has a listener for its peers, a direct one (observers, probes) and one proxied listener
 per lane. A lane is a class of clients whose links can be faulted apart from the others: producers
 share one, the members of the group another, and each member that a network fault may hit has one
 of its own. A proxied listener advertises its proxy's port, so a client that came through the proxy
@@ -69,12 +69,33 @@ class Node:
     id: int
     role: str  # broker | controller
     port: int  # direct listener, or the controller's only one
+    peer_port: int = 0  # a broker's listener for the other brokers
     listeners: tuple[Listener, ...] = ()
 
     @property
     def name(self) -> str:
         """Name of the node in records, logs and messages: broker-2, controller-101."""
         return f"{self.role}-{self.id}"
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Where nodes listen, and the name at which other nodes reach one.
+
+    On this machine all is loopback. A node in a container has its own name for a host, and listens
+    everywhere within it: only what is published, on loopback again, is reached from outside.
+    """
+
+    bind: str = LOOPBACK
+    named: bool = False
+
+    def of(self, name: str) -> str:
+        """The host of a node or of Toxiproxy, as the others of the cluster see it."""
+        return name if self.named else LOOPBACK
+
+
+ON_LOOPBACK: Final = Hosts()
+IN_CONTAINERS: Final = Hosts(bind="0.0.0.0", named=True)  # noqa: S104 (within a container)
 
 
 @dataclass(frozen=True)
@@ -87,6 +108,7 @@ class Plan:
     lanes: tuple[str, ...]
     toxiproxy_port: int
     settings: dict[str, str]
+    hosts: Hosts = ON_LOOPBACK
 
     @property
     def brokers(self) -> tuple[Node, ...]:
@@ -120,8 +142,8 @@ class Plan:
         return [
             {
                 "name": proxy_name(node.id, listener.lane),
-                "listen": f"{LOOPBACK}:{listener.proxy_port}",
-                "upstream": f"{LOOPBACK}:{listener.port}",
+                "listen": f"{self.hosts.bind}:{listener.proxy_port}",
+                "upstream": f"{self.hosts.of(node.name)}:{listener.port}",
                 "enabled": True,
             }
             for node in self.brokers
@@ -130,30 +152,34 @@ class Plan:
 
     def properties(self, node: Node, data: Path) -> dict[str, str]:
         """The node's server.properties."""
+        bind = self.hosts.bind
         names = [listener_name(lane) for lane in self.lanes]
         common = {
             "node.id": str(node.id),
             "process.roles": node.role,
             "controller.quorum.voters": ",".join(
-                f"{other.id}@{LOOPBACK}:{other.port}" for other in self.controllers
+                f"{other.id}@{self.hosts.of(other.name)}:{other.port}" for other in self.controllers
             ),
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": ",".join(
-                f"{name}:PLAINTEXT" for name in ("CONTROLLER", "DIRECT", *names)
+                f"{name}:PLAINTEXT" for name in ("CONTROLLER", "PEERS", "DIRECT", *names)
             ),
             "log.dirs": str(data),
             **self.settings,
         }
         if node.role == "controller":
-            return {**common, "listeners": f"CONTROLLER://{LOOPBACK}:{node.port}"}
-        bound = [f"DIRECT://{LOOPBACK}:{node.port}"]
-        advertised = list(bound)
+            return {**common, "listeners": f"CONTROLLER://{bind}:{node.port}"}
+        bound = [f"PEERS://{bind}:{node.peer_port}", f"DIRECT://{bind}:{node.port}"]
+        advertised = [
+            f"PEERS://{self.hosts.of(node.name)}:{node.peer_port}",
+            f"DIRECT://{LOOPBACK}:{node.port}",
+        ]
         for listener in node.listeners:
-            bound.append(f"{listener.name}://{LOOPBACK}:{listener.port}")
+            bound.append(f"{listener.name}://{bind}:{listener.port}")
             advertised.append(f"{listener.name}://{LOOPBACK}:{listener.proxy_port}")
         return {
             **common,
-            "inter.broker.listener.name": "DIRECT",
+            "inter.broker.listener.name": "PEERS",
             "listeners": ",".join(bound),
             "advertised.listeners": ",".join(advertised),
         }
@@ -177,7 +203,13 @@ def random_id() -> str:
             return text
 
 
-def draw_plan(cluster: Cluster, lanes: tuple[str, ...], run: str, ports: Ports) -> Plan:
+def draw_plan(
+    cluster: Cluster,
+    lanes: tuple[str, ...],
+    run: str,
+    ports: Ports,
+    hosts: Hosts = ON_LOOPBACK,
+) -> Plan:
     """The cluster of an experiment on ports of this machine."""
     nodes = [
         Node(FIRST_CONTROLLER_ID + number, "controller", ports.take())
@@ -185,7 +217,7 @@ def draw_plan(cluster: Cluster, lanes: tuple[str, ...], run: str, ports: Ports) 
     ]
     for broker_id in range(1, cluster.brokers + 1):
         listeners = tuple(Listener(lane, ports.take(), ports.take()) for lane in lanes)
-        nodes.append(Node(broker_id, "broker", ports.take(), listeners))
+        nodes.append(Node(broker_id, "broker", ports.take(), ports.take(), listeners))
     replication = str(min(3, cluster.brokers))
     fitted = {
         "offsets.topic.replication.factor": replication,
@@ -201,6 +233,7 @@ def draw_plan(cluster: Cluster, lanes: tuple[str, ...], run: str, ports: Ports) 
         lanes=lanes,
         toxiproxy_port=ports.take(),
         settings={**BROKER_SETTINGS, **fitted, **cluster.settings},
+        hosts=hosts,
     )
 
 

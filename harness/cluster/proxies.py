@@ -4,16 +4,13 @@ toxiproxy-python sets its server's address on a class, sets no time-outs, and ta
 success, so each call here is limited in time, checked, and read back.
 """
 
-import json
-import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 import requests
 from toxiproxy.api import APIConsumer
 
-from harness import processes
 from harness.cluster.plan import Plan, proxy_name
 from harness.errors import ClusterError
 from harness.ports import LOOPBACK
@@ -37,45 +34,28 @@ class Toxic:
 
 
 class Proxies:
-    """The Toxiproxy server of one run."""
+    """The Toxiproxy of one run, whoever started it."""
 
-    def __init__(self, plan: Plan, binary: Path, folder: Path, log: Path) -> None:
+    def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._binary = binary
-        self._configuration = folder / "toxiproxy.json"
-        self._log = log
-        self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Start the server with every proxy of the plan, and wait until it answers.
+    def await_up(self, running: Callable[[], bool], tail: Callable[[], str]) -> None:
+        """Wait until it answers with every proxy of the plan.
 
-        Raises ClusterError with the end of its log if it does not.
+        Raises ClusterError with its last words, which `tail` tells, if it ends instead.
         """
-        self._configuration.write_text(json.dumps(self._plan.proxies()))
-        self.process = processes.spawn(
-            [
-                self._binary,
-                *("-host", LOOPBACK),
-                *("-port", str(self._plan.toxiproxy_port)),
-                *("-config", self._configuration),
-            ],
-            run=self._plan.run,
-            log=self._log,
-        )
-        wait_until("answer from Toxiproxy", self._up, timeout_s=20, saw=self._tail)
 
-    def _up(self) -> bool:
-        if self.process is not None and self.process.poll() is not None:
-            raise ClusterError(f"Toxiproxy ended at its start: {self._tail()}")
-        try:
-            return set(self._call("get", "/proxies")) == {
-                str(proxy["name"]) for proxy in self._plan.proxies()
-            }
-        except ClusterError:
-            return False
+        def up() -> bool:
+            if not running():
+                raise ClusterError(f"Toxiproxy ended at its start: {tail()}")
+            try:
+                return set(self._call("get", "/proxies")) == {
+                    str(proxy["name"]) for proxy in self._plan.proxies()
+                }
+            except ClusterError:
+                return False
 
-    def _tail(self) -> str:
-        return processes.last_lines(self._log)
+        wait_until("answer from Toxiproxy", up, timeout_s=20, saw=tail)
 
     def add(self, lane: str, broker_ids: list[int], toxics: list[Toxic]) -> None:
         """Put toxics on a lane's links to these brokers, and read them back."""

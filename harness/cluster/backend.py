@@ -1,0 +1,64 @@
+"""What a cluster can be told, whatever brings it up."""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from harness import probe
+from harness.cluster.plan import Plan
+from harness.cluster.proxies import Proxies
+from harness.errors import ClusterError
+from harness.wait import wait_until
+
+_START_TIMEOUT_S: Final = 90  # a cold start on a busy two-core machine has been seen to take 12 s
+
+
+class RunningCluster(Protocol):
+    """Brokers, controllers and proxies of one run."""
+
+    plan: Plan
+    proxies: Proxies
+
+    def start(self) -> None:
+        """Bring it all up, and wait until every node serves."""
+
+    def await_serving(self, node_id: int) -> None:
+        """Wait until a node answers. Raises ClusterError if it ends instead."""
+
+    def running(self, node_id: int) -> bool:
+        """Whether the node exists, paused or not."""
+
+    def kill(self, node_id: int) -> None:
+        """SIGKILL, and wait until it is gone."""
+
+    def restart(self, node_id: int) -> None:
+        """Start a killed node on its old data."""
+
+    def pause(self, node_id: int) -> None:
+        """Stop it in its tracks."""
+
+    def resume(self, node_id: int) -> None:
+        """Let a paused node go on."""
+
+    def unplanned_ends(self) -> list[str]:
+        """What has ended without having been told to, in words."""
+
+    def stop(self) -> None:
+        """End everything at once."""
+
+
+def await_answer(
+    plan: Plan, node_id: int, running: Callable[[], bool], tail: Callable[[], str]
+) -> None:
+    """Wait until a broker answers on its direct listener; a controller: on its only one.
+
+    Raises ClusterError with its last words if it ends instead, WaitTimeout if it is silent.
+    """
+    node = plan.node(node_id)
+
+    def serving() -> bool:
+        if not running():
+            raise ClusterError(f"{node.name} ended while it started: {tail()}")
+        # A broker listens only after it has caught up with the controller and is unfenced.
+        return probe.ask(node.port, timeout_s=2).outcome == "answered"
+
+    wait_until(f"answer from {node.name}", serving, timeout_s=_START_TIMEOUT_S, saw=tail)

@@ -1,0 +1,66 @@
+"""The backends there are: how a cluster's nodes are started, and how what is left is removed."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from harness.cluster.backend import RunningCluster
+from harness.cluster.plan import IN_CONTAINERS, ON_LOOPBACK, Hosts, Plan
+from harness.errors import SetupError
+from harness.provision.tools import Tools
+
+_SOCKET: Final = Path("/var/run/docker.sock")
+
+
+@dataclass(frozen=True)
+class Backend:
+    """`make` gives a cluster that is not started yet, for a plan on `hosts`.
+
+    `remove` ends what a run left that is no marked process, and returns how much.
+    """
+
+    hosts: Hosts
+    make: Callable[[Plan, Tools, Path, Path], RunningCluster]
+    remove: Callable[[str], int]
+
+
+def backend_of(name: str) -> Backend:
+    """The backend of this name, which an experiment has checked."""
+    return _docker() if name == "docker" else _embedded()
+
+
+def _embedded() -> Backend:
+    from harness.cluster.embedded import EmbeddedCluster
+
+    return Backend(ON_LOOPBACK, EmbeddedCluster, lambda _run: 0)
+
+
+def _docker() -> Backend:
+    from harness.cluster import containers  # imports the SDK, which embedded runs do without
+    from harness.cluster.docker import DockerCluster
+
+    def make(plan: Plan, tools: Tools, folder: Path, logs: Path) -> RunningCluster:
+        return DockerCluster(plan, tools, folder, logs, containers.kafka_image(tools.kafka_version))
+
+    return Backend(
+        IN_CONTAINERS,
+        make,
+        lambda run: containers.remove_run(containers.connect(), run),
+    )
+
+
+def sweep_backends() -> dict[str, int]:
+    """Remove containers and networks of runs whose harness is gone; how many containers of each.
+
+    Where no engine answers, there is nothing of it to be removed.
+    """
+    if "DOCKER_HOST" not in os.environ and not _SOCKET.exists():
+        return {}
+    from harness.cluster import containers
+
+    try:
+        return containers.sweep(containers.connect())
+    except SetupError:
+        return {}

@@ -1,0 +1,45 @@
+"""The files that nodes and Toxiproxy are started with, in the run's scratch folder."""
+
+import json
+import shutil
+from pathlib import Path
+
+from harness.cluster.broker_logging import LOG4J2
+from harness.cluster.plan import Node, Plan, random_id
+
+LOGGING = "log4j2.xml"
+PROXIES = "toxiproxy.json"
+
+
+def properties_of(node: Node) -> str:
+    """The name of a node's server.properties."""
+    return f"{node.name}.properties"
+
+
+def write_files(plan: Plan, folder: Path, checkpoint: Path, seen_as: Path | None = None) -> None:
+    """Everything that the cluster is started from, its formatted storage included.
+
+    `seen_as` is where the nodes see `folder`, if that is elsewhere. `checkpoint` is a controller's
+    bootstrap checkpoint: with it there is nothing left that `kafka-storage format` would do, and
+    the cluster is new and ours.
+    """
+    (folder / LOGGING).write_text(LOG4J2)
+    (folder / PROXIES).write_text(json.dumps(plan.proxies()))
+    for node in plan.nodes:
+        data = folder / node.name
+        data.mkdir()
+        lines = {
+            "version": "1",
+            "cluster.id": plan.cluster_id,
+            "node.id": str(node.id),
+            "directory.id": random_id(),
+        }
+        (data / "meta.properties").write_text(_text(lines))
+        if node.role == "controller":
+            shutil.copy(checkpoint, data / "bootstrap.checkpoint")
+        properties = plan.properties(node, (seen_as or folder) / node.name)
+        (folder / properties_of(node)).write_text(_text(properties))
+
+
+def _text(values: dict[str, str]) -> str:
+    return "".join(f"{name}={value}\n" for name, value in values.items())
