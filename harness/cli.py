@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Final, NoReturn
 from harness import manifest, processes
 from harness.errors import BadInput, Exit, HarnessError, NoData
 from harness.experiment import CLIENTS, PROTOCOLS, Experiment, one_of
+from harness.live import Screen
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -124,16 +124,6 @@ def _nightly_options(nightly: argparse.ArgumentParser) -> None:
     _run_options(nightly)
 
 
-def _progress() -> Callable[[str], None]:
-    started = time.monotonic()
-
-    def say(text: str) -> None:
-        sys.stderr.write(f"{time.monotonic() - started:6.1f} s  {text}\n")
-        sys.stderr.flush()
-
-    return say
-
-
 def experiment_command(arguments: argparse.Namespace) -> int:
     """Run an experiment, check it, and report: all in one go."""
     from harness.judging import Judge, show
@@ -155,15 +145,15 @@ def _repeat(arguments: argparse.Namespace) -> int:
     candidate = cover.Candidate.of(arguments.name, _experiment(arguments))
     results = arguments.results.resolve()
     repeated = suite.new_repeat(results, candidate, arguments.repeat)
-    say = _progress()
-    say(f"{arguments.name}: {candidate.experiment.claim}")
-    say(f"{arguments.repeat} runs, into {_shown(repeated.path)}")
+    screen = Screen()
+    screen.say(f"{arguments.name}: {candidate.experiment.claim}")
+    screen.say(f"{arguments.repeat} runs, into {_shown(repeated.path)}")
     code = suite.play(
         repeated,
         [candidate] * arguments.repeat,
         results,
         seed=arguments.seed,
-        say=say,
+        screen=screen,
         publish=repeat.write,
         port_base=arguments.port_base,
     )
@@ -190,22 +180,29 @@ def _run(
     tools = resolve_tools(experiment.cluster.kafka_version)
     if experiment.group.client_version:
         check_jars(experiment.group.client_version)
-    say = _progress()
-    sweep(say)
+    screen = Screen()
+    sweep(screen.say)
     run_dir = reserve(arguments.results.resolve(), arguments.name)
     seed = default_seed(arguments.name) if seed is None else seed
-    say(f"{arguments.name}: {experiment.claim}")
-    say(f"seed {seed}, into {_shown(run_dir)}")
-    Run(
-        arguments.name,
-        experiment,
-        tools,
-        run_dir,
-        seed=seed,
-        port_base=arguments.port_base,
-        progress=say,
-        on_phase=on_phase,
-    ).play()
+    screen.say(f"{arguments.name}: {experiment.claim}")
+    screen.say(f"seed {seed}, into {_shown(run_dir)}")
+    with screen.watch(arguments.name, experiment) as watch:
+
+        def begun(phase: str) -> None:
+            on_phase(phase)
+            watch.phase(phase)
+
+        Run(
+            arguments.name,
+            experiment,
+            tools,
+            run_dir,
+            seed=seed,
+            port_base=arguments.port_base,
+            progress=screen.say,
+            on_phase=begun,
+            look=watch.look,
+        ).play()
     return run_dir
 
 
@@ -249,14 +246,16 @@ def nightly_command(arguments: argparse.Namespace) -> int:
 
     results = arguments.results.resolve()
     night = suite.new_nightly(results, plan)
-    say = _progress()
-    say(f"{len(plan.runs)} runs, about {plan.estimate_s / 60:.0f} min, into {_shown(night.path)}")
+    screen = Screen()
+    screen.say(
+        f"{len(plan.runs)} runs, about {plan.estimate_s / 60:.0f} min, into {_shown(night.path)}"
+    )
     code = suite.play(
         night,
         [planned.candidate for planned in plan.runs],
         results,
         seed=arguments.seed,
-        say=say,
+        screen=screen,
         publish=index.write,
     )
     index.print_suite(night)
@@ -348,7 +347,7 @@ def compare_protocols_command(arguments: argparse.Namespace) -> int:
         settings,
         arguments.results.resolve(),
         seed=seed,
-        say=_progress(),
+        screen=Screen(),
     )
     for line in ("", *lines(read_comparison(folder)), "", f"comparison  {folder}/comparison.html"):
         print(line)
@@ -440,7 +439,7 @@ def clean_command(arguments: argparse.Namespace) -> int:
     """End what killed runs left, and remove their half-made files."""
     from harness.run import sweep
 
-    ended = sweep(_progress())
+    ended = sweep(Screen().say)
     removed = 0
     for scratch in arguments.results.glob("*/*/scratch"):
         if not processes.marked(scratch.parent.name):

@@ -16,6 +16,7 @@ from harness import manifest
 from harness.aside import Aside
 from harness.cover import Candidate, Cover
 from harness.errors import Exit, HarnessError, SetupError
+from harness.live import Screen
 from harness.provision.tools import resolve_tools
 from harness.report import exit_code, report
 from harness.report.suites import Entry, State, Suite
@@ -97,7 +98,7 @@ def play(
     results: Path,
     *,
     seed: int | None,
-    say: Progress,
+    screen: Screen,
     publish: Publish,
     port_base: int | None = None,
 ) -> Exit:
@@ -106,6 +107,7 @@ def play(
     `seed` is the first run's, and one more for each that follows; null draws every one.
     `publish` is called after every run. Ctrl-C heals, and ends the suite with what there is.
     """
+    say = screen.say
     suite.save()
     with closing(Aside(suite.path / "judging.log")) as judge:
         try:
@@ -116,7 +118,7 @@ def play(
                         f"about {entry.estimate_s:.0f} s"
                     )
                     entry.seed = default_seed(entry.experiment) if seed is None else seed + number
-                    run_dir = _play_one(suite, entry, candidate, results, say, port_base)
+                    run_dir = _play_one(suite, entry, candidate, results, screen, port_base)
                     if run_dir is not None:
                         judge.submit(run_dir)
                     _settle(suite, judge, say)
@@ -149,13 +151,14 @@ def _play_one(
     entry: Entry,
     candidate: Candidate,
     results: Path,
-    say: Progress,
+    screen: Screen,
     port_base: int | None,
 ) -> Path | None:
     """Play one run; its folder if it is to be judged. What else becomes of it is in its entry.
 
     Raises Interrupted only.
     """
+    say = screen.say
     began = time.monotonic()
     entry.state, entry.reason = State.INTERRUPTED, "it was interrupted before it was complete"
     run_dir: Path | None = None
@@ -165,16 +168,18 @@ def _play_one(
         run_dir = reserve(results, entry.experiment)
         entry.folder = os.path.relpath(run_dir, suite.path)
         assert entry.seed is not None
-        run = Run(
-            entry.experiment,
-            candidate.experiment,
-            tools,
-            run_dir,
-            seed=entry.seed,
-            port_base=port_base,
-            progress=lambda text: say(f"  {text}"),
-        )
-        run.play()
+        with screen.watch(entry.label, candidate.experiment) as watch:
+            Run(
+                entry.experiment,
+                candidate.experiment,
+                tools,
+                run_dir,
+                seed=entry.seed,
+                port_base=port_base,
+                progress=lambda text: say(f"  {text}"),
+                on_phase=watch.phase,
+                look=watch.look,
+            ).play()
         entry.reason = "it has been played, and not been judged yet"
         return run_dir
     except HarnessError as error:
