@@ -393,7 +393,7 @@ def _test_suite(suite: Suite, entry: Entry) -> ET.Element:
 
 
 def _unjudged(entry: Entry) -> ET.Element:
-    skipped = entry.state is State.PLANNED
+    skipped = entry.state in (State.PLANNED, State.SPOILT)
     attributes = {
         "name": entry.label,
         "package": "kafka-chaos",
