@@ -81,6 +81,9 @@ def _parser() -> argparse.ArgumentParser:
             side, type=Path, metavar=side.upper(), help="folder of a run, of repeats or of a night"
         )
     comparing.add_argument("--json", action="store_true")
+    command("trend", trend_command).add_argument(
+        "--spark", metavar="URL", help="spark://HOST:PORT or sc://HOST:PORT (default: here)"
+    )
     command("collect", collect_command).add_argument("run", type=Path, metavar="RUN")
     listing = command("list", list_command)
     listing.add_argument("--rules", action="store_true", help="every rule, and what judges it")
@@ -243,6 +246,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     if not plan.runs:
         raise NoData("no experiment fits: see `python -m harness nightly --list`")
     from harness import suite
+    from harness.trend import dataset
 
     results = arguments.results.resolve()
     night = suite.new_nightly(results, plan)
@@ -258,6 +262,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         screen=screen,
         publish=index.write,
     )
+    dataset.accumulate(results)
     index.print_suite(night)
     return code
 
@@ -397,6 +402,29 @@ def compare_command(arguments: argparse.Namespace) -> int:
     else:
         print_compared(compared)
     return Exit.DIFFERS if compared.worse else Exit.AS_EXPECTED
+
+
+def trend_command(arguments: argparse.Namespace) -> int:
+    """Show how each measured number moved over all runs, and which moved beyond chance."""
+    from harness.history import store
+    from harness.report import trend as told
+    from harness.trend import dataset, job
+    from harness.trend.session import spark_at
+
+    results = arguments.results.resolve()
+    dataset.accumulate(results)
+    if not any((results / dataset.FOLDER).glob("*/*/*/*.parquet")):
+        raise NoData(f"{_shown(results)} has no judged run: play some first")
+    with spark_at(arguments.spark) as spark:
+        found = job.trends(spark, job.read(spark, str(results / dataset.FOLDER))).toArrow()
+    folder = results / "trend"
+    store.write(folder / "trend.parquet", [found], found.schema)
+    rows = found.to_pylist()
+    page = told.write(folder, rows)
+    told.print_trends(rows)
+    print(f"page  {_shown(page)}")
+    worse = any(row["trend"] == "worse" for row in rows)
+    return Exit.DIFFERS if worse else Exit.AS_EXPECTED
 
 
 def collect_command(arguments: argparse.Namespace) -> int:
