@@ -79,13 +79,14 @@ class Watch:
         self._estimate_s = estimate_s(experiment)
         self._draw = draw
         self._phase = "start"
+        self._body: RenderableType = Text()  # as it was last looked at
         self._next = 0.0
         self._counted: list[tuple[float, int]] = []  # when, and records processed by then
 
     def phase(self, name: str) -> None:
         """A phase has begun."""
         self._phase = name
-        self._draw(self._head())
+        self._draw(Group(self._head(), self._body))
 
     def look(self, scene: Scene) -> None:
         """Draw what the harness knows of the scene, if it is time to."""
@@ -93,7 +94,8 @@ class Watch:
         if now < self._next:
             return
         self._next = now + _EVERY_S
-        self._draw(Group(self._head(), self._body(scene, now)))
+        self._body = self._table(scene, now)
+        self._draw(Group(self._head(), self._body))
 
     def _head(self) -> Text:
         passed = time.monotonic() - self._began
@@ -103,7 +105,7 @@ class Watch:
             (self._name, "bold"), f"   {self._phase}   ", (f"{passed:.0f} s, {to_go}", "dim")
         )
 
-    def _body(self, scene: Scene, now: float) -> Table:
+    def _table(self, scene: Scene, now: float) -> Table:
         table = Table.grid(padding=(0, 2))
         table.add_row("brokers", _brokers(scene))
         table.add_row("group", self._group(scene, now))
