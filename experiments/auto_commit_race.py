@@ -1,7 +1,7 @@
 """Automatic commits come often, while one batch after the other is handed over; nobody fails.
 
-Why: the Java client of KIP-848 commits from a thread of its own. If its timer is up while poll hands
-over a batch, the position behind that batch is committed before anything of it is processed.
+Why: the Java client of KIP-848 commits from a thread of its own. If its timer is up while poll
+hands over a batch, the position behind that batch is committed before anything of it is processed.
 Watch: positions committed ahead of what was processed; a crash just then would lose those records.
 """
 
