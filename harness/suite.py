@@ -20,7 +20,7 @@ from harness.errors import Exit, HarnessError, SetupError
 from harness.live import Screen
 from harness.provision.tools import resolve_tools
 from harness.report import exit_code, report
-from harness.report.suites import Entry, State, Suite, only_withheld
+from harness.report.suites import AGAIN, Entry, State, Suite, only_withheld
 from harness.run import (
     Interrupted,
     Progress,
@@ -160,7 +160,7 @@ def _to_play_again(suite: Suite, runs: Sequence[Candidate]) -> list[tuple[Entry,
         entry.state = State.SPOILT
         entry.reason = "this machine stood still at a judged moment, so it was played again"
         new = _entry(candidate)
-        new.label += " (again)"
+        new.label += AGAIN
         new.adds = entry.adds
         new.seed = default_seed(entry.experiment)
         suite.entries.append(new)

@@ -37,6 +37,9 @@ SUITE_VERDICTS: Final = pa.schema(
 )
 
 
+AGAIN: Final = " (again)"  # ends the label of a run that is played in the place of a spoilt one
+
+
 class State(StrEnum):
     """What became of a run of a suite."""
 

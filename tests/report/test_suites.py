@@ -27,13 +27,15 @@ def night(results: Path, *runs: tuple[list[Row], dict[str, list[str]]]) -> Suite
     folder.mkdir(parents=True)
     entries = []
     for number, (verdicts, unknown) in enumerate(runs, start=1):
-        run_dir = write_judged(results / "consumer-crash" / f"run-{number}", *verdicts)
+        protocol = ("eager", "cooperative", "consumer")[number % 3]
+        rows = [{**row, "protocol": protocol} for row in verdicts]
+        run_dir = write_judged(results / "consumer-crash" / f"run-{number}", *rows)
         for rule, reasons in unknown.items():
-            rows = [{"rule": rule, "subject": "one", "ok": None, "why": why} for why in reasons]
+            told = [{"rule": rule, "subject": "one", "ok": None, "why": why} for why in reasons]
             (run_dir / "violations").mkdir(exist_ok=True)
             path = run_dir / "violations" / f"{rule}.parquet"
-            write_table(path, TABLES["judgements"], rows)
-        label = f"consumer-crash:librdkafka/{('eager', 'cooperative', 'consumer')[number % 3]}"
+            write_table(path, TABLES["judgements"], told)
+        label = f"consumer-crash:librdkafka/{protocol}"
         place = os.path.relpath(run_dir, folder)
         entries.append(entry(label, State.DIFFERS, folder=place))
     return Suite(folder, "nightly", "2026-11-20T10:00:00Z", entries)
@@ -84,6 +86,44 @@ def test_repeats_are_never_played_again(tmp_path: Path) -> None:
     suite.kind = "repeat"
 
     assert not again(suite)
+
+
+def test_what_is_new_since_the_night_before_is_told(tmp_path: Path) -> None:
+    """A rule got worse, one is judged for the first time, and a run was played again."""
+    first = night(tmp_path, ([verdict("R01"), verdict("R02")], {}), ([verdict("R01")], {}))
+    for each in first.entries:
+        each.state = State.AS_EXPECTED
+    first.save()
+    index.write(first)
+    second = night(
+        tmp_path / "second",
+        ([verdict("R01", "VIOLATED"), verdict("R02"), verdict("R12")], {}),
+        ([UNKNOWN], {"R01": [STOOD_STILL]}),
+    )
+    second.path = second.path.rename(first.path.with_name("night-2"))
+    for each in second.entries:
+        assert each.folder is not None
+        each.folder = f"../../second/{each.folder.removeprefix('../../')}"
+    again(second)
+    second.entries[-1].state = State.AS_EXPECTED
+    second.entries[-1].folder = first.entries[1].folder
+    index.write(second)
+    page = (second.path / "index.html").read_text()
+    text = (second.path / "summary.md").read_text()
+
+    assert "2 verdicts changed since night-1." in page
+    assert "2 verdicts changed since night-1." in text
+    label = "consumer-crash:librdkafka/cooperative"
+    assert f"| {label} | R01 | HOLDS | **VIOLATED** |" in text
+    assert f"| {label} | R12 | not judged | **HOLDS** |" in text
+
+
+def test_a_first_night_has_nothing_before_it(tmp_path: Path) -> None:
+    suite = night(tmp_path, ([verdict("R01", "VIOLATED")], {}))
+    suite.save()
+    index.write(suite)
+
+    assert "There is no night before this one" in (suite.path / "summary.md").read_text()
 
 
 def test_the_index_keeps_both_and_counts_the_second(tmp_path: Path) -> None:
