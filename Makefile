@@ -58,6 +58,11 @@ docs: ## write docs/rules.md anew, from the rules and experiments there are
 bench: ## measure the harness itself
 	@$(ENV) -m harness.bench
 
+.PHONY: mutants
+mutants: ## change the rules' SQL in small ways, and tell which changes no test notices [SAMPLE=400 ONLY=joining]
+	@$(ENV) -m tests.mutation $(if $(SAMPLE),--sample '$(SAMPLE)') $(if $(SEED),--seed '$(SEED)') \
+	    $(if $(ONLY),--only '$(ONLY)')
+
 clean: ## stop and remove what earlier runs left
 	@$(ENV) -m harness clean
 
@@ -79,7 +84,7 @@ lock: ## for maintainers: renew requirements.lock from requirements.in [UPGRADE=
 	$(PYTHON) -m venv "$$work/uv" && "$$work/uv/bin/pip" install --quiet uv && \
 	PATH="$$work/uv/bin:$$PATH" && \
 	$(UV_COMPILE) $(UPGRADE) requirements.in -o requirements.lock && \
-	for name in build go; do \
+	for name in build go mutation; do \
 	    $(UV_COMPILE) $(UPGRADE) harness/provision/locks/$$name.in \
 	        -o harness/provision/locks/$$name.lock; \
 	done

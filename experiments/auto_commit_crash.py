@@ -18,16 +18,9 @@ experiment = Experiment(
         Fault(kind="kill-consumer", target="member 2", at_s=16, jitter_s=0.5),
     ),
     rules=(
-        *holds("R26", "R26-repeats", "R26-processed", "R01", "R21", "R33", "X32b", "X32c"),
-        *holds("X32a", clients=("java",), protocols=CLASSIC),
-        Expect(
-            rule="R26-processed",
-            verdict=Verdict.VIOLATED,
-            because="in KIP-848 Java's network thread commits the position of what poll is just "
-            "handing over, if its timer is up at that moment",
-            clients=("java",),
-            protocols=("consumer",),
-        ),
+        *holds("R26", "R26-repeats", "R01", "R21", "R33", "X32b", "X32c"),
+        # In KIP-848 it depends on a race, which auto-commit-race has often enough.
+        *holds("R26-processed", "X32a", clients=("java",), protocols=CLASSIC),
         *(
             Expect(
                 rule=rule,

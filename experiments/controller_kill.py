@@ -8,7 +8,8 @@ from harness.experiment import Experiment, Fault, holds
 
 experiment = Experiment(
     claim="A group does not notice that the controller is gone for a while.",
-    faults=(Fault(kind="kill-broker", target="controller", lasts_s=6),),
-    duration_s=12,
+    # Late enough for a few steady heartbeats to be on record before it.
+    faults=(Fault(kind="kill-broker", target="controller", at_s=8, lasts_s=6),),
+    duration_s=17,
     rules=holds("R02", "R14", "R21", "R33", "X32a", "X32b", "X32c"),
 )

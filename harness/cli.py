@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Final, NoReturn
 from harness import manifest, processes
 from harness.errors import BadInput, Exit, HarnessError, NoData
 from harness.experiment import CLIENTS, PROTOCOLS, Experiment, one_of
+from harness.live import Screen
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -81,6 +81,9 @@ def _parser() -> argparse.ArgumentParser:
             side, type=Path, metavar=side.upper(), help="folder of a run, of repeats or of a night"
         )
     comparing.add_argument("--json", action="store_true")
+    command("trend", trend_command).add_argument(
+        "--spark", metavar="URL", help="spark://HOST:PORT or sc://HOST:PORT (default: here)"
+    )
     command("collect", collect_command).add_argument("run", type=Path, metavar="RUN")
     listing = command("list", list_command)
     listing.add_argument("--rules", action="store_true", help="every rule, and what judges it")
@@ -124,16 +127,6 @@ def _nightly_options(nightly: argparse.ArgumentParser) -> None:
     _run_options(nightly)
 
 
-def _progress() -> Callable[[str], None]:
-    started = time.monotonic()
-
-    def say(text: str) -> None:
-        sys.stderr.write(f"{time.monotonic() - started:6.1f} s  {text}\n")
-        sys.stderr.flush()
-
-    return say
-
-
 def experiment_command(arguments: argparse.Namespace) -> int:
     """Run an experiment, check it, and report: all in one go."""
     from harness.judging import Judge, show
@@ -155,15 +148,15 @@ def _repeat(arguments: argparse.Namespace) -> int:
     candidate = cover.Candidate.of(arguments.name, _experiment(arguments))
     results = arguments.results.resolve()
     repeated = suite.new_repeat(results, candidate, arguments.repeat)
-    say = _progress()
-    say(f"{arguments.name}: {candidate.experiment.claim}")
-    say(f"{arguments.repeat} runs, into {_shown(repeated.path)}")
+    screen = Screen()
+    screen.say(f"{arguments.name}: {candidate.experiment.claim}")
+    screen.say(f"{arguments.repeat} runs, into {_shown(repeated.path)}")
     code = suite.play(
         repeated,
         [candidate] * arguments.repeat,
         results,
         seed=arguments.seed,
-        say=say,
+        screen=screen,
         publish=repeat.write,
         port_base=arguments.port_base,
     )
@@ -190,22 +183,29 @@ def _run(
     tools = resolve_tools(experiment.cluster.kafka_version)
     if experiment.group.client_version:
         check_jars(experiment.group.client_version)
-    say = _progress()
-    sweep(say)
+    screen = Screen()
+    sweep(screen.say)
     run_dir = reserve(arguments.results.resolve(), arguments.name)
     seed = default_seed(arguments.name) if seed is None else seed
-    say(f"{arguments.name}: {experiment.claim}")
-    say(f"seed {seed}, into {_shown(run_dir)}")
-    Run(
-        arguments.name,
-        experiment,
-        tools,
-        run_dir,
-        seed=seed,
-        port_base=arguments.port_base,
-        progress=say,
-        on_phase=on_phase,
-    ).play()
+    screen.say(f"{arguments.name}: {experiment.claim}")
+    screen.say(f"seed {seed}, into {_shown(run_dir)}")
+    with screen.watch(arguments.name, experiment) as watch:
+
+        def begun(phase: str) -> None:
+            on_phase(phase)
+            watch.phase(phase)
+
+        Run(
+            arguments.name,
+            experiment,
+            tools,
+            run_dir,
+            seed=seed,
+            port_base=arguments.port_base,
+            progress=screen.say,
+            on_phase=begun,
+            look=watch.look,
+        ).play()
     return run_dir
 
 
@@ -246,19 +246,23 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     if not plan.runs:
         raise NoData("no experiment fits: see `python -m harness nightly --list`")
     from harness import suite
+    from harness.trend import dataset
 
     results = arguments.results.resolve()
     night = suite.new_nightly(results, plan)
-    say = _progress()
-    say(f"{len(plan.runs)} runs, about {plan.estimate_s / 60:.0f} min, into {_shown(night.path)}")
+    screen = Screen()
+    screen.say(
+        f"{len(plan.runs)} runs, about {plan.estimate_s / 60:.0f} min, into {_shown(night.path)}"
+    )
     code = suite.play(
         night,
         [planned.candidate for planned in plan.runs],
         results,
         seed=arguments.seed,
-        say=say,
+        screen=screen,
         publish=index.write,
     )
+    dataset.accumulate(results)
     index.print_suite(night)
     return code
 
@@ -347,7 +351,7 @@ def compare_protocols_command(arguments: argparse.Namespace) -> int:
         settings,
         arguments.results.resolve(),
         seed=seed,
-        say=_progress(),
+        screen=Screen(),
     )
     for line in ("", *lines(read_comparison(folder)), "", f"comparison  {folder}/comparison.html"):
         print(line)
@@ -399,6 +403,29 @@ def compare_command(arguments: argparse.Namespace) -> int:
     return Exit.DIFFERS if compared.worse else Exit.AS_EXPECTED
 
 
+def trend_command(arguments: argparse.Namespace) -> int:
+    """Show how each measured number moved over all runs, and which moved beyond chance."""
+    from harness.history import store
+    from harness.report import trend as told
+    from harness.trend import dataset, job
+    from harness.trend.session import spark_at
+
+    results = arguments.results.resolve()
+    dataset.accumulate(results)
+    if not any((results / dataset.FOLDER).glob("*/*/*/*.parquet")):
+        raise NoData(f"{_shown(results)} has no judged run: play some first")
+    with spark_at(arguments.spark) as spark:
+        found = job.trends(spark, job.read(spark, str(results / dataset.FOLDER))).toArrow()
+    folder = results / "trend"
+    store.write(folder / "trend.parquet", [found], found.schema)
+    rows = found.to_pylist()
+    page = told.write(folder, rows)
+    told.print_trends(rows)
+    print(f"page  {_shown(page)}")
+    worse = any(row["trend"] == "worse" for row in rows)
+    return Exit.DIFFERS if worse else Exit.AS_EXPECTED
+
+
 def collect_command(arguments: argparse.Namespace) -> int:
     """Derive a run's history again from its journals and logs."""
     from harness.history.collect import collect
@@ -439,7 +466,7 @@ def clean_command(arguments: argparse.Namespace) -> int:
     """End what killed runs left, and remove their half-made files."""
     from harness.run import sweep
 
-    ended = sweep(_progress())
+    ended = sweep(Screen().say)
     removed = 0
     for scratch in arguments.results.glob("*/*/scratch"):
         if not processes.marked(scratch.parent.name):

@@ -4,13 +4,14 @@ Each combination is a run like any other, in its own folder; what is compared co
 derived tables. A combination that cannot run is named with the reason, and the others go on.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness import registry
 from harness.errors import BadInput, Exit, HarnessError
 from harness.experiment import Expect, Experiment
+from harness.live import Screen
 from harness.provision.java import find_java
 from harness.provision.tools import resolve_spark_aot, resolve_tools
 from harness.report import exit_code, report
@@ -19,8 +20,6 @@ from harness.run import Run, reserve, sweep
 
 # Judged in every run that is compared, whether its experiment names it or not.
 _ALSO = "X34"
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def compare(
     results: Path,
     *,
     seed: int,
-    say: Say,
+    screen: Screen,
 ) -> tuple[Path, int]:
     """Run all of them, judge them, and write the comparison; its folder and the exit code.
 
@@ -87,16 +86,27 @@ def compare(
     if not plays:
         raise next(iter(failed.values()))
     runs: dict[Combination, Path] = {}
-    sweep(say)
+    sweep(screen.say)
     for each, experiment in plays.items():
-        say(f"{name}: {each.client}, {each.protocol}, {experiment.group.members} members")
+        label = f"{name}: {each.client}, {each.protocol}, {experiment.group.members} members"
+        screen.say(label)
         tools = resolve_tools(experiment.cluster.kafka_version)
         run_dir = reserve(results, name)
         try:
-            Run(name, experiment, tools, run_dir, seed=seed, progress=say).play()
+            with screen.watch(label, experiment) as watch:
+                Run(
+                    name,
+                    experiment,
+                    tools,
+                    run_dir,
+                    seed=seed,
+                    progress=screen.say,
+                    on_phase=watch.phase,
+                    look=watch.look,
+                ).play()
             runs[each] = run_dir
         except HarnessError as error:
-            say(str(error))
+            screen.say(str(error))
             failed[each] = error
     if not runs:
         raise next(iter(failed.values()))

@@ -16,7 +16,7 @@ from harness.errors import HarnessError, VoidRun
 from harness.experiment import Experiment, Fault
 from harness.faults import KINDS
 from harness.faults.targets import Target, resolve
-from harness.scene import Scene
+from harness.scene import FaultState, Scene
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,11 @@ def plan_faults(experiment: Experiment, randomness: random.Random) -> list[Plann
     return planned
 
 
+def _state(item: Planned, phase: str, target: Target | None = None) -> FaultState:
+    name = target.name if target else item.fault.target
+    return FaultState(item.fault.kind, name, phase, item.inject_s, item.heal_s)
+
+
 class Nemesis:
     """Injects and heals, in the order of time."""
 
@@ -55,6 +60,8 @@ class Nemesis:
         actions += [
             (item.heal_s, self._heal, item) for item in self._planned if item.heal_s is not None
         ]
+        for item in self._planned:
+            scene.faults[item.name] = _state(item, "planned")
         for at_s, act, item in sorted(actions, key=lambda action: action[0]):
             scene.pass_time(scene.steady_at + at_s)
             act(scene, item)
@@ -76,6 +83,7 @@ class Nemesis:
         kind = KINDS[item.fault.kind]
         target = resolve(scene, item.fault)
         self._mark(item, "injecting", target)
+        scene.faults[item.name] = _state(item, "injecting", target)
         if kind.heals:
             self._open[item.name] = (item, target)
         try:
@@ -95,10 +103,14 @@ class Nemesis:
             took_effect=evidence.took_effect,
             evidence=evidence.text,
         )
+        scene.faults[item.name] = _state(item, "injected", target)
+        effect = "" if evidence.took_effect else "WITHOUT EFFECT: "
+        scene.say(f"  {item.fault.kind} of {target.name}: {effect}{evidence.text}")
 
     def _heal(self, scene: Scene, item: Planned, *, settle: bool = True) -> None:
         _, target = self._open.pop(item.name)
         self._mark(item, "healing", target)
+        scene.faults[item.name] = _state(item, "healing", target)
         try:
             KINDS[item.fault.kind].heal(scene, item.fault, target)
             if settle:
@@ -109,6 +121,8 @@ class Nemesis:
                 f"{item.fault.kind} of {target.name} could not be healed: {error}"
             ) from error
         self._mark(item, "healed", target)
+        scene.faults[item.name] = _state(item, "healed", target)
+        scene.say(f"  {item.fault.kind} of {target.name}: healed")
 
     def _mark(
         self,

@@ -111,6 +111,7 @@ class Run:
         port_base: int | None = None,
         progress: Progress = lambda _text: None,
         on_phase: Progress = lambda _name: None,
+        look: Callable[[Scene], None] = lambda _scene: None,
     ) -> None:
         self._experiment = experiment
         self._tools = tools
@@ -119,6 +120,7 @@ class Run:
         self._backend = backend_of(experiment.cluster.backend)
         self._say = progress
         self._on_phase = on_phase
+        self._look = look
         self._ports = Ports(port_base)
         self._phases: list[dict[str, str]] = []
         self._random = random.Random(seed)
@@ -197,7 +199,17 @@ class Run:
                 create_topic(plan, self._experiment)
                 observer = self._start_observer(plan)
             view = View(self.run_dir / "journals" / "observer.journal")
-            scene = Scene(self._experiment, started, fleet, view, observer, TOPIC, self._random)
+            scene = Scene(
+                self._experiment,
+                started,
+                fleet,
+                view,
+                observer,
+                TOPIC,
+                self._random,
+                look=self._look,
+                say=self._say,
+            )
             self._play_scene(scene)
         finally:
             with uninterrupted(self._say):

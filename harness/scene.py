@@ -42,9 +42,23 @@ class View:
                     self.end_offsets[frame["partition"]] = frame["end_offset"]
 
 
+@dataclass(frozen=True)
+class FaultState:
+    """A fault of the schedule, and how far it is; times in seconds since steady state."""
+
+    kind: str
+    target: str  # the role; once it is resolved, the thing
+    phase: str
+    inject_s: float
+    heal_s: float | None
+
+
 @dataclass
 class Scene:
-    """Everything that runs, and how to wait in it."""
+    """Everything that runs, and how to wait in it.
+
+    `look` is called where the harness waits, for whoever watches; `say` tells progress in a line.
+    """
 
     experiment: Experiment
     cluster: RunningCluster
@@ -53,7 +67,10 @@ class Scene:
     observer: subprocess.Popen[bytes]
     topic: str
     random: random.Random
+    look: Callable[["Scene"], None] = lambda _scene: None
+    say: Callable[[str], None] = lambda _text: None
     steady_at: float = 0.0  # monotonic seconds
+    faults: dict[str, FaultState] = field(default_factory=dict)
 
     def follow(self) -> None:
         """Read every journal on, and make sure that nothing has died outside the plan.
@@ -70,6 +87,7 @@ class Scene:
                 f"{'; '.join(ended)} ended outside the plan, so this run shows nothing: "
                 "see logs/ in the run's folder, and run again"
             )
+        self.look(self)
 
     def wait(self, what: str, condition: Callable[[], bool], timeout_s: float) -> None:
         """Wait for a condition while everything is followed.

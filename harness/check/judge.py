@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from harness.check.history import SLACK_MS, Unreadable
+from harness.check.history import Unreadable
 from harness.check.tables import Tables
 from harness.experiment import Verdict
-from harness.history.schema import TABLES
+from harness.history.schema import STOOD_STILL, TABLES
 from harness.rules import RULES, Rule
 
 Row = dict[str, Any]
@@ -149,12 +149,12 @@ def _guard(tables: Tables, outcome: Outcome) -> None:
             if stall["from_at"] <= row["guard_to"] and stall["to_at"] >= row["guard_from"]
         ]
         if late and not (in_ms and _beyond_doubt(row, sum(late))):
-            row.update(ok=None, why=f"this machine stood still for {max(late):,.0f} ms")
+            row.update(ok=None, why=f"{STOOD_STILL} for {max(late):,.0f} ms")
             stalled += 1
     for row in outcome.rows.get(_CLOCK_RULE, ()):
         if stalled:
             row["ok"] = None
-            row["why"] = f"late by more than {SLACK_MS} ms near {stalled} judged timings"
+            row["why"] = f"{STOOD_STILL} near {stalled} judged timing{'s'[: stalled > 1]}"
 
 
 def _beyond_doubt(row: Row, doubt_ms: float) -> bool:

@@ -78,17 +78,19 @@ def start(
     spark_aot: Path | None,
     log: Path | None = None,
     aot_output: Path | None = None,
+    master: str | None = None,
 ) -> SparkSession:
     """A Spark session on this machine, in a JVM of its own that ends with this process.
 
     `log` gets what the JVM says (a temporary file if null); `aot_output` has the JVM write an AOT
-    cache when it ends. Raises SetupError where the JVM does not come up.
+    cache when it ends. The work is done in that JVM too, or by the cluster that `master` names.
+    Raises SetupError where the JVM does not come up.
     """
     scratch = Path(tempfile.mkdtemp(prefix="kafka-chaos-spark-"))
     log = log or scratch / "spark.log"
     info = scratch / "gateway"
     (scratch / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")
-    process = _launch(_command(tools_java, spark_aot, aot_output, scratch), info, log)
+    process = _launch(_command(tools_java, spark_aot, aot_output, scratch, master), info, log)
     port, secret = _await_gateway(process, info, log)
     with _environment(
         PYSPARK_GATEWAY_PORT=str(port),
@@ -130,7 +132,11 @@ def process_of(spark: SparkSession) -> subprocess.Popen[bytes]:
 
 
 def _command(
-    java: Path, spark_aot: Path | None, aot_output: Path | None, scratch: Path
+    java: Path,
+    spark_aot: Path | None,
+    aot_output: Path | None,
+    scratch: Path,
+    master: str | None,
 ) -> list[str]:
     home = Path(pyspark.__file__).parent
     command = [str(java), *_JVM]
@@ -151,6 +157,7 @@ def _command(
         command.append(f"-XX:AOTCacheOutput={aot_output}")
     settings = {
         **_SETTINGS,
+        **({"spark.master": master} if master else {}),
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }

@@ -13,6 +13,9 @@ from typing import Final
 
 import pyarrow as pa
 
+# How the `why` of a judgement begins that is withheld because the machine spoilt the timing.
+STOOD_STILL: Final = "this machine stood still"
+
 SCHEMA_VERSION: Final = 2
 # Columns that older files do not have, by the version that brought them.
 ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {

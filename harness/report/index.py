@@ -21,6 +21,7 @@ from harness.report.junit import NOT_XML
 from harness.report.load import Row
 from harness.report.outcome import SIGNS, Standing, expected_of, standing, verdict_of
 from harness.report.page import Fact, environment
+from harness.report.since import Since, since
 from harness.report.suites import (
     SUITE_VERDICTS,
     Entry,
@@ -35,6 +36,7 @@ from harness.report.words import clip, duration, plural
 
 MOST_ROWS: Final = 200
 _MOST_REASON: Final = 300
+_MOST_TOLD: Final = 20  # changes on a terminal; the page has all
 _UNJUDGED: Final = "unjudged"
 _MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]|~#"})
 _STYLES: Final = {
@@ -57,8 +59,9 @@ def write(suite: Suite) -> None:
     store.write(suite.path / "verdicts.parquet", [rows], SUITE_VERDICTS)
     documented.write(suite.path, rows.to_pylist())
     documents = told_of_documents(verdicts)
-    write_whole(suite.path / "index.html", page(suite, verdicts, documents))
-    write_whole(suite.path / "summary.md", summary(suite, verdicts, documents))
+    news = since(suite, rows.to_pylist())
+    write_whole(suite.path / "index.html", page(suite, verdicts, documents, news))
+    write_whole(suite.path / "summary.md", summary(suite, verdicts, documents, news))
     write_whole(suite.path / "junit.xml", junit_of(suite))
 
 
@@ -120,8 +123,10 @@ class RuleRow:
     cells: tuple[Cell, ...]
 
 
-def page(suite: Suite, verdicts: Verdicts, documents: str) -> str:
-    """The text of `index.html`; `documents` is how the statements of the documents stand."""
+def page(suite: Suite, verdicts: Verdicts, documents: str, news: Since) -> str:
+    """The text of `index.html`; `documents` is how the statements of the documents stand, `news`
+    what is different since the night before.
+    """
     bad = _differing_rows(suite, verdicts)
     columns = _columns(suite)
     return (
@@ -137,6 +142,7 @@ def page(suite: Suite, verdicts: Verdicts, documents: str) -> str:
             figures=_figures(suite, verdicts),
             sections=(
                 ("differs", "What differs"),
+                ("since", "Since the night before"),
                 ("runs", "Runs"),
                 ("documents", "Documents"),
                 ("rules", "Rules"),
@@ -146,6 +152,9 @@ def page(suite: Suite, verdicts: Verdicts, documents: str) -> str:
             differing=bad[:MOST_ROWS],
             differing_left_out=_left_out(len(bad)),
             runs=[run_row(suite, entry, verdicts[entry.label]) for entry in suite.entries],
+            news=news,
+            changes=news.changes[:MOST_ROWS],
+            changes_left_out=_left_out(len(news.changes)),
             documented=documents,
             columns=columns,
             matrix=_matrix(suite, verdicts, columns),
@@ -314,8 +323,8 @@ def _cell(found: Sequence[tuple[Row, str]]) -> Cell:
     )
 
 
-def summary(suite: Suite, verdicts: Verdicts, documents: str) -> str:
-    """The text of `summary.md`: what differs first, then every run, then the documents."""
+def summary(suite: Suite, verdicts: Verdicts, documents: str, news: Since) -> str:
+    """The text of `summary.md`: what differs first, what is new, every run, the documents."""
     bad = _differing_rows(suite, verdicts)
     lines = [
         f"## {suite.kind} {suite.name}: {headline(suite)}",
@@ -332,6 +341,14 @@ def summary(suite: Suite, verdicts: Verdicts, documents: str) -> str:
             for d in bad[:MOST_ROWS]
         ]
         lines += ["", _left_out(len(bad)), ""]
+    lines += [news.told(), ""]
+    if news.changes:
+        lines += ["| run | rule | before | now |", "|---|---|---|---|"]
+        lines += [
+            markdown_row(safe(each.label), safe(each.rule), each.before, f"**{each.now}**")
+            for each in news.changes[:MOST_ROWS]
+        ]
+        lines += ["", _left_out(len(news.changes)), ""]
     lines += runs_lines(suite, verdicts)
     lines += ["", f"[What is documented](documented.md): {documents}", ""]
     lines += [f"Not covered by any experiment: {len(suite.uncovered)}.", ""]
@@ -393,7 +410,7 @@ def _test_suite(suite: Suite, entry: Entry) -> ET.Element:
 
 
 def _unjudged(entry: Entry) -> ET.Element:
-    skipped = entry.state is State.PLANNED
+    skipped = entry.state in (State.PLANNED, State.SPOILT)
     attributes = {
         "name": entry.label,
         "package": "kafka-chaos",
@@ -437,8 +454,14 @@ def print_suite(suite: Suite, console: Console | None = None) -> None:
     for entry, text in zip(suite.entries, texts[1:], strict=True):
         lines.append(Text(text, _STYLES.get(entry.state, "yellow")))
     documents = Text(f"documented  {told_of_documents(verdicts)}")
+    news = since(suite, [row for rows in verdicts.values() for row in rows])
+    changes = [Text(f"since       {news.told()}")]
+    changes += [
+        Text(f"            {each.sign} {each.label}: {each.rule} {each.before} → {each.now}")
+        for each in news.changes[:_MOST_TOLD]
+    ]
     index = Text(f"index       {suite.path / 'index.html'}")
-    show(console, [*lines, Text(), documents, index])
+    show(console, [*lines, Text(), *changes, documents, index])
 
 
 def style_of(suite: Suite) -> str:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from harness.errors import Exit, NoData
 from harness.experiment import Verdict
-from harness.history.schema import VERDICTS
+from harness.history.schema import STOOD_STILL, VERDICTS
 from harness.report.load import Row
 from harness.report.outcome import Standing, standing
 from harness.report.words import plural
@@ -37,6 +37,9 @@ SUITE_VERDICTS: Final = pa.schema(
 )
 
 
+AGAIN: Final = " (again)"  # ends the label of a run that is played in the place of a spoilt one
+
+
 class State(StrEnum):
     """What became of a run of a suite."""
 
@@ -46,6 +49,7 @@ class State(StrEnum):
     VOID = "void"  # spoilt from outside, or it could not start
     FAILED = "failed"  # the harness failed, in the run or in judging it
     INTERRUPTED = "interrupted"
+    SPOILT = "spoilt"  # this machine stood still at a judged moment, and it was played again
 
 
 _CODES: Final = {
@@ -159,9 +163,9 @@ def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
     """The verdicts of one run, as rows of SUITE_VERDICTS.
 
     Of a run that shows nothing every declared rule is UNKNOWN, with the reason; of one that was
-    not played there is no row.
+    not played, or played again in its place, there is no row.
     """
-    if entry.state is State.PLANNED:
+    if entry.state in (State.PLANNED, State.SPOILT):
         return []
     about = {
         "run": Path(entry.folder).name if entry.folder else "",
@@ -204,6 +208,25 @@ def _unknown(entry: Entry, rule: dict[str, str]) -> dict[str, Any]:
     }
 
 
+def only_withheld(suite: Suite, entry: Entry) -> bool:
+    """Whether all that differs in a run is what was withheld because this machine stood still."""
+    run_dir = suite.run_dir(entry)
+    if entry.state is not State.DIFFERS or run_dir is None:
+        return False
+    return all(
+        verdict["verdict"] == Verdict.UNKNOWN
+        and verdict["unknowns"]
+        and _withheld(run_dir / str(verdict["evidence"]))
+        for verdict in differing(verdicts_of(suite, entry))
+    )
+
+
+def _withheld(violations: Path) -> bool:
+    rows = pq.read_table(violations, page_checksum_verification=True).to_pylist()
+    unknown = [row for row in rows if row["ok"] is None]
+    return bool(unknown) and all(str(row["why"]).startswith(STOOD_STILL) for row in unknown)
+
+
 def table_of(rows: Iterable[Row]) -> pa.Table:
     """Verdicts of a suite as a table."""
     names = [column.name for column in SUITE_VERDICTS]
@@ -216,14 +239,18 @@ def headline(suite: Suite) -> str:
     """What a suite showed, in one line."""
     if not suite.entries:
         return "Nothing was played"
+    spoilt = suite.count(State.SPOILT)
+    total = plural(len(suite.entries) - spoilt, "run")
     if suite.exit_code is Exit.AS_EXPECTED and suite.count(State.PLANNED) == 0:
-        return f"All {plural(len(suite.entries), 'run')} as expected"
-    parts = [f"{suite.count(State.AS_EXPECTED)} of {plural(len(suite.entries), 'run')} as expected"]
+        again = f", {spoilt} of them only when played again" if spoilt else ""
+        return f"All {total} as expected{again}"
+    parts = [f"{suite.count(State.AS_EXPECTED)} of {total} as expected"]
     for state, words in (
         (State.DIFFERS, "with a verdict that differs"),
         (State.VOID, "void"),
         (State.FAILED, "failed"),
         (State.INTERRUPTED, "interrupted"),
+        (State.SPOILT, "spoilt and played again"),
         (State.PLANNED, "not played"),
     ):
         if count := suite.count(state):

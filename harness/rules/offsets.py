@@ -336,19 +336,26 @@ def _auto_repeats(t: Tables) -> DataFrame:
             FROM crashed c LEFT JOIN slowest s USING (member) LEFT JOIN slack k USING (member)
         ),
         fresh AS (
-            SELECT r.topic, r.partition, r.member, r.last_polled_at, r.killed_at, r.ms,
+            SELECT r.topic, r.partition, r.member, r.from_at, r.last_polled_at, r.killed_at, r.ms,
                    coalesce(sum(d.count), 0) AS count
             FROM reach r LEFT JOIN {deliveries} d
               ON d.topic = r.topic AND d.partition = r.partition AND d.member = r.member
              AND d.polled_at >= timestampadd(MICROSECOND, -CAST(r.ms * 1e3 AS BIGINT),
                                              r.last_polled_at)
-            GROUP BY r.topic, r.partition, r.member, r.last_polled_at, r.killed_at, r.ms
+            GROUP BY r.topic, r.partition, r.member, r.from_at, r.last_polled_at, r.killed_at, r.ms
         ),
         again AS (
-            SELECT f.topic, f.partition, f.member, coalesce(sum(r.count), 0) AS count
+            SELECT f.topic, f.partition, f.member,
+                   coalesce(sum(least(r.last_offset, d.last_offset)
+                                - greatest(r.first_offset, d.first_offset) + 1), 0) AS count
             FROM fresh f LEFT JOIN {redeliveries} r
               ON r.topic = f.topic AND r.partition = f.partition AND r.first_member = f.member
              AND r.member <> f.member AND r.polled_at > f.killed_at
+            -- What came again may reach beyond this member, to what another had had before it.
+            LEFT JOIN {deliveries} d
+              ON d.topic = r.topic AND d.partition = r.partition AND d.member = f.member
+             AND d.polled_at BETWEEN f.from_at AND f.killed_at
+             AND d.first_offset <= r.last_offset AND d.last_offset >= r.first_offset
             GROUP BY f.topic, f.partition, f.member
         )
         SELECT concat(topic, '-', partition, ' of ', member) AS subject, f.killed_at AS at,

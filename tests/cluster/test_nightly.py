@@ -80,14 +80,15 @@ def test_a_night_goes_on_after_a_run_that_cannot_start(tmp_path: Path) -> None:
 
     assert 3 == night.returncode, said
     assert ["void"] == statuses(results, "doomed")
-    assert ["complete"] == statuses(results, "tiny")
+    assert {"complete"} == set(statuses(results, "tiny"))
     entries = json.loads((folder / "suite.json").read_text())["entries"]
     assert [("doomed:librdkafka/eager", "void", 1), ("tiny:librdkafka/eager", 2)] == [
         (entries[0]["label"], entries[0]["state"], entries[0]["seed"]),
         (entries[1]["label"], entries[1]["seed"]),
     ]
     assert "ended while it started" in entries[0]["reason"]
-    assert entries[1]["state"] in ("as expected", "differs")  # a busy machine withholds timings
+    # A busy machine withholds timings.
+    assert entries[1]["state"] in ("as expected", "differs", "spoilt")
 
     rows = pq.read_table(folder / "verdicts.parquet").to_pylist()
     verdicts = {(row["experiment"], row["rule"]): row for row in rows}
@@ -104,7 +105,7 @@ def test_a_night_goes_on_after_a_run_that_cannot_start(tmp_path: Path) -> None:
         assert address in page
         assert (folder / address).is_file()
     suites = list(ET.parse(folder / "junit.xml").getroot())
-    assert ["1", "0"] == [suite.get("errors") for suite in suites]
+    assert ["1", "0"] == [suite.get("errors") for suite in suites][:2]
     assert "void" in (folder / "summary.md").read_text()
     assert out.startswith(f"nightly {folder.name}: ")
     assert "doomed:librdkafka/eager" in out

@@ -246,6 +246,12 @@ def test_more_than_an_interval_again_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(crashed(450), "R26-repeats")["verdict"]
 
 
+def test_what_another_member_had_had_is_not_counted_against_the_crashed_one(judge: Judge) -> None:
+    history = crashed(500).member("member-3").delivered("member-3", 0, 600, 699, 50)
+    verdict = judge(history, "R26-repeats")
+    assert ("HOLDS", 100) == (verdict["verdict"], verdict["measured_max"])
+
+
 def test_without_a_crash_there_is_nothing_to_repeat(judge: Judge) -> None:
     assert "UNKNOWN" == judge(automatic(1_050), "R26-repeats")["verdict"]
 

@@ -1,0 +1,91 @@
+"""All verdicts of all runs as one Parquet dataset, partitioned by experiment, date and run.
+
+    results/dataset/experiment=broker-kill/date=2026-11-20/run=20261120T010000-1a2b/verdicts.parquet
+
+It grows as runs are judged, and keeps what their folders showed when those are long gone. A run
+that was judged again replaces what was there of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness import manifest
+from harness.errors import NoData
+from harness.history import store
+from harness.history.schema import VERDICTS
+
+FOLDER: Final = "dataset"
+_FILE: Final = "verdicts.parquet"
+SCHEMA: Final = pa.schema(
+    [
+        ("started_at", pa.timestamp("us", "UTC")),
+        ("kafka", pa.string()),
+        ("client_version", pa.string()),
+        ("backend", pa.string()),
+        ("harness", pa.string()),
+        ("cores", pa.int64()),
+        ("seed", pa.int64()),
+        *((column.name, column.type) for column in VERDICTS),
+    ]
+)
+
+
+def accumulate(results: Path) -> int:
+    """Add every run that was judged since the last time; how many. What cannot be read is left."""
+    return sum(_add(results / FOLDER, run_dir) for run_dir in _judged(results))
+
+
+def _judged(results: Path) -> Iterator[Path]:
+    for path in sorted(results.glob(f"*/*/{_FILE}")):
+        link = path.parent.is_symlink()  # latest
+        if not link and (path.parent / manifest.FILE_NAME).is_file():
+            yield path.parent
+
+
+def _add(dataset: Path, run_dir: Path) -> bool:
+    source = run_dir / _FILE
+    try:
+        told = manifest.read(run_dir)
+        started = datetime.fromisoformat(told["started_at"])
+        target = (
+            dataset
+            / f"experiment={told['experiment']}"
+            / f"date={started:%Y-%m-%d}"
+            / f"run={told['run']}"
+            / _FILE
+        )
+        if target.exists() and target.stat().st_mtime_ns >= source.stat().st_mtime_ns:
+            return False
+        verdicts = pq.read_table(source, page_checksum_verification=True).to_pylist()
+    except (NoData, OSError, pa.ArrowException, KeyError, ValueError):
+        return False
+    about = _about(told, started)
+    names = SCHEMA.names
+    rows = [{name: {**about, **row}.get(name) for name in names} for row in verdicts]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    store.write(target, [pa.Table.from_pylist(rows, schema=SCHEMA)], SCHEMA)
+    return True
+
+
+def _about(told: dict[str, Any], started: datetime) -> dict[str, Any]:
+    versions, declared = told.get("versions", {}), told.get("declared", {})
+    client = declared.get("group", {}).get("client", "librdkafka")
+    other = declared.get("group", {}).get("client_version")
+    return {
+        "started_at": started,
+        "kafka": versions.get("kafka"),
+        "client_version": versions.get("librdkafka")
+        if client == "librdkafka"
+        else other or versions.get("kafka"),
+        "backend": declared.get("cluster", {}).get("backend", "embedded"),
+        "harness": versions.get("harness"),
+        "cores": told.get("host", {}).get("cores"),
+        "seed": told.get("seed"),
+    }

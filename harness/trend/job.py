@@ -1,0 +1,122 @@
+"""The trend of every measured number, in Spark: nothing but DataFrames, so it runs on any of them.
+
+`trends` takes a session of any kind: local, a cluster's, or Spark Connect. As a program it needs
+nothing of this project: `spark-submit harness/trend/job.py DATASET OUTPUT`.
+
+The test is Pettitt's (A. N. Pettitt, Applied Statistics 28, 1979) on the medians of the runs, in
+their order in time: it asks of all places at once where the runs before differ most from those
+after, by ranks, so it assumes no shape, and no threshold that somebody chose. What is told of many
+series at once is corrected by Holm's method.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from pyspark.sql import DataFrame, SparkSession
+
+ALPHA = 0.01  # how often any series at all is called moved when none has
+VIEW = "verdicts_of_all_runs"
+
+# One row per run of a series: a rule, as one experiment shows it for one client and protocol, with
+# this version of Kafka on this kind of backend. Several verdicts of a run are one (there are none).
+_POINTS = f"""
+    points AS (
+        SELECT experiment, client, protocol, kafka, backend, rule, any_value(unit) AS unit, run,
+               min(started_at) AS at, min(measured_p50) AS value, min(verdict) AS verdict,
+               min(expected) AS expected, min(bound_low) AS bound_low, min(bound_high) AS bound_high
+        FROM {VIEW}
+        GROUP BY experiment, client, protocol, kafka, backend, rule, run
+    )
+"""
+_SERIES = "experiment, client, protocol, kafka, backend, rule"
+
+# With ranks r (ties share theirs), U(t) = 2 * (r of the first t) - t * (n + 1); K = max |U|, and
+# p = 2 exp(-6 K^2 / (n^3 + n^2)). The change is between run t and the next.
+_PETTITT = f"""
+    ranked AS (
+        SELECT *, count(*) OVER (PARTITION BY {_SERIES}) AS n,
+               row_number() OVER (PARTITION BY {_SERIES} ORDER BY at, run) AS t,
+               rank() OVER (PARTITION BY {_SERIES} ORDER BY value)
+                   + (count(*) OVER (PARTITION BY {_SERIES}, value) - 1) / 2.0D AS r
+        FROM points WHERE value IS NOT NULL
+    ),
+    summed AS (
+        SELECT *, 2 * sum(r) OVER (PARTITION BY {_SERIES} ORDER BY t
+                                   ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+                  - t * (n + 1) AS u
+        FROM ranked
+    ),
+    turned AS (
+        SELECT {_SERIES}, max(abs(u)) AS k, max_by(t, abs(u)) AS turn, max(n) AS n
+        FROM summed WHERE t < n GROUP BY {_SERIES}
+    ),
+    tested AS (
+        SELECT {_SERIES}, turn, n,
+               least(1.0D, 2 * exp(-6 * k * k / (power(n, 3) + power(n, 2)))) AS p,
+               least(1.0D, 2 * exp(-6 * power(floor(n / 2) * ceil(n / 2), 2)
+                                   / (power(n, 3) + power(n, 2)))) AS least_p
+        FROM turned
+    )
+"""
+_HOLM = f"""
+    counted AS (
+        SELECT *, count(*) OVER () AS series, row_number() OVER (ORDER BY p, {_SERIES}) AS place
+        FROM tested
+    ),
+    adjusted AS (
+        SELECT *, least(1.0D, max(p * (series - place + 1)) OVER (ORDER BY place)) AS p_adjusted
+        FROM counted
+    )
+"""
+_TOLD = f"""
+    SELECT {_SERIES}, any_value(s.unit) AS unit, any_value(a.n) AS n,
+           median(s.value) FILTER (WHERE s.t <= a.turn) AS before,
+           median(s.value) FILTER (WHERE s.t > a.turn) AS after,
+           min_by(s.run, s.t) FILTER (WHERE s.t > a.turn) AS since_run,
+           min(s.at) FILTER (WHERE s.t > a.turn) AS since,
+           any_value(a.p) AS p, any_value(a.p_adjusted) AS p_adjusted,
+           max(s.bound_low) AS bound_low, max(s.bound_high) AS bound_high,
+           array_sort(collect_list(struct(s.t, s.run, s.at, s.value, s.verdict, s.expected)))
+               AS points,
+           CASE WHEN any_value(a.least_p) > {ALPHA} THEN 'too few'
+                WHEN any_value(a.p_adjusted) > {ALPHA} THEN 'steady'
+                WHEN max(s.bound_high) IS NOT NULL AND max(s.bound_low) IS NULL
+                     AND median(s.value) FILTER (WHERE s.t > a.turn)
+                         > median(s.value) FILTER (WHERE s.t <= a.turn) THEN 'worse'
+                WHEN max(s.bound_low) IS NOT NULL AND max(s.bound_high) IS NULL
+                     AND median(s.value) FILTER (WHERE s.t > a.turn)
+                         < median(s.value) FILTER (WHERE s.t <= a.turn) THEN 'worse'
+                ELSE 'moved' END AS trend
+    FROM adjusted a JOIN summed s USING ({_SERIES})
+    GROUP BY {_SERIES}
+    ORDER BY p_adjusted, {_SERIES}
+"""
+
+
+def read(spark: SparkSession, dataset: str) -> DataFrame:
+    """All verdicts of a dataset, of whatever schema version: what a file lacks is null."""
+    return spark.read.option("mergeSchema", "true").parquet(dataset)
+
+
+def trends(spark: SparkSession, verdicts: DataFrame) -> DataFrame:
+    """One row per series with two runs or more that measured something.
+
+    Columns: experiment, client, protocol, kafka, backend, rule, unit, n (runs); before and after
+    (medians on both sides of where it turns, in `unit`), since_run and since (the first run after);
+    p and p_adjusted; bound_low, bound_high; points (t, run, at, value, verdict, expected);
+    trend: "too few" (no series of n runs could be told from chance), "steady", "moved", or
+    "worse" (moved towards the only bound that there is).
+    """
+    verdicts.createOrReplaceTempView(VIEW)
+    return spark.sql(f"WITH {_POINTS}, {_PETTITT}, {_HOLM} {_TOLD}")
+
+
+def main(dataset: str, output: str) -> None:
+    """Read a dataset, and write the trends of it as Parquet."""
+    spark = SparkSession.builder.getOrCreate()
+    trends(spark, read(spark, dataset)).write.mode("overwrite").parquet(output)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

@@ -1,0 +1,147 @@
+"""Which tests can notice a change of a rule: those that name a rule which uses what was changed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+RULES: Final = Path("harness/rules")
+TESTS: Final = Path("tests/rules")
+_PACKAGE: Final = "harness.rules"
+
+Item = tuple[str, str]  # module, and the name of what is defined at its top
+
+
+class Selection:
+    """Who uses what in the rules, and which tests name which rule, as of the sources in `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._sources = {
+            path.stem: path.read_text() for path in sorted((root / RULES).glob("*.py"))
+        }
+        trees = {module: ast.parse(source) for module, source in self._sources.items()}
+        self._uses = {
+            item: used for module, tree in trees.items() for item, used in _uses(module, tree)
+        }
+        self.rules = dict(_rules(trees["catalogue"]))
+
+    def changed(self) -> dict[str, str]:
+        """Sources that are not any more what they were, by module."""
+        now = {module: self._path(module).read_text() for module in self._sources}
+        return {module: text for module, text in now.items() if text != self._sources[module]}
+
+    def _path(self, module: str) -> Path:
+        return self._root / RULES / f"{module}.py"
+
+    def reached(self, changed: Mapping[str, str]) -> set[str]:
+        """Ids of the rules that use something which is different in `changed`."""
+        different = {
+            item for module, text in changed.items() for item in self._different(module, text)
+        }
+        return {rule for rule, item in self.rules.items() if different & self._closure(item)}
+
+    def _different(self, module: str, text: str) -> set[Item]:
+        before, after = (
+            {name: ast.dump(node) for name, node in _tops(ast.parse(source))}
+            for source in (self._sources[module], text)
+        )
+        return {(module, name) for name in before if before[name] != after.get(name)}
+
+    def _closure(self, item: Item) -> set[Item]:
+        found, todo = {item}, [item]
+        while todo:
+            new = self._uses.get(todo.pop(), set()) - found
+            found |= new
+            todo += new
+        return found
+
+    def tests(self, rules: Iterable[str]) -> dict[Path, set[str]]:
+        """Functions of each file of tests that name one of these rules, or go through them all."""
+        wanted = set(rules)
+        found: dict[Path, set[str]] = {}
+        for path in sorted((self._root / TESTS).glob("test_*.py")):
+            names = {
+                name
+                for name, said in _said_by_tests(ast.parse(path.read_text()))
+                if said & wanted or "RULES" in said
+            }
+            if names:
+                found[path] = names
+        return found
+
+
+def _tops(tree: ast.Module) -> Iterable[tuple[str, ast.stmt]]:
+    """What a module defines at its top."""
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, node
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield name, node
+
+
+def _uses(module: str, tree: ast.Module) -> Iterable[tuple[Item, set[Item]]]:
+    imported = _imported(tree)
+    tops = dict(_tops(tree))
+    for name, node in tops.items():
+        used: set[Item] = set()
+        for each in ast.walk(node):
+            match each:
+                case ast.Name(id=found) if found in tops:
+                    used.add((module, found))
+                case ast.Name(id=found) if found in imported:
+                    used.add(imported[found])
+                case ast.Attribute(value=ast.Name(id=found), attr=attr) if found in imported:
+                    used.add((imported[found][1], attr))  # a module of the package
+        yield (module, name), used
+
+
+def _imported(tree: ast.Module) -> dict[str, Item]:
+    """Names that come from other modules of the package; a module itself is ("", its name)."""
+    found: dict[str, Item] = {}
+    for node in tree.body:
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith(_PACKAGE):
+            continue
+        module = (node.module or "").removeprefix(_PACKAGE).lstrip(".")
+        for alias in node.names:
+            found[alias.asname or alias.name] = (module, alias.name)
+    return found
+
+
+def _rules(catalogue: ast.Module) -> Iterable[tuple[str, Item]]:
+    """Each rule's id, and what defines it."""
+    table = dict(_tops(catalogue))["RULES"]
+    assert isinstance(table, ast.AnnAssign)
+    assert isinstance(table.value, ast.Dict)
+    for key, value in zip(table.value.keys, table.value.values, strict=True):
+        assert isinstance(key, ast.Constant)
+        assert isinstance(value, ast.Attribute)
+        assert isinstance(value.value, ast.Name)
+        yield str(key.value), (value.value.id, value.attr)
+
+
+def _said_by_tests(tree: ast.Module) -> Iterable[tuple[str, set[str]]]:
+    """Each test of a module, with the texts and names in it and in what it uses of the module."""
+    tops = dict(_tops(tree))
+    direct: dict[str, set[str]] = {}
+    for name, node in tops.items():
+        direct[name] = {
+            str(each.value) if isinstance(each, ast.Constant) else each.id
+            for each in ast.walk(node)
+            if isinstance(each, ast.Constant | ast.Name)
+        } | {
+            each.arg for each in ast.walk(node) if isinstance(each, ast.arg)
+        }  # a fixture is used by its name
+    for name in tops:
+        if name.startswith("test_"):
+            found, todo = set(direct[name]), [name]
+            seen = {name}
+            while todo:
+                for used in direct[todo.pop()] & tops.keys() - seen:
+                    seen.add(used)
+                    found |= direct[used]
+                    todo.append(used)
+            yield name, found

@@ -1,0 +1,142 @@
+"""Runs that a machine has spoilt: which they are, and that nothing else is played again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness import suite as player
+from harness.cover import Candidate
+from harness.errors import Exit
+from harness.experiment import Experiment, Group
+from harness.history.schema import TABLES
+from harness.report import index
+from harness.report.suites import State, Suite, headline, only_withheld
+from tests.report.sample_run import Row, verdict, write_table
+from tests.report.sample_suite import entry, write_judged
+
+STOOD_STILL = "this machine stood still for 64 ms"
+UNKNOWN = verdict("R01", "UNKNOWN", unknowns=1, evidence="violations/R01.parquet")
+
+
+def night(results: Path, *runs: tuple[list[Row], dict[str, list[str]]]) -> Suite:
+    """A night of differing runs, each of verdicts and of what could not be told, by rule."""
+    folder = results / "nightly" / "night-1"
+    folder.mkdir(parents=True)
+    entries = []
+    for number, (verdicts, unknown) in enumerate(runs, start=1):
+        protocol = ("eager", "cooperative", "consumer")[number % 3]
+        rows = [{**row, "protocol": protocol} for row in verdicts]
+        run_dir = write_judged(results / "consumer-crash" / f"run-{number}", *rows)
+        for rule, reasons in unknown.items():
+            told = [{"rule": rule, "subject": "one", "ok": None, "why": why} for why in reasons]
+            (run_dir / "violations").mkdir(exist_ok=True)
+            path = run_dir / "violations" / f"{rule}.parquet"
+            write_table(path, TABLES["judgements"], told)
+        label = f"consumer-crash:librdkafka/{protocol}"
+        place = os.path.relpath(run_dir, folder)
+        entries.append(entry(label, State.DIFFERS, folder=place))
+    return Suite(folder, "nightly", "2026-11-20T10:00:00Z", entries)
+
+
+def again(suite: Suite) -> list[str]:
+    candidate = Candidate.of("consumer-crash", Experiment(claim="It holds.", group=Group()))
+    found = player._to_play_again(suite, [candidate] * len(suite.entries))
+    return [each.label for each, _ in found]
+
+
+def test_a_run_spoilt_by_the_machine_alone_is_played_again(tmp_path: Path) -> None:
+    suite = night(tmp_path, ([verdict("R02"), UNKNOWN], {"R01": [STOOD_STILL, STOOD_STILL]}))
+
+    assert only_withheld(suite, suite.entries[0])
+    assert ["consumer-crash:librdkafka/eager (again)"] == again(suite)
+    assert [State.SPOILT, State.PLANNED] == [each.state for each in suite.entries]
+    assert suite.entries[0].folder
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "unknown"),
+    [
+        ([verdict("R01", "VIOLATED")], {}),
+        ([UNKNOWN, verdict("R02", "VIOLATED")], {"R01": [STOOD_STILL]}),
+        ([UNKNOWN], {"R01": [STOOD_STILL, "no sign of life before it is on record"]}),
+        ([UNKNOWN, verdict("R02", "UNKNOWN", unknowns=0)], {"R01": [STOOD_STILL]}),
+    ],
+)
+def test_what_the_machine_did_not_spoil_is_never_played_again(
+    tmp_path: Path, verdicts: list[Row], unknown: dict[str, list[str]]
+) -> None:
+    suite = night(tmp_path, (verdicts, unknown))
+
+    assert not again(suite)
+    assert [State.DIFFERS] == [each.state for each in suite.entries]
+
+
+def test_a_machine_that_spoils_many_runs_gets_no_second_chance(tmp_path: Path) -> None:
+    suite = night(tmp_path, *[([UNKNOWN], {"R01": [STOOD_STILL]})] * 6)
+
+    assert not again(suite)
+    assert Exit.DIFFERS is suite.exit_code
+
+
+def test_repeats_are_never_played_again(tmp_path: Path) -> None:
+    suite = night(tmp_path, ([UNKNOWN], {"R01": [STOOD_STILL]}))
+    suite.kind = "repeat"
+
+    assert not again(suite)
+
+
+def test_what_is_new_since_the_night_before_is_told(tmp_path: Path) -> None:
+    """A rule got worse, one is judged for the first time, and a run was played again."""
+    first = night(tmp_path, ([verdict("R01"), verdict("R02")], {}), ([verdict("R01")], {}))
+    for each in first.entries:
+        each.state = State.AS_EXPECTED
+    first.save()
+    index.write(first)
+    second = night(
+        tmp_path / "second",
+        ([verdict("R01", "VIOLATED"), verdict("R02"), verdict("R12")], {}),
+        ([UNKNOWN], {"R01": [STOOD_STILL]}),
+    )
+    second.path = second.path.rename(first.path.with_name("night-2"))
+    for each in second.entries:
+        assert each.folder is not None
+        each.folder = f"../../second/{each.folder.removeprefix('../../')}"
+    again(second)
+    second.entries[-1].state = State.AS_EXPECTED
+    second.entries[-1].folder = first.entries[1].folder
+    index.write(second)
+    page = (second.path / "index.html").read_text()
+    text = (second.path / "summary.md").read_text()
+
+    assert "2 verdicts changed since night-1." in page
+    assert "2 verdicts changed since night-1." in text
+    label = "consumer-crash:librdkafka/cooperative"
+    assert f"| {label} | R01 | HOLDS | **VIOLATED** |" in text
+    assert f"| {label} | R12 | not judged | **HOLDS** |" in text
+
+
+def test_a_first_night_has_nothing_before_it(tmp_path: Path) -> None:
+    suite = night(tmp_path, ([verdict("R01", "VIOLATED")], {}))
+    suite.save()
+    index.write(suite)
+
+    assert "There is no night before this one" in (suite.path / "summary.md").read_text()
+
+
+def test_the_index_keeps_both_and_counts_the_second(tmp_path: Path) -> None:
+    suite = night(tmp_path, ([UNKNOWN], {"R01": [STOOD_STILL]}))
+    again(suite)
+    fine = write_judged(tmp_path / "consumer-crash" / "run-9", verdict("R01"))
+    suite.entries[1].state = State.AS_EXPECTED
+    suite.entries[1].folder = os.path.relpath(fine, suite.path)
+    index.write(suite)
+    page = (suite.path / "index.html").read_text()
+
+    assert Exit.AS_EXPECTED is suite.exit_code
+    assert "All 1 run as expected, 1 of them only when played again" == headline(suite)
+    assert "this machine stood still at a judged moment, so it was played again" in page
+    assert 'skipped="1"' in (suite.path / "junit.xml").read_text()
+    assert "1 verdict, 0 not as expected" in page

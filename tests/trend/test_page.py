@@ -1,0 +1,111 @@
+"""The page of trends: every series drawn, what is worse first, nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+import io
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from harness.report import trend
+
+START = datetime(2026, 10, 1, tzinfo=UTC)
+
+
+def series(kind: str, rule: str = "R01", values: tuple[float, ...] = (1, 2, 9), **more: Any) -> Any:
+    """A row as the job gives it."""
+    points = [
+        {
+            "t": t,
+            "run": f"run-{t}",
+            "at": START + timedelta(days=t),
+            "value": float(value),
+            "verdict": "HOLDS",
+            "expected": "HOLDS",
+        }
+        for t, value in enumerate(values, start=1)
+    ]
+    return {
+        "experiment": "consumer-crash",
+        "client": "librdkafka",
+        "protocol": "eager",
+        "kafka": "4.3.1",
+        "backend": "embedded",
+        "rule": rule,
+        "unit": "ms",
+        "n": len(values),
+        "before": 6_001.0,
+        "after": 6_041.0,
+        "since_run": "run-3",
+        "since": START + timedelta(days=3),
+        "p": 0.0001,
+        "p_adjusted": 0.0002,
+        "bound_low": None,
+        "bound_high": None,
+        "points": points,
+        "trend": kind,
+        **more,
+    }
+
+
+@pytest.fixture
+def rows() -> list[Any]:
+    return [
+        series("worse"),
+        series("moved", "R14"),
+        series("steady", "R07"),
+        series("too few", "X32a", (0, 0)),
+    ]
+
+
+def test_every_series_is_drawn_what_is_worse_first(rows: list[Any], tmp_path: Path) -> None:
+    page = trend.write(tmp_path, rows).read_text()
+    titles = re.findall(r"<h2>(.*?)</h2>", page)
+
+    assert ["Worse: 1", "Moved: 1", "Steady: 1", "Too few runs: 1"] == titles
+    assert 4 == page.count("<polyline")
+    assert 11 == page.count("<circle")
+    assert 2 == page.count('class="turn"')
+    assert "6,001 ms before, 6,041 ms since 2026-10-04 (p = 0.0002)" in page
+    assert "4 series of 3 runs: 1 worse, 1 moved, 1 steady, 1 too few" in page
+
+
+def test_the_page_loads_nothing_and_escapes(rows: list[Any]) -> None:
+    rows[0]["experiment"] = "<script>"
+    page = trend.page(rows)
+
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert not re.findall(r"(?:src|href)=\"(?!#|data:)", page)
+
+
+def test_dots_are_inside_their_field_and_bad_ones_marked() -> None:
+    row = series("steady", values=(5_990, 6_010, 6_049), bound_low=0.0, bound_high=6_050.0)
+    row["points"][1]["verdict"] = "VIOLATED"
+    drawn = trend._series(row)
+
+    assert all(0 <= dot.x <= 100 and 0 <= dot.y <= 40 for dot in drawn.dots)
+    assert [False, True, False] == [dot.bad for dot in drawn.dots]
+    assert 1 == len(drawn.bounds)  # the lower one is too far away to be drawn
+    assert all(0 <= y <= 40 for y in drawn.bounds)
+    assert [dot.y for dot in drawn.dots] == sorted((dot.y for dot in drawn.dots), reverse=True)
+
+
+def test_the_terminal_tells_only_what_moved(rows: list[Any]) -> None:
+    file = io.StringIO()
+    trend.print_trends(rows, Console(file=file, width=140))
+    text = file.getvalue()
+
+    assert "4 series of 3 runs" in text.splitlines()[0]
+    assert re.search(r"✗\s+R01\s+consumer-crash\s+librdkafka\s+eager\s+6,001 ms before", text)
+    assert "R14" in text
+    assert "R07" not in text
+
+
+def test_without_a_series_it_says_so() -> None:
+    assert "No rule measured anything in two runs or more." in trend.page([])
+    assert "0 series of 0 runs: nothing measured" == trend.headline([])

@@ -1,0 +1,171 @@
+"""The live view: what a person sees of a run on a terminal, and that others see plain lines."""
+
+from __future__ import annotations
+
+import io
+import random
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from rich.console import Console
+
+from harness.experiment import Experiment
+from harness.fleet import Member
+from harness.live import Screen
+from harness.scene import FaultState, Scene, View
+
+
+class Process:
+    """A process that runs, or has ended."""
+
+    def __init__(self, code: int | None = None) -> None:
+        self._code = code
+
+    def poll(self) -> int | None:
+        return self._code
+
+
+def member(number: int, *partitions: int, ended: int | None = None, **more: Any) -> Member:
+    process = cast("subprocess.Popen[bytes]", Process(ended))
+    return Member(
+        f"member-{number}", process, Path("none"), assigned=set(partitions), generation=2, **more
+    )
+
+
+@pytest.fixture
+def scene() -> Scene:
+    view = View(Path("none"), brokers={1: True, 2: False, 3: True})
+    view.group = {"state": "Stable", "members": 2, "coordinator": 3}
+    nodes = [SimpleNamespace(id=number) for number in (1, 2, 3)]
+    members = [member(1, 5, 0), member(2), member(3, ended=-9), member(4, ended=0, closed=True)]
+    return Scene(
+        Experiment(claim="It holds."),
+        cast("Any", SimpleNamespace(plan=SimpleNamespace(brokers=nodes))),
+        cast("Any", SimpleNamespace(members={each.name: each for each in members})),
+        view,
+        cast("Any", Process()),
+        "t",
+        random.Random(1),
+    )
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Console:
+    monkeypatch.delenv("CI", raising=False)
+    return Console(file=io.StringIO(), force_terminal=True, width=100, _environ={"TERM": "xterm"})
+
+
+def shown(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def drawn(terminal: Console, scene: Scene) -> str:
+    screen = Screen(terminal)
+    with screen.watch("broker-kill", scene.experiment) as watch:
+        watch.phase("faults")
+        watch.look(scene)
+    return shown(terminal)
+
+
+def test_brokers_group_and_members_are_shown(terminal: Console, scene: Scene) -> None:
+    text = drawn(terminal, scene)
+    for part in ("broker-kill", "faults", "s to go", "● 1", "○ 2", "down", "coordinator"):
+        assert part in text
+    for part in ("Stable, generation 2, 2 members", "partitions 0 5", "no partitions"):
+        assert part in text
+    assert "dead" in text
+    assert "closed" in text
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (
+            FaultState("kill-broker", "any broker", "planned", 5, 9),
+            "of any broker: planned, in 5 s",
+        ),
+        (
+            FaultState("kill-broker", "broker-2", "injected", 0, 9),
+            "of broker-2: injected, heals in",
+        ),
+        (FaultState("kill-consumer", "member-3", "injected", 0, None), "of member-3: injected"),
+        (FaultState("kill-broker", "broker-2", "healed", 0, 9), "of broker-2: healed"),
+    ],
+)
+def test_each_fault_tells_how_far_it_is(
+    terminal: Console, scene: Scene, monkeypatch: pytest.MonkeyPatch, fault: FaultState, told: str
+) -> None:
+    monkeypatch.setattr("time.monotonic", lambda: 1_000.0)
+    scene.steady_at = 1_000.0
+    scene.faults["1"] = fault
+    assert told in drawn(terminal, scene)
+
+
+def test_the_rate_is_of_the_last_seconds(
+    terminal: Console, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_000.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    with Screen(terminal).watch("x", scene.experiment) as watch:
+        for second in range(10):
+            now = 1_000.0 + second
+            scene.fleet.members["member-1"].records = 300 * min(second, 5)
+            watch.look(scene)
+            if second == 5:
+                assert "300 records/s" in shown(terminal)
+    assert shown(terminal).rstrip().rfind(" 0 records/s") > shown(terminal).rfind("300 records/s")
+
+
+def test_it_is_drawn_four_times_a_second_however_often_the_harness_looks(
+    terminal: Console, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_000.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    with Screen(terminal).watch("x", scene.experiment) as watch:
+        for tick in range(100):
+            now = 1_000.0 + tick / 100
+            watch.look(scene)
+        assert 4 == shown(terminal).count("records/s")
+
+
+def test_a_big_group_fits_the_screen(terminal: Console, scene: Scene) -> None:
+    scene.fleet.members |= {f"member-{n}": member(n) for n in range(5, 31)}
+    assert "and 18 more" in drawn(terminal, scene)
+
+
+@pytest.mark.parametrize(
+    ("console", "variables"),
+    [
+        (Console(file=io.StringIO(), force_terminal=False), {}),
+        (Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "xterm"}), {"CI": "1"}),
+        (Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "dumb"}), {}),
+    ],
+)
+def test_without_a_terminal_there_are_plain_lines(
+    console: Console,
+    variables: dict[str, str],
+    scene: Scene,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    screen = Screen(console)
+    with screen.watch("x", scene.experiment) as watch:
+        watch.look(scene)
+        screen.say("faults")
+    assert "" == shown(console)
+    assert capsys.readouterr().err.endswith(" s  faults\n")
+
+
+def test_lines_stay_above_the_view(terminal: Console, scene: Scene) -> None:
+    screen = Screen(terminal)
+    with screen.watch("x", scene.experiment) as watch:
+        watch.look(scene)
+        screen.say("kill-broker of broker-2: [refused]")
+    assert "s  kill-broker of broker-2: [refused]" in shown(terminal)
