@@ -237,6 +237,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         only=_names(arguments.only),
         client=arguments.client,
         protocol=arguments.protocol,
+        backend=settings.get("cluster.backend", "embedded"),
         turn=lambda experiment: registry.with_knobs(experiment, settings),
         share=_share(arguments.share),
     )

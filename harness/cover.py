@@ -108,6 +108,7 @@ def plan(
     only: Sequence[str] = (),
     client: str | None = None,
     protocol: str | None = None,
+    backend: str = "embedded",
     turn: Turn = lambda experiment: experiment,
     share: tuple[int, int] = (1, 1),
 ) -> Cover:
@@ -115,12 +116,14 @@ def plan(
 
     `share` (2, 3) is the second of three parts that take about as long as each other and are the
     whole together, for as many machines or nights. `only` names the runs instead: an experiment as
-    it is declared, or a `label`. `client` and `protocol` leave out all others. Raises BadInput for
+    it is declared, or a `label`. `client` and `protocol` leave out all others, and so does
+    the `backend` that `turn` puts them on. Raises BadInput for
     a name that does not exist, and for a knob that makes nonsense of an experiment.
     """
     clients = (client,) if client else CLIENTS
     protocols = (protocol,) if protocol else PROTOCOLS
-    experiments = {name: turned(name, turn) for name in registry.names()}
+    names = [name for name in registry.names() if only or backend in registry.load(name).backends]
+    experiments = {name: turned(name, turn) for name in names}
     if only:
         chosen = [_named(text, experiments) for text in only]
         return Cover(tuple(_in_order(chosen)), (), ())

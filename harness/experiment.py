@@ -283,7 +283,7 @@ def holds(
 class Experiment:
     """A claim, what to run, what to break, and which rules to judge.
 
-    `clients` and `protocols` name those that it means anything for; others are refused. `long` ones
+    `clients`, `protocols` and `backends` name those that it means anything for; others are refused. `long` ones
     take minutes because a default does: the nightly set leaves them to a set of their own.
     """
 
@@ -297,9 +297,11 @@ class Experiment:
     duration_s: float = 20.0
     clients: tuple[str, ...] = CLIENTS
     protocols: tuple[str, ...] = PROTOCOLS
+    backends: tuple[str, ...] = BACKENDS
     long: bool = False
 
     def __post_init__(self) -> None:
+        one_of("backend of this experiment", self.cluster.backend, self.backends)
         one_of("client of this experiment", self.group.client, self.clients)
         one_of("protocol of this experiment", self.group.protocol, self.protocols)
 

@@ -39,6 +39,15 @@ class RunningCluster(Protocol):
     def resume(self, node_id: int) -> None:
         """Let a paused node go on."""
 
+    def disconnect(self, node_id: int, network: str) -> None:
+        """Take a node off `peers` or `lanes`; only where nodes have networks of their own."""
+
+    def reconnect(self, node_id: int, network: str) -> None:
+        """Put a node back; one that is there is left as it is."""
+
+    def reaches(self, node_id: int, host: str, port: int) -> bool:
+        """Whether a node can connect to another one, as that node's own machine tells."""
+
     def unplanned_ends(self) -> list[str]:
         """What has ended without having been told to, in words."""
 

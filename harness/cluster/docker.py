@@ -232,6 +232,14 @@ class DockerCluster:
         present = container.attrs["NetworkSettings"]["Networks"]
         return {name for name in NETWORKS if self._called(name) in present}
 
+    def reaches(self, node_id: int, host: str, port: int) -> bool:
+        """Whether a connection from within the node's container is accepted."""
+        name = self.plan.node(node_id).name
+        attempt = f"exec 3<>/dev/tcp/{host}/{port}"
+        with told_apart(f"a look from within {name}"):
+            found = self._containers[name].exec_run(["timeout", "2", "bash", "-c", attempt])
+        return found.exit_code == 0
+
     def unplanned_ends(self) -> list[str]:
         """What has ended without having been told to, in words."""
         return [

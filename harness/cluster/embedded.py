@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from harness import processes
+from harness import probe, processes
 from harness.cluster.backend import await_answer
 from harness.cluster.files import LOGGING, PROXIES, properties_of, write_files
 from harness.cluster.plan import Node, Plan
@@ -132,6 +132,18 @@ class EmbeddedCluster:
     def resume(self, node_id: int) -> None:
         """SIGCONT."""
         self._nodes[node_id].send_signal(signal.SIGCONT)
+
+    def disconnect(self, node_id: int, network: str) -> None:
+        """Nodes on loopback have no network of their own: faults that need one are refused."""
+        raise NotImplementedError(f"{self.plan.node(node_id).name} is not on {network}")
+
+    reconnect = disconnect
+
+    def reaches(self, node_id: int, host: str, port: int) -> bool:
+        """On loopback everybody reaches everybody who listens."""
+        return self.running(node_id) and probe.ask(port, timeout_s=1, address=host).outcome != (
+            "refused"
+        )
 
     def stopped(self, node_id: int) -> bool:
         """Whether the kernel says that the process is stopped."""

@@ -75,6 +75,54 @@ def _await_serving(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.await_serving(target.id)
 
 
+def _network(fault: Fault) -> str:
+    return fault.how or "peers"
+
+
+def _cut(scene: Scene, fault: Fault, target: Target) -> None:
+    scene.cluster.disconnect(target.id, _network(fault))
+
+
+def _prove_cut(scene: Scene, fault: Fault, target: Target) -> Evidence:
+    """What the other side of each network sees: only the one that was cut may suffer.
+
+    Whether it is off its peers is told by another broker's process, which cannot reach it; whether
+    it is off its lanes by a request through a proxy of it. On its direct listener it answers.
+    """
+    node = scene.cluster.plan.node(target.id)
+    direct = probe.ask(node.port, timeout_s=_PROBE_S)
+    said = f"direct listener of {target.name}: {direct}"
+    if _network(fault) == "lanes":
+        through = probe.ask(node.listeners[0].proxy_port, timeout_s=_PROBE_S)
+        cut = through.outcome != "answered"
+        return Evidence(
+            cut and direct.outcome == "answered",
+            f"{said}, through its proxy of {node.listeners[0].lane}: {through}",
+        )
+    other = next(each for each in scene.cluster.plan.brokers if each.id != target.id)
+    reached = scene.cluster.reaches(other.id, node.name, node.peer_port)
+    back = scene.cluster.reaches(target.id, other.name, other.peer_port)
+    return Evidence(
+        not reached and not back and direct.outcome == "answered",
+        f"{said}; {other.name} {'reaches' if reached else 'does not reach'} it, and it "
+        f"{'reaches' if back else 'does not reach'} {other.name}",
+    )
+
+
+def _join_again(scene: Scene, fault: Fault, target: Target) -> None:
+    scene.cluster.reconnect(target.id, _network(fault))
+
+
+def _check_networks(fault: Fault, experiment: Experiment) -> None:
+    if fault.how not in (None, "peers", "lanes"):
+        raise BadInput(f"isolate-broker knows no way {fault.how!r}: say peers or lanes")
+    if experiment.cluster.backend != "docker":
+        raise BadInput(
+            f"isolate-broker of {fault.target} needs brokers with networks of their own, and on "
+            f"backend {experiment.cluster.backend} all share loopback: use BACKEND=docker"
+        )
+
+
 KINDS: Final = (
     Kind(
         "kill-broker",
@@ -94,5 +142,15 @@ KINDS: Final = (
         _resume,
         _await_serving,
         _check_pause,
+    ),
+    Kind(
+        "isolate-broker",
+        ("broker",),
+        True,
+        _cut,
+        _prove_cut,
+        _join_again,
+        _await_serving,
+        _check_networks,
     ),
 )

@@ -1,0 +1,19 @@
+"""Every broker dies at once, and comes back some seconds later: nobody is left to fail over to.
+
+Why: the group has no coordinator at all. Members can only wait, and their sessions begin again when
+a coordinator has loaded the group.
+Watch: what was acknowledged is there again; the positions are those that were committed.
+"""
+
+from harness.experiment import Experiment, Fault, Group, holds
+
+experiment = Experiment(
+    claim="A group survives the death of all brokers with what had been acknowledged.",
+    group=Group(session_timeout_ms=45_000, max_poll_interval_ms=60_000),
+    faults=tuple(
+        Fault(kind="kill-broker", target=f"broker {number}", at_s=3, jitter_s=0.2, lasts_s=8)
+        for number in (1, 2, 3)
+    ),
+    duration_s=15,
+    rules=holds("R21", "R33", "X32a", "X32b", "X32c"),
+)
