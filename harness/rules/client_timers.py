@@ -321,8 +321,10 @@ def _three_timers(t: Tables) -> DataFrame:
 def _addressed(t: Tables) -> DataFrame:
     """Heartbeats per member id and broker, and those of ids that are out, each by itself.
 
-    librdkafka drops its id when its own session ends, and a heartbeat that was due just then goes
-    out without one. A member that closes has no reason to join anew, and is not examined for it.
+    librdkafka drops its id when its own session ends, and a heartbeat that is due before it joins
+    anew goes out without one: that waits until the application has been told that all is lost,
+    which it can be only when it polls. A member that closes has no reason to join anew, and is not
+    examined for it.
     """
     return t.sql(
         f"""
@@ -337,7 +339,9 @@ def _addressed(t: Tables) -> DataFrame:
             FROM heartbeats h JOIN {{client_events}} e
               ON e.member = h.member AND e.event = 'session_timed_out'
              AND e.event_at <= timestampadd(MILLISECOND, :rounding_ms, h.arrived_at)
-             AND e.event_at > timestampadd(MILLISECOND, -:heartbeat_ms, h.arrived_at)
+            LEFT ANTI JOIN {{requests}} j
+              ON j.client_id = h.member AND j.api = 'JOIN_GROUP'
+             AND j.arrived_at >= e.event_at AND j.arrived_at <= h.arrived_at
             WHERE h.member_id IS NULL GROUP BY h.member, h.arrived_at
         ),
         beats AS (

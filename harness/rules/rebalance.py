@@ -74,7 +74,10 @@ _STARTS = """
            CASE WHEN rebalancing THEN 'members were being waited for already'
                 WHEN ms IS NULL THEN 'no rebalance started after it'
                 ELSE next_reason END AS why,
-           evidence, at AS guard_from,
+           evidence,
+           -- The coordinator tells both moments itself: a machine that stood still can only have
+           -- made it longer.
+           CASE WHEN rebalancing OR ms <= :start_ms + :slack_ms THEN NULL ELSE at END AS guard_from,
            timestampadd(MILLISECOND, :start_ms + :guard_ms, at) AS guard_to
     FROM steps
 """
@@ -227,7 +230,10 @@ def _close_leaves(t: Tables) -> DataFrame:
                CASE WHEN left_at IS NULL THEN 'the coordinator never heard that it left'
                     WHEN rebalancing THEN 'members were being waited for already'
                     ELSE next_reason END AS why,
-               evidence, left_at AS guard_from,
+               evidence,
+               -- The coordinator tells both moments itself, as above.
+               CASE WHEN rebalancing OR ms <= :start_ms + :slack_ms THEN NULL ELSE left_at END
+                   AS guard_from,
                timestampadd(MILLISECOND, :start_ms + :guard_ms, left_at) AS guard_to
         FROM gone
         """,

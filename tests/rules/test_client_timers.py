@@ -221,10 +221,17 @@ def test_an_id_that_librdkafka_dropped_is_refused_and_joins_anew(judge: Judge) -
     assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
 
 
+def test_an_id_stays_dropped_until_the_member_joins_anew(judge: Judge) -> None:
+    """The application may be busy for seconds before it can be told that all is lost."""
+    history = dropped(3_000).join("member-1", 6_200, life=2)
+    assert "HOLDS" == judge(history, "R35")["verdict"]
+
+
 def test_a_heartbeat_without_an_id_violates_unless_the_client_has_just_dropped_it(
     judge: Judge,
 ) -> None:
-    for history in (dropped(3_000), dropped(6_100), dropped(5_997, error_code=0)):
+    joined = dropped(3_000).join("member-1", 3_500, life=2)
+    for history in (joined, dropped(6_100), dropped(5_997, error_code=0)):
         history.join("member-1", 6_200, life=2)
         assert "VIOLATED" == judge(history, "R35")["verdict"]
 

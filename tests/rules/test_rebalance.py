@@ -80,6 +80,14 @@ def test_a_rebalance_long_after_its_cause_violates(judge: Judge, rule: str, even
     assert "VIOLATED" == judge(history, rule)["verdict"]
 
 
+@pytest.mark.parametrize(("started_ms", "verdict"), [(1_001, "HOLDS"), (1_100, "UNKNOWN")])
+def test_a_machine_that_stood_still_excuses_a_late_start_and_spoils_no_prompt_one(
+    judge: Judge, started_ms: float, verdict: str
+) -> None:
+    history = History().says("left", 1_000, "member-2").rebalance(started_ms, 2, 2)
+    assert verdict == judge(history.tick(1_050, late_ms=90), "R20b")["verdict"]
+
+
 @pytest.mark.parametrize(("rule", "event"), [("R20a", "member_added"), ("R20b", "left")])
 def test_a_rebalance_under_way_needs_no_second(judge: Judge, rule: str, event: str) -> None:
     history = History().says("rebalance_started", 500, generation=1, reason="x")
@@ -186,6 +194,14 @@ def test_close_without_a_leave_violates(judge: Judge) -> None:
 
 def test_close_with_a_late_rebalance_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(closing(left_ms=10_010, rebalance_ms=10_200), "X14")["verdict"]
+
+
+@pytest.mark.parametrize(("rebalance_ms", "verdict"), [(10_011, "HOLDS"), (10_100, "UNKNOWN")])
+def test_a_machine_that_stood_still_excuses_a_late_rebalance_after_a_close(
+    judge: Judge, rebalance_ms: float, verdict: str
+) -> None:
+    history = closing(left_ms=10_010, rebalance_ms=rebalance_ms).tick(10_060, late_ms=90)
+    assert verdict == judge(history, "X14")["verdict"]
 
 
 def test_a_member_removed_before_it_closed_has_nothing_to_leave(judge: Judge) -> None:
