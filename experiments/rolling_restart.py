@@ -12,14 +12,14 @@ experiment = Experiment(
     group=Group(session_timeout_ms=20_000),
     faults=tuple(
         Fault(
-            kind="kill-broker",
+            kind="stop-broker",
             target=f"broker {number}",
-            at_s=3 + 18 * (number - 1),
+            at_s=3 + 15 * (number - 1),
             jitter_s=0.5,
-            lasts_s=7,
+            lasts_s=5,
         )
         for number in (1, 2, 3)
     ),
-    duration_s=58,
+    duration_s=50,
     rules=holds("R02", "R20d", "R21", "R33", "X32a", "X32b", "X32c"),
 )

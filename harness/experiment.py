@@ -283,8 +283,9 @@ def holds(
 class Experiment:
     """A claim, what to run, what to break, and which rules to judge.
 
-    `clients`, `protocols` and `backends` name those that it means anything for; others are refused. `long` ones
-    take minutes because a default does: the nightly set leaves them to a set of their own.
+    `clients`, `protocols` and `backends` name those that it means anything for; others are refused.
+    `long` ones take minutes because a default does: the nightly set leaves them to a set of their
+    own.
     """
 
     claim: str

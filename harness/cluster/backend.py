@@ -9,6 +9,7 @@ from harness.cluster.proxies import Proxies
 from harness.errors import ClusterError
 from harness.wait import wait_until
 
+STOP_TIMEOUT_S: Final = 60  # an orderly end of a broker: it hands over what it leads
 _START_TIMEOUT_S: Final = 90  # a cold start on a busy two-core machine has been seen to take 12 s
 
 
@@ -29,6 +30,9 @@ class RunningCluster(Protocol):
 
     def kill(self, node_id: int) -> None:
         """SIGKILL, and wait until it is gone."""
+
+    def terminate(self, node_id: int) -> None:
+        """SIGTERM, and wait until it has handed its partitions over and is gone."""
 
     def restart(self, node_id: int) -> None:
         """Start a killed node on its old data."""

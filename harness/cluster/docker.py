@@ -16,7 +16,7 @@ from docker.models.networks import Network
 
 from harness import processes
 from harness.cluster import containers
-from harness.cluster.backend import await_answer
+from harness.cluster.backend import STOP_TIMEOUT_S, await_answer
 from harness.cluster.containers import told_apart
 from harness.cluster.files import LOGGING, PROXIES, properties_of, write_files
 from harness.cluster.plan import Node, Plan
@@ -43,7 +43,9 @@ class DockerCluster:
     mounted, so that whatever happens to a container its log is whole.
     """
 
-    def __init__(self, plan: Plan, tools: Tools, folder: Path, logs: Path, kafka_image: str) -> None:
+    def __init__(
+        self, plan: Plan, tools: Tools, folder: Path, logs: Path, kafka_image: str
+    ) -> None:
         self.plan = plan
         self.proxies = Proxies(plan)
         self._checkpoint = tools.kafka_bootstrap_checkpoint
@@ -85,7 +87,7 @@ class DockerCluster:
         ports += [listener.proxy_port for node in self.plan.brokers for listener in node.listeners]
         self._make(
             _TOXIPROXY,
-            ["-host", "0.0.0.0", "-port", str(self.plan.toxiproxy_port)]  # noqa: S104 (in there)
+            ["-host", "0.0.0.0", "-port", str(self.plan.toxiproxy_port)]
             + ["-config", str(_FOLDER / PROXIES)],
             ports=ports,
             networks=("lanes",),
@@ -116,7 +118,13 @@ class DockerCluster:
         )
 
     def _make(
-        self, name: str, command: list[str], *, ports: list[int], networks: tuple[str, ...], **more: Any
+        self,
+        name: str,
+        command: list[str],
+        *,
+        ports: list[int],
+        networks: tuple[str, ...],
+        **more: Any,
     ) -> None:
         image = self._images[_TOXIPROXY if name == _TOXIPROXY else "kafka"]
         with told_apart(f"the container of {name}"):
@@ -181,13 +189,24 @@ class DockerCluster:
         self._down_on_purpose.add(name)
         with told_apart(f"to kill {name}"):
             self._containers[name].kill("SIGKILL")
+        self._await_end(name, 10)
+
+    def _await_end(self, name: str, timeout_s: float) -> None:
         wait_until(
             f"end of {name}",
             lambda: self._states()[name] == "exited",
-            timeout_s=10,
+            timeout_s=timeout_s,
             saw=lambda: self._states()[name],
             every_s=0.01,
         )
+
+    def terminate(self, node_id: int) -> None:
+        """SIGTERM, and wait until the broker has handed over what it leads, and is gone."""
+        name = self.plan.node(node_id).name
+        self._down_on_purpose.add(name)
+        with told_apart(f"to end {name}"):
+            self._containers[name].kill("SIGTERM")
+        self._await_end(name, STOP_TIMEOUT_S)
 
     def restart(self, node_id: int) -> None:
         """Start a killed node on its old data."""

@@ -8,10 +8,11 @@ from pathlib import Path
 import psutil
 
 from harness import probe, processes
-from harness.cluster.backend import await_answer
+from harness.cluster.backend import STOP_TIMEOUT_S, await_answer
 from harness.cluster.files import LOGGING, PROXIES, properties_of, write_files
 from harness.cluster.plan import Node, Plan
 from harness.cluster.proxies import Proxies
+from harness.errors import ClusterError
 from harness.ports import LOOPBACK
 from harness.provision import jvm
 from harness.provision.tools import Tools
@@ -68,9 +69,7 @@ class EmbeddedCluster:
             log=log,
         )
         self._toxiproxy = toxiproxy
-        self.proxies.await_up(
-            lambda: toxiproxy.poll() is None, partial(processes.last_lines, log)
-        )
+        self.proxies.await_up(lambda: toxiproxy.poll() is None, partial(processes.last_lines, log))
 
     def await_serving(self, node_id: int) -> None:
         """Wait until a broker answers on its direct listener (a controller: listens).
@@ -116,6 +115,16 @@ class EmbeddedCluster:
         self._down_on_purpose.add(node_id)
         self._nodes[node_id].kill()
         self._nodes[node_id].wait(timeout=10)
+
+    def terminate(self, node_id: int) -> None:
+        """SIGTERM, and wait until the broker has handed over what it leads, and is gone."""
+        node = self.plan.node(node_id)
+        self._down_on_purpose.add(node_id)
+        self._nodes[node_id].terminate()
+        if processes.wait_exit(self._nodes[node_id], STOP_TIMEOUT_S) is None:
+            raise ClusterError(
+                f"{node.name} did not end within {STOP_TIMEOUT_S} s of SIGTERM: {self._tail(node)}"
+            )
 
     def restart(self, node_id: int) -> None:
         """Start a killed node on its old data."""

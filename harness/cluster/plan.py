@@ -95,7 +95,7 @@ class Hosts:
 
 
 ON_LOOPBACK: Final = Hosts()
-IN_CONTAINERS: Final = Hosts(bind="0.0.0.0", named=True)  # noqa: S104 (within a container)
+IN_CONTAINERS: Final = Hosts(bind="0.0.0.0", named=True)
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
     python -m tests.docker.engine run COMMAND…
 
 runs a command with KAFKA_IMAGE, TOXIPROXY_IMAGE and DOCKER_HOST set, so that the tests of the
-docker backend have what they need. An engine that answers already is used as it is. Otherwise one is
-installed from Debian's packages (as root) and started with a socket of its own; it is ended with
-the command. Images are built from what `make setup` has fetched, on a base made by debootstrap: they
-keep the contract of Kafka's own image (`java` on the path, jars in /opt/kafka/libs) and of
+docker backend have what they need. An engine that answers already is used as it is. Otherwise one
+is installed from Debian's packages (as root) and started with a socket of its own; it is ended with
+the command. Images are built from what `make setup` has fetched, on a base made by debootstrap:
+they keep the contract of Kafka's own image (`java` on the path, jars in /opt/kafka/libs) and of
 Toxiproxy's (its entry point is the server).
 """
 
@@ -54,10 +54,9 @@ def answers(address: str | None) -> bool:
     """Whether an engine is there."""
     try:
         engine = docker.DockerClient(base_url=address) if address else docker.from_env()
-        with_engine = engine.ping()
+        return bool(engine.ping())
     except (DockerException, RequestException):
         return False
-    return bool(with_engine)
 
 
 @contextmanager
@@ -76,7 +75,10 @@ def _engine() -> Iterator[str]:
         log = state / "dockerd.log"
         command = ["dockerd", "--host", address, "--data-root", str(state / "data")]
         command += ["--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"]
-        with log.open("w") as output, subprocess.Popen(command, stdout=output, stderr=output) as daemon:
+        with (
+            log.open("w") as output,
+            subprocess.Popen(command, stdout=output, stderr=output) as daemon,
+        ):
             try:
                 wait_until(
                     "answer from the Docker engine",
@@ -143,7 +145,7 @@ def _present(engine: docker.DockerClient, image: str) -> bool:
 
 
 def _make_base(engine: docker.DockerClient) -> None:
-    """A Debian with nothing but what must be there, from where this machine's packages come from."""
+    """A Debian with nothing but what must be there, from this machine's source of packages."""
     with tempfile.TemporaryDirectory(prefix="kafka-chaos-base-") as folder:
         root, archive = Path(folder) / "root", Path(folder) / "base.tar"
         command = ["debootstrap", "--variant=minbase", "bookworm", str(root), _mirror()]
