@@ -1,7 +1,7 @@
-"""The coordinator loses its peers and keeps its members: two brokers think that they have the group.
+"""The coordinator loses its peers and keeps its members: two brokers may think they have the group.
 
 Why: the isolated one still answers heartbeats until its clients leave it, and what it answers is
-worth nothing: a commit needs the in-sync replicas, which it has not. Another broker loads the group.
+worth nothing: a commit needs the in-sync replicas, which it has not. Another one loads the group.
 Watch: no partition with two owners, no commit that was accepted and is gone.
 """
 

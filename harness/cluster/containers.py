@@ -33,7 +33,7 @@ def toxiproxy_image() -> str:
 
 
 def connect() -> docker.DockerClient:
-    """The engine that DOCKER_HOST names, or this machine's. Raises SetupError where none answers."""
+    """The engine that DOCKER_HOST names, or this machine's; SetupError where none answers."""
     where = os.environ.get("DOCKER_HOST", "its usual socket")
     try:
         engine = docker.from_env(timeout=_TIMEOUT_S)
@@ -52,7 +52,7 @@ def connect() -> docker.DockerClient:
 
 
 def fetch(engine: docker.DockerClient, image: str, variable: str) -> None:
-    """Pull an image that is not here. Raises SetupError naming it and the `variable` for another."""
+    """Pull an image that is not here; SetupError names it, and the `variable` for another."""
     try:
         engine.images.get(image)
     except ImageNotFound:

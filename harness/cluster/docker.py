@@ -87,8 +87,11 @@ class DockerCluster:
         ports += [listener.proxy_port for node in self.plan.brokers for listener in node.listeners]
         self._make(
             _TOXIPROXY,
-            ["-host", "0.0.0.0", "-port", str(self.plan.toxiproxy_port)]
-            + ["-config", str(_FOLDER / PROXIES)],
+            [
+                *("-host", self.plan.hosts.bind),
+                *("-port", str(self.plan.toxiproxy_port)),
+                *("-config", str(_FOLDER / PROXIES)),
+            ],
             ports=ports,
             networks=("lanes",),
             mem_limit=_TOXIPROXY_MEMORY,
