@@ -1,10 +1,10 @@
 """Judging runs aside: in a process of its own, while the next run of a suite is played.
 
 That process gets only what processor time nobody else wants (Linux: SCHED_IDLE, which its Spark
-inherits), so that it cannot make anything late that is timed. What it is given waits until the next
-run is up, because starting brokers and consumers takes all the processors there are: beside a judge
-it took 3.6 s where it takes 2.8 s alone. Where a system has no such class, each run is judged before
-the next one begins.
+inherits), so that it cannot make anything late that is timed. What it is given waits until the
+next run is up, because starting brokers and consumers takes all the processors there are: beside a
+judge it took 3.6 s where it takes 2.8 s alone. Where a system has no such class, each run is judged
+before the next one begins.
 """
 
 import json
