@@ -17,7 +17,7 @@ from harness import manifest
 from harness.aside import Aside
 from harness.cover import Candidate, Cover
 from harness.errors import Exit, HarnessError, SetupError
-from harness.live import Screen
+from harness.live import Screen, Watch
 from harness.provision.tools import resolve_tools
 from harness.report import exit_code, report
 from harness.report.suites import AGAIN, Entry, State, Suite, only_withheld
@@ -33,6 +33,7 @@ from harness.run import (
 )
 
 _AGAIN_AT_MOST: Final = 5
+_UP: Final = "steady"  # the phase of a run in which all that it needs has been started
 
 Publish = Callable[[Suite], None]  # writes what a suite shows so far into its folder
 
@@ -121,17 +122,13 @@ def play(
                         f"about {entry.estimate_s:.0f} s"
                     )
                     entry.seed = default_seed(entry.experiment) if seed is None else seed + number
-                    run_dir = _play_one(suite, entry, candidate, results, screen, port_base)
-                    if run_dir is not None:
-                        judge.submit(run_dir)
+                    _play_one(suite, entry, candidate, results, screen, judge, port_base)
                     _settle(suite, judge, say)
                     _publish_so_far(suite, publish, say)
                 _settle(suite, judge, say, wait=True)
                 for entry, candidate in _to_play_again(suite, runs):
                     say(f"{entry.label}: this machine stood still in the run before")
-                    run_dir = _play_one(suite, entry, candidate, results, screen, port_base)
-                    if run_dir is not None:
-                        judge.submit(run_dir)
+                    _play_one(suite, entry, candidate, results, screen, judge, port_base)
         except (Interrupted, KeyboardInterrupt):
             suite.interrupted = True
             say("interrupted: judging what has been played, and ending with what there is")
@@ -187,9 +184,10 @@ def _play_one(
     candidate: Candidate,
     results: Path,
     screen: Screen,
+    judge: Aside,
     port_base: int | None,
-) -> Path | None:
-    """Play one run; its folder if it is to be judged. What else becomes of it is in its entry.
+) -> None:
+    """Play one run, and have it judged if it can be. What else becomes of it is in its entry.
 
     Raises Interrupted only.
     """
@@ -204,6 +202,12 @@ def _play_one(
         entry.folder = os.path.relpath(run_dir, suite.path)
         assert entry.seed is not None
         with screen.watch(entry.label, candidate.experiment) as watch:
+
+            def begun(phase: str, watch: Watch = watch) -> None:
+                watch.phase(phase)
+                if phase == _UP:
+                    judge.go()
+
             Run(
                 entry.experiment,
                 candidate.experiment,
@@ -212,11 +216,12 @@ def _play_one(
                 seed=entry.seed,
                 port_base=port_base,
                 progress=lambda text: say(f"  {text}"),
-                on_phase=watch.phase,
+                on_phase=begun,
                 look=watch.look,
             ).play()
         entry.reason = "it has been played, and not been judged yet"
-        return run_dir
+        judge.submit(run_dir)
+        return
     except HarnessError as error:
         entry.state, entry.reason = State.VOID, str(error)
     except Exception as error:  # noqa: BLE001 (one run must not cost all the others)
@@ -228,7 +233,6 @@ def _play_one(
     say(f"{entry.label}: {entry.state} ({entry.reason})")
     if run_dir is not None:
         _explain(run_dir, say)
-    return None
 
 
 def _settle(suite: Suite, judge: Aside, say: Progress, *, wait: bool = False) -> None:

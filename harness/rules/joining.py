@@ -97,17 +97,22 @@ def _initial_delay(t: Tables) -> DataFrame:
             WHERE r.initial AND r.event = 'stabilized' AND r.started_at IS NOT NULL
         ),
         steps AS (
-            SELECT broker, at FROM {coordinator_events}
+            SELECT broker, at, CAST(NULL AS INT) AS generation FROM {coordinator_events}
             WHERE `group` = :group AND event IN ('left', 'evicted', 'stragglers_removed',
                                                  'pending_evicted', 'member_added')
             UNION ALL
-            SELECT broker, at FROM joins
+            SELECT broker, at, generation FROM joins
         ),
         last_steps AS (
+            -- Requests are stamped when they are logged, some milliseconds late: the join that
+            -- completed a generation may be told after it.
             SELECT r.number, r.generation, r.started_at, r.joined_at, r.evidence,
-                   greatest(r.started_at, max(s.at)) AS last_at
+                   least(r.joined_at, greatest(r.started_at, max(s.at))) AS last_at
             FROM rounds r LEFT JOIN steps s
-              ON s.broker = r.broker AND s.at >= r.started_at AND s.at <= r.joined_at
+              ON s.broker = r.broker AND s.at >= r.started_at
+             AND (s.at <= r.joined_at
+                  OR s.generation = r.generation
+                     AND s.at <= timestampadd(MILLISECOND, :slack_ms, r.joined_at))
             WHERE r.event = 'stabilized' AND r.started_at IS NOT NULL AND NOT r.initial
             GROUP BY ALL
         ),

@@ -127,7 +127,8 @@ def _told_by_heartbeat(t: Tables) -> DataFrame:
     """Members of the generation before that rejoined and had not caused the rebalance.
 
     A member that rejoined before its next heartbeat (the second round of a cooperative rebalance)
-    did not need to be told and is not examined.
+    did not need to be told and is not examined. A heartbeat that had come before the rebalance
+    began may be answered, or told to be, some milliseconds after that as if nothing was up.
     """
     return t.sql(
         """
@@ -156,7 +157,7 @@ def _told_by_heartbeat(t: Tables) -> DataFrame:
             SELECT r.number, r.generation, r.started_at, r.member_id, r.member, r.arrived_at,
                    min(h.at) FILTER (WHERE h.error_code = 27) AS told_at,
                    count_if(h.error_code = 0
-                            AND h.at > timestampadd(MILLISECOND, :rounding_ms, r.started_at))
+                            AND h.at > timestampadd(MILLISECOND, :slack_ms, r.started_at))
                        AS misled
             FROM rejoined r JOIN {heartbeats} h
               ON h.member_id = r.member_id AND h.at >= r.started_at AND h.at <= r.arrived_at

@@ -31,6 +31,9 @@ def test_runs_are_judged_in_turn_and_what_cannot_be_is_told(tmp_path: Path) -> N
         assert [] == list(aside.finished(wait=True))
         aside.submit(run_dir)
         aside.submit(tmp_path / "nowhere")
+        if hasattr(os, "SCHED_IDLE"):
+            assert [] == judging()  # it may not begin yet
+        aside.go()
         (process,) = judging()
         answers = list(aside.finished(wait=True))
         if hasattr(os, "SCHED_IDLE"):
@@ -48,6 +51,7 @@ def test_a_process_that_dies_costs_the_run_it_judged_and_no_other(tmp_path: Path
     with closing(Aside(tmp_path / "judging.log")) as aside:
         for run_dir in runs:
             aside.submit(run_dir)
+        aside.go()
         (process,) = judging()
         process.kill()
         (first, problem), (second, fine) = aside.finished(wait=True)
@@ -64,6 +68,7 @@ def test_a_process_that_dies_costs_the_run_it_judged_and_no_other(tmp_path: Path
 def test_what_is_pending_is_dropped_by_closing(tmp_path: Path) -> None:
     with closing(Aside(tmp_path / "judging.log")) as aside:
         aside.submit(write_synthetic(tmp_path / "run", 2_000))
+        aside.go()
         (process,) = judging()
         java = process.children(recursive=True)
     assert not process.is_running()
@@ -76,6 +81,7 @@ from pathlib import Path
 from harness.aside import Aside
 aside = Aside(Path(sys.argv[1]) / "judging.log")
 aside.submit(Path(sys.argv[1]) / "run")
+aside.go()
 print(aside._process.pid, flush=True)
 time.sleep(600)
 """

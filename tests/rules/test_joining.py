@@ -85,6 +85,14 @@ def test_a_delay_in_a_working_group_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(later(14_500), "X07")["verdict"]
 
 
+def test_the_join_that_completed_a_rebalance_may_be_stamped_after_it(judge: Judge) -> None:
+    history = History().says("rebalance_started", 10_000, generation=1, reason="Adding")
+    history.says("stabilized", 14_494, generation=2, members=2)
+    history.join("member-2", 9_999, 2).join("member-1", 14_500, 2)
+    verdict = judge(history, "X07")
+    assert ("HOLDS", 0) == (verdict["verdict"], verdict["measured_max"])
+
+
 def test_a_rebalance_that_ends_with_an_eviction_waited_for_that(judge: Judge) -> None:
     history = later(14_001).says("evicted", 14_000, "member-3")
     assert "HOLDS" == judge(history, "X07")["verdict"]
@@ -98,7 +106,7 @@ def test_a_group_that_had_become_empty_waits_again(judge: Judge) -> None:
 
 
 def test_a_wait_made_longer_by_the_machine_is_unknown(judge: Judge) -> None:
-    assert "UNKNOWN" == judge(first(6_300).tick(5_200, late_ms=280), "X07")["verdict"]
+    assert "UNKNOWN" == judge(first(6_200).tick(5_200, late_ms=280), "X07")["verdict"]
     assert "HOLDS" == judge(first(3_010).tick(3_000, late_ms=80), "X07")["verdict"]
 
 

@@ -204,27 +204,43 @@ def automatic(*times: float, **group: Any) -> History:
 
 
 def test_commits_a_second_apart_hold(judge: Judge) -> None:
-    verdict = judge(automatic(1_050, 2_050, 3_080), "R26")
-    assert ("HOLDS", 2, 1_030) == (
+    verdict = judge(automatic(1_050, 2_050, 3_080, 4_090), "R26")
+    assert ("HOLDS", 1, 1_010) == (
         verdict["verdict"], verdict["examined"], verdict["measured_max"]
     )  # fmt: skip
+    assert (920, 1_080) == (verdict["bound_low"], verdict["bound_high"])
 
 
-@pytest.mark.parametrize("second", [2_250, 1_850])
-def test_a_commit_too_late_or_too_early_violates(judge: Judge, second: float) -> None:
-    assert "VIOLATED" == judge(automatic(1_050, second), "R26")["verdict"]
+@pytest.mark.parametrize("gap_ms", [1_200, 800])
+def test_commits_too_late_or_too_early_violate(judge: Judge, gap_ms: int) -> None:
+    times = [1_050 + number * gap_ms for number in range(4)]
+    assert "VIOLATED" == judge(automatic(*times), "R26")["verdict"]
+
+
+def test_one_commit_of_a_busy_machine_does_not_count(judge: Judge) -> None:
+    """It comes late, and so the next one seems to come early."""
+    assert "HOLDS" == judge(automatic(1_050, 2_190, 3_050, 4_050, 5_050), "R26")["verdict"]
+
+
+def test_two_gaps_are_too_few(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(automatic(1_050, 2_050, 3_050), "R26")["verdict"]
 
 
 def test_java_commits_in_its_next_poll(judge: Judge) -> None:
-    assert "HOLDS" == judge(automatic(1_050, 2_250, client="java"), "R26")["verdict"]
+    times = (1_050, 2_250, 3_450, 4_650)
+    assert "HOLDS" == judge(automatic(*times, client="java"), "R26")["verdict"]
 
 
 def test_a_gap_around_a_rebalance_is_not_examined(judge: Judge) -> None:
-    assert "UNKNOWN" == judge(automatic(1_050, 3_050).rebalance(2_000, 2, 1), "R26")["verdict"]
+    """Of the three gaps one is left out, and two are too few."""
+    history = automatic(1_050, 2_050, 3_050, 4_050)
+    assert "HOLDS" == judge(history, "R26")["verdict"]
+    assert "UNKNOWN" == judge(history.rebalance(2_500, 2, 1), "R26")["verdict"]
 
 
 def test_commits_that_the_application_asks_for_are_not_examined(judge: Judge) -> None:
-    assert "UNKNOWN" == judge(automatic(1_050, 3_050, commit="sync"), "R26")["verdict"]
+    history = automatic(1_050, 2_050, 3_050, 4_050, commit="sync")
+    assert "UNKNOWN" == judge(history, "R26")["verdict"]
 
 
 # R26-repeats

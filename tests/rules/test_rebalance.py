@@ -127,6 +127,10 @@ def test_being_told_by_the_next_heartbeat_holds(judge: Judge) -> None:
     )  # fmt: skip
 
 
+def test_a_heartbeat_that_was_on_its_way_may_still_be_answered(judge: Judge) -> None:
+    assert "HOLDS" == judge(told(6_900, 6_950, 4_900, 5_040), "R32")["verdict"]
+
+
 def test_being_told_after_more_than_one_interval_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(told(7_700, 7_800), "R32")["verdict"]
 
