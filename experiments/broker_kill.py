@@ -11,8 +11,17 @@ experiment = Experiment(
     claim="Losing a partition leader stops the flow for a while, but the group does not rebalance.",
     # Commits wait for the dead replica too, and heartbeats queue behind them: 7 to 9 s here.
     group=Group(session_timeout_ms=15_000),
-    faults=(Fault(kind="kill-broker", target="any leader", not_target="coordinator", lasts_s=12),),
-    duration_s=16,
+    faults=(
+        # Late enough for a few steady heartbeats to be on record before it.
+        Fault(
+            kind="kill-broker",
+            target="any leader",
+            not_target="coordinator",
+            at_s=8,
+            lasts_s=12,
+        ),
+    ),
+    duration_s=21,
     rules=(
         Expect(
             rule="R11",

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -41,6 +42,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader of our output went away (`| head`): nothing to say, and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.FAILED
+    except Exception as error:  # noqa: BLE001 (Python's own exit code would say that a verdict differs)
+        traceback.print_exc()
+        _complain(f"the harness itself failed ({type(error).__name__}), as told above: report it")
         return Exit.FAILED
 
 

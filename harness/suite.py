@@ -17,7 +17,7 @@ from harness import manifest
 from harness.aside import Aside
 from harness.cover import Candidate, Cover
 from harness.errors import Exit, HarnessError, SetupError
-from harness.live import Screen, Watch
+from harness.live import Screen
 from harness.provision.tools import resolve_tools
 from harness.report import exit_code, report
 from harness.report.suites import AGAIN, Entry, State, Suite, only_withheld
@@ -145,12 +145,14 @@ def _to_play_again(suite: Suite, runs: Sequence[Candidate]) -> list[tuple[Entry,
     That says nothing of Kafka, and the record keeps both. What was violated is never played again,
     and a machine that spoils many runs is no machine to measure on: then none is.
     """
+    if suite.kind != "nightly":
+        return []
     spoilt = [
         (entry, candidate)
         for entry, candidate in zip(suite.entries, runs, strict=True)
         if only_withheld(suite, entry)
     ]
-    if suite.kind != "nightly" or len(spoilt) > _AGAIN_AT_MOST:
+    if len(spoilt) > _AGAIN_AT_MOST:
         return []
     again = []
     for entry, candidate in spoilt:
@@ -203,7 +205,7 @@ def _play_one(
         assert entry.seed is not None
         with screen.watch(entry.label, candidate.experiment) as watch:
 
-            def begun(phase: str, watch: Watch = watch) -> None:
+            def begun(phase: str) -> None:
                 watch.phase(phase)
                 if phase == _UP:
                     judge.go()

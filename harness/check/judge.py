@@ -154,7 +154,8 @@ def _guard(tables: Tables, outcome: Outcome) -> None:
     for row in outcome.rows.get(_CLOCK_RULE, ()):
         if stalled:
             row["ok"] = None
-            row["why"] = f"{STOOD_STILL} near {stalled} judged timing{'s'[: stalled > 1]}"
+            timings = "timing" if stalled == 1 else "timings"
+            row["why"] = f"{STOOD_STILL} near {stalled} judged {timings}"
 
 
 def _beyond_doubt(row: Row, doubt_ms: float) -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from harness.report.columns import align, width_of
+from harness.report.columns import align, show, width_of
 from harness.report.files import write_whole
 from harness.report.load import Row
 from harness.report.page import environment
@@ -187,5 +187,4 @@ def print_trends(rows: Sequence[Row], console: Console | None = None) -> None:
             for row in moved
         ]
         lines += [Text(), *map(Text, align(cells, width_of(console), free=(5,)))]
-    for line in lines:
-        console.print(line)
+    show(console, lines)

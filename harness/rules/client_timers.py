@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 # isolated link does not arrive.
 _ANSWERS = """
     answers AS (
-        SELECT r.client_id AS member, r.member_id, r.api, r.error_code, r.answered_at,
+        SELECT r.client_id AS member, r.member_id, r.api, r.error_code, r.processed_at,
+               r.answered_at,
                CASE WHEN r.api IN ('JOIN_GROUP', 'SYNC_GROUP') THEN r.arrived_at
                     ELSE r.answered_at END AS heard_at
         FROM {requests} r LEFT JOIN {members} m ON m.member = r.client_id
@@ -156,12 +157,12 @@ def _keeps_assignment(t: Tables) -> DataFrame:
         WITH {TIME_OUTS},
         {_ANSWERS},
         followed AS (
-            SELECT member, answered_at, lag(answered_at) OVER w AS before_at,
+            SELECT member, processed_at, lag(answered_at) OVER w AS before_at,
                    timestampdiff(MICROSECOND, lag(answered_at) OVER w, heard_at) / 1e3 AS ms
             FROM answers WINDOW w AS (PARTITION BY member_id ORDER BY answered_at)
         ),
         silences AS (
-            SELECT f.member, f.ms, f.answered_at,
+            SELECT f.member, f.ms, f.processed_at,
                    timestampadd(MILLISECOND, m.session_timeout_ms, f.before_at) AS at
             FROM followed f JOIN {{members}} m USING (member)
             WHERE m.client = 'java'
@@ -171,7 +172,8 @@ def _keeps_assignment(t: Tables) -> DataFrame:
             SELECT s.member, s.at, any_value(s.ms) AS ms, min(l.event_at) AS lost_at
             FROM silences s LEFT JOIN {{client_events}} l
               ON l.member = s.member AND l.event = 'lost' AND l.event_at >= s.at
-             AND l.event_at < s.answered_at
+             -- It may be logged late that the answer was on the wire, not that it was ready.
+             AND l.event_at < s.processed_at
             GROUP BY s.member, s.at
         ),
         both AS (

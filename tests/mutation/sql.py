@@ -153,7 +153,7 @@ def _other_order(tokens: list[_Token], number: int) -> Iterator[Change]:
     else:
         token = last
     if token.word not in {"DESC", "ASC"}:
-        yield Change("order", last.end, last.end, " DESC")
+        yield Change("order", last.start, last.end, f"{last.text} DESC")
 
 
 def _told(tokens: list[_Token]) -> set[int]:

@@ -103,6 +103,13 @@ def test_what_the_coordinator_s_answer_takes_away_is_no_violation(judge: Judge) 
     assert "HOLDS" == judge(history, "R06")["verdict"]
 
 
+def test_an_answer_may_be_told_after_what_it_did(judge: Judge) -> None:
+    """A coordinator that has just woken up is slow to log."""
+    history = java().heartbeats("member-1", 12_000, error_code=25, answered_at=at(12_060))
+    history.told("member-1", "lost", 12_010, [0])
+    assert "HOLDS" == judge(history, "R06")["verdict"]
+
+
 def test_a_parked_join_is_no_silence(judge: Judge) -> None:
     history = java().join("member-1", 5_000, generation=2, answered_at=at(14_000))
     assert "UNKNOWN" == judge(history, "R06")["verdict"]

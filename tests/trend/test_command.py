@@ -40,7 +40,8 @@ def trend(results: Path, *options: str) -> subprocess.CompletedProcess[str]:
 def jvm(log: Path, home: Path, *command: str) -> Iterator[subprocess.Popen[bytes]]:
     """A Spark daemon for as long as the body runs."""
     environment = {**os.environ, "JAVA_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
-    environment["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    # What a distribution of Spark finds in its own folders.
+    environment |= {"SPARK_HOME": str(Path(pyspark.__file__).parent), "SPARK_SCALA_VERSION": "2.13"}
     jars = Path(pyspark.__file__).parent / "jars"
     opened = (
         "java.base/java.lang",

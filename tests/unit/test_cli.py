@@ -124,3 +124,17 @@ def test_the_reader_of_our_output_may_go_away() -> None:
     listing.wait(timeout=60)
 
     assert b"Traceback" not in said
+
+
+def test_a_failure_of_the_harness_is_no_verdict(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails() -> str:
+        raise RuntimeError("nobody thought of this")
+
+    monkeypatch.setattr("harness.listing.experiments_told", fails)
+
+    assert Exit.FAILED == main(["list"])
+    said = capsys.readouterr().err
+    assert "nobody thought of this" in said
+    assert "kafka-chaos: the harness itself failed (RuntimeError), as told above: report it" in said
