@@ -18,7 +18,7 @@ NIGHT = $(if $(ONLY),--only '$(ONLY)') $(if $(LONG),--long) $(if $(SHARE),--shar
         $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
         $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)')
 
-.PHONY: help setup doctor list experiment nightly test test-fast check docs bench clean lock lock-kafka
+.PHONY: help setup doctor list experiment nightly test test-fast pin check docs bench clean lock lock-kafka
 
 help: ## say what can be typed here
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ test: ## everything that must hold before a change goes in (format, lint, types,
 test-fast: ## the same without the tests that start Kafka brokers
 	@$(MAKE) check
 	@$(ENV) -m pytest -m "not cluster"
+
+pin: ## write anew which numbers the hand-written histories give, after a change of a rule
+	@$(ENV) -m pytest tests/rules --snapshot-update
 
 check: ## format, lint and types only
 	@$(ENV) -m ruff format --check .

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from syrupy.assertion import SnapshotAssertion
 
 from harness.check import session
 from harness.check.check import SMALL_SETTINGS
-from tests.histories import History, judged
+from tests.histories import History, judged, numbers
 
 
 def java_and_aot() -> tuple[Path, Path | None]:
@@ -38,6 +39,19 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def judge(spark: SparkSession) -> Callable[[History, str], dict[str, Any]]:
-    """Judges one rule by a hand-written history; the verdict row."""
-    return lambda history, rule: judged(history, spark, rule)
+def judge(
+    spark: SparkSession, snapshot: SnapshotAssertion
+) -> Callable[[History, str], dict[str, Any]]:
+    """Judges one rule by a hand-written history; the verdict row.
+
+    What a test asserts is what it is about. All other numbers of the rows it gives are pinned in
+    `__snapshots__`, so that no bound, no time and no guard moves unseen: `make pin` writes them
+    anew, and the difference is there to be read.
+    """
+
+    def judged_as_pinned(history: History, rule: str) -> dict[str, Any]:
+        verdict = judged(history, spark, rule)
+        assert numbers(verdict) == snapshot
+        return verdict
+
+    return judged_as_pinned

@@ -358,3 +358,19 @@ def judged(history: History, spark: SparkSession, rule: str) -> dict[str, Any]:
     finally:
         tables.close()
     return {**verdict, "rows": outcome.rows.get(rule, [])}
+
+
+def numbers(verdict: dict[str, Any]) -> str:
+    """The judged rows of a verdict, a line each: times in milliseconds from the common start."""
+    lines = [f"{verdict['rule']} {verdict['verdict']}"]
+    for row in verdict["rows"]:
+        line = f"{row['subject']} at {_after(row['at'])}: ok {row['ok']}"
+        line += f", measured {row['measured']} of {row['bound_low']} to {row['bound_high']}"
+        if row["guard_from"] or row["guard_to"]:
+            line += f", guarded {_after(row['guard_from'])} to {_after(row['guard_to'])}"
+        lines.append(line)
+    return "\n".join([lines[0], *sorted(lines[1:])])
+
+
+def _after(moment: datetime | None) -> float | None:
+    return None if moment is None else (moment - T0) / timedelta(milliseconds=1)

@@ -66,6 +66,7 @@ class Server:
     def _run(self, tests: dict[Path, set[str]], rules: set[str]) -> int | str:
         _forget()
         options = ["-x", "-q", "--no-header", "--tb=line", "-p", "no:cacheprovider"]
+        options += ["--snapshot-warn-unused"]  # of the tests that cannot notice
         options += [f"--basetemp={self._scratch / 'pytest'}"]
         chosen = _Chosen(tests, rules, set(self._selection.rules))
         return int(pytest.main([*options, *map(str, tests)], plugins=[chosen]))
