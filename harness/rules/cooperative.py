@@ -89,7 +89,8 @@ def _kept_goes_on(t: Tables) -> DataFrame:
 
     Measured against the longest time that any partition stood still in this run while no rebalance
     was under way. The longest of few is longer than the longest of many now and then: so only a
-    standstill counts that lasted for half of its member's wait in the join phase, to its end.
+    standstill counts that lasted for half of its member's wait in the join phase, to its end, and
+    only if that wait was longer than the pauses that there are without one.
     """
     return t.sql(
         """
@@ -124,7 +125,8 @@ def _kept_goes_on(t: Tables) -> DataFrame:
             SELECT generation, client_id AS member, max(processed_at) AS to_at,
                    timestampadd(MICROSECOND, CAST(max(
                        timestampdiff(MICROSECOND, arrived_at, processed_at)) DIV 2 AS BIGINT),
-                       max(arrived_at)) AS middle_at
+                       max(arrived_at)) AS middle_at,
+                   max(timestampdiff(MICROSECOND, arrived_at, processed_at)) / 1e3 AS ms
             FROM {requests}
             WHERE `group` = :group AND api = 'JOIN_GROUP' AND error_code = 0
             GROUP BY generation, client_id
@@ -132,7 +134,8 @@ def _kept_goes_on(t: Tables) -> DataFrame:
         measured AS (
             SELECT k.generation, k.joined_at, k.started_at, k.completed_at, k.topic, k.partition,
                    k.member, coalesce(max(st.ms), 0) AS ms,
-                   count_if(g.from_at <= w.middle_at AND g.to_at >= w.to_at) > 0 AS through
+                   count_if(g.from_at <= w.middle_at AND g.to_at >= w.to_at) > 0 AS through,
+                   any_value(w.ms) AS waited_ms
             FROM kept k LEFT JOIN {standstills} st
               ON st.generation = k.generation AND st.joined_at = k.joined_at
              AND st.topic = k.topic AND st.partition = k.partition
@@ -145,7 +148,8 @@ def _kept_goes_on(t: Tables) -> DataFrame:
         )
         SELECT concat(m.topic, '-', m.partition, ' in generation ', m.generation) AS subject,
                m.joined_at AS at,
-               CASE WHEN c.ms IS NOT NULL THEN m.ms <= c.ms + :slack_ms OR NOT m.through END AS ok,
+               CASE WHEN c.ms IS NOT NULL THEN m.ms <= c.ms + :slack_ms OR NOT m.through
+                                                 OR m.waited_ms < c.ms END AS ok,
                m.ms AS measured,
                CAST(NULL AS DOUBLE) AS bound_low, c.ms + :slack_ms AS bound_high,
                concat('kept by ', m.member, '; at most ', CAST(round(c.ms) AS INT),
