@@ -114,7 +114,7 @@ def _run_options(one: argparse.ArgumentParser) -> None:
     one.add_argument(
         "--protocol", help="rebalance protocol: eager, cooperative or consumer (KIP-848)"
     )
-    one.add_argument("--backend", help="what brokers are: embedded (processes) or docker")
+    one.add_argument("--backend", help="embedded (processes), docker or compose")
     one.add_argument("--kafka", help="version of Kafka")
 
 
@@ -237,6 +237,10 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         for knob, value in _settings(arguments).items()
         if knob not in ("group.client", "group.protocol")
     }
+    if settings.get("cluster.backend") == "compose":
+        raise BadInput(
+            "a night needs clusters of its own, and BACKEND=compose has one: use BACKEND=docker"
+        )
     plan = cover.plan(
         long=arguments.long,
         only=_names(arguments.only),
@@ -330,7 +334,7 @@ def _comparison_options(several: argparse.ArgumentParser) -> None:
         "--protocol", default="eager,cooperative,consumer", help="one or several (default: all)"
     )
     several.add_argument("--members", default="", help="sizes of the group, such as 1,10,30")
-    several.add_argument("--backend", help="what brokers are: embedded (processes) or docker")
+    several.add_argument("--backend", help="embedded (processes), docker or compose")
     several.add_argument("--kafka", help="version of Kafka")
 
 

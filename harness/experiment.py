@@ -19,7 +19,7 @@ LIBRDKAFKA_TIMER_GRID_MS: Final = 500
 # so what is due is done up to that much later.
 JAVA_TIMER_MS: Final = 100
 
-BACKENDS: Final = ("embedded", "docker")
+BACKENDS: Final = ("embedded", "docker", "compose")
 CLIENTS: Final = ("librdkafka", "java")
 PROTOCOLS: Final = ("eager", "cooperative", "consumer")
 CLASSIC: Final = ("eager", "cooperative")  # rebalanced by JoinGroup and SyncGroup, not by KIP-848
@@ -43,7 +43,8 @@ class Verdict(StrEnum):
 class Cluster:
     """The Kafka cluster that an experiment runs on.
 
-    `backend` says what its nodes are: processes on this machine (embedded) or containers (docker).
+    `backend` says what its nodes are: processes on this machine (embedded), containers of the
+    run's own (docker), or those of docker-compose.yml that are up already (compose).
     `settings` are broker settings on top of the harness's own; all of them land in the manifest.
     """
 

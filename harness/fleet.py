@@ -17,7 +17,7 @@ import psutil
 
 from consumers.journal import tail_journal
 from harness import processes
-from harness.cluster.plan import Plan
+from harness.cluster.plan import OUTPUT, Plan
 from harness.errors import WaitTimeout
 from harness.experiment import Experiment
 from harness.provision import kafka
@@ -32,7 +32,6 @@ _METADATA_REFRESH: Final = {
     "java": "metadata.max.age.ms",
 }
 _END_S: Final = 10.0  # for a process to end that has nothing left to do
-OUTPUT: Final = "t-copy"  # where members with commit "transaction" write
 
 
 @dataclass

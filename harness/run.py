@@ -24,11 +24,11 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from consumers.journal import Journal
 from harness import __version__, manifest, processes, wire
 from harness.cluster.backends import backend_of, sweep_backends
-from harness.cluster.plan import Plan, draw_plan, group_settings
+from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan, group_settings
 from harness.errors import ClusterError, HarnessError, SetupError, VoidRun
 from harness.experiment import Experiment, Probe
 from harness.faults.targets import lanes
-from harness.fleet import OUTPUT, Fleet
+from harness.fleet import Fleet
 from harness.history.collect import collect
 from harness.nemesis import Nemesis, plan_faults
 from harness.output import read_output
@@ -37,8 +37,6 @@ from harness.provision.tools import Tools
 from harness.scene import Scene, View
 from harness.wait import wait_until
 
-GROUP: Final = "orders"
-TOPIC: Final = "t"
 NEEDED_BYTES: Final = 1_000_000_000  # four JVMs' data, logs and the history of a long run
 PROBE_S: Final = 180.0  # no script waits for more than a few session timeouts
 AFTER_S: Final = 2.5  # kept running after recovery, so that the heartbeats after it are on record
@@ -178,12 +176,8 @@ class Run:
             **group_settings(self._experiment.group, cluster.kafka_version),
             **cluster.settings,
         }
-        plan = draw_plan(
-            replace(cluster, settings=settings),
-            lanes(self._experiment),
-            self._run,
-            self._ports,
-            self._backend.hosts,
+        plan = self._backend.plan(
+            replace(cluster, settings=settings), lanes(self._experiment), self._run, self._ports
         )
         self._manifest["effective"] = {
             "brokers": {

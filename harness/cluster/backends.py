@@ -3,12 +3,15 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from harness.cluster.backend import RunningCluster
-from harness.cluster.plan import IN_CONTAINERS, ON_LOOPBACK, Hosts, Plan
+from harness.cluster.plan import IN_CONTAINERS, ON_LOOPBACK, Plan, draw_plan
 from harness.errors import SetupError
+from harness.experiment import Cluster
+from harness.ports import Ports
 from harness.provision.tools import Tools
 
 _SOCKET: Final = Path("/var/run/docker.sock")
@@ -16,25 +19,25 @@ _SOCKET: Final = Path("/var/run/docker.sock")
 
 @dataclass(frozen=True)
 class Backend:
-    """`make` gives a cluster that is not started yet, for a plan on `hosts`.
+    """`plan` draws a cluster for an experiment, and `make` gives one that is not started yet.
 
     `remove` ends what a run left that is no marked process, and returns how much.
     """
 
-    hosts: Hosts
+    plan: Callable[[Cluster, tuple[str, ...], str, Ports], Plan]
     make: Callable[[Plan, Tools, Path, Path], RunningCluster]
     remove: Callable[[str], int]
 
 
 def backend_of(name: str) -> Backend:
     """The backend of this name, which an experiment has checked."""
-    return _docker() if name == "docker" else _embedded()
+    return {"embedded": _embedded, "docker": _docker, "compose": _compose}[name]()
 
 
 def _embedded() -> Backend:
     from harness.cluster.embedded import EmbeddedCluster
 
-    return Backend(ON_LOOPBACK, EmbeddedCluster, lambda _run: 0)
+    return Backend(partial(draw_plan, hosts=ON_LOOPBACK), EmbeddedCluster, lambda _run: 0)
 
 
 def _docker() -> Backend:
@@ -45,9 +48,19 @@ def _docker() -> Backend:
         return DockerCluster(plan, tools, folder, logs, containers.kafka_image(tools.kafka_version))
 
     return Backend(
-        IN_CONTAINERS,
+        partial(draw_plan, hosts=IN_CONTAINERS),
         make,
         lambda run: containers.remove_run(containers.connect(), run),
+    )
+
+
+def _compose() -> Backend:
+    from harness.cluster import compose, containers
+
+    return Backend(
+        lambda cluster, lanes, run, _ports: compose.plan_of(cluster, lanes, run),
+        lambda plan, tools, _folder, logs: compose.ComposeCluster(plan, logs, tools.kafka_version),
+        lambda _run: compose.heal(containers.connect()),
     )
 
 

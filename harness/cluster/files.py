@@ -4,10 +4,9 @@ import json
 import shutil
 from pathlib import Path
 
-from harness.cluster.broker_logging import LOG4J2
 from harness.cluster.plan import Node, Plan, random_id
 
-LOGGING = "log4j2.xml"
+LOGGING = "log4j2.xml"  # beside this module: it says what it is
 PROXIES = "toxiproxy.json"
 
 
@@ -23,7 +22,7 @@ def write_files(plan: Plan, folder: Path, checkpoint: Path, seen_as: Path | None
     bootstrap checkpoint: with it there is nothing left that `kafka-storage format` would do, and
     the cluster is new and ours.
     """
-    (folder / LOGGING).write_text(LOG4J2)
+    shutil.copy(Path(__file__).with_name(LOGGING), folder / LOGGING)
     (folder / PROXIES).write_text(json.dumps(plan.proxies()))
     for node in plan.nodes:
         data = folder / node.name

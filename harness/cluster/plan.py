@@ -17,6 +17,10 @@ from harness.experiment import Cluster, Group
 from harness.ports import LOOPBACK, Ports
 
 FIRST_CONTROLLER_ID: Final = 101
+# What an experiment calls its own on the cluster.
+GROUP: Final = "orders"
+TOPIC: Final = "t"
+OUTPUT: Final = "t-copy"  # where members with commit "transaction" write
 
 # Settings of every broker. Those that decide a measured number say so.
 BROKER_SETTINGS: Final[dict[str, str]] = {
@@ -80,18 +84,19 @@ class Node:
 
 @dataclass(frozen=True)
 class Hosts:
-    """Where nodes listen, and the name at which other nodes reach one.
+    """Where nodes listen, and the name at which others of the cluster reach one.
 
-    On this machine all is loopback. A node in a container has its own name for a host, and listens
-    everywhere within it: only what is published, on loopback again, is reached from outside.
+    On this machine all is loopback. A node in a container listens everywhere within it: only what
+    is published, on loopback again, is reached from outside. It has a name for each network, since
+    one name for all of them would lead around a network that it has been taken off.
     """
 
     bind: str = LOOPBACK
     named: bool = False
 
-    def of(self, name: str) -> str:
-        """The host of a node or of Toxiproxy, as the others of the cluster see it."""
-        return name if self.named else LOOPBACK
+    def of(self, name: str, network: str) -> str:
+        """The host of a node on `peers` or `lanes`."""
+        return f"{name}.{network}" if self.named else LOOPBACK
 
 
 ON_LOOPBACK: Final = Hosts()
@@ -143,7 +148,7 @@ class Plan:
             {
                 "name": proxy_name(node.id, listener.lane),
                 "listen": f"{self.hosts.bind}:{listener.proxy_port}",
-                "upstream": f"{self.hosts.of(node.name)}:{listener.port}",
+                "upstream": f"{self.hosts.of(node.name, 'lanes')}:{listener.port}",
                 "enabled": True,
             }
             for node in self.brokers
@@ -158,7 +163,8 @@ class Plan:
             "node.id": str(node.id),
             "process.roles": node.role,
             "controller.quorum.voters": ",".join(
-                f"{other.id}@{self.hosts.of(other.name)}:{other.port}" for other in self.controllers
+                f"{other.id}@{self.hosts.of(other.name, 'peers')}:{other.port}"
+                for other in self.controllers
             ),
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": ",".join(
@@ -171,7 +177,7 @@ class Plan:
             return {**common, "listeners": f"CONTROLLER://{bind}:{node.port}"}
         bound = [f"PEERS://{bind}:{node.peer_port}", f"DIRECT://{bind}:{node.port}"]
         advertised = [
-            f"PEERS://{self.hosts.of(node.name)}:{node.peer_port}",
+            f"PEERS://{self.hosts.of(node.name, 'peers')}:{node.peer_port}",
             f"DIRECT://{LOOPBACK}:{node.port}",
         ]
         for listener in node.listeners:
@@ -218,6 +224,19 @@ def draw_plan(
     for broker_id in range(1, cluster.brokers + 1):
         listeners = tuple(Listener(lane, ports.take(), ports.take()) for lane in lanes)
         nodes.append(Node(broker_id, "broker", ports.take(), ports.take(), listeners))
+    return Plan(
+        run=run,
+        cluster_id=random_id(),
+        nodes=tuple(nodes),
+        lanes=lanes,
+        toxiproxy_port=ports.take(),
+        settings=broker_settings(cluster),
+        hosts=hosts,
+    )
+
+
+def broker_settings(cluster: Cluster) -> dict[str, str]:
+    """What every broker of a cluster is set to: the harness's own, fitted to it, and its own."""
     replication = str(min(3, cluster.brokers))
     fitted = {
         "offsets.topic.replication.factor": replication,
@@ -226,15 +245,7 @@ def draw_plan(
         "transaction.state.log.min.isr": str(min(2, cluster.brokers)),
         "min.insync.replicas": str(min(2, cluster.brokers)),
     }
-    return Plan(
-        run=run,
-        cluster_id=random_id(),
-        nodes=tuple(nodes),
-        lanes=lanes,
-        toxiproxy_port=ports.take(),
-        settings={**BROKER_SETTINGS, **fitted, **cluster.settings},
-        hosts=hosts,
-    )
+    return {**BROKER_SETTINGS, **fitted, **cluster.settings}
 
 
 def group_settings(group: Group, kafka_version: str) -> dict[str, str]:

@@ -87,6 +87,10 @@ class Proxies:
             if left:
                 raise ClusterError(f"Toxiproxy still has {', '.join(sorted(left))} on {proxy}")
 
+    def clear(self) -> None:
+        """Take every toxic off every proxy."""
+        self._call("post", "/reset")
+
     def toxics(self, proxy: str) -> list[str]:
         """Names of the toxics on a proxy, as Toxiproxy tells them."""
         return [str(toxic["name"]) for toxic in self._call("get", f"/proxies/{proxy}/toxics")]

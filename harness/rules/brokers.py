@@ -15,8 +15,7 @@ _BROKER_FAULTS = """
     WITH down AS (
         SELECT fault, resolved, injected_at AS from_at,
                coalesce(healed_at, timestampadd(SECOND, 30, injected_at)) AS to_at
-        FROM {fault_windows}
-        WHERE kind IN ('kill-broker', 'pause-broker') AND resolved LIKE 'broker%' AND took_effect
+        FROM {broker_faults} WHERE took_effect
     ),
     started AS (
         SELECT d.fault, count(e.at) AS rebalances, min_by(e.reason, e.at) AS reason,
@@ -76,9 +75,8 @@ def _failover_keeps_members(t: Tables) -> DataFrame:
             SELECT t.tenure, t.broker, t.from_at AS loaded_at,
                    coalesce(max(f.injected_at), t.to_at_before) AS from_at,
                    timestampadd(MILLISECOND, 2000, t.from_at) AS to_at
-            FROM {tenures} t LEFT JOIN {fault_windows} f
-              ON f.kind IN ('kill-broker', 'pause-broker')
-             AND f.resolved = concat('broker-', t.broker_before)
+            FROM {tenures} t LEFT JOIN {broker_faults} f
+              ON f.resolved = concat('broker-', t.broker_before)
              AND f.injected_at <= t.from_at
              AND f.injected_at >= timestampadd(SECOND, -60, t.from_at)
             WHERE t.loaded AND coalesce(t.members > 0, true) AND t.broker <> t.broker_before

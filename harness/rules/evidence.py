@@ -31,10 +31,9 @@ def _faults_bit(t: Tables) -> DataFrame:
             FROM {fault_windows}
         ),
         seen AS (
-            SELECT a.fault,
-                   count_if(NOT y.alive AND a.kind IN ('kill-broker', 'pause-broker')) AS down,
-                   min(y.at) FILTER (WHERE NOT y.alive) AS at
-            FROM active a LEFT JOIN {topology} y
+            SELECT a.fault, count_if(NOT y.alive) AS down
+            FROM active a JOIN {broker_faults} b USING (fault)
+            LEFT JOIN {topology} y
               ON y.what = 'broker' AND a.resolved = concat('broker-', y.broker)
              AND y.at >= a.injecting_at AND y.at <= timestampadd(SECOND, 30, a.over_at)
             GROUP BY a.fault
@@ -79,8 +78,7 @@ def _faults_bit(t: Tables) -> DataFrame:
                         WHEN took_effect IS NULL THEN 'nothing proved that it took effect'
                         WHEN NOT took_effect THEN concat('took no effect: ',
                                                          coalesce(a.evidence, 'no reason told'))
-                        WHEN kind IN ('kill-broker', 'pause-broker') AND resolved LIKE 'broker%'
-                             AND s.down = 0 THEN 'the observer never saw its broker gone'
+                        WHEN s.down = 0 THEN 'the observer never saw its broker gone'
                         WHEN kind = 'start-consumer' AND h.joins = 0
                         THEN 'no join of it reached a coordinator'
                         WHEN kind = 'close-consumer' AND h.leaves = 0
@@ -98,7 +96,7 @@ def _faults_bit(t: Tables) -> DataFrame:
                         WHEN kind = 'isolate' AND h.requests > 0
                         THEN concat(h.requests, ' requests came through its isolated link')
                    END AS wrong
-            FROM active a JOIN seen s USING (fault) JOIN heard h USING (fault)
+            FROM active a JOIN heard h USING (fault) LEFT JOIN seen s USING (fault)
             LEFT JOIN polls p USING (fault) LEFT JOIN {members} m ON m.member = a.resolved
         )
         SELECT concat(fault, coalesce(concat(' of ', resolved), '')) AS subject,

@@ -484,9 +484,8 @@ _UNWRITABLE = """
     unwritable AS (
         SELECT fault, timestampadd(MILLISECOND, :slack_ms, injected_at) AS from_at,
                coalesce(healing_at, :ended_at) AS to_at
-        FROM {fault_windows}
-        WHERE kind IN ('kill-broker', 'pause-broker') AND resolved LIKE 'broker%'
-          AND took_effect AND :brokers - 1 < :offsets_min_isr
+        FROM {broker_faults}
+        WHERE took_effect AND :brokers - 1 < :offsets_min_isr
     )
 """
 # offsets.commit.timeout.ms, Kafka's default. An answer that times out has been through three

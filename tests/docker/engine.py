@@ -2,18 +2,20 @@
 
     python -m tests.docker.engine run COMMAND…
 
-runs a command with KAFKA_IMAGE, TOXIPROXY_IMAGE and DOCKER_HOST set, so that the tests of the
-docker backend have what they need. An engine that answers already is used as it is. Otherwise one
-is installed from Debian's packages (as root) and started with a socket of its own; it is ended with
-the command. Images are built from what `make setup` has fetched, on a base made by debootstrap:
-they keep the contract of Kafka's own image (`java` on the path, jars in /opt/kafka/libs) and of
-Toxiproxy's (its entry point is the server).
+runs a command with KAFKA_IMAGE, TOXIPROXY_IMAGE, DOCKER_HOST and DOCKER_CONFIG set, so that the
+tests of the docker backend have what they need. An engine that answers already is used as it is.
+Otherwise one is installed from Debian's packages (as root) and started with a socket of its own; it
+is ended with the command. Images are built from what `make setup` has fetched, on a base made by
+debootstrap: they keep the contract of Kafka's own image (`java` on the path, jars in
+/opt/kafka/libs, settings from KAFKA_ variables by Kafka's own wrapper) and of Toxiproxy's (its
+entry point is the server). `docker compose` is built from source, since Debian has none.
 """
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -28,15 +30,18 @@ from docker.errors import DockerException, ImageNotFound
 from requests.exceptions import RequestException
 
 from harness.errors import SetupError
-from harness.provision import kafka
+from harness.provision import kafka, toxiproxy
 from harness.provision.cache import cache_dir
 from harness.provision.java import find_java
+from harness.provision.shell import Shell
 from harness.provision.tools import resolve_tools
 from harness.wait import wait_until
 
 NEEDED: Final = "KAFKA_CHAOS_NEEDS_DOCKER"  # set: tests of the docker backend may not be left out
 _REPOSITORY: Final = "kafka-chaos-test"
-_BASE: Final = f"{_REPOSITORY}/base:bookworm"
+_DEBIAN: Final = "bookworm"
+_BASE: Final = f"{_REPOSITORY}/base:{_DEBIAN}"
+_COMPOSE: Final = "2.40.3"
 _PACKAGES: Final = ("docker.io", "iptables", "debootstrap")
 
 
@@ -46,7 +51,13 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 4
     with _engine() as address:
-        environment = {**os.environ, "DOCKER_HOST": address, NEEDED: "1", **images(address)}
+        environment = {
+            **os.environ,
+            "DOCKER_HOST": address,
+            "DOCKER_CONFIG": str(_compose()),
+            NEEDED: "1",
+            **images(address),
+        }
         return subprocess.run(arguments[1:], env=environment, check=False).returncode
 
 
@@ -70,7 +81,11 @@ def _engine() -> Iterator[str]:
         _install()
     state = cache_dir() / "docker-engine"
     state.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="kafka-chaos-engine-") as folder:
+    with (
+        (state / "lock").open("w") as lock,
+        tempfile.TemporaryDirectory(prefix="kafka-chaos-engine-") as folder,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one engine at a time has the images
         address = f"unix://{folder}/docker.sock"
         log = state / "dockerd.log"
         command = ["dockerd", "--host", address, "--data-root", str(state / "data")]
@@ -94,6 +109,49 @@ def _engine() -> Iterator[str]:
                 daemon.wait(timeout=30)
 
 
+def _compose() -> Path:
+    """A folder of settings for the docker program, with `docker compose` in it."""
+    if _has_compose(None):
+        return Path(os.environ.get("DOCKER_CONFIG", Path.home() / ".docker"))
+    home = cache_dir() / f"docker-compose-{_COMPOSE}"
+    plugin = home / "cli-plugins" / "docker-compose"
+    if _has_compose(home):
+        return home
+    plugin.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="kafka-chaos-compose-", dir=cache_dir()) as scratch:
+        folder = Path(scratch)
+        (folder / "module").mkdir()
+        module = "github.com/docker/compose/v2"
+        (folder / "module" / "go.mod").write_text(
+            f"module build\n\ngo 1.24\n\nrequire {module} v{_COMPOSE}\n"
+        )
+        environment = {**os.environ, **toxiproxy.go_environment(folder)}
+        go = toxiproxy.find_go(folder, Shell(cache_dir() / "logs"))
+        flags = f"-s -w -X {module}/internal.Version=v{_COMPOSE}"
+        command = [str(go), "build", "-mod=mod", "-trimpath", "-ldflags", flags]
+        subprocess.run(
+            [*command, "-o", str(folder / "docker-compose"), f"{module}/cmd"],
+            cwd=folder / "module",
+            env=environment,
+            check=True,
+        )
+        (folder / "docker-compose").replace(plugin)
+    if not _has_compose(home):
+        raise SetupError(f"the docker program does not take {plugin} as its compose")
+    return home
+
+
+def _has_compose(settings: Path | None) -> bool:
+    options = ["--config", str(settings)] if settings else []
+    try:
+        asked = subprocess.run(
+            ["docker", *options, "compose", "version"], capture_output=True, check=False
+        )
+    except OSError:
+        return False
+    return asked.returncode == 0
+
+
 def _install() -> None:
     """Debian's packages, by root. Raises SetupError elsewhere."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
@@ -111,7 +169,9 @@ def images(address: str) -> dict[str, str]:
     engine = docker.DockerClient(base_url=address, timeout=300)
     tools = resolve_tools()
     java = find_java()
-    version = f"{tools.kafka_version}-{java.version}"
+    starts = Path(__file__).with_name("kafka-run.sh")
+    digest = hashlib.sha256(starts.read_bytes()).hexdigest()[:8]
+    version = f"{tools.kafka_version}-{java.version}-{digest}"
     built = {
         "KAFKA_IMAGE": f"{_REPOSITORY}/kafka:{version}",
         "TOXIPROXY_IMAGE": f"{_REPOSITORY}/toxiproxy:{tools.toxiproxy_version}",
@@ -123,9 +183,16 @@ def images(address: str) -> dict[str, str]:
     _build(
         engine,
         built["KAFKA_IMAGE"],
-        {"java": java.binary.parent.parent, "libs": kafka.home(tools.kafka_version) / "jars"},
-        "COPY java /opt/java/openjdk\nCOPY libs /opt/kafka/libs\n"
-        "ENV PATH=/opt/java/openjdk/bin:/usr/bin:/bin\n",
+        {
+            "java": java.binary.parent.parent,
+            "libs": kafka.home(tools.kafka_version) / "jars",
+            "run": starts,
+        },
+        "COPY java /opt/java/openjdk\nCOPY libs /opt/kafka/libs\nCOPY run /etc/kafka/docker/run\n"
+        "ENV PATH=/opt/java/openjdk/bin:/usr/bin:/bin\n"
+        "RUN mkdir -p /opt/kafka/config /mnt/shared/config && touch /etc/kafka/docker/log4j2.yaml "
+        "/etc/kafka/docker/tools-log4j2.yaml /etc/kafka/docker/server.properties\n"
+        'CMD ["/etc/kafka/docker/run"]\n',
     )
     _build(
         engine,
@@ -148,7 +215,7 @@ def _make_base(engine: docker.DockerClient) -> None:
     """A Debian with nothing but what must be there, from this machine's source of packages."""
     with tempfile.TemporaryDirectory(prefix="kafka-chaos-base-") as folder:
         root, archive = Path(folder) / "root", Path(folder) / "base.tar"
-        command = ["debootstrap", "--variant=minbase", "bookworm", str(root), _mirror()]
+        command = ["debootstrap", "--variant=minbase", _DEBIAN, str(root), _mirror()]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         subprocess.run(["tar", "-C", str(root), "-cf", str(archive), "."], check=True)
         name, _, tag = _BASE.partition(":")
@@ -156,13 +223,17 @@ def _make_base(engine: docker.DockerClient) -> None:
 
 
 def _mirror() -> str:
-    """Where apt gets this machine's packages."""
-    sources = [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]
-    text = "\n".join(path.read_text() for path in sources if path.is_file())
-    found = re.search(r"^(?:deb\s+(?:\[[^]]*\]\s+)?|URIs:\s*)(\S+)", text, re.MULTILINE)
-    if found is None:
-        raise SetupError("apt names no place to get packages from")
-    return found[1]
+    """Where apt gets this machine's Debian from."""
+    wanted = ["Origin: Debian", f"Codename: {_DEBIAN}", "Component: main", "Created-By: Packages"]
+    found = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(REPO_URI)", *wanted],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+    if not found:
+        raise SetupError(f"apt knows no source of Debian {_DEBIAN} to make a base image from")
+    return found[0]
 
 
 def _build(engine: docker.DockerClient, tag: str, files: dict[str, Path], lines: str) -> None:

@@ -1,4 +1,4 @@
-"""The docker backend on a real engine: the same verdicts, nothing left, and one sentence for trouble.
+"""The docker backend on a real engine: the same verdicts, nothing left, one sentence for trouble.
 
 Left out, in one line, where no engine answers; an error where KAFKA_CHAOS_NEEDS_DOCKER is set.
 """

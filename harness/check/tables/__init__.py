@@ -42,6 +42,7 @@ SHARED: Final[dict[str, Recipe]] = {
     "silences": shared.silences,
     "group_steps": shared.group_steps,
     "fault_windows": shared.fault_windows,
+    "broker_faults": shared.broker_faults,
     "forgotten": shared.forgotten,
     "late_ticks": shared.late_ticks,
     "assignments": shared.assignments,

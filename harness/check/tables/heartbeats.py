@@ -29,7 +29,7 @@ def heartbeats(t: Tables) -> DataFrame:
             FROM {fault_windows} f LEFT JOIN {members} m ON m.member = f.resolved
             WHERE injecting_at IS NOT NULL
               AND kind IN ('latency', 'bandwidth', 'isolate', 'freeze-consumer', 'kill-broker',
-                           'pause-broker')
+                           'pause-broker', 'stop-broker', 'isolate-broker')
         ),
         beats AS (
             SELECT *, client_id AS member,

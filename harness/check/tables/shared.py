@@ -289,6 +289,19 @@ def fault_windows(t: Tables) -> DataFrame:
     )
 
 
+def broker_faults(t: Tables) -> DataFrame:
+    """The fault windows in which a broker was gone for the others: dead, paused, or cut off."""
+    return t.sql(
+        """
+        SELECT * FROM {fault_windows}
+        WHERE resolved LIKE 'broker-%'
+          AND (kind IN ('kill-broker', 'pause-broker', 'stop-broker')
+               OR kind = 'isolate-broker'
+                  AND coalesce(get_json_object(parameters, '$.how'), 'peers') = 'peers')
+        """
+    )
+
+
 def assignments(t: Tables) -> DataFrame:
     """What was given to whom, one row per generation and partition.
 

@@ -1,0 +1,258 @@
+"""The compose backend: an experiment on the cluster that `docker compose up` has brought up.
+
+The cluster stays its owner's: a run adds its topic and its group, breaks and heals nodes, and takes
+away what it added. What it has not is said before anything is touched: other lanes, other settings
+or another number of nodes than docker-compose.yml has.
+"""
+
+import fcntl
+import io
+import re
+import tarfile
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Final
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    ResourceType,
+)
+from docker.errors import NotFound
+
+from harness.cluster.container_nodes import TOXIPROXY, ContainerCluster
+from harness.cluster.containers import told_apart
+from harness.cluster.plan import (
+    GROUP,
+    IN_CONTAINERS,
+    OUTPUT,
+    TOPIC,
+    Listener,
+    Node,
+    Plan,
+    broker_settings,
+)
+from harness.cluster.proxies import Proxies
+from harness.errors import BadInput, ClusterError, SetupError
+from harness.experiment import Cluster
+from harness.provision.cache import cache_dir
+from harness.wait import wait_until
+
+PROJECT: Final = "kafka-chaos"  # as docker-compose.yml names it
+LANES: Final = ("members", "producers")
+_LABEL: Final = f"com.docker.compose.project={PROJECT}"
+_SERVICE: Final = "com.docker.compose.service"
+_NETWORK: Final = "com.docker.compose.network"
+_LOGS: Final = Path("/tmp/kafka-chaos")  # within each container
+_LOG_FILES: Final = ("server.log", "requests.log")
+_VERSION: Final = re.compile(rb"Kafka version: (\S+)")
+
+
+def plan_of(cluster: Cluster, lanes: tuple[str, ...], run: str) -> Plan:
+    """The cluster of docker-compose.yml, for a run that it has everything for.
+
+    Raises BadInput naming what the experiment needs and the file has not.
+    """
+    missing = sorted(set(lanes) - set(LANES))
+    if missing:
+        raise BadInput(
+            f"this experiment needs a lane of its own for {', '.join(missing)}, and the cluster of "
+            f"docker-compose.yml has {' and '.join(LANES)}: use BACKEND=docker"
+        )
+    if (cluster.brokers, cluster.controllers) != (3, 1):
+        raise BadInput(
+            f"this experiment needs {cluster.brokers} brokers and {cluster.controllers} "
+            "controllers, and the cluster of docker-compose.yml has 3 and 1: use BACKEND=docker"
+        )
+    brokers = tuple(
+        Node(
+            number,
+            "broker",
+            19090 + number,
+            9090,
+            (
+                Listener("members", 9092, 29090 + number),
+                Listener("producers", 9093, 39090 + number),
+            ),
+        )
+        for number in (1, 2, 3)
+    )
+    return Plan(
+        run=run,
+        cluster_id="a2Fma2EtY2hhb3MtY29tcA",
+        nodes=(Node(101, "controller", 19101), *brokers),
+        lanes=LANES,
+        toxiproxy_port=8474,
+        settings=broker_settings(cluster),
+        hosts=IN_CONTAINERS,
+    )
+
+
+class ComposeCluster(ContainerCluster):
+    """The containers of the compose project, for as long as a run lasts.
+
+    Logs are copied out at the end: what was written since the start, from stopped containers too.
+    """
+
+    def __init__(self, plan: Plan, logs: Path, version: str) -> None:
+        super().__init__(plan, logs, _LABEL)
+        self._version = version
+        self._lock: IO[str] | None = None
+        self._lengths: dict[str, int] = {}
+
+    def start(self) -> None:
+        """Take the cluster over as it is. Raises SetupError if it is not up, or another one."""
+        self._lock = _alone()
+        self._find()
+        self.proxies.await_up(lambda: self._is_up(TOXIPROXY), lambda: self._last_words(TOXIPROXY))
+        self.proxies.clear()
+        for node in self.plan.nodes:
+            self.await_serving(node.id)
+            self._check_version(node)
+        self._check_settings()
+        self._forget_run()
+        for node in self.plan.nodes:
+            for file in _LOG_FILES:
+                self._lengths[f"{node.name}.{file}"] = len(self._read(node.name, file))
+
+    def _find(self) -> None:
+        with told_apart("a look at the compose project"):
+            for container in self._engine.containers.list(all=True, filters={"label": _LABEL}):
+                self._containers[container.labels[_SERVICE]] = container
+            for network in self._engine.networks.list(filters={"label": _LABEL}):
+                self._networks[network.attrs["Labels"][_NETWORK]] = network
+        wanted = {TOXIPROXY, *(node.name for node in self.plan.nodes)}
+        states = self._states()
+        down = sorted(name for name in wanted if states.get(name) != "running")
+        if down:
+            raise SetupError(
+                f"{', '.join(down)} of docker-compose.yml {'is' if len(down) == 1 else 'are'} not "
+                "running: `docker compose up --wait` first"
+            )
+
+    def _check_version(self, node: Node) -> None:
+        said = _VERSION.findall(self._read(node.name, "server.log"))
+        version = said[-1].decode() if said else "of an unknown version"
+        if version != self._version:
+            raise SetupError(
+                f"{node.name} is Kafka {version}, and the experiment is for {self._version}: say "
+                f"KAFKA={version}, or start the cluster from another KAFKA_IMAGE"
+            )
+
+    def _check_settings(self) -> None:
+        """Refuse a cluster whose brokers are set otherwise than the experiment declares."""
+        admin = AdminClient({"bootstrap.servers": self.plan.direct(), "log_level": 0})
+        asked = ConfigResource(ResourceType.BROKER, str(self.plan.brokers[0].id))
+        try:
+            found = admin.describe_configs([asked])[asked].result(timeout=30)
+        except KafkaException as error:
+            raise ClusterError(f"the brokers did not tell their settings: {error}") from error
+        differing = [
+            f"{name} is {found[name].value if name in found else 'not known'} and not {value}"
+            for name, value in self.plan.settings.items()
+            if name not in found or found[name].value != value
+        ]
+        if differing:
+            raise SetupError(
+                f"the cluster of docker-compose.yml is set otherwise than this experiment needs "
+                f"({'; '.join(differing)}): use BACKEND=docker, or change the file"
+            )
+
+    def _forget_run(self) -> None:
+        """Take away the topics and the group that this or an earlier run made."""
+        admin = AdminClient({"bootstrap.servers": self.plan.direct(), "log_level": 0})
+        for asked in (
+            admin.delete_consumer_groups([GROUP], request_timeout=20),
+            admin.delete_topics([TOPIC, OUTPUT], operation_timeout=20),
+        ):
+            for done in asked.values():
+                with suppress(KafkaException):  # it is not there
+                    done.result(timeout=30)
+
+        def there() -> set[str]:
+            return set(admin.list_topics(timeout=10).topics) & {TOPIC, OUTPUT}
+
+        wait_until(
+            "end of the topics of an earlier run",
+            lambda: not there(),
+            timeout_s=30,
+            saw=lambda: ", ".join(there()),
+        )
+
+    def _read(self, name: str, file: str) -> bytes:
+        """A log of a container, running or not; empty if it wrote none."""
+        with told_apart(f"to read the log of {name}"):
+            try:
+                parts, _ = self._containers[name].get_archive(f"{_LOGS}.{file}")
+            except NotFound:
+                return b""
+            packed = io.BytesIO(b"".join(parts))
+        with tarfile.open(fileobj=packed) as archive:
+            found = archive.extractfile(archive.getmembers()[0])
+            return found.read() if found else b""
+
+    def stop(self) -> None:
+        """Copy the logs out, and leave the cluster as it was found."""
+        for node in self.plan.nodes:
+            if node.name not in self._containers:
+                continue
+            for file in _LOG_FILES:
+                name = f"{node.name}.{file}"
+                with suppress(ClusterError):
+                    text = self._read(node.name, file)[self._lengths.get(name, 0) :]
+                    (self._logs / name).write_bytes(text)
+        if self._lengths:  # taken over, and not refused
+            heal(self._engine)
+            for node in self.plan.nodes:
+                self.await_serving(node.id)
+            self._forget_run()
+        if self._lock is not None:
+            self._lock.close()
+
+
+def _alone() -> IO[str]:
+    """A lock that is held as long as the file is open. Raises SetupError if another run has it."""
+    file = (cache_dir() / "compose.lock").open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise SetupError(
+            "another run is on the cluster of docker-compose.yml: wait for its end, or use "
+            "BACKEND=docker"
+        ) from error
+    return file
+
+
+def heal(engine: Any) -> int:
+    """Put the project's nodes back as `docker compose up` left them; how many were not so."""
+    found = engine.containers.list(all=True, filters={"label": _LABEL})
+    healed = 0
+    for network in engine.networks.list(filters={"label": _LABEL}):
+        short = network.attrs["Labels"][_NETWORK]
+        for container in found:
+            name = container.labels[_SERVICE]
+            if short not in _networks_of(name):
+                continue
+            container.reload()
+            if network.name not in container.attrs["NetworkSettings"]["Networks"]:
+                network.connect(container, aliases=[IN_CONTAINERS.of(name, short)])
+                healed += 1
+    for container in found:
+        if container.status == "paused":
+            container.unpause()
+        elif container.status != "running":
+            container.start()
+        else:
+            continue
+        healed += 1
+    with suppress(ClusterError):
+        Proxies(plan_of(Cluster(), LANES, "")).clear()
+    return healed
+
+
+def _networks_of(service: str) -> tuple[str, ...]:
+    if service == TOXIPROXY:
+        return ("outside", "lanes")
+    return ("outside", "peers", "lanes") if service.startswith("broker") else ("outside", "peers")

@@ -1,0 +1,157 @@
+"""Nodes that are containers: what can be done to them, whoever made them."""
+
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from docker.models.containers import Container
+from docker.models.networks import Network
+
+from harness import processes
+from harness.cluster import containers
+from harness.cluster.backend import STOP_TIMEOUT_S, await_answer
+from harness.cluster.containers import told_apart
+from harness.cluster.plan import Plan
+from harness.cluster.proxies import Proxies
+from harness.wait import wait_until
+
+TOXIPROXY: Final = "toxiproxy"
+
+
+class ContainerCluster:
+    """What can be done to nodes that are containers, whoever made them.
+
+    `_containers` are theirs and Toxiproxy's, by name; `_networks` those that a node can be taken
+    off; `_label` is what all of them carry. Whoever inherits fills them in `start`.
+    """
+
+    def __init__(self, plan: Plan, logs: Path, label: str) -> None:
+        self.plan = plan
+        self.proxies = Proxies(plan)
+        self._logs = logs
+        self._label = label
+        self._engine = containers.connect()
+        self._networks: dict[str, Network] = {}
+        self._containers: dict[str, Container] = {}
+        self._down_on_purpose: set[str] = set()
+
+    def _connect(self, name: str, network: str) -> None:
+        alias = self.plan.hosts.of(name, network)
+        self._networks[network].connect(self._containers[name], aliases=[alias])
+
+    def await_serving(self, node_id: int) -> None:
+        """Wait until a broker answers on its direct listener (a controller: listens)."""
+        name = self.plan.node(node_id).name
+        await_answer(
+            self.plan, node_id, partial(self._is_up, name), partial(self._last_words, name)
+        )
+
+    def _states(self) -> dict[str, str]:
+        """What the engine says of each container: running, paused, exited, …; one question."""
+        wanted = {"label": self._label}
+        with told_apart("a look at the containers"):
+            found = self._engine.api.containers(all=True, filters=wanted)
+        states = {each["Id"]: str(each["State"]) for each in found}
+        return {
+            name: states.get(str(container.id), "gone")
+            for name, container in self._containers.items()
+        }
+
+    def _is_up(self, name: str) -> bool:
+        return self._states()[name] in {"running", "paused", "created"}
+
+    def _last_words(self, name: str) -> str:
+        container = self._containers[name]
+        with told_apart(f"the log of {name}"):
+            text = container.logs(tail=3).decode(errors="replace")
+        said = " | ".join(line.strip() for line in text.splitlines() if line.strip())
+        server = processes.last_lines(self._logs / f"{name}.server.log", 2)
+        return f"{said or '(no output)'} | {server}"
+
+    def running(self, node_id: int) -> bool:
+        """Whether the node's container runs, paused or not."""
+        return self._is_up(self.plan.node(node_id).name)
+
+    def kill(self, node_id: int) -> None:
+        """SIGKILL, and wait until the container has ended."""
+        name = self.plan.node(node_id).name
+        self._down_on_purpose.add(name)
+        with told_apart(f"to kill {name}"):
+            self._containers[name].kill("SIGKILL")
+        self._await_end(name, 10)
+
+    def _await_end(self, name: str, timeout_s: float) -> None:
+        wait_until(
+            f"end of {name}",
+            lambda: self._states()[name] == "exited",
+            timeout_s=timeout_s,
+            saw=lambda: self._states()[name],
+            every_s=0.01,
+        )
+
+    def terminate(self, node_id: int) -> None:
+        """SIGTERM, and wait until the broker has handed over what it leads, and is gone."""
+        name = self.plan.node(node_id).name
+        self._down_on_purpose.add(name)
+        with told_apart(f"to end {name}"):
+            self._containers[name].kill("SIGTERM")
+        self._await_end(name, STOP_TIMEOUT_S)
+
+    def restart(self, node_id: int) -> None:
+        """Start a killed node on its old data."""
+        name = self.plan.node(node_id).name
+        if self._is_up(name):
+            return
+        with told_apart(f"to start {name} again"):
+            self._containers[name].start()
+        self._down_on_purpose.discard(name)
+
+    def pause(self, node_id: int) -> None:
+        """Freeze the container."""
+        name = self.plan.node(node_id).name
+        with told_apart(f"to pause {name}"):
+            self._containers[name].pause()
+
+    def resume(self, node_id: int) -> None:
+        """Thaw the container; one that is not frozen is left as it is."""
+        name = self.plan.node(node_id).name
+        if self._states()[name] == "paused":
+            with told_apart(f"to resume {name}"):
+                self._containers[name].unpause()
+
+    def disconnect(self, node_id: int, network: str) -> None:
+        """Take a node off `peers` or `lanes`."""
+        name = self.plan.node(node_id).name
+        with told_apart(f"to take {name} off its {network}"):
+            self._networks[network].disconnect(self._containers[name], force=True)
+
+    def reconnect(self, node_id: int, network: str) -> None:
+        """Put a node back; one that is there is left as it is."""
+        name = self.plan.node(node_id).name
+        if network not in self.networks_of(node_id):
+            with told_apart(f"to put {name} back on its {network}"):
+                self._connect(name, network)
+
+    def networks_of(self, node_id: int) -> set[str]:
+        """The networks that the engine has a node on."""
+        container = self._containers[self.plan.node(node_id).name]
+        with told_apart("a look at a container's networks"):
+            container.reload()
+        present = container.attrs["NetworkSettings"]["Networks"]
+        return {name for name, network in self._networks.items() if network.name in present}
+
+    def reaches(self, node_id: int, host: str, port: int) -> bool:
+        """Whether a connection from within the node's container is accepted."""
+        name = self.plan.node(node_id).name
+        attempt = f"exec 3<>/dev/tcp/{host}/{port}"
+        with told_apart(f"a look from within {name}"):
+            found = self._containers[name].exec_run(["timeout", "2", "bash", "-c", attempt])
+        return bool(found.exit_code == 0)
+
+    def unplanned_ends(self) -> list[str]:
+        """What has ended without having been told to, in words."""
+        return [
+            f"{name} ({state}: {self._last_words(name)})"
+            for name, state in self._states().items()
+            if state not in {"running", "paused", "created"} and name not in self._down_on_purpose
+        ]
