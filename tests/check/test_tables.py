@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -17,6 +18,26 @@ def rows(history: History, spark: SparkSession, table: str) -> list[dict[str, An
     finally:
         tables.close()
     return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "how", "gone"),
+    [
+        ("kill-broker", "broker-1", None, True),
+        ("pause-broker", "broker-1", None, True),
+        ("stop-broker", "broker-1", None, True),
+        ("isolate-broker", "broker-1", None, True),
+        ("isolate-broker", "broker-1", "peers", True),
+        ("isolate-broker", "broker-1", "lanes", False),
+        ("pause-broker", "controller-101", None, False),
+        ("kill-consumer", "member-1", None, False),
+    ],
+)
+def test_a_broker_is_gone_for_the_others_by_some_faults_only(
+    spark: SparkSession, kind: str, resolved: str, how: str | None, gone: bool
+) -> None:
+    history = History().fault(kind, resolved, 5_000, parameters=json.dumps({"how": how}))
+    assert gone == (len(rows(history, spark, "broker_faults")) == 1)
 
 
 def test_a_rebalance_tells_who_caused_it_and_what_moved(spark: SparkSession) -> None:

@@ -10,15 +10,26 @@ import pytest
 from tests.docker.engine import NEEDED, answers
 
 _HERE = Path(__file__).parent
+_LEFT_OUT = pytest.StashKey[int]()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Ask for an engine once, and only if a test of this folder is to run."""
     ours = [item for item in items if item.path.is_relative_to(_HERE)]
-    if not ours or NEEDED in os.environ or answers(os.environ.get("DOCKER_HOST")):
-        return
-    left_out = pytest.mark.skip(
-        reason="no Docker engine answers: `python -m tests.docker.engine run make test` brings one"
-    )
-    for item in ours:
-        item.add_marker(left_out)
+    if ours and NEEDED not in os.environ and not answers(os.environ.get("DOCKER_HOST")):
+        items[:] = [item for item in items if item not in ours]
+        config.hook.pytest_deselected(items=ours)
+        config.stash[_LEFT_OUT] = len(ours)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say so."""
+    if config.stash.get(_LEFT_OUT, 0):
+        terminalreporter.write_line(
+            f"{config.stash[_LEFT_OUT]} tests of containers were left out, for no Docker engine "
+            "answers: docs/containers.md says how to bring one",
+            yellow=True,
+        )

@@ -17,6 +17,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,7 @@ NEEDED: Final = "KAFKA_CHAOS_NEEDS_DOCKER"  # set: tests of the docker backend m
 _REPOSITORY: Final = "kafka-chaos-test"
 _DEBIAN: Final = "bookworm"
 _BASE: Final = f"{_REPOSITORY}/base:{_DEBIAN}"
+_USUAL: Final = "unix:///var/run/docker.sock"
 _COMPOSE: Final = "2.40.3"
 _PACKAGES: Final = ("docker.io", "iptables", "debootstrap")
 
@@ -62,18 +64,27 @@ def main(arguments: list[str]) -> int:
 
 
 def answers(address: str | None) -> bool:
-    """Whether an engine is there."""
+    """Whether an engine is there; where it usually is if `address` is None."""
+    address = address or _USUAL
+    if address.startswith("unix://"):  # the SDK leaves a socket open that nobody answers
+        with socket.socket(socket.AF_UNIX) as attempt:
+            try:
+                attempt.connect(address.removeprefix("unix://"))
+            except OSError:
+                return False
+    engine = docker.APIClient(base_url=address)
     try:
-        engine = docker.DockerClient(base_url=address) if address else docker.from_env()
         return bool(engine.ping())
     except (DockerException, RequestException):
         return False
+    finally:
+        engine.close()
 
 
 @contextmanager
 def _engine() -> Iterator[str]:
     """The address of an engine: the one there is, or one that lives as long as the body runs."""
-    usual = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    usual = os.environ.get("DOCKER_HOST", _USUAL)
     if answers(usual):
         yield usual
         return

@@ -23,6 +23,8 @@ from harness.rules import RULES
         (["run", "baseline", "--set", "members"], Exit.BAD_ARGUMENTS, "form KNOB=VALUE"),
         (["run", "baseline", "--kafka", "1.0"], Exit.BAD_ARGUMENTS, "Kafka 1.0 is not offered"),
         (["run", "baseline", "--backend", "vm"], Exit.BAD_ARGUMENTS, "backend 'vm' is not offered"),
+        (["run", "broker-isolated", "--backend", "embedded"], Exit.BAD_ARGUMENTS, "choose docker"),
+        (["nightly", "--backend", "compose"], Exit.BAD_ARGUMENTS, "needs clusters of its own"),
         (["run", "baseline", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
         (["run", "baseline", "--seed", "x"], Exit.BAD_ARGUMENTS, "invalid int value: 'x'"),
         (["experiment", "baseline", "--repeat", "0"], Exit.BAD_ARGUMENTS, "use 1 or more"),

@@ -10,8 +10,9 @@ import psutil
 import pytest
 
 from harness import probe, processes
-from harness.cluster.plan import draw_plan
-from harness.errors import ClusterError, WaitTimeout
+from harness.cluster import compose
+from harness.cluster.plan import IN_CONTAINERS, draw_plan
+from harness.errors import BadInput, ClusterError, WaitTimeout
 from harness.experiment import Cluster
 from harness.ports import LOOPBACK, Ports
 from harness.wait import wait_until
@@ -121,7 +122,39 @@ def test_clients_of_a_lane_stay_behind_its_proxies() -> None:
         assert f"LANE_MEMBER_2://{LOOPBACK}:{lane.proxy_port}" in properties["advertised.listeners"]
         assert f"{LOOPBACK}:{lane.proxy_port}" in plan.bootstrap("member-2")
         assert 9 == len(plan.proxies())
-        assert "DIRECT" == properties["inter.broker.listener.name"]
+        assert "PEERS" == properties["inter.broker.listener.name"]
+
+
+def test_a_node_in_a_container_has_a_name_for_each_network_and_is_published_on_loopback() -> None:
+    with Ports() as ports:
+        plan = draw_plan(Cluster(), ("members",), "run", ports, IN_CONTAINERS)
+        broker = plan.brokers[1]
+        properties = plan.properties(broker, Path("data"))
+        advertised = dict(
+            item.split("://") for item in properties["advertised.listeners"].split(",")
+        )
+
+    assert f"broker-2.peers:{broker.peer_port}" == advertised["PEERS"]
+    assert {LOOPBACK} == {
+        host.split(":")[0] for name, host in advertised.items() if name != "PEERS"
+    }
+    assert f"broker-2.lanes:{broker.listeners[0].port}" == plan.proxies()[1]["upstream"]
+    assert properties["controller.quorum.voters"].startswith("101@controller-101.peers:")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "lanes", "says"),
+    [
+        (Cluster(), ("members", "producers", "member-2"), "a lane of its own for member-2"),
+        (Cluster(brokers=1), ("members", "producers"), "needs 1 brokers and 1 controllers"),
+        (Cluster(controllers=3), ("members", "producers"), "needs 3 brokers and 3 controllers"),
+    ],
+)
+def test_what_the_compose_cluster_has_not_is_refused_before_anything_is_touched(
+    cluster: Cluster, lanes: tuple[str, ...], says: str
+) -> None:
+    with pytest.raises(BadInput, match=says):
+        compose.plan_of(cluster, lanes, "run")
 
 
 def test_a_one_broker_cluster_needs_no_second_replica() -> None:

@@ -1,0 +1,154 @@
+"""docker-compose.yml: brought up for real, as a person would, and an experiment played on it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import docker
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from harness import probe
+from harness.cluster import compose, containers
+from harness.cluster.plan import GROUP, TOPIC
+from harness.experiment import Cluster
+from harness.wait import wait_until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.docker, pytest.mark.spark]
+
+ROOT = Path(__file__).resolve().parents[2]
+LONGEST_S = 300
+PLAN = compose.plan_of(Cluster(), compose.LANES, "by-hand")
+
+
+def composed(*arguments: str) -> str:
+    """What `docker compose` said; its failure is the test's."""
+    done = subprocess.run(
+        ["docker", "compose", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_S,
+        check=False,
+    )
+    assert 0 == done.returncode, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[docker.DockerClient]:
+    """The cluster, up; taken away with its networks afterwards."""
+    composed("up", "--wait", "--quiet-pull")
+    engine = containers.connect()
+    try:
+        for node in PLAN.brokers:
+            wait_until(
+                f"answer of {node.name} through its proxy",
+                lambda node=node: (  # type: ignore[misc]
+                    "answered" == probe.ask(node.listeners[0].proxy_port, timeout_s=2).outcome
+                ),
+                timeout_s=LONGEST_S,
+                saw=lambda node=node: composed("logs", "--tail", "5", node.name),  # type: ignore[misc]
+            )
+        yield engine
+    finally:
+        engine.close()
+        composed("down", "--volumes", "--timeout", "0")
+
+
+def harness(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "harness", *arguments, "--backend", "compose"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_S,
+        check=False,
+    )
+
+
+def test_the_file_is_the_cluster_that_experiments_run_on() -> None:
+    told = json.loads(composed("config", "--format", "json"))
+    services: dict[str, Any] = told["services"]
+
+    assert {"toxiproxy", *(node.name for node in PLAN.nodes)} == set(services)
+    assert PLAN.proxies() == sorted(
+        json.loads(told["configs"]["toxiproxy"]["content"]),
+        key=lambda proxy: [each["name"] for each in PLAN.proxies()].index(proxy["name"]),
+    )
+    for node in PLAN.nodes:
+        environment = services[node.name]["environment"]
+        for name, value in PLAN.properties(node, Path("/tmp/kafka-chaos-data")).items():
+            assert value == environment["KAFKA_" + name.upper().replace(".", "_")], name
+    for service in services.values():
+        assert {"127.0.0.1"} == {port["host_ip"] for port in service["ports"]}
+
+
+def test_an_experiment_on_it_is_as_expected_and_leaves_it_as_it_was(
+    tmp_path: Path, cluster: docker.DockerClient
+) -> None:
+    run = harness("experiment", "consumer-crash", "--results", str(tmp_path))
+    run_dir = (tmp_path / "consumer-crash" / "latest").resolve()
+    verdicts = pq.read_table(run_dir / "verdicts.parquet").to_pylist()
+    differing = [
+        row
+        for row in verdicts
+        if row["verdict"] != row["expected"] and "stood still" not in row["reason"]
+    ]
+
+    assert [] == differing, run.stdout + run.stderr
+    admin = AdminClient({"bootstrap.servers": PLAN.direct()})
+    assert TOPIC not in admin.list_topics(timeout=10).topics
+    assert GROUP not in {
+        group.group_id for group in admin.list_consumer_groups().result(timeout=10).valid
+    }
+    for node in PLAN.nodes:
+        assert (run_dir / "logs" / f"{node.name}.server.log").stat().st_size > 0
+
+
+def test_a_broker_that_dies_comes_back_with_its_logs_whole(
+    tmp_path: Path, cluster: docker.DockerClient
+) -> None:
+    run = harness("experiment", "broker-kill", "--results", str(tmp_path))
+    run_dir = (tmp_path / "broker-kill" / "latest").resolve()
+    verdicts = pq.read_table(run_dir / "verdicts.parquet").to_pylist()
+    differing = [
+        row
+        for row in verdicts
+        if row["verdict"] != row["expected"] and "stood still" not in row["reason"]
+    ]
+
+    assert [] == differing, run.stdout + run.stderr
+    assert 0 == compose.heal(cluster)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("group-apis",), "a lane of its own for probes"),
+        (("coordinator-kill",), "broker.session.timeout.ms is 9000 and not 5000"),
+    ],
+)
+def test_what_it_has_not_is_refused_in_one_sentence(
+    tmp_path: Path, cluster: docker.DockerClient, arguments: tuple[str, ...], says: str
+) -> None:
+    run = harness("run", *arguments, "--results", str(tmp_path))
+
+    assert run.returncode in (3, 4)
+    assert says in run.stderr
+    assert "Traceback" not in run.stderr
+    assert 0 == compose.heal(cluster)
+
+
+def test_without_it_the_sentence_says_how_to_bring_it_up(tmp_path: Path) -> None:
+    composed("down", "--volumes", "--timeout", "0")
+    run = harness("run", "baseline", "--results", str(tmp_path))
+
+    assert 3 == run.returncode
+    assert "docker compose up" in run.stderr
