@@ -32,7 +32,9 @@ def _faults_bit(t: Tables) -> DataFrame:
         ),
         seen AS (
             SELECT a.fault, count_if(NOT y.alive) AS down
-            FROM active a JOIN {broker_faults} b USING (fault)
+            FROM active a LEFT SEMI JOIN {broker_faults} b
+              -- One that is cut off from its peers still answers the observer.
+              ON b.fault = a.fault AND b.kind <> 'isolate-broker'
             LEFT JOIN {topology} y
               ON y.what = 'broker' AND a.resolved = concat('broker-', y.broker)
              AND y.at >= a.injecting_at AND y.at <= timestampadd(SECOND, 30, a.over_at)

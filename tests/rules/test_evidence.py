@@ -24,6 +24,11 @@ def test_a_killed_broker_that_the_observer_never_missed_cannot_be_told(judge: Ju
     assert "UNKNOWN" == judge(history.broker_seen(10_100, 3, alive=False), "E01")["verdict"]
 
 
+def test_a_broker_off_its_peers_still_answers_the_observer(judge: Judge) -> None:
+    history = History().fault("isolate-broker", "broker-2", 10_000, 25_000)
+    assert "HOLDS" == judge(history.broker_seen(10_100, 2, alive=True), "E01")["verdict"]
+
+
 def test_a_killed_member_that_goes_on_talking_violates(judge: Judge) -> None:
     history = History().fault("kill-consumer", "member-1", 10_000)
     assert "VIOLATED" == judge(history.heartbeats("member-1", 12_000), "E01")["verdict"]
