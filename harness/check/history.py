@@ -21,7 +21,7 @@ from harness.experiment import (
     effective_heartbeat_ms,
 )
 from harness.history import store
-from harness.history.schema import ADDED, HISTORY, SCHEMA_VERSION
+from harness.history.schema import ADDED, ADDED_FILES, HISTORY, SCHEMA_VERSION
 
 # Added to every documented time bound, on both sides: what a healthy but busy machine takes on top.
 # Measured for evictions on an idle one: 0.2 to 1.4 ms. A time may also seem too short: a request's
@@ -217,11 +217,17 @@ def load(run_dir: Path, spark: SparkSession, small_rows: int) -> Sources:
     files when a query needs them.
     """
     sources = Sources()
+    versions = set()
     for name, schema in HISTORY.items():
         try:
-            sources.rows[name] = verify(run_dir / "history" / f"{name}.parquet", schema)
+            sources.rows[name], version = verify(run_dir / "history" / f"{name}.parquet", schema)
+            versions.add(version)
         except Unreadable as reason:
             sources.unreadable[name] = str(reason)
+    for name in _not_yet(max(versions, default=SCHEMA_VERSION)):
+        if not (run_dir / "history" / f"{name}.parquet").exists():
+            del sources.unreadable[name]
+            sources.frames[name] = in_memory(spark, HISTORY[name].empty_table())
     small = max(sources.rows.values(), default=0) <= small_rows
     for name in sources.rows:
         path = run_dir / "history" / f"{name}.parquet"
@@ -234,6 +240,11 @@ def load(run_dir: Path, spark: SparkSession, small_rows: int) -> Sources:
     return sources
 
 
+def _not_yet(version: int) -> list[str]:
+    """Files that came after this version of the schema."""
+    return [name for number, files in ADDED_FILES.items() if number > version for name in files]
+
+
 def in_memory(spark: SparkSession, rows: pa.Table) -> DataFrame:
     """A frame of rows that Spark holds itself, in one partition, so that no query shuffles them."""
     if rows.num_rows == 0:
@@ -241,8 +252,8 @@ def in_memory(spark: SparkSession, rows: pa.Table) -> DataFrame:
     return spark.createDataFrame(rows).coalesce(1)
 
 
-def verify(path: Path, schema: pa.Schema) -> int:
-    """Read the whole file once with its page checksums; the number of rows.
+def verify(path: Path, schema: pa.Schema) -> tuple[int, int]:
+    """Read the whole file once with its page checksums; its rows, and its schema's version.
 
     Raises Unreadable for a missing, damaged or foreign file. Spark would read some of these
     without a word: bit flips pass Parquet's own checks.
@@ -262,7 +273,8 @@ def verify(path: Path, schema: pa.Schema) -> int:
                     f"{SCHEMA_VERSION}"
                 )
             _compare(where, file.schema_arrow, _schema_at(path.stem, schema, int(number)))
-            return sum(batch.num_rows for batch in file.iter_batches(batch_size=2**17))
+            rows = sum(batch.num_rows for batch in file.iter_batches(batch_size=2**17))
+            return rows, int(number)
     except (pa.ArrowException, OSError, ValueError) as error:
         first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise Unreadable(f"{where} is damaged ({first_line})") from error

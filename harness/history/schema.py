@@ -6,7 +6,8 @@ process that rejoins can have several. Positions follow Kafka: `committed` is th
 read, `last_offset` the last one read.
 
 Changing a column means a new SCHEMA_VERSION and a reader for the old one. A file of an older
-version lacks what has come since (ADDED): its columns read as null, whole files as not there.
+version lacks what has come since: its columns read as null (ADDED), whole files as without a row
+(ADDED_FILES), for a run of that version could not do what they are about.
 """
 
 from typing import Final
@@ -25,6 +26,7 @@ ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {
         "coordinator_events": ("instance_id",),
     },
 }
+ADDED_FILES: Final[dict[int, tuple[str, ...]]] = {2: ("calls", "outputs")}
 
 
 def _schema(columns: list[tuple[str, pa.DataType]]) -> pa.Schema:
