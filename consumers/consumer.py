@@ -31,6 +31,7 @@ POLL_TIMEOUT_S: Final = 0.2
 _RANGE: Final = "[%s,%d,%d,%d,%d]"
 # A stall starts in the middle of a batch; with no batch for so long it starts without one.
 STALL_WAITS_S: Final = 2.0
+HOLD_S: Final = 30.0  # it is killed long before
 
 
 class ClientGaveUp(HarnessError):
@@ -69,6 +70,7 @@ class ConsumerLoop:
         self._store = PositionStore(Path(config.store)) if config.store else None
         self._stalls: deque[_Stall] = deque()
         self._callback_stalls: deque[float] = deque()  # milliseconds
+        self._hold = False
         self._closing: str | None = None
         self._polls = 0
         self._returned_at = 0
@@ -122,6 +124,8 @@ class ConsumerLoop:
                 case ["stall", duration] if duration.isdecimal():
                     starts = time.monotonic() + STALL_WAITS_S
                     self._stalls.append(_Stall(float(duration), starts))
+                case ["hold-transaction"]:
+                    self._hold = True
                 case ["stall-callback", duration] if duration.isdecimal():
                     self._callback_stalls.append(float(duration))
                 case _:
@@ -201,7 +205,9 @@ class ConsumerLoop:
         refused: list[Answer] = []
 
         def make(positions: Sequence[Position]) -> list[Answer]:
-            answers, error = transactions.copy(batch.ranges, positions, self._metadata)
+            answers, error = transactions.copy(
+                batch.ranges, positions, self._metadata, self._hold_if_told
+            )
             broken.extend([error] if error else [])
             refused.extend(answer for answer in answers if answer.error_code)
             return answers
@@ -213,6 +219,12 @@ class ConsumerLoop:
             first = {(r.topic, r.partition): r.first for r in reversed(batch.ranges)}
             self._client.rewind([Position(*found, at) for found, at in sorted(first.items())])
         return not refused
+
+    def _hold_if_told(self) -> None:
+        """Wait for the end in an open transaction, where a member is to die in one."""
+        if self._hold:
+            self._journal.write("transaction_held")
+            time.sleep(HOLD_S)
 
     def _commit_done(self, batch: Batch) -> None:
         positions = self._conduct.positions(batch)

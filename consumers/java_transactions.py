@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from jpype import JArray, JByte, JClass, JException, JInt
@@ -49,7 +49,11 @@ class JavaTransactions:
         self._producer.initTransactions()
 
     def copy(
-        self, ranges: Sequence[Range], positions: Sequence[Position], metadata: Any
+        self,
+        ranges: Sequence[Range],
+        positions: Sequence[Position],
+        metadata: Any,
+        written: Callable[[], None],
     ) -> tuple[list[Answer], ClientError | None]:
         """Copy a batch; see `Transactions`."""
         offsets = jvm.offsets(positions)
@@ -62,6 +66,7 @@ class JavaTransactions:
                     self._producer.send(self._record(self._output, where, None, copied))
             # On disk before the positions are offered, so that an abort has something to hide.
             self._producer.flush()
+            written()
             self._producer.sendOffsetsToTransaction(offsets, metadata)
             self._producer.commitTransaction()
         except JException as error:

@@ -8,7 +8,7 @@ that a coordinator refuses the positions of a member that is no longer what it w
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
@@ -25,11 +25,16 @@ class Transactions(Protocol):
     """The producing half of a member that reads, processes and writes."""
 
     def copy(
-        self, ranges: Sequence[Range], positions: Sequence[Position], metadata: Any
+        self,
+        ranges: Sequence[Range],
+        positions: Sequence[Position],
+        metadata: Any,
+        written: Callable[[], None],
     ) -> tuple[list[Answer], ClientError | None]:
         """Copy a batch and commit `positions` with it, all or nothing.
 
-        Each record of the output names the one that it was made from. Returns the answers, and the
+        Each record of the output names the one that it was made from; `written` is called when all
+        of them are in the log and nothing is committed yet. Returns the answers, and the
         error after which this producer is of no use any more.
         """
 
@@ -58,7 +63,11 @@ class LibrdkafkaTransactions:
         self._producer.init_transactions(PATIENCE_S)
 
     def copy(
-        self, ranges: Sequence[Range], positions: Sequence[Position], metadata: Any
+        self,
+        ranges: Sequence[Range],
+        positions: Sequence[Position],
+        metadata: Any,
+        written: Callable[[], None],
     ) -> tuple[list[Answer], ClientError | None]:
         """Copy a batch; see `Transactions`."""
         offsets = [TopicPartition(p.topic, p.partition, p.committed) for p in positions]
@@ -70,6 +79,7 @@ class LibrdkafkaTransactions:
                     self._producer.produce(self._output, copied, partition=partition)
             # On disk before the positions are offered, so that an abort has something to hide.
             self._producer.flush(PATIENCE_S)
+            written()
             self._producer.send_offsets_to_transaction(offsets, metadata, PATIENCE_S)
             self._producer.commit_transaction(PATIENCE_S)
         except KafkaException as error:

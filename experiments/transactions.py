@@ -1,4 +1,4 @@
-"""Members copy each batch in a transaction with its positions; one is away too long, one dies.
+"""Members copy batches in transactions with positions; one is away too long, one dies within one.
 
 Why: positions and results that are committed together cannot disagree. Who was removed from the
 group meanwhile is refused, and what it has written is taken back.
@@ -26,7 +26,7 @@ experiment = Experiment(
     group=Group(commit="transaction", max_poll_interval_ms=9_000),
     faults=(
         Fault(kind="stall-consumer", target="member 1", at_s=2, jitter_s=1, lasts_s=12),
-        Fault(kind="kill-consumer", target="member 2", at_s=4, jitter_s=1),
+        Fault(kind="kill-consumer", target="member 2", how="in a transaction", at_s=4, jitter_s=1),
     ),
     duration_s=17,
     rules=(

@@ -208,7 +208,7 @@ class Fault:
     state, plus a jitter below `jitter_s` drawn from the seed so that results do not alias with
     timers. `of_broker` is a role too: a network fault then hits the links to that broker only.
     `lasts_s` is the time to the heal; None for what needs no healing (a leave, a join, a crash).
-    `how` says in what way, where a kind of fault knows several ("close" or "kill").
+    `how` says in what way, where a kind of fault knows several ("close", "in a transaction").
     """
 
     kind: str

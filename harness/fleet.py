@@ -51,6 +51,7 @@ class Member:
     position: dict[Partition, int] = field(default_factory=dict)  # next offset to process
     in_hand: dict[int, list[Any]] = field(default_factory=dict)  # poll to ranges, not processed yet
     stalls_ended: int = 0
+    in_transaction: bool = False  # and stays there until it is killed
     closed: bool = False  # it has left its group, and only its process has still to end
     expected_end: bool = False  # a fault or the harness told it to end
 
@@ -89,6 +90,8 @@ class Member:
                 for _, number, _first, last, count in self.in_hand.pop(frame["poll"], ()):
                     self.position[number] = max(self.position.get(number, 0), last + 1)
                     self.records += count
+            case "transaction_held":
+                self.in_transaction = True
             case "stall_ended" | "callback_stall_ended":
                 self.stalls_ended += 1
 

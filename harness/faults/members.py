@@ -21,10 +21,23 @@ from harness.wait import wait_until
 
 _SOON_S: Final = 5.0
 _JOIN_S: Final = 30.0
+_IN_TRANSACTION: Final = "in a transaction"
 
 
-def _kill(scene: Scene, _fault: Fault, target: Target) -> None:
+def _check_kill(fault: Fault, experiment: Experiment) -> None:
+    one_of(f"how of {fault.kind}", fault.how or "at once", ("at once", _IN_TRANSACTION))
+    if fault.how == _IN_TRANSACTION and experiment.group.commit != "transaction":
+        raise BadInput(
+            f"{fault.target} cannot be killed in a transaction, for its group commits by "
+            f"{experiment.group.commit!r}: say commit='transaction', or leave out how"
+        )
+
+
+def _kill(scene: Scene, fault: Fault, target: Target) -> None:
     member = scene.fleet.members[target.name]
+    if fault.how == _IN_TRANSACTION:
+        member.send("hold-transaction")
+        scene.wait(f"open transaction of {target.name}", lambda: member.in_transaction, _JOIN_S)
     member.expected_end = True
     member.process.kill()
 
@@ -292,7 +305,7 @@ def _prove_ordered(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 
 KINDS: Final = (
-    Kind("kill-consumer", ("member",), False, _kill, _prove_killed),
+    Kind("kill-consumer", ("member",), False, _kill, _prove_killed, check=_check_kill),
     Kind("freeze-consumer", ("member",), True, _freeze, _prove_frozen, _thaw),
     Kind("close-consumer", ("member",), False, _close, _prove_closed),
     Kind("start-consumer", ("new member",), False, _start, _prove_started),

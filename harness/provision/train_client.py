@@ -98,7 +98,9 @@ def consume(config: ConsumerConfig) -> None:
             refused = [
                 each for each in client.commit(positions, wait=True) or () if each.error_code
             ]
-            answers, error = transactions.copy(ranges, positions, client.group_metadata())
+            answers, error = transactions.copy(
+                ranges, positions, client.group_metadata(), lambda: None
+            )
             if error or refused or any(answer.error_code for answer in answers):
                 raise RuntimeError(f"a commit was refused in training: {refused or answers}")
         seen += sum(each.records for each in ranges)

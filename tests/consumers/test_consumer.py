@@ -481,11 +481,34 @@ class FakeTransactions:
         self.metadata: list[object] = []
 
     def copy(
-        self, ranges: Sequence[Range], positions: Sequence[Position], metadata: object
+        self,
+        ranges: Sequence[Range],
+        positions: Sequence[Position],
+        metadata: object,
+        written: Callable[[], None],
     ) -> tuple[list[Answer], ClientError | None]:
         self.metadata.append(metadata)
+        written()
         code = 25 if len(self.metadata) == 1 else 0
         return [Answer(*position, code, None) for position in positions], None
+
+
+def test_a_member_that_is_to_die_in_a_transaction_says_so_and_stays_in_it(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("consumers.consumer.HOLD_S", 0.0)
+    os.write(rig.write, b"hold-transaction\n")
+    loop, _ = rig.loop(
+        assigns(P0),
+        returns(records(0, 3, 4)),
+        commit="transaction",
+        output="t-copy",
+        transactions=FakeTransactions(),
+    )
+    loop.run()
+    kinds = [frame["kind"] for frame in rig.frames()]
+    assert kinds.index("commit_asked") < kinds.index("transaction_held")
+    assert kinds.index("transaction_held") < kinds.index("commit_answered")
 
 
 def test_a_transaction_that_is_refused_is_not_processed_but_read_again(rig: Rig) -> None:

@@ -158,6 +158,26 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             experiment_with(Fault(kind="latency", target="member 1", lasts_s=3, latency_ms=6_000)),
             "is not below session_timeout_ms of 6000",
         ),
+        (
+            experiment_with(Fault(kind="kill-consumer", target="member 1", how="in a transaction")),
+            "its group commits by 'sync'",
+        ),
+        (
+            experiment_with(Fault(kind="kill-consumer", target="member 1", how="kill")),
+            "choose at once or in a transaction",
+        ),
+        (
+            experiment_with(
+                Fault(kind="isolate-broker", target="any broker", lasts_s=3, how="peers")
+            ),
+            "all share loopback: use BACKEND=docker",
+        ),
+        (
+            experiment_with(
+                Fault(kind="isolate-broker", target="any broker", lasts_s=3, how="sideways")
+            ),
+            "knows no way 'sideways'",
+        ),
         (experiment_with(Fault(kind="add-partitions", target="topic")), "more_partitions of 1"),
         (
             replace(
