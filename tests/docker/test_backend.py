@@ -84,17 +84,18 @@ def test_an_experiment_gives_the_same_verdicts_as_embedded(
 def test_nothing_is_left_of_a_harness_that_is_killed_in_a_fault(
     tmp_path: Path, engine: docker.DockerClient
 ) -> None:
-    run = harness("run", "coordinator-pause", "--backend", "docker", "--results", str(tmp_path))
     journal = tmp_path / "coordinator-pause" / "latest" / "journals" / "faults.journal"
-    try:
-        wait_until(
-            "fault",
-            lambda: journal.exists() and b'"injected"' in journal.read_bytes(),
-            timeout_s=LONGEST_S,
-        )
-    finally:
-        run.send_signal(signal.SIGKILL)
-        run.wait()
+    with harness(
+        "run", "coordinator-pause", "--backend", "docker", "--results", str(tmp_path)
+    ) as run:
+        try:
+            wait_until(
+                "fault",
+                lambda: journal.exists() and b'"injected"' in journal.read_bytes(),
+                timeout_s=LONGEST_S,
+            )
+        finally:
+            run.kill()
     name = latest(tmp_path, "coordinator-pause").name
     wait_until(
         "end of all containers and networks",
