@@ -3,12 +3,13 @@
     python -m tests.docker.engine run COMMAND…
 
 runs a command with KAFKA_IMAGE, TOXIPROXY_IMAGE, DOCKER_HOST and DOCKER_CONFIG set, so that the
-tests of the docker backend have what they need. An engine that answers already is used as it is.
-Otherwise one is installed from Debian's packages (as root) and started with a socket of its own; it
-is ended with the command. Images are built from what `make setup` has fetched, on a base made by
-debootstrap: they keep the contract of Kafka's own image (`java` on the path, jars in
-/opt/kafka/libs, settings from KAFKA_ variables by Kafka's own wrapper) and of Toxiproxy's (its
-entry point is the server). `docker compose` is built from source, since Debian has none.
+tests of containers have what they need. An engine that answers already is used as it is. Otherwise
+one is installed from Debian's packages (as root) and started with a socket of its own; it is ended
+with the command. Where no registry can be reached, images are built from what `make setup` has
+fetched, on a base made by debootstrap: they keep the contract of Kafka's own image (`java` on the
+path, jars in /opt/kafka/libs, settings from KAFKA_ variables by Kafka's own wrapper) and of
+Toxiproxy's (its entry point is the server). `docker compose` is built from source where there is
+none, as on Debian.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +31,7 @@ import docker
 from docker.errors import DockerException, ImageNotFound
 from requests.exceptions import RequestException
 
+from harness.cluster import containers
 from harness.errors import SetupError
 from harness.provision import kafka, toxiproxy
 from harness.provision.cache import cache_dir
@@ -52,6 +54,14 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] != ["run"] or len(arguments) < 2:
         print(__doc__, file=sys.stderr)
         return 4
+    try:
+        return _run(arguments[1:])
+    except SetupError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 3
+
+
+def _run(command: list[str]) -> int:
     with _engine() as address:
         environment = {
             **os.environ,
@@ -60,7 +70,7 @@ def main(arguments: list[str]) -> int:
             NEEDED: "1",
             **images(address),
         }
-        return subprocess.run(arguments[1:], env=environment, check=False).returncode
+        return subprocess.run(command, env=environment, check=False).returncode
 
 
 def answers(address: str | None) -> bool:
@@ -176,9 +186,20 @@ def _install() -> None:
 
 
 def images(address: str) -> dict[str, str]:
-    """The images that tests use, built where they are not there; by what names them."""
+    """The images that tests use, by what names them: those that are named, else the default ones.
+
+    Where neither is here nor can be pulled, some are built.
+    """
     engine = docker.DockerClient(base_url=address, timeout=300)
     tools = resolve_tools()
+    usual = {
+        "KAFKA_IMAGE": containers.kafka_image(tools.kafka_version),
+        "TOXIPROXY_IMAGE": containers.toxiproxy_image(),
+    }
+    with suppress(SetupError):
+        for variable, image in usual.items():
+            containers.fetch(engine, image, variable)
+        return usual
     java = find_java()
     starts = Path(__file__).with_name("kafka-run.sh")
     digest = hashlib.sha256(starts.read_bytes()).hexdigest()[:8]
