@@ -12,6 +12,6 @@ experiment = Experiment(
     group=Group(members=4, arrive_every_ms=1_200),
     faults=(Fault(kind="start-consumer", target="new member", at_s=1, jitter_s=1),),
     rules=holds("X07", "X08-members", "R12", "R33", "X32a"),
-    duration_s=8,
+    duration_s=6,
     protocols=CLASSIC,
 )

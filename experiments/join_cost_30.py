@@ -12,6 +12,6 @@ experiment = Experiment(
     load=Load(partitions=31, records_per_s=620),
     group=Group(members=30),
     faults=(Fault(kind="start-consumer", target="new member"),),
-    duration_s=12.0,
+    duration_s=9.0,
     rules=holds("R20a", "R12", "R21", "R32", "R33", "X32a", "X32b", "X32c", "X34"),
 )

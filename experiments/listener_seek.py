@@ -12,8 +12,8 @@ experiment = Experiment(
     group=Group(commit="external"),
     faults=(
         Fault(kind="start-consumer", target="new member", at_s=2),
-        Fault(kind="kill-consumer", target="member 2", at_s=10),
+        Fault(kind="kill-consumer", target="member 2", at_s=7),
     ),
-    duration_s=18,
+    duration_s=15,
     rules=holds("R15", "R15-repeats", "R15-seek", "R01", "R21", "R33", "X32a", "X32d"),
 )

@@ -14,12 +14,12 @@ experiment = Experiment(
         Fault(
             kind="stop-broker",
             target=f"broker {number}",
-            at_s=3 + 15 * (number - 1),
+            at_s=3 + 9 * (number - 1),
             jitter_s=0.5,
-            lasts_s=5,
+            lasts_s=3,
         )
         for number in (1, 2, 3)
     ),
-    duration_s=50,
+    duration_s=30,
     rules=holds("R02", "R20d", "R21", "R33", "X32a", "X32b", "X32c"),
 )

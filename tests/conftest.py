@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import SparkSession
-from syrupy.assertion import SnapshotAssertion
 
 from harness.check import session
 from harness.check.check import SMALL_SETTINGS
 from tests.histories import History, judged, numbers
+
+if TYPE_CHECKING:  # a plugin of pytest, which wants to import it itself
+    from syrupy.assertion import SnapshotAssertion
 
 
 def java_and_aot() -> tuple[Path, Path | None]:

@@ -104,9 +104,23 @@ def _try(tool: Path, copy: Path, folder: Path, given: argparse.Namespace) -> lis
     run("-m", "cosmic_ray.cli", "init", config, session)
     run(ours, "sample", session, given.sample, given.seed)
     with _server(copy, socket, environment, folder / "server.log"):
+        _check_control(tool, copy / chosen[0], socket)
         run("-m", "cosmic_ray.cli", "exec", config, session)
     found = run(ours, "report", session, capture_output=True).stdout
     return sorted(json.loads(found), key=lambda each: (each["module"], each["line"], each["kind"]))
+
+
+def _check_control(tool: Path, module: Path, socket: Path) -> None:
+    """A change that changes nothing must be noticed by no test. Raises SystemExit if it is."""
+    text = module.read_text()
+    module.write_text(text.replace("SELECT ", "SELECT  "))
+    asked = [str(tool), "-I", str(module.parents[2] / "tests" / "mutation" / "ask.py"), str(socket)]
+    said = subprocess.run(asked, capture_output=True, check=False, text=True)
+    module.write_text(text)
+    if not said.stdout.startswith("passed"):
+        raise SystemExit(
+            f"tests fail although nothing has changed in {module.name}: {said.stdout}{said.stderr}"
+        )
 
 
 @contextmanager

@@ -67,6 +67,8 @@ class Server:
         _forget()
         options = ["-x", "-q", "--no-header", "--tb=line", "-p", "no:cacheprovider"]
         options += ["--snapshot-warn-unused"]  # of the tests that cannot notice
+        # A plugin that an earlier run of tests in this process has imported is there already.
+        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
         options += [f"--basetemp={self._scratch / 'pytest'}"]
         chosen = _Chosen(tests, rules, set(self._selection.rules))
         return int(pytest.main([*options, *map(str, tests)], plugins=[chosen]))

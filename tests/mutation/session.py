@@ -38,13 +38,19 @@ def report(work: WorkDB) -> list[dict[str, Any]]:
             "module": str(item.mutations[0].module_path),
             "kind": item.mutations[0].operator_name.partition("/")[2],
             "line": item.mutations[0].start_pos[0],
-            "outcome": result.test_outcome.value if result.test_outcome else "none",
+            "outcome": _outcome(result),
             "said": result.output,
             "diff": result.diff,
         }
         for item, result in work.completed_work_items
         if result.worker_outcome is not WorkerOutcome.SKIPPED
     ]
+
+
+def _outcome(result: WorkResult) -> str:
+    """What the server said of it; a server that said nothing has noticed nothing."""
+    said = (result.output or "").split("\n", 1)[0]
+    return {"passed": "survived", "failed": "killed"}.get(said, "not tried")
 
 
 if __name__ == "__main__":
