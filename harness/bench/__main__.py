@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from harness.bench import clusters, experiments, judging, recording
+from harness.bench import backends, clusters, experiments, judging, recording
 from harness.bench.measure import Figure, table_of
 from harness.cli import ROOT
 from harness.provision.tools import Tools, resolve_tools
@@ -22,6 +22,7 @@ from harness.provision.tools import Tools, resolve_tools
 PARTS: Final[dict[str, Callable[[Tools, int], list[Figure]]]] = {
     "recording": recording.bench,
     "cluster-start": clusters.bench,
+    "backends": backends.bench,
     "check": lambda _tools, rounds: judging.bench(rounds),
     "experiment": lambda _tools, rounds: experiments.bench(rounds),
 }

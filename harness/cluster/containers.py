@@ -5,6 +5,7 @@ Everything that a run makes carries its labels, and nothing without them is ever
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -93,9 +94,13 @@ def remove_run(engine: docker.DockerClient, run: str) -> int:
 
 def _remove(engine: docker.DockerClient, wanted: dict[str, Any]) -> int:
     containers = engine.api.containers(all=True, filters=wanted, quiet=True)
-    for each in containers:
+
+    def remove(each: dict[str, Any]) -> None:
         with _gone_already():
             engine.api.remove_container(each["Id"], v=True, force=True)
+
+    with ThreadPoolExecutor() as removers:
+        list(removers.map(remove, containers))
     for network in engine.networks.list(filters=wanted):
         with _gone_already():
             network.remove()

@@ -6,6 +6,7 @@ else, and a broker can be taken off one of them and stay on the other.
 """
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -61,8 +62,8 @@ class DockerCluster(ContainerCluster):
                     labels=containers.labels(self.plan.run),
                 )
         self._start_toxiproxy()
-        for node in self.plan.nodes:
-            self._make_node(node)
+        with ThreadPoolExecutor() as makers:
+            list(makers.map(self._make_node, self.plan.nodes))
         for node in self.plan.nodes:
             self.await_serving(node.id)
 

@@ -110,6 +110,7 @@ def test_nothing_is_left_of_a_harness_that_is_killed_in_a_fault(
     [
         ({"DOCKER_HOST": "unix:///nowhere/docker.sock"}, "no Docker engine answers"),
         ({"KAFKA_IMAGE": "kafka-chaos-test/none:0"}, "is not here and cannot be pulled"),
+        ({"KAFKA_IMAGE": containers.toxiproxy_image()}, '"java": executable file not found'),
     ],
 )
 def test_trouble_is_one_sentence_and_leaves_nothing(

@@ -1,0 +1,77 @@
+"""What brokers in containers cost over brokers that are processes: start, stop, and a request."""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from harness import probe
+from harness.bench.measure import Figure, in_turn, median, ratio
+from harness.cluster import containers
+from harness.cluster.backends import backend_of
+from harness.errors import SetupError
+from harness.experiment import Cluster
+from harness.ports import Ports
+from harness.provision.tools import Tools
+
+_REQUESTS: Final = 200
+
+
+def bench(tools: Tools, rounds: int) -> list[Figure]:
+    """Wall times of both backends in turn; nothing where no engine answers, and a line says so."""
+    try:
+        containers.connect().close()
+    except SetupError as error:
+        sys.stderr.write(f"left out: {error}\n")
+        return []
+    starts: dict[str, list[float]] = {"docker": [], "embedded": []}
+    stops: dict[str, list[float]] = {"docker": [], "embedded": []}
+
+    def request(name: str) -> float:
+        start_s, request_ms, stop_s = _measure(tools, name)
+        starts[name].append(start_s)
+        stops[name].append(stop_s)
+        return request_ms
+
+    requests = in_turn(
+        rounds, docker=lambda: request("docker"), embedded=lambda: request("embedded")
+    )
+    return [
+        figure
+        for what, measured, unit in (
+            ("start", starts, "s"),
+            ("stop", stops, "s"),
+            ("request through a proxy, over a new connection", requests, "ms"),
+        )
+        for figure in (
+            Figure("backends", f"{what}, docker : embedded", _ratio(measured), "×", rounds),
+            Figure("backends", f"{what}, docker", median(measured["docker"]), unit, rounds),
+            Figure("backends", f"{what}, embedded", median(measured["embedded"]), unit, rounds),
+        )
+    ]
+
+
+def _ratio(measured: dict[str, list[float]]) -> float:
+    return ratio(measured, "docker", "embedded")
+
+
+def _measure(tools: Tools, name: str) -> tuple[float, float, float]:
+    """Seconds to start, milliseconds of the median request, seconds to stop."""
+    backend = backend_of(name)
+    with tempfile.TemporaryDirectory() as folder, Ports() as ports:
+        logs = Path(folder) / "logs"
+        logs.mkdir()
+        run = f"bench-{Path(folder).name}"
+        plan = backend.plan(Cluster(), ("members", "producers"), run, ports)
+        cluster = backend.make(plan, tools, Path(folder), logs)
+        began = time.monotonic()
+        try:
+            cluster.start()
+            start_s = time.monotonic() - began
+            proxied = plan.brokers[0].listeners[0].proxy_port
+            request_ms = median([probe.ask(proxied, timeout_s=5).ms for _ in range(_REQUESTS)])
+        finally:
+            began = time.monotonic()
+            cluster.stop()
+        return start_s, request_ms, time.monotonic() - began
