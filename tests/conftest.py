@@ -1,4 +1,7 @@
-"""What tests share: one Spark session for all of them, started when the first one needs it."""
+"""What tests share: one Spark session for all of them, started when the first one needs it.
+
+And which of them are left out where this machine lacks what they need.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,36 @@ from pyspark.sql import SparkSession
 from harness.check import session
 from harness.check.check import SMALL_SETTINGS
 from tests.histories import History, judged, numbers
+from tests.machine import NEEDS, REQUIRED
 
 if TYPE_CHECKING:  # a plugin of pytest, which wants to import it itself
     from syrupy.assertion import SnapshotAssertion
+
+
+_LEFT_OUT = pytest.StashKey[list[str]]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what needs an engine or a browser that is not there, unless nothing may be."""
+    if REQUIRED in os.environ:
+        return
+    lines = []
+    for marker, (there, lack) in NEEDS.items():
+        ours = [item for item in items if item.get_closest_marker(marker)]
+        if ours and not there():
+            items[:] = [item for item in items if item not in ours]
+            config.hook.pytest_deselected(items=ours)
+            lines.append(f"{len(ours)} tests left out, for {lack}: CONTRIBUTING.md says what to do")
+    config.stash[_LEFT_OUT] = lines
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say so."""
+    for line in config.stash.get(_LEFT_OUT, []):
+        terminalreporter.write_line(line, yellow=True)
 
 
 def java_and_aot() -> tuple[Path, Path | None]:

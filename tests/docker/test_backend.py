@@ -1,6 +1,6 @@
 """The docker backend on a real engine: the same verdicts, nothing left, one sentence for trouble.
 
-Left out, in one line, where no engine answers; an error where KAFKA_CHAOS_NEEDS_DOCKER is set.
+Left out, in one line, where no engine answers; an error under `python -m tests.machine run`.
 """
 
 from __future__ import annotations

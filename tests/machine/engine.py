@@ -1,15 +1,11 @@
-"""A Docker engine for the tests where there is none, and images where no registry is reachable.
+"""A Docker engine, images and `docker compose` for the tests of containers.
 
-    python -m tests.docker.engine run COMMAND…
-
-runs a command with KAFKA_IMAGE, TOXIPROXY_IMAGE, DOCKER_HOST and DOCKER_CONFIG set, so that the
-tests of containers have what they need. An engine that answers already is used as it is. Otherwise
-one is installed from Debian's packages (as root) and started with a socket of its own; it is ended
-with the command. Where no registry can be reached, images are built from what `make setup` has
-fetched, on a base made by debootstrap: they keep the contract of Kafka's own image (`java` on the
-path, jars in /opt/kafka/libs, settings from KAFKA_ variables by Kafka's own wrapper) and of
-Toxiproxy's (its entry point is the server). `docker compose` is built from source where there is
-none, as on Debian.
+An engine that answers already is used as it is. Otherwise one is installed from Debian's packages
+(as root) and started with a socket of its own; it is ended with the command. Where no registry can
+be reached, images are built from what `make setup` has fetched, on a base made by debootstrap: they
+keep the contract of Kafka's own image (`java` on the path, jars in /opt/kafka/libs, settings from
+KAFKA_ variables by Kafka's own wrapper) and of Toxiproxy's (its entry point is the server).
+`docker compose` is built from source where there is none, as on Debian.
 """
 
 from __future__ import annotations
@@ -20,7 +16,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -39,8 +34,8 @@ from harness.provision.java import find_java
 from harness.provision.shell import Shell
 from harness.provision.tools import resolve_tools
 from harness.wait import wait_until
+from tests.machine.packages import install
 
-NEEDED: Final = "KAFKA_CHAOS_NEEDS_DOCKER"  # set: tests of the docker backend may not be left out
 _REPOSITORY: Final = "kafka-chaos-test"
 _DEBIAN: Final = "bookworm"
 _BASE: Final = f"{_REPOSITORY}/base:{_DEBIAN}"
@@ -49,28 +44,14 @@ _COMPOSE: Final = "2.40.3"
 _PACKAGES: Final = ("docker.io", "iptables", "debootstrap")
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command; its exit code."""
-    if arguments[:1] != ["run"] or len(arguments) < 2:
-        print(__doc__, file=sys.stderr)
-        return 4
-    try:
-        return _run(arguments[1:])
-    except SetupError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 3
+@contextmanager
+def engine() -> Iterator[dict[str, str]]:
+    """An engine for as long as the body runs; the variables by which it and its images are found.
 
-
-def _run(command: list[str]) -> int:
+    Raises SetupError where there is none and none can be had.
+    """
     with _engine() as address:
-        environment = {
-            **os.environ,
-            "DOCKER_HOST": address,
-            "DOCKER_CONFIG": str(_compose()),
-            NEEDED: "1",
-            **images(address),
-        }
-        return subprocess.run(command, env=environment, check=False).returncode
+        yield {"DOCKER_HOST": address, "DOCKER_CONFIG": str(_compose()), **images(address)}
 
 
 def answers(address: str | None) -> bool:
@@ -99,7 +80,7 @@ def _engine() -> Iterator[str]:
         yield usual
         return
     if shutil.which("dockerd") is None:
-        _install()
+        install(*_PACKAGES)
     state = cache_dir() / "docker-engine"
     state.mkdir(parents=True, exist_ok=True)
     with (
@@ -171,18 +152,6 @@ def _has_compose(settings: Path | None) -> bool:
     except OSError:
         return False
     return asked.returncode == 0
-
-
-def _install() -> None:
-    """Debian's packages, by root. Raises SetupError elsewhere."""
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise SetupError("no Docker engine answers, and only root of a Debian can install one")
-    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (
-        ["apt-get", "update", "-qq"],
-        ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *_PACKAGES],
-    ):
-        subprocess.run(command, env=quiet, check=True, stdout=subprocess.DEVNULL)
 
 
 def images(address: str) -> dict[str, str]:
@@ -277,7 +246,3 @@ def _build(engine: docker.DockerClient, tag: str, files: dict[str, Path], lines:
                 shutil.copy(source, Path(folder) / name)
         (Path(folder) / "Dockerfile").write_text(f"FROM {_BASE}\n{lines}")
         engine.images.build(path=folder, tag=tag, rm=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
