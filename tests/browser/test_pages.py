@@ -123,9 +123,14 @@ PAGES: Final = ("report", "index", "trend")
 
 
 def opened(browser: Chrome, page: Path) -> Chrome:
-    browser.get_log("browser")  # what the page before has left
+    console(browser)  # what the page before has left
     browser.get(page.as_uri())
     return browser
+
+
+def console(browser: Chrome) -> list[Any]:
+    """What the console has got since it was asked last."""
+    return list(browser.get_log("browser"))  # type: ignore[no-untyped-call]
 
 
 def scheme(browser: Chrome, name: str) -> None:
@@ -139,7 +144,7 @@ def test_a_page_loads_offline_without_a_word_on_the_console(
 ) -> None:
     opened(browser, pages[page])
 
-    assert [] == browser.get_log("browser")
+    assert [] == console(browser)
     assert [] == browser.execute_script("return performance.getEntriesByType('resource')")
     assert browser.find_element(By.TAG_NAME, "h1").text
 
