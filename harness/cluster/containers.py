@@ -43,10 +43,10 @@ def connect() -> docker.DockerClient:
         if "Permission" in str(error):
             raise SetupError(
                 f"the Docker engine at {where} refuses this user: add the user to the group "
-                "docker and log in again, or leave out BACKEND=docker"
+                "docker and log in again, or say BACKEND=embedded"
             ) from error
         raise SetupError(
-            f"no Docker engine answers at {where}: start one, or leave out BACKEND=docker to run "
+            f"no Docker engine answers at {where}: start one, or say BACKEND=embedded, which runs "
             "the brokers as processes"
         ) from error
     return engine
