@@ -64,9 +64,13 @@ class ContainerCluster:
         container = self._containers[name]
         with told_apart(f"the log of {name}"):
             text = container.logs(tail=3).decode(errors="replace")
+            container.reload()
         said = " | ".join(line.strip() for line in text.splitlines() if line.strip())
         server = processes.last_lines(self._logs / f"{name}.server.log", 2)
-        return f"{said or '(no output)'} | {server}"
+        state = container.attrs["State"]
+        ended = "out of memory" if state["OOMKilled"] else f"exit code {state['ExitCode']}"
+        now = "" if state["Running"] else f"{ended}: "
+        return f"{now}{said or '(no output)'} | {server}"
 
     def running(self, node_id: int) -> bool:
         """Whether the node's container runs, paused or not."""
