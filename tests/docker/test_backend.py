@@ -60,7 +60,7 @@ def latest(results: Path, name: str) -> Path:
     return (results / name / "latest").resolve()
 
 
-@pytest.mark.parametrize("name", ["coordinator-kill", "split-brain-attempt"])
+@pytest.mark.parametrize("name", ["consumer-crash", "split-brain-attempt"])
 def test_an_experiment_gives_the_verdicts_that_are_expected_of_it(
     tmp_path: Path, engine: docker.DockerClient, name: str
 ) -> None:

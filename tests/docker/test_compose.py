@@ -93,8 +93,8 @@ def test_the_file_is_the_cluster_that_experiments_run_on() -> None:
 def test_an_experiment_on_it_is_as_expected_and_leaves_it_as_it_was(
     tmp_path: Path, cluster: docker.DockerClient
 ) -> None:
-    run = harness("experiment", "broker-kill", "--results", str(tmp_path))
-    run_dir = (tmp_path / "broker-kill" / "latest").resolve()
+    run = harness("experiment", "consumer-crash", "--results", str(tmp_path))
+    run_dir = (tmp_path / "consumer-crash" / "latest").resolve()
     verdicts = pq.read_table(run_dir / "verdicts.parquet").to_pylist()
     differing = [
         row
