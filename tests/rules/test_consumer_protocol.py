@@ -42,6 +42,12 @@ class Group(History):
         super().says(event, ms, member, **row)
         return self
 
+    def told(
+        self, member: str, event: str, ms: float, partitions: Sequence[int] = (), **row: Any
+    ) -> Group:
+        super().told(member, event, ms, partitions, **row)
+        return self
+
     def joins(self, member: str, ms: float, epoch: int, gets: Sequence[int] = ()) -> Group:
         """A member joins with epoch 0, and the group epoch is bumped and computed with it."""
         self.member(member, protocol="consumer")
@@ -376,7 +382,7 @@ def test_a_commit_may_carry_the_present_epoch_and_no_later_one(
 
 
 @pytest.mark.parametrize("row", [{"api": "CONSUMER_GROUP_HEARTBEAT"}, {"rule": "X26"}])
-def test_other_calls_are_no_commits_over_the_wire(judge: Judge, row: dict[str, str]) -> None:
+def test_other_calls_are_no_commits_over_the_wire(judge: Judge, row: dict[str, Any]) -> None:
     assert "UNKNOWN" == judge(commits(0, **row), "X22")["verdict"]
 
 
