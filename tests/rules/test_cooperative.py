@@ -163,6 +163,25 @@ def test_a_kept_partition_stands_still_if_its_member_only_waits(
     assert verdict == judge(read(history, *times), "X01-kept")["verdict"]
 
 
+def test_a_pause_that_touches_a_rebalance_is_no_calm_one(judge: Judge) -> None:
+    times = (*range(100, 9_101, 300), *range(10_000, 10_901, 300), 11_014)
+    verdict = judge(read(in_order(), *times, *range(11_914, 20_000, 300)), "X01-kept")
+    assert ("HOLDS", 349) == (verdict["verdict"], verdict["bound_high"])
+
+
+def test_only_its_own_wait_in_this_rebalance_explains_a_standstill(judge: Judge) -> None:
+    history = read(in_order(), *STANDING_STILL)
+    waits: dict[str, Any] = {"arrived_at": at(10_005), "processed_at": at(10_690)}
+    history.join("member-1", 10_005, 2, error_code=27, **waits)
+    history.join("member-1", 10_005, 2, group="payments", **waits)
+    history.join("member-2", 10_005, 2, **waits).join("member-1", 10_005, 3, **waits)
+    history.request("HEARTBEAT", "member-1", 10_005, generation=2, **waits)
+    # What moves stands still for longer.
+    history.delivered("member-1", 1, 0, 0, 9_500).delivered("member-2", 1, 1, 1, 11_100)
+    verdict = judge(history, "X01-kept")
+    assert ("HOLDS", 999) == (verdict["verdict"], verdict["measured_max"])
+
+
 def test_what_is_given_up_lost_or_given_to_another_is_not_kept(judge: Judge) -> None:
     history = read(in_order(), *range(100, 20_000, 300))
     history.told("member-1", "assigned", 20, [2]).told("member-1", "revoked", 10_015, [2])

@@ -209,6 +209,33 @@ def test_records_between_what_was_sent_are_nobodys_work(judge: Judge) -> None:
     assert "2 of 25 acknowledged records" in verdict["reason"]
 
 
+RANGES = ((0, 14), (3, 4), (14, 19), (21, 29))  # all but record 20, some of them twice
+
+
+def test_what_was_sent_twice_is_one_record(judge: Judge) -> None:
+    history = History()
+    for first, last in RANGES:
+        history.acknowledged(0, first, last).delivered("member-1", 0, first, last, 100 + first)
+    verdict = judge(history, "X32a")
+    assert "HOLDS" == verdict["verdict"]
+    assert "all 29 acknowledged records were processed" == verdict["rows"][0]["why"]
+
+
+def test_what_was_read_twice_makes_up_for_nothing(judge: Judge) -> None:
+    history = History().acknowledged(0, 0, 29)
+    for first, last in RANGES:
+        history.delivered("member-1", 0, first, last, 100 + first)
+    verdict = judge(history, "X32a")
+    assert ("VIOLATED", 1) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_the_first_and_the_last_of_what_was_sent_count(judge: Judge) -> None:
+    history = History().acknowledged(0, 10, 19)
+    history.delivered("member-1", 0, 0, 10, 100).delivered("member-1", 0, 19, 25, 200)
+    verdict = judge(history, "X32a")
+    assert ("VIOLATED", 8) == (verdict["verdict"], verdict["measured_max"])
+
+
 @pytest.mark.parametrize(
     ("first_kept", "error", "verdict"), [(5, 0, "HOLDS"), (4, 0, "VIOLATED"), (5, 29, "VIOLATED")]
 )
@@ -429,6 +456,37 @@ def test_only_commits_that_failed_since_the_last_accepted_one_leave_more(judge: 
     history.asked_commit("member-1", 5_000, 1, 300, 16).asked_commit("member-1", 5_100, 0, 200)
     verdict = judge(history, "X32d")
     assert ("VIOLATED", 100) == (verdict["verdict"], verdict["bound_high"])
+
+
+def test_a_commit_that_failed_leaves_another_batch_to_async_commits_too(judge: Judge) -> None:
+    history = handed_over(0, commit="async").asked_commit("member-1", 5_000, 0, 300, error=16)
+    verdict = judge(history, "X32d")
+    assert ("HOLDS", 300) == (verdict["verdict"], verdict["bound_high"])
+
+
+def test_a_hand_over_without_repeats_holds(judge: Judge) -> None:
+    verdict = judge(handed_over(300), "X32d")
+    assert ("HOLDS", 0) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_only_this_partition_and_what_it_had_at_this_time_is_the_hand_overs(judge: Judge) -> None:
+    history = handed_over(200).delivered("member-1", 1, 0, 99, 2_000)
+    history.delivered("member-1", 0, 0, 99, 2_100, topic="other")
+    history.delivered("member-2", 1, 0, 99, 10_100)
+    history.delivered("member-2", 0, 0, 99, 10_200, topic="other")
+    history.delivered("member-2", 0, 0, 9, 9_499).delivered("member-3", 0, 0, 99, 9_600)
+    history.rows["members"] = []  # none of them had ended
+    verdict = judge(history, "X32d")
+    assert ("HOLDS", 1, 100) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(("first_ms", "again_ms", "count"), [(9_499, 9_500, 10), (9_500, 9_501, 0)])
+def test_what_was_read_before_the_moment_of_the_hand_over_comes_again_after_it(
+    judge: Judge, first_ms: float, again_ms: float, count: int
+) -> None:
+    history = handed_over(300).delivered("member-1", 0, 1_000, 1_009, first_ms)
+    history.delivered("member-2", 0, 1_000, 1_009, again_ms)
+    assert count == judge(history, "X32d")["measured_max"]
 
 
 @pytest.mark.parametrize("ms", [3_200, 9_500])
