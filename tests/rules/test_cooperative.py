@@ -56,7 +56,8 @@ def test_what_a_closing_member_gives_up_is_not_examined(judge: Judge) -> None:
 def test_a_member_that_closes_later_was_told_to_give_up(judge: Judge) -> None:
     history = in_order().told("member-2", "closing", 10_000).told("member-1", "closing", 20_000)
     history.told("member-1", "revoked", 20_000, [0])
-    assert ("HOLDS", 1) == ((verdict := judge(history, "X01"))["verdict"], verdict["examined"])
+    verdict = judge(history, "X01")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
 
 
 def test_the_next_owner_of_that_partition_counts(judge: Judge) -> None:

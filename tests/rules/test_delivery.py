@@ -135,13 +135,15 @@ def test_what_was_uncommitted_is_found_at_any_offset(judge: Judge) -> None:
     history.delivered("member-2", 0, 2_047_995, 2_047_999, 13_000)
     history.delivered("member-2", 0, 2_048_000, 2_048_009, 13_100)
     history.delivered("member-2", 0, 2_047_990, 2_048_009, 14_000, topic="other")
-    assert ("HOLDS", 2) == ((verdict := judge(history, "R19"))["verdict"], verdict["examined"])
+    verdict = judge(history, "R19")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
 
 
 def test_the_last_commit_before_the_removal_tells_what_is_left(judge: Judge) -> None:
     history = evicted().commit_request("member-1", 1_600, 0, 29)
     history.delivered("member-1", 0, 30, 39, 10_000.5).delivered("member-2", 0, 29, 29, 13_000)
-    assert ("HOLDS", 1) == ((verdict := judge(history, "R19"))["verdict"], verdict["examined"])
+    verdict = judge(history, "R19")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
 
 
 def test_without_any_commit_all_that_it_read_is_left(judge: Judge) -> None:
@@ -157,7 +159,8 @@ def test_each_stay_of_a_member_leaves_its_own_work(judge: Judge) -> None:
     history.says("member_added", 14_000, "member-1").delivered("member-1", 0, 30, 39, 15_000)
     history.commit_request("member-1", 16_000, 0, 35).says("evicted", 20_000, "member-1")
     history.delivered("member-2", 0, 35, 39, 21_000)
-    assert ("HOLDS", 2) == ((verdict := judge(history, "R19"))["verdict"], verdict["examined"])
+    verdict = judge(history, "R19")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
 
 
 # X32a

@@ -50,9 +50,8 @@ def test_a_new_partition_may_be_assigned_50_ms_late(
 
 def test_the_first_owner_of_the_new_partition_counts(judge: Judge) -> None:
     history = grown(owned_ms=17_900).told("member-1", "assigned", 11_000, [5])
-    history.told("member-1", "assigned", 11_000, partitions=[], observed_at=None).rows[
-        "client_events"
-    ][-1]["partitions"] = [{"topic": "other", "partition": 6}]
+    history.told("member-1", "assigned", 11_000)
+    history.rows["client_events"][-1]["partitions"] = [{"topic": "other", "partition": 6}]
     history.told("member-2", "assigned", 25_000, [6])
     verdict = judge(history, "R20c")
     assert ("HOLDS", 1, 7_900) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
