@@ -349,6 +349,7 @@ def test_heartbeats_and_joins_that_are_accepted_begin_a_new_session(
     history.told("member-1", "session_timed_out", 11_100 if renews else 10_100)
     verdict = judge(history, "R06-java")
     assert ("HOLDS", 6_100) == (verdict["verdict"], verdict["measured_max"])
+    assert f"since {api if renews else 'HEARTBEAT'}" == verdict["rows"][0]["why"]
 
 
 def test_a_coordinator_found_in_the_same_moment_counts(judge: Judge) -> None:
@@ -655,7 +656,8 @@ def test_joining_anew_is_its_own_next_join_group(
 
 
 @pytest.mark.parametrize(
-    ("ms", "error", "examined"), [(10_001, 25, 1), (10_002, 25, 2), (10_002, 16, 1)]
+    ("ms", "error", "examined"),
+    [(10_001, 25, 1), (10_002, 25, 2), *((10_002, elsewhere, 1) for elsewhere in (14, 15, 16))],
 )
 def test_a_heartbeat_after_the_removal_that_reaches_the_group_is_examined(
     judge: Judge, ms: float, error: int, examined: int
@@ -718,6 +720,13 @@ def test_a_missed_poll_is_noticed_within_the_thread_s_wait(
     history = java().told("member-1", "stall_started", 3_000, duration_ms=90_000.0)
     history.told("member-1", "max_poll_exceeded", ms)
     assert verdict == judge(history, "R36")["verdict"]
+
+
+def test_a_missed_poll_without_a_stall_or_of_a_stranger_is_not_examined(judge: Judge) -> None:
+    history = java().told("member-1", "max_poll_exceeded", 63_000)
+    history.told("observer", "stall_started", 3_000).told("observer", "max_poll_exceeded", 63_000)
+    assert "UNKNOWN" == judge(history, "R36")["verdict"]
+    assert 0 == judge(history, "R36")["examined"]
 
 
 def test_a_missed_poll_counts_from_the_members_own_last_stall_and_by_its_own_limit(

@@ -147,6 +147,15 @@ def test_a_rebalance_starts_within_slack_of_the_eviction(
     assert verdict == judge(history, "R01")["verdict"]
 
 
+def test_each_of_two_evictions_needs_its_own_rebalance(judge: Judge) -> None:
+    history = pair(evicted_ms=10_001).says("member_added", 0, "member-3").join("member-3", 5)
+    history.heartbeats("member-3", 2_000, 7_000, 12_000).says("evicted", 18_001, "member-3")
+    verdict = judge(history, "R01")
+    assert (2, 1) == (verdict["examined"], verdict["violations"])
+    history.rebalance(18_002, 3, 1)
+    assert "HOLDS" == judge(history, "R01")["verdict"]
+
+
 @pytest.mark.parametrize(("heard_ms", "examined"), [(10_050, 0), (10_051, 1)])
 def test_a_silence_longer_than_a_session_and_slack_should_have_ended_in_eviction(
     judge: Judge, heard_ms: float, examined: int

@@ -236,7 +236,7 @@ class WithoutDelay(History):
 def test_without_a_delay_a_first_rebalance_is_over_at_once(
     judge: Judge, joined_ms: float, verdict: str
 ) -> None:
-    history = WithoutDelay(rows=first(joined_ms).rows)
+    history = WithoutDelay(rows=first(joined_ms, 20).rows)
     history.says("rebalance_started", 10_000, generation=1, reason="Adding")
     history.says("stabilized", 14_000, generation=2, members=2)
     judged = judge(history, "X07")

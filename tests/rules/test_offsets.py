@@ -689,6 +689,12 @@ def test_only_crashed_members_with_automatic_commits_are_examined(
     assert "UNKNOWN" == judge(history, "R26-repeats")["verdict"]
 
 
+def test_a_crash_that_nobody_caused_is_not_examined(judge: Judge) -> None:
+    history = crashed(500)
+    history.rows["faults"].clear()
+    assert 0 == judge(history, "R26-repeats")["examined"]
+
+
 def test_of_a_partition_without_records_lately_nothing_may_come_again(judge: Judge) -> None:
     history = crashed(500).told("member-1", "assigned", 0, [1])
     verdict = judge(history.delivered("member-1", 1, 0, 9, 1_000), "R26-repeats")
@@ -1104,13 +1110,20 @@ def test_where_nothing_was_accepted_before_nothing_is_told(judge: Judge) -> None
 
 
 @pytest.mark.parametrize(
-    ("ms", "partition", "examined"),
-    [(2_050, 0, 1), (2_049, 0, 0), (11_999, 0, 1), (12_000, 0, 0), (5_000, 1, 0)],
+    ("ms", "partition", "error", "examined"),
+    [
+        (2_050, 0, 15, 1),
+        (2_049, 0, 15, 0),
+        (11_999, 0, 15, 1),
+        (12_000, 0, 15, 0),
+        (5_000, 1, 15, 0),
+        (5_000, 0, 0, 0),
+    ],
 )
 def test_only_a_partition_of_which_a_commit_failed_in_that_time_is_examined(
-    judge: Judge, ms: float, partition: int, examined: int
+    judge: Judge, ms: float, partition: int, error: int, examined: int
 ) -> None:
-    history = unwritable().commit_request("member-1", ms, partition, 20, error=15)
+    history = unwritable().commit_request("member-1", ms, partition, 20, error=error)
     assert examined == judge(answered(history, 8_000, 10), "R31-append")["examined"]
 
 

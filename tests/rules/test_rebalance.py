@@ -82,6 +82,17 @@ def test_a_leader_that_never_gives_an_assignment_violates(
     assert (verdict, min(members, 1)) == (judged["verdict"], judged["examined"])
 
 
+def test_a_generation_without_joins_and_assignment_on_record_violates(judge: Judge) -> None:
+    history = unled(20_000)
+    history.rows["requests"].clear()
+    assert "VIOLATED" == judge(history, "R12")["verdict"]
+
+
+def test_a_leader_that_gives_its_assignment_in_the_last_second_holds(judge: Judge) -> None:
+    history = unled(59_500).says("assignment_received", 59_505, "member-1", generation=1)
+    assert "HOLDS" == judge(history, "R12")["verdict"]
+
+
 def test_a_generation_that_a_new_coordinator_cuts_short_is_not_examined(judge: Judge) -> None:
     history = unled(20_000).says("stabilized", 30_000, generation=1, members=1, broker=2)
     history.says("assignment_received", 30_005, "member-1", generation=1, broker=2)
@@ -280,6 +291,10 @@ def test_a_member_is_misled_from_slack_after_the_start_to_its_rejoining(
     judge: Judge, ms: float, verdict: str
 ) -> None:
     assert verdict == judge(told(6_900, 6_950, ms), "R32")["verdict"]
+
+
+def test_a_member_that_heard_nothing_but_a_late_answer_is_not_examined(judge: Judge) -> None:
+    assert 0 == judge(told(None, 5_200, 5_040), "R32")["examined"]
 
 
 def test_a_member_that_is_only_ever_misled_is_examined(judge: Judge) -> None:
