@@ -45,6 +45,8 @@ def fetched(
     everything: bool = False,
     stable: bool = False,
     errors: Positions | None = None,
+    topic: str = "t",
+    **row: Any,
 ) -> Probed:
     told = [
         {
@@ -54,11 +56,11 @@ def fetched(
         }
         for number, position in positions.items()
     ]
-    named = None if everything else [{"name": "t", "partitionIndexes": list(positions)}]
+    named = None if everything else [{"name": topic, "partitionIndexes": list(positions)}]
     return history.call(
         "OFFSET_FETCH", ms, state="Empty",
         request={"groups": [{"groupId": "own", "topics": named}], "requireStable": stable},
-        answer={"groups": [{"topics": [{"name": "t", "partitions": told}]}]},
+        answer={"groups": [{"topics": [{"name": topic, "partitions": told}]}]}, **row,
     )  # fmt: skip
 
 
@@ -174,6 +176,10 @@ def test_the_last_fetch_before_and_the_first_after_count(judge: Judge) -> None:
     committed(history, 2_000, {1: 7}, {1: 12}, metadata={1: "m" * 4_097})
     fetched(fetched(history, 2_000.5, {1: 4}), 2_001, {1: 6})
     fetched(history, 2_100, {1: 8})
+    # Of another group, topic or partition.
+    for ms in (1_999.5, 2_000.9):
+        fetched(fetched(history, ms, {1: 2}, group="else"), ms, {1: 2}, topic="u")
+        fetched(history, ms, {2: 2})
     verdict = judge(history, "R31")
     long_one = next(row for row in verdict["rows"] if row["measured"] == 4_097)
     assert (True, "answered 12, then fetched 6") == (long_one["ok"], long_one["why"])
