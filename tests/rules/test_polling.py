@@ -219,6 +219,14 @@ def test_a_member_is_without_an_assignment_between_its_callbacks(
     assert (1, records) == (verdict["examined"], verdict["measured_max"])
 
 
+def test_a_member_assigned_in_the_moment_of_the_revocation_is_not_without(judge: Judge) -> None:
+    history = (
+        java().told("member-1", "revoked", 2_000, [0]).told("member-1", "assigned", 2_000, [1])
+    )
+    history.told("member-1", "assigned", 4_000, [0]).delivered("member-1", 1, 0, 9, 3_000)
+    assert "HOLDS" == judge(history, "R25-rebalance")["verdict"]
+
+
 def test_a_member_that_is_never_assigned_anything_again_is_not_examined(judge: Judge) -> None:
     history = java().told("member-1", "assigned", 1_000, [0]).told("member-1", "lost", 2_000, [0])
     assert "UNKNOWN" == judge(history, "R25-rebalance")["verdict"]
