@@ -125,13 +125,12 @@ class History:
         life = row.pop("life", 1)
         row = {
             "broker": 1,
+            "group": GROUP,
             "evidence": f"broker-1.log:{len(self.rows['coordinator_events'])}",
             **row,
         }
         named = None if member is None else member_id(member, life)
-        return self.add(
-            "coordinator_events", event=event, at=at(ms), group=GROUP, member_id=named, **row
-        )
+        return self.add("coordinator_events", event=event, at=at(ms), member_id=named, **row)
 
     def rebalance(
         self, ms: float, generation: int, members: int, reason: str = "because", **row: Any

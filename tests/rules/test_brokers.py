@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History
+from tests.histories import History, at
 
 pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
+OTHER: dict[str, Any] = {"group": "payments"}
 
 
 def killed() -> History:
@@ -47,6 +48,70 @@ def test_a_broker_fault_without_effect_is_not_examined(judge: Judge, rule: str) 
     assert "UNKNOWN" == judge(History(), rule)["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("ms", "row", "counts"),
+    [
+        (10_000, {}, True),
+        (9_999, {}, False),
+        (25_000, {}, True),
+        (25_001, {}, False),
+        (15_000, {**OTHER}, False),
+        (15_000, {"event": "epoch_bumped"}, True),
+        (15_000, {"event": "stabilized"}, False),
+        (15_000, {"event": "epoch_bumped", **OTHER}, False),
+    ],
+)
+def test_a_rebalance_counts_while_the_broker_is_gone(
+    judge: Judge, ms: float, row: dict[str, Any], counts: bool
+) -> None:
+    history = killed().says(ms=ms, **{"event": "rebalance_started", "reason": "x", **row})
+    assert ("HOLDS" if counts else "VIOLATED") == judge(history, "R11")["verdict"]
+    assert ("VIOLATED" if counts else "HOLDS") == judge(history, "R20d")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "counts"), [(40_000, True), (40_001, False)])
+def test_a_broker_that_never_comes_back_is_looked_at_for_half_a_minute(
+    judge: Judge, ms: float, counts: bool
+) -> None:
+    history = History().fault("kill-broker", "broker-3", 10_000)
+    history.says("rebalance_started", ms, reason="x").says("rebalance_started", ms + 1, reason="y")
+    assert ("HOLDS" if counts else "VIOLATED") == judge(history, "R11")["verdict"]
+    assert ("VIOLATED" if counts else "HOLDS") == judge(history, "R20d")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "verdict"),
+    [
+        ("lost", 10_000, "VIOLATED"),
+        ("revoked", 25_000, "VIOLATED"),
+        ("lost", 9_999, "HOLDS"),
+        ("revoked", 25_001, "HOLDS"),
+        ("assigned", 15_000, "HOLDS"),
+    ],
+)
+def test_a_callback_counts_while_the_broker_is_gone(
+    judge: Judge, event: str, ms: float, verdict: str
+) -> None:
+    judged = judge(killed().told("member-1", event, ms, [0]), "R20d")
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
+
+
+def test_each_fault_has_its_own_rebalances(judge: Judge) -> None:
+    history = killed().rebalance(12_000, 2, 1).fault("kill-broker", "broker-2", 30_000, 40_000)
+    history.told("member-1", "lost", 35_000, [0])
+    assert (2, 1) == (judge(history, "R11")["examined"], judge(history, "R11")["violations"])
+    assert (2, 2) == (judge(history, "R20d")["examined"], judge(history, "R20d")["violations"])
+
+
+def test_the_first_of_several_rebalances_or_callbacks_is_told(judge: Judge) -> None:
+    history = killed().told("member-2", "lost", 16_000, [0]).told("member-1", "lost", 15_000, [0])
+    assert "member-1 had to give up partitions" == judge(history, "R20d")["rows"][0]["why"]
+    history.says("rebalance_started", 13_000, reason="y")
+    history.says("rebalance_started", 12_000, reason="x")
+    assert "x" == judge(history, "R20d")["rows"][0]["why"]
+    assert "x" == judge(history, "R11")["rows"][0]["why"]
+
+
 # X12
 
 
@@ -80,3 +145,120 @@ def test_loading_at_the_same_broker_is_no_failover(judge: Judge) -> None:
     history = History().says("member_added", 0, "member-1").says("loaded", 9_000, members=1)
     assert "UNKNOWN" == judge(history, "X12")["verdict"]
     assert "UNKNOWN" == judge(History(), "X12")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "broker", "ms", "measured"),
+    [
+        ("kill-broker", "broker-3", 15_000, 9_000),
+        ("kill-broker", "broker-1", 19_001, 9_000),
+        ("kill-broker", "broker-1", 15_000, 4_000),  # the last of two
+        ("kill-broker", "broker-1", 19_000, 0),
+        ("latency", "broker-1", 15_000, 9_000),
+    ],
+)
+def test_a_failover_begins_with_the_last_fault_of_the_former_coordinator(
+    judge: Judge, kind: str, broker: str, ms: float, measured: float
+) -> None:
+    history = failover().fault(kind, broker, ms, 50_000)
+    assert measured == judge(history, "X12")["measured_max"]
+
+
+@pytest.mark.parametrize(("loaded_ms", "measured"), [(70_000, 60_000), (70_001, 62_001)])
+def test_a_fault_more_than_a_minute_ago_is_not_what_began_it(
+    judge: Judge, loaded_ms: float, measured: float
+) -> None:
+    """Without one, it begins with the last sign that the former coordinator was at work."""
+    history = failover()
+    history.end_ms = 90_000
+    history.rows["coordinator_events"][-1]["at"] = at(loaded_ms)
+    assert measured == judge(history, "X12")["measured_max"]
+
+
+@pytest.mark.parametrize(("members", "examined"), [(1, 1), (None, 1), (0, 0)])
+def test_a_group_that_was_loaded_without_members_is_not_examined(
+    judge: Judge, members: int | None, examined: int
+) -> None:
+    history = failover()
+    history.rows["coordinator_events"][-1]["members"] = members
+    assert examined == judge(history, "X12")["examined"]
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "examined"),
+    [
+        ("member_added", 10_000, 1),
+        ("member_added", 9_999, 2),
+        ("left", 9_999, 1),
+        ("left", 10_000, 2),
+    ],
+)
+def test_members_at_a_failover_are_those_when_it_began(
+    judge: Judge, event: str, ms: float, examined: int
+) -> None:
+    history = failover()
+    if event == "left":
+        history.says("member_added", 5, "member-2")
+    assert examined == judge(history.says(event, ms, "member-2"), "X12")["examined"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "whose", "ms", "examined"),
+    [
+        ("kill-consumer", "member-1", 21_001, 0),  # it is begun a millisecond before
+        ("kill-consumer", "member-1", 21_002, 1),
+        ("kill-consumer", "member-2", 15_000, 1),
+        ("freeze-consumer", "member-1", 15_000, 1),
+    ],
+)
+def test_a_member_that_is_killed_by_then_is_not_examined(
+    judge: Judge, kind: str, whose: str, ms: float, examined: int
+) -> None:
+    assert examined == judge(failover().fault(kind, whose, ms), "X12")["examined"]
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "member", "verdict"),
+    [
+        ("lost", 10_000, "member-1", "VIOLATED"),
+        ("revoked", 21_000, "member-1", "VIOLATED"),
+        ("lost", 9_999, "member-1", "HOLDS"),
+        ("lost", 21_001, "member-1", "HOLDS"),
+        ("lost", 15_000, "member-2", "HOLDS"),
+        ("assigned", 15_000, "member-1", "HOLDS"),
+    ],
+)
+def test_a_member_notices_a_failover_up_to_two_seconds_after_the_load(
+    judge: Judge, event: str, ms: float, member: str, verdict: str
+) -> None:
+    assert verdict == judge(failover().told(member, event, ms, [0]), "X12")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "row", "verdict"),
+    [
+        ("rebalance_started", 10_000, {}, "VIOLATED"),
+        ("epoch_bumped", 21_000, {}, "VIOLATED"),
+        ("rebalance_started", 9_999, {}, "HOLDS"),
+        ("rebalance_started", 21_001, {}, "HOLDS"),
+        ("rebalance_started", 15_000, {**OTHER}, "HOLDS"),
+        ("member_id_given", 15_000, {}, "HOLDS"),
+    ],
+)
+def test_a_rebalance_belongs_to_a_failover_up_to_two_seconds_after_the_load(
+    judge: Judge, event: str, ms: float, row: dict[str, Any], verdict: str
+) -> None:
+    history = failover().says(event, ms, reason="x", **row)
+    assert verdict == judge(history, "X12")["verdict"]
+
+
+def test_what_the_first_rebalance_or_callback_says_is_told(judge: Judge) -> None:
+    def why(history: History) -> str:
+        return str(judge(history, "X12")["rows"][0]["why"])
+
+    assert "kept its member id and its assignment" == why(failover())
+    rebalanced = failover().says("rebalance_started", 16_000, reason="y")
+    rebalanced.says("rebalance_started", 15_000, reason="x")
+    assert "x" == why(rebalanced)
+    assert "its assignment was lost" == why(rebalanced.told("member-1", "lost", 15_000, [0]))
+    assert "its assignment was lost" == why(rebalanced.told("member-1", "revoked", 15_100, [0]))

@@ -53,6 +53,28 @@ def test_what_a_closing_member_gives_up_is_not_examined(judge: Judge) -> None:
     assert 0 == judge(history, "X01")["examined"]
 
 
+def test_a_member_that_closes_later_was_told_to_give_up(judge: Judge) -> None:
+    history = in_order().told("member-2", "closing", 10_000).told("member-1", "closing", 20_000)
+    history.told("member-1", "revoked", 20_000, [0])
+    verdict = judge(history, "X01")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_the_next_owner_of_that_partition_counts(judge: Judge) -> None:
+    history = in_order().told("member-1", "assigned", 10_500, [2])
+    history.told("member-1", "assigned", 10_500)
+    history.rows["client_events"][-1]["partitions"] = [{"topic": "other", "partition": 1}]
+    history.told("member-1", "assigned", 20_000, [1])
+    verdict = judge(history, "X01")
+    assert ("HOLDS", 1, 1_000) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_the_next_owner_may_have_it_at_once(judge: Judge) -> None:
+    history = moved().told("member-1", "revoked", 10_020, [1])
+    verdict = judge(history.told("member-2", "assigned", 10_020, [1]), "X01")
+    assert ("HOLDS", 0) == (verdict["verdict"], verdict["measured_max"])
+
+
 # X01-two
 
 
@@ -72,6 +94,8 @@ def test_what_a_member_that_is_gone_had_may_move_at_once(judge: Judge) -> None:
     history.sync("member-1", 15, gives=[("member-1", 0), ("member-2", 1)])
     history.rebalance(10_000, 2, 1).join("member-1", 10_005, 2)
     history.sync("member-1", 10_015, 2, [("member-1", 0), ("member-1", 1)])
+    history.join("member-2", 10_006, 2, error_code=25).join("member-2", 10_006, 2, group="pay")
+    history.request("HEARTBEAT", "member-2", 10_006, generation=2)
     assert "UNKNOWN" == judge(history, "X01-two")["verdict"]
 
 
@@ -114,6 +138,70 @@ def test_without_a_calm_time_to_compare_nothing_can_be_told(judge: Judge) -> Non
     assert "UNKNOWN" == judge(in_order(), "X01-kept")["verdict"]
 
 
+def test_the_longest_calm_pause_is_the_measure(judge: Judge) -> None:
+    history = read(in_order(), *range(100, 14_000, 300), 14_400, *range(14_500, 20_000, 300))
+    verdict = judge(history, "X01-kept")
+    assert ("HOLDS", 549) == (verdict["verdict"], verdict["bound_high"])
+
+
+@pytest.mark.parametrize(
+    ("again_ms", "asked_ms", "joined_ms", "verdict"),
+    [
+        (10_140, 10_001, 10_130, "HOLDS"),  # 50 ms more than any other pause
+        (10_141, 10_001, 10_130, "VIOLATED"),
+        (10_141, 10_001, 10_141, "VIOLATED"),
+        (10_141, 10_001, 10_142, "HOLDS"),  # the pause ended before the join phase
+        (10_141, 10_031, 10_130, "VIOLATED"),
+        (10_141, 10_032, 10_130, "HOLDS"),  # the wait was no longer than other pauses
+    ],
+)
+def test_a_kept_partition_stands_still_if_its_member_only_waits(
+    judge: Judge, again_ms: float, asked_ms: float, joined_ms: float, verdict: str
+) -> None:
+    history = in_order()
+    history.join("member-1", asked_ms, 2, processed_at=at(joined_ms))
+    times = (*range(90, 9_991, 100), again_ms, *range(10_200, 20_000, 100))
+    assert verdict == judge(read(history, *times), "X01-kept")["verdict"]
+
+
+def test_a_pause_that_touches_a_rebalance_is_no_calm_one(judge: Judge) -> None:
+    times = (*range(100, 9_101, 300), *range(10_000, 10_901, 300), 11_014)
+    verdict = judge(read(in_order(), *times, *range(11_914, 20_000, 300)), "X01-kept")
+    assert ("HOLDS", 349) == (verdict["verdict"], verdict["bound_high"])
+
+
+def test_only_its_own_wait_in_this_rebalance_explains_a_standstill(judge: Judge) -> None:
+    history = read(in_order(), *STANDING_STILL)
+    waits: dict[str, Any] = {"arrived_at": at(10_005), "processed_at": at(10_690)}
+    history.join("member-1", 10_005, 2, error_code=27, **waits)
+    history.join("member-1", 10_005, 2, group="payments", **waits)
+    history.join("member-2", 10_005, 2, **waits).join("member-1", 10_005, 3, **waits)
+    history.request("HEARTBEAT", "member-1", 10_005, generation=2, **waits)
+    # What moves stands still for longer.
+    history.delivered("member-1", 1, 0, 0, 9_500).delivered("member-2", 1, 1, 1, 11_100)
+    verdict = judge(history, "X01-kept")
+    assert ("HOLDS", 999) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_what_is_given_up_lost_or_given_to_another_is_not_kept(judge: Judge) -> None:
+    history = read(in_order(), *range(100, 20_000, 300))
+    history.told("member-1", "assigned", 20, [2]).told("member-1", "revoked", 10_015, [2])
+    history.told("member-1", "assigned", 10_000, [3]).told("member-1", "assigned", 20, [4])
+    for generation, ms in ((2, 10_015), (3, 11_015)):
+        gives = [("member-1", 0), ("member-1", 2), ("member-1", 3), ("member-2", 4)]
+        history.sync("member-1", ms, generation, gives)
+    history.says("emptied", 30_000, generation=4)
+    verdict = judge(history, "X01-kept")
+    assert ["t-0 in generation 2", "t-0 in generation 3", "t-3 in generation 3"] == sorted(
+        row["subject"] for row in verdict["rows"]
+    )
+
+
+def test_what_a_removed_member_has_is_not_kept(judge: Judge) -> None:
+    history = read(in_order(), *range(100, 20_000, 300)).says("evicted", 15_000, "member-1")
+    assert 0 == judge(history, "X01-kept")["examined"]
+
+
 # R15-all
 
 
@@ -131,6 +219,25 @@ def test_keeping_one_violates(judge: Judge) -> None:
 def test_a_member_that_had_nothing_is_not_examined(judge: Judge) -> None:
     history = History().rebalance(0, 1, 1).join("member-1", 5)
     assert "UNKNOWN" == judge(history.told("member-1", "assigned", 20, [0]), "R15-all")["verdict"]
+
+
+def test_only_an_accepted_join_of_this_generation_goes_through_its_rebalance(judge: Judge) -> None:
+    history = moved().told("member-1", "revoked", 10_010, [0, 1])
+    for name in ("member-3", "member-4", "member-5", "member-6", "member-7"):
+        history.told(name, "assigned", 20, [5])
+    history.join("member-3", 10_005, 2, group="pay").join("member-4", 10_005, 2, error_code=25)
+    history.request("SYNC_GROUP", "member-5", 10_005, generation=2)
+    history.join("member-6", 10_005, 2, broker=2).join("member-7", 10_011, 2)
+    verdict = judge(history, "R15-all")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_what_it_had_before_or_gets_as_it_starts_is_not_to_be_given_up(judge: Judge) -> None:
+    history = moved().told("member-1", "revoked", 10_000, [0]).told("member-2", "assigned", 9, [3])
+    history.told("member-1", "revoked", 10_002, [1]).told("member-1", "assigned", 10_000, [2])
+    history.told("member-1", "revoked", 10_900, [2]).told("member-2", "revoked", 9_000, [3])
+    verdict = judge(history, "R15-all")
+    assert ["gave up all 1"] == [row["why"] for row in verdict["rows"]]
 
 
 def test_a_removed_member_has_nothing_to_give_up(judge: Judge) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History
+from tests.histories import History, at
 
 pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
@@ -56,6 +56,113 @@ def test_a_member_that_closed_is_not_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History(), "R19")["verdict"]
 
 
+@pytest.mark.parametrize("closed_ms", [10_001, 12_500])
+def test_who_closes_after_it_was_removed_is_examined(judge: Judge, closed_ms: float) -> None:
+    history = evicted().told("member-1", "closing", closed_ms).told("member-2", "closing", 9_000)
+    history.told("member-1", "error", 9_000).delivered("member-2", 0, 20, 29, 13_000)
+    verdict = judge(history, "R19")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_who_closes_as_it_is_removed_is_not_examined(judge: Judge) -> None:
+    assert 0 == judge(evicted().told("member-1", "closing", 10_000), "R19")["examined"]
+
+
+def test_only_commits_of_a_removed_member_are_examined(judge: Judge) -> None:
+    """member-3 was removed too, at the same time, and had done all its work."""
+    history = evicted().says("member_added", 0, "member-3").join("member-3", 5)
+    history.says("evicted", 10_000, "member-3").delivered("member-2", 0, 20, 29, 13_000)
+    history.commit_request("member-2", 12_000, 0, 20).asked_commit("member-2", 12_000, 0, 20)
+    history.commit_request("member-3", 12_000, 1, 5, error=25)
+    history.asked_commit("member-1", 10_000, 0, 30)  # before it was removed
+    verdict = judge(history, "R19")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_commit_that_its_client_was_never_answered_is_not_accepted(judge: Judge) -> None:
+    history = evicted().asked_commit("member-1", 12_000, 0, 30, error=None)
+    # The library's own commits have no time at which they were asked for.
+    history.asked_commit("member-1", 12_000, 0, 30, error=25, asked_at=None)
+    verdict = judge(history.delivered("member-2", 0, 20, 29, 13_000), "R19")
+    assert ("HOLDS", 3) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(("asked_ms", "examined"), [(12_999, 2), (13_000, 1)])
+def test_a_member_that_is_back_under_its_id_may_commit(
+    judge: Judge, asked_ms: float, examined: int
+) -> None:
+    history = evicted().says("member_added", 13_000, "member-1")
+    history.asked_commit("member-1", asked_ms, 0, 30, error=25)
+    verdict = judge(history.delivered("member-2", 0, 20, 29, 13_000), "R19")
+    assert ("HOLDS", examined) == (verdict["verdict"], verdict["examined"])
+
+
+def test_what_it_read_again_itself_counts_once_it_was_back(judge: Judge) -> None:
+    history = evicted().delivered("member-1", 0, 20, 29, 12_000)
+    assert "VIOLATED" == judge(history, "R19")["verdict"]
+    history.says("member_added", 13_000, "member-1").delivered("member-1", 0, 20, 29, 14_000)
+    assert "HOLDS" == judge(history, "R19")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("again", "verdict"),
+    [
+        (((20, 24), (25, 29)), "HOLDS"),
+        (((10, 39),), "HOLDS"),
+        (((21, 29),), "VIOLATED"),
+        (((20, 28),), "VIOLATED"),
+        (((0, 19), (30, 39)), "VIOLATED"),
+    ],
+)
+def test_all_that_it_left_uncommitted_is_read_again(
+    judge: Judge, again: tuple[tuple[int, int], ...], verdict: str
+) -> None:
+    history = evicted()
+    for number, (first, last) in enumerate(again):
+        history.delivered("member-2", 0, first, last, 13_000 + number)
+    history.delivered("member-2", 0, 20, 29, 9_000).delivered("member-2", 1, 20, 29, 13_000)
+    assert verdict == judge(history, "R19")["verdict"]
+
+
+def test_what_was_uncommitted_is_found_at_any_offset(judge: Judge) -> None:
+    history = evicted()
+    history.rows["deliveries"], history.rows["requests"] = [], history.rows["requests"][:2]
+    history.delivered("member-1", 0, 2_047_990, 2_048_009, 1_000)
+    history.delivered("member-1", 0, 2_048_000, 2_048_009, 2_000, topic="other")
+    history.commit_request("member-1", 1_500, 0, 2_047_995)
+    history.commit_request("member-1", 1_600, 1, 9_999_999)
+    history.commit_request("member-2", 10_500, 0, 2_048_010)
+    history.delivered("member-2", 0, 2_047_995, 2_047_999, 13_000)
+    history.delivered("member-2", 0, 2_048_000, 2_048_009, 13_100)
+    history.delivered("member-2", 0, 2_047_990, 2_048_009, 14_000, topic="other")
+    verdict = judge(history, "R19")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+def test_the_last_commit_before_the_removal_tells_what_is_left(judge: Judge) -> None:
+    history = evicted().commit_request("member-1", 1_600, 0, 29)
+    history.delivered("member-1", 0, 30, 39, 10_000.5).delivered("member-2", 0, 29, 29, 13_000)
+    verdict = judge(history, "R19")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_without_any_commit_all_that_it_read_is_left(judge: Judge) -> None:
+    history = evicted()
+    history.rows["requests"] = history.rows["requests"][:2]
+    history.delivered("member-1", 0, 30, 34, 10_000)
+    assert "VIOLATED" == judge(history.delivered("member-2", 0, 1, 34, 13_000), "R19")["verdict"]
+    assert "HOLDS" == judge(history.delivered("member-2", 0, 0, 9, 13_001), "R19")["verdict"]
+
+
+def test_each_stay_of_a_member_leaves_its_own_work(judge: Judge) -> None:
+    history = evicted().delivered("member-2", 0, 20, 29, 13_000)
+    history.says("member_added", 14_000, "member-1").delivered("member-1", 0, 30, 39, 15_000)
+    history.commit_request("member-1", 16_000, 0, 35).says("evicted", 20_000, "member-1")
+    history.delivered("member-2", 0, 35, 39, 21_000)
+    verdict = judge(history, "R19")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
 # X32a
 
 
@@ -95,6 +202,88 @@ def test_records_read_twice_hide_no_loss(judge: Judge) -> None:
     assert ("VIOLATED", 5) == (verdict["verdict"], verdict["measured_max"])
 
 
+def test_records_between_what_was_sent_are_nobodys_work(judge: Judge) -> None:
+    history = History().acknowledged(0, 0, 9).acknowledged(0, 5, 14).acknowledged(0, 20, 29)
+    history.add("sends", topic="t", partition=0, outcome="acknowledged", count=5)  # not known where
+    history.delivered("member-1", 0, 0, 12, 100).delivered("member-1", 0, 20, 29, 200)
+    history.delivered("member-1", 1, 0, 29, 300).end_offset(0, 30)
+    verdict = judge(history, "X32a")
+    assert ("VIOLATED", 2) == (verdict["verdict"], verdict["measured_max"])
+    assert "2 of 25 acknowledged records" in verdict["reason"]
+
+
+RANGES = ((0, 14), (3, 4), (14, 19), (21, 29))  # all but record 20, some of them twice
+
+
+def test_what_was_sent_twice_is_one_record(judge: Judge) -> None:
+    history = History()
+    for first, last in RANGES:
+        history.acknowledged(0, first, last).delivered("member-1", 0, first, last, 100 + first)
+    verdict = judge(history, "X32a")
+    assert "HOLDS" == verdict["verdict"]
+    assert "all 29 acknowledged records were processed" == verdict["rows"][0]["why"]
+
+
+def test_what_was_read_twice_makes_up_for_nothing(judge: Judge) -> None:
+    history = History().acknowledged(0, 0, 29)
+    for first, last in RANGES:
+        history.delivered("member-1", 0, first, last, 100 + first)
+    verdict = judge(history, "X32a")
+    assert ("VIOLATED", 1) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_the_first_and_the_last_of_what_was_sent_count(judge: Judge) -> None:
+    history = History().acknowledged(0, 10, 19)
+    history.delivered("member-1", 0, 0, 10, 100).delivered("member-1", 0, 19, 25, 200)
+    verdict = judge(history, "X32a")
+    assert ("VIOLATED", 8) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(
+    ("first_kept", "error", "verdict"), [(5, 0, "HOLDS"), (4, 0, "VIOLATED"), (5, 29, "VIOLATED")]
+)
+def test_what_was_deleted_on_purpose_is_not_lost(
+    judge: Judge, first_kept: int, error: int, verdict: str
+) -> None:
+    history = History().acknowledged(0, 0, 19).delivered("member-1", 0, 5, 19, 100)
+    history.commit_request("member-1", 200, 0, 20)
+    history.commit_request("admin", 300, 0, first_kept, error)
+    history.rows["requests"][-1]["api"] = "DELETE_RECORDS"
+    assert verdict == judge(history, "X32a")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "verdict"),
+    [
+        (((10, 50_000),), "VIOLATED"),
+        (((11, 50_000),), "UNKNOWN"),
+        (((10, 49_000), (20, 50_000)), "UNKNOWN"),
+    ],
+)
+def test_what_was_not_processed_is_lost_if_all_had_been_read(
+    judge: Judge, ends: tuple[tuple[int, int], ...], verdict: str
+) -> None:
+    history = History().acknowledged(0, 0, 19).delivered("member-1", 0, 0, 9, 100)
+    for end, ms in ends:
+        history.end_offset(0, end, ms)
+    assert verdict == judge(history, "X32a")["verdict"]
+
+
+def test_a_result_that_is_not_committed_is_none(judge: Judge) -> None:
+    history = History().acknowledged(0, 0, 9).delivered("member-1", 0, 0, 9, 100, None)
+    copied = {"topic": "t", "partition": 0, "first_offset": 0, "last_offset": 9, "copies": 1}
+    history.add("outputs", isolation="read_uncommitted", **copied)
+    assert "VIOLATED" == judge(history, "X32a")["verdict"]
+
+
+def test_a_partition_that_nobody_read_is_unseen(judge: Judge) -> None:
+    history = History().acknowledged(0, 0, 9).acknowledged(1, 0, 9)
+    verdict = judge(history.delivered("member-1", 0, 0, 9, 100), "X32a")
+    assert ("UNKNOWN", 2, 10) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"]
+    )  # fmt: skip
+
+
 def test_without_acknowledged_records_x32a_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History().delivered("member-1", 0, 0, 9, 100), "X32a")["verdict"]
 
@@ -116,6 +305,15 @@ def test_reading_uncommitted_records_again_holds(judge: Judge) -> None:
 def test_reading_committed_records_again_violates(judge: Judge) -> None:
     verdict = judge(reread(8), "X32b")
     assert ("VIOLATED", 3) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_the_first_and_the_furthest_repeat_below_a_commit_are_told(judge: Judge) -> None:
+    history = reread(8).delivered("member-3", 0, 6, 14, 400).delivered("member-3", 0, 8, 9, 500)
+    history.delivered("member-1", 1, 0, 9, 100).delivered("member-2", 1, 0, 9, 200)
+    verdict = judge(history, "X32b")
+    assert (2, 1, 3) == (verdict["examined"], verdict["violations"], verdict["measured_max"])
+    assert "5 to 9 again to member-2, although 8 had been committed" in verdict["reason"]
+    assert "10 records delivered again, 0 of them" in "".join(r["why"] for r in verdict["rows"])
 
 
 def removed_reader(removed_ms: float) -> History:
@@ -162,6 +360,16 @@ def test_a_commit_that_goes_back_violates(judge: Judge) -> None:
     history = History().commit_request("member-1", 100, 0, 10).commit_request("member-2", 200, 0, 7)
     verdict = judge(history, "X32c")
     assert ("VIOLATED", 3) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_the_longest_way_back_and_the_first_time_are_told(judge: Judge) -> None:
+    history = History()
+    for member, ms, committed in (("2", 200, 7), ("1", 100, 10), ("3", 300, 20), ("1", 400, 12)):
+        history.commit_request(f"member-{member}", ms, 0, committed)
+    verdict = judge(history.commit_request("member-1", 100, 1, 10), "X32c")
+    assert (2, 1, 8) == (verdict["examined"], verdict["violations"], verdict["measured_max"])
+    assert "went back by member-2" in verdict["reason"]
+    assert at(200) in {row["at"] for row in verdict["rows"]}
 
 
 def test_a_refused_commit_may_go_back(judge: Judge) -> None:
@@ -212,6 +420,101 @@ def test_what_an_auto_commit_interval_leaves_open_may_come_again(judge: Judge) -
 def test_more_than_an_auto_commit_interval_leaves_open_violates(judge: Judge) -> None:
     history = handed_over(0, commit="auto", auto_commit_interval_ms=500)
     assert "VIOLATED" == judge(history, "X32d")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("again_from", "commit", "verdict"),
+    [
+        (200, "sync", "HOLDS"),
+        (199, "sync", "VIOLATED"),
+        (100, "async", "HOLDS"),
+        (99, "async", "VIOLATED"),
+        (100, "interval", "HOLDS"),
+        (99, "interval", "VIOLATED"),
+    ],
+)
+def test_what_each_policy_leaves_open_may_come_again(
+    judge: Judge, again_from: int, commit: str, verdict: str
+) -> None:
+    history = handed_over(again_from, commit=commit, auto_commit_interval_ms=500)
+    assert verdict == judge(history, "X32d")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ended_by", "again_from", "verdict"),
+    [("lost", 0, "UNKNOWN"), ("revoked", 200, "HOLDS"), ("revoked", 199, "VIOLATED")],
+)
+def test_who_commits_when_told_to_give_up_leaves_a_batch(
+    judge: Judge, ended_by: str, again_from: int, verdict: str
+) -> None:
+    history = handed_over(again_from, commit="revoke")
+    history.rows["client_events"][1]["event"] = ended_by
+    assert verdict == judge(history, "X32d")["verdict"]
+
+
+def test_only_commits_that_failed_since_the_last_accepted_one_leave_more(judge: Judge) -> None:
+    history = handed_over(100).commit_request("member-1", 3_200, 0, 100)
+    history.commit_request("member-1", 2_000, 0, 50).commit_request("member-1", 4_000, 1, 300)
+    history.asked_commit("member-1", 3_199, 0, 100, 16).asked_commit("member-1", 9_501, 0, 300, 16)
+    history.asked_commit("member-1", 5_000, 1, 300, 16).asked_commit("member-1", 5_100, 0, 200)
+    verdict = judge(history, "X32d")
+    assert ("VIOLATED", 100) == (verdict["verdict"], verdict["bound_high"])
+
+
+def test_a_commit_that_failed_leaves_another_batch_to_async_commits_too(judge: Judge) -> None:
+    history = handed_over(0, commit="async").asked_commit("member-1", 5_000, 0, 300, error=16)
+    verdict = judge(history, "X32d")
+    assert ("HOLDS", 300) == (verdict["verdict"], verdict["bound_high"])
+
+
+def test_a_hand_over_without_repeats_holds(judge: Judge) -> None:
+    verdict = judge(handed_over(300), "X32d")
+    assert ("HOLDS", 0) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_only_this_partition_and_what_it_had_at_this_time_is_the_hand_overs(judge: Judge) -> None:
+    history = handed_over(200).delivered("member-1", 1, 0, 99, 2_000)
+    history.delivered("member-1", 0, 0, 99, 2_100, topic="other")
+    history.delivered("member-2", 1, 0, 99, 10_100)
+    history.delivered("member-2", 0, 0, 99, 10_200, topic="other")
+    history.delivered("member-2", 0, 0, 9, 9_499).delivered("member-3", 0, 0, 99, 9_600)
+    history.rows["members"] = []  # none of them had ended
+    verdict = judge(history, "X32d")
+    assert ("HOLDS", 1, 100) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(("first_ms", "again_ms", "count"), [(9_499, 9_500, 10), (9_500, 9_501, 0)])
+def test_what_was_read_before_the_moment_of_the_hand_over_comes_again_after_it(
+    judge: Judge, first_ms: float, again_ms: float, count: int
+) -> None:
+    history = handed_over(300).delivered("member-1", 0, 1_000, 1_009, first_ms)
+    history.delivered("member-2", 0, 1_000, 1_009, again_ms)
+    assert count == judge(history, "X32d")["measured_max"]
+
+
+@pytest.mark.parametrize("ms", [3_200, 9_500])
+def test_a_commit_that_failed_between_the_accepted_one_and_the_hand_over_leaves_a_batch(
+    judge: Judge, ms: float
+) -> None:
+    history = handed_over(100).commit_request("member-1", 3_200, 0, 100)
+    verdict = judge(history.asked_commit("member-1", ms, 0, 200, 16), "X32d")
+    assert ("HOLDS", 200) == (verdict["verdict"], verdict["bound_high"])
+
+
+def test_only_what_had_come_before_the_hand_over_comes_again(judge: Judge) -> None:
+    history = handed_over(200, committed=200).delivered("member-2", 0, 200, 399, 12_000)
+    history.told("member-2", "lost", 20_000, [0]).told("member-1", "assigned", 21_000, [0])
+    history.delivered("member-1", 0, 300, 399, 22_000).delivered("member-2", 0, 200, 399, 30_000)
+    verdict = judge(history, "X32d")
+    assert [100, 100] == [row["measured"] for row in verdict["rows"]]
+
+
+def test_what_the_one_before_got_in_its_last_interval_counts(judge: Judge) -> None:
+    history = handed_over(100, commit="auto", auto_commit_interval_ms=1_000)
+    history.delivered("member-3", 0, 100, 299, 4_500).delivered("member-1", 1, 0, 99, 4_600)
+    history.delivered("member-1", 0, 250, 259, 2_999)
+    verdict = judge(history, "X32d")
+    assert 300 == verdict["bound_high"]
 
 
 def test_without_a_hand_over_x32d_is_unknown(judge: Judge) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -84,6 +85,85 @@ def test_members_of_the_group_under_test_are_those_of_the_request_log(judge: Jud
     assert "HOLDS" != judge(history, "R28")["verdict"]
 
 
+def wrongs(verdict: dict[str, Any]) -> list[str]:
+    """Why each row that is not so is not."""
+    return [row["why"] for row in verdict["rows"] if row["ok"] is False]
+
+
+def test_a_description_during_which_the_group_changed_or_died_is_not_examined(
+    judge: Judge,
+) -> None:
+    history = described()
+    history.rows["calls"][-1]["state_after"] = "PreparingRebalance"
+    describe(history, 3_100, "Dead", [])
+    assert "UNKNOWN" == judge(history, "R28")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("event_ms", "examined_why"),
+    [(2_999, ["is no member"]), (3_000, ["is no member"]), (3_001, [])],
+)
+def test_who_was_removed_before_is_no_member(
+    judge: Judge, event_ms: float, examined_why: list[str]
+) -> None:
+    history = described().logged("evicted", event_ms, "s")
+    verdict = judge(history, "R28")
+    assert examined_why == [why for why in wrongs(verdict) if why == "is no member"]
+
+
+@pytest.mark.parametrize(("ms", "wrong"), [(3_000, True), (2_999, False)])
+def test_who_joins_only_afterwards_is_no_member(judge: Judge, ms: float, wrong: bool) -> None:
+    history = described(members=("a", "s", "late"), memberAssignment="part of a")
+    history.joined("late", ms, state="Stable")
+    told = json.loads(history.rows["calls"][-2]["answer"])
+    told["groups"][0]["members"][2]["memberAssignment"] = ""
+    history.rows["calls"][-2]["answer"] = json.dumps(told)
+    assert wrong == ("is no member" in wrongs(judge(history, "R28")))
+
+
+def test_the_assignment_given_last_before_counts(judge: Judge) -> None:
+    history = described(memberAssignment="newer")
+    history.synced("a", 2_500, "newer", 2).synced("a", 3_000, "newest", 3)
+    history.call("SYNC_GROUP", 2_600, 27, member="a", answer={"assignment": "refused"})
+    history.call("HEARTBEAT", 2_700, member="a", answer={"assignment": "none"})
+    history.call("SYNC_GROUP", 2_800, member="a", answer={"assignment": "foreign"}, group="else")
+    assert "HOLDS" == judge(history, "R28")["verdict"]
+
+
+def test_a_member_without_a_host_on_record_or_in_another_state_violates(judge: Judge) -> None:
+    assert ["has no host"] == wrongs(judge(described(clientHost=None), "R28"))
+    history = described()
+    told = json.loads(history.rows["calls"][-1]["answer"])
+    told["groups"][0]["groupState"] = "Empty"
+    history.rows["calls"][-1]["answer"] = json.dumps(told)
+    assert ["Empty with 2 of 2 members"] == wrongs(judge(history, "R28"))
+    history = described()
+    history.rows["calls"][-1]["error_code"] = 16
+    assert ["Stable with 2 of 2 members"] == wrongs(judge(history, "R28"))
+
+
+@pytest.mark.parametrize(
+    ("join_ms", "left_ms", "client", "verdict"),
+    [
+        (2_999, 3_001, "member-1", "HOLDS"),
+        (2_999, 3_001, "member-2", "VIOLATED"),
+        (3_000, None, "member-1", "UNKNOWN"),
+        (5, 3_000, "member-1", "UNKNOWN"),
+    ],
+)
+def test_who_is_no_member_of_the_group_under_test_then_is_nobody(
+    judge: Judge, join_ms: float, left_ms: float | None, client: str, verdict: str
+) -> None:
+    history = Probed().join("member-1", join_ms)
+    assert isinstance(history, Probed)
+    if left_ms is not None:
+        history.says("left", left_ms, "member-1")
+    told = {"memberId": member_id("member-1"), "clientId": client, "clientHost": "/127.0.0.1"}
+    describe(history, 3_000, "Stable", [told], group=GROUP)
+    judged = judge(history, "R28")
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
+
+
 # R28-dead and R28-unknown
 
 
@@ -98,6 +178,16 @@ def test_what_describes_a_group_that_does_not_exist(
     describe(history, 1_100, "Dead", [], version=newest, error=error)
     assert dead == judge(history, "R28-dead")["verdict"]
     assert unknown == judge(history, "R28-unknown")["verdict"]
+
+
+@pytest.mark.parametrize("rule", ["R28-dead", "R28-unknown"])
+def test_a_group_that_does_not_exist_is_described_as_nothing_else(judge: Judge, rule: str) -> None:
+    history = describe(described(), 3_100, "Dead", [])
+    assert ("HOLDS", 1) == (judge(history, rule)["verdict"], judge(history, rule)["examined"])
+    told = json.loads(history.rows["calls"][-1]["answer"])
+    told["groups"][0]["groupState"] = "Empty"
+    history.rows["calls"][-1]["answer"] = json.dumps(told)
+    assert "VIOLATED" == judge(history, rule)["verdict"]
 
 
 # R28-list
@@ -124,6 +214,32 @@ def test_only_the_coordinator_lists_a_group_with_its_state(
         "LIST_GROUPS", 3_000, broker=broker, request={"statesFilter": states},
         answer={"groups": [{"groupId": "another", "groupState": "Stable"}, *found]},
     )  # fmt: skip
+    assert verdict == judge(history, "R28-list")["verdict"]
+
+
+def listed(error: int = 0, protocol: str = "consumer", **row: Any) -> Probed:
+    """The coordinator of "a" lists its group."""
+    found = {"groupId": OWN, "protocolType": protocol, "groupState": "Stable"}
+    return Probed().formed("a").call(
+        "LIST_GROUPS", 3_000, error, request={"statesFilter": []}, answer={"groups": [found]}, **row
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("history", "verdict"),
+    [
+        (listed(), "HOLDS"),
+        (listed(error=15), "VIOLATED"),
+        (listed(protocol="connect"), "VIOLATED"),
+        (listed(after="Empty"), "UNKNOWN"),  # it changed meanwhile
+        (listed(group="else"), "UNKNOWN"),  # nobody knows its coordinator
+        (listed().call("JOIN_GROUP", 2_500, 16, broker=2), "HOLDS"),
+        (listed().call("HEARTBEAT", 2_500, broker=2), "HOLDS"),
+    ],
+)
+def test_a_group_is_listed_without_an_error_as_one_of_consumers(
+    judge: Judge, history: Probed, verdict: str
+) -> None:
     assert verdict == judge(history, "R28-list")["verdict"]
 
 
@@ -164,6 +280,55 @@ def test_an_empty_group_is_gone_when_it_was_deleted(judge: Judge, after: str, ve
     assert verdict == judge(history, "X30")["verdict"]
 
 
+def deletes_position(
+    joined_ms: float = 1_000, left_ms: float | None = None, error: int = 86
+) -> Probed:
+    """At 3 s the position of t is deleted; of two members one may be subscribed to it."""
+    history = Probed().joined("a", 1_000, metadata="").joined("b", joined_ms, metadata=SUBSCRIBED)
+    if left_ms is not None:
+        history.logged("left", left_ms, "b")
+    return history.call("OFFSET_DELETE", 3_000, error, request={"topics": [{"name": "t"}]})
+
+
+@pytest.mark.parametrize(
+    ("joined_ms", "left_ms", "error"),
+    [
+        (1_000, None, 86),
+        (1_000, 3_001, 86),
+        (1_000, 3_000, 0),
+        (2_999, None, 86),
+        (3_000, None, 0),
+    ],
+)
+def test_one_subscribed_member_then_guards_a_position(
+    judge: Judge, joined_ms: float, left_ms: float | None, error: int
+) -> None:
+    assert "HOLDS" == judge(deletes_position(joined_ms, left_ms, error), "X30")["verdict"]
+    assert "VIOLATED" == judge(deletes_position(joined_ms, left_ms, 86 - error), "X30")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("api", "error", "row", "examined", "verdict"),
+    [
+        ("OFFSET_COMMIT", 0, {"state": "Dead", "after": "Empty"}, 1, "HOLDS"),
+        ("OFFSET_COMMIT", 25, {"state": "Empty", "after": "Stable"}, 1, "VIOLATED"),
+        ("OFFSET_COMMIT", 0, {"state": "Stable", "after": "Empty"}, 1, "UNKNOWN"),
+        ("OFFSET_COMMIT", 12, {}, 0, "UNKNOWN"),
+        ("OFFSET_COMMIT", 22, {"member": "a"}, 0, "UNKNOWN"),
+        ("HEARTBEAT", 0, {}, 0, "UNKNOWN"),
+        ("DELETE_GROUPS", 68, {"state": "PreparingRebalance"}, 1, "HOLDS"),
+        ("DELETE_GROUPS", 68, {"state": "Stable", "after": "Empty"}, 1, "UNKNOWN"),
+        ("DELETE_GROUPS", 69, {"state": "Empty", "after": "Dead"}, 1, "VIOLATED"),
+        ("OFFSET_DELETE", 0, {"state": "Stable", "after": "Empty"}, 1, "UNKNOWN"),
+    ],
+)
+def test_what_is_guarded_by_the_state_of_the_group(
+    judge: Judge, api: str, error: int, row: dict[str, Any], examined: int, verdict: str
+) -> None:
+    judged = judge(Probed().call(api, 3_000, error, **row), "X30")
+    assert (verdict, examined) == (judged["verdict"], judged["examined"])
+
+
 # X13
 
 
@@ -186,3 +351,39 @@ def test_a_name_decides_its_coordinator_as_java_hashes_it(judge: Judge) -> None:
     assert "HOLDS" == judge(history, "X13")["verdict"]
     history = looked_up(leaders, orders=leaders[1_008_770_331 % 5] % 3 + 1, a=leaders[97 % 5])
     assert 1 == judge(history, "X13")["violations"]
+
+
+def test_the_name_with_the_least_hash_of_all_is_at_home_in_the_first_partition(
+    judge: Judge,
+) -> None:
+    """Its hash is -2147483648, which has no absolute value in Java."""
+    assert "HOLDS" == judge(looked_up((4, 1, 2, 3, 1), polygenelubricants=4), "X13")["verdict"]
+
+
+def test_the_leader_seen_last_before_the_question_is_the_coordinator(judge: Judge) -> None:
+    history = looked_up((1, 2, 3, 1, 2), a=9)
+
+    def seen(ms: float, leader: int, **changes: Any) -> None:
+        row = {"what": "partition", "topic": "__consumer_offsets", "partition": 97 % 5, **changes}
+        history.add("topology", at=at(ms), leader=leader, **row)
+
+    seen(500, 8)
+    seen(1_000, 9)
+    seen(1_001, 7)
+    seen(900, 6, partition=3)
+    seen(1_000, 6, topic="t", partition=7)
+    seen(1_000, 6, what="group", partition=8)
+    assert "HOLDS" == judge(history, "X13")["verdict"]
+
+
+def test_only_coordinators_of_groups_that_were_found_are_right(judge: Judge) -> None:
+    history = looked_up((1, 2, 3, 1, 2), a=3)
+    call = history.rows["calls"][-1]
+    call["answer"] = call["answer"].replace(
+        '"nodeId": 3, "errorCode": 0', '"nodeId": 3, "errorCode": 15'
+    )
+    assert "VIOLATED" == judge(history, "X13")["verdict"]
+    call["request"] = json.dumps({"keyType": 1})
+    assert "UNKNOWN" == judge(history, "X13")["verdict"]
+    call.update(request=json.dumps({"keyType": 0}), api="METADATA")
+    assert "UNKNOWN" == judge(history, "X13")["verdict"]

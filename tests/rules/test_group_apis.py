@@ -93,6 +93,101 @@ def test_a_dynamic_member_that_joins_at_once_violates(judge: Judge) -> None:
     assert "HOLDS" == judge(given_id(error=0, instance_id="A"), "X08-wire")["verdict"]
 
 
+def test_only_joins_without_an_id_are_first_steps(judge: Judge) -> None:
+    history = given_id().logged("pending_evicted", 7_003, "a").tick(7_000)
+    for error in (26, 81):
+        history.call("JOIN_GROUP", 2_000, error, answer={"memberId": ""})
+    history.call("JOIN_GROUP", 2_100, 25, member="b").call("LIST_GROUPS", 2_200)
+    verdict = judge(history, "X08-wire")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize("answer", [{}, {"memberId": ""}])
+def test_an_answer_79_without_an_id_violates(judge: Judge, answer: dict[str, Any]) -> None:
+    history = Probed(end_ms=5_000).call("JOIN_GROUP", 1_000, 79, answer=answer)
+    verdict = judge(history, "X08-wire")
+    assert ("VIOLATED", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_static_member_that_is_sent_back_for_an_id_violates(judge: Judge) -> None:
+    history = given_id(instance_id="A").logged("pending_evicted", 7_003, "a").tick(7_000)
+    assert 1 == judge(history, "X08-wire")["violations"]
+
+
+@pytest.mark.parametrize(
+    ("back_ms", "verdict"),
+    [(6_950, "VIOLATED"), (6_951, "UNKNOWN"), (7_051, "UNKNOWN"), (7_052, "HOLDS")],
+)
+def test_within_slack_of_its_end_an_id_may_be_good_or_not(
+    judge: Judge, back_ms: float, verdict: str
+) -> None:
+    """It was given at 1,001 ms; what comes later than that end finds it dropped."""
+    history = given_id().call("JOIN_GROUP", back_ms, 25, member="a", state="Empty").tick(7_000)
+    history.call("JOIN_GROUP", back_ms + 1, 0, member="a").call("HEARTBEAT", 6_000, member="b")
+    history.call("JOIN_GROUP", 6_000, 0, member="a", group="else")
+    judged = judge(history.logged("pending_evicted", 7_001, "a"), "X08-wire")
+    assert (verdict, 2 if back_ms < 7_052 else 3) == (judged["verdict"], judged["examined"])
+
+
+def test_what_else_is_said_with_an_id_is_no_second_step(judge: Judge) -> None:
+    history = given_id().call("HEARTBEAT", 4_000, 25, member="a", generation=1)
+    assert 1 == judge(history, "X08-wire")["examined"]
+
+
+@pytest.mark.parametrize(
+    ("dropped_ms", "answering_ms", "verdict"),
+    [
+        (6_949, 0, "VIOLATED"),
+        (6_950, 0, "HOLDS"),
+        (7_050, 0, "HOLDS"),
+        (7_051, 0, "VIOLATED"),
+        (7_070, 20, "HOLDS"),
+        (7_071, 20, "VIOLATED"),
+    ],
+)
+def test_an_unused_id_is_dropped_a_session_after_its_request_or_answer(
+    judge: Judge, dropped_ms: float, answering_ms: float, verdict: str
+) -> None:
+    history = given_id()
+    history.rows["requests"][0]["processed_at"] = at(1_000 + answering_ms)
+    # Nothing of this is the request or the end of that id.
+    own: dict[str, Any] = {"group": OWN, "member_id": "a"}
+    history.request("JOIN_GROUP", "probe", 3_000, **own)
+    history.request("HEARTBEAT", "probe", 3_000, **own, error_code=79)
+    history.request("JOIN_GROUP", "probe", 3_000, **{**own, "group": "else"}, error_code=79)
+    history.request("JOIN_GROUP", "probe", 3_000, **{**own, "member_id": "b"}, error_code=79)
+    history.logged("pending_evicted", 4_000, "b").logged("evicted", 4_000, "a")
+    history.says("pending_evicted", 4_000)
+    history.rows["coordinator_events"][-1]["member_id"] = "a"
+    history.logged("pending_evicted", dropped_ms, "a").tick(7_000)
+    judged = judge(history, "X08-wire")
+    assert (verdict, 2) == (judged["verdict"], judged["examined"])
+    assert "its id was dropped" in [row["why"] for row in judged["rows"]]
+
+
+@pytest.mark.parametrize(("dropped", "verdict"), [(True, "UNKNOWN"), (False, "VIOLATED")])
+def test_without_its_request_on_record_only_an_id_that_is_never_dropped_can_be_told(
+    judge: Judge, dropped: bool, verdict: str
+) -> None:
+    history = given_id().tick(7_000)
+    history.rows["requests"].clear()
+    if dropped:
+        history.logged("pending_evicted", 7_001, "a")
+    judged = judge(history, "X08-wire")
+    assert (verdict, 6_050) == (judged["verdict"], judged["bound_high"])
+    why = [row["why"] for row in judged["rows"] if row["ok"] is not True]
+    assert ["its id was dropped" if dropped else "its id was never dropped"] == why
+
+
+@pytest.mark.parametrize(("end_ms", "examined"), [(8_002, 1), (8_003, 2)])
+def test_an_id_that_is_due_as_the_run_is_stopped_is_not_examined(
+    judge: Judge, end_ms: float, examined: int
+) -> None:
+    history = given_id()
+    history.end_ms = end_ms
+    assert examined == judge(history, "X08-wire")["examined"]
+
+
 # R35-wire
 
 HEARTBEATS: Any = (
@@ -163,6 +258,26 @@ def test_coming_back_after_leaving_is_no_duplicate(judge: Judge) -> None:
     assert "UNKNOWN" == judge(history, "X05-wire")["verdict"]
 
 
+def test_only_what_the_two_say_with_the_instance_id_after_the_change_is_examined(
+    judge: Judge,
+) -> None:
+    history = twins().call("HEARTBEAT", 3_500, 82, member="s", instance_id="S", generation=1)
+    history.call("HEARTBEAT", 3_001, 0, member="s", instance_id="S", generation=1)
+    history.call("HEARTBEAT", 3_500, 0, member="x", instance_id="S", generation=1)
+    history.call("HEARTBEAT", 3_500, 0, member="s", instance_id="X", generation=1)
+    history.call("HEARTBEAT", 3_500, 0, member="s", instance_id="S", group="else")
+    verdict = judge(history, "X05-wire")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(22, "HOLDS"), (25, "VIOLATED")])
+def test_the_newer_one_may_be_wrong_in_another_way_and_is_no_stranger(
+    judge: Judge, error: int, verdict: str
+) -> None:
+    history = twins().call("HEARTBEAT", 3_500, error, member="t", instance_id="S", generation=7)
+    assert verdict == judge(history, "X05-wire")["verdict"]
+
+
 # R29-wire
 
 
@@ -226,6 +341,140 @@ def test_leaving_an_empty_group_does_nothing(judge: Judge, state: str) -> None:
     assert "VIOLATED" == judge(history, "R29-wire")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("left_ms", "verdict"),
+    [(5_000, "HOLDS"), (5_003, "HOLDS"), (5_004, "VIOLATED")],
+)
+def test_a_leave_has_its_effect_before_it_is_answered(
+    judge: Judge, left_ms: float, verdict: str
+) -> None:
+    history = leave("Stable", left=False).logged("left", left_ms, "b").tick(5_000)
+    history.logged("left", 5_001, "c").says("left", 5_001)
+    history.rows["coordinator_events"][-1]["member_id"] = "b"
+    history.logged("replaced", 5_001, "b")
+    history.logged("rebalance_started", left_ms, generation=1, reason="leave")
+    assert verdict == judge(history, "R29-wire")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("started_ms", "verdict"),
+    [(5_000, "VIOLATED"), (5_001, "HOLDS"), (5_061, "HOLDS"), (5_062, "VIOLATED")],
+)
+def test_a_rebalance_of_a_leave_starts_within_10_ms_and_slack(
+    judge: Judge, started_ms: float, verdict: str
+) -> None:
+    history = leave("Stable").tick(5_000).logged("member_id_given", 5_002, "d")
+    history.logged("rebalance_started", started_ms, generation=1, reason="leave")
+    assert verdict == judge(history, "R29-wire")["verdict"]
+
+
+def test_a_rebalance_of_another_group_is_none_of_the_leave(judge: Judge) -> None:
+    history = leave("Stable").tick(5_000)
+    assert "VIOLATED" == judge(history.says("rebalance_started", 5_002), "R29-wire")["verdict"]
+
+
+@pytest.mark.parametrize("cause", ["left", "member_added", "JOIN_GROUP", "HEARTBEAT"])
+@pytest.mark.parametrize("ms", [5_001, 5_010])
+def test_what_follows_somebody_elses_leave_or_join_may_be_due_to_that(
+    judge: Judge, cause: str, ms: float
+) -> None:
+    history = leave("Stable").tick(5_000)
+    if cause in ("left", "member_added"):
+        history.logged(cause, ms, "d")
+    else:
+        history.call(cause, ms, member="d")
+    history.call("JOIN_GROUP", 5_005, member="d", group="else")
+    history.logged("rebalance_started", 5_010, generation=1, reason="leave")
+    own = cause == "HEARTBEAT" or ms == 5_001
+    assert ("HOLDS" if own else "VIOLATED") == judge(history, "R29-wire")["verdict"]
+
+
+def test_a_stranger_that_leaves_starts_nothing(judge: Judge) -> None:
+    history = Probed().formed("a").call("LEAVE_GROUP", 5_000, 25, member="x", lasts_ms=3)
+    assert "HOLDS" == judge(history, "R29-wire")["verdict"]
+    history.logged("rebalance_started", 5_001, generation=1, reason="leave")
+    assert "VIOLATED" == judge(history, "R29-wire")["verdict"]
+
+
+@pytest.mark.parametrize(("state", "verdict"), [("Stable", "VIOLATED"), ("Empty", "HOLDS")])
+def test_a_leave_without_effect_violates_where_it_must_have_one(
+    judge: Judge, state: str, verdict: str
+) -> None:
+    assert verdict == judge(leave(state, left=False), "R29-wire")["verdict"]
+
+
+def test_the_last_one_to_leave_empties_the_group(judge: Judge) -> None:
+    history = Probed().formed("b").logged("rebalance_started", 4_000, generation=1)
+    history.call("LEAVE_GROUP", 5_000, member="b", state="PreparingRebalance", after="Empty")
+    history.logged("left", 5_001, "b").logged("emptied", 5_002, generation=2).tick(5_000)
+    verdict = judge(history, "R29-wire")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["measured_max"])
+
+
+def waits(**joins: tuple[float, float]) -> Probed:
+    """ "b" leaves in the midst of a rebalance; when others sent their JoinGroup, for how long."""
+    history = leave("PreparingRebalance").tick(5_000)
+    for member, (ms, lasts_ms) in joins.items():
+        history.joined(member, ms, 2, lasts_ms=lasts_ms, state="PreparingRebalance")
+    return history
+
+
+PARKED = (4_500, 2_000)
+
+
+@pytest.mark.parametrize(
+    ("history", "completes"),
+    [
+        (waits(a=PARKED, c=PARKED), True),
+        (waits(a=PARKED, c=(5_001, 2_000)), False),  # comes only as the other leaves
+        (waits(a=PARKED, c=(5_000, 1)), False),  # was answered before
+        (waits(a=PARKED, c=(5_000, 2)), True),
+        (waits(a=PARKED).logged("evicted", 4_900, "c"), True),  # nobody waits for it any more
+        (waits(a=PARKED).logged("evicted", 5_001, "c"), True),
+        (waits(a=PARKED).logged("evicted", 5_003, "c"), False),
+        (waits(a=PARKED, c=PARKED).joined("x", 1_000, group="else"), True),
+        (waits(a=PARKED, c=PARKED).joined("d", 5_001), True),  # a newcomer, only then
+    ],
+)
+def test_a_leave_completes_the_join_where_nobody_else_is_missing(
+    judge: Judge, history: Probed, completes: bool
+) -> None:
+    assert ("VIOLATED" if completes else "HOLDS") == judge(history, "R29-wire")["verdict"]
+    history.logged("stabilized", 5_002, generation=2, members=2)
+    assert ("HOLDS" if completes else "VIOLATED") == judge(history, "R29-wire")["verdict"]
+
+
+def newcomer(ms: float = 4_600, error: int = 79, api: str = "JOIN_GROUP", **row: Any) -> Probed:
+    history = waits(a=PARKED, c=PARKED)
+    state = "PreparingRebalance"
+    return history.call(api, ms, error, answer={"memberId": "d"}, state=state, **row)
+
+
+@pytest.mark.parametrize(
+    ("history", "awaited"),
+    [
+        (newcomer(), True),
+        (newcomer(5_001), False),
+        (newcomer(error=26), False),
+        (newcomer(api="SYNC_GROUP"), False),
+        (newcomer(group="else"), False),
+        (newcomer().joined("d", 4_700, 2, lasts_ms=2_000), False),  # it came back, and is parked
+        (newcomer().call("HEARTBEAT", 4_700, 25, member="d"), False),
+        (newcomer().joined("d", 5_001, 2, lasts_ms=2_000), True),
+        (newcomer().joined("e", 4_700, 2, lasts_ms=2_000), True),
+        (newcomer().joined("d", 4_700, 2, lasts_ms=2_000, group="else"), True),
+        (newcomer().logged("pending_evicted", 4_900, "d"), False),
+        (newcomer().logged("pending_evicted", 5_001, "d"), True),
+        (newcomer().logged("pending_evicted", 4_900, "e"), True),
+        (newcomer().logged("evicted", 4_900, "d"), True),
+    ],
+)
+def test_a_newcomer_is_waited_for_from_its_id_to_its_join(
+    judge: Judge, history: Probed, awaited: bool
+) -> None:
+    assert ("HOLDS" if awaited else "VIOLATED") == judge(history, "R29-wire")["verdict"]
+
+
 # X15
 
 
@@ -249,6 +498,14 @@ def test_a_full_group_takes_nobody_and_turns_nobody_out(
 def test_a_group_that_never_was_full_says_nothing(judge: Judge) -> None:
     history = Probed(cluster={"group.max.size": "3"}).formed("a", "b")
     assert "UNKNOWN" == judge(history, "X15")["verdict"]
+
+
+def test_before_a_group_is_full_nobody_is_turned_away(judge: Judge) -> None:
+    history = Probed(cluster={"group.max.size": "2"}).joined("a", 1_000)
+    history.call("JOIN_GROUP", 1_500, 81).joined("b", 2_000)
+    history.call("JOIN_GROUP", 3_000, 26).call("HEARTBEAT", 3_100, 81, member="x")
+    verdict = judge(history, "X15")
+    assert (3, 1, 2) == (verdict["examined"], verdict["violations"], verdict["measured_max"])
 
 
 def test_times_are_those_of_the_call(judge: Judge) -> None:

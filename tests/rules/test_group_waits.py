@@ -5,11 +5,17 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History
+from tests.histories import History, at
 from tests.probe_histories import Probed
 
 pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
+OTHER = "orders-other"
+
+
+def in_another_group(history: History, event: str, ms: float, **row: Any) -> None:
+    """A line of the coordinator's log that is about another probe's group."""
+    history.add("coordinator_events", event=event, at=at(ms), group=OTHER, broker=1, **row)
 
 
 # R13
@@ -51,6 +57,62 @@ def test_a_static_member_gets_the_part_of_the_one_it_replaced(judge: Judge) -> N
     assert "VIOLATED" == judge(history.synced("t", 3_200, "part of t"), "R13")["verdict"]
 
 
+def test_what_a_follower_asks_for_itself_is_told_and_not_given(judge: Judge) -> None:
+    verdict = judge(assigned(wish="all of it"), "R13")
+    assert "and not what it gave itself" in "; ".join(row["why"] for row in verdict["rows"])
+
+
+@pytest.mark.parametrize(("answered_ms", "verdict"), [(4_000, "HOLDS"), (3_999, "VIOLATED")])
+def test_a_follower_may_be_answered_the_moment_the_leader_assigns(
+    judge: Judge, answered_ms: float, verdict: str
+) -> None:
+    history = assigned(answered_ms=answered_ms)
+    history.rows["requests"][0]["processed_at"] = at(4_000)
+    assert verdict == judge(history, "R13")["verdict"]
+
+
+def test_who_is_given_nothing_by_the_leader_gets_nothing(judge: Judge) -> None:
+    history = Probed().joined("a", 1_000).joined("b", 1_000).synced("b", 2_000, "", lasts_ms=2_001)
+    verdict = judge(history.synced("a", 4_000, "all", gives={"a": "all"}), "R13")
+    assert ("HOLDS", 3) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_leader_that_is_not_on_record_leaves_its_followers_unknown(judge: Judge) -> None:
+    history = assigned()
+    history.rows["requests"].pop()
+    verdict = judge(history, "R13")
+    assert ("UNKNOWN", 3) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_leader_that_is_not_told_the_members_violates(judge: Judge) -> None:
+    history = assigned()
+    history.rows["calls"][0]["answer"] = history.rows["calls"][1]["answer"].replace('"b"', '"a"')
+    assert "the leader was not told the members" in judge(history, "R13")["reason"]
+
+
+def test_each_generation_of_each_group_has_its_own_leader(judge: Judge) -> None:
+    history = assigned()
+    history.call("SYNC_GROUP", 1_990, 27, member="b", generation=1)
+    for member in ("a", "b"):
+        history.joined(member, 10_000, 2, leader="b")
+        history.joined(member, 20_000, leader="b", group=OTHER)
+    history.synced("a", 11_000, "two of a", 2, lasts_ms=2_002)
+    history.synced("b", 13_000, "two of b", 2, gives={"a": "two of a", "b": "two of b"})
+    history.synced("a", 21_000, "three of a", lasts_ms=2_003, group=OTHER)
+    history.rows["requests"][-1]["group"] = OTHER
+    history.synced("b", 23_000, "", gives={"a": "three of a"}, group=OTHER)
+    history.rows["requests"][-1]["group"] = OTHER
+    for row in ({"error_code": 27}, {"api": "HEARTBEAT"}):
+        history.rows["requests"] += [
+            each | {"arrived_at": at(1_999), "processed_at": at(1_999)} | row
+            for each in history.rows["requests"][:2]
+        ]
+    verdict = judge(history, "R13")
+    assert ("HOLDS", 9) == (verdict["verdict"], verdict["examined"])
+    measured = sorted(row["measured"] for row in verdict["rows"] if row["measured"] is not None)
+    assert [1, 2, 3] == measured
+
+
 # X10
 
 
@@ -80,6 +142,51 @@ def test_a_generation_that_ended_before_is_not_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(history, "X10")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("removed_ms", "verdict"),
+    [(8_949, "VIOLATED"), (8_950, "HOLDS"), (9_050, "HOLDS"), (9_051, "VIOLATED")],
+)
+def test_a_removal_may_be_50_ms_off(judge: Judge, removed_ms: int, verdict: str) -> None:
+    assert verdict == judge(unsynced(removed_ms), "X10")["verdict"]
+
+
+@pytest.mark.parametrize(("ended_ms", "verdict"), [(9_050, "UNKNOWN"), (9_051, "VIOLATED")])
+def test_what_ends_a_generation_when_the_removal_is_overdue_excuses_nobody(
+    judge: Judge, ended_ms: int, verdict: str
+) -> None:
+    history = unsynced(ended_ms, reason="explicit `LeaveGroup` request of b")
+    assert verdict == judge(history, "X10")["verdict"]
+
+
+@pytest.mark.parametrize(("end_ms", "verdict"), [(9_001, "UNKNOWN"), (9_002, "VIOLATED")])
+def test_a_removal_that_was_not_due_before_the_end_is_not_examined(
+    judge: Judge, end_ms: float, verdict: str
+) -> None:
+    history = unsynced(None)
+    history.end_ms = end_ms
+    assert verdict == judge(history, "X10")["verdict"]
+
+
+def test_only_a_sync_of_this_generation_and_group_is_one(judge: Judge) -> None:
+    history = unsynced(9_004).logged("evicted", 5_000, "c").logged("member_added", 2_500, "c")
+    history.call("SYNC_GROUP", 2_100, 22, member="b", generation=0)
+    history.call("SYNC_GROUP", 2_100, member="b", generation=1, group=OTHER)
+    history.call("HEARTBEAT", 2_100, member="b", generation=1)
+    verdict = judge(history, "X10")
+    assert ("HOLDS", 1, 7_004) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"]
+    )  # fmt: skip
+
+
+def test_the_longest_rebalance_timeout_of_the_generation_counts(judge: Judge) -> None:
+    history = unsynced(9_004)
+    history.rows["calls"][1]["request"] = history.rows["calls"][1]["request"].replace("7000", "500")
+    history.joined("b", 20_000, 2, rebalance_ms=20_000).synced("b", 20_100, generation=2)
+    history.joined("b", 20_000, rebalance_ms=20_000, group=OTHER)
+    verdict = judge(history, "X10")
+    assert ("HOLDS", 7_050) == (verdict["verdict"], verdict["bound_high"])
+
+
 # R03-wire
 
 
@@ -102,6 +209,29 @@ def test_an_eviction_while_a_request_is_parked_violates(judge: Judge) -> None:
 
 def test_a_request_answered_within_a_session_exercises_nothing(judge: Judge) -> None:
     assert "UNKNOWN" == judge(parked(5_000), "R03-wire")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "examined"), [(6_000, 0), (6_001, 1)])
+def test_a_request_is_examined_once_it_is_parked_for_more_than_a_session(
+    judge: Judge, ms: float, examined: int
+) -> None:
+    assert examined == judge(parked(ms), "R03-wire")["examined"]
+
+
+def test_only_its_own_eviction_while_it_is_parked_counts(judge: Judge) -> None:
+    history = parked(7_000).joined("a", 1_000, session_ms=5_000)
+    history.joined("b", 1_000, session_ms=3_000, group=OTHER)
+    history.call("HEARTBEAT", 1_500, member="b", lasts_ms=7_000)
+    history.logged("evicted", 5_000, "a").logged("member_added", 5_000, "b")
+    history.logged("evicted", 9_000, "b")
+    in_another_group(history, "evicted", 5_000, member_id="b")
+    verdict = judge(history, "R03-wire")
+    assert ("HOLDS", 1, 6_000) == (verdict["verdict"], verdict["examined"], verdict["bound_low"])
+
+
+def test_a_parked_member_that_is_answered_as_unknown_violates(judge: Judge) -> None:
+    history = parked(1).call("SYNC_GROUP", 2_000, 25, member="b", generation=1, lasts_ms=7_000)
+    assert "VIOLATED" == judge(history, "R03-wire")["verdict"]
 
 
 # R08-wire
@@ -127,6 +257,35 @@ def test_an_eviction_in_spite_of_such_heartbeats_violates(judge: Judge) -> None:
 
 def test_less_than_a_session_of_them_exercises_nothing(judge: Judge) -> None:
     assert "UNKNOWN" == judge(only_heartbeats(7_000), "R08-wire")["verdict"]
+
+
+@pytest.mark.parametrize(("last_ms", "examined"), [(7_911, 0), (7_912, 1)])
+def test_a_span_counts_from_the_last_other_answer(
+    judge: Judge, last_ms: int, examined: int
+) -> None:
+    history = only_heartbeats(7_000)  # its SyncGroup was answered at 1,911 ms
+    history.call("HEARTBEAT", last_ms, 27, member="a", generation=1)
+    assert examined == judge(history, "R08-wire")["examined"]
+
+
+@pytest.mark.parametrize(("api", "error"), [("HEARTBEAT", 0), ("OFFSET_COMMIT", 27)])
+def test_another_sign_of_life_starts_a_new_span(judge: Judge, api: str, error: int) -> None:
+    history = only_heartbeats(9_000).call(api, 5_500, error, member="a", generation=1)
+    assert 0 == judge(history, "R08-wire")["examined"]
+
+
+def test_what_is_no_sign_of_life_of_this_member_starts_no_span(judge: Judge) -> None:
+    history = only_heartbeats(9_000).joined("b", 1_500, session_ms=5_000)
+    history.call("OFFSET_FETCH", 5_500, member="a").call("HEARTBEAT", 5_600, 25, member="a")
+    history.call("HEARTBEAT", 5_700, member="b").call("HEARTBEAT", 5_800, None, member="a")
+    history.call("HEARTBEAT", 5_900, member="a", group=OTHER)
+    history.logged("evicted", 9_500, "b").logged("evicted", 15_001, "a")
+    history.logged("member_added", 9_500, "a")
+    in_another_group(history, "evicted", 9_500, member_id="a")
+    verdict = judge(history, "R08-wire")
+    assert ("HOLDS", 1, 7_089) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"]
+    )  # fmt: skip
 
 
 # X09-wire
@@ -159,6 +318,38 @@ def test_a_static_one_removed_or_a_dynamic_one_kept_violates(
 @pytest.mark.parametrize("joined_ms", [9_900, 10_100])
 def test_a_join_that_ends_early_or_late_violates(judge: Judge, joined_ms: int) -> None:
     assert "VIOLATED" == judge(awaited(joined_ms), "X09-wire")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("joined_ms", "verdict"),
+    [(9_949, "VIOLATED"), (9_950, "HOLDS"), (10_050, "HOLDS"), (10_051, "VIOLATED")],
+)
+def test_a_join_may_end_50_ms_off(judge: Judge, joined_ms: int, verdict: str) -> None:
+    assert verdict == judge(awaited(joined_ms), "X09-wire")["verdict"]
+
+
+def test_who_had_left_or_came_later_is_not_missed(judge: Judge) -> None:
+    history = awaited()
+    long: dict[str, Any] = {"rebalance_ms": 30_000}
+    history.joined("x", 1_000, **long).logged("left", 2_500, "x")
+    history.joined("l", 1_000, **long).logged("left", 3_000, "l")
+    history.joined("p", 1_950, **long, lasts_ms=1_100).joined("n", 4_000, **long)
+    history.joined("d", 1_000, **long, group=OTHER).joined("y", 1_000, rebalance_ms=7_000)
+    history.logged("left", 5_000, "y").logged("left", 20_000, "s")
+    in_another_group(history, "rebalance_started", 4_000)
+    in_another_group(history, "emptied", 5_000)
+    # "d" joins, but too late, and in another group.
+    history.joined("d", 20_000, 3, rebalance_ms=7_000).joined("d", 4_500, group=OTHER)
+    verdict = judge(history, "X09-wire")
+    assert ("HOLDS", 2, 7_050) == (verdict["verdict"], verdict["examined"], verdict["bound_high"])
+
+
+def test_the_longest_timeout_of_those_awaited_counts(judge: Judge) -> None:
+    history = awaited()
+    for row in history.rows["calls"]:
+        if row["api"] == "JOIN_GROUP" and row["member_id"] == "d":
+            row["request"] = row["request"].replace("7000", "500")
+    assert "HOLDS" == judge(history, "X09-wire")["verdict"]
 
 
 def test_a_rebalance_that_nobody_misses_exercises_nothing(judge: Judge) -> None:

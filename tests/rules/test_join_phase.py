@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, member_id
+from tests.histories import History, at, member_id
 
 pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
@@ -21,15 +21,26 @@ def group_of_two() -> History:
     return history
 
 
-def late(ended_ms: float, *, removed: bool = True, **row: Any) -> History:
+def late(
+    ended_ms: float, *, removed: bool = True, joined_ms: float | None = None, **row: Any
+) -> History:
     """A rebalance starts at 10 s; member-1 does not come until it ends."""
     history = group_of_two().says("rebalance_started", 10_000, generation=1, reason="x")
     if removed:
         history.says("stragglers_removed", ended_ms, reason=f"[{member_id('member-1')}]", **row)
     else:
         history.join("member-1", ended_ms, 2, rebalance_timeout_ms=6_000)
-    history.says("stabilized", ended_ms + 1, generation=2, members=1)
+    joined_ms = ended_ms + 1 if joined_ms is None else joined_ms
+    history.says("stabilized", joined_ms, generation=2, members=1)
     return history.join("member-2", ended_ms + 1, 2, rebalance_timeout_ms=9_000)
+
+
+def told_elsewhere(history: History) -> History:
+    """Limits of 20 s that no accepted JoinGroup of this group tells of its members."""
+    limits = {"rebalance_timeout_ms": 20_000, "session_timeout_ms": 20_000}
+    history.join("member-1", 6, error_code=79, **limits).join("member-1", 6, group="pay", **limits)
+    history.join("stranger", 6, group="pay", **limits)
+    return history.request("CONSUMER_GROUP_HEARTBEAT", "member-1", 6, rebalance_timeout_ms=20_000)
 
 
 # R04
@@ -47,6 +58,14 @@ def test_another_limit_than_was_set_violates(judge: Judge, row: dict[str, int]) 
     history = group_of_two()
     history.rows["members"][0] |= row
     assert "VIOLATED" == judge(history, "R04")["verdict"]
+
+
+def test_only_what_members_tell_their_own_group_counts(judge: Judge) -> None:
+    history = told_elsewhere(late(17_000, removed=False)).join("stranger", 5, session_timeout_ms=1)
+    history.join("stranger", 5, session_timeout_ms=1, rebalance_timeout_ms=1)
+    verdict = judge(history, "R04")
+    assert ("HOLDS", 2, 9_000) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+    assert {at(5)} == {row["at"] for row in verdict["rows"]}
 
 
 def test_without_joins_r04_is_unknown(judge: Judge) -> None:
@@ -78,6 +97,42 @@ def test_a_short_join_phase_tells_no_limit(judge: Judge) -> None:
     assert "UNKNOWN" == judge(late(12_000, removed=False), "R04-longest")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("ended_ms", "verdict"),
+    [
+        (14_000, "VIOLATED"),  # before the shortest limit
+        (18_948, "VIOLATED"),
+        (18_949, "HOLDS"),
+        (19_049, "HOLDS"),
+        (19_050, "VIOLATED"),
+    ],
+)
+def test_a_join_phase_that_somebody_missed_ends_50_ms_around_the_longest_limit(
+    judge: Judge, ended_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(told_elsewhere(late(ended_ms)), "R04-longest")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ended_ms", "verdict"),
+    [(15_999, "UNKNOWN"), (16_000, "HOLDS"), (19_049, "HOLDS"), (19_050, "VIOLATED")],
+)
+def test_a_join_phase_that_all_came_to_tells_of_a_limit_once_it_is_past_one(
+    judge: Judge, ended_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(late(ended_ms, removed=False), "R04-longest")["verdict"]
+
+
+def test_who_had_gone_or_came_later_is_not_waited_for(judge: Judge) -> None:
+    history = late(19_000)
+    for name, added_ms in (("member-3", 2), ("member-4", 30_000)):
+        history.says("member_added", added_ms, name)
+        history.join(name, added_ms + 5, rebalance_timeout_ms=20_000)
+    history.says("left", 5_000, "member-3")
+    verdict = judge(history, "R04-longest")
+    assert ("HOLDS", 9_050) == (verdict["verdict"], verdict["bound_high"])
+
+
 # X09
 
 
@@ -89,6 +144,23 @@ def test_who_is_late_is_removed_in_time(judge: Judge) -> None:
 @pytest.mark.parametrize("ended_ms", [16_000, 19_100])
 def test_removed_at_another_time_violates(judge: Judge, ended_ms: float) -> None:
     assert "VIOLATED" == judge(late(ended_ms), "X09")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("joined_ms", "verdict"),
+    [(18_997.9, "UNKNOWN"), (18_998, "HOLDS"), (19_060, "HOLDS"), (19_061, "VIOLATED")],
+)
+def test_the_others_go_on_at_once_when_somebody_is_removed(
+    judge: Judge, joined_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(late(19_000, joined_ms=joined_ms), "X09")["verdict"]
+
+
+def test_who_is_evicted_or_removed_in_another_rebalance_is_no_straggler(judge: Judge) -> None:
+    history = late(19_000).says("member_added", 2, "member-3").says("evicted", 12_000, "member-3")
+    history.join("member-3", 3, rebalance_timeout_ms=1_000).rebalance(30_000, 3, 1)
+    verdict = judge(history, "X09")
+    assert ("HOLDS", 1, 9_000) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
 
 
 def test_a_static_member_that_is_removed_violates(judge: Judge) -> None:
@@ -131,3 +203,37 @@ def test_a_callback_that_nobody_notices_holds(judge: Judge) -> None:
 
 def test_a_callback_within_the_limit_is_not_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(in_callback(5_000), "X31")["verdict"]
+
+
+@pytest.mark.parametrize(("duration_ms", "examined"), [(6_550, 0), (6_551, 1)])
+def test_a_callback_counts_once_it_is_past_the_limit_and_the_timers_grid(
+    judge: Judge, duration_ms: float, examined: int
+) -> None:
+    history = in_callback(float(duration_ms))
+    history.told("member-1", "stall_started", 10_500, duration_ms=13_000.0)
+    assert examined == judge(history, "X31")["examined"]
+
+
+def test_what_others_do_or_it_does_before_or_after_is_not_the_callbacks(judge: Judge) -> None:
+    history = in_callback().heartbeats("member-1", 16_600).told("member-1", "error", 16_600)
+    history.request("LEAVE_GROUP", "member-2", 16_600).says("evicted", 12_000, "member-2")
+    history.told("member-2", "max_poll_exceeded", 16_600)
+    for ms, life in ((10_499, 2), (23_501, 3)):
+        history.request("LEAVE_GROUP", "member-1", ms).told("member-1", "max_poll_exceeded", ms)
+        history.says("evicted", ms, "member-1", life=life)
+    history.says("evicted", 22_000, "member-1", life=4)  # when it was gone already
+    verdict = judge(history, "X31")
+    assert ("HOLDS", 1, 8_500) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize("ms", [10_500, 23_500])
+def test_whatever_happens_from_its_first_moment_to_its_last_is_the_callbacks(
+    judge: Judge, ms: float
+) -> None:
+    left = in_callback().request("LEAVE_GROUP", "member-1", ms)
+    left.request("LEAVE_GROUP", "member-1", 23_500)
+    assert f"it left after {ms - 10_500:.0f} ms" in judge(left, "X31")["reason"]
+    noticed = in_callback().told("member-1", "max_poll_exceeded", ms)
+    assert "noticed" in judge(noticed, "X31")["reason"]
+    evicted = group_of_two().told("member-1", "callback_stall_started", 10_500, duration_ms=13e3)
+    assert "removed otherwise" in judge(evicted.says("evicted", ms, "member-1"), "X31")["reason"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.histories import History, at, member_id
 
 pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
+OTHER: dict[str, Any] = {"group": "payments"}
 
 
 # X07 (the default delay of 3,000 ms)
@@ -114,6 +116,133 @@ def test_without_a_rebalance_x07_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History().join("member-1", 5), "X07")["verdict"]
 
 
+def test_only_accepted_joins_of_this_generation_and_coordinator_prolong_it(judge: Judge) -> None:
+    history = first(3_008)
+    timeout = {"rebalance_timeout_ms": 2_000}  # which would also be a cap
+    history.join("member-2", 1_000, **timeout, **OTHER).join("member-2", 1_000, 2, **timeout)
+    history.join("member-2", 1_000, broker=2, **timeout)
+    history.join("member-2", 1_000, error_code=79, **timeout)
+    history.request("HEARTBEAT", "member-2", 1_000, **timeout)
+    verdict = judge(history, "X07")
+    assert ("HOLDS", 2_950, 5_950) == (
+        verdict["verdict"], verdict["bound_low"], verdict["bound_high"]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(-49, "HOLDS"), (-50, "VIOLATED")])
+def test_who_came_before_the_start_prolongs_nothing(judge: Judge, ms: float, verdict: str) -> None:
+    history = first(6_010, ms)
+    history.rows["requests"][0]["arrived_at"] = at(-60)
+    assert verdict == judge(history, "X07")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("joined_ms", "arrivals_ms", "verdict"),
+    [
+        (3_008, (50,), "HOLDS"),  # within the slack of the start
+        (3_008, (51,), "VIOLATED"),
+        (6_010, (1_000, 4_000), "VIOLATED"),  # one delay too few
+        (9_010, (1_000, 3_050), "HOLDS"),
+        (9_010, (1_000, 2_949), "VIOLATED"),
+        (2_950, (), "HOLDS"),
+        (2_949, (), "VIOLATED"),
+        (5_950, (), "HOLDS"),
+        (5_951, (), "VIOLATED"),
+    ],
+)
+def test_how_close_a_first_rebalance_is_held_to_its_delays(
+    judge: Judge, joined_ms: float, arrivals_ms: tuple[float, ...], verdict: str
+) -> None:
+    assert verdict == judge(first(joined_ms, *arrivals_ms), "X07")["verdict"]
+
+
+def test_any_of_several_rebalance_timeouts_may_be_the_cap(judge: Judge) -> None:
+    history = first(8_004, 1_000, 4_000, poll_ms=8_000)
+    history.rows["requests"][1]["rebalance_timeout_ms"] = 7_000
+    verdict = judge(history, "X07")
+    assert ("HOLDS", 6_950, 10_950) == (
+        verdict["verdict"], verdict["bound_low"], verdict["bound_high"]
+    )  # fmt: skip
+
+
+def test_without_joins_on_record_the_cap_is_the_declared_poll_interval(judge: Judge) -> None:
+    history = first(2_004)
+    history.group["max_poll_interval_ms"] = 2_000
+    history.rows["requests"].clear()
+    verdict = judge(history, "X07")
+    assert ("HOLDS", 1_950, 4_950) == (
+        verdict["verdict"], verdict["bound_low"], verdict["bound_high"]
+    )  # fmt: skip
+
+
+def test_a_rebalance_that_nobody_was_seen_to_start_or_end_is_not_examined(judge: Judge) -> None:
+    history = History().says("stabilized", 3_000, generation=1, members=1)
+    history.says("rebalance_started", 5_000, generation=1).says("emptied", 5_100, generation=2)
+    history.says("stabilized", 9_000, generation=7, members=1)
+    assert "UNKNOWN" == judge(history, "X07")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("joined_ms", "verdict", "why"),
+    [
+        (12_999, "HOLDS", "over when the last had joined, without a delay"),
+        (13_000, "VIOLATED", "went on after the last had joined"),
+    ],
+)
+def test_a_rebalance_that_nobody_was_waited_for_counts_from_its_start(
+    judge: Judge, joined_ms: float, verdict: str, why: str
+) -> None:
+    history = History().says("rebalance_started", 10_000, generation=1, reason="Adding")
+    judged = judge(history.says("stabilized", joined_ms, generation=2, members=2), "X07")
+    assert (verdict, why) == (judged["verdict"], judged["rows"][0]["why"])
+
+
+@pytest.mark.parametrize(
+    "event", ["left", "evicted", "stragglers_removed", "pending_evicted", "member_added"]
+)
+@pytest.mark.parametrize(("ms", "verdict"), [(14_500, "HOLDS"), (14_501, "VIOLATED")])
+def test_a_rebalance_waits_for_every_change_of_its_members(
+    judge: Judge, event: str, ms: float, verdict: str
+) -> None:
+    assert verdict == judge(later(14_500).says(event, ms, "member-3"), "X07")["verdict"]
+
+
+def test_what_is_not_a_change_of_its_members_is_not_waited_for(judge: Judge) -> None:
+    history = later(14_500).says("evicted", 14_400, "member-3", **OTHER)
+    history.says("evicted", 14_400, "member-3", broker=2)
+    history.says("member_id_given", 14_400, "member-3")
+    history.join("member-3", 14_510, 3).join("member-3", 14_551, 2)
+    verdict = judge(history, "X07")
+    assert ("VIOLATED", 3_000) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(14_550, "HOLDS"), (14_551, "VIOLATED")])
+def test_its_own_joins_may_be_stamped_within_slack_after_it(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    assert verdict == judge(later(14_500).join("member-3", ms, 2), "X07")["verdict"]
+
+
+@dataclass
+class WithoutDelay(History):
+    """By brokers whose group.initial.rebalance.delay.ms is 0."""
+
+    def manifest(self, **changes: Any) -> dict[str, Any]:
+        settings = {"group.initial.rebalance.delay.ms": "0"}
+        return super().manifest(effective={"brokers": {"broker-1": settings}}, **changes)
+
+
+@pytest.mark.parametrize(("joined_ms", "verdict"), [(50, "HOLDS"), (51, "VIOLATED")])
+def test_without_a_delay_a_first_rebalance_is_over_at_once(
+    judge: Judge, joined_ms: float, verdict: str
+) -> None:
+    history = WithoutDelay(rows=first(joined_ms, 20).rows)
+    history.says("rebalance_started", 10_000, generation=1, reason="Adding")
+    history.says("stabilized", 14_000, generation=2, members=2)
+    judged = judge(history, "X07")
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
+
+
 # X08
 
 
@@ -168,6 +297,39 @@ def test_a_static_member_joins_in_one_step(judge: Judge) -> None:
     assert "VIOLATED" == judge(history, "X08-members")["verdict"]
 
 
+def test_an_id_and_a_join_in_the_same_moment_hold(judge: Judge) -> None:
+    history = steps(("member_id_given", 3), ("member_added", 3))
+    assert "HOLDS" == judge(history, "X08-members")["verdict"]
+
+
+def test_what_another_group_says_of_the_id_is_no_step(judge: Judge) -> None:
+    history = steps(("member_id_given", 0), ("member_added", 3), ("left", 9))
+    for event in ("member_id_given", "member_added"):
+        history.says(event, 1, "member-1", **OTHER)
+    history.join("member-1", 3).join("member-2", 5, instance_id="member-2")
+    verdict = judge(history, "X08-members")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+def test_whose_line_or_request_has_an_instance_id_is_no_dynamic_member(judge: Judge) -> None:
+    history = History().says("member_added", 3, "member-1", instance_id="member-1")
+    history.says("member_added", 3, "member-2").sync("member-2", 9, instance_id="member-2")
+    assert "UNKNOWN" == judge(history, "X08-members")["verdict"]
+
+
+def test_only_joins_of_the_group_are_steps_of_a_static_member(judge: Judge) -> None:
+    static: dict[str, Any] = {"instance_id": "member-1"}
+    history = History().join("member-1", 5, **static).join("member-1", 9, 2, **static)
+    history.join("member-1", 1, error_code=79, **static, **OTHER)
+    history.sync("member-1", 1, error_code=79, **static)
+    history.join("member-2", 1, error_code=79)
+    verdict = judge(history, "X08-members")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+    assert (at(5), "joined in one step") == (verdict["rows"][0]["at"], verdict["rows"][0]["why"])
+    history.join("member-1", 7, error_code=79, **static)
+    assert "was sent back for an id 1 times" in judge(history, "X08-members")["reason"]
+
+
 # R03
 
 
@@ -203,6 +365,36 @@ def test_a_request_that_waits_less_than_a_session_says_nothing(judge: Judge) -> 
     assert "UNKNOWN" == judge(parked(5_000), "R03-members")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("evicted_ms", "verdict"),
+    [(999, "HOLDS"), (1_000, "VIOLATED"), (10_000, "VIOLATED"), (10_001, "HOLDS")],
+)
+def test_a_request_waits_from_its_arrival_to_its_answer(
+    judge: Judge, evicted_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(parked(9_000, evicted_ms=evicted_ms), "R03-members")["verdict"]
+
+
+def test_a_member_that_leaves_while_its_request_waits_was_not_evicted(judge: Judge) -> None:
+    history = parked(9_000).says("left", 7_000, "member-2")
+    assert "HOLDS" == judge(history, "R03-members")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(300_950, "HOLDS"), (300_949, "VIOLATED")])
+def test_a_new_member_has_five_minutes(judge: Judge, ms: float, verdict: str) -> None:
+    assert verdict == judge(parked(300_010, evicted_ms=ms), "R03-members")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "examined"), [(6_000, 0), (6_001, 1)])
+def test_only_requests_of_the_group_that_wait_longer_than_a_session_are_examined(
+    judge: Judge, ms: float, examined: int
+) -> None:
+    history = parked(ms)
+    history.heartbeats("member-2", 20_000, arrived_at=at(10_000))
+    history.join("member-2", 20_000, arrived_at=at(10_000), **OTHER)
+    assert examined == judge(history, "R03-members")["examined"]
+
+
 # R08
 
 
@@ -234,6 +426,55 @@ def test_being_evicted_a_session_after_the_last_of_them_holds(judge: Judge) -> N
 
 def test_a_short_stretch_of_them_says_nothing(judge: Judge) -> None:
     assert "UNKNOWN" == judge(told(3_000, joins_ms=3_100), "R08-members")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("evicted_ms", "verdict"), [(9_500, "VIOLATED"), (10_949, "VIOLATED"), (10_950, "HOLDS")]
+)
+def test_an_eviction_counts_from_the_last_of_them(
+    judge: Judge, evicted_ms: float, verdict: str
+) -> None:
+    history = told(3_000, 5_000, evicted_ms=evicted_ms)
+    assert verdict == judge(history, "R08-members")["verdict"]
+
+
+def test_leaving_in_spite_of_them_holds(judge: Judge) -> None:
+    history = told(3_000, 5_000).says("left", 7_001, "member-1")
+    assert "HOLDS" == judge(history, "R08-members")["verdict"]
+
+
+def test_an_eviction_after_the_next_sign_of_life_is_no_matter(judge: Judge) -> None:
+    history = told(3_000, 5_000, joins_ms=7_000, evicted_ms=7_500)
+    verdict = judge(history, "R08-members")
+    assert ("HOLDS", 6_000) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_without_an_end_a_stretch_lasts_to_the_last_of_them(judge: Judge) -> None:
+    verdict = judge(told(3_000, 5_000, 7_000, 9_000), "R08-members")
+    assert ("HOLDS", 8_000) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(
+    ("times", "joins_ms", "examined"),
+    [((6_000,), 6_951, 1), ((6_000,), 6_950, 0), ((), 9_000, 0)],
+)
+def test_a_stretch_with_one_of_them_and_longer_than_a_session_is_examined(
+    judge: Judge, times: tuple[float, ...], joins_ms: float, examined: int
+) -> None:
+    assert examined == judge(told(*times, joins_ms=joins_ms), "R08-members")["examined"]
+
+
+def test_a_stretch_whose_beginning_nobody_saw_is_not_examined(judge: Judge) -> None:
+    history = History().heartbeats("member-1", 1_000, 9_000, error_code=27)
+    assert "UNKNOWN" == judge(history, "R08-members")["verdict"]
+
+
+@pytest.mark.parametrize(("loaded_ms", "examined"), [(999, 1), (1_000, 0), (9_500, 0), (9_501, 1)])
+def test_a_stretch_in_which_another_coordinator_took_over_is_not_examined(
+    judge: Judge, loaded_ms: float, examined: int
+) -> None:
+    history = told(3_000, 5_000, 7_000, 9_000, joins_ms=9_500).says("loaded", loaded_ms)
+    assert examined == judge(history, "R08-members")["examined"]
 
 
 # R32-rejoin
@@ -276,3 +517,65 @@ def test_being_told_before_its_assignment_has_reached_the_member_does_not_count(
 def test_who_left_instead_is_not_examined(judge: Judge) -> None:
     history = rejoin(None).says("left", 5_500, "member-1")
     assert "UNKNOWN" == judge(history, "R32-rejoin")["verdict"]
+
+
+@pytest.mark.parametrize(("joins_ms", "verdict"), [(6_050, "HOLDS"), (6_051, "VIOLATED")])
+def test_rejoining_has_a_second(judge: Judge, joins_ms: float, verdict: str) -> None:
+    assert verdict == judge(rejoin(joins_ms), "R32-rejoin")["verdict"]
+
+
+def test_a_member_is_told_by_a_heartbeat_of_the_group_answered_27(judge: Judge) -> None:
+    """The first such; and rejoins with its own next JoinGroup."""
+    history = rejoin(5_900).join("member-1", 7_000, 3).heartbeats("member-1", 5_500, error_code=27)
+    history.heartbeats("member-1", 4_000, error_code=27, **OTHER).heartbeats("member-1", 4_100)
+    history.sync("member-1", 4_200, error_code=27).sync("member-1", 5_100)
+    history.join("member-1", 4_300, 2).join("member-1", 5_000, 2).join("member-2", 5_050, 2)
+    verdict = judge(history, "R32-rejoin")
+    assert ("HOLDS", 1, 900) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_only_its_own_first_assignment_must_have_reached_the_member(judge: Judge) -> None:
+    history = rejoin(9_100).told("member-1", "assigned", 5_000).told("member-1", "assigned", 7_500)
+    history.told("member-1", "revoked", 7_600).told("member-2", "assigned", 7_500)
+    history.told("member-1", "assigned", 7_500, generation=2)
+    verdict = judge(history, "R32-rejoin")
+    assert ("VIOLATED", 4_100) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(
+    ("how", "asked_ms", "member", "verdict"),
+    [
+        ("sync", 4_900, "member-1", "HOLDS"),
+        ("revoke", 5_000, "member-1", "HOLDS"),
+        ("async", 4_900, "member-1", "VIOLATED"),
+        ("sync", 5_001, "member-1", "VIOLATED"),
+        ("sync", 4_900, "member-2", "VIOLATED"),
+    ],
+)
+def test_a_member_that_waits_for_the_answer_to_a_commit_cannot_poll(
+    judge: Judge, how: str, asked_ms: float, member: str, verdict: str
+) -> None:
+    history = rejoin(8_500, busy_to_ms=7_000)
+    history.asked_commit(member, asked_ms, 0, 10, how=how, answered_at=at(8_000))
+    assert verdict == judge(history, "R32-rejoin")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("event", "verdict"), [("stall_started", "HOLDS"), ("closing", "VIOLATED")]
+)
+def test_a_member_that_stalls_cannot_poll(judge: Judge, event: str, verdict: str) -> None:
+    history = rejoin(8_500).told("member-1", event, 4_900, duration_ms=3_000)
+    assert verdict == judge(history, "R32-rejoin")["verdict"]
+
+
+def test_who_rejoined_late_and_was_removed_afterwards_is_examined(judge: Judge) -> None:
+    history = rejoin(6_200).says("evicted", 20_000, "member-1")
+    assert "VIOLATED" == judge(history, "R32-rejoin")["verdict"]
+
+
+@pytest.mark.parametrize(("told_ms", "verdict"), [(58_948, "VIOLATED"), (58_949, "UNKNOWN")])
+def test_who_is_told_as_the_run_is_stopped_is_not_examined(
+    judge: Judge, told_ms: float, verdict: str
+) -> None:
+    history = History().member("member-1").heartbeats("member-1", told_ms, error_code=27)
+    assert verdict == judge(history, "R32-rejoin")["verdict"]

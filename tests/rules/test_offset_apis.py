@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +45,8 @@ def fetched(
     everything: bool = False,
     stable: bool = False,
     errors: Positions | None = None,
+    topic: str = "t",
+    **row: Any,
 ) -> Probed:
     told = [
         {
@@ -53,11 +56,11 @@ def fetched(
         }
         for number, position in positions.items()
     ]
-    named = None if everything else [{"name": "t", "partitionIndexes": list(positions)}]
+    named = None if everything else [{"name": topic, "partitionIndexes": list(positions)}]
     return history.call(
         "OFFSET_FETCH", ms, state="Empty",
         request={"groups": [{"groupId": "own", "topics": named}], "requireStable": stable},
-        answer={"groups": [{"topics": [{"name": "t", "partitions": told}]}]},
+        answer={"groups": [{"topics": [{"name": topic, "partitions": told}]}]}, **row,
     )  # fmt: skip
 
 
@@ -89,6 +92,24 @@ def test_what_each_commit_must_be_answered(judge: Judge, wrong: bool, verdict: s
         committed(history, 3_000 + 10 * number, {0: 1}, {0: answered}, **row)
     judged = judge(history, "X06")
     assert (verdict, len(COMMITS) if wrong else 0) == (judged["verdict"], judged["violations"])
+
+
+@pytest.mark.parametrize(
+    ("row", "error", "verdict"),
+    [
+        ({"state": "Empty", "generation": None}, 0, "HOLDS"),
+        ({"state": "Empty", "member": "nobody", "generation": 0}, 25, "HOLDS"),
+        ({"state": "Empty", "member": "nobody", "generation": 0}, 0, "VIOLATED"),
+        ({"state": "Stable", "after": "Empty"}, 25, "UNKNOWN"),  # it changed meanwhile
+        ({"state": "Stable"}, 12, "UNKNOWN"),  # too much metadata
+        ({"state": "Stable", "api": "TXN_OFFSET_COMMIT"}, 0, "UNKNOWN"),
+    ],
+)
+def test_who_is_nobody_and_which_commits_are_examined(
+    judge: Judge, row: dict[str, Any], error: int, verdict: str
+) -> None:
+    history = committed(Probed().formed("a"), 3_000, {0: 1}, {0: error}, **row)
+    assert verdict == judge(history, "X06")["verdict"]
 
 
 # R31 and R31-bytes
@@ -126,6 +147,56 @@ def test_bytes_and_characters_are_told_apart(judge: Judge) -> None:
     assert "VIOLATED" == judge(counts_characters, "R31-bytes")["verdict"]
     assert "HOLDS" == judge(long_metadata(4_096, 12, 5, "é"), "R31-bytes")["verdict"]
     assert "UNKNOWN" == judge(long_metadata(4_097, 12, 5), "R31-bytes")["verdict"]
+
+
+def test_only_what_nobody_commits_to_an_idle_group_and_is_answered_is_examined(
+    judge: Judge,
+) -> None:
+    history = long_metadata(4_097, 12, 5)
+    wrong: dict[str, Any] = {"metadata": {1: "m" * 4_097}}
+    committed(history, 2_100, {1: 9}, **wrong, api="TXN_OFFSET_COMMIT")
+    committed(history, 2_200, {1: 9}, **wrong, member="a", generation=1)
+    committed(history, 2_300, {1: 9}, {1: 25}, **wrong, state="Stable")
+    committed(history, 2_400, {1: 9}, **wrong, answered_at=None)
+    verdict = judge(history, "R31")
+    assert ("HOLDS", 4) == (verdict["verdict"], verdict["examined"])
+
+
+def test_without_any_metadata_nothing_is_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(long_metadata(0, 0, 7), "R31")["verdict"]
+    assert 4 == judge(long_metadata(1, 0, 7), "R31")["examined"]
+
+
+def test_the_last_fetch_before_and_the_first_after_count(judge: Judge) -> None:
+    """At the latest answered as the commit is sent, and sent as that is answered."""
+    history = committed(Probed(), 1_000, {1: 3})
+    fetched(history, 1_100, {1: 3})
+    committed(history, 1_200, {1: 5})
+    fetched(fetched(history, 1_300, {1: 5}), 1_999, {1: 6})
+    committed(history, 2_000, {1: 7}, {1: 12}, metadata={1: "m" * 4_097})
+    fetched(fetched(history, 2_000.5, {1: 4}), 2_001, {1: 6})
+    fetched(history, 2_100, {1: 8})
+    # Of another group, topic or partition.
+    for ms in (1_999.5, 2_000.9):
+        fetched(fetched(history, ms, {1: 2}, group="else"), ms, {1: 2}, topic="u")
+        fetched(history, ms, {2: 2})
+    verdict = judge(history, "R31")
+    long_one = next(row for row in verdict["rows"] if row["measured"] == 4_097)
+    assert (True, "answered 12, then fetched 6") == (long_one["ok"], long_one["why"])
+
+
+@pytest.mark.parametrize(("then", "verdict"), [(-1, "HOLDS"), (7, "VIOLATED")])
+def test_refused_where_nothing_was_committed_before_nothing_is(
+    judge: Judge, then: int, verdict: str
+) -> None:
+    history = committed(Probed(), 2_000, {1: 7}, {1: 12}, metadata={1: "m" * 4_097})
+    assert verdict == judge(fetched(history, 2_500, {1: then}), "R31")["verdict"]
+
+
+@pytest.mark.parametrize(("characters", "verdict"), [(2_048, "HOLDS"), (2_049, "VIOLATED")])
+def test_the_limit_is_one_of_bytes_to_the_last(judge: Judge, characters: int, verdict: str) -> None:
+    judged = judge(long_metadata(characters, 0, 7, "é"), "R31-bytes")
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
 
 
 # R30-wire
@@ -173,6 +244,44 @@ def test_require_stable_waits_for_an_open_transaction(judge: Judge) -> None:
     assert "HOLDS" == judge(transaction(88), "R30-wire")["verdict"]
     assert 1 == judge(transaction(0), "R30-wire")["violations"]
     assert 1 == judge(transaction(88, then=1), "R30-wire")["violations"]
+
+
+@pytest.mark.parametrize(
+    ("told", "error", "stable"),
+    [(1, 3, False), (-1, 88, False), (1, 3, True)],
+)
+def test_a_right_position_with_an_error_violates(
+    judge: Judge, told: int, error: int, stable: bool
+) -> None:
+    history = committed(committed(Probed(), 1_000, {0: 1}), 2_000, {0: 50}, api="TXN_OFFSET_COMMIT")
+    fetched(history, 3_000, {0: told}, stable=stable, errors={0: error})
+    assert "VIOLATED" == judge(history, "R30-wire")["verdict"]
+
+
+def test_only_a_stable_fetch_may_have_to_wait_for_the_end_of_a_transaction(judge: Judge) -> None:
+    history = transaction(88)
+    fetched(history, 4_150, {0: -1}, errors={0: 88})
+    fetched(history, 4_160, {0: -1}, stable=True, errors={0: 3})
+    assert 2 == judge(history, "R30-wire")["violations"]
+
+
+def test_all_partitions_are_those_with_a_position_by_then(judge: Judge) -> None:
+    """Not what was refused, deleted or only committed later; 0 is a position too."""
+    history = committed(Probed(), 1_000, {0: 0, 1: 11, 2: 12}, {2: 12})
+    committed(history, 1_100, {1: 0}, api="OFFSET_DELETE")
+    fetched(committed(history, 1_199, {3: 13}), 1_200, {0: 0, 3: 13}, everything=True)
+    committed(history, 1_300, {4: 14})
+    verdict = judge(history, "R30-wire")
+    assert "HOLDS" == verdict["verdict"]
+    assert "2 of 2 partitions were told" in [row["why"] for row in verdict["rows"]]
+
+
+def test_each_answer_for_all_partitions_is_one_of_its_own(judge: Judge) -> None:
+    history = committed(Probed(), 1_000, {0: 10, 1: 11})
+    fetched(history, 1_200, {0: 10, 1: 11}, everything=True)
+    fetched(history, 1_300, {0: 10}, everything=True)
+    fetched(history, 1_400, {1: 11})
+    assert 1 == judge(history, "R30-wire")["violations"]
 
 
 # X33
@@ -225,6 +334,63 @@ def test_wrong_ends_and_accepted_strangers_violate(judge: Judge) -> None:
     assert 6 == judge(history, "X33")["violations"]
 
 
+def test_who_does_not_lead_looks_at_the_epoch_known_first(judge: Judge) -> None:
+    history = epochs((1, 1, 0, 6, -1, -1), (1, 0, 0, 74, -1, -1), (1, 2, 0, 75, -1, -1))
+    verdict = judge(history, "X33")
+    assert ("HOLDS", 3) == (verdict["verdict"], verdict["examined"])
+    history = epochs((1, 1, 0, 0, 0, 10), (1, 0, 0, 6, -1, -1), (1, 2, 0, 6, -1, -1))
+    assert 3 == judge(history, "X33")["violations"]
+
+
+@pytest.mark.parametrize("told", [(0, 11), (1, 10)])
+def test_epoch_and_end_must_both_be_right(judge: Judge, told: tuple[int, int]) -> None:
+    assert "VIOLATED" == judge(epochs((2, -1, 0, 0, *told)), "X33")["verdict"]
+
+
+def looked(history: Probed, ms: float, leader: int, epoch: int, **row: Any) -> Probed:
+    """Metadata of e-0, or of another."""
+    part = {"partitionIndex": row.get("partition", 0), "leaderId": leader, "leaderEpoch": epoch}
+    told = {"topics": [{"name": row.get("topic", "e"), "partitions": [part]}]}
+    return history.call(row.get("api", "METADATA"), ms, group=None, state=None, answer=told)
+
+
+def ended(history: Probed, ms: float, epoch: int, end: int, **row: Any) -> Probed:
+    part = {"partitionIndex": 0, "offset": end, "leaderEpoch": epoch}
+    told = {"topics": [{"name": row.pop("topic", "e"), "partitions": [part]}]}
+    error, api = row.pop("error", 0), row.pop("api", "LIST_OFFSETS")
+    return history.call(api, ms, error, group=None, state=None, answer=told)
+
+
+def test_what_was_found_last_before_the_question_counts(judge: Judge) -> None:
+    """Nor is anything found that failed, was of another partition, or was no such call."""
+    history = epochs((2, -1, 1, 0, 1, 25))
+    ended(history, 2_900, 1, 25)
+    for ms in (3_000, 3_100):
+        ended(looked(history, ms, 3, 2), ms, 1, 30)
+    looked(looked(history, 2_950, 3, 2, topic="f"), 2_950, 3, 2, partition=1)
+    looked(history, 2_960, 3, 2, api="DESCRIBE_TOPIC_PARTITIONS")
+    ended(ended(history, 2_970, 1, 31, topic="f"), 2_980, 1, 32, error=6)
+    ended(history, 2_990, 1, 33, api="FETCH")
+    asked = json.loads(history.rows["calls"][4]["request"])
+    history.call("OFFSET_FOR_LEADER_EPOCH", 2_995, None, request=asked)
+    verdict = judge(history, "X33")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_an_epoch_in_which_nobody_led_ended_with_the_one_before(judge: Judge) -> None:
+    history = ended(looked(epochs(), 2_500, 2, 3), 2_510, 3, 30)
+    history.rows["calls"] += epochs((2, -1, 2, 0, 1, 20)).rows["calls"][4:]
+    assert "HOLDS" == judge(history, "X33")["verdict"]
+
+
+def test_an_epoch_to_come_has_no_end_whatever_was_found(judge: Judge) -> None:
+    history = epochs((2, -1, 2, 0, -1, -1))
+    history.rows["calls"] = [
+        call for call in history.rows["calls"] if call["api"] != "LIST_OFFSETS"
+    ]
+    assert "HOLDS" == judge(history, "X33")["verdict"]
+
+
 # R27-shrink
 
 
@@ -257,3 +423,24 @@ def test_a_topic_never_shrinks(
     judge: Judge, wanted: int, error: int, has: int, verdict: str
 ) -> None:
     assert verdict == judge(resized(wanted, error, has), "R27-shrink")["verdict"]
+
+
+def test_the_sizes_told_last_before_and_first_after_count(judge: Judge) -> None:
+    history = resized(3, 0, 3)
+
+    def told(ms: float, count: int, topic: str = "e", api: str = "METADATA") -> None:
+        parts = [{"partitionIndex": number} for number in range(count)]
+        answer = {"topics": [{"name": topic, "partitions": parts}]}
+        history.call(api, ms, group=None, state=None, answer=answer)
+
+    told(500, 4)
+    told(2_000, 7)
+    told(3_500, 5)
+    told(1_500, 8, topic="f")
+    told(2_500, 8, topic="f")
+    told(1_600, 9, api="FETCH")
+    told(2_600, 9, api="FETCH")
+    asked = {"topics": [{"name": "e", "count": 1}]}
+    history.call("CREATE_PARTITIONS", 2_000, None, group=None, state=None, request=asked)
+    verdict = judge(history, "R27-shrink")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History
+from tests.histories import History, at
 
 pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
@@ -38,6 +38,50 @@ def test_an_owner_that_the_coordinator_removed_does_not_count(judge: Judge) -> N
 def test_an_owner_removed_only_after_the_other_got_it_counts(judge: Judge) -> None:
     history = handover(9_000, 7_000, "lost").join("member-1", 0).says("evicted", 8_000, "member-1")
     assert "VIOLATED" == judge(history, "R21")["verdict"]
+
+
+@pytest.mark.parametrize(("taken_ms", "verdict"), [(4_998, "HOLDS"), (4_997, "VIOLATED")])
+def test_two_owners_within_the_rounding_of_two_stamps_hold(
+    judge: Judge, taken_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(handover(5_000, taken_ms), "R21")["verdict"]
+
+
+def test_the_longest_overlap_with_any_owner_before_counts(judge: Judge) -> None:
+    """member-1 keeps what member-2 is given for a while, and then member-3, and later 4 and 5."""
+    history = handover(9_000, 4_000).told("member-2", "revoked", 4_500, [0])
+    history.told("member-3", "assigned", 8_200, [0]).told("member-3", "revoked", 9_500, [0])
+    history.told("member-4", "assigned", 20_000, [0]).told("member-4", "revoked", 20_100, [0])
+    history.told("member-5", "assigned", 20_050, [0]).told("member-6", "assigned", 4_000, [1])
+    verdict = judge(history, "R21")
+    assert ("VIOLATED", 2, 800) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"]
+    )  # fmt: skip
+    assert at(8_200) == next(row["at"] for row in verdict["rows"] if row["measured"])
+
+
+@pytest.mark.parametrize("rule", ["R21", "R21-delivery"])
+def test_an_overlap_lasts_until_the_first_of_both_has_ended(judge: Judge, rule: str) -> None:
+    history = handover(9_000, 4_000).told("member-2", "revoked", 4_500, [0])
+    assert 500 == judge(history, rule)["measured_max"]
+
+
+@pytest.mark.parametrize("rule", ["R21", "R21-delivery"])
+def test_who_never_gives_a_partition_up_holds_it_to_the_end(judge: Judge, rule: str) -> None:
+    history = History().told("member-1", "assigned", 0, [0])
+    assert 30_000 == judge(history.told("member-2", "assigned", 30_000, [0]), rule)["measured_max"]
+
+
+def test_the_earliest_of_a_generations_assignments_is_its_time(judge: Judge) -> None:
+    history = History().sync("member-1", 10, gives=[("member-1", 0), ("member-2", 1)])
+    history.sync("member-1", 30, gives=[("member-1", 0)])
+    history.sync("member-1", 40, 2, gives=[("member-2", 0)])
+    verdict = judge(history, "R21")
+    assert ("HOLDS", [at(10), at(40)]) == (
+        verdict["verdict"], sorted(row["at"] for row in verdict["rows"])
+    )  # fmt: skip
+    history.sync("member-1", 50, 2, gives=[("member-1", 0)])
+    assert 1 == judge(history, "R21")["violations"]
 
 
 def test_a_leader_that_gives_a_partition_to_two_violates(judge: Judge) -> None:
@@ -90,6 +134,20 @@ def test_without_owners_the_literal_rule_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History(), "R21-delivery")["verdict"]
 
 
+@pytest.mark.parametrize(("taken_ms", "verdict"), [(4_998, "HOLDS"), (4_997, "VIOLATED")])
+def test_two_readers_within_the_rounding_of_two_stamps_hold(
+    judge: Judge, taken_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(handover(5_000, taken_ms), "R21-delivery")["verdict"]
+
+
+def test_the_longest_of_several_overlaps_is_told_with_its_time(judge: Judge) -> None:
+    history = handover(5_000, 4_900).told("member-2", "revoked", 9_000, [0])
+    history.told("member-3", "assigned", 8_000, [0]).told("member-3", "revoked", 10_000, [0])
+    verdict = judge(history.told("member-4", "assigned", 9_990, [0]), "R21-delivery")
+    assert (1_000, at(8_000)) == (verdict["measured_max"], verdict["rows"][0]["at"])
+
+
 # R21-stop
 
 
@@ -124,3 +182,63 @@ def test_polls_after_getting_the_partition_again_hold(judge: Judge) -> None:
 def test_without_a_revocation_r21_stop_is_unknown(judge: Judge) -> None:
     history = History().told("member-1", "assigned", 0, [0]).delivered("member-1", 0, 0, 9, 100)
     assert "UNKNOWN" == judge(history, "R21-stop")["verdict"]
+
+
+@pytest.mark.parametrize("event", ["revoked", "lost"])
+@pytest.mark.parametrize(
+    ("polled_ms", "processed_ms", "records"),
+    [
+        (5_000, 5_000, 0),
+        (4_900, 5_050, 0),
+        (4_900, 5_051, 10),
+        (5_050, 5_050, 0),
+        (5_051, 5_051, 10),
+        (4_900, None, 0),
+    ],
+)
+def test_work_may_go_on_within_slack_of_being_told_to_stop(
+    judge: Judge, event: str, polled_ms: float, processed_ms: float | None, records: int
+) -> None:
+    history = History().told("member-1", "assigned", 0, [0]).told("member-1", event, 5_000, [0])
+    history.delivered("member-1", 0, 0, 9, polled_ms, processed_ms)
+    history.told("member-1", "closing", 5_200, [0])
+    verdict = judge(history, "R21-stop")
+    assert (1, records) == (verdict["examined"], verdict["measured_max"])
+
+
+def test_the_next_time_it_is_told_to_stop_is_what_counts(judge: Judge) -> None:
+    """Told at 2 s, given it again at 3 s, told at 5 s and at 7 s; polled at 4 s."""
+    history = told_to_stop(polled_ms=4_000, processed_ms=5_040)
+    history.told("member-1", "lost", 2_000, [0]).told("member-1", "assigned", 3_000, [0])
+    history.told("member-1", "assigned", 6_000, [0]).told("member-1", "revoked", 7_000, [0])
+    assert "HOLDS" == judge(history, "R21-stop")["verdict"]
+    history.delivered("member-1", 0, 10, 14, 4_100, 5_060).delivered("member-1", 0, 15, 16, 8_000)
+    verdict = judge(history, "R21-stop")
+    assert (7, at(5_000)) == (verdict["measured_max"], verdict["rows"][0]["at"])
+
+
+def test_what_another_member_or_partition_is_delivered_is_another_matter(judge: Judge) -> None:
+    history = told_to_stop(polled_ms=4_900, processed_ms=4_990)
+    history.delivered("member-1", 1, 0, 9, 6_000).delivered("member-2", 0, 0, 9, 6_000)
+    history.delivered("member-1", 0, 0, 9, 6_000, topic="u").told("member-3", "assigned", 0, [0])
+    history.told("member-2", "revoked", 6_500, [1]).told("member-2", "revoked", 5_000, [2])
+    verdict = judge(history, "R21-stop")
+    assert ("HOLDS", 3) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_poll_in_the_moment_it_is_given_a_partition_again_holds(judge: Judge) -> None:
+    history = told_to_stop(polled_ms=5_500, processed_ms=5_600)
+    history.told("member-1", "assigned", 5_500, [0])
+    assert "HOLDS" == judge(history, "R21-stop")["verdict"]
+
+
+def test_being_told_and_given_it_in_one_moment_is_having_it(judge: Judge) -> None:
+    history = told_to_stop(polled_ms=5_500, processed_ms=5_600)
+    history.told("member-1", "assigned", 5_000, [0])
+    assert "HOLDS" == judge(history, "R21-stop")["verdict"]
+
+
+def test_a_callback_counts_from_when_it_was_seen(judge: Judge) -> None:
+    history = told_to_stop(polled_ms=4_900, processed_ms=5_100)
+    history.rows["client_events"][1]["observed_at"] = at(5_090)
+    assert "HOLDS" == judge(history, "R21-stop")["verdict"]

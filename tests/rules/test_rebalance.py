@@ -9,6 +9,7 @@ from tests.histories import History, member_id
 
 pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
+OTHER: dict[str, Any] = {"group": "payments"}
 
 
 def two_generations() -> History:
@@ -58,6 +59,74 @@ def test_without_generations_r12_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History(), "R12")["verdict"]
 
 
+def unled(joined_ms: float, members: int = 1) -> History:
+    """Generation 1, in which nobody gives an assignment."""
+    history = History().says("rebalance_started", joined_ms - 10, generation=0, reason="x")
+    history.says("stabilized", joined_ms, generation=1, members=members)
+    return history.join("member-1", joined_ms - 5, 1)
+
+
+@pytest.mark.parametrize(
+    ("joined_ms", "members", "verdict"),
+    [
+        (20_000, 1, "VIOLATED"),
+        (20_000, 0, "UNKNOWN"),
+        (58_998, 1, "VIOLATED"),
+        (58_999, 1, "UNKNOWN"),  # the run is stopped a second later
+    ],
+)
+def test_a_leader_that_never_gives_an_assignment_violates(
+    judge: Judge, joined_ms: float, members: int, verdict: str
+) -> None:
+    judged = judge(unled(joined_ms, members), "R12")
+    assert (verdict, min(members, 1)) == (judged["verdict"], judged["examined"])
+
+
+def test_a_generation_without_joins_and_assignment_on_record_violates(judge: Judge) -> None:
+    history = unled(20_000)
+    history.rows["requests"].clear()
+    assert "VIOLATED" == judge(history, "R12")["verdict"]
+
+
+def test_a_leader_that_gives_its_assignment_in_the_last_second_holds(judge: Judge) -> None:
+    history = unled(59_500).says("assignment_received", 59_505, "member-1", generation=1)
+    assert "HOLDS" == judge(history, "R12")["verdict"]
+
+
+def test_a_generation_that_a_new_coordinator_cuts_short_is_not_examined(judge: Judge) -> None:
+    history = unled(20_000).says("stabilized", 30_000, generation=1, members=1, broker=2)
+    history.says("assignment_received", 30_005, "member-1", generation=1, broker=2)
+    verdict = judge(history.join("member-1", 29_995, 1, broker=2), "R12")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_without_its_joins_on_record_a_leader_cannot_be_told(judge: Judge) -> None:
+    history = History().rebalance(0, 1, 1).join("member-1", 5, 1, **OTHER)
+    history.join("member-1", 5, 2).join("member-1", 5, 1, broker=2).sync("member-1", 5, 1)
+    verdict = judge(history.join("member-1", 5, 1, error_code=25), "R12")
+    assert ("UNKNOWN", 1) == (verdict["verdict"], verdict["examined"])
+    assert "VIOLATED" == judge(history.join("member-2", 5, 1), "R12")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("former_rejoins", "generation", "broker", "verdict"),
+    [(True, 2, 1, "VIOLATED"), (False, 2, 1, "HOLDS"), (True, 1, 2, "HOLDS")],
+)
+def test_a_leader_may_be_another_one_where_the_former_is_gone_or_the_generation_is_done_again(
+    judge: Judge, former_rejoins: bool, generation: int, broker: int, verdict: str
+) -> None:
+    new: dict[str, Any] = {"broker": broker}
+    history = History().rebalance(0, 1, 1).join("member-1", 5, 1)
+    history.says("rebalance_started", 5_000, generation=generation - 1, reason="x", **new)
+    history.says("stabilized", 5_010, generation=generation, members=2, **new)
+    history.says("assignment_received", 5_015, "member-2", generation=generation, **new)
+    history.join("member-2", 5_005, generation, broker=broker)
+    if former_rejoins:
+        history.join("member-1", 5_005, generation, broker=broker)
+    judged = judge(history, "R12")
+    assert (verdict, 2) == (judged["verdict"], judged["examined"])
+
+
 # R20a, R20b
 
 
@@ -93,6 +162,59 @@ def test_a_rebalance_under_way_needs_no_second(judge: Judge, rule: str, event: s
     history = History().says("rebalance_started", 500, generation=1, reason="x")
     history.says(event, 1_000, "member-2").says("stabilized", 3_000, generation=2, members=2)
     assert "HOLDS" == judge(history, rule)["verdict"]
+
+
+@pytest.mark.parametrize(("started_ms", "verdict"), [(1_060, "HOLDS"), (1_061, "VIOLATED")])
+@pytest.mark.parametrize(("rule", "event"), [("R20a", "member_added"), ("R20b", "left")])
+def test_a_rebalance_starts_within_10_ms_and_slack_of_its_cause(
+    judge: Judge, rule: str, event: str, started_ms: float, verdict: str
+) -> None:
+    history = History().says("rebalance_started", 900, generation=1, reason="x")
+    history.says("stabilized", 950, generation=2, members=2).says(event, 1_000, "member-2")
+    history.says("replaced", 1_000, "member-3").rebalance(started_ms, 3, 2)
+    judged = judge(history, rule)
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
+
+
+def test_without_any_rebalance_after_it_a_cause_violates(judge: Judge) -> None:
+    history = History().says("rebalance_started", 900, generation=1, reason="x")
+    history.says("stabilized", 950, generation=2, members=2).says("left", 1_000, "member-2")
+    assert "no rebalance started after it" in judge(history, "R20b")["reason"]
+
+
+def closes(ms: float, instance: str | None = "member-2") -> History:
+    history = History().member("member-2", instance_id=instance)
+    return history.told("member-2", "closing", ms).told("member-2", "closed", ms - 500)
+
+
+@pytest.mark.parametrize(
+    ("started_ms", "group", "verdict"),
+    [
+        (10_000, "orders", "HOLDS"),
+        (10_060, "orders", "HOLDS"),
+        (10_061, "orders", "VIOLATED"),
+        (9_999, "orders", "VIOLATED"),
+        (10_001, "payments", "VIOLATED"),
+    ],
+)
+def test_a_rebalance_starts_when_a_static_member_closes(
+    judge: Judge, started_ms: float, group: str, verdict: str
+) -> None:
+    history = closes(10_000).says("rebalance_started", started_ms, generation=1, group=group)
+    history.says("stabilized", 10_001, generation=2, members=1)
+    history.says("rebalance_started", 12_000, generation=2)
+    judged = judge(history, "R20b")
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
+
+
+@pytest.mark.parametrize(
+    ("ms", "instance", "examined"),
+    [(59_998, "member-2", 1), (59_999, "member-2", 0), (10_000, None, 0)],
+)
+def test_a_dynamic_member_or_one_that_closes_with_the_run_is_not_examined(
+    judge: Judge, ms: float, instance: str | None, examined: int
+) -> None:
+    assert examined == judge(closes(ms, instance), "R20b")["examined"]
 
 
 @pytest.mark.parametrize("rule", ["R20a", "R20b", "R20e"])
@@ -150,6 +272,74 @@ def test_a_member_that_rejoins_before_its_heartbeat_is_not_examined(judge: Judge
     assert "UNKNOWN" == judge(History(), "R32")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("told_ms", "verdict"), [(5_000, "HOLDS"), (7_600, "HOLDS"), (7_601, "VIOLATED")]
+)
+def test_being_told_takes_an_interval_and_the_clients_tick(
+    judge: Judge, told_ms: float, verdict: str
+) -> None:
+    history = told(told_ms, 8_000).heartbeats("member-1", told_ms + 300, error_code=27)
+    judged = judge(history, "R32")
+    assert (verdict, told_ms - 5_000) == (judged["verdict"], judged["measured_max"])
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [(5_050, "HOLDS"), (5_051, "VIOLATED"), (6_950, "VIOLATED"), (6_951, "HOLDS")],
+)
+def test_a_member_is_misled_from_slack_after_the_start_to_its_rejoining(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    assert verdict == judge(told(6_900, 6_950, ms), "R32")["verdict"]
+
+
+def test_a_member_that_heard_nothing_but_a_late_answer_is_not_examined(judge: Judge) -> None:
+    assert 0 == judge(told(None, 5_200, 5_040), "R32")["examined"]
+
+
+def test_a_member_that_is_only_ever_misled_is_examined(judge: Judge) -> None:
+    verdict = judge(told(None, 8_100, 6_000), "R32")
+    assert ("VIOLATED", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_only_who_was_in_the_generation_before_and_rejoined_because_of_it_is_examined(
+    judge: Judge,
+) -> None:
+    history = told(6_900, 6_950)
+    history.join("member-2", 5, 1).join("member-3", 6_950, 2).join("member-4", 5, 1)
+    history.join("member-4", 5_000, 2)
+    history.join("member-3", 5, 1, **OTHER).join("member-3", 5, 1, broker=2)
+    history.join("member-3", 5, 1, error_code=79).sync("member-3", 5, 1)
+    for member in ("member-2", "member-3", "member-4"):
+        history.heartbeats(member, 5_000, error_code=27)
+    history.join("member-1", 6_000, 2, error_code=25).join("member-1", 6_000, 2, **OTHER)
+    history.sync("member-1", 6_000, 2).join("member-1", 6_000, 2, broker=2)
+    verdict = judge(history, "R32")
+    assert ("HOLDS", 1, 1_900) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"]
+    )  # fmt: skip
+
+
+def test_a_rebalance_at_another_coordinator_or_without_a_start_is_not_examined(
+    judge: Judge,
+) -> None:
+    history = told(6_900, 6_950)
+    for row in history.rows["coordinator_events"][:3]:
+        row["broker"] = 2
+    assert "UNKNOWN" == judge(history, "R32")["verdict"]
+    history = told(6_900, 6_950)
+    history.rows["coordinator_events"] = [
+        row for row in history.rows["coordinator_events"] if row["event"] != "rebalance_started"
+    ]
+    assert "UNKNOWN" == judge(history, "R32")["verdict"]
+
+
+def test_a_rebalance_without_a_reason_was_caused_by_nobody_it_names(judge: Judge) -> None:
+    history = told(6_900, 6_950)
+    history.rows["coordinator_events"][3]["reason"] = None
+    assert "HOLDS" == judge(history, "R32")["verdict"]
+
+
 # R33
 
 
@@ -171,6 +361,28 @@ def test_a_generation_that_was_never_stored_may_be_used_again_by_another_broker(
     history.says("stabilized", 5_010, generation=2, members=2)
     history.rebalance(15_000, 2, 2, broker=2)
     assert "HOLDS" == judge(history, "R33")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("assigned", "generation", "broker", "verdict"),
+    [
+        (False, 2, 2, "HOLDS"),
+        (True, 2, 2, "VIOLATED"),  # it was stored
+        (False, 2, 1, "VIOLATED"),  # the same coordinator knows better
+        (False, 1, 2, "VIOLATED"),
+        (False, 3, 1, "HOLDS"),
+    ],
+)
+def test_only_a_number_that_was_never_stored_comes_again(
+    judge: Judge, assigned: bool, generation: int, broker: int, verdict: str
+) -> None:
+    history = History().rebalance(0, 1, 1)
+    history.says("rebalance_started", 5_000, generation=1, reason="x")
+    history.says("stabilized", 5_010, generation=2, members=2)
+    if assigned:
+        history.says("assignment_received", 5_015, "member-1", generation=2)
+    history.rebalance(15_000, generation, 2, broker=broker)
+    assert verdict == judge(history, "R33")["verdict"]
 
 
 def test_one_generation_alone_is_no_step(judge: Judge) -> None:
@@ -211,3 +423,52 @@ def test_a_machine_that_stood_still_excuses_a_late_rebalance_after_a_close(
 def test_a_member_removed_before_it_closed_has_nothing_to_leave(judge: Judge) -> None:
     history = closing(left_ms=None).says("evicted", 9_000, "member-2")
     assert "UNKNOWN" == judge(history, "X14")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("left_ms", "rebalance_ms", "verdict"),
+    [
+        (10_000, 10_060, "HOLDS"),
+        (10_000, 10_061, "VIOLATED"),
+        (10_010, 20_000, "VIOLATED"),
+    ],
+)
+def test_a_close_is_heard_and_a_rebalance_starts_within_10_ms_and_slack(
+    judge: Judge, left_ms: float, rebalance_ms: float, verdict: str
+) -> None:
+    history = closing(left_ms=left_ms, rebalance_ms=rebalance_ms).says("left", 10_000, "member-3")
+    history.says("replaced", 10_500, "member-2")
+    judged = judge(history, "X14")
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
+
+
+def test_a_close_in_the_midst_of_a_rebalance_needs_no_second(judge: Judge) -> None:
+    history = closing(left_ms=None).says("rebalance_started", 9_000, generation=1, reason="x")
+    history.says("left", 10_010, "member-2").says("stabilized", 12_000, generation=2, members=1)
+    verdict = judge(history, "X14")
+    assert ("HOLDS", None) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(
+    ("joined_ms", "event", "instance", "examined"),
+    [
+        (9_999.5, "closing", None, 1),
+        (10_001, "closing", None, 0),
+        (5, "closed", None, 0),
+        (5, "closing", "member-2", 0),
+    ],
+)
+def test_only_dynamic_members_that_close_in_the_group_are_examined(
+    judge: Judge, joined_ms: float, event: str, instance: str | None, examined: int
+) -> None:
+    history = History().says("member_added", joined_ms, "member-2")
+    history.join("member-2", joined_ms, instance_id=instance).told("member-2", event, 10_000)
+    history.says("left", 10_010, "member-2").rebalance(10_011, 2, 1)
+    assert examined == judge(history, "X14")["examined"]
+
+
+def test_the_id_it_joined_with_last_is_the_one_that_leaves(judge: Judge) -> None:
+    """Nobody saw what became of its first life."""
+    history = closing(left_ms=10_010).says("member_added", 5_000, "member-2", life=2)
+    history.says("left", 10_100, "member-2", life=2).rebalance(10_500, 3, 1)
+    assert "VIOLATED" == judge(history, "X14")["verdict"]

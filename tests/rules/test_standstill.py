@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, member_id
+from tests.histories import History, at, member_id
 
 pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
@@ -15,6 +15,8 @@ def joined(*durations_ms: float, protocol: str = "eager") -> History:
     """member-2 joins member-1's group at 5,000; the rounds of the rebalance take so long each."""
     history = History(group={"protocol": protocol}).rebalance(0, 1, 1).join("member-1", 5, 1)
     history.member("member-1", process_us=1_000, batch_records=100)
+    history.member("member-2", process_us=1_000, batch_records=50)
+    history.member("producer", role="producer", process_us=10_000, batch_records=100)
     history.sync("member-1", 20, 1).tick(5_000).tick(6_000)
     reason = f"Adding new member {member_id('member-2')} with group instance id null"
     started, generation = 5_000.0, 1
@@ -39,6 +41,93 @@ def test_a_join_within_a_heartbeat_interval_holds(judge: Judge) -> None:
 def test_a_join_that_takes_longer_violates(judge: Judge) -> None:
     verdict = judge(joined(2_800), "X34")
     assert ("VIOLATED", 1.35) == (verdict["verdict"], verdict["bound_high"])
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(2_700, "HOLDS"), (2_701, "VIOLATED")])
+def test_a_round_may_take_an_interval_and_the_work_of_a_batch(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    assert verdict == judge(joined(ms), "X34")["verdict"]
+
+
+def test_intervals_are_told_to_the_thousandth(judge: Judge) -> None:
+    history = joined(1_900.7)
+    history.rows["members"][0]["process_us"] = 1_234
+    verdict = judge(history, "X34")
+    assert (0.95, 1.362) == (verdict["measured_max"], verdict["bound_high"])
+    assert "1 round among 2 members" == verdict["rows"][0]["why"]
+
+
+def test_members_whose_work_is_not_declared_take_no_time(judge: Judge) -> None:
+    history = joined(1_900)
+    history.rows["members"] = []
+    assert 1.3 == judge(history, "X34")["bound_high"]
+
+
+def test_the_first_member_changes_no_group_that_had_members(judge: Judge) -> None:
+    history = History()
+    reason = f"Adding new member {member_id('member-2')} with group instance id null"
+    history.rebalance(1_000, 1, 1, reason).sync("member-1", 1_020, 1)
+    history.rebalance(1_015, 2, 2, reason).sync("member-1", 1_040, 2)
+    assert 0 == judge(history, "X34")["examined"]
+
+
+def test_a_rebalance_that_no_change_of_the_group_caused_is_not_examined(judge: Judge) -> None:
+    assert 0 == judge(joined().rebalance(5_000, 2, 1), "X34")["examined"]
+
+
+def test_each_change_within_an_episode_has_its_rounds(judge: Judge) -> None:
+    history = joined(100)
+    reason = f"Adding new member {member_id('member-3')} with group instance id null"
+    history.rows["requests"][-1]["answered_at"] = at(5_200)  # the next begins before that
+    history.says("rebalance_started", 5_150, generation=2, reason=reason)
+    history.says("stabilized", 5_250, generation=3, members=3).sync("member-1", 5_260, 3)
+    history.join("member-2", 5_050, 2).join("member-3", 5_200, 3)
+    verdict = judge(history, "X34")
+    assert ("HOLDS", 1, 2.7) == (verdict["verdict"], verdict["examined"], verdict["bound_high"])
+    assert "2 rounds among 3 members" == verdict["rows"][0]["why"]
+    assert "join of member-2, generation 3" == verdict["rows"][0]["subject"]
+
+
+@pytest.mark.parametrize(
+    ("event", "from_ms", "to_ms", "examined"),
+    [
+        ("stall_started", 1_000, 5_000, 1),
+        ("stall_started", 1_000, 5_001, 0),
+        ("stall_started", 6_899, 9_000, 0),
+        ("stall_started", 6_900, 9_000, 1),
+        ("callback_stall_started", 4_500, 9_000, 1),
+    ],
+)
+def test_only_a_stall_that_the_rebalance_falls_into_excuses_it(
+    judge: Judge, event: str, from_ms: float, to_ms: float, examined: int
+) -> None:
+    history = joined(1_900).told("member-1", event, from_ms, duration_ms=float(to_ms - from_ms))
+    assert examined == judge(history, "X34")["examined"]
+
+
+def test_in_the_consumer_protocol_a_change_lasts_until_the_last_part_is_told(judge: Judge) -> None:
+    history = History(group={"protocol": "consumer"})
+
+    def beat(member: str, ms: float, epoch: int, now: int, *parts: int) -> None:
+        assigned = [{"topic": "t", "partition": number} for number in parts]
+        history.request(
+            "CONSUMER_GROUP_HEARTBEAT", member, ms, generation=epoch, member_epoch=now,
+            assigned=assigned,
+        )  # fmt: skip
+
+    for number, ms in ((1, 0), (2, 5_000)):
+        history.says("member_added", ms, f"member-{number}")
+        history.says("epoch_bumped", ms, generation=number, reason="hash")
+        history.says("target_computed", ms, generation=number, reason="uniform")
+    beat("member-1", 0, 0, 1, 0, 1)
+    beat("member-2", 5_000, 0, 2)
+    beat("member-1", 6_000, 1, 2, 0)
+    beat("member-2", 8_000, 2, 2, 1)
+    verdict = judge(history, "X34")
+    assert ("HOLDS", 1.5, 2.6) == (
+        verdict["verdict"], verdict["measured_max"], verdict["bound_high"]
+    )  # fmt: skip
 
 
 def test_a_join_that_waits_for_a_stalled_member_is_not_examined(judge: Judge) -> None:

@@ -35,6 +35,11 @@ def replaced(history: History, ms: float, *numbers: int, generation: int = 1) ->
     return history.request("SYNC_GROUP", NAME, ms + 5, life=2, assigned=parts(*numbers), **new)
 
 
+def in_another_group(history: History, event: str, ms: float, **row: Any) -> None:
+    """A line of the coordinator's log that is about another group."""
+    history.add("coordinator_events", event=event, at=at(ms), group="payments", broker=1, **row)
+
+
 # X02
 
 
@@ -55,6 +60,93 @@ def test_a_rebalance_because_of_it_violates(judge: Judge) -> None:
 def test_another_generation_violates(judge: Judge) -> None:
     history = replaced(static_group(), 10_000, 2, 3, generation=2)
     assert "in generation 2, not 1" in judge(history, "X02")["reason"]
+
+
+def test_what_it_had_last_is_compared_with_what_the_next_one_gets_first(judge: Judge) -> None:
+    """It had 2 and 3 in generation 1 and 1 in generation 2, and so has the new one."""
+    history = static_group().rebalance(5_000, 2, 3)
+    history.sync(NAME, 5_015, 2, assigned=parts(1), instance_id=NAME)
+    replaced(history, 10_000, 1, generation=2).rebalance(20_000, 3, 3)
+    new: dict[str, Any] = {"client_id": "member-4", "instance_id": NAME, "life": 2}
+    history.join(NAME, 20_005, 3, **new).sync(NAME, 20_015, 3, assigned=parts(4), **new)
+    verdict = judge(history, "X02")
+    assert ("HOLDS", 1, 6) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_only_an_accepted_join_under_its_instance_id_is_in_its_place(judge: Judge) -> None:
+    history = replaced(static_group(), 10_000, 2, 3)
+    early: dict[str, Any] = {"arrived_at": at(9_990), "processed_at": at(10_000.5)}
+    for row in (
+        {"instance_id": NAME, "broker": 2},
+        {"instance_id": "member-9"},
+        {"instance_id": NAME, "group": "payments"},
+        {"instance_id": NAME, "error_code": 82},
+    ):
+        history.request("JOIN_GROUP", "member-9", 10_000, **{**early, "generation": 7, **row})
+    history.request("HEARTBEAT", "member-9", 10_000, generation=7, instance_id=NAME, **early)
+    history.request("JOIN_GROUP", NAME, 10_000, generation=7, instance_id=NAME, **early)
+    history.request("JOIN_GROUP", "member-9", 9_997.9, generation=7, instance_id=NAME)
+    verdict = judge(history, "X02")
+    assert ("HOLDS", 1, 6) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_only_accepted_syncs_of_the_two_tell_what_they_have(judge: Judge) -> None:
+    history = replaced(static_group(), 10_000, 2, 3)
+    others: dict[str, Any] = {"generation": 9, "assigned": parts(7)}
+    for ms in (9_000, 10_002):
+        history.request("SYNC_GROUP", "member-9", ms, **others)
+        for life in (1, 2):
+            history.request("SYNC_GROUP", NAME, ms, life=life, error_code=27, **others)
+            history.request("SYNC_GROUP", NAME, ms, life=life, group="payments", **others)
+            history.request("HEARTBEAT", NAME, ms, life=life, **others)
+    history.request("SYNC_GROUP", NAME, 10_001, **others)
+    history.request("SYNC_GROUP", NAME, 9_000, life=2, **others)
+    verdict = judge(history, "X02")
+    assert ("HOLDS", 6) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(("joined_ms", "verdict"), [(9_998, "HOLDS"), (9_997.9, "UNKNOWN")])
+def test_the_join_may_be_logged_2_ms_before_the_replacement(
+    judge: Judge, joined_ms: float, verdict: str
+) -> None:
+    history = static_group().says("replaced", 10_000, NAME, instance_id=NAME)
+    new: dict[str, Any] = {"client_id": "member-4", "instance_id": NAME, "life": 2}
+    history.join(NAME, joined_ms, **new).sync(NAME, 10_005, assigned=parts(2, 3), **new)
+    assert verdict == judge(history, "X02")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [(9_999, "UNKNOWN"), (10_000, "VIOLATED"), (10_005, "VIOLATED"), (10_006, "HOLDS")],
+)
+def test_no_rebalance_starts_until_the_new_process_has_its_partitions(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = replaced(static_group(), 10_000, 2, 3).says("rebalance_started", ms, generation=1)
+    in_another_group(history, "rebalance_started", 10_002, generation=1)
+    assert verdict == judge(history, "X02")["verdict"]
+
+
+def test_a_replacement_of_another_group_is_none(judge: Judge) -> None:
+    history = static_group()
+    in_another_group(history, "replaced", 10_000, member_id=member_id(NAME), instance_id=NAME)
+    assert 0 == judge(history, "X02")["examined"]
+
+
+def test_each_replacement_is_judged_once(judge: Judge) -> None:
+    history = replaced(static_group(), 10_000, 2, 3)
+    history.says("replaced", 20_000, NAME, life=2, instance_id=NAME)
+    new: dict[str, Any] = {"client_id": "member-5", "instance_id": NAME, "life": 3}
+    history.join(NAME, 20_001, **new).sync(NAME, 20_009, assigned=parts(3), **new)
+    verdict = judge(history, "X02")
+    assert ("VIOLATED", 2, 1) == (verdict["verdict"], verdict["examined"], verdict["violations"])
+
+
+def test_who_had_nothing_on_record_cannot_be_compared(judge: Judge) -> None:
+    history = static_group()
+    history.rows["requests"].pop()
+    verdict = judge(replaced(history, 10_000, 2, 3), "X02")
+    assert ("UNKNOWN", 1) == (verdict["verdict"], verdict["examined"])
 
 
 def test_a_process_that_is_given_nothing_violates(judge: Judge) -> None:
@@ -126,6 +218,65 @@ def test_closing_at_the_end_of_the_run_is_not_examined(judge: Judge) -> None:
     assert 0 == judge(history, "X03")["examined"]
 
 
+def test_only_its_own_leave_after_the_close_says_that_it_leaves(judge: Judge) -> None:
+    history = closed(15_001).request("LEAVE_GROUP", NAME, 9_999)
+    history.request("OFFSET_FETCH", NAME, 10_005).request("LEAVE_GROUP", "member-3", 10_010)
+    history.says("evicted", 20_000, "member-3")
+    verdict = judge(history, "X03")
+    assert ("HOLDS", 1, 6_001) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+    history.request("LEAVE_GROUP", NAME, 10_000)
+    assert "it said that it left" in judge(history, "X03")["reason"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [(9_999, "HOLDS"), (10_000, "VIOLATED"), (15_000, "VIOLATED"), (15_001, "HOLDS")],
+)
+def test_a_rebalance_of_the_group_while_its_session_runs_violates_x03(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = closed(15_001).says("rebalance_started", ms, generation=1)
+    in_another_group(history, "rebalance_started", 12_000, generation=1)
+    assert verdict == judge(history.says("loaded", 12_000, broker=2), "X03")["verdict"]
+
+
+def test_a_rebalance_before_the_end_of_a_run_violates_x03_too(judge: Judge) -> None:
+    history = static_group().heartbeats(NAME, 55_000).told(NAME, "closing", 56_000)
+    assert "VIOLATED" == judge(history.says("rebalance_started", 57_000), "X03")["verdict"]
+
+
+@pytest.mark.parametrize(("closed_ms", "verdict"), [(53_949, "UNKNOWN"), (53_948, "VIOLATED")])
+def test_who_closes_a_session_before_the_end_is_evicted(
+    judge: Judge, closed_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(static_group().told(NAME, "closing", closed_ms), "X03")["verdict"]
+
+
+def test_who_is_removed_otherwise_violates_x03(judge: Judge) -> None:
+    history = closed(None).says("stragglers_removed", 15_001, reason=f"[{member_id(NAME)}]")
+    assert "removed otherwise" in judge(history, "X03")["reason"]
+
+
+def test_only_closes_of_static_members_in_the_group_are_examined(judge: Judge) -> None:
+    history = closed(9_500).told(NAME, "closed", 9_000).told(NAME, "closing", 59_999)
+    history.says("member_added", 20_000, NAME, life=2).join(NAME, 20_000, life=2, instance_id=NAME)
+    history.says("evicted", 30_000, NAME, life=2)
+    history.join("member-3", 5).told("member-3", "closing", 10_000)
+    assert 0 == judge(history, "X03")["examined"]
+
+
+def test_a_close_is_that_of_the_id_it_had_last(judge: Judge) -> None:
+    history = static_group().join(NAME, 3_000, life=2, instance_id=NAME)
+    history.heartbeats(NAME, 9_000, life=2).told(NAME, "closing", 10_000)
+    verdict = judge(history.says("evicted", 15_001, NAME, life=2), "X03")
+    assert ("HOLDS", 1, 6_001) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_who_is_evicted_as_it_closes_had_been_silent(judge: Judge) -> None:
+    history = static_group().heartbeats(NAME, 4_000).told(NAME, "closing", 10_000)
+    assert "HOLDS" == judge(history.says("evicted", 10_000, NAME), "X03")["verdict"]
+
+
 # X04
 
 
@@ -161,6 +312,48 @@ def test_dynamic_members_are_not_examined_by_x04(judge: Judge) -> None:
     assert "UNKNOWN" == judge(stalled(34_001, instance_id=None), "X04")["verdict"]
 
 
+@pytest.mark.parametrize(("duration_ms", "examined"), [(14_550, 0), (14_551, 1)])
+def test_a_stall_that_ends_before_both_limits_is_not_examined(
+    judge: Judge, duration_ms: float, examined: int
+) -> None:
+    history = stalled(34_001)
+    history.rows["client_events"][0]["duration_ms"] = float(duration_ms)
+    assert examined == judge(history, "X04")["examined"]
+
+
+def test_other_stalls_and_built_in_ones_are_not_examined_by_x04(judge: Judge) -> None:
+    history = stalled(34_001, sabotage="no-poll")
+    history.told(NAME, "callback_stall_started", 20_000, duration_ms=20_000.0)
+    assert 0 == judge(history, "X04")["examined"]
+    history.rows["members"][0]["sabotage"] = None
+    assert 1 == judge(history, "X04")["examined"]
+
+
+def test_what_others_do_or_it_does_at_another_time_is_not_the_stalls(judge: Judge) -> None:
+    history = stalled(34_001).request("LEAVE_GROUP", NAME, 20_000)
+    history.request("LEAVE_GROUP", "member-3", 28_100).request("LEAVE_GROUP", NAME, 41_001)
+    history.says("evicted", 20_000, NAME, life=3).says("evicted", 33_000, "member-3")
+    history.says("evicted", 40_000, NAME, life=2)
+    verdict = judge(history, "X04")
+    assert ("HOLDS", 1, 14_001) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"]
+    )  # fmt: skip
+
+
+def test_a_leave_within_a_second_of_the_stalls_end_violates_x04(judge: Judge) -> None:
+    history = stalled(34_001).request("LEAVE_GROUP", NAME, 41_000)
+    assert "left the group by itself" in judge(history, "X04")["reason"]
+
+
+@pytest.mark.parametrize(
+    ("evicted_ms", "why"), [(41_000, "evicted too late"), (41_001, "it was not evicted")]
+)
+def test_an_eviction_more_than_a_second_after_a_stall_is_another(
+    judge: Judge, evicted_ms: float, why: str
+) -> None:
+    assert why in judge(stalled(evicted_ms), "X04")["reason"]
+
+
 def test_static_members_are_not_examined_by_r07(judge: Judge) -> None:
     assert "UNKNOWN" == judge(stalled(34_001), "R07")["verdict"]
 
@@ -190,6 +383,29 @@ def test_an_old_one_refused_after_more_than_a_heartbeat_violates_x05(judge: Judg
     assert "VIOLATED" == judge(duplicated(12_700), "X05")["verdict"]
 
 
+@pytest.mark.parametrize(("refused_ms", "verdict"), [(12_600, "HOLDS"), (12_601, "VIOLATED")])
+def test_an_old_one_hears_of_it_by_its_next_heartbeat(
+    judge: Judge, refused_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(duplicated(refused_ms), "X05")["verdict"]
+
+
+def test_what_is_accepted_before_or_from_others_does_not_count(judge: Judge) -> None:
+    history = duplicated().heartbeats(NAME, 9_000, 10_000).heartbeats(NAME, 10_500, life=2)
+    history.request("OFFSET_FETCH", NAME, 10_500).heartbeats(NAME, 10_600, error_code=27)
+    history.heartbeats(NAME, 11_400, error_code=82)
+    history.request("OFFSET_FETCH", NAME, 10_100, error_code=82)
+    verdict = judge(history, "X05")
+    assert ("HOLDS", 1, 1_000) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+    assert "refused with 82 by HEARTBEAT" in verdict["rows"][0]["why"]
+
+
+def test_an_old_one_whose_client_never_ended_violates_x05(judge: Judge) -> None:
+    history = duplicated()
+    history.rows["members"][0] |= {"end": None, "ended_at": None}
+    assert "went on all the same" in judge(history, "X05")["reason"]
+
+
 @pytest.mark.parametrize(("refused_ms", "end"), [(None, "failed"), (11_000, "closed")])
 def test_an_old_one_that_goes_on_violates_x05(
     judge: Judge, refused_ms: float | None, end: str
@@ -200,6 +416,8 @@ def test_an_old_one_that_goes_on_violates_x05(
 def test_an_old_one_that_had_ended_before_is_not_examined_by_x05(judge: Judge) -> None:
     history = replaced(static_group(), 10_000, 2, 3)
     history.rows["members"][0] |= {"end": "closed", "ended_at": at(9_000)}
+    assert "UNKNOWN" == judge(history, "X05")["verdict"]
+    history.rows["members"][0] |= {"ended_at": at(10_000)}
     assert "UNKNOWN" == judge(history, "X05")["verdict"]
     history.rows["members"][0] |= {"end": "killed", "ended_at": None}
     assert "UNKNOWN" == judge(history, "X05")["verdict"]

@@ -35,6 +35,24 @@ def test_two_results_of_a_record_violate(judge: Judge) -> None:
     assert ("VIOLATED", 2) == (verdict["verdict"], verdict["measured_max"])
 
 
+def test_the_first_record_with_two_results_is_named(judge: Judge) -> None:
+    history = output((0, 9, 1), (10, 10, 2), (11, 19, 2))
+    assert "the first of 10" in judge(history, "X29")["reason"]
+
+
+def test_only_what_was_acknowledged_has_to_be_there(judge: Judge) -> None:
+    history = output((0, 24, 1)).acknowledged(0, 20, 29, outcome="failed")
+    verdict = judge(history, "X29")
+    assert ("HOLDS", 0) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_a_partition_without_any_result_violates(judge: Judge) -> None:
+    verdict = judge(output((0, 19, 1)).acknowledged(1, 0, 9), "X29")
+    assert ("VIOLATED", 2, 10) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"]
+    )  # fmt: skip
+
+
 def test_who_died_before_it_said_so_has_processed_what_is_in_the_output(judge: Judge) -> None:
     for copied, verdict in ((19, "HOLDS"), (9, "VIOLATED")):
         history = output((0, copied, 1)).delivered("member-1", 0, 0, 19, 100, None)
@@ -84,6 +102,31 @@ def test_a_removed_member_that_is_refused_holds(judge: Judge) -> None:
     assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
 
 
+def test_every_error_that_fences_is_a_refusal(judge: Judge) -> None:
+    history = offered(12_000, 25)
+    for error in (22, 82, 110, 113):
+        history.request("TXN_OFFSET_COMMIT", "member-1", 13_000, error_code=error)
+    verdict = judge(history, "X29-fenced")
+    assert ("HOLDS", 6) == (verdict["verdict"], verdict["examined"])
+
+
+def test_only_transactions_of_removed_members_of_the_group_are_examined(judge: Judge) -> None:
+    history = offered(10_000, 0).join("member-2", 5)  # at the very moment of its removal
+    history.request("TXN_OFFSET_COMMIT", "member-2", 12_000)
+    history.request("TXN_OFFSET_COMMIT", "member-1", 12_000, group="payments")
+    history.request("OFFSET_COMMIT", "member-1", 12_000)
+    history.asked_commit("member-2", 12_000, 0, 10, how="transaction")
+    history.asked_commit("member-1", 12_000, 0, 10, how="sync")
+    assert 0 == judge(history, "X29-fenced")["examined"]
+
+
+def test_what_a_client_was_never_answered_cannot_be_told(judge: Judge) -> None:
+    history = offered(12_000, 25)
+    history.rows["commits"][0] |= {"answered_at": None, "error_code": None}
+    verdict = judge(history, "X29-fenced")
+    assert ("UNKNOWN", 2, 1) == (verdict["verdict"], verdict["examined"], verdict["unknowns"])
+
+
 def test_a_removed_member_that_is_accepted_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(offered(12_000, 0), "X29-fenced")["verdict"]
 
@@ -95,7 +138,5 @@ def test_a_member_in_the_group_is_not_examined(judge: Judge) -> None:
 def test_a_member_that_is_back_with_its_id_is_not_examined(judge: Judge) -> None:
     history = offered(14_000, 0).says("member_added", 0, "member-1")
     assert "VIOLATED" == judge(history, "X29-fenced")["verdict"]
-    assert (
-        "UNKNOWN"
-        == judge(history.says("member_added", 13_000, "member-1"), "X29-fenced")["verdict"]
-    )
+    history.says("member_added", 14_000, "member-1")
+    assert "UNKNOWN" == judge(history, "X29-fenced")["verdict"]
