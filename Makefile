@@ -40,12 +40,13 @@ compare-protocols: ## the same fault under each protocol: [NAME=consumer-crash C
 	    $(if $(PROTOCOL),--protocol '$(PROTOCOL)') $(if $(KAFKA),--kafka '$(KAFKA)')
 
 test: ## everything that must hold before a change goes in (format, lint, types, tests)
-	@$(MAKE) check
-	@$(ENV) -m pytest
+	@$(MAKE) test-fast
+	@$(ENV) -m pytest -m cluster
 
+# Two processes, and no more: each has a JVM for Spark.
 test-fast: ## the same without the tests that start Kafka brokers
 	@$(MAKE) check
-	@$(ENV) -m pytest -m "not cluster"
+	@$(ENV) -m pytest -m "not cluster" --numprocesses 2 --dist worksteal
 
 pin: ## write anew which numbers the hand-written histories give, after a change of a rule
 	@$(ENV) -m pytest tests/rules --snapshot-update

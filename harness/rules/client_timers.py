@@ -72,9 +72,7 @@ def _silent_without_coordinator(t: Tables) -> DataFrame:
         known AS (
             SELECT member, event, event_at,
                    last_value(CASE WHEN event IN ('coordinator_lost', 'coordinator_found')
-                                   THEN event END, true) OVER w AS state,
-                   lead(event_at) OVER (PARTITION BY member, event = 'coordinator_lost'
-                                        ORDER BY event_at) AS next_at
+                                   THEN event END, true) OVER w AS state
             FROM {{client_events}}
             WHERE event IN ('coordinator_lost', 'coordinator_found', 'heartbeat_sent')
             WINDOW w AS (PARTITION BY member ORDER BY event_at

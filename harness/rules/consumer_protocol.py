@@ -333,18 +333,17 @@ def _goes_on_without_coordinator(t: Tables) -> DataFrame:
         """
         WITH cut AS (
             SELECT f.fault, f.resolved AS member, f.injected_at, f.healed_at, v.member_id,
-                   v.evicted_at, r.back_at, v.evidence
+                   v.evicted_at, v.evidence
             FROM {fault_windows} f JOIN {evictions} v
               ON v.member = f.resolved AND v.evicted_at >= f.injected_at
              AND v.evicted_at <= coalesce(f.healed_at, :ended_at)
-            LEFT JOIN {removals} r
-              ON r.member_id = v.member_id AND r.removed_at = v.evicted_at
             WHERE f.kind = 'isolate' AND get_json_object(f.parameters, '$.of_broker') IS NOT NULL
         ),
         polled AS (
             SELECT c.fault, c.member_id, coalesce(sum(d.count), 0) AS records
             FROM cut c LEFT JOIN {deliveries} d
-              ON d.member = c.member AND d.polled_at > c.evicted_at AND d.polled_at < c.healed_at
+              ON d.member = c.member AND d.polled_at > c.evicted_at
+             AND d.polled_at < coalesce(c.healed_at, :ended_at)
             GROUP BY c.fault, c.member_id
         ),
         committed AS (

@@ -152,8 +152,8 @@ def _guards(t: Tables) -> DataFrame:
             SELECT *, get_json_object(request, '$.topics[0].name') AS topic FROM {{probed}}
         ),
         subscribed AS (
-            SELECT a.call, bool_or(contains(hex(unbase64(m.metadata)),
-                                            hex(encode(a.topic, 'UTF-8')))) AS subscribed
+            SELECT a.call, bool_or(contains(unbase64(m.metadata),
+                                            encode(a.topic, 'UTF-8'))) AS subscribed
             FROM asked a JOIN {{probe_members}} m
               ON m.`group` = a.`group` AND m.from_at < a.sent_at
              AND (m.to_at IS NULL OR m.to_at > a.sent_at)

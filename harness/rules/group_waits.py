@@ -28,13 +28,15 @@ def _leader_assigns(t: Tables) -> DataFrame:
             FROM {probe_joins} GROUP BY `group`, generation
         ),
         of_leaders AS (
-            SELECT s.`group`, s.generation, e.leader, s.sent_at, r.arrived_at, s.given
+            SELECT s.`group`, s.generation, e.leader, min(s.sent_at) AS sent_at,
+                   min(r.arrived_at) AS arrived_at, min_by(s.given, s.sent_at) AS given
             FROM syncs s JOIN elected e
               ON e.`group` = s.`group` AND e.generation = s.generation AND e.leader = s.member_id
             LEFT JOIN {requests} r
               ON r.api = 'SYNC_GROUP' AND r.`group` = s.`group` AND r.member_id = s.member_id
              AND r.generation = s.generation AND r.error_code = 0
-            WHERE size(s.given) > 0
+            -- Only the first one assigns; a later one is answered what that gave.
+            WHERE size(s.given) > 0 GROUP BY s.`group`, s.generation, e.leader
         ),
         of_followers AS (
             SELECT s.*, l.sent_at AS leader_sent_at, l.arrived_at AS leader_arrived_at,
@@ -137,6 +139,7 @@ def _never_synced(t: Tables) -> DataFrame:
 
 
 def _parked(t: Tables) -> DataFrame:
+    """Requests that waited for longer than a session; 27 tells a SyncGroup to join again."""
     return t.sql(
         """
         WITH parked AS (
@@ -147,7 +150,7 @@ def _parked(t: Tables) -> DataFrame:
             WHERE c.api IN ('JOIN_GROUP', 'SYNC_GROUP')
         )
         SELECT concat(p.step, ' (', p.`group`, ')') AS subject, p.answered_at AS at,
-               p.error_code = 0 AND count(e.at) = 0 AS ok, p.ms AS measured,
+               p.error_code IN (0, 27) AND count(e.at) = 0 AS ok, p.ms AS measured,
                p.session_ms AS bound_low, CAST(NULL AS DOUBLE) AS bound_high,
                CASE WHEN count(e.at) > 0 THEN 'evicted while its request was parked'
                     ELSE concat('answered ', p.error_code) END AS why,
@@ -210,12 +213,21 @@ def _stragglers(t: Tables) -> DataFrame:
             FROM followed f
             WHERE f.event = 'rebalance_started' AND f.next_event = 'stabilized'
         ),
-        awaited AS (
-            SELECT r.*, m.member_id, m.instance_id, m.to_at, m.ended_by,
-                   max(m.rebalance_ms) OVER (PARTITION BY r.`group`, r.started_at) AS timeout_ms
+        -- The timeout that each member had told last: that of a later join is for later rebalances.
+        present AS (
+            SELECT r.`group`, r.started_at, r.joined_at, r.evidence, r.ms, m.member_id,
+                   m.instance_id, m.joined_at AS answered_at, m.to_at, m.ended_by,
+                   max_by(j.rebalance_ms, j.sent_at) AS rebalance_ms
             FROM rebalances r JOIN {probe_members} m
               ON m.`group` = r.`group` AND m.from_at < r.started_at
-             AND m.joined_at < r.started_at AND (m.to_at IS NULL OR m.to_at > r.started_at)
+             AND (m.to_at IS NULL OR m.to_at > r.started_at)
+            JOIN {probe_joins} j
+              ON j.`group` = m.`group` AND j.member_id = m.member_id AND j.sent_at < r.started_at
+            GROUP BY ALL
+        ),
+        awaited AS (
+            SELECT *, max(rebalance_ms) OVER (PARTITION BY `group`, started_at) AS timeout_ms
+            FROM present
         ),
         missing AS (
             SELECT a.*, timestampadd(MILLISECOND, a.timeout_ms, a.started_at) AS due_at,
@@ -224,7 +236,8 @@ def _stragglers(t: Tables) -> DataFrame:
             LEFT ANTI JOIN {probe_joins} j
               ON j.`group` = a.`group` AND j.member_id = a.member_id
              AND j.answered_at > a.started_at AND j.sent_at < a.joined_at
-            WHERE NOT coalesce(a.ended_by = 'left' AND a.to_at <= a.joined_at, false)
+            WHERE a.answered_at < a.started_at
+              AND NOT coalesce(a.ended_by = 'left' AND a.to_at <= a.joined_at, false)
         )
         SELECT concat(CASE WHEN instance_id IS NULL THEN 'dynamic' ELSE 'static' END,
                       ' straggler (', `group`, ')') AS subject, joined_at AS at,

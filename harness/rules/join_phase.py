@@ -141,8 +141,8 @@ def _callback_is_not_seen(t: Tables) -> DataFrame:
             SELECT s.member, s.at, count(r.arrived_at) AS leaves,
                    min(timestampdiff(MICROSECOND, s.at, r.arrived_at)) / 1e3 AS left_ms
             FROM stalls s LEFT JOIN {requests} r
-              ON r.client_id = s.member AND r.api = 'LEAVE_GROUP' AND r.arrived_at >= s.at
-             AND r.arrived_at <= s.to_at
+              ON r.client_id = s.member AND r.api = 'LEAVE_GROUP' AND r.`group` = :group
+             AND r.arrived_at >= s.at AND r.arrived_at <= s.to_at
             GROUP BY s.member, s.at
         ),
         noticed AS (

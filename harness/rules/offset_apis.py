@@ -62,7 +62,8 @@ def _metadata(t: Tables) -> DataFrame:
                             ELSE new = coalesce(old, -1) END AS ok,
                characters AS measured, CAST(NULL AS DOUBLE) AS bound_low,
                CASE WHEN error_code = 0 THEN :longest END AS bound_high,
-               concat('answered ', error_code, ', then fetched ', coalesce(new, 'never')) AS why
+               concat('answered ', error_code, ', then fetched ', coalesce(string(new), 'never'))
+                   AS why
         FROM judged
         """,
         longest=METADATA_MAX,

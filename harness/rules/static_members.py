@@ -120,7 +120,8 @@ def _close_is_silent(t: Tables) -> DataFrame:
         leaves AS (
             SELECT c.member, c.at, count(r.arrived_at) AS leaves
             FROM closings c LEFT JOIN {requests} r
-              ON r.api = 'LEAVE_GROUP' AND r.client_id = c.member AND r.arrived_at >= c.at
+              ON r.api = 'LEAVE_GROUP' AND r.`group` = :group AND r.client_id = c.member
+             AND r.arrived_at >= c.at
             GROUP BY c.member, c.at
         ),
         started AS (
@@ -184,7 +185,8 @@ def _falls_silent_past_max_poll(t: Tables) -> DataFrame:
         told AS (
             SELECT s.member, s.at, s.duration_ms, s.low, s.high, count(r.arrived_at) AS leaves
             FROM stalls s LEFT JOIN {requests} r
-              ON r.api = 'LEAVE_GROUP' AND r.client_id = s.member AND r.arrived_at > s.at
+              ON r.api = 'LEAVE_GROUP' AND r.`group` = :group AND r.client_id = s.member
+             AND r.arrived_at > s.at
              AND r.arrived_at <= timestampadd(MILLISECOND, s.duration_ms + 1000, s.at)
             GROUP BY s.member, s.at, s.duration_ms, s.low, s.high
         ),
@@ -244,7 +246,7 @@ def _old_one_is_fenced(t: Tables) -> DataFrame:
             SELECT l.*, a.requests, a.refused, a.accepted, a.api, m.`end`,
                    timestampdiff(MICROSECOND, l.at, a.refused_at) / 1e3 AS ms, a.refused_at
             FROM lived l JOIN asked a USING (old_id, at)
-            LEFT JOIN {{members}} m ON m.member = l.member
+            JOIN {{members}} m ON m.member = l.member
             WHERE a.requests > 0 OR m.ended_at > l.at
         )
         SELECT concat(member, ' (', instance_id, ')') AS subject, at,

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-# Names end where they do, so that `order` in a text is no keyword; texts and quoted names are one
-# token each, and nothing within them is changed.
+# Names end where they do, so that `order` in a text is no keyword; texts, comments and quoted names
+# are one token each, and nothing within them is changed.
 _TOKEN: Final = re.compile(
-    r"""'(?:[^'\\]|\\.)*'|`[^`]*`|\{\{?\w+\}?\}|:\w+|<=>|<=|>=|<>|!=|->|\|\|
+    r"""--[^\n]*|'(?:[^'\\]|\\.)*'|`[^`]*`|\{\{?\w+\}?\}|:\w+|<=>|<=|>=|<>|!=|->|\|\|
         |\d+(?:\.\d+)?(?:[eE]\d+)?|\w+|[^\s\w]""",
     re.VERBOSE,
 )

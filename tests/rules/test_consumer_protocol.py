@@ -826,6 +826,14 @@ def test_what_comes_between_the_eviction_and_the_healing_counts(judge: Judge) ->
     assert ("HOLDS", 1, 10) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
 
 
+def test_without_healing_it_goes_on_to_the_end(judge: Judge) -> None:
+    history = cut_off()
+    history.rows["faults"] = [row for row in history.rows["faults"] if "heal" not in row["phase"]]
+    assert ("HOLDS", 10) == (
+        (verdict := judge(history, "X27"))["verdict"], verdict["measured_max"],
+    )  # fmt: skip
+
+
 def test_a_single_record_is_enough(judge: Judge) -> None:
     history = cut_off(records=False).delivered("member-1", 0, 10, 10, 9_000)
     assert "HOLDS" == judge(history, "X27")["verdict"]

@@ -56,6 +56,17 @@ def test_an_eviction_that_seems_early_by_a_late_stamp_holds(judge: Judge) -> Non
     assert ["HOLDS", "HOLDS"] == [judge(history, rule)["verdict"] for rule in ("R01", "R02")]
 
 
+def test_an_eviction_without_a_sign_of_life_on_record_is_unknown(judge: Judge) -> None:
+    history = pair(evicted_ms=10_001)
+    history.rows["requests"] = [
+        row for row in history.rows["requests"] if row["client_id"] != "member-2"
+    ]
+    history.says("loaded", 500)
+    verdict = judge(history, "R01")
+    assert ("UNKNOWN", 0) == (verdict["verdict"], verdict["violations"])
+    assert "no sign of life before it is on record" in {row["why"] for row in verdict["rows"]}
+
+
 def test_an_eviction_100_ms_early_violates(judge: Judge) -> None:
     verdict = judge(pair(evicted_ms=9_900), "R01")
     assert "VIOLATED" == verdict["verdict"]

@@ -307,6 +307,12 @@ def test_one_subscribed_member_then_guards_a_position(
     assert "VIOLATED" == judge(deletes_position(joined_ms, left_ms, 86 - error), "X30")["verdict"]
 
 
+def test_a_name_that_only_its_half_bytes_spell_guards_nothing(judge: Judge) -> None:
+    history = deletes_position(left_ms=2_000, error=0)
+    history.joined("c", 2_500, metadata=base64.b64encode(b"\x17\x40").decode())  # t is 0x74
+    assert "HOLDS" == judge(history, "X30")["verdict"]
+
+
 @pytest.mark.parametrize(
     ("api", "error", "row", "examined", "verdict"),
     [

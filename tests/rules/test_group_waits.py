@@ -71,6 +71,11 @@ def test_a_follower_may_be_answered_the_moment_the_leader_assigns(
     assert verdict == judge(history, "R13")["verdict"]
 
 
+def test_the_leader_may_ask_again_for_what_it_gave(judge: Judge) -> None:
+    history = assigned().synced("a", 5_000, "part of a", gives={"b": "another part"})
+    assert "HOLDS" == judge(history, "R13")["verdict"]
+
+
 def test_who_is_given_nothing_by_the_leader_gets_nothing(judge: Judge) -> None:
     history = Probed().joined("a", 1_000).joined("b", 1_000).synced("b", 2_000, "", lasts_ms=2_001)
     verdict = judge(history.synced("a", 4_000, "all", gives={"a": "all"}), "R13")
@@ -234,6 +239,11 @@ def test_a_parked_member_that_is_answered_as_unknown_violates(judge: Judge) -> N
     assert "VIOLATED" == judge(history, "R03-wire")["verdict"]
 
 
+def test_a_parked_member_that_is_told_to_join_again_has_kept_its_place(judge: Judge) -> None:
+    history = parked(1).call("SYNC_GROUP", 2_000, 27, member="b", generation=1, lasts_ms=7_000)
+    assert "HOLDS" == judge(history, "R03-wire")["verdict"]
+
+
 # R08-wire
 
 
@@ -333,7 +343,9 @@ def test_who_had_left_or_came_later_is_not_missed(judge: Judge) -> None:
     long: dict[str, Any] = {"rebalance_ms": 30_000}
     history.joined("x", 1_000, **long).logged("left", 2_500, "x")
     history.joined("l", 1_000, **long).logged("left", 3_000, "l")
-    history.joined("p", 1_950, **long, lasts_ms=1_100).joined("n", 4_000, **long)
+    history.joined("p", 1_950, rebalance_ms=7_000, lasts_ms=1_100).joined("n", 4_000, **long)
+    # Who is missed tells another limit in its next join.
+    history.joined("d", 11_000, 3, **long)
     history.joined("d", 1_000, **long, group=OTHER).joined("y", 1_000, rebalance_ms=7_000)
     history.logged("left", 5_000, "y").logged("left", 20_000, "s")
     in_another_group(history, "rebalance_started", 4_000)
@@ -342,6 +354,12 @@ def test_who_had_left_or_came_later_is_not_missed(judge: Judge) -> None:
     history.joined("d", 20_000, 3, rebalance_ms=7_000).joined("d", 4_500, group=OTHER)
     verdict = judge(history, "X09-wire")
     assert ("HOLDS", 2, 7_050) == (verdict["verdict"], verdict["examined"], verdict["bound_high"])
+
+
+def test_the_timeout_of_who_asked_for_the_rebalance_counts(judge: Judge) -> None:
+    history = awaited()
+    history.joined("p", 2_990, 2, rebalance_ms=30_000, lasts_ms=7_010)
+    assert 30_050 == judge(history, "X09-wire")["bound_high"]
 
 
 def test_the_longest_timeout_of_those_awaited_counts(judge: Judge) -> None:

@@ -162,6 +162,13 @@ def test_only_what_nobody_commits_to_an_idle_group_and_is_answered_is_examined(
     assert ("HOLDS", 4) == (verdict["verdict"], verdict["examined"])
 
 
+def test_what_was_never_fetched_again_is_unknown_and_the_rest_is_judged(judge: Judge) -> None:
+    history = committed(long_metadata(4_097, 12, 5), 3_000, {0: 8, 1: 8}, metadata={1: "m"})
+    verdict = judge(history, "R31")
+    assert ("UNKNOWN", 6) == (verdict["verdict"], verdict["examined"])
+    assert "never" in {row["why"].rsplit(" ", 1)[-1] for row in verdict["rows"]}
+
+
 def test_without_any_metadata_nothing_is_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(long_metadata(0, 0, 7), "R31")["verdict"]
     assert 4 == judge(long_metadata(1, 0, 7), "R31")["examined"]

@@ -40,6 +40,7 @@ def changed(text: str) -> set[str]:
         ("SELECT a = b AS subject, c = d AS ok", {"SELECT a = b AS subject, c <> d AS ok"}),
         ("SELECT CASE WHEN a > f(1, 2) THEN 'x' END AS why FROM {t}", set()),
         ("count_at_1 `min` {min} :max", set()),
+        ("a -- the leader's b < c, min(d)\n", set()),
     ],
 )
 def test_every_small_change_is_made(before: str, after: set[str]) -> None:

@@ -39,9 +39,11 @@ def evictions(t: Tables) -> DataFrame:
         joined AS (
             SELECT e.*, s.at AS last_seen_at, s.api AS last_seen_api, s.generation,
                    coalesce(m.session_timeout_ms, :session_ms) AS session_timeout_ms, m.member,
-                   greatest(least(s.at, greatest(s.from_at, timestampadd(MILLISECOND,
-                       -coalesce(m.session_timeout_ms, :session_ms), e.at))), l.at)
-                       AS timer_started_at
+                   -- `least` passes over a null, and no sign of life is no deadline.
+                   CASE WHEN s.at IS NOT NULL THEN
+                       greatest(least(s.at, greatest(s.from_at, timestampadd(MILLISECOND,
+                           -coalesce(m.session_timeout_ms, :session_ms), e.at))), l.at)
+                   END AS timer_started_at
             FROM evicted e
             LEFT JOIN seen s ON s.member_id = e.member_id AND s.evicted_at = e.at
             LEFT JOIN loaded l ON l.member_id = e.member_id AND l.evicted_at = e.at
