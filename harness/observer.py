@@ -109,8 +109,11 @@ class Watch:
                 )
 
 
-def tick(watch: Watch) -> None:
-    """Tick until standard input is closed; a line "drain" asks for end offsets from now on."""
+def tick(watch: Watch) -> bool:
+    """Tick until standard input is closed; a line "drain" asks for end offsets from now on.
+
+    False if it was not closed, but something else stopped the watch.
+    """
     latest_ms = 0.0
     count = 0
     due = time.monotonic() + TICK_S
@@ -120,7 +123,8 @@ def tick(watch: Watch) -> None:
             line = sys.stdin.readline()
             if not line:
                 watch.stop.set()
-            elif line.strip() == "drain":
+                return True
+            if line.strip() == "drain":
                 watch.drain.set()
             continue
         now = time.monotonic()
@@ -130,10 +134,11 @@ def tick(watch: Watch) -> None:
         if count == TICKS_PER_ROW:
             watch.write("tick", late_ms=round(latest_ms, 3))
             latest_ms, count = 0.0, 0
+    return False
 
 
 def main(config_path: Path) -> None:
-    """Watch until standard input is closed."""
+    """Watch until standard input is closed. Exit code 1 if it could not look any longer."""
     config = json.loads(config_path.read_text())
     journal = Journal(Path(config["journal"]), member="observer")
     watch = Watch(
@@ -144,13 +149,18 @@ def main(config_path: Path) -> None:
     )
 
     def look_on() -> None:
-        while not watch.stop.wait(LOOK_EVERY_S):
-            watch.look()
+        try:
+            while not watch.stop.wait(LOOK_EVERY_S):
+                watch.look()
+        finally:
+            watch.stop.set()  # who only ticks is blind, and nobody would know
 
     looking = threading.Thread(target=look_on, daemon=True)
     looking.start()
-    tick(watch)
+    told_to_end = tick(watch)
     looking.join(timeout=5)
+    if not told_to_end:
+        sys.exit("the observer cannot look any longer")
 
 
 if __name__ == "__main__":

@@ -248,13 +248,13 @@ def committed(
     body = _text(group) + _one_topic(topic, [struct.pack(">i", number) for number in partitions])
     answer = ask(port, request(_OFFSET_FETCH, 2, body), timeout_s)
     found = {}
-    answer.number("i")  # one topic
-    answer.text()
-    for _ in range(answer.number("i")):
-        number, position = answer.number("i"), answer.number("q")
-        answer.text()  # metadata
-        if answer.number("h") == 0:
-            found[number] = position
+    for _ in range(answer.number("i")):  # one topic; none where the group as a whole is refused
+        answer.text()
+        for _ in range(answer.number("i")):
+            number, position = answer.number("i"), answer.number("q")
+            answer.text()  # metadata
+            if answer.number("h") == 0:
+                found[number] = position
     return {} if answer.number("h") else found
 
 
