@@ -25,6 +25,10 @@ def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     return Evidence(answer.outcome == "refused", f"direct listener of {target.name}: {answer}")
 
 
+def _stop(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.cluster.terminate(target.id)
+
+
 def _restart(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.restart(target.id)
 
@@ -132,6 +136,15 @@ KINDS: Final = (
         ("broker", "controller"),
         True,
         _kill,
+        _prove_killed,
+        _restart,
+        _await_serving,
+    ),
+    Kind(
+        "stop-broker",
+        ("broker",),
+        True,
+        _stop,
         _prove_killed,
         _restart,
         _await_serving,
