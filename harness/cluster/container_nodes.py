@@ -18,11 +18,17 @@ from harness.wait import wait_until
 TOXIPROXY: Final = "toxiproxy"
 
 
+def keeper_of(name: str) -> str:
+    """What the container is called that keeps a node's networks, where the node has one."""
+    return f"{name}.networks"
+
+
 class ContainerCluster:
     """What can be done to nodes that are containers, whoever made them.
 
-    `_containers` are theirs and Toxiproxy's, by name; `_networks` those that a node can be taken
-    off; `_label` is what all of them carry. Whoever inherits fills them in `start`.
+    `_containers` are theirs and Toxiproxy's, by name, and the keepers of their networks if they
+    have any; `_networks` those that a node can be taken off; `_label` is what all of them carry.
+    Whoever inherits fills them in `start`.
     """
 
     def __init__(self, plan: Plan, logs: Path, label: str) -> None:
@@ -35,9 +41,13 @@ class ContainerCluster:
         self._containers: dict[str, Container] = {}
         self._down_on_purpose: set[str] = set()
 
+    def _on_networks(self, name: str) -> Container:
+        """Whose networks a node is on: its keeper's, or its own."""
+        return self._containers.get(keeper_of(name), self._containers[name])
+
     def _connect(self, name: str, network: str) -> None:
         alias = self.plan.hosts.of(name, network)
-        self._networks[network].connect(self._containers[name], aliases=[alias])
+        self._networks[network].connect(self._on_networks(name), aliases=[alias])
 
     def await_serving(self, node_id: int) -> None:
         """Wait until a broker answers on its direct listener (a controller: listens)."""
@@ -127,7 +137,7 @@ class ContainerCluster:
         """Take a node off `peers` or `lanes`."""
         name = self.plan.node(node_id).name
         with told_apart(f"to take {name} off its {network}"):
-            self._networks[network].disconnect(self._containers[name], force=True)
+            self._networks[network].disconnect(self._on_networks(name), force=True)
 
     def reconnect(self, node_id: int, network: str) -> None:
         """Put a node back; one that is there is left as it is."""
@@ -138,7 +148,7 @@ class ContainerCluster:
 
     def networks_of(self, node_id: int) -> set[str]:
         """The networks that the engine has a node on."""
-        container = self._containers[self.plan.node(node_id).name]
+        container = self._on_networks(self.plan.node(node_id).name)
         with told_apart("a look at a container's networks"):
             container.reload()
         present = container.attrs["NetworkSettings"]["Networks"]

@@ -3,6 +3,10 @@
 A broker is on three networks: `outside`, through which its ports are published; `peers`, where the
 brokers and controllers are; and `lanes`, where Toxiproxy reaches it. The last two lead nowhere
 else, and a broker can be taken off one of them and stay on the other.
+
+A node is on networks that another container keeps, which only sleeps: a machine whose broker dies
+is still there to refuse connections, while a container that dies takes its address along, and who
+asks for it waits for an answer.
 """
 
 import os
@@ -12,8 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from docker.models.containers import Container
+
 from harness.cluster import containers
-from harness.cluster.container_nodes import TOXIPROXY, ContainerCluster
+from harness.cluster.container_nodes import TOXIPROXY, ContainerCluster, keeper_of
 from harness.cluster.containers import told_apart
 from harness.cluster.files import LOGGING, PROXIES, properties_of, write_files
 from harness.cluster.plan import Node, Plan
@@ -27,6 +33,7 @@ _LOGS: Final = Path("/harness-logs")
 _JARS: Final = "/opt/kafka/libs/*"  # where Kafka's own image has them
 _NODE_MEMORY: Final = "768m"
 _TOXIPROXY_MEMORY: Final = "128m"
+_KEEPER_MEMORY: Final = "16m"
 _NETWORKS: Final = ("outside", "peers", "lanes")
 
 
@@ -73,17 +80,17 @@ class DockerCluster(ContainerCluster):
     def _start_toxiproxy(self) -> None:
         ports = [self.plan.toxiproxy_port]
         ports += [listener.proxy_port for node in self.plan.brokers for listener in node.listeners]
-        self._make(
-            TOXIPROXY,
-            [
-                *("-host", self.plan.hosts.bind),
-                *("-port", str(self.plan.toxiproxy_port)),
-                *("-config", str(_FOLDER / PROXIES)),
-            ],
-            ports=ports,
-            networks=("lanes",),
-            mem_limit=_TOXIPROXY_MEMORY,
-        )
+        command = [
+            *("-host", self.plan.hosts.bind),
+            *("-port", str(self.plan.toxiproxy_port)),
+            *("-config", str(_FOLDER / PROXIES)),
+        ]
+        with told_apart(f"the container of {TOXIPROXY}"):
+            made = self._make(
+                TOXIPROXY, command, mem_limit=_TOXIPROXY_MEMORY, **self._published(TOXIPROXY, ports)
+            )
+            self._connect(TOXIPROXY, "lanes")
+            made.start()
         self.proxies.await_up(partial(self._is_up, TOXIPROXY), partial(self._last_words, TOXIPROXY))
 
     def _make_node(self, node: Node) -> None:
@@ -97,52 +104,56 @@ class DockerCluster(ContainerCluster):
             "kafka.Kafka",
             str(_FOLDER / properties_of(node)),
         ]
-        self._make(
-            node.name,
-            command,
-            entrypoint=["java"],
-            ports=[node.port],
-            networks=("peers", "lanes") if node.role == "broker" else ("peers",),
-            mem_limit=_NODE_MEMORY,
-        )
-
-    def _make(
-        self,
-        name: str,
-        command: list[str],
-        *,
-        ports: list[int],
-        networks: tuple[str, ...],
-        **more: Any,
-    ) -> None:
-        image = self._images[TOXIPROXY if name == TOXIPROXY else "kafka"]
-        with told_apart(f"the container of {name}"):
-            container = self._engine.containers.create(
-                image,
-                command,
-                name=self._called(name),
-                hostname=name,
-                user=f"{os.getuid()}:{os.getgid()}",
-                labels=containers.labels(self.plan.run),
-                network=self._networks["outside"].name,
-                ports={f"{port}/tcp": (LOOPBACK, port) for port in ports},
-                volumes={
-                    str(self._folder): {"bind": str(_FOLDER), "mode": "rw"},
-                    str(self._logs): {"bind": str(_LOGS), "mode": "rw"},
-                },
-                cap_drop=["ALL"],
-                security_opt=["no-new-privileges"],
-                **more,
+        with told_apart(f"the containers of {node.name}"):
+            keeper = self._make(
+                keeper_of(node.name),
+                ["infinity"],
+                entrypoint=["sleep"],
+                mem_limit=_KEEPER_MEMORY,
+                **self._published(node.name, [node.port]),
             )
-            self._containers[name] = container
-            for network in networks:
-                self._connect(name, network)
-            container.start()
+            made = self._make(
+                node.name,
+                command,
+                entrypoint=["java"],
+                mem_limit=_NODE_MEMORY,
+                network_mode=f"container:{keeper.id}",
+            )
+            for network in ("peers", "lanes") if node.role == "broker" else ("peers",):
+                self._connect(node.name, network)
+            keeper.start()
+            made.start()
+
+    def _published(self, name: str, ports: list[int]) -> dict[str, Any]:
+        """On its network `outside`, with these ports on loopback."""
+        return {
+            "hostname": name,
+            "network": self._networks["outside"].name,
+            "ports": {f"{port}/tcp": (LOOPBACK, port) for port in ports},
+        }
+
+    def _make(self, name: str, command: list[str], **more: Any) -> Container:
+        self._containers[name] = made = self._engine.containers.create(
+            self._images[TOXIPROXY if name == TOXIPROXY else "kafka"],
+            command,
+            name=self._called(name),
+            user=f"{os.getuid()}:{os.getgid()}",
+            labels=containers.labels(self.plan.run),
+            volumes={
+                str(self._folder): {"bind": str(_FOLDER), "mode": "rw"},
+                str(self._logs): {"bind": str(_LOGS), "mode": "rw"},
+            },
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges"],
+            **more,
+        )
+        return made
 
     def stop(self) -> None:
         """End everything at once, and keep what the containers said."""
         for name, container in self._containers.items():
             with suppress(ClusterError), told_apart(f"the log of {name}"):
-                (self._logs / f"{name}.out").write_bytes(container.logs())
+                if said := container.logs():
+                    (self._logs / f"{name}.out").write_bytes(said)
         with told_apart("the end of a cluster"):
             containers.remove_run(self._engine, self.plan.run)

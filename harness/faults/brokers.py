@@ -20,9 +20,13 @@ def _kill(scene: Scene, _fault: Fault, target: Target) -> None:
 
 
 def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    """A connection to its direct listener is refused: nobody is there."""
+    """It does not run, and a connection to its direct listener is refused: nobody is there.
+
+    The port of a container is published by the engine, which takes the connection and cuts it.
+    """
     answer = probe.ask(scene.cluster.plan.node(target.id).port, timeout_s=_PROBE_S)
-    return Evidence(answer.outcome == "refused", f"direct listener of {target.name}: {answer}")
+    gone = answer.outcome in {"refused", "cut"} and not scene.cluster.running(target.id)
+    return Evidence(gone, f"direct listener of {target.name}: {answer}")
 
 
 def _stop(scene: Scene, _fault: Fault, target: Target) -> None:
