@@ -64,9 +64,13 @@ class Watch:
                 self._look_at_group(self.broker_ports[broker])
             if self.drain.is_set():
                 self._look_at_ends()
-            self._look_at_committed()
         except OSError as error:
             self.note("unreachable", ("look",), detail=str(error))
+        for broker in answering:
+            try:
+                self._look_at_committed(broker)
+            except OSError as error:
+                self.note("unreachable", (broker,), detail=f"broker-{broker}: {error}")
 
     def _look_at_partitions(self, port: int) -> None:
         for row in wire.metadata(port, self.topics, _ASK_S).partitions:
@@ -88,14 +92,16 @@ class Watch:
                 members=found.members,
             )
 
-    def _look_at_committed(self) -> None:
-        """Ask the coordinator for the committed positions; its request log keeps the answer."""
-        seen = self.seen.get(("group",))
-        if seen is None or seen["coordinator"] is None:
-            return
-        topic = self.topics[0]
-        numbers = [key[2] for key in self.seen if key[0] == "partition" and key[1] == topic]
-        wire.committed(self.broker_ports[seen["coordinator"]], self.group, topic, numbers, _ASK_S)
+    def _look_at_committed(self, broker: int) -> None:
+        """Ask who takes itself for the coordinator what is committed; its request log keeps it.
+
+        One that its peers have replaced may not know yet, and tell its clients what is old.
+        """
+        port = self.broker_ports[broker]
+        if wire.find_coordinator(port, self.group, _ASK_S) == broker:
+            topic = self.topics[0]
+            numbers = [key[2] for key in self.seen if key[0] == "partition" and key[1] == topic]
+            wire.committed(port, self.group, topic, numbers, _ASK_S)
 
     def _look_at_ends(self) -> None:
         for (what, *_), row in list(self.seen.items()):
