@@ -482,7 +482,7 @@ def _reset(t: Tables) -> DataFrame:
 # When the offsets topic had too few replicas in sync to be written to, because a broker was gone.
 _UNWRITABLE = """
     unwritable AS (
-        SELECT fault, timestampadd(MILLISECOND, :slack_ms, injected_at) AS from_at,
+        SELECT fault, injecting_at, timestampadd(MILLISECOND, :slack_ms, injected_at) AS from_at,
                coalesce(healing_at, :ended_at) AS to_at
         FROM {broker_faults}
         WHERE took_effect AND :brokers - 1 < :offsets_min_isr
@@ -494,6 +494,10 @@ _COMMIT_TIMEOUT_MS = 5_000
 
 
 def _commits_fail(t: Tables) -> DataFrame:
+    """Commits made while the replicas were too few, and those refused that came as a broker died.
+
+    One that was accepted in that moment may have come before: it tells nothing.
+    """
     return t.sql(
         "WITH "
         + _UNWRITABLE
@@ -508,7 +512,8 @@ def _commits_fail(t: Tables) -> DataFrame:
                     ELSE concat('failed with error ', r.error_code) END AS why,
                r.evidence, r.arrived_at AS guard_from, r.processed_at AS guard_to
         FROM {requests} r JOIN unwritable u
-          ON r.arrived_at >= u.from_at AND r.arrived_at <= u.to_at
+          ON r.arrived_at <= u.to_at
+         AND r.arrived_at >= CASE WHEN r.error_code = 0 THEN u.from_at ELSE u.injecting_at END
          -- A commit that waits while the broker comes back may be made after all.
          AND timestampadd(MILLISECOND, :commit_timeout_ms, r.arrived_at) <= u.to_at
         WHERE r.`group` = :group AND r.api = 'OFFSET_COMMIT'

@@ -1015,6 +1015,19 @@ def test_only_commits_of_the_group_at_the_edges_of_the_time_without_replicas_cou
     assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
 
 
+@pytest.mark.parametrize(
+    ("ms", "error", "examined"),
+    [(1_998, 15, 0), (1_999, 15, 1), (2_049, 15, 1), (1_999, 0, 0), (2_049, 0, 0), (2_050, 0, 1)],
+)
+def test_as_a_broker_dies_only_a_commit_that_is_refused_tells_something(
+    judge: Judge, ms: float, error: int, examined: int
+) -> None:
+    verdict = judge(failing(unwritable(), ms, error=error), "X28")
+    assert examined == verdict["examined"]
+    expected = "UNKNOWN" if not examined else "HOLDS" if error else "VIOLATED"
+    assert expected == verdict["verdict"]
+
+
 def test_a_broker_that_never_comes_back_is_gone_to_the_end(judge: Judge) -> None:
     history = unwritable()
     history.rows["faults"] = [row for row in history.rows["faults"] if "heal" not in row["phase"]]
