@@ -18,10 +18,10 @@ experiment = Experiment(
         Fault(kind="stall-consumer", target="member 2", at_s=15, jitter_s=0.5, lasts_s=9),
         Fault(kind="stall-consumer", target="member 1", at_s=15, jitter_s=0.5, lasts_s=17),
         Fault(kind="start-consumer", target="new member", at_s=16, jitter_s=0),
-        Fault(kind="kill-consumer", target="member 3", at_s=39, jitter_s=0.5),
-        Fault(kind="close-consumer", target="member 2", at_s=48, jitter_s=0.5),
+        Fault(kind="kill-consumer", target="member 3", at_s=37, jitter_s=0.5),
+        Fault(kind="close-consumer", target="member 2", at_s=46, jitter_s=0.5),
     ),
-    duration_s=51,
+    duration_s=49,
     rules=(
         Expect(
             rule="R18",

@@ -12,8 +12,8 @@ experiment = Experiment(
     # The failover takes broker.session.timeout.ms, an election and a load: 14 s outlast it.
     cluster=Cluster(settings={"broker.session.timeout.ms": "5000"}),
     group=Group(session_timeout_ms=14_000),
-    faults=(Fault(kind="kill-broker", target="coordinator", lasts_s=9),),
-    duration_s=14,
+    faults=(Fault(kind="kill-broker", target="coordinator", at_s=2, lasts_s=9),),
+    duration_s=13,
     rules=(
         Expect(
             rule="R11",

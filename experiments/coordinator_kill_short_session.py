@@ -12,7 +12,7 @@ from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdic
 experiment = Experiment(
     claim="A session timeout shorter than the failover turns a broker's death into a rebalance.",
     group=Group(session_timeout_ms=6_000),
-    faults=(Fault(kind="kill-broker", target="coordinator", lasts_s=25),),
+    faults=(Fault(kind="kill-broker", target="coordinator", lasts_s=16),),
     rules=(
         Expect(
             rule="X12",

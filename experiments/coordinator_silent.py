@@ -13,8 +13,8 @@ experiment = Experiment(
     cluster=Cluster(settings={"broker.session.timeout.ms": "20000"}),
     # A synchronous commit would keep Java's heartbeat thread from the network while it waits.
     group=Group(commit="async"),
-    faults=(Fault(kind="pause-broker", target="coordinator", lasts_s=8.5, jitter_s=1),),
-    duration_s=15,
+    faults=(Fault(kind="pause-broker", target="coordinator", at_s=2, lasts_s=8.5, jitter_s=1),),
+    duration_s=13,
     rules=(
         Expect(
             rule="R06",

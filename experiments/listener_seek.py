@@ -11,9 +11,9 @@ experiment = Experiment(
     claim="Members that seek to positions of their own when assigned go on exactly there.",
     group=Group(commit="external"),
     faults=(
-        Fault(kind="start-consumer", target="new member", at_s=2),
-        Fault(kind="kill-consumer", target="member 2", at_s=7),
+        Fault(kind="start-consumer", target="new member", at_s=1),
+        Fault(kind="kill-consumer", target="member 2", at_s=6),
     ),
-    duration_s=15,
+    duration_s=14,
     rules=holds("R15", "R15-repeats", "R15-seek", "R01", "R21", "R33", "X32a", "X32d"),
 )
