@@ -5,11 +5,13 @@ of its own: it goes on fetching what other brokers lead, and learns the truth at
 Watch: records that come to it after its eviction, and come again to their new owner.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Expect, Experiment, Fault, Group, Load, Verdict, holds
 
 experiment = Experiment(
     claim="Cut off from its coordinator a member works on, commits nothing, and is then fenced.",
     protocols=("consumer",),
+    # Four for each member: neighbours share leaders, and two may both be led by the coordinator.
+    load=Load(partitions=12),
     # A synchronous commit would keep the application waiting for the coordinator.
     group=Group(protocol="consumer", commit="auto", auto_commit_interval_ms=1_000),
     faults=(

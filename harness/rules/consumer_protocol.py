@@ -328,12 +328,15 @@ def _converted(t: Tables) -> DataFrame:
 
 
 def _goes_on_without_coordinator(t: Tables) -> DataFrame:
-    """Members cut off from their coordinator alone that were evicted meanwhile."""
+    """Members cut off from their coordinator alone that were evicted meanwhile.
+
+    A member whose partitions are all led by that very broker cannot show whether it goes on.
+    """
     return t.sql(
         """
         WITH cut AS (
             SELECT f.fault, f.resolved AS member, f.injected_at, f.healed_at, v.member_id,
-                   v.evicted_at, v.evidence
+                   v.broker, v.evicted_at, v.evidence
             FROM {fault_windows} f JOIN {evictions} v
               ON v.member = f.resolved AND v.evicted_at >= f.injected_at
              AND v.evicted_at <= coalesce(f.healed_at, :ended_at)
@@ -352,6 +355,20 @@ def _goes_on_without_coordinator(t: Tables) -> DataFrame:
               ON j.member_id = c.member_id AND j.removed_at = c.evicted_at
             GROUP BY c.fault, c.member_id
         ),
+        led AS (
+            SELECT fault, member_id, bool_and(leader = broker) AS by_it
+            FROM (
+                SELECT c.fault, c.member_id, c.broker, o.topic, o.partition,
+                       max_by(p.leader, p.at) AS leader
+                FROM cut c JOIN {ownership} o
+                  ON o.member_id = c.member_id AND o.from_at <= c.evicted_at
+                 AND coalesce(o.to_at, :ended_at) >= c.evicted_at
+                JOIN {topology} p
+                  ON p.topic = o.topic AND p.partition = o.partition AND p.at <= c.evicted_at
+                GROUP BY ALL
+            )
+            GROUP BY fault, member_id
+        ),
         contact AS (
             SELECT c.fault, c.member_id, min(q.arrived_at) AS at,
                    min_by(q.error_code, q.arrived_at) AS error_code
@@ -361,9 +378,13 @@ def _goes_on_without_coordinator(t: Tables) -> DataFrame:
             GROUP BY c.fault, c.member_id
         )
         SELECT concat(c.member, ' without its coordinator') AS subject, c.evicted_at AS at,
-               p.records > 0 AND k.commits = 0 AND coalesce(x.error_code IN (25, 110), false) AS ok,
+               CASE WHEN p.records = 0 AND l.by_it AND k.commits = 0 THEN NULL
+                    ELSE p.records > 0 AND k.commits = 0
+                         AND coalesce(x.error_code IN (25, 110), false) END AS ok,
                p.records AS measured, 1 AS bound_low, CAST(NULL AS DOUBLE) AS bound_high,
-               CASE WHEN p.records = 0 THEN 'got no record after the coordinator had evicted it'
+               CASE WHEN p.records = 0 AND l.by_it AND k.commits = 0
+                    THEN 'its coordinator leads all of its partitions'
+                    WHEN p.records = 0 THEN 'got no record after the coordinator had evicted it'
                     WHEN k.commits > 0 THEN concat(k.commits, ' commits of it were accepted')
                     WHEN x.at IS NULL THEN 'never came back to the coordinator'
                     WHEN x.error_code NOT IN (25, 110)
@@ -372,7 +393,7 @@ def _goes_on_without_coordinator(t: Tables) -> DataFrame:
                                 x.error_code) END AS why,
                c.evidence
         FROM cut c JOIN polled p USING (fault, member_id) JOIN committed k USING (fault, member_id)
-        JOIN contact x USING (fault, member_id)
+        JOIN contact x USING (fault, member_id) LEFT JOIN led l USING (fault, member_id)
         """
     )
 

@@ -24,11 +24,13 @@ def _initial_delay(t: Tables) -> DataFrame:
     """Rebalances of an empty group, from their start; of others, from the last one waited for.
 
     The delay is looked at when it is over: if a member was added meanwhile, it begins again, up to
-    the rebalance timeout. A member that came within the slack of such a moment may or may not have
-    been counted, so both ends are allowed. What is told apart is how many delays there were: how
-    late a timer may be is for other rules to say, and a coordinator that has just started, on a
-    machine that starts a fleet, was 300 ms late. Such a machine makes a wait longer, never shorter,
-    so only what is out of bounds is guarded against that.
+    the rebalance timeout. The first member's request began it, and the line that tells of that may
+    come late: the least that is demanded is counted from the request. A member that came within the
+    slack of the end of a delay may or may not have been counted, so both are allowed. What is told
+    apart is how many delays there were: how late a timer may be is for other rules to say, and a
+    coordinator that has just started, on a machine that starts a fleet, was 300 ms late. Such a
+    machine makes a wait longer, never shorter, so only what is out of bounds is guarded against
+    that.
     """
     return t.sql(
         """
@@ -46,7 +48,7 @@ def _initial_delay(t: Tables) -> DataFrame:
         ),
         limits AS (
             SELECT broker, generation, min(rebalance_timeout_ms) AS least_ms,
-                   max(rebalance_timeout_ms) AS most_ms
+                   max(rebalance_timeout_ms) AS most_ms, min(at) AS first_at
             FROM joins GROUP BY broker, generation
         ),
         arrivals AS (
@@ -88,7 +90,9 @@ def _initial_delay(t: Tables) -> DataFrame:
             SELECT r.*, timestampdiff(MICROSECOND, r.started_at, r.joined_at) / 1e3 AS ms,
                    -- The line that tells of the start is written after the timer was set.
                    least(:initial_delay_ms * (1 + coalesce(s.times, 0)),
-                         coalesce(l.least_ms, :max_poll_ms)) - :slack_ms AS low,
+                         coalesce(l.least_ms, :max_poll_ms)) - :slack_ms
+                       - coalesce(greatest(0, timestampdiff(MICROSECOND, l.first_at, r.started_at)
+                                              / 1e3), 0) AS low,
                    least(:initial_delay_ms * (1 + coalesce(p.times, 0)),
                          coalesce(l.most_ms, :max_poll_ms))
                        + greatest(:initial_delay_ms - :slack_ms, :slack_ms) AS high

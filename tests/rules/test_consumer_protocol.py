@@ -876,5 +876,32 @@ def test_other_faults_and_other_members_are_not_examined(judge: Judge) -> None:
     assert ("HOLDS", 1, 10) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
 
 
+def led_by(history: Group, leader: int, ms: float = 0) -> Group:
+    if not any(row["event"] == "assigned" for row in history.rows["client_events"]):
+        history.told("member-1", "assigned", 20, [0])
+    history.add(
+        "topology", at=at(ms), what="partition", topic="t", partition=0, leader=leader, isr=[1, 2]
+    )
+    return history
+
+
+def test_a_member_whose_partitions_its_coordinator_leads_shows_nothing(judge: Judge) -> None:
+    verdict = judge(led_by(cut_off(records=False), 1), "X27")
+    assert ("UNKNOWN", 1) == (verdict["verdict"], verdict["examined"])
+    assert "its coordinator leads all of its partitions" in verdict["rows"][0]["why"]
+
+
+def test_a_member_with_a_partition_of_another_leader_must_go_on(judge: Judge) -> None:
+    """It moved there before the eviction; what comes after that is too late."""
+    history = led_by(led_by(led_by(cut_off(records=False), 1), 2, 6_010), 1, 6_011)
+    assert "VIOLATED" == judge(history, "X27")["verdict"]
+
+
+def test_an_accepted_commit_violates_whoever_leads(judge: Judge) -> None:
+    history = led_by(cut_off(records=False), 1)
+    history.commit_request("member-1", 10_000, 0, 19, generation=2)
+    assert "VIOLATED" == judge(history, "X27")["verdict"]
+
+
 def test_without_such_a_cut_x27_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(alone(), "X27")["verdict"]
