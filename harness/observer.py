@@ -12,6 +12,8 @@ import select
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -58,23 +60,37 @@ class Watch:
             answering += [broker] if alive else []
             self.note("broker", (broker,), broker=broker, alive=alive, detail=answer.outcome)
         # A broker that is not there makes the next question fail, and the next look goes on.
-        try:
-            for broker in answering[:1]:
-                self._look_at_partitions(self.broker_ports[broker])
-                self._look_at_group(self.broker_ports[broker])
-            if self.drain.is_set():
+        with self._noted("look"):
+            self._look_at_cluster(answering)
+        if self.drain.is_set():
+            with self._noted("ends"):
                 self._look_at_ends()
-        except OSError as error:
-            self.note("unreachable", ("look",), detail=str(error))
         for broker in answering:
-            try:
+            with self._noted(f"broker-{broker}"):
                 self._look_at_committed(broker)
-            except OSError as error:
-                self.note("unreachable", (broker,), detail=f"broker-{broker}: {error}")
 
-    def _look_at_partitions(self, port: int) -> None:
-        for row in wire.metadata(port, self.topics, _ASK_S).partitions:
-            self.note("partition", (row["topic"], row["partition"]), **row)
+    @contextmanager
+    def _noted(self, what: str) -> Iterator[None]:
+        """A question without an answer is on record, and no more than that."""
+        try:
+            yield
+        except OSError as error:
+            self.note("unreachable", (what,), detail=f"{what}: {error}")
+
+    def _look_at_cluster(self, answering: list[int]) -> None:
+        """Partitions and the group, by the broker that knows most.
+
+        One that is cut off from its peers answers too, with what was so before.
+        """
+        known = {}
+        for broker in answering:
+            with self._noted(f"broker-{broker}"):
+                known[broker] = wire.metadata(self.broker_ports[broker], self.topics, _ASK_S)
+        if known:
+            best = max(known, key=lambda broker: known[broker].epochs)
+            for row in known[best].partitions:
+                self.note("partition", (row["topic"], row["partition"]), **row)
+            self._look_at_group(self.broker_ports[best])
 
     def _look_at_group(self, port: int) -> None:
         coordinator = wire.find_coordinator(port, self.group, _ASK_S)

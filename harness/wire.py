@@ -143,24 +143,32 @@ def _receive(link: socket.socket, length: int, deadline: float) -> bytes:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What one broker knows of the cluster: brokers by id, and each partition's leader and ISR."""
+    """What one broker knows of the cluster: brokers by id, and each partition's leader and ISR.
+
+    `epochs` is the sum of all leader epochs, which only grow: who has more of them knows more.
+    """
 
     brokers: tuple[int, ...]
     partitions: tuple[dict[str, Any], ...]
+    epochs: int
 
 
 def metadata(port: int, topics: list[str], timeout_s: float) -> Metadata:
-    """Metadata of some topics, as this broker knows it (Metadata v1). Raises OSError."""
-    body = struct.pack(">i", len(topics)) + b"".join(_text(topic) for topic in topics)
-    answer = ask(port, request(_METADATA, 1, body), timeout_s)
+    """Metadata of some topics, as this broker knows it (Metadata v7). Raises OSError."""
+    make_none = b"\0"
+    body = struct.pack(">i", len(topics)) + b"".join(map(_text, topics)) + make_none
+    answer = ask(port, request(_METADATA, 7, body), timeout_s)
+    answer.number("i")  # throttle time
     brokers = []
     for _ in range(answer.number("i")):
         brokers.append(answer.number("i"))
         answer.text()  # host
         answer.number("i")  # port
         answer.text()  # rack
+    answer.text()  # cluster id
     answer.number("i")  # controller id
     partitions = []
+    epochs = 0
     for _ in range(answer.number("i")):
         answer.number("h")  # error: the topic then has no partitions
         topic = answer.text()
@@ -168,10 +176,12 @@ def metadata(port: int, topics: list[str], timeout_s: float) -> Metadata:
         for _ in range(answer.number("i")):
             answer.number("h")  # error: the leader then is -1
             number, leader = answer.number("i"), answer.number("i")
+            epochs += answer.number("i")
             answer.numbers()  # replicas
             isr = sorted(answer.numbers())
+            answer.numbers()  # replicas that are offline
             partitions.append({"topic": topic, "partition": number, "leader": leader, "isr": isr})
-    return Metadata(tuple(brokers), tuple(partitions))
+    return Metadata(tuple(brokers), tuple(partitions), epochs)
 
 
 def find_coordinator(port: int, group: str, timeout_s: float) -> int | None:

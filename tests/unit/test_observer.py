@@ -13,21 +13,30 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from consumers.journal import Journal
 from harness import wire
+from harness.observer import Watch
 from harness.ports import LOOPBACK
 
 _PATIENCE_S: Final = 30
 
 
 @contextmanager
-def answering(body: bytes) -> Iterator[int]:
-    """A port on which every request is answered with the same body, whatever it asks."""
+def answering(body: bytes, asked: list[int] | None = None, **others: bytes) -> Iterator[int]:
+    """A port on which every request is answered with the same body, whatever it asks.
+
+    But for `others`, by their API's number (`api_3`); `asked` gets the numbers of all requests.
+    """
 
     class Answers(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             (length,) = struct.unpack(">i", self.rfile.read(4))
-            correlation_id = self.rfile.read(length)[4:8]
-            self.wfile.write(struct.pack(">i", 4 + len(body)) + correlation_id + body)
+            request = self.rfile.read(length)
+            (api,) = struct.unpack(">h", request[:2])
+            if asked is not None:
+                asked.append(api)
+            said = others.get(f"api_{api}", body)
+            self.wfile.write(struct.pack(">i", 4 + len(said)) + request[4:8] + said)
 
     class Server(socketserver.ThreadingTCPServer):
         daemon_threads = True
@@ -88,3 +97,39 @@ def test_an_observer_that_cannot_read_what_it_is_told_ends(tmp_path: Path) -> No
                 observer.kill()
             assert observer.stderr is not None
             assert observer.stderr.read().strip().endswith("cannot look any longer")
+
+
+def metadata_answer(leader: int, epoch: int) -> bytes:
+    """Metadata v7: no brokers, one partition of topic t."""
+    head = struct.pack(">iihi", 0, 0, -1, 1)  # throttle time, brokers, cluster id, controller
+    topic = struct.pack(">ih h1sb i", 1, 0, 1, b"t", 0, 1)
+    return head + topic + struct.pack(">hiii ii ii i", 0, 0, leader, epoch, 1, 1, 1, 2, 0)
+
+
+def test_a_broker_that_is_cut_off_is_asked_for_positions_and_not_believed(tmp_path: Path) -> None:
+    """Both take themselves for the coordinator; the second knows of a later leader."""
+    asked: dict[int, list[int]] = {1: [], 2: []}
+    group = struct.pack(">ihh6sh6shhi", 1, 0, 6, b"orders", 6, b"Stable", 0, 0, 3)
+    positions = offset_fetch_answer([[(0, 7, 0)]], 0)
+    with (
+        answering(
+            b"\0\0", asked[1], api_3=metadata_answer(1, 4), api_9=positions, api_15=group,
+            api_10=struct.pack(">hih", 0, 1, 0),
+        ) as stale,
+        answering(
+            b"\0\0", asked[2], api_3=metadata_answer(2, 5), api_9=positions, api_15=group,
+            api_10=struct.pack(">hih", 0, 2, 0),
+        ) as fresh,
+    ):  # fmt: skip
+        journal = Journal(tmp_path / "observer.journal", member="observer")
+        watch = Watch(journal, "orders", ["t"], {1: stale, 2: fresh})
+        watch.look()
+
+    assert 2 == watch.seen["partition", "t", 0]["leader"]
+    assert [2] == watch.seen["partition", "t", 0]["isr"]
+    assert (2, "Stable", 3) == tuple(
+        watch.seen["group",][name] for name in ("coordinator", "state", "members")
+    )
+    offset_fetch = 9
+    assert [1, 1] == [asked[broker].count(offset_fetch) for broker in (1, 2)]
+    assert not [key for key in watch.seen if key[0] == "unreachable"]
