@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import struct
 import subprocess
 import sys
@@ -23,8 +24,10 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from harness.errors import SetupError
+from harness.ports import LOOPBACK
 
 START_TIMEOUT_S: Final = 120
+_CONNECT_S: Final = 5
 # What Spark reaches into (org.apache.spark.launcher.JavaModuleOptions), less the vector module.
 _OPENED: Final = (
     "java.base/java.lang",
@@ -45,8 +48,6 @@ _OPENED: Final = (
 _SETTINGS: Final = {
     "spark.master": "local[2]",
     "spark.app.name": "kafka-chaos check",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -84,13 +85,15 @@ def start(
 
     `log` gets what the JVM says (a temporary file if null); `aot_output` has the JVM write an AOT
     cache when it ends. The work is done in that JVM too, or by the cluster that `master` names.
-    Raises SetupError where the JVM does not come up.
+    Raises SetupError where the JVM does not come up, or nobody answers at `master`.
     """
+    address = _address_towards(master) if master else LOOPBACK
     scratch = Path(tempfile.mkdtemp(prefix="kafka-chaos-spark-"))
     log = log or scratch / "spark.log"
     info = scratch / "gateway"
     (scratch / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")
-    process = _launch(_command(tools_java, spark_aot, aot_output, scratch, master), info, log)
+    command = _command(tools_java, spark_aot, aot_output, scratch, master, address)
+    process = _launch(command, info, log, address)
     port, secret = _await_gateway(process, info, log)
     with _environment(
         PYSPARK_GATEWAY_PORT=str(port),
@@ -137,6 +140,7 @@ def _command(
     aot_output: Path | None,
     scratch: Path,
     master: str | None,
+    address: str,
 ) -> list[str]:
     home = Path(pyspark.__file__).parent
     command = [str(java), *_JVM]
@@ -158,6 +162,8 @@ def _command(
     settings = {
         **_SETTINGS,
         **({"spark.master": master} if master else {}),
+        "spark.driver.host": address,
+        "spark.driver.bindAddress": address,
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }
@@ -167,12 +173,25 @@ def _command(
     return [*command, "pyspark-shell"]
 
 
-def _launch(command: list[str], info: Path, log: Path) -> subprocess.Popen[bytes]:
+def _address_towards(master: str) -> str:
+    """This machine's address by which the executors of a `spark://HOST:PORT` reach it."""
+    first = master.removeprefix("spark://").partition(",")[0]
+    host, _, port = first.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=_CONNECT_S) as link:
+            return str(link.getsockname()[0])
+    except (OSError, ValueError) as error:
+        raise SetupError(
+            f"no Spark master answers at {master} ({error}): say --spark spark://HOST:PORT of one"
+        ) from error
+
+
+def _launch(command: list[str], info: Path, log: Path, address: str) -> subprocess.Popen[bytes]:
     environment = {
         **os.environ,
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info),
         "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_IP": address,
         "SPARK_CONNECT_MODE": "0",
     }
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
 """Parquet files to be trusted: checksummed pages, a schema version, never half-written."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +32,7 @@ def table_of(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> pa.Table:
 def write(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> None:
     """Write tables of one schema as one file, whole or not at all: renamed when it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     marked = schema.with_metadata({VERSION_KEY: str(SCHEMA_VERSION).encode()})
     with pq.ParquetWriter(
         temporary, marked, compression="zstd", write_page_checksum=True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ _TITLES: Final = {
         "Beyond chance; which way is better, the bounds do not tell.",
     ),
     "steady": ("Steady", "What moved here, chance moves as well."),
-    "too few": ("Too few runs", "So few runs can never be told from chance."),
+    "too few": ("Too few runs", "Among so many series, so few runs can never be told from chance."),
 }
 _HEIGHT: Final = 40.0
 _WIDTH: Final = 100.0
@@ -78,6 +79,7 @@ def page(rows: Sequence[Row]) -> str:
     """The text of `trend.html`."""
     from harness.trend.job import ALPHA
 
+    rows = _told_apart(rows)
     groups = [
         Group(
             trend,
@@ -96,12 +98,27 @@ def page(rows: Sequence[Row]) -> str:
         .render(
             runs=_runs(rows),
             test=f"Told from chance by Pettitt's test on the medians of the runs, at {ALPHA:.0%} "
-            "over all series together (Holm).",
+            "over all series together that are long enough for it (Holm).",
             outcome="differs" if worse else "as-expected",
             headline=headline(rows),
             groups=groups,
         )
     )
+
+
+def _told_apart(rows: Sequence[Row]) -> list[Row]:
+    """The rows, with their set-up only where another one of the same name was set up otherwise."""
+    names = ("experiment", "client", "protocol", "kafka", "backend", "rule")
+    count = Counter(tuple(row[name] for name in names) for row in rows)
+    return [
+        {**row, "setup": row["setup"] if count[tuple(row[name] for name in names)] > 1 else ""}
+        for row in rows
+    ]
+
+
+def _about(row: Row) -> str:
+    about = f"{row['client']}, {row['protocol']}, Kafka {row['kafka']}, {row['backend']}"
+    return f"{about}, set up as {row['setup']}" if row["setup"] else about
 
 
 def _runs(rows: Iterable[Row]) -> str:
@@ -147,7 +164,7 @@ def _series(row: Row) -> Series:
         rule=row["rule"],
         title=RULES[row["rule"]].title if row["rule"] in RULES else "",
         experiment=row["experiment"],
-        about=f"{row['client']}, {row['protocol']}, Kafka {row['kafka']}, {row['backend']}",
+        about=_about(row),
         spoken=f"{plural(len(points), 'run')}: {told}",
         bounds=tuple(y(limit) for limit in near),
         turn=round(_WIDTH * after[0] / len(points), 2) if moved and after else None,
@@ -172,14 +189,14 @@ def print_trends(rows: Sequence[Row], console: Console | None = None) -> None:
     """Print what moved, one line each, and how much did not."""
     console = console or Console(highlight=False)
     lines = [Text(headline(rows), "bold")]
-    moved = [row for row in rows if row["trend"] in ("worse", "moved")]
+    moved = [row for row in _told_apart(rows) if row["trend"] in ("worse", "moved")]
     if moved:
         cells = [("", "rule", "experiment", "client", "protocol", "what")]
         cells += [
             (
                 "✗" if row["trend"] == "worse" else "≠",
                 row["rule"],
-                row["experiment"],
+                f"{row['experiment']} {row['setup']}".strip(),
                 row["client"],
                 row["protocol"],
                 _told(row),

@@ -8,6 +8,8 @@ that was judged again replaces what was there of it.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness import manifest
-from harness.errors import NoData
+from harness.errors import NoData, SetupError
 from harness.history import store
 from harness.history.schema import VERDICTS
 
@@ -32,13 +34,17 @@ SCHEMA: Final = pa.schema(
         ("harness", pa.string()),
         ("cores", pa.int64()),
         ("seed", pa.int64()),
+        ("setup", pa.string()),  # the same for runs that were declared alike
         *((column.name, column.type) for column in VERDICTS),
     ]
 )
 
 
 def accumulate(results: Path) -> int:
-    """Add every run that was judged since the last time; how many. What cannot be read is left."""
+    """Add every run that was judged since the last time; how many. What cannot be read is left.
+
+    Raises SetupError where the dataset cannot be written.
+    """
     return sum(_add(results / FOLDER, run_dir) for run_dir in _judged(results))
 
 
@@ -69,8 +75,12 @@ def _add(dataset: Path, run_dir: Path) -> bool:
     about = _about(told, started)
     names = SCHEMA.names
     rows = [{name: {**about, **row}.get(name) for name in names} for row in verdicts]
-    target.parent.mkdir(parents=True, exist_ok=True)
-    store.write(target, [pa.Table.from_pylist(rows, schema=SCHEMA)], SCHEMA)
+    try:
+        store.write(target, [pa.Table.from_pylist(rows, schema=SCHEMA)], SCHEMA)
+    except (OSError, pa.ArrowException) as error:
+        raise SetupError(
+            f"{target} cannot be written ({error}): make room; the verdicts are still in {source}"
+        ) from error
     return True
 
 
@@ -88,4 +98,12 @@ def _about(told: dict[str, Any], started: datetime) -> dict[str, Any]:
         "harness": versions.get("harness"),
         "cores": told.get("host", {}).get("cores"),
         "seed": told.get("seed"),
+        "setup": _setup(declared),
     }
+
+
+def _setup(declared: dict[str, Any]) -> str:
+    """A digest of what a run was: runs with knobs turned are no series with those without."""
+    what = {name: declared.get(name) for name in ("cluster", "load", "group", "faults", "probes")}
+    what["duration_s"] = declared.get("duration_s")
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]

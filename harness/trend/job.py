@@ -6,7 +6,9 @@ nothing of this project: `spark-submit harness/trend/job.py DATASET OUTPUT`.
 The test is Pettitt's (A. N. Pettitt, Applied Statistics 28, 1979) on the medians of the runs, in
 their order in time: it asks of all places at once where the runs before differ most from those
 after, by ranks, so it assumes no shape, and no threshold that somebody chose. What is told of many
-series at once is corrected by Holm's method.
+series at once is corrected by Holm's method, among those that are long enough to be told from
+chance in such company: whether one is, its length alone decides (after R. E. Tarone, Biometrics 46,
+1990), so leaving the others out favours none.
 """
 
 from __future__ import annotations
@@ -19,17 +21,19 @@ ALPHA = 0.01  # how often any series at all is called moved when none has
 VIEW = "verdicts_of_all_runs"
 
 # One row per run of a series: a rule, as one experiment shows it for one client and protocol, with
-# this version of Kafka on this kind of backend. Several verdicts of a run are one (there are none).
+# this version of Kafka on this kind of backend, set up alike. Several verdicts of a run are one
+# (there are none). What was withheld has no number that could be ranked.
 _POINTS = f"""
     points AS (
-        SELECT experiment, client, protocol, kafka, backend, rule, any_value(unit) AS unit, run,
+        SELECT experiment, client, protocol, kafka, backend, coalesce(setup, '') AS setup, rule,
+               any_value(unit) AS unit, run,
                min(started_at) AS at, min(measured_p50) AS value, min(verdict) AS verdict,
                min(expected) AS expected, min(bound_low) AS bound_low, min(bound_high) AS bound_high
-        FROM {VIEW}
-        GROUP BY experiment, client, protocol, kafka, backend, rule, run
+        FROM {VIEW} WHERE verdict <> 'UNKNOWN'
+        GROUP BY experiment, client, protocol, kafka, backend, coalesce(setup, ''), rule, run
     )
 """
-_SERIES = "experiment, client, protocol, kafka, backend, rule"
+_SERIES = "experiment, client, protocol, kafka, backend, setup, rule"
 
 # With ranks r (ties share theirs), U(t) = 2 * (r of the first t) - t * (n + 1); K = max |U|, and
 # p = 2 exp(-6 K^2 / (n^3 + n^2)). The change is between run t and the next.
@@ -60,12 +64,18 @@ _PETTITT = f"""
     )
 """
 _HOLM = f"""
+    able AS (
+        SELECT *, least_p * count(*) OVER (ORDER BY least_p) <= {ALPHA} AS long_enough FROM tested
+    ),
     counted AS (
-        SELECT *, count(*) OVER () AS series, row_number() OVER (ORDER BY p, {_SERIES}) AS place
-        FROM tested
+        SELECT *, count(*) OVER (PARTITION BY long_enough) AS series,
+               row_number() OVER (PARTITION BY long_enough ORDER BY p, {_SERIES}) AS place
+        FROM able
     ),
     adjusted AS (
-        SELECT *, least(1.0D, max(p * (series - place + 1)) OVER (ORDER BY place)) AS p_adjusted
+        SELECT *, CASE WHEN long_enough THEN least(1.0D,
+                       max(p * (series - place + 1)) OVER (PARTITION BY long_enough ORDER BY place))
+                  END AS p_adjusted
         FROM counted
     )
 """
@@ -79,7 +89,7 @@ _TOLD = f"""
            max(s.bound_low) AS bound_low, max(s.bound_high) AS bound_high,
            array_sort(collect_list(struct(s.t, s.run, s.at, s.value, s.verdict, s.expected)))
                AS points,
-           CASE WHEN any_value(a.least_p) > {ALPHA} THEN 'too few'
+           CASE WHEN NOT any_value(a.long_enough) THEN 'too few'
                 WHEN any_value(a.p_adjusted) > {ALPHA} THEN 'steady'
                 WHEN max(s.bound_high) IS NOT NULL AND max(s.bound_low) IS NULL
                      AND median(s.value) FILTER (WHERE s.t > a.turn)
@@ -90,23 +100,25 @@ _TOLD = f"""
                 ELSE 'moved' END AS trend
     FROM adjusted a JOIN summed s USING ({_SERIES})
     GROUP BY {_SERIES}
-    ORDER BY p_adjusted, {_SERIES}
+    ORDER BY p_adjusted NULLS LAST, {_SERIES}
 """
 
 
 def read(spark: SparkSession, dataset: str) -> DataFrame:
     """All verdicts of a dataset, of whatever schema version: what a file lacks is null."""
-    return spark.read.option("mergeSchema", "true").parquet(dataset)
+    found = spark.read.option("mergeSchema", "true").parquet(dataset)
+    return found if "setup" in found.columns else found.selectExpr("*", "string(NULL) AS setup")
 
 
 def trends(spark: SparkSession, verdicts: DataFrame) -> DataFrame:
     """One row per series with two runs or more that measured something.
 
-    Columns: experiment, client, protocol, kafka, backend, rule, unit, n (runs); before and after
-    (medians on both sides of where it turns, in `unit`), since_run and since (the first run after);
-    p and p_adjusted; bound_low, bound_high; points (t, run, at, value, verdict, expected);
-    trend: "too few" (no series of n runs could be told from chance), "steady", "moved", or
-    "worse" (moved towards the only bound that there is).
+    Columns: experiment, client, protocol, kafka, backend, setup (the same for runs declared alike),
+    rule, unit, n (runs); before and after (medians on both sides of where it turns, in `unit`),
+    since_run and since (the first run after); p and p_adjusted (null: too few); bound_low,
+    bound_high; points (t, run, at, value, verdict, expected); trend: "too few" (among so many
+    series none of n runs could be told from chance), "steady", "moved", or "worse" (moved towards
+    the only bound that there is).
     """
     verdicts.createOrReplaceTempView(VIEW)
     return spark.sql(f"WITH {_POINTS}, {_PETTITT}, {_HOLM} {_TOLD}")

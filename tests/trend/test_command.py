@@ -139,6 +139,7 @@ def test_a_cluster_finds_what_one_machine_finds(tmp_path: Path, master: str) -> 
             4,
             "is no address of a Spark: use spark://HOST:PORT or sc://HOST:PORT",
         ),
+        (("--spark", "spark://127.0.0.1:9"), 3, "no Spark master answers at spark://127.0.0.1:9"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(

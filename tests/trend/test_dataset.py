@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pyarrow.dataset as pads
 import pytest
 
+from harness.errors import SetupError
 from harness.history.schema import VERDICTS
 from harness.trend import dataset
 from tests.report.sample_run import verdict, write_manifest, write_table
@@ -64,3 +66,23 @@ def test_what_cannot_be_read_is_left_out(tmp_path: Path, run_dir: Path) -> None:
     shutil.copy(run_dir / "verdicts.parquet", night)
 
     assert 1 == dataset.accumulate(tmp_path)
+
+
+def test_a_turned_knob_is_another_set_up(tmp_path: Path, run_dir: Path) -> None:
+    told = json.loads((run_dir / "manifest.json").read_text())
+    same = write_judged(tmp_path / "consumer-crash" / "run-2", verdict("R01"))
+    write_manifest(same, run="run-2", declared={**told["declared"], "claim": "In other words."})
+    other = write_judged(tmp_path / "consumer-crash" / "run-3", verdict("R01"))
+    group = {**told["declared"]["group"], "session_timeout_ms": 10_001}
+    write_manifest(other, run="run-3", declared={**told["declared"], "group": group})
+    dataset.accumulate(tmp_path)
+    setups = {str(row["run"]): row["setup"] for row in read(tmp_path)}
+
+    assert setups[told["run"]] == setups["run-2"] != setups["run-3"]
+
+
+def test_a_dataset_that_cannot_be_written_is_one_sentence(tmp_path: Path, run_dir: Path) -> None:
+    (tmp_path / dataset.FOLDER).write_text("in the way")
+
+    with pytest.raises(SetupError, match=r"cannot be written .*: make room"):
+        dataset.accumulate(tmp_path)

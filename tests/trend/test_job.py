@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -92,22 +93,49 @@ def test_worse_is_a_move_towards_the_only_bound(
 def test_noise_alone_is_steady(tmp_path: Path, trends: Trends) -> None:
     """Forty series without a change: at 1 % over all of them, none is told to have moved."""
     for seed in range(40):
-        write_series(tmp_path, f"R{seed:02}", noise(seed, 20), bound_high=6_050.0)
+        write_series(tmp_path, f"R{seed:02}", noise(seed, 30), bound_high=6_050.0)
 
     assert {"steady"} == {row["trend"] for row in trends(tmp_path).values()}
 
 
 def test_what_is_told_of_many_series_is_corrected(tmp_path: Path, trends: Trends) -> None:
     """The same step is beyond chance alone, and not among a hundred others."""
-    values = noise(1, 10) + noise(2, 7, 6_025.0)
+    values = noise(1, 20) + noise(2, 20, 6_008.0)
     write_series(tmp_path / "alone", "R01", values, bound_high=6_050.0)
     write_series(tmp_path / "many", "R01", values, bound_high=6_050.0)
     for seed in range(100):
-        write_series(tmp_path / "many", f"X{seed:02}", noise(seed, 12))
+        write_series(tmp_path / "many", f"X{seed:02}", noise(seed, 40))
     alone, many = trends(tmp_path / "alone")["R01"], trends(tmp_path / "many")["R01"]
 
     assert alone["p"] == many["p"] == alone["p_adjusted"]
     assert ("worse", "steady") == (alone["trend"], many["trend"])
+
+
+def test_series_too_short_to_be_told_cost_the_others_nothing(
+    tmp_path: Path, trends: Trends
+) -> None:
+    values = noise(1, 10) + noise(2, 7, 6_025.0)
+    write_series(tmp_path, "R01", values, bound_high=6_050.0)
+    for seed in range(100):
+        write_series(tmp_path, f"X{seed:02}", noise(seed, 12))
+    rows = trends(tmp_path)
+
+    assert "worse" == rows["R01"]["trend"]
+    assert rows["R01"]["p"] == rows["R01"]["p_adjusted"]
+    assert {"too few"} == {row["trend"] for rule, row in rows.items() if rule != "R01"}
+    assert {None} == {row["p_adjusted"] for rule, row in rows.items() if rule != "R01"}
+
+
+@pytest.mark.parametrize(("series", "trend"), [(5, "worse"), (6, "worse"), (7, "too few")])
+def test_among_many_series_more_runs_are_needed(
+    tmp_path: Path, trends: Trends, series: int, trend: str
+) -> None:
+    """Of twenty runs the clearest step has p = 0.00158: enough at 1 % over six series."""
+    for number in range(series):
+        values = noise(number, 10) + noise(number, 10, 7_000.0)
+        write_series(tmp_path, f"R{number:02}", values, bound_high=7_050.0)
+
+    assert {trend} == {row["trend"] for row in trends(tmp_path).values()}
 
 
 def test_few_runs_are_said_to_be_few(tmp_path: Path, trends: Trends) -> None:
@@ -121,13 +149,35 @@ def test_series_are_kept_apart_and_runs_that_measured_nothing_left_out(
 ) -> None:
     write_series(tmp_path, "R01", [6_000.0, None, 6_001.0])
     for number, other in enumerate(
-        ({"client": "java"}, {"protocol": "consumer"}, {"kafka": "3.9.2"}, {"backend": "docker"}), 1
+        (
+            {"client": "java"},
+            {"protocol": "consumer"},
+            {"kafka": "3.9.2"},
+            {"backend": "docker"},
+            {"setup": "a knob was turned"},
+        ),
+        1,
     ):
         write_series(tmp_path, "R01", [6_000.0] * 3, shift=100 * number, **other)
     write_series(tmp_path, "R01", [6_000.0] * 3, experiment="bad-day")
     found = job.trends(spark, job.read(spark, str(tmp_path))).toArrow().to_pylist()
 
-    assert [2, 3, 3, 3, 3, 3] == sorted(row["n"] for row in found)
+    assert [2, 3, 3, 3, 3, 3, 3] == sorted(row["n"] for row in found)
+
+
+def test_what_was_withheld_is_not_ranked(tmp_path: Path, trends: Trends) -> None:
+    write_series(tmp_path, "R01", [6_000.0] * 3)
+    write_series(tmp_path, "R01", [9_000.0] * 2, shift=10, verdict="UNKNOWN")
+
+    assert 3 == trends(tmp_path)["R01"]["n"]
+
+
+def test_a_dataset_of_before_set_ups_were_told_is_read(tmp_path: Path, trends: Trends) -> None:
+    write_series(tmp_path, "R01", [6_000.0] * 3)
+    for path in tmp_path.rglob("*.parquet"):
+        pq.write_table(pq.ParquetFile(path).read().drop_columns(["setup"]), path)
+
+    assert 3 == trends(tmp_path)["R01"]["n"]
 
 
 def test_one_run_makes_no_series(tmp_path: Path, trends: Trends) -> None:

@@ -35,6 +35,7 @@ def series(kind: str, rule: str = "R01", values: tuple[float, ...] = (1, 2, 9), 
         "protocol": "eager",
         "kafka": "4.3.1",
         "backend": "embedded",
+        "setup": "",
         "rule": rule,
         "unit": "ms",
         "n": len(values),
@@ -109,3 +110,15 @@ def test_the_terminal_tells_only_what_moved(rows: list[Any]) -> None:
 def test_without_a_series_it_says_so() -> None:
     assert "No rule measured anything in two runs or more." in trend.page([])
     assert "0 series of 0 runs: nothing measured" == trend.headline([])
+
+
+def test_series_of_one_name_are_told_apart_by_their_set_up(tmp_path: Path) -> None:
+    rows = [series("worse", setup="1a2b"), series("moved", setup="3c4d"), series("moved", "R14")]
+    page = trend.page(rows)
+    file = io.StringIO()
+    trend.print_trends(rows, Console(file=file, width=140))
+
+    assert 1 == page.count("set up as 1a2b") == page.count("set up as 3c4d")
+    assert 2 == page.count("set up as")
+    assert "consumer-crash 1a2b" in file.getvalue()
+    assert 1 == len(re.findall(r"R14 +consumer-crash +librdkafka", file.getvalue()))
