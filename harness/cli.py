@@ -135,6 +135,7 @@ def _nightly_options(nightly: argparse.ArgumentParser) -> None:
 def experiment_command(arguments: argparse.Namespace) -> int:
     """Run an experiment, check it, and report: all in one go."""
     from harness.judging import Judge, show
+    from harness.trend import dataset
 
     if arguments.repeat < 1:
         raise BadInput(f"--repeat {arguments.repeat} runs nothing: use 1 or more")
@@ -143,12 +144,15 @@ def experiment_command(arguments: argparse.Namespace) -> int:
     with closing(Judge()) as judge:
         run_dir = _run(arguments, arguments.seed, on_phase=judge.on_phase)
         judge.judge(run_dir)
-    return show(run_dir)
+    code = show(run_dir)
+    dataset.accumulate(arguments.results.resolve())
+    return code
 
 
 def _repeat(arguments: argparse.Namespace) -> int:
     from harness import cover, suite
     from harness.report import repeat
+    from harness.trend import dataset
 
     candidate = cover.Candidate.of(arguments.name, _experiment(arguments))
     results = arguments.results.resolve()
@@ -166,6 +170,7 @@ def _repeat(arguments: argparse.Namespace) -> int:
         port_base=arguments.port_base,
     )
     repeat.print_repeat(repeated)
+    dataset.accumulate(results)
     return code
 
 
@@ -259,7 +264,18 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     from harness.trend import dataset
 
     results = arguments.results.resolve()
-    night = suite.new_nightly(results, plan)
+    night = suite.new_nightly(
+        results,
+        plan,
+        {
+            "long": arguments.long,
+            "only": arguments.only,
+            "share": arguments.share,
+            "client": arguments.client,
+            "protocol": arguments.protocol,
+            "settings": settings,
+        },
+    )
     screen = Screen()
     screen.say(
         f"{len(plan.runs)} runs, about {plan.estimate_s / 60:.0f} min, into {_shown(night.path)}"
@@ -272,8 +288,8 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         screen=screen,
         publish=index.write,
     )
-    dataset.accumulate(results)
     index.print_suite(night)
+    dataset.accumulate(results)
     return code
 
 
@@ -351,8 +367,7 @@ def compare_protocols_command(arguments: argparse.Namespace) -> int:
             f"--members {arguments.members!r} is no list of sizes: write 1,10,30"
         ) from None
     wanted = combinations(_listed(arguments.client), _listed(arguments.protocol), members)
-    # Each run has its own; a version of the client is the environment's.
-    arguments.client = arguments.protocol = arguments.client_version = None
+    arguments.client = arguments.protocol = None  # each run has its own
     settings = _settings(arguments)
     seed = default_seed(arguments.name) if arguments.seed is None else arguments.seed
     folder, code = compare(
@@ -386,10 +401,12 @@ def report_command(arguments: argparse.Namespace) -> int:
     """Write report.html, summary.md and junit.xml of a checked run again."""
     from harness.judging import show
     from harness.report import index, repeat, report
-    from harness.report.suites import is_suite, load_suite
+    from harness.report.suites import is_suite, load_suite, take_up
 
     if is_suite(arguments.run):
         suite = load_suite(arguments.run)
+        take_up(suite)
+        suite.save()
         if suite.kind == "repeat":
             repeat.write(suite)
             repeat.print_repeat(suite)
@@ -475,6 +492,7 @@ def describe_command(arguments: argparse.Namespace) -> int:
 def clean_command(arguments: argparse.Namespace) -> int:
     """End what killed runs left, and remove their half-made files."""
     from harness.run import sweep
+    from harness.trend import dataset
 
     ended = sweep(Screen().say)
     removed = 0
@@ -483,6 +501,7 @@ def clean_command(arguments: argparse.Namespace) -> int:
             shutil.rmtree(scratch, ignore_errors=True)
             removed += 1
     if arguments.all:
+        dataset.accumulate(arguments.results)  # keeps the verdicts of what is removed
         for folder in arguments.results.iterdir() if arguments.results.exists() else ():
             if folder.is_dir() and (folder / "latest").is_symlink():
                 shutil.rmtree(folder)

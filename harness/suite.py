@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from harness import manifest
 from harness.aside import Aside
@@ -20,7 +20,7 @@ from harness.errors import Exit, HarnessError, SetupError
 from harness.live import Screen
 from harness.provision.tools import resolve_tools
 from harness.report import exit_code, report
-from harness.report.suites import AGAIN, Entry, State, Suite, only_withheld
+from harness.report.suites import AGAIN, UNJUDGED, Entry, State, Suite, only_withheld
 from harness.run import (
     Interrupted,
     Progress,
@@ -54,13 +54,15 @@ def new_suite(kind: str, parent: Path, prefix: str, runs: Sequence[Candidate]) -
     return Suite(folder, kind, manifest.now(), [_entry(candidate) for candidate in runs])
 
 
-def new_nightly(results: Path, cover: Cover) -> Suite:
+def new_nightly(results: Path, cover: Cover, asked: dict[str, Any]) -> Suite:
     """A suite of everything that a cover has, in `results/nightly/`, and `latest` pointing at it.
 
+    `asked` are the options that chose the set: nights of the same set are compared.
     Raises SetupError where its folder cannot be made.
     """
     runs = [planned.candidate for planned in cover.runs]
     suite = new_suite("nightly", results / "nightly", "", runs)
+    suite.asked = asked
     for entry, planned in zip(suite.entries, cover.runs, strict=True):
         entry.adds = [goal.rule for goal in planned.adds]
     suite.uncovered = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.uncovered]
@@ -126,9 +128,13 @@ def play(
                     _settle(suite, judge, say)
                     _publish_so_far(suite, publish, say)
                 _settle(suite, judge, say, wait=True)
-                for entry, candidate in _to_play_again(suite, runs):
-                    say(f"{entry.label}: this machine stood still in the run before")
-                    _play_one(suite, entry, candidate, results, screen, judge, port_base)
+                for spoilt, candidate in _to_play_again(suite, runs):
+                    again = _again(spoilt, candidate)
+                    suite.entries.append(again)
+                    say(f"{again.label}: this machine stood still in the run before")
+                    _play_one(suite, again, candidate, results, screen, judge, port_base)
+                    _settle(suite, judge, say, wait=True)
+                    _give_way(spoilt, again)
         except (Interrupted, KeyboardInterrupt):
             suite.interrupted = True
             say("interrupted: judging what has been played, and ending with what there is")
@@ -140,7 +146,7 @@ def play(
 
 
 def _to_play_again(suite: Suite, runs: Sequence[Candidate]) -> list[tuple[Entry, Candidate]]:
-    """Runs that show less than they should only because this machine stood still, planned anew.
+    """Runs that show less than they should only because this machine stood still.
 
     That says nothing of Kafka, and the record keeps both. What was violated is never played again,
     and a machine that spoils many runs is no machine to measure on: then none is.
@@ -153,18 +159,28 @@ def _to_play_again(suite: Suite, runs: Sequence[Candidate]) -> list[tuple[Entry,
         if only_withheld(suite, entry)
     ]
     if len(spoilt) > _AGAIN_AT_MOST:
+        suite.notes.append(
+            f"This machine stood still at judged moments of {len(spoilt)} runs, and more than "
+            f"{_AGAIN_AT_MOST} are not played again: it is no machine to measure on."
+        )
         return []
-    again = []
-    for entry, candidate in spoilt:
-        entry.state = State.SPOILT
-        entry.reason = "this machine stood still at a judged moment, so it was played again"
-        new = _entry(candidate)
-        new.label += AGAIN
-        new.adds = entry.adds
-        new.seed = default_seed(entry.experiment)
-        suite.entries.append(new)
-        again.append((new, candidate))
+    return spoilt
+
+
+def _again(spoilt: Entry, candidate: Candidate) -> Entry:
+    """A spoilt run, planned anew."""
+    again = _entry(candidate)
+    again.label += AGAIN
+    again.adds = spoilt.adds
+    again.seed = default_seed(spoilt.experiment)
     return again
+
+
+def _give_way(spoilt: Entry, again: Entry) -> None:
+    """The run that was played again takes the place of the spoilt one, if it shows anything."""
+    if again.judged:
+        spoilt.state = State.SPOILT
+        spoilt.reason = "this machine stood still at a judged moment, so it was played again"
 
 
 def _publish(suite: Suite, publish: Publish) -> None:
@@ -244,10 +260,10 @@ def _settle(suite: Suite, judge: Aside, say: Progress, *, wait: bool = False) ->
     for run_dir, problem in judge.finished(wait=wait):
         entry = entries[run_dir.resolve()]
         if problem:
-            entry.state, entry.reason = State.FAILED, f"it could not be judged: {problem}"
+            entry.state, entry.reason = State.FAILED, f"{UNJUDGED}: {problem}"
         else:
             entry.state = states.get(exit_code(run_dir), State.FAILED)
-            entry.reason = "" if entry.judged else "it could not be judged: no rule was"
+            entry.reason = "" if entry.judged else f"{UNJUDGED}: no rule was"
         say(f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}")
         if not entry.judged:
             _explain(run_dir, say)

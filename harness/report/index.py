@@ -152,6 +152,7 @@ def page(suite: Suite, verdicts: Verdicts, documents: str, news: Since) -> str:
             differing=bad[:MOST_ROWS],
             differing_left_out=_left_out(len(bad)),
             runs=[run_row(suite, entry, verdicts[entry.label]) for entry in suite.entries],
+            notes=suite.notes,
             news=news,
             changes=news.changes[:MOST_ROWS],
             changes_left_out=_left_out(len(news.changes)),
@@ -191,7 +192,6 @@ def detail_of(verdicts: Verdicts) -> str:
 
 
 def _figures(suite: Suite, verdicts: Verdicts) -> list[Fact]:
-    took_s = sum(entry.took_s for entry in suite.entries)
     rows = [row for rows in verdicts.values() for row in rows]
     late = [row["measured_max"] for row in rows if row["rule"] == "E04" and row.get("measured_max")]
     bad = len(differing(rows))
@@ -203,7 +203,7 @@ def _figures(suite: Suite, verdicts: Verdicts) -> list[Fact]:
         Fact("void or failed", str(unplayed), "runs", "bad" if unplayed else ""),
         Fact(
             "took",
-            duration(took_s * 1_000),
+            duration(suite.took_s * 1_000),
             f"of about {duration(sum(e.estimate_s for e in suite.played) * 1_000)}",
         ),
         Fact("this machine", duration(max(late, default=None)), "late at most, in any run"),
@@ -341,6 +341,7 @@ def summary(suite: Suite, verdicts: Verdicts, documents: str, news: Since) -> st
             for d in bad[:MOST_ROWS]
         ]
         lines += ["", _left_out(len(bad)), ""]
+    lines += [f"{note}\n" for note in suite.notes]
     lines += [news.told(), ""]
     if news.changes:
         lines += ["| run | rule | before | now |", "|---|---|---|---|"]
@@ -434,7 +435,7 @@ def print_suite(suite: Suite, console: Console | None = None) -> None:
     """Print one line per run, and where the page is."""
     console = console or Console(highlight=False)
     verdicts = read_verdicts(suite)
-    took = duration(sum(entry.took_s for entry in suite.entries) * 1_000)
+    took = duration(suite.took_s * 1_000)
     first = Text(f"{suite.kind} {suite.name}: ")
     first.append(headline(suite), style_of(suite))
     first.append(f", in {took}")
@@ -460,8 +461,9 @@ def print_suite(suite: Suite, console: Console | None = None) -> None:
         Text(f"            {each.sign} {each.label}: {each.rule} {each.before} → {each.now}")
         for each in news.changes[:_MOST_TOLD]
     ]
+    notes = [Text(f"note        {note}", "yellow") for note in suite.notes]
     index = Text(f"index       {suite.path / 'index.html'}")
-    show(console, [*lines, Text(), *changes, documents, index])
+    show(console, [*lines, Text(), *notes, *changes, documents, index])
 
 
 def style_of(suite: Suite) -> str:

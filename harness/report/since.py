@@ -42,7 +42,7 @@ class Since:
     def told(self) -> str:
         """In one sentence."""
         if self.night is None:
-            return "There is no night before this one to compare with."
+            return "There is no night of the same set before this one to compare with."
         if not self.changes:
             return f"No verdict is another one than in {self.night}."
         return f"{plural(len(self.changes), 'verdict')} changed since {self.night}."
@@ -67,7 +67,7 @@ def since(suite: Suite, rows: Iterable[Row]) -> Since:
 
 
 def night_before(suite: Suite) -> Path | None:
-    """The last night in the same folder that began before this one and judged something."""
+    """The last night of the same set in the same folder that began before, and judged something."""
     if suite.kind != "nightly":
         return None
     folders = sorted(
@@ -78,10 +78,11 @@ def night_before(suite: Suite) -> Path | None:
     for folder in reversed(folders):
         try:
             found = load_suite(folder)
-            judged = pq.read_metadata(folder / _VERDICTS).num_rows
+            pq.read_metadata(folder / _VERDICTS)
         except (NoData, OSError, pa.ArrowException):
             continue
-        if found.kind == suite.kind and judged:
+        judged = any(entry.judged for entry in found.entries)
+        if found.kind == suite.kind and found.asked == suite.asked and judged:
             return folder
     return None
 

@@ -7,6 +7,7 @@ what there is. The runs themselves are in folders of their own, as always.
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +19,7 @@ from harness.errors import Exit, NoData
 from harness.experiment import Verdict
 from harness.history.schema import STOOD_STILL, VERDICTS
 from harness.report.load import Row
-from harness.report.outcome import Standing, standing
+from harness.report.outcome import Standing, exit_code, standing
 from harness.report.words import plural
 
 FILE_NAME: Final = "suite.json"
@@ -38,6 +39,7 @@ SUITE_VERDICTS: Final = pa.schema(
 
 
 AGAIN: Final = " (again)"  # ends the label of a run that is played in the place of a spoilt one
+UNJUDGED: Final = "it could not be judged"  # begins the reason of a run that was whole, but failed
 
 
 class State(StrEnum):
@@ -98,11 +100,21 @@ class Suite:
     interrupted: bool = False
     uncovered: list[str] = field(default_factory=list)  # "R03 java/eager", by no experiment
     elsewhere: list[str] = field(default_factory=list)  # likewise, in the other set
+    asked: dict[str, Any] = field(default_factory=dict)  # for which set: options of the command
+    notes: list[str] = field(default_factory=list)  # what else whoever reads it must know
 
     @property
     def name(self) -> str:
         """Its folder's name."""
         return self.path.name
+
+    @property
+    def took_s(self) -> float:
+        """How long it took; as long as it goes on, its runs."""
+        if self.ended_at is None:
+            return sum(entry.took_s for entry in self.entries)
+        began, ended = map(datetime.fromisoformat, (self.started_at, self.ended_at))
+        return (ended - began).total_seconds()
 
     @property
     def exit_code(self) -> Exit:
@@ -144,6 +156,7 @@ def load_suite(folder: Path) -> Suite:
 
     Raises NoData where there is none, or none that this version reads.
     """
+    folder = folder.resolve()  # `latest` is a name of many
     path = folder / FILE_NAME
     try:
         content = json.loads(path.read_text())
@@ -159,13 +172,32 @@ def load_suite(folder: Path) -> Suite:
         raise NoData(f"{path} cannot be read ({error}): play the suite again") from error
 
 
+def take_up(suite: Suite) -> None:
+    """Have the states of its runs say what their folders say: they may have been judged again."""
+    codes = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
+    for entry in suite.entries:
+        run_dir = suite.run_dir(entry)
+        unjudged = entry.state is State.FAILED and entry.reason.startswith(UNJUDGED)
+        if run_dir is None or not (entry.judged or unjudged):
+            continue
+        try:
+            code = exit_code(run_dir)
+        except NoData:  # whoever wants its verdicts is told
+            continue
+        if code in codes:
+            entry.state, entry.reason = codes[code], ""
+
+
 def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
     """The verdicts of one run, as rows of SUITE_VERDICTS.
 
     Of a run that shows nothing every declared rule is UNKNOWN, with the reason; of one that was
-    not played, or played again in its place, there is no row.
+    not played, or played again in its place, there is no row. What was to take another's place and
+    shows nothing leaves it to that one.
     """
     if entry.state in (State.PLANNED, State.SPOILT):
+        return []
+    if entry.label.endswith(AGAIN) and not entry.judged:
         return []
     about = {
         "run": Path(entry.folder).name if entry.folder else "",

@@ -6,6 +6,7 @@ import pytest
 
 from harness.comparison import Combination, combinations, declared
 from harness.errors import BadInput
+from harness.provision.kafka import kafka_versions
 from harness.report.comparison import (
     Compared,
     compared,
@@ -72,3 +73,18 @@ def test_a_larger_group_gets_a_partition_for_each_and_the_join_rule() -> None:
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(BadInput, match="protocol 'lazy' is not offered"):
         declared("consumer-join", {}, Combination("librdkafka", "lazy"))
+
+
+def test_a_version_of_the_client_is_for_java_alone() -> None:
+    knobs = {"group.client_version": kafka_versions()[-1]}
+    librdkafka = declared("consumer-crash", knobs, Combination("librdkafka", "eager"))
+    java = declared("consumer-crash", knobs, Combination("java", "eager"))
+    assert ("", kafka_versions()[-1]) == (
+        librdkafka.group.client_version, java.group.client_version
+    )  # fmt: skip
+
+
+def test_what_is_judged_besides_is_not_demanded() -> None:
+    """Nobody comes or goes in it, so there is no join whose cost could be told."""
+    rules = declared("network-latency", {}, Combination("librdkafka", "eager")).rules
+    assert [True] == [each.if_seen for each in rules if each.rule == "X34"]

@@ -13,7 +13,15 @@ from harness.errors import Exit
 from harness.experiment import Experiment, Group
 from harness.history.schema import TABLES
 from harness.report import index
-from harness.report.suites import State, Suite, headline, only_withheld
+from harness.report.since import night_before
+from harness.report.suites import (
+    State,
+    Suite,
+    headline,
+    load_suite,
+    only_withheld,
+    take_up,
+)
 from tests.report.sample_run import Row, verdict, write_table
 from tests.report.sample_suite import entry, write_judged
 
@@ -41,10 +49,17 @@ def night(results: Path, *runs: tuple[list[Row], dict[str, list[str]]]) -> Suite
     return Suite(folder, "nightly", "2026-11-20T10:00:00Z", entries)
 
 
-def again(suite: Suite) -> list[str]:
+def again(suite: Suite, becomes: State = State.AS_EXPECTED, folder: str | None = None) -> list[str]:
+    """Plan again what the machine spoilt, as if it had been played; the labels."""
     candidate = Candidate.of("consumer-crash", Experiment(claim="It holds.", group=Group()))
-    found = player._to_play_again(suite, [candidate] * len(suite.entries))
-    return [each.label for each, _ in found]
+    labels = []
+    for spoilt, planned in player._to_play_again(suite, [candidate] * len(suite.entries)):
+        played = player._again(spoilt, planned)
+        suite.entries.append(played)
+        played.state, played.folder = becomes, folder
+        player._give_way(spoilt, played)
+        labels.append(played.label)
+    return labels
 
 
 def test_a_run_spoilt_by_the_machine_alone_is_played_again(tmp_path: Path) -> None:
@@ -52,8 +67,20 @@ def test_a_run_spoilt_by_the_machine_alone_is_played_again(tmp_path: Path) -> No
 
     assert only_withheld(suite, suite.entries[0])
     assert ["consumer-crash:librdkafka/eager (again)"] == again(suite)
-    assert [State.SPOILT, State.PLANNED] == [each.state for each in suite.entries]
+    assert [State.SPOILT, State.AS_EXPECTED] == [each.state for each in suite.entries]
     assert suite.entries[0].folder
+
+
+@pytest.mark.parametrize("becomes", [State.VOID, State.INTERRUPTED, State.PLANNED])
+def test_a_second_run_that_shows_nothing_leaves_the_first_its_place(
+    tmp_path: Path, becomes: State
+) -> None:
+    suite = night(tmp_path, ([verdict("R02"), UNKNOWN], {"R01": [STOOD_STILL]}))
+    again(suite, becomes)
+    verdicts = index.read_verdicts(suite)
+
+    assert [State.DIFFERS, becomes] == [each.state for each in suite.entries]
+    assert [["R02", "R01"], []] == [[row["rule"] for row in rows] for rows in verdicts.values()]
 
 
 @pytest.mark.parametrize(
@@ -74,11 +101,19 @@ def test_what_the_machine_did_not_spoil_is_never_played_again(
     assert [State.DIFFERS] == [each.state for each in suite.entries]
 
 
-def test_a_machine_that_spoils_many_runs_gets_no_second_chance(tmp_path: Path) -> None:
+def test_a_machine_that_spoils_many_runs_gets_no_second_chance(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     suite = night(tmp_path, *[([UNKNOWN], {"R01": [STOOD_STILL]})] * 6)
 
     assert not again(suite)
     assert Exit.DIFFERS is suite.exit_code
+    index.write(suite)
+    told = "This machine stood still at judged moments of 6 runs"
+    assert told in (suite.path / "summary.md").read_text()
+    assert told in (suite.path / "index.html").read_text()
+    index.print_suite(suite)
+    assert told in " ".join(capsys.readouterr().out.split())
 
 
 def test_repeats_are_never_played_again(tmp_path: Path) -> None:
@@ -104,9 +139,7 @@ def test_what_is_new_since_the_night_before_is_told(tmp_path: Path) -> None:
     for each in second.entries:
         assert each.folder is not None
         each.folder = f"../../second/{each.folder.removeprefix('../../')}"
-    again(second)
-    second.entries[-1].state = State.AS_EXPECTED
-    second.entries[-1].folder = first.entries[1].folder
+    again(second, folder=first.entries[1].folder)
     index.write(second)
     page = (second.path / "index.html").read_text()
     text = (second.path / "summary.md").read_text()
@@ -123,15 +156,16 @@ def test_a_first_night_has_nothing_before_it(tmp_path: Path) -> None:
     suite.save()
     index.write(suite)
 
-    assert "There is no night before this one" in (suite.path / "summary.md").read_text()
+    assert (
+        "There is no night of the same set before this one"
+        in (suite.path / "summary.md").read_text()
+    )
 
 
 def test_the_index_keeps_both_and_counts_the_second(tmp_path: Path) -> None:
     suite = night(tmp_path, ([UNKNOWN], {"R01": [STOOD_STILL]}))
-    again(suite)
     fine = write_judged(tmp_path / "consumer-crash" / "run-9", verdict("R01"))
-    suite.entries[1].state = State.AS_EXPECTED
-    suite.entries[1].folder = os.path.relpath(fine, suite.path)
+    again(suite, folder=os.path.relpath(fine, suite.path))
     index.write(suite)
     page = (suite.path / "index.html").read_text()
 
@@ -140,3 +174,57 @@ def test_the_index_keeps_both_and_counts_the_second(tmp_path: Path) -> None:
     assert "this machine stood still at a judged moment, so it was played again" in page
     assert 'skipped="1"' in (suite.path / "junit.xml").read_text()
     assert "1 verdict, 0 not as expected" in page
+
+
+def test_a_night_is_compared_with_the_last_one_of_the_same_set(tmp_path: Path) -> None:
+    """Another set, and one that judged nothing, came between."""
+    nights = []
+    for number, (asked, state) in enumerate(
+        [
+            ({}, State.DIFFERS),
+            ({"long": True}, State.DIFFERS),
+            ({}, State.VOID),
+            ({}, State.DIFFERS),
+        ]
+    ):
+        suite = night(tmp_path / f"{number}", ([verdict("R01")], {}))
+        suite.asked = asked
+        suite.path = suite.path.rename(tmp_path / f"night-{number}")
+        suite.entries[0].state = state
+        suite.entries[0].folder = str(tmp_path / f"{number}" / "consumer-crash" / "run-1")
+        suite.save()
+        index.write(suite)
+        nights.append(suite)
+
+    assert nights[0].path == night_before(nights[3])
+    assert night_before(nights[1]) is None
+
+
+def test_latest_is_the_night_that_it_names(tmp_path: Path) -> None:
+    suite = night(tmp_path, ([verdict("R01")], {}))
+    suite.save()
+    index.write(suite)
+    latest = suite.path.with_name("latest")
+    latest.symlink_to(suite.name)
+
+    assert suite.name == load_suite(latest).name
+    assert night_before(load_suite(latest)) is None
+
+
+def test_what_was_judged_again_is_taken_up(tmp_path: Path) -> None:
+    suite = night(tmp_path, ([verdict("R01")], {}), ([verdict("R01", "VIOLATED")], {}))
+    suite.entries[0].state = State.FAILED
+    suite.entries[0].reason = "it could not be judged: Spark died"
+    suite.entries[1].state = State.AS_EXPECTED
+    take_up(suite)
+
+    assert [State.AS_EXPECTED, State.DIFFERS] == [each.state for each in suite.entries]
+    assert "" == suite.entries[0].reason
+
+
+def test_what_was_never_whole_is_not_taken_up(tmp_path: Path) -> None:
+    suite = night(tmp_path, ([verdict("R01")], {}))
+    suite.entries[0].state = State.VOID
+    take_up(suite)
+
+    assert State.VOID is suite.entries[0].state
