@@ -35,9 +35,12 @@ list: ## the experiments there are
 
 .PHONY: compare-protocols
 compare-protocols: ## the same fault under each protocol: [NAME=consumer-crash CLIENT=librdkafka,java MEMBERS=1,10,30]
+	@$(if $(CLIENT_VERSION),$(PYTHON) -m harness.provision exec --kafka '$(CLIENT_VERSION)' -- -c '')
 	@$(ENV) -m harness compare-protocols $(if $(NAME),'$(NAME)') $(if $(MEMBERS),--members '$(MEMBERS)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(CLIENT),--client '$(CLIENT)') \
-	    $(if $(PROTOCOL),--protocol '$(PROTOCOL)') $(if $(KAFKA),--kafka '$(KAFKA)')
+	    $(if $(CLIENT_VERSION),--client-version '$(CLIENT_VERSION)') \
+	    $(if $(PROTOCOL),--protocol '$(PROTOCOL)') $(if $(BACKEND),--backend '$(BACKEND)') \
+	    $(if $(KAFKA),--kafka '$(KAFKA)')
 
 test: ## everything that must hold before a change goes in (format, lint, types, tests)
 	@$(MAKE) test-fast

@@ -4,21 +4,22 @@ Each combination is a run like any other, in its own folder; what is compared co
 derived tables. A combination that cannot run is named with the reason, and the others go on.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness import registry
 from harness.errors import BadInput, Exit, HarnessError
 from harness.experiment import Expect, Experiment
+from harness.judging import Judge
 from harness.live import Screen
-from harness.provision.java import find_java
-from harness.provision.tools import resolve_spark_aot, resolve_tools
-from harness.report import exit_code, report
+from harness.provision.tools import resolve_tools
+from harness.report import exit_code
 from harness.report.comparison import Compared, compared, write_comparison
 from harness.run import Run, reserve, sweep
 
-# Judged in every run that is compared, whether its experiment names it or not.
+# Judged in every run that is compared, whether its experiment names it or not, if it is there.
 _ALSO = "X34"
 
 
@@ -52,14 +53,19 @@ def combinations(
 def declared(name: str, settings: Mapping[str, str], wanted: Combination) -> Experiment:
     """The experiment as this combination plays it.
 
-    A larger group gets a partition for each member and for one that joins. Raises BadInput where
-    the combination makes no sense.
+    A larger group gets a partition for each member and for one that joins; a version of the Java
+    client is for that client only. Raises BadInput where the combination makes no sense.
     """
-    experiment = registry.with_knobs(registry.load(name), {**settings, **wanted.settings})
+    knobs = {**wanted.settings, **settings, **wanted.settings}  # the client before its version
+    if wanted.client != "java":
+        knobs.pop("group.client_version", None)
+    experiment = registry.with_knobs(registry.load(name), knobs)
     partitions = max(experiment.load.partitions, experiment.group.members + 1)
     experiment = replace(experiment, load=replace(experiment.load, partitions=partitions))
     if all(expect.rule != _ALSO for expect in experiment.rules):
-        experiment = replace(experiment, rules=(*experiment.rules, Expect(rule=_ALSO)))
+        experiment = replace(
+            experiment, rules=(*experiment.rules, Expect(rule=_ALSO, if_seen=True))
+        )
     return registry.resolved(registry.checked(experiment))
 
 
@@ -72,7 +78,7 @@ def compare(
     seed: int,
     screen: Screen,
 ) -> tuple[Path, int]:
-    """Run all of them, judge them, and write the comparison; its folder and the exit code.
+    """Run and judge all of them, and write the comparison; its folder and the exit code.
 
     Raises BadInput where none of them makes sense, and HarnessError where none could run.
     """
@@ -87,51 +93,38 @@ def compare(
         raise next(iter(failed.values()))
     runs: dict[Combination, Path] = {}
     sweep(screen.say)
-    for each, experiment in plays.items():
-        label = f"{name}: {each.client}, {each.protocol}, {experiment.group.members} members"
-        screen.say(label)
-        tools = resolve_tools(experiment.cluster.kafka_version)
-        run_dir = reserve(results, name)
-        try:
-            with screen.watch(label, experiment) as watch:
-                Run(
-                    name,
-                    experiment,
-                    tools,
-                    run_dir,
-                    seed=seed,
-                    progress=screen.say,
-                    on_phase=watch.phase,
-                    look=watch.look,
-                ).play()
-            runs[each] = run_dir
-        except HarnessError as error:
-            screen.say(str(error))
-            failed[each] = error
+    with closing(Judge()) as judge:
+        for each, experiment in plays.items():
+            label = f"{name}: {each.client}, {each.protocol}, {experiment.group.members} members"
+            screen.say(label)
+            tools = resolve_tools(experiment.cluster.kafka_version)
+            run_dir = reserve(results, name)
+            try:
+                with screen.watch(label, experiment) as watch:
+                    Run(
+                        name,
+                        experiment,
+                        tools,
+                        run_dir,
+                        seed=seed,
+                        progress=screen.say,
+                        on_phase=watch.phase,
+                        look=watch.look,
+                    ).play()
+                judge.judge(run_dir)
+                runs[each] = run_dir
+            except HarnessError as error:
+                screen.say(str(error))
+                failed[each] = error
     if not runs:
         raise next(iter(failed.values()))
-    codes = _judge(runs.values())
     rows = [_row(each, plays.get(each), runs, failed) for each in wanted]
     folder = reserve(results, "compare-protocols", parts=())
     write_comparison(folder, name, rows)
-    worst = max((*codes, *(Exit.DIFFERS for e in failed.values() if not isinstance(e, BadInput))))
-    return folder, worst
-
-
-def _judge(run_dirs: Iterable[Path]) -> list[int]:
-    """Check all of them in one Spark session, and report; the exit code of each one's verdicts."""
-    from harness.check import session
-    from harness.check.check import check
-
-    java = find_java()
-    spark = session.start(java.binary, resolve_spark_aot(java))
-    try:
-        for run_dir in run_dirs:
-            check(run_dir, spark)
-            report(run_dir)
-    finally:
-        session.stop(spark)
-    return [exit_code(run_dir) for run_dir in run_dirs]
+    codes = [exit_code(run_dir) for run_dir in runs.values()]
+    # A combination that makes no sense is told, and no failure of those that do.
+    broken = [each.exit_code for each in failed.values() if not isinstance(each, BadInput)]
+    return folder, max(*codes, *broken, Exit.AS_EXPECTED)
 
 
 def _row(

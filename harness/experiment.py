@@ -244,7 +244,8 @@ class Expect:
 
     `because` says why where the expected verdict is not HOLDS. `clients`, `protocols` and `kafka`
     (first characters of the version, such as "3.") say for whom it is expected; empty means all.
-    Where several of one rule fit a run, the last one counts.
+    `if_seen`: a run that does not exercise the rule says nothing of it. Where several of one rule
+    fit a run, the last one counts.
     """
 
     rule: str
@@ -253,6 +254,7 @@ class Expect:
     clients: tuple[str, ...] = ()
     protocols: tuple[str, ...] = ()
     kafka: tuple[str, ...] = ()
+    if_seen: bool = False
 
     def __post_init__(self) -> None:
         for client in self.clients:

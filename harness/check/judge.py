@@ -31,7 +31,7 @@ _CLOCK_RULE: Final = "E04"
 class Asked:
     """A rule to judge, and what is expected of it.
 
-    `if_seen`: nobody declared it, so a run that does not exercise it says nothing of it.
+    `if_seen`: a run that does not exercise it says nothing of it.
     """
 
     rule: str
@@ -54,7 +54,12 @@ def asked_of(tables: Tables) -> list[Asked]:
     A run without faults is not asked whether its faults took effect.
     """
     declared = [
-        Asked(each["rule"], str(each.get("verdict", Verdict.HOLDS.value)), each.get("because", ""))
+        Asked(
+            each["rule"],
+            str(each.get("verdict", Verdict.HOLDS.value)),
+            each.get("because", ""),
+            if_seen=bool(each.get("if_seen", False)),
+        )
         for each in tables.run.expected
     ]
     named = {each.rule for each in declared}
