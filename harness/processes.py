@@ -16,6 +16,7 @@ import psutil
 
 RUN_MARK: Final = "KAFKA_CHAOS_RUN"
 OWNER_MARK: Final = "KAFKA_CHAOS_OWNER"
+_WATCHDOG: Final = "harness.watchdog"
 
 
 def owner_token(process: psutil.Process | None = None) -> str:
@@ -113,6 +114,17 @@ def orphans() -> dict[str, list[psutil.Process]]:
         if not owner_alive(owner):
             found.setdefault(run, []).append(process)
     return found
+
+
+def await_watchdogs(patience_s: float = 15.0) -> None:
+    """Wait until the watchdogs of dead harnesses have done their work, or for so long."""
+    at_work = []
+    for process in (each for left in orphans().values() for each in left):
+        try:
+            at_work += [process] if _WATCHDOG in process.cmdline() else []
+        except (psutil.Error, OSError):
+            continue  # it is done
+    psutil.wait_procs(at_work, timeout=patience_s)
 
 
 def wait_exit(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -23,6 +23,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from consumers.journal import Journal
 from harness import __version__, manifest, processes, wire
+from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of, sweep_backends
 from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan, group_settings
 from harness.errors import ClusterError, HarnessError, SetupError, VoidRun
@@ -123,6 +124,7 @@ class Run:
         self._phases: list[dict[str, str]] = []
         self._random = random.Random(seed)
         self._keep: frozenset[int] = frozenset()  # what must outlive the run's other processes
+        self._ended = True  # whether nothing of it is left to be ended
         self._manifest: dict[str, Any] = {
             "schema_version": manifest.SCHEMA_VERSION,
             "run": self._run,
@@ -206,14 +208,21 @@ class Run:
             )
             self._play_scene(scene)
         finally:
-            with uninterrupted(self._say):
-                fleet.kill_all()
-                started.stop()
+            # Each of these whatever becomes of the others; the last error is the run's.
+            with uninterrupted(self._say), ExitStack() as last_first:
+                last_first.callback(self._collect, fleet)
+                last_first.callback(processes.end_run, self._run, keep=self._keep)
                 if observer is not None:
-                    observer.kill()
-                    observer.wait(timeout=10)
-                processes.end_run(self._run, keep=self._keep)
-                self._collect(fleet)
+                    last_first.callback(observer.wait, timeout=10)
+                    last_first.callback(observer.kill)
+                last_first.callback(self._stop, started)
+                last_first.callback(fleet.kill_all)
+
+    def _stop(self, cluster: RunningCluster) -> None:
+        """End the cluster; what cannot be ended here is left to the watchdog."""
+        self._ended = False
+        cluster.stop()
+        self._ended = True
 
     def _play_scene(self, scene: Scene) -> None:
         experiment = self._experiment
@@ -342,7 +351,7 @@ class Run:
         finally:
             assert watchdog.stdin is not None
             with suppress(BrokenPipeError):
-                watchdog.stdin.write(b"done\n")
+                watchdog.stdin.write(b"done\n" if self._ended else b"end\n")
                 watchdog.stdin.close()
             processes.wait_exit(watchdog, 10)
 
@@ -469,10 +478,14 @@ def uninterrupted(say: Progress) -> Iterator[None]:
 def sweep(say: Progress = lambda _text: None) -> int:
     """End what runs of dead harnesses left; at every start, and by `clean`. Returns how many."""
     count = 0
+    processes.await_watchdogs()  # they know more than this does: open faults, and the manifest
     for run, left in processes.orphans().items():
         say(f"ending {len(left)} processes that run {run} left behind")
         count += processes.end(left)
-    for run, removed in sweep_backends().items():
-        say(f"removed {removed} containers that run {run} left behind")
-        count += removed
+    try:
+        for run, removed in sweep_backends().items():
+            say(f"removed {removed} containers that run {run} left behind")
+            count += removed
+    except HarnessError as error:  # what is left of another run is in nobody's way here
+        say(f"something of an earlier run is left: {error}")
     return count

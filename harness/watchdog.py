@@ -1,9 +1,10 @@
 """The watchdog: heals and cleans when the harness cannot, SIGKILL included.
 
 It holds the reading end of a pipe whose writing end only the harness has. A line "done" lets it go;
-the end of the pipe without that line means that the harness is gone: then it ends every process
-that carries the run's mark (which also releases what a fault has stopped or cut off), writes into
-the fault journal that the watchdog healed, removes the run's scratch folder and marks the manifest.
+a line "end" has it end what the harness could not end, and no more. The end of the pipe without
+either means that the harness is gone: then it ends every process that carries the run's mark (which
+also releases what a fault has stopped or cut off), writes into the fault journal that the watchdog
+healed, removes the run's scratch folder and marks the manifest.
 
     python -m harness.watchdog RUN_DIR RUN BACKEND
 """
@@ -12,23 +13,20 @@ import os
 import shutil
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from consumers.journal import Journal, read_journal
 from harness import manifest, processes
 from harness.cluster.backends import backend_of
-from harness.errors import SetupError
+from harness.errors import HarnessError
 
 JOURNAL: Final = "watchdog.journal"
 
 
 def heal_and_clean(run_dir: Path, run: str, backend: str = "embedded") -> int:
     """End what the run left running and say so in its records; returns how many were ended."""
-    ended = processes.end_run(run, keep=frozenset({os.getpid()}))
-    with suppress(SetupError):  # an engine that is gone has taken its containers along
-        ended += backend_of(backend).remove(run)
+    ended = end(run, backend)
     journal = run_dir / "journals" / "faults.journal"
     if journal.exists():
         _close_open_faults(journal)
@@ -40,6 +38,16 @@ def heal_and_clean(run_dir: Path, run: str, backend: str = "embedded") -> int:
             status_reason="the harness was killed before the run was complete; "
             "the watchdog healed and cleaned up",
         )
+    return ended
+
+
+def end(run: str, backend: str = "embedded") -> int:
+    """End what the run left running; returns how many were ended."""
+    ended = processes.end_run(run, keep=frozenset({os.getpid()}))
+    try:
+        ended += backend_of(backend).remove(run)
+    except HarnessError as error:  # the engine is gone, or refuses: the next start looks again
+        sys.stderr.write(f"{error}\n")
     return ended
 
 
@@ -65,8 +73,10 @@ def main(run_dir: Path, run: str, backend: str) -> None:
     """Wait for the end of the pipe; heal unless told that the harness is done."""
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
-    said = sys.stdin.read()
-    if "done" not in said.split():
+    said = sys.stdin.read().split()
+    if "end" in said:
+        end(run, backend)
+    elif "done" not in said:
         heal_and_clean(run_dir, run, backend)
 
 

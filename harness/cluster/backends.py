@@ -67,7 +67,8 @@ def _compose() -> Backend:
 def sweep_backends() -> dict[str, int]:
     """Remove containers and networks of runs whose harness is gone; how many containers of each.
 
-    Where no engine answers, there is nothing of it to be removed.
+    Where no engine answers, there is nothing of it to be removed. Raises ClusterError where one
+    refuses.
     """
     if "DOCKER_HOST" not in os.environ and not _SOCKET.exists():
         return {}

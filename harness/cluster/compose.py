@@ -7,7 +7,6 @@ or another number of nodes than docker-compose.yml has.
 
 import fcntl
 import io
-import re
 import tarfile
 from contextlib import suppress
 from pathlib import Path
@@ -20,8 +19,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 from docker.errors import NotFound
+from docker.models.containers import Container
 
-from harness.cluster.container_nodes import TOXIPROXY, ContainerCluster
+from harness.cluster.container_nodes import TOXIPROXY, ContainerCluster, check_version
 from harness.cluster.containers import told_apart
 from harness.cluster.plan import (
     GROUP,
@@ -44,9 +44,9 @@ LANES: Final = ("members", "producers")
 _LABEL: Final = f"com.docker.compose.project={PROJECT}"
 _SERVICE: Final = "com.docker.compose.service"
 _NETWORK: Final = "com.docker.compose.network"
+_ONCE: Final = "com.docker.compose.oneoff"
 _LOGS: Final = Path("/tmp/kafka-chaos")  # within each container
 _LOG_FILES: Final = ("server.log", "requests.log")
-_VERSION: Final = re.compile(rb"Kafka version: (\S+)")
 
 
 def plan_of(cluster: Cluster, lanes: tuple[str, ...], run: str) -> Plan:
@@ -109,7 +109,7 @@ class ComposeCluster(ContainerCluster):
         self.proxies.clear()
         for node in self.plan.nodes:
             self.await_serving(node.id)
-            self._check_version(node)
+            check_version(node.name, self._read(node.name, "server.log"), self._version)
         self._check_settings()
         self._forget_run()
         for node in self.plan.nodes:
@@ -118,7 +118,7 @@ class ComposeCluster(ContainerCluster):
 
     def _find(self) -> None:
         with told_apart("a look at the compose project"):
-            for container in self._engine.containers.list(all=True, filters={"label": _LABEL}):
+            for container in _ours(self._engine):
                 self._containers[container.labels[_SERVICE]] = container
             for network in self._engine.networks.list(filters={"label": _LABEL}):
                 self._networks[network.attrs["Labels"][_NETWORK]] = network
@@ -126,18 +126,11 @@ class ComposeCluster(ContainerCluster):
         states = self._states()
         down = sorted(name for name in wanted if states.get(name) != "running")
         if down:
+            paused = all(states.get(name) == "paused" for name in down)
+            first = "docker compose unpause" if paused else "docker compose up --wait"
             raise SetupError(
                 f"{', '.join(down)} of docker-compose.yml {'is' if len(down) == 1 else 'are'} not "
-                "running: `docker compose up --wait` first"
-            )
-
-    def _check_version(self, node: Node) -> None:
-        said = _VERSION.findall(self._read(node.name, "server.log"))
-        version = said[-1].decode() if said else "of an unknown version"
-        if version != self._version:
-            raise SetupError(
-                f"{node.name} is Kafka {version}, and the experiment is for {self._version}: say "
-                f"KAFKA={version}, or start the cluster from another KAFKA_IMAGE"
+                f"running: `{first}` first"
             )
 
     def _check_settings(self) -> None:
@@ -194,6 +187,13 @@ class ComposeCluster(ContainerCluster):
 
     def stop(self) -> None:
         """Copy the logs out, and leave the cluster as it was found."""
+        try:
+            self._give_back()
+        finally:
+            if self._lock is not None:
+                self._lock.close()
+
+    def _give_back(self) -> None:
         for node in self.plan.nodes:
             if node.name not in self._containers:
                 continue
@@ -207,8 +207,6 @@ class ComposeCluster(ContainerCluster):
             for node in self.plan.nodes:
                 self.await_serving(node.id)
             self._forget_run()
-        if self._lock is not None:
-            self._lock.close()
 
 
 def _alone() -> IO[str]:
@@ -226,8 +224,29 @@ def _alone() -> IO[str]:
 
 
 def heal(engine: Any) -> int:
-    """Put the project's nodes back as `docker compose up` left them; how many were not so."""
-    found = engine.containers.list(all=True, filters={"label": _LABEL})
+    """Put the file's nodes back as `docker compose up` left them; how many were not so.
+
+    What else its owner has added to the project is left alone. Raises ClusterError.
+    """
+    with told_apart("to heal the compose project"):
+        healed = _heal(engine)
+    with suppress(ClusterError):
+        Proxies(plan_of(Cluster(), LANES, "")).clear()
+    return healed
+
+
+def _ours(engine: Any) -> list[Container]:
+    """The containers of the file's own services, and no tool that runs once beside them."""
+    services = {TOXIPROXY, *(node.name for node in plan_of(Cluster(), LANES, "").nodes)}
+    return [
+        container
+        for container in engine.containers.list(all=True, filters={"label": _LABEL})
+        if container.labels[_SERVICE] in services and container.labels.get(_ONCE) != "True"
+    ]
+
+
+def _heal(engine: Any) -> int:
+    found = _ours(engine)
     healed = 0
     for network in engine.networks.list(filters={"label": _LABEL}):
         short = network.attrs["Labels"][_NETWORK]
@@ -247,8 +266,6 @@ def heal(engine: Any) -> int:
         else:
             continue
         healed += 1
-    with suppress(ClusterError):
-        Proxies(plan_of(Cluster(), LANES, "")).clear()
     return healed
 
 

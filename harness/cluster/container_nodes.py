@@ -1,9 +1,11 @@
 """Nodes that are containers: what can be done to them, whoever made them."""
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from docker.errors import NotFound
 from docker.models.containers import Container
 from docker.models.networks import Network
 
@@ -13,14 +15,30 @@ from harness.cluster.backend import STOP_TIMEOUT_S, await_answer
 from harness.cluster.containers import told_apart
 from harness.cluster.plan import Plan
 from harness.cluster.proxies import Proxies
+from harness.errors import ClusterError, SetupError
 from harness.wait import wait_until
 
 TOXIPROXY: Final = "toxiproxy"
+_VERSION: Final = re.compile(rb"Kafka version: (\S+)")
 
 
 def keeper_of(name: str) -> str:
     """What the container is called that keeps a node's networks, where the node has one."""
     return f"{name}.networks"
+
+
+def check_version(name: str, log: bytes, wanted: str) -> None:
+    """Refuse a node of another Kafka than the run is for, by its `server.log`.
+
+    An image may have any. Raises SetupError.
+    """
+    said = _VERSION.findall(log)
+    version = said[-1].decode() if said else "of an unknown version"
+    if version != wanted:
+        raise SetupError(
+            f"{name} is Kafka {version}, and the experiment is for {wanted}: say "
+            f"KAFKA={version}, or have KAFKA_IMAGE name another image"
+        )
 
 
 class ContainerCluster:
@@ -72,9 +90,14 @@ class ContainerCluster:
 
     def _last_words(self, name: str) -> str:
         container = self._containers[name]
-        with told_apart(f"the log of {name}"):
-            text = container.logs(tail=3).decode(errors="replace")
-            container.reload()
+        try:
+            with told_apart(f"the log of {name}"):
+                text = container.logs(tail=3).decode(errors="replace")
+                container.reload()
+        except ClusterError as error:
+            return (
+                "its container was removed" if isinstance(error.__cause__, NotFound) else str(error)
+            )
         said = " | ".join(line.strip() for line in text.splitlines() if line.strip())
         server = processes.last_lines(self._logs / f"{name}.server.log", 2)
         state = container.attrs["State"]
@@ -155,11 +178,19 @@ class ContainerCluster:
         return {name for name, network in self._networks.items() if network.name in present}
 
     def reaches(self, node_id: int, host: str, port: int) -> bool:
-        """Whether a connection from within the node's container is accepted."""
+        """Whether a connection from within the node's container is accepted.
+
+        Raises ClusterError where its image has no `bash` or no `timeout` to ask by.
+        """
         name = self.plan.node(node_id).name
         attempt = f"exec 3<>/dev/tcp/{host}/{port}"
         with told_apart(f"a look from within {name}"):
             found = self._containers[name].exec_run(["timeout", "2", "bash", "-c", attempt])
+        if found.exit_code in (126, 127):
+            raise ClusterError(
+                f"nobody can look from within {name}, whose image lacks bash or timeout: "
+                f"{found.output.decode(errors='replace').strip()}"
+            )
         return bool(found.exit_code == 0)
 
     def unplanned_ends(self) -> list[str]:

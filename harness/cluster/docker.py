@@ -19,7 +19,12 @@ from typing import Any, Final
 from docker.models.containers import Container
 
 from harness.cluster import containers
-from harness.cluster.container_nodes import TOXIPROXY, ContainerCluster, keeper_of
+from harness.cluster.container_nodes import (
+    TOXIPROXY,
+    ContainerCluster,
+    check_version,
+    keeper_of,
+)
 from harness.cluster.containers import told_apart
 from harness.cluster.files import LOGGING, PROXIES, properties_of, write_files
 from harness.cluster.plan import Node, Plan
@@ -33,7 +38,7 @@ _LOGS: Final = Path("/harness-logs")
 _JARS: Final = "/opt/kafka/libs/*"  # where Kafka's own image has them
 _NODE_MEMORY: Final = "768m"
 _TOXIPROXY_MEMORY: Final = "128m"
-_KEEPER_MEMORY: Final = "16m"
+_KEEPER_MEMORY: Final = "32m"
 _NETWORKS: Final = ("outside", "peers", "lanes")
 
 
@@ -48,8 +53,10 @@ class DockerCluster(ContainerCluster):
         self, plan: Plan, tools: Tools, folder: Path, logs: Path, kafka_image: str
     ) -> None:
         super().__init__(plan, logs, f"{containers.RUN_LABEL}={plan.run}")
+        self._version = tools.kafka_version
         self._checkpoint = tools.kafka_bootstrap_checkpoint
         self._folder = folder
+        self._ending = False
         self._images = {"kafka": kafka_image, TOXIPROXY: containers.toxiproxy_image()}
 
     def start(self) -> None:
@@ -73,6 +80,8 @@ class DockerCluster(ContainerCluster):
             list(makers.map(self._make_node, self.plan.nodes))
         for node in self.plan.nodes:
             self.await_serving(node.id)
+            log = self._logs / f"{node.name}.server.log"
+            check_version(node.name, log.read_bytes(), self._version)
 
     def _called(self, name: str) -> str:
         return f"kafka-chaos-{self.plan.run}-{name}"
@@ -122,6 +131,11 @@ class DockerCluster(ContainerCluster):
             for network in ("peers", "lanes") if node.role == "broker" else ("peers",):
                 self._connect(node.name, network)
             keeper.start()
+            if not self._is_up(keeper_of(node.name)):
+                raise ClusterError(
+                    f"the container that keeps the networks of {node.name} ended at once: "
+                    f"{self._last_words(keeper_of(node.name))}"
+                )
             made.start()
 
     def _published(self, name: str, ports: list[int]) -> dict[str, Any]:
@@ -133,6 +147,8 @@ class DockerCluster(ContainerCluster):
         }
 
     def _make(self, name: str, command: list[str], **more: Any) -> Container:
+        if self._ending:
+            raise ClusterError(f"the cluster is ended, so {name} is not made any more")
         self._containers[name] = made = self._engine.containers.create(
             self._images[TOXIPROXY if name == TOXIPROXY else "kafka"],
             command,
@@ -151,7 +167,8 @@ class DockerCluster(ContainerCluster):
 
     def stop(self) -> None:
         """End everything at once, and keep what the containers said."""
-        for name, container in self._containers.items():
+        self._ending = True
+        for name, container in list(self._containers.items()):
             with suppress(ClusterError), told_apart(f"the log of {name}"):
                 if said := container.logs():
                     (self._logs / f"{name}.out").write_bytes(said)

@@ -49,7 +49,7 @@ class Proxies:
             if not running():
                 raise ClusterError(f"Toxiproxy ended at its start: {tail()}")
             try:
-                return set(self._call("get", "/proxies")) == {
+                return set(self._call("get", "/proxies")) >= {
                     str(proxy["name"]) for proxy in self._plan.proxies()
                 }
             except ClusterError:

@@ -4,7 +4,8 @@ from functools import partial
 from typing import Final
 
 from harness import probe
-from harness.errors import BadInput
+from harness.cluster.plan import Node
+from harness.errors import BadInput, ClusterError
 from harness.experiment import Experiment, Fault
 from harness.faults.kind import Evidence, Kind
 from harness.faults.targets import Target
@@ -89,7 +90,22 @@ def _network(fault: Fault) -> str:
 
 
 def _cut(scene: Scene, fault: Fault, target: Target) -> None:
+    """Take it off the network, after a look that it can be seen there: else nothing is proven."""
+    if _network(fault) == "peers":
+        other = _peer(scene, target)
+        node = scene.cluster.plan.node(target.id)
+        host = scene.cluster.plan.hosts.of(node.name, "peers")
+        if not scene.cluster.reaches(other.id, host, node.peer_port):
+            raise ClusterError(f"{other.name} does not reach {target.name} before it is cut off")
     scene.cluster.disconnect(target.id, _network(fault))
+
+
+def _peer(scene: Scene, target: Target) -> Node:
+    """Another broker, which answers."""
+    for node in scene.cluster.plan.brokers:
+        if node.id != target.id and probe.ask(node.port, timeout_s=_PROBE_S).outcome == "answered":
+            return node
+    raise ClusterError(f"no other broker answers that could tell whether {target.name} is cut off")
 
 
 def _prove_cut(scene: Scene, fault: Fault, target: Target) -> Evidence:
@@ -109,7 +125,7 @@ def _prove_cut(scene: Scene, fault: Fault, target: Target) -> Evidence:
             f"{said}, through its proxy of {node.listeners[0].lane}: {through}",
         )
     plan = scene.cluster.plan
-    other = next(each for each in plan.brokers if each.id != target.id)
+    other = _peer(scene, target)
     of = partial(plan.hosts.of, network="peers")
     reached = scene.cluster.reaches(other.id, of(node.name), node.peer_port)
     back = scene.cluster.reaches(target.id, of(other.name), other.peer_port)
@@ -127,6 +143,8 @@ def _join_again(scene: Scene, fault: Fault, target: Target) -> None:
 def _check_networks(fault: Fault, experiment: Experiment) -> None:
     if fault.how not in (None, "peers", "lanes"):
         raise BadInput(f"isolate-broker knows no way {fault.how!r}: say peers or lanes")
+    if experiment.cluster.brokers < 2:
+        raise BadInput("isolate-broker needs another broker that it is cut off from: use 2 or more")
     if experiment.cluster.backend == "embedded":
         raise BadInput(
             f"isolate-broker of {fault.target} needs brokers with networks of their own, and on "

@@ -11,16 +11,22 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import docker
-import pyarrow.parquet as pq
 import pytest
 
-from harness import manifest
+from harness import manifest, probe
 from harness.cluster import containers
+from harness.cluster.docker import DockerCluster
+from harness.cluster.plan import IN_CONTAINERS, draw_plan
+from harness.experiment import Cluster
+from harness.ports import Ports
+from harness.provision.tools import resolve_tools
 from harness.wait import wait_until
+from tests.verdicts import differing
 
 pytestmark = [pytest.mark.cluster, pytest.mark.docker, pytest.mark.spark]
 
@@ -67,14 +73,8 @@ def test_an_experiment_gives_the_verdicts_that_are_expected_of_it(
     run = harness("experiment", name, "--backend", "docker", "--results", str(tmp_path))
     out, said = run.communicate(timeout=LONGEST_S)
     run_dir = latest(tmp_path, name)
-    verdicts = pq.read_table(run_dir / "verdicts.parquet").to_pylist()
-    differing = [
-        row["rule"]
-        for row in verdicts
-        if row["verdict"] != row["expected"] and "stood still" not in row["reason"]
-    ]
 
-    assert [] == differing, out + said
+    assert [] == differing(run_dir), out + said
     assert "docker" == manifest.read(run_dir)["declared"]["cluster"]["backend"]
     assert [] == left_of(engine, run_dir.name)
     for node in ("broker-1", "broker-2", "broker-3", "controller-101"):
@@ -110,7 +110,8 @@ def test_nothing_is_left_of_a_harness_that_is_killed_in_a_fault(
     [
         ({"DOCKER_HOST": "unix:///nowhere/docker.sock"}, "no Docker engine answers"),
         ({"KAFKA_IMAGE": "kafka-chaos-test/none:0"}, "is not here and cannot be pulled"),
-        ({"KAFKA_IMAGE": containers.toxiproxy_image()}, '"java": executable file not found'),
+        ({"KAFKA_IMAGE": containers.toxiproxy_image()}, "executable file not found"),
+        ({"KAFKA_IMAGE": "Kafka:4"}, "is not here and cannot be pulled"),
     ],
 )
 def test_trouble_is_one_sentence_and_leaves_nothing(
@@ -151,3 +152,91 @@ def test_ports_are_published_on_loopback_alone(tmp_path: Path, engine: docker.Do
         run.communicate(timeout=LONGEST_S)
     assert 2 == run.returncode
     assert [] == left_of(engine, latest(tmp_path, "baseline").name)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[DockerCluster]:
+    """A cluster without a run around it."""
+    tools = resolve_tools()
+    image = containers.kafka_image(tools.kafka_version)
+    for part in ("scratch", "logs"):
+        (tmp_path / part).mkdir()
+    with Ports() as ports:
+        plan = draw_plan(Cluster(), ("members",), f"alone-{os.getpid()}", ports, IN_CONTAINERS)
+        made = DockerCluster(plan, tools, tmp_path / "scratch", tmp_path / "logs", image)
+        try:
+            made.start()
+            yield made
+        finally:
+            made.stop()
+
+
+def asked_within(engine: docker.DockerClient, run: str, node: str, host: str, port: int) -> int:
+    """The exit code of a connection made in a node's container: 1 refused, 124 no answer."""
+    attempt = ["timeout", "5", "bash", "-c", f"exec 3<>/dev/tcp/{host}/{port}"]
+    code = engine.containers.get(f"kafka-chaos-{run}-{node}").exec_run(attempt).exit_code
+    return int(code)
+
+
+def test_a_killed_broker_refuses_at_once_and_comes_back_where_it_was(
+    engine: docker.DockerClient, cluster: DockerCluster
+) -> None:
+    plan = cluster.plan
+    run, victim = plan.run, plan.node(2)
+    host = plan.hosts.of(victim.name, "peers")
+
+    def from_another() -> int:
+        return asked_within(engine, run, "broker-1", host, victim.peer_port)
+
+    assert 0 == from_another()
+    cluster.pause(2)
+    cluster.kill(2)
+    assert 1 == from_another()
+    assert not cluster.running(2)
+    assert [] == cluster.unplanned_ends()
+    cluster.restart(2)
+    cluster.await_serving(2)
+    assert 0 == from_another()
+
+
+@pytest.mark.parametrize("network", ["peers", "lanes"])
+def test_a_broker_comes_back_to_the_network_that_it_was_taken_off(
+    cluster: DockerCluster, network: str
+) -> None:
+    node, host = cluster.plan.node(2), cluster.plan.hosts.of("broker-2", "peers")
+    proxy = node.listeners[0].proxy_port
+
+    def there() -> tuple[bool, bool]:
+        through = probe.ask(proxy, timeout_s=2).outcome == "answered"
+        return cluster.reaches(1, host, node.peer_port), through
+
+    wait_until("broker-2 on both networks", lambda: there() == (True, True), timeout_s=30)
+    cluster.disconnect(2, network)
+    assert there() == (network != "peers", network != "lanes")
+    cluster.reconnect(2, network)
+    wait_until("broker-2 on both networks again", lambda: there() == (True, True), timeout_s=30)
+
+
+def test_whoever_else_cleans_up_at_the_same_time_is_no_trouble(
+    engine: docker.DockerClient, cluster: DockerCluster
+) -> None:
+    before = {volume.id for volume in engine.volumes.list()}
+    with ThreadPoolExecutor() as cleaners:
+        run = cluster.plan.run
+        removed = list(cleaners.map(lambda _: containers.remove_run(engine, run), range(3)))
+
+    assert 9 == max(removed)
+    assert [] == left_of(engine, run)
+    assert set() == {volume.id for volume in engine.volumes.list()} - before
+
+
+def test_a_container_that_ends_by_itself_is_told_with_its_last_words(
+    engine: docker.DockerClient, cluster: DockerCluster
+) -> None:
+    name = f"kafka-chaos-{cluster.plan.run}-broker-3"
+    engine.containers.get(name).kill()
+    wait_until("end of broker-3", cluster.unplanned_ends, timeout_s=30)
+    (told,) = cluster.unplanned_ends()
+    assert told.startswith("broker-3 (exited: exit code 137: ")
+    engine.containers.get(name).remove()
+    assert ["broker-3 (gone: its container was removed)"] == cluster.unplanned_ends()

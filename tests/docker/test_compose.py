@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import docker
-import pyarrow.parquet as pq
 import pytest
 from confluent_kafka.admin import AdminClient
 
@@ -19,6 +18,7 @@ from harness.cluster import compose, containers
 from harness.cluster.plan import GROUP, TOPIC
 from harness.experiment import Cluster
 from harness.wait import wait_until
+from tests.verdicts import differing
 
 pytestmark = [pytest.mark.cluster, pytest.mark.docker, pytest.mark.spark]
 
@@ -95,14 +95,8 @@ def test_an_experiment_on_it_is_as_expected_and_leaves_it_as_it_was(
 ) -> None:
     run = harness("experiment", "consumer-crash", "--results", str(tmp_path))
     run_dir = (tmp_path / "consumer-crash" / "latest").resolve()
-    verdicts = pq.read_table(run_dir / "verdicts.parquet").to_pylist()
-    differing = [
-        row
-        for row in verdicts
-        if row["verdict"] != row["expected"] and "stood still" not in row["reason"]
-    ]
 
-    assert [] == differing, run.stdout + run.stderr
+    assert [] == differing(run_dir), run.stdout + run.stderr
     assert 0 == compose.heal(cluster)
     admin = AdminClient({"bootstrap.servers": PLAN.direct()})
     assert TOPIC not in admin.list_topics(timeout=10).topics

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from harness.errors import Exit, SetupError
+from harness.errors import Exit, HarnessError
 from tests import machine
 from tests.machine import browser
 from tests.machine.engine import engine
@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> int:
         with engine() as found:
             environment = {**os.environ, **found, machine.REQUIRED: "1"}
             return subprocess.run(arguments[1:], env=environment, check=False).returncode
-    except SetupError as error:
+    except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
         return Exit.FAILED
 

@@ -94,7 +94,10 @@ def _engine() -> Iterator[str]:
         command += ["--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"]
         with (
             log.open("w") as output,
-            subprocess.Popen(command, stdout=output, stderr=output) as daemon,
+            # Out of the terminal's Ctrl-C: what is tested still cleans up with it.
+            subprocess.Popen(
+                command, stdout=output, stderr=output, start_new_session=True
+            ) as daemon,
         ):
             try:
                 wait_until(
@@ -108,7 +111,10 @@ def _engine() -> Iterator[str]:
                 yield address
             finally:
                 daemon.terminate()
-                daemon.wait(timeout=30)
+                try:
+                    daemon.wait(timeout=30)
+                except subprocess.TimeoutExpired:
+                    daemon.kill()
 
 
 def _compose() -> Path:

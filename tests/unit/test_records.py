@@ -1,7 +1,11 @@
 """What a run writes: the schedule, the fault journal, the manifest, Parquet that can be trusted."""
 
 import json
+import os
 import random
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from consumers.journal import Journal, read_journal
-from harness import manifest, registry, run, watchdog
+from harness import manifest, processes, registry, run, watchdog
+from harness.cluster.container_nodes import check_version
 from harness.errors import NoData, SetupError
 from harness.history import store
 from harness.history.collect import collect
@@ -54,6 +59,39 @@ def test_the_watchdog_closes_what_was_begun_and_not_healed(tmp_path: Path) -> No
         (frame["fault"], frame["phase"]) for frame in frames if frame["kind"] == "fault"
     ]
     assert not (tmp_path / "scratch").exists()
+
+
+def test_what_the_harness_could_not_end_is_ended_and_its_record_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    environment = {**os.environ, processes.RUN_MARK: "left", processes.OWNER_MARK: "999999:0.00"}
+    with subprocess.Popen(["sleep", "60"], env=environment) as left:
+        subprocess.run(
+            [sys.executable, "-m", "harness.watchdog", str(tmp_path), "left", "embedded"],
+            input="end\n",
+            text=True,
+            check=True,
+            timeout=30,
+        )
+        assert -signal.SIGKILL == left.wait(timeout=10)
+
+    assert ["scratch"] == [path.name for path in tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("log", "refused"),
+    [
+        (b"INFO Kafka version: 4.3.1 (AppInfoParser)\n", ""),
+        (b"Kafka version: 4.2.1\nKafka version: 4.3.1\n", ""),
+        (b"Kafka version: 4.2.1\n", "broker-1 is Kafka 4.2.1, and the experiment is for 4.3.1"),
+        (b"", "broker-1 is Kafka of an unknown version"),
+    ],
+)
+def test_an_image_of_another_kafka_is_refused(log: bytes, refused: str) -> None:
+    if not refused:
+        check_version("broker-1", log, "4.3.1")
+        return
+    with pytest.raises(SetupError, match=refused):
+        check_version("broker-1", log, "4.3.1")
 
 
 def test_a_folder_of_no_run_is_told_from_one_that_cannot_be_read(tmp_path: Path) -> None:
