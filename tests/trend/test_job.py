@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from harness.trend import job
-from tests.trend.sample import write_series
+from tests.trend.sample import write_quickly, write_series
 
 pytestmark = pytest.mark.spark
 
@@ -53,7 +53,7 @@ def noise(seed: int, n: int, middle: float = 6_000.0) -> list[float]:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_statistic_is_that_of_the_definition(tmp_path: Path, trends: Trends, seed: int) -> None:
     values = noise(seed, 17) + noise(seed + 100, 9, 6_000.0 + 3 * seed)
-    write_series(tmp_path, "R01", values)
+    write_quickly(tmp_path, "R01", values)
     row = trends(tmp_path)["R01"]
     turn, p = pettitt(values)
 
@@ -62,7 +62,7 @@ def test_the_statistic_is_that_of_the_definition(tmp_path: Path, trends: Trends,
 
 
 def test_a_step_is_found_and_dated(tmp_path: Path, trends: Trends) -> None:
-    write_series(tmp_path, "R01", noise(1, 15) + noise(2, 15, 6_040.0), bound_high=6_050.0)
+    write_quickly(tmp_path, "R01", noise(1, 15) + noise(2, 15, 6_040.0), bound_high=6_050.0)
     row = trends(tmp_path)["R01"]
 
     assert "worse" == row["trend"]
@@ -85,7 +85,7 @@ def test_a_step_is_found_and_dated(tmp_path: Path, trends: Trends) -> None:
 def test_worse_is_a_move_towards_the_only_bound(
     tmp_path: Path, trends: Trends, step: float, bounds: dict[str, Any], trend: str
 ) -> None:
-    write_series(tmp_path, "R01", noise(1, 15) + noise(2, 15, 6_000 + step), **bounds)
+    write_quickly(tmp_path, "R01", noise(1, 15) + noise(2, 15, 6_000 + step), **bounds)
 
     assert trend == trends(tmp_path)["R01"]["trend"]
 
@@ -93,7 +93,7 @@ def test_worse_is_a_move_towards_the_only_bound(
 def test_noise_alone_is_steady(tmp_path: Path, trends: Trends) -> None:
     """Forty series without a change: at 1 % over all of them, none is told to have moved."""
     for seed in range(40):
-        write_series(tmp_path, f"R{seed:02}", noise(seed, 30), bound_high=6_050.0)
+        write_quickly(tmp_path, f"R{seed:02}", noise(seed, 30), bound_high=6_050.0)
 
     assert {"steady"} == {row["trend"] for row in trends(tmp_path).values()}
 
@@ -101,10 +101,10 @@ def test_noise_alone_is_steady(tmp_path: Path, trends: Trends) -> None:
 def test_what_is_told_of_many_series_is_corrected(tmp_path: Path, trends: Trends) -> None:
     """The same step is beyond chance alone, and not among a hundred others."""
     values = noise(1, 20) + noise(2, 20, 6_008.0)
-    write_series(tmp_path / "alone", "R01", values, bound_high=6_050.0)
-    write_series(tmp_path / "many", "R01", values, bound_high=6_050.0)
+    write_quickly(tmp_path / "alone", "R01", values, bound_high=6_050.0)
+    write_quickly(tmp_path / "many", "R01", values, bound_high=6_050.0)
     for seed in range(100):
-        write_series(tmp_path / "many", f"X{seed:02}", noise(seed, 40))
+        write_quickly(tmp_path / "many", f"X{seed:02}", noise(seed, 40))
     alone, many = trends(tmp_path / "alone")["R01"], trends(tmp_path / "many")["R01"]
 
     assert alone["p"] == many["p"] == alone["p_adjusted"]
@@ -115,9 +115,9 @@ def test_series_too_short_to_be_told_cost_the_others_nothing(
     tmp_path: Path, trends: Trends
 ) -> None:
     values = noise(1, 10) + noise(2, 7, 6_025.0)
-    write_series(tmp_path, "R01", values, bound_high=6_050.0)
+    write_quickly(tmp_path, "R01", values, bound_high=6_050.0)
     for seed in range(100):
-        write_series(tmp_path, f"X{seed:02}", noise(seed, 12))
+        write_quickly(tmp_path, f"X{seed:02}", noise(seed, 12))
     rows = trends(tmp_path)
 
     assert "worse" == rows["R01"]["trend"]
@@ -133,13 +133,13 @@ def test_among_many_series_more_runs_are_needed(
     """Of twenty runs the clearest step has p = 0.00158: enough at 1 % over six series."""
     for number in range(series):
         values = noise(number, 10) + noise(number, 10, 7_000.0)
-        write_series(tmp_path, f"R{number:02}", values, bound_high=7_050.0)
+        write_quickly(tmp_path, f"R{number:02}", values, bound_high=7_050.0)
 
     assert {trend} == {row["trend"] for row in trends(tmp_path).values()}
 
 
 def test_few_runs_are_said_to_be_few(tmp_path: Path, trends: Trends) -> None:
-    write_series(tmp_path, "R01", [6_000.0] * 5 + [9_000.0] * 5, bound_high=6_050.0)
+    write_quickly(tmp_path, "R01", [6_000.0] * 5 + [9_000.0] * 5, bound_high=6_050.0)
 
     assert "too few" == trends(tmp_path)["R01"]["trend"]
 
@@ -147,7 +147,7 @@ def test_few_runs_are_said_to_be_few(tmp_path: Path, trends: Trends) -> None:
 def test_series_are_kept_apart_and_runs_that_measured_nothing_left_out(
     tmp_path: Path, trends: Trends, spark: SparkSession
 ) -> None:
-    write_series(tmp_path, "R01", [6_000.0, None, 6_001.0])
+    write_quickly(tmp_path, "R01", [6_000.0, None, 6_001.0])
     for number, other in enumerate(
         (
             {"client": "java"},
@@ -158,22 +158,30 @@ def test_series_are_kept_apart_and_runs_that_measured_nothing_left_out(
         ),
         1,
     ):
-        write_series(tmp_path, "R01", [6_000.0] * 3, shift=100 * number, **other)
-    write_series(tmp_path, "R01", [6_000.0] * 3, experiment="bad-day")
+        write_quickly(tmp_path, "R01", [6_000.0] * 3, shift=100 * number, **other)
+    write_quickly(tmp_path, "R01", [6_000.0] * 3, experiment="bad-day")
     found = job.trends(spark, job.read(spark, str(tmp_path))).toArrow().to_pylist()
 
     assert [2, 3, 3, 3, 3, 3, 3] == sorted(row["n"] for row in found)
 
 
 def test_what_was_withheld_is_not_ranked(tmp_path: Path, trends: Trends) -> None:
-    write_series(tmp_path, "R01", [6_000.0] * 3)
-    write_series(tmp_path, "R01", [9_000.0] * 2, shift=10, verdict="UNKNOWN")
+    write_quickly(tmp_path, "R01", [6_000.0] * 3)
+    write_quickly(tmp_path, "R01", [9_000.0] * 2, shift=10, verdict="UNKNOWN")
 
     assert 3 == trends(tmp_path)["R01"]["n"]
 
 
-def test_a_dataset_of_before_set_ups_were_told_is_read(tmp_path: Path, trends: Trends) -> None:
+def test_the_partitions_of_a_dataset_are_columns(tmp_path: Path, trends: Trends) -> None:
     write_series(tmp_path, "R01", [6_000.0] * 3)
+    row = trends(tmp_path)["R01"]
+
+    assert ("consumer-crash", 3) == (row["experiment"], row["n"])
+    assert 3 == len({point["run"] for point in row["points"]})
+
+
+def test_a_dataset_of_before_set_ups_were_told_is_read(tmp_path: Path, trends: Trends) -> None:
+    write_quickly(tmp_path, "R01", [6_000.0] * 3)
     for path in tmp_path.rglob("*.parquet"):
         pq.write_table(pq.ParquetFile(path).read().drop_columns(["setup"]), path)
 
@@ -181,6 +189,6 @@ def test_a_dataset_of_before_set_ups_were_told_is_read(tmp_path: Path, trends: T
 
 
 def test_one_run_makes_no_series(tmp_path: Path, trends: Trends) -> None:
-    write_series(tmp_path, "R01", [6_000.0])
+    write_quickly(tmp_path, "R01", [6_000.0])
 
     assert {} == trends(tmp_path)
