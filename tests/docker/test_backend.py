@@ -26,6 +26,7 @@ from harness.cluster.plan import IN_CONTAINERS, draw_plan
 from harness.experiment import Cluster
 from harness.ports import Ports
 from harness.provision.tools import resolve_tools
+from harness.trend import dataset
 from harness.wait import wait_until
 from tests.verdicts import differing
 
@@ -77,6 +78,7 @@ def test_an_experiment_gives_the_verdicts_that_are_expected_of_it(
 
     assert [] == differing(run_dir), out + said
     assert "docker" == manifest.read(run_dir)["declared"]["cluster"]["backend"]
+    assert 1 == len(list((tmp_path / dataset.FOLDER).rglob(f"run={run_dir.name}/*.parquet")))
     assert [] == left_of(engine, run_dir.name)
     for node in ("broker-1", "broker-2", "broker-3", "controller-101"):
         assert (run_dir / "logs" / f"{node}.server.log").stat().st_size > 0

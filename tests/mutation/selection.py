@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -61,16 +62,19 @@ class Selection:
     def tests(self, rules: Iterable[str]) -> dict[Path, set[str]]:
         """Functions of each file of tests that name one of these rules, or go through them all."""
         wanted = set(rules)
-        found: dict[Path, set[str]] = {}
-        for path in sorted((self._root / TESTS).glob("test_*.py")):
-            names = {
-                name
-                for name, said in _said_by_tests(ast.parse(path.read_text()))
-                if said & wanted or "RULES" in said
-            }
-            if names:
-                found[path] = names
-        return found
+        found = {
+            path: {name for name, said in tests if said & wanted or "RULES" in said}
+            for path, tests in self._said.items()
+        }
+        return {path: names for path, names in found.items() if names}
+
+    @cached_property
+    def _said(self) -> dict[Path, list[tuple[str, set[str]]]]:
+        """What each test of each file names."""
+        return {
+            path: list(_said_by_tests(ast.parse(path.read_text())))
+            for path in sorted((self._root / TESTS).glob("test_*.py"))
+        }
 
 
 def _tops(tree: ast.Module) -> Iterable[tuple[str, ast.stmt]]:
