@@ -654,6 +654,13 @@ def test_a_slow_conversion_is_part_of_its_request(judge: Judge) -> None:
     assert "HOLDS" == judge(history, "X25")["verdict"]
 
 
+def test_the_first_of_two_requests_under_way_may_have_converted_it(judge: Judge) -> None:
+    history = migrating(up=False).says("upgraded", 4_900, text="Converted the classic group.")
+    history.beat("member-3", 4_890, 0, now=2, processed_at=at(5_100))
+    history.beat("member-3", 4_990, 0, now=2, processed_at=at(5_050))
+    assert "HOLDS" == judge(history, "X25")["verdict"]
+
+
 def test_a_slow_conversion_back_is_part_of_its_request(judge: Judge) -> None:
     history = migrating(down=False).says("downgraded", 14_900, text="Converted back.")
     history.beat("member-3", 14_890, -1, processed_at=at(15_100))

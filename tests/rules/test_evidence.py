@@ -52,6 +52,19 @@ def test_a_stall_in_which_records_were_polled_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(history, "E01")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("polled_ms", "verdict"),
+    [(10_060, "HOLDS"), (10_061, "VIOLATED"), (17_959, "VIOLATED"), (17_960, "HOLDS")],
+)
+def test_polls_within_slack_of_a_stalls_ends_are_not_in_it(
+    judge: Judge, polled_ms: float, verdict: str
+) -> None:
+    history = History().fault("stall-consumer", "member-1", 10_000, 18_000)
+    history.told("member-1", "stall_started", 10_010, duration_ms=8_000.0)
+    history.delivered("member-1", 0, 0, 9, polled_ms)
+    assert verdict == judge(history, "E01")["verdict"]
+
+
 def test_a_started_member_must_have_joined(judge: Judge) -> None:
     history = History().fault("start-consumer", "member-4", 10_000)
     assert "UNKNOWN" == judge(history, "E01")["verdict"]

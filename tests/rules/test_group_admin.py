@@ -359,6 +359,10 @@ def test_a_name_decides_its_coordinator_as_java_hashes_it(judge: Judge) -> None:
     assert 1 == judge(history, "X13")["violations"]
 
 
+def test_with_one_partition_everybody_is_at_home_in_it(judge: Judge) -> None:
+    assert "HOLDS" == judge(looked_up((4,), a=4), "X13")["verdict"]
+
+
 def test_the_name_with_the_least_hash_of_all_is_at_home_in_the_first_partition(
     judge: Judge,
 ) -> None:

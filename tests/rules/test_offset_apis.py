@@ -141,6 +141,14 @@ def test_too_long_metadata_cost_their_partition_and_no_other(
     assert verdict == judge(history, "R31")["verdict"]
 
 
+def test_metadata_that_nobody_fetched_is_examined_and_cannot_be_told(judge: Judge) -> None:
+    history = long_metadata(4_096, 0, 7)
+    history.rows["calls"] = [row for row in history.rows["calls"] if "FETCH" not in row["api"]]
+    verdict = judge(history, "R31")
+    assert "UNKNOWN" == verdict["verdict"]
+    assert 0 < verdict["examined"] == verdict["unknowns"]
+
+
 def test_bytes_and_characters_are_told_apart(judge: Judge) -> None:
     counts_characters = long_metadata(4_096, 0, 7, "é")
     assert "HOLDS" == judge(counts_characters, "R31")["verdict"]

@@ -173,6 +173,12 @@ def test_polls_after_the_revocation_violate(judge: Judge) -> None:
     assert "VIOLATED" == judge(history, "R21-stop")["verdict"]
 
 
+def test_every_poll_after_the_revocation_counts(judge: Judge) -> None:
+    history = told_to_stop(polled_ms=5_500, processed_ms=5_600)
+    history.delivered("member-1", 0, 10, 14, 5_700, 5_800)
+    assert 15 == judge(history, "R21-stop")["measured_max"]
+
+
 def test_polls_after_getting_the_partition_again_hold(judge: Judge) -> None:
     history = told_to_stop(polled_ms=5_500, processed_ms=5_600)
     history.told("member-1", "assigned", 5_400, [0])

@@ -213,8 +213,9 @@ def test_a_close_just_before_the_end_cannot_be_told(judge: Judge) -> None:
     assert "UNKNOWN" == judge(history, "X03")["verdict"]
 
 
-def test_closing_at_the_end_of_the_run_is_not_examined(judge: Judge) -> None:
-    history = static_group().told(NAME, "closing", 59_999.5)
+@pytest.mark.parametrize("ms", [59_999, 59_999.5])
+def test_closing_at_the_end_of_the_run_is_not_examined(judge: Judge, ms: float) -> None:
+    history = static_group().told(NAME, "closing", ms)
     assert 0 == judge(history, "X03")["examined"]
 
 
