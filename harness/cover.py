@@ -86,12 +86,14 @@ class Cover:
     """A suite: its runs in order, and the goals that are left out.
 
     `elsewhere` are shown only by the other set (the long experiments, or those that are not) or by
-    another share; `uncovered` by none.
+    another share; `uncovered` by none. `refused` says of each experiment that is left out because
+    of what was set, why.
     """
 
     runs: tuple[Planned, ...]
     elsewhere: tuple[Goal, ...]
     uncovered: tuple[Goal, ...]
+    refused: tuple[str, ...] = ()
 
     @property
     def estimate_s(self) -> float:
@@ -117,16 +119,17 @@ def plan(
     `share` (2, 3) is the second of three parts that take about as long as each other and are the
     whole together, for as many machines or nights. `only` names the runs instead: an experiment as
     it is declared, or a `label`. `client` and `protocol` leave out all others, and so does
-    the `backend` that `turn` puts them on. Raises BadInput for
-    a name that does not exist, and for a knob that makes nonsense of an experiment.
+    the `backend` that `turn` puts them on. What `turn` makes nonsense of is left out as well.
+    Raises BadInput for a name that does not exist, where what `only` names cannot be turned so, and
+    where nothing can.
     """
     clients = (client,) if client else CLIENTS
     protocols = (protocol,) if protocol else PROTOCOLS
-    names = [name for name in registry.names() if only or backend in registry.load(name).backends]
-    experiments = {name: turned(name, turn) for name in names}
     if only:
-        chosen = [_named(text, experiments) for text in only]
+        chosen = [_named(text, turn) for text in only]
         return Cover(tuple(_in_order(chosen)), (), ())
+    names = [name for name in registry.names() if backend in registry.load(name).backends]
+    experiments, refused = _turned(names, turn)
     every = candidates(experiments, clients, protocols)
     mine = [each for each in every if each.experiment.long == long]
     first = [each for each in mine if _as_declared(each, experiments[each.name], client, protocol)]
@@ -141,7 +144,21 @@ def plan(
         tuple(_in_order(chosen)),
         tuple(sorted(missing & all_show)),
         tuple(sorted(missing - all_show)),
+        refused,
     )
+
+
+def _turned(names: Sequence[str], turn: Turn) -> tuple[dict[str, Experiment], tuple[str, ...]]:
+    """The experiments that can be turned so, and of each of the others why not."""
+    experiments, refused = {}, []
+    for name in names:
+        try:
+            experiments[name] = turned(name, turn)
+        except BadInput as error:
+            refused.append(str(error))
+    if refused and not experiments:
+        raise BadInput(refused[0])
+    return experiments, tuple(refused)
 
 
 def _as_declared(
@@ -284,11 +301,9 @@ def _in_order(chosen: Iterable[Candidate]) -> list[Planned]:
     return runs
 
 
-def _named(text: str, experiments: dict[str, Experiment]) -> Candidate:
+def _named(text: str, turn: Turn) -> Candidate:
     name, _, variant = text.partition(":")
-    if name not in experiments:
-        registry.load(name)  # says which name is nearest
-    experiment = experiments[name]
+    experiment = turned(name, turn)
     client, _, protocol = variant.partition("/")
     candidate = candidate_of(
         name, experiment, client or experiment.group.client, protocol or experiment.group.protocol
@@ -334,6 +349,9 @@ def told(cover: Cover) -> str:
             f"more than the {NIGHT_MIN} min of a night: --share 1/{parts} to {parts}/{parts} are "
             f"{parts} nights, or {parts} machines"
         )
+    if cover.refused:
+        lines.append(f"left out, for what is set makes nonsense of them: {len(cover.refused)}")
+        lines += [f"     {sentence}" for sentence in cover.refused]
     lines += _left_out("no experiment", cover.uncovered)
     lines += _left_out("the other set (--long, or without it) or share only", cover.elsewhere)
     return "\n".join(lines)

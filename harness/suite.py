@@ -67,6 +67,7 @@ def new_nightly(results: Path, cover: Cover, asked: dict[str, Any]) -> Suite:
         entry.adds = [goal.rule for goal in planned.adds]
     suite.uncovered = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.uncovered]
     suite.elsewhere = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.elsewhere]
+    suite.notes = [f"Left out: {sentence}." for sentence in cover.refused]
     link = suite.path.with_name(f".latest-{suite.name}")
     link.symlink_to(suite.name)
     link.replace(suite.path.with_name("latest"))

@@ -137,12 +137,38 @@ def test_only_refuses_what_cannot_be_played(text: str, says: str) -> None:
         cover.plan(only=[text])
 
 
-def test_a_knob_that_makes_nonsense_of_an_experiment_names_it() -> None:
-    def turn(experiment: Experiment) -> Experiment:
-        return registry.with_knobs(experiment, {"session_timeout_ms": "5000"})
+def turn_session_timeout(value_ms: int) -> cover.Turn:
+    return lambda experiment: registry.with_knobs(
+        experiment, {"session_timeout_ms": str(value_ms)}
+    )
 
+
+def test_a_knob_that_makes_nonsense_of_everything_is_refused() -> None:
     with pytest.raises(BadInput, match=r"^[a-z0-9-]+: session_timeout_ms of 5000 is"):
-        cover.plan(turn=turn)
+        cover.plan(turn=turn_session_timeout(5_000))
+
+
+def test_what_a_knob_makes_nonsense_of_is_left_out_and_said(night: cover.Cover) -> None:
+    """Of a setting that is to be qualified, all that can still show something is played."""
+    plan = cover.plan(turn=turn_session_timeout(10_000))
+
+    names = {run.candidate.name for run in plan.runs}
+    refused = {sentence.partition(":")[0] for sentence in plan.refused}
+    assert {"consumer-crash", "consumer-join", "coordinator-kill"} <= names
+    assert {"processing-stall", "auto-commit-crash"} <= refused
+    assert names | refused == {run.candidate.name for run in night.runs}
+    assert not names & refused
+    assert {10_000} == {run.candidate.experiment.group.session_timeout_ms for run in plan.runs}
+    assert f"left out, for what is set makes nonsense of them: {len(refused)}" in cover.told(plan)
+    assert () == night.refused
+
+
+def test_what_is_named_is_refused_rather_than_left_out() -> None:
+    turn = turn_session_timeout(10_000)
+
+    assert 1 == len(cover.plan(only=["consumer-crash"], turn=turn).runs)
+    with pytest.raises(BadInput, match="^processing-stall: max_poll_interval_ms of 7000 is below"):
+        cover.plan(only=["consumer-crash", "processing-stall"], turn=turn)
 
 
 def declared(*rules: str, **more: object) -> Experiment:
