@@ -11,6 +11,6 @@ experiment = Experiment(
     duration_s=15,
     rules=(
         *holds("X20", "X24", protocols=("consumer",)),
-        *holds("R02", "R12", "R14", "R20b", "R21", "R33", "X14", "X32a", "X32c"),
+        *holds("R02", "R12", "R14", "R20b", "R20f", "R21", "R33", "X14", "X32a", "X32c"),
     ),
 )

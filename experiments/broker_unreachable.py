@@ -20,5 +20,5 @@ experiment = Experiment(
         ),
     ),
     backends=("docker",),
-    rules=holds("R21", "R33", "X32a", "X32b", "X32c"),
+    rules=holds("R20f", "R21", "R33", "X32a", "X32b", "X32c"),
 )

@@ -11,5 +11,5 @@ experiment = Experiment(
     # Late enough for a few steady heartbeats to be on record before it.
     faults=(Fault(kind="kill-broker", target="controller", at_s=8, lasts_s=6),),
     duration_s=17,
-    rules=holds("R02", "R14", "R21", "R33", "X32a", "X32b", "X32c"),
+    rules=holds("R02", "R14", "R20f", "R21", "R33", "X32a", "X32b", "X32c"),
 )

@@ -10,5 +10,5 @@ experiment = Experiment(
     claim="A member behind a narrow link keeps its place in the group.",
     faults=(Fault(kind="bandwidth", target="any member", bandwidth_kb_per_s=20, lasts_s=12),),
     duration_s=16,
-    rules=holds("R02", "R21", "R33", "X32a", "X32b", "X32c"),
+    rules=holds("R02", "R20f", "R21", "R33", "X32a", "X32b", "X32c"),
 )

@@ -11,5 +11,5 @@ experiment = Experiment(
     # Committing only at a revocation, so that heartbeats alone keep the session.
     group=Group(commit="revoke"),
     faults=(Fault(kind="latency", target="any member", latency_ms=3_000, lasts_s=20),),
-    rules=holds("R02", "R14", "R21", "R33", "X32a", "X32b", "X32c"),
+    rules=holds("R02", "R14", "R20f", "R21", "R33", "X32a", "X32b", "X32c"),
 )

@@ -142,6 +142,7 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
     ended = _time(content["ended_at"]) if content.get("ended_at") else started + timedelta(days=1)
     stop = phases.get("stop") or {}
     drain = phases.get("drain") or {}
+    steady = phases.get("steady") or {}
     return {
         "group": content["group"],
         "topic": content["topic"],
@@ -178,6 +179,7 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
         "offsets_min_isr": int(broker.get("min.insync.replicas", 2)),
         "retention_check_ms": int(broker.get("offsets.retention.check.interval.ms", 600_000)),
         "retention_ms": 60_000 * int(broker.get("offsets.retention.minutes", 10_080)),
+        "steady_at": _time(steady["from"]) if steady.get("from") else ended,
         "drained_at": _time(drain["to"]) if drain.get("to") else ended,
         "stopped_at": _time(stop["from"]) if stop.get("from") else ended,
     }

@@ -11,13 +11,33 @@ if TYPE_CHECKING:
 
     from harness.check.tables import Tables
 
+# From the intent on: a broker that is told to end hands over before it is gone.
 _BROKER_FAULTS = """
     WITH down AS (
-        SELECT fault, resolved, injected_at AS from_at,
+        SELECT fault, concat(fault, ' of ', resolved) AS subject, injecting_at AS from_at,
                coalesce(healed_at, timestampadd(SECOND, 30, injected_at)) AS to_at
         FROM {broker_faults} WHERE took_effect
-    ),
-    started AS (
+    )
+"""
+# What changes neither members nor partitions: the time before the first fault, and faults below
+# every limit. A controller coordinates nothing, and a cluster sees no lost lanes.
+_DISTURBANCES = """
+    WITH down AS (
+        SELECT fault, concat(fault, ' of ', resolved) AS subject, injecting_at AS from_at,
+               coalesce(healed_at, :drained_at) AS to_at
+        FROM {fault_windows}
+        WHERE took_effect
+          AND (kind IN ('latency', 'bandwidth')
+               OR kind = 'isolate-broker' AND get_json_object(parameters, '$.how') = 'lanes'
+               OR kind IN ('kill-broker', 'pause-broker') AND resolved LIKE 'controller-%')
+        UNION ALL
+        SELECT '', IF(count(*) = 0, 'the whole run', 'before the first fault'), :steady_at,
+               coalesce(min(injecting_at), :drained_at)
+        FROM {fault_windows} HAVING :steady_at < coalesce(min(injecting_at), :drained_at)
+    )
+"""
+_REBALANCES = """
+    , started AS (
         SELECT d.fault, count(e.at) AS rebalances, min_by(e.reason, e.at) AS reason,
                min(e.evidence) AS evidence
         FROM down d LEFT JOIN {coordinator_events} e
@@ -31,8 +51,9 @@ _BROKER_FAULTS = """
 def _crash_rebalances(t: Tables) -> DataFrame:
     return t.sql(
         _BROKER_FAULTS
+        + _REBALANCES
         + """
-        SELECT concat(fault, ' of ', resolved) AS subject, from_at AS at, rebalances >= 1 AS ok,
+        SELECT subject, from_at AS at, rebalances >= 1 AS ok,
                rebalances AS measured, 1 AS bound_low, CAST(NULL AS DOUBLE) AS bound_high,
                coalesce(reason, 'no rebalance while it was gone') AS why, evidence
         FROM down JOIN started USING (fault)
@@ -41,8 +62,17 @@ def _crash_rebalances(t: Tables) -> DataFrame:
 
 
 def _crash_does_not_rebalance(t: Tables) -> DataFrame:
+    return _no_rebalance(t, _BROKER_FAULTS)
+
+
+def _nothing_else_rebalances(t: Tables) -> DataFrame:
+    return _no_rebalance(t, _DISTURBANCES)
+
+
+def _no_rebalance(t: Tables, windows: str) -> DataFrame:
     return t.sql(
-        _BROKER_FAULTS
+        windows
+        + _REBALANCES
         + """
         , callbacks AS (
             SELECT d.fault, count(c.event) AS callbacks, min_by(c.member, c.event_at) AS member
@@ -56,7 +86,7 @@ def _crash_does_not_rebalance(t: Tables) -> DataFrame:
                CAST(NULL AS DOUBLE) AS bound_low, 0 AS bound_high,
                CASE WHEN rebalances > 0 THEN reason
                     WHEN callbacks > 0 THEN concat(member, ' had to give up partitions')
-                    ELSE 'no rebalance and no callback while it was gone' END AS why,
+                    ELSE 'no rebalance and no callback meanwhile' END AS why,
                evidence
         FROM down JOIN started USING (fault) JOIN callbacks USING (fault)
         """
@@ -138,6 +168,20 @@ CRASH_DOES_NOT = Rule(
     things="broker faults",
     measures="while it was gone",
     examine=_crash_does_not_rebalance,
+)
+NOTHING_ELSE = Rule(
+    id="R20f",
+    title="Nothing else triggers a rebalance",
+    statement=(
+        "While no member comes, goes or falls silent for a session and no partition is added, the "
+        "group neither rebalances nor takes a partition from anybody: not for a slow link, nor for "
+        "a controller that is gone, nor by itself."
+    ),
+    source="seed 002, rebalance conditions (that there are no others)",
+    unit="rebalances",
+    things="stretches of time",
+    measures="meanwhile",
+    examine=_nothing_else_rebalances,
 )
 FAILOVER = Rule(
     id="X12",

@@ -64,6 +64,7 @@ RULES: Final[dict[str, Rule]] = {
     "R20c": topics.GROWTH,
     "R20d": brokers.CRASH_DOES_NOT,
     "R20e": rebalance.SESSION_END,
+    "R20f": brokers.NOTHING_ELSE,
     "R21": ownership.ONE_OWNER,
     "R21-delivery": ownership.ONE_READER,
     "R21-stop": ownership.STOPS,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -52,7 +53,9 @@ def test_a_broker_fault_without_effect_is_not_examined(judge: Judge, rule: str) 
     ("ms", "row", "counts"),
     [
         (10_000, {}, True),
-        (9_999, {}, False),
+        # From the intent on: who is told to end hands over first.
+        (9_999, {}, True),
+        (9_998, {}, False),
         (25_000, {}, True),
         (25_001, {}, False),
         (15_000, {**OTHER}, False),
@@ -84,7 +87,8 @@ def test_a_broker_that_never_comes_back_is_looked_at_for_half_a_minute(
     [
         ("lost", 10_000, "VIOLATED"),
         ("revoked", 25_000, "VIOLATED"),
-        ("lost", 9_999, "HOLDS"),
+        ("lost", 9_999, "VIOLATED"),
+        ("lost", 9_998, "HOLDS"),
         ("revoked", 25_001, "HOLDS"),
         ("assigned", 15_000, "HOLDS"),
     ],
@@ -110,6 +114,54 @@ def test_the_first_of_several_rebalances_or_callbacks_is_told(judge: Judge) -> N
     history.says("rebalance_started", 12_000, reason="x")
     assert "x" == judge(history, "R20d")["rows"][0]["why"]
     assert "x" == judge(history, "R11")["rows"][0]["why"]
+
+
+# R20f
+
+LANES = {"parameters": '{"how": "lanes"}'}
+PEERS = {"parameters": '{"how": "peers"}'}
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "row", "examined"),
+    [
+        ("latency", "member-1", {}, 2),
+        ("bandwidth", "members", {}, 2),
+        ("kill-broker", "controller-101", {}, 2),
+        ("pause-broker", "controller-101", {}, 2),
+        ("isolate-broker", "broker-2", LANES, 2),
+        ("isolate-broker", "broker-2", PEERS, 1),
+        ("isolate-broker", "broker-2", {}, 1),
+        ("kill-broker", "broker-2", {}, 1),
+        ("isolate", "member-1", {}, 1),
+        ("latency", "member-1", {"took_effect": False}, 1),
+    ],
+)
+def test_a_rebalance_during_what_is_below_every_limit_violates(
+    judge: Judge, kind: str, resolved: str, row: dict[str, Any], examined: int
+) -> None:
+    """Examined are the fault, if it is of that sort and bit, and the time before it."""
+    history = History().rebalance(-100, 1, 1).fault(kind, resolved, 10_000, 25_000, **row)
+    quiet = judge(history, "R20f")
+    assert ("HOLDS", examined) == (quiet["verdict"], quiet["examined"])
+    for ms, counts in ((9_998, True), (9_999, True), (25_000, examined == 2), (25_001, False)):
+        loud = deepcopy(history).says("rebalance_started", ms, reason="x")
+        assert ("VIOLATED" if counts else "HOLDS") == judge(loud, "R20f")["verdict"]
+
+
+def test_a_group_that_is_left_alone_is_examined_until_the_drain(judge: Judge) -> None:
+    history = History().rebalance(-100, 1, 1)
+    (row,) = judge(history, "R20f")["rows"]
+    assert ("the whole run", True) == (row["subject"], row["ok"])
+    assert "VIOLATED" == judge(deepcopy(history).rebalance(59_999, 2, 1), "R20f")["verdict"]
+    assert "HOLDS" == judge(deepcopy(history).rebalance(60_000, 2, 1), "R20f")["verdict"]
+    lost = deepcopy(history).told("member-1", "lost", 20_000, [0])
+    assert "VIOLATED" == judge(lost, "R20f")["verdict"]
+
+
+def test_nothing_is_left_alone_where_a_fault_comes_at_once(judge: Judge) -> None:
+    history = History().rebalance(-100, 1, 1).fault("kill-consumer", "member-1", 0)
+    assert "UNKNOWN" == judge(history, "R20f")["verdict"]
 
 
 # X12
