@@ -8,7 +8,14 @@ from typing import Any, Self, get_args, get_origin, get_type_hints
 
 from consumers.sabotage import conduct_of
 from harness.errors import BadInput
-from harness.experiment import CLIENTS, COMMITS, PROTOCOLS, one_of
+from harness.experiment import (
+    CLIENTS,
+    COMMITS,
+    LEAST_RECORD_BYTES,
+    PROTOCOLS,
+    at_least,
+    one_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +103,8 @@ class ConsumerConfig(_Config):
         one_of("protocol", self.protocol, PROTOCOLS)
         one_of("commit", self.commit, COMMITS)
         conduct_of(self.sabotage)  # refuses an unknown one
-        _at_least(1, batch_records=self.batch_records)
-        _at_least(0, process_us=self.process_us, fetch_wait_max_ms=self.fetch_wait_max_ms)
+        at_least(1, batch_records=self.batch_records)
+        at_least(0, process_us=self.process_us, fetch_wait_max_ms=self.fetch_wait_max_ms)
         for commit, name in (("external", "store"), ("transaction", "output")):
             if self.commit == commit and not getattr(self, name):
                 raise BadInput(f"commit {commit} needs the setting {name}: give it")
@@ -152,16 +159,9 @@ class ProducerConfig(_Config):
     def __post_init__(self) -> None:
         one_of("role", self.role, ("producer",))
         one_of("acks", self.acks, ("all", "-1", "0", "1"))
-        _at_least(1, partitions=self.partitions, records_per_s=self.records_per_s)
-        # The first 8 bytes of a record are its number.
-        _at_least(8, record_bytes=self.record_bytes)
+        at_least(1, partitions=self.partitions, records_per_s=self.records_per_s)
+        at_least(LEAST_RECORD_BYTES, record_bytes=self.record_bytes)
         if self.idempotence and self.acks not in ("all", "-1"):
             raise BadInput(
                 f"acks of {self.acks} with idempotence: librdkafka refuses that; use acks of all"
             )
-
-
-def _at_least(least: int, **values: int) -> None:
-    for name, value in values.items():
-        if value < least:
-            raise BadInput(f"{name} of {value} is below {least}: raise it")

@@ -237,6 +237,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     for option, allowed in (("client", CLIENTS), ("protocol", PROTOCOLS)):
         if getattr(arguments, option) is not None:
             one_of(option, getattr(arguments, option), allowed)
+    _refuse_to_set(arguments, "client", "protocol")
     settings = {
         knob: value
         for knob, value in _settings(arguments).items()
@@ -309,6 +310,14 @@ def _names(text: str | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def _refuse_to_set(arguments: argparse.Namespace, *options: str) -> None:
+    """Refuse a knob that the command turns itself, run by run."""
+    for item in arguments.set:
+        name = item.partition("=")[0].rpartition(".")[2]
+        if name in options:
+            raise BadInput(f"--set {item} would be turned again for every run: say --{name}")
+
+
 def _settings(arguments: argparse.Namespace) -> dict[str, str]:
     from harness.provision.kafka import kafka_versions
 
@@ -366,6 +375,7 @@ def compare_protocols_command(arguments: argparse.Namespace) -> int:
         raise BadInput(
             f"--members {arguments.members!r} is no list of sizes: write 1,10,30"
         ) from None
+    _refuse_to_set(arguments, "client", "protocol", "members")
     wanted = combinations(_listed(arguments.client), _listed(arguments.protocol), members)
     arguments.client = arguments.protocol = None  # each run has its own
     settings = _settings(arguments)

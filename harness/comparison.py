@@ -56,7 +56,7 @@ def declared(name: str, settings: Mapping[str, str], wanted: Combination) -> Exp
     A larger group gets a partition for each member and for one that joins; a version of the Java
     client is for that client only. Raises BadInput where the combination makes no sense.
     """
-    knobs = {**wanted.settings, **settings, **wanted.settings}  # the client before its version
+    knobs = {**settings, **wanted.settings}
     if wanted.client != "java":
         knobs.pop("group.client_version", None)
     experiment = registry.with_knobs(registry.load(name), knobs)
@@ -82,6 +82,8 @@ def compare(
 
     Raises BadInput where none of them makes sense, and HarnessError where none could run.
     """
+    if not wanted:
+        raise BadInput("there is nothing to compare: name a client and a protocol")
     plays: dict[Combination, Experiment] = {}
     failed: dict[Combination, HarnessError] = {}
     for each in wanted:

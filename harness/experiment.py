@@ -7,6 +7,7 @@ its NAME. Nothing here does I/O.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from math import inf
 from typing import Any, Final
 
 from harness.errors import BadInput
@@ -28,6 +29,7 @@ ASSIGNORS: Final[dict[str, tuple[str, ...]]] = {
     "cooperative": ("cooperative-sticky",),
     "consumer": ("uniform", "range"),
 }
+LEAST_RECORD_BYTES: Final = 8  # the first 8 bytes of a record are its number
 COMMITS: Final = ("auto", "sync", "async", "interval", "revoke", "external", "transaction")
 
 
@@ -76,10 +78,9 @@ class Load:
     idempotence: bool = True
 
     def __post_init__(self) -> None:
-        if min(self.partitions, self.replication, self.records_per_s, self.record_bytes) < 1:
-            raise BadInput(
-                "partitions, replication, records_per_s and record_bytes must each be 1 or more"
-            )
+        at_least(1, partitions=self.partitions, replication=self.replication)
+        at_least(1, records_per_s=self.records_per_s, min_insync_replicas=self.min_insync_replicas)
+        at_least(LEAST_RECORD_BYTES, record_bytes=self.record_bytes)
         if self.min_insync_replicas > self.replication:
             raise BadInput(
                 f"min_insync_replicas of {self.min_insync_replicas} is more than the replication "
@@ -147,11 +148,12 @@ class Group:
             )
         if self.members < 1:
             raise BadInput(f"a group of {self.members} members is no group: use 1 or more")
-        if self.arrive_every_ms < 0 or self.metadata_refresh_ms < 1:
-            raise BadInput(
-                f"arrive_every_ms of {self.arrive_every_ms} or metadata_refresh_ms of "
-                f"{self.metadata_refresh_ms} is no time: use 0 or more, and 1 or more"
-            )
+        at_least(
+            1, batch_records=self.batch_records, heartbeat_interval_ms=self.heartbeat_interval_ms
+        )
+        at_least(1, auto_commit_interval_ms=self.auto_commit_interval_ms)
+        at_least(1, metadata_refresh_ms=self.metadata_refresh_ms)
+        at_least(0, arrive_every_ms=self.arrive_every_ms, process_us=self.process_us)
         if not self.heartbeat_interval_ms < self.session_timeout_ms:
             raise BadInput(
                 f"heartbeat_interval_ms of {self.heartbeat_interval_ms} is not below "
@@ -305,9 +307,23 @@ class Experiment:
     long: bool = False
 
     def __post_init__(self) -> None:
+        if not 0 <= self.duration_s < inf:
+            raise BadInput(f"duration_s of {self.duration_s} is no time: use 0 or more")
+        if self.probes and self.faults:
+            raise BadInput(
+                f"faults wait for the end of probe {self.probes[0].name}, so none would come when "
+                "it is due: have either"
+            )
         one_of("backend of this experiment", self.cluster.backend, self.backends)
         one_of("client of this experiment", self.group.client, self.clients)
         one_of("protocol of this experiment", self.group.protocol, self.protocols)
+
+
+def at_least(least: int, **values: int) -> None:
+    """Refuse values that are less. Raises BadInput naming the first."""
+    for name, value in values.items():
+        if value < least:
+            raise BadInput(f"{name} of {value} is below {least}: raise it")
 
 
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

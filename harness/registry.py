@@ -3,13 +3,14 @@
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, get_type_hints
 
 import experiments
+from consumers.sabotage import conduct_of
 from harness.errors import BadInput
-from harness.experiment import Experiment
+from harness.experiment import Experiment, Group
 from harness.faults import KINDS
 from harness.faults.targets import check_role
 from harness.provision.kafka import kafka_versions
@@ -51,6 +52,8 @@ def checked(experiment: Experiment) -> Experiment:
     from harness.rules.catalogue import RULES  # needs pyspark, which is slow to import
 
     _check_client_version(experiment)
+    for member in _sorts_of_members(experiment.group):
+        conduct_of(member.sabotage)
     if not experiment.rules:
         raise BadInput("an experiment without rules cannot fail: name at least one")
     for expect in experiment.rules:
@@ -70,8 +73,7 @@ def checked(experiment: Experiment) -> Experiment:
 
 def _check_client_version(experiment: Experiment) -> None:
     group = experiment.group
-    members = [group, *(group.of_member(number) for number in group.differing)]
-    for version in {member.client_version for member in members} - {""}:
+    for version in {member.client_version for member in _sorts_of_members(group)} - {""}:
         if version not in kafka_versions():
             raise BadInput(
                 f"the Java client of Kafka {version} is not offered: choose "
@@ -82,6 +84,10 @@ def _check_client_version(experiment: Experiment) -> None:
                 f"the Java client of Kafka {version} has a preview of protocol consumer only, "
                 "which brokers of today do not speak: choose 4.0 or newer, or a classic protocol"
             )
+
+
+def _sorts_of_members(group: Group) -> list[Group]:
+    return [group, *(group.of_member(number) for number in group.differing)]
 
 
 def resolved(experiment: Experiment) -> Experiment:
@@ -117,37 +123,45 @@ def knobs(experiment: Experiment) -> dict[str, Any]:
 
 
 def with_knobs(experiment: Experiment, settings: Mapping[str, str]) -> Experiment:
-    """The experiment with some knobs turned.
+    """The experiment with some knobs turned, all at once: what they make together must make sense.
 
-    Raises BadInput for an unknown knob (with the nearest name) or a value of the wrong type.
+    Raises BadInput for an unknown knob (with the nearest name), one that is turned twice, or a
+    value of the wrong type.
     """
     known = knobs(experiment)
-    for name, text in settings.items():
-        if name not in known:
-            short = {knob.split(".")[-1]: knob for knob in known}
-            if name not in short:
-                near = difflib.get_close_matches(name, [*known, *short], n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-                raise BadInput(f"there is no knob {name!r}: {hint}")
-            name = short[name]
-        value = _typed(name, text, known[name])
+    turned: dict[str, dict[str, Any]] = {}
+    for text, value in settings.items():
+        name = knob_named(text, known)
         part, _, item = name.rpartition(".")
-        if part:
-            changed = replace(getattr(experiment, part), **{item: value})
-            experiment = replace(experiment, **{part: changed})
-        else:
-            experiment = replace(experiment, **{item: value})
-    return experiment
+        values = turned.setdefault(part, {})
+        if item in values:
+            raise BadInput(f"knob {name} is turned twice, as {text!r} too: turn it once")
+        values[item] = _typed(name, value, known[name], getattr(experiment, part, experiment))
+    whole = turned.pop("", {})
+    parts = {part: replace(getattr(experiment, part), **values) for part, values in turned.items()}
+    return replace(experiment, **parts, **whole)
 
 
-def _typed(name: str, text: str, like: object) -> Any:
+def knob_named(text: str, known: Iterable[str]) -> str:
+    """The knob's whole name, of which `text` may be the last part. Raises BadInput."""
+    names = {name.rpartition(".")[2]: name for name in known} | {name: name for name in known}
+    if text not in names:
+        near = difflib.get_close_matches(text, names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+        raise BadInput(f"there is no knob {text!r}: {hint}")
+    return names[text]
+
+
+def _typed(name: str, text: str, now: object, part: object) -> Any:
+    """A value as its field is declared: a whole number may stand where any number may."""
+    declared = get_type_hints(type(part))[name.rpartition(".")[2]]
     try:
-        if isinstance(like, bool):
+        if declared is bool:
             return {"true": True, "false": False}[text.lower()]
-        if isinstance(like, int | float):
-            return type(like)(text)
+        if declared in (int, float):
+            return declared(text)
     except (ValueError, KeyError):
         raise BadInput(
-            f"knob {name} takes a {type(like).__name__} such as {like}, not {text!r}"
+            f"knob {name} takes a {declared.__name__} such as {now}, not {text!r}"
         ) from None
-    return text
+    return text or None if declared == str | None else text

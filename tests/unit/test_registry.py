@@ -57,6 +57,48 @@ def test_a_knob_keeps_its_type() -> None:
         registry.with_knobs(turned, {"group.members": "many"})
 
 
+def test_a_whole_number_is_a_length_of_time_too() -> None:
+    assert 7.5 == registry.with_knobs(registry.load("baseline"), {"duration_s": "7.5"}).duration_s
+
+
+def test_knobs_are_turned_together_whatever_their_order() -> None:
+    settings = {
+        "assignor": "cooperative-sticky",
+        "session_timeout_ms": "90000",
+        "heartbeat_interval_ms": "30000",
+        "max_poll_interval_ms": "120000",
+        "group.protocol": "cooperative",
+    }
+    for order in (settings, dict(reversed(settings.items()))):
+        group = registry.with_knobs(registry.load("baseline"), order).group
+        assert ("cooperative-sticky", "cooperative") == (group.assignor, group.protocol)
+
+
+def test_a_knob_that_is_turned_twice_is_refused() -> None:
+    with pytest.raises(BadInput, match=r"knob group\.client is turned twice, as 'client' too"):
+        registry.with_knobs(registry.load("baseline"), {"group.client": "java", "client": "java"})
+
+
+@pytest.mark.parametrize(
+    ("knob", "value", "says"),
+    [
+        ("sabotage", "never-comit", "sabotage 'never-comit' is unknown: choose"),
+        ("batch_records", "0", "batch_records of 0 is below 1"),
+        ("process_us", "-1", "process_us of -1 is below 0"),
+        ("heartbeat_interval_ms", "0", "heartbeat_interval_ms of 0 is below 1"),
+        ("record_bytes", "7", "record_bytes of 7 is below 8"),
+        ("duration_s", "-5", r"duration_s of -5\.0 is no time"),
+        ("duration_s", "nan", "duration_s of nan is no time"),
+        ("duration_s", "soon", "takes a float such as 15, not 'soon'"),
+    ],
+)
+def test_what_a_program_of_ours_would_refuse_is_refused_before_anything_starts(
+    knob: str, value: str, says: str
+) -> None:
+    with pytest.raises(BadInput, match=says):
+        registry.checked(registry.with_knobs(registry.load("baseline"), {knob: value}))
+
+
 def test_a_knob_that_makes_nonsense_is_refused_as_the_declaration_would_be() -> None:
     with pytest.raises(BadInput, match="outside the 6000 to 1800000"):
         registry.with_knobs(registry.load("baseline"), {"session_timeout_ms": "5000"})
@@ -204,7 +246,35 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
         ),
         (
             experiment_with(Fault(kind="bandwidth", target="member 1", lasts_s=3)),
-            "without a rate",
+            "of None kB/s cannot be told from none: give it a bandwidth_kb_per_s of 1 to 1500",
+        ),
+        (
+            experiment_with(
+                Fault(kind="bandwidth", target="member 1", lasts_s=3, bandwidth_kb_per_s=1_501)
+            ),
+            "of 1501 kB/s cannot be told from none",
+        ),
+        (
+            experiment_with(Fault(kind="latency", target="member 1", lasts_s=3, latency_ms=19)),
+            "of 19 ms cannot be told from none",
+        ),
+        (
+            experiment_with(Fault(kind="freeze-consumer", target="member 1", lasts_s=-3)),
+            "lasts_s=-3: none can be negative",
+        ),
+        (
+            replace(
+                registry.load("consumer-freeze"),
+                faults=(Fault(kind="freeze-consumer", target="member 1", lasts_s=6),),
+            ),
+            "for 6 s ends before session_timeout_ms of 6 s, so R01, R35, X23 would see nothing",
+        ),
+        (
+            replace(
+                registry.load("member-isolated"),
+                faults=(Fault(kind="isolate", target="member 1", lasts_s=5),),
+            ),
+            "ends before session_timeout_ms of 6 s, so R01",
         ),
         (
             experiment_with(Fault(kind="delete-offsets", target="any broker")),
