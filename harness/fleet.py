@@ -261,16 +261,16 @@ class Fleet:
                 positions[number] = max(positions.get(number, 0), position)
         return positions
 
-    def stop_producer(self, timeout_s: float = 70) -> bool:
-        """Tell the producer to stop, and wait for its last answers; false if it did not end."""
+    def stop_producer(self, timeout_s: float = 70) -> str:
+        """Tell the producer to stop, and wait for its last answers; in words how it did not end."""
         if self.producer is None:
-            return True
+            return ""
         self._producer_ended_on_purpose = True
         _tell(self.producer, "stop")
-        return processes.wait_exit(self.producer, timeout_s) == 0
+        return self._ended_badly("producer-1", self.producer, timeout_s)
 
     def close_members(self, timeout_s: float = 30) -> list[str]:
-        """Close every live member in order, one after the other; names of those that did not.
+        """Close every live member in order, one after the other; in words how some did not end.
 
         The next is told once one has left its group: how long its process takes to end after that,
         a Java Virtual Machine's the longest, is nobody's concern.
@@ -283,9 +283,15 @@ class Fleet:
                 wait_until(
                     f"{member.name} to leave", partial(_has_left, member), timeout_s=timeout_s
                 )
-        return [
-            member.name for member in closing if processes.wait_exit(member.process, _END_S) != 0
-        ]
+        ends = [self._ended_badly(member.name, member.process, _END_S) for member in closing]
+        return [end for end in ends if end]
+
+    def _ended_badly(self, name: str, process: subprocess.Popen[bytes], timeout_s: float) -> str:
+        """How a process did not end in order, in words; empty if it did."""
+        code = processes.wait_exit(process, timeout_s)
+        if code is None:
+            return f"{name} did not end within {timeout_s:g} s"
+        return f"{name} ended with exit code {code}: {self._tail(name)}" if code else ""
 
     def unplanned_ends(self) -> list[str]:
         """Consumers and producers that ended without having been told to, in words."""

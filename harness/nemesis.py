@@ -5,10 +5,12 @@ healed, or failed. "injecting" is on disk before anything is touched, and whatev
 healed whatever happens afterwards.
 """
 
+import heapq
 import json
 import random
 import time
 from dataclasses import asdict, dataclass
+from itertools import count
 from typing import Any
 
 from consumers.journal import Journal
@@ -55,16 +57,23 @@ class Nemesis:
             self._mark(item, "planned")
 
     def play(self, scene: Scene) -> None:
-        """Play the whole schedule. Raises VoidRun if a fault could not be injected or healed."""
-        actions = [(item.inject_s, self._inject, item) for item in self._planned]
-        actions += [
-            (item.heal_s, self._heal, item) for item in self._planned if item.heal_s is not None
-        ]
+        """Play the whole schedule. Raises VoidRun if a fault could not be injected or healed.
+
+        A fault that had to wait for what went before it lasts as long as it was to last.
+        """
+        order = count()  # of two at the same time the first that was planned
+        actions = [(item.inject_s, next(order), self._inject, item) for item in self._planned]
+        heapq.heapify(actions)
         for item in self._planned:
             scene.faults[item.name] = _state(item, "planned")
-        for at_s, act, item in sorted(actions, key=lambda action: action[0]):
+        while actions:
+            at_s, _, act, item = heapq.heappop(actions)
             scene.pass_time(scene.steady_at + at_s)
+            began_s = time.monotonic() - scene.steady_at
             act(scene, item)
+            if act == self._inject and item.fault.lasts_s:
+                heal_s = began_s + item.fault.lasts_s
+                heapq.heappush(actions, (heal_s, next(order), self._heal, item))
 
     def heal_all(self, scene: Scene) -> list[str]:
         """Heal what is still injected; for every way a run can end. Returns what went wrong.
@@ -81,6 +90,7 @@ class Nemesis:
 
     def _inject(self, scene: Scene, item: Planned) -> None:
         kind = KINDS[item.fault.kind]
+        scene.follow()  # roles are what they are now, however long the fault before took
         target = resolve(scene, item.fault)
         self._mark(item, "injecting", target)
         scene.faults[item.name] = _state(item, "injecting", target)

@@ -25,9 +25,10 @@ from consumers.journal import Journal
 from harness import __version__, manifest, processes, wire
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of, sweep_backends
+from harness.cluster.described import defaults
 from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan, group_settings
 from harness.errors import ClusterError, HarnessError, SetupError, VoidRun
-from harness.experiment import Experiment, Probe
+from harness.experiment import Experiment, Group, Probe
 from harness.faults.targets import lanes
 from harness.fleet import Fleet
 from harness.history.collect import collect
@@ -124,7 +125,7 @@ class Run:
         self._phases: list[dict[str, str]] = []
         self._random = random.Random(seed)
         self._keep: frozenset[int] = frozenset()  # what must outlive the run's other processes
-        self._ended = True  # whether nothing of it is left to be ended
+        self._stopped = self._ended = True  # its cluster; and nothing of it is left to be ended
         self._manifest: dict[str, Any] = {
             "schema_version": manifest.SCHEMA_VERSION,
             "run": self._run,
@@ -137,7 +138,7 @@ class Run:
             "ended_at": None,
             "group": GROUP,
             "topic": TOPIC,
-            "versions": _versions(tools),
+            "versions": _versions(tools, experiment.group),
             "host": manifest.host_facts(),
             "declared": asdict(experiment),
             "phases": self._phases,
@@ -189,10 +190,13 @@ class Run:
         started = self._backend.make(plan, self._tools, self.run_dir / "scratch", self._logs)
         fleet = Fleet(self._experiment, plan, self._tools, self.run_dir, GROUP, TOPIC)
         observer: subprocess.Popen[bytes] | None = None
+        self._stopped = self._ended = False
         try:
             with self._phase("start cluster"):
                 started.start()
                 create_topic(plan, self._experiment)
+                self._manifest["versions"] |= started.versions()
+                self._manifest["effective"]["broker_defaults"] = defaults(plan)
                 observer = self._start_observer(plan)
             view = View(self.run_dir / "journals" / "observer.journal")
             scene = Scene(
@@ -211,7 +215,7 @@ class Run:
             # Each of these whatever becomes of the others; the last error is the run's.
             with uninterrupted(self._say), ExitStack() as last_first:
                 last_first.callback(self._collect, fleet)
-                last_first.callback(processes.end_run, self._run, keep=self._keep)
+                last_first.callback(self._end_processes)
                 if observer is not None:
                     last_first.callback(observer.wait, timeout=10)
                     last_first.callback(observer.kill)
@@ -219,10 +223,13 @@ class Run:
                 last_first.callback(fleet.kill_all)
 
     def _stop(self, cluster: RunningCluster) -> None:
-        """End the cluster; what cannot be ended here is left to the watchdog."""
-        self._ended = False
         cluster.stop()
-        self._ended = True
+        self._stopped = True
+
+    def _end_processes(self) -> None:
+        """End what is left of the run; what cannot be ended here is left to the watchdog."""
+        processes.end_run(self._run, keep=self._keep)
+        self._ended = self._stopped
 
     def _play_scene(self, scene: Scene) -> None:
         experiment = self._experiment
@@ -253,9 +260,8 @@ class Run:
         with self._phase("drain"):
             self._drain(scene)
         with self._phase("stop"):
-            stuck = scene.fleet.close_members()
-            if stuck:
-                raise VoidRun(f"{', '.join(stuck)} did not close within 30 s: see logs/")
+            if stuck := scene.fleet.close_members():
+                raise VoidRun(f"when they were closed, {'; '.join(stuck)}: see logs/")
         if experiment.group.commit == "transaction":
             with self._phase("read output"):
                 journal = Journal(self.run_dir / "journals" / "output.journal", member="harness")
@@ -301,8 +307,8 @@ class Run:
         scene.pass_time(time.monotonic() + AFTER_S)
 
     def _drain(self, scene: Scene) -> None:
-        if not scene.fleet.stop_producer():
-            raise VoidRun("the producer did not get its last answers within 70 s: see logs/")
+        if stuck := scene.fleet.stop_producer():
+            raise VoidRun(f"when it was to get its last answers, {stuck}: see logs/")
         assert scene.observer.stdin is not None
         scene.observer.stdin.write(b"drain\n")
         scene.observer.stdin.flush()
@@ -383,9 +389,11 @@ class Run:
         self._manifest["killed"] = sorted(killed)
 
     def _end(self, status: str, reason: str) -> None:
-        shutil.rmtree(self.run_dir / "scratch", ignore_errors=True)
-        self._manifest |= {"status": status, "status_reason": reason, "ended_at": manifest.now()}
-        self._write_manifest()
+        with uninterrupted(self._say):
+            shutil.rmtree(self.run_dir / "scratch", ignore_errors=True)
+            ended = {"status": status, "status_reason": reason, "ended_at": manifest.now()}
+            self._manifest |= ended
+            self._write_manifest()
 
     def _write_manifest(self) -> None:
         manifest.write(self.run_dir, self._manifest)
@@ -430,8 +438,10 @@ def default_seed(name: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{name}{time.time_ns()}".encode()).digest()[:4], "big")
 
 
-def _versions(tools: Tools) -> dict[str, str]:
+def _versions(tools: Tools, group: Group) -> dict[str, str]:
+    java_client = {"kafka-clients": group.client_version or tools.kafka_version}
     return {
+        **(java_client if group.client == "java" else {}),
         "harness": __version__,
         "kafka": tools.kafka_version,
         "librdkafka": str(libversion()[0]),
@@ -462,9 +472,15 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def uninterrupted(say: Progress) -> Iterator[None]:
-    """Healing and cleaning run to their end: a second Ctrl-C only says so."""
+    """Healing and cleaning run to their end: a Ctrl-C meanwhile says so, and comes after them.
+
+    Raises Interrupted then.
+    """
+    asked = False
 
     def wait(_number: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        asked = True
         say("healing and cleaning up, a moment please")
 
     before = {number: signal.signal(number, wait) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -473,6 +489,8 @@ def uninterrupted(say: Progress) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        if asked:
+            raise Interrupted
 
 
 def sweep(say: Progress = lambda _text: None) -> int:
@@ -484,7 +502,7 @@ def sweep(say: Progress = lambda _text: None) -> int:
         count += processes.end(left)
     try:
         for run, removed in sweep_backends().items():
-            say(f"removed {removed} containers that run {run} left behind")
+            say(f"removed or healed {removed} containers that run {run} left behind")
             count += removed
     except HarnessError as error:  # what is left of another run is in nobody's way here
         say(f"something of an earlier run is left: {error}")

@@ -126,13 +126,19 @@ class Scene:
 
     def whole(self) -> bool:
         """Every broker answers, and every partition of every topic has all its replicas in sync."""
-        brokers = len(self.cluster.plan.brokers)
-        replicas = min(self.experiment.load.replication, brokers)
         return (
-            sum(self.view.brokers.values()) == brokers
+            sum(self.view.brokers.values()) == len(self.cluster.plan.brokers)
             and len(self.view.partitions) > 0
-            and all(len(row["isr"]) >= replicas for row in self.view.partitions.values())
+            and not self._thin()
         )
+
+    def _thin(self) -> list[str]:
+        """Partitions that lack replicas in sync, with those that are."""
+        return [
+            f"{topic}-{number} {row['isr']}"
+            for (topic, number), row in self.view.partitions.items()
+            if len(row["isr"]) < row["replicas"]
+        ]
 
     def consuming(self, since: dict[int, int]) -> bool:
         """Whether every partition has been processed past where it stood in `since`."""
@@ -145,14 +151,10 @@ class Scene:
             f"{member.name} {sorted(member.assigned)}" for member in self.fleet.live()
         )
         dead = [broker for broker, alive in self.view.brokers.items() if not alive]
-        thin = [
-            f"{topic}-{number} {row['isr']}"
-            for (topic, number), row in self.view.partitions.items()
-            if len(row["isr"]) < len(self.view.brokers)
-        ]
+        thin = ", ".join(self._thin()[:6])
         return (
             f"group {self.view.group.get('state', 'unseen')} with "
             f"{self.view.group.get('members', 0)} members; assigned: {members or 'nobody'}; "
-            f"brokers down: {dead or 'none'}; out of sync: {', '.join(thin[:6]) or 'none'}; "
+            f"brokers down: {dead or 'none'}; out of sync: {thin or 'none'}; "
             f"processed {self.fleet.processed()}"
         )

@@ -8,7 +8,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -139,7 +139,7 @@ def play(
         except (Interrupted, KeyboardInterrupt):
             suite.interrupted = True
             say("interrupted: judging what has been played, and ending with what there is")
-        with uninterrupted(say):
+        with suppress(Interrupted), uninterrupted(say):  # nothing is left to be interrupted
             _settle(suite, judge, say, wait=True)
             suite.ended_at = manifest.now()
             _publish(suite, publish)

@@ -177,10 +177,11 @@ def metadata(port: int, topics: list[str], timeout_s: float) -> Metadata:
             answer.number("h")  # error: the leader then is -1
             number, leader = answer.number("i"), answer.number("i")
             epochs += answer.number("i")
-            answer.numbers()  # replicas
+            partition = {"topic": topic, "partition": number, "leader": leader}
+            replicas = len(answer.numbers())
             isr = sorted(answer.numbers())
             answer.numbers()  # replicas that are offline
-            partitions.append({"topic": topic, "partition": number, "leader": leader, "isr": isr})
+            partitions.append({**partition, "isr": isr, "replicas": replicas})
     return Metadata(tuple(brokers), tuple(partitions), epochs)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from harness.errors import BadInput
 from harness.experiment import Experiment, Fault
@@ -15,6 +16,24 @@ class Evidence:
 
     took_effect: bool
     text: str
+
+
+def outlasts_session(fault: Fault, experiment: Experiment) -> None:
+    """Refuse a silence that ends before a session does, where a rule is about its end.
+
+    Raises BadInput with both numbers.
+    """
+    group, silent_ms = experiment.group, (fault.lasts_s or 0) * 1_000
+    asked = {expect.rule for expect in experiment.rules} & _ABOUT_EVICTIONS
+    if asked and silent_ms <= group.session_timeout_ms:
+        raise BadInput(
+            f"{fault.kind} of {fault.target} for {silent_ms / 1_000:g} s ends before "
+            f"session_timeout_ms of {group.session_timeout_ms / 1_000:g} s, so "
+            f"{', '.join(sorted(asked))} would see nothing: make the former longer"
+        )
+
+
+_ABOUT_EVICTIONS: Final = frozenset({"R01", "R06", "R35", "X23", "X27"})
 
 
 def _nothing(_scene: Scene, _fault: Fault, _target: Target) -> None:
@@ -52,6 +71,11 @@ class Kind:
             raise BadInput(
                 f"{self.name} of {fault.target} has no links to one broker only: leave "
                 f"of_broker={fault.of_broker!r} out"
+            )
+        if min(fault.at_s, fault.jitter_s) < 0 or (fault.lasts_s or 0) < 0:
+            raise BadInput(
+                f"{self.name} of {fault.target} has at_s={fault.at_s:g}, jitter_s="
+                f"{fault.jitter_s:g} and lasts_s={fault.lasts_s}: none can be negative"
             )
         if self.heals and not fault.lasts_s:
             raise BadInput(f"{self.name} of {fault.target} never heals: give it lasts_s")

@@ -13,7 +13,7 @@ from consumers.consumer import ClientGaveUp
 from harness import fleet
 from harness.errors import BadInput, ClusterError, WaitTimeout
 from harness.experiment import Experiment, Fault, one_of
-from harness.faults.kind import Evidence, Kind
+from harness.faults.kind import Evidence, Kind, outlasts_session
 from harness.faults.targets import Target
 from harness.fleet import Member
 from harness.scene import Scene
@@ -306,7 +306,15 @@ def _prove_ordered(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 KINDS: Final = (
     Kind("kill-consumer", ("member",), False, _kill, _prove_killed, check=_check_kill),
-    Kind("freeze-consumer", ("member",), True, _freeze, _prove_frozen, _thaw),
+    Kind(
+        "freeze-consumer",
+        ("member",),
+        True,
+        _freeze,
+        _prove_frozen,
+        _thaw,
+        check=outlasts_session,
+    ),
     Kind("close-consumer", ("member",), False, _close, _prove_closed),
     Kind("start-consumer", ("new member",), False, _start, _prove_started),
     Kind(

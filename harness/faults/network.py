@@ -10,12 +10,13 @@ from harness import probe
 from harness.cluster.proxies import Toxic
 from harness.errors import BadInput
 from harness.experiment import Experiment, Fault
-from harness.faults.kind import Evidence, Kind
+from harness.faults.kind import Evidence, Kind, outlasts_session
 from harness.faults.targets import Target
 from harness.scene import Scene
 
 _PROBE_S: Final = 1.0
 _PADDING_BYTES: Final = 30_000
+_TELLABLE_MS: Final = 20  # what a probe takes longer must be more than chance
 
 
 def _toxics(fault: Fault) -> list[Toxic]:
@@ -62,7 +63,7 @@ def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
     said: list[str] = []
     for broker, direct, proxied in _ports(scene, target):
         through, past = _ask_both(fault, direct, proxied)
-        worst.append(_suffers(fault, through) and past.outcome == "answered")
+        worst.append(past.outcome == "answered" and _suffers(fault, through, past))
         said.append(f"broker-{broker} through {target.name}: {through}, past it: {past}")
     return Evidence(bool(worst) and all(worst), "; ".join(said))
 
@@ -83,17 +84,21 @@ def _expected_ms(fault: Fault) -> float:
     return 0.0
 
 
-def _suffers(fault: Fault, through: probe.Answer) -> bool:
+def _suffers(fault: Fault, through: probe.Answer, past: probe.Answer) -> bool:
     if fault.kind == "isolate":
         return through.outcome == "silent"
     # Toxiproxy's own timers may fire a little early; 10 % tells a fault from none all the same.
-    return through.outcome == "answered" and through.ms >= 0.9 * _expected_ms(fault)
+    return through.outcome == "answered" and through.ms - past.ms >= 0.9 * _expected_ms(fault)
 
 
 def _check_latency(fault: Fault, experiment: Experiment) -> None:
-    if not fault.latency_ms:
-        raise BadInput(f"latency on {fault.target} of no milliseconds: give it latency_ms")
-    if fault.latency_ms >= experiment.group.session_timeout_ms:
+    latency_ms = fault.latency_ms or 0
+    if latency_ms < _TELLABLE_MS:
+        raise BadInput(
+            f"latency on {fault.target} of {latency_ms} ms cannot be told from none: give it "
+            f"a latency_ms of {_TELLABLE_MS} or more"
+        )
+    if latency_ms >= experiment.group.session_timeout_ms:
         raise BadInput(
             f"latency_ms of {fault.latency_ms} is not below session_timeout_ms of "
             f"{experiment.group.session_timeout_ms}: that is an isolation; use kind isolate"
@@ -101,12 +106,16 @@ def _check_latency(fault: Fault, experiment: Experiment) -> None:
 
 
 def _check_bandwidth(fault: Fault, _experiment: Experiment) -> None:
-    if not fault.bandwidth_kb_per_s:
-        raise BadInput(f"bandwidth on {fault.target} without a rate: give it bandwidth_kb_per_s")
+    if not fault.bandwidth_kb_per_s or _expected_ms(fault) < _TELLABLE_MS:
+        most = _PADDING_BYTES // _TELLABLE_MS
+        raise BadInput(
+            f"bandwidth on {fault.target} of {fault.bandwidth_kb_per_s} kB/s cannot be told from "
+            f"none: give it a bandwidth_kb_per_s of 1 to {most}"
+        )
 
 
 KINDS: Final = (
     Kind("latency", ("member", "lane"), True, _inject, _prove, _heal, check=_check_latency),
     Kind("bandwidth", ("member", "lane"), True, _inject, _prove, _heal, check=_check_bandwidth),
-    Kind("isolate", ("member", "lane"), True, _inject, _prove, _heal),
+    Kind("isolate", ("member", "lane"), True, _inject, _prove, _heal, check=outlasts_session),
 )

@@ -80,9 +80,9 @@ def _prove_records_deleted(scene: Scene, fault: Fault, target: Target) -> Eviden
     )
     coordinator, group = scene.view.group["coordinator"], scene.view.group["group"]
     found = wire.committed(_port(scene, coordinator), group, scene.topic, [number], _ASK_S)
-    committed = found.get(number, _NONE)
+    committed = found.get(number)
     return Evidence(
-        first is not None and first > committed,
+        first is not None and committed is not None and first > committed,
         f"{scene.topic}-{number} starts at {first}, and {committed} was committed",
     )
 

@@ -94,7 +94,9 @@ def lanes(experiment: Experiment) -> tuple[str, ...]:
         if fault.kind not in NETWORK_KINDS:
             continue
         if fault.target == "any member":
-            own |= {f"member-{number}" for number in range(1, experiment.group.members + 1)}
+            late = sum(other.kind in STARTING_KINDS for other in experiment.faults)
+            members = experiment.group.members + late
+            own |= {f"member-{number}" for number in range(1, members + 1)}
         numbered = _NUMBERED.fullmatch(fault.target)
         if numbered and numbered["role"] == "member":
             own.add(f"member-{numbered['number']}")
@@ -103,14 +105,15 @@ def lanes(experiment: Experiment) -> tuple[str, ...]:
 
 
 NETWORK_KINDS: Final = frozenset({"latency", "bandwidth", "isolate"})
+STARTING_KINDS: Final = frozenset({"start-consumer", "bounce-consumer", "start-duplicate"})
 
 
 def resolve(scene: Scene, fault: Fault) -> Target:
-    """The thing that the role means at this moment.
+    """The thing that the role means at this moment, if it runs: what is dead cannot be hit.
 
     Raises ClusterError if nothing fits.
     """
-    candidates = _candidates(scene, fault.target)
+    candidates = [each for each in _candidates(scene, fault.target) if _runs(scene, each)]
     if fault.not_target:
         excluded = {target.name for target in _candidates(scene, fault.not_target)}
         candidates = [target for target in candidates if target.name not in excluded]
@@ -124,6 +127,13 @@ def resolve(scene: Scene, fault: Fault) -> Target:
     if fault.kind in NETWORK_KINDS and chosen.kind == "member":
         return Target("lane", scene.fleet.lane_of(chosen.name), _of_broker(scene, fault))
     return chosen
+
+
+def _runs(scene: Scene, target: Target) -> bool:
+    if target.id:
+        return scene.cluster.running(target.id)
+    member = scene.fleet.members.get(target.name)
+    return member is None or member.running
 
 
 def _of_broker(scene: Scene, fault: Fault) -> int:
@@ -144,7 +154,9 @@ def _candidates(scene: Scene, role: str) -> list[Target]:
         return [Target("controller", node.name, node.id) for node in scene.cluster.plan.controllers]
     if role == "any leader":
         leaders = {
-            row["leader"] for (topic, _), row in view.partitions.items() if topic == scene.topic
+            row["leader"]
+            for (topic, _), row in view.partitions.items()
+            if topic == scene.topic and row["leader"] > 0
         }
         return [_broker(leader) for leader in sorted(leaders)]
     if role == "any broker":

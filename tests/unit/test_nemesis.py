@@ -1,0 +1,167 @@
+"""Which thing a role is, and when each fault is injected and healed. Clock and cluster are ours."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from consumers.journal import Journal
+from harness import nemesis, registry, run
+from harness.errors import ClusterError
+from harness.experiment import Experiment, Fault
+from harness.faults.kind import Evidence, Kind
+from harness.faults.targets import Target, lanes, resolve
+from harness.scene import Scene
+
+KILL = Fault(kind="kill-broker", target="any broker", lasts_s=3)
+
+
+def scene(*, brokers: set[int], members: set[int], leaders: tuple[int, ...] = ()) -> Any:
+    """Three brokers and three members, of which these run; broker 1 was the coordinator."""
+    names = [f"member-{number}" for number in (1, 2, 3)]
+    fleet = {
+        name: SimpleNamespace(name=name, running=number in members)
+        for number, name in enumerate(names, start=1)
+    }
+    nodes = [SimpleNamespace(id=number, name=f"broker-{number}") for number in (1, 2, 3)]
+    return SimpleNamespace(
+        cluster=SimpleNamespace(
+            plan=SimpleNamespace(brokers=nodes, controllers=[]),
+            running=lambda number: number in brokers,
+        ),
+        fleet=SimpleNamespace(
+            members=fleet,
+            live=lambda: [each for each in fleet.values() if each.running],
+            lane_of=lambda name: name,
+        ),
+        view=SimpleNamespace(
+            group={"coordinator": 1},
+            partitions={("t", number): {"leader": at} for number, at in enumerate(leaders)},
+        ),
+        topic="t",
+        random=random.Random(1),
+        describe=lambda: "the state of the group",
+    )
+
+
+def resolved(target: str, of: Any, **more: Any) -> Target:
+    return resolve(cast("Scene", of), Fault(kind="kill-broker", target=target, **more))
+
+
+def test_what_is_dead_is_no_target() -> None:
+    alone = scene(brokers={3}, members={2}, leaders=(1, -1, 3))
+
+    for _ in range(20):
+        assert "broker-3" == resolved("any broker", alone).name
+        assert "broker-3" == resolved("any leader", alone).name
+        assert "member-2" == resolved("any member", alone).name
+    for role in ("coordinator", "broker 1", "leader of t-0", "leader of t-1", "member 1"):
+        with pytest.raises(ClusterError, match=f"nothing is '{role}' now"):
+            resolved(role, alone)
+
+
+def test_what_lives_is_one() -> None:
+    all_of_it = scene(brokers={1, 2, 3}, members={1, 2, 3}, leaders=(1, 2, 3))
+
+    assert "broker-1" == resolved("coordinator", all_of_it).name
+    assert "member-3" == resolved("member 3", all_of_it).name
+    for _ in range(20):
+        assert "broker-1" != resolved("any leader", all_of_it, not_target="coordinator").name
+
+
+def test_each_member_that_may_be_cut_off_has_a_lane_of_its_own() -> None:
+    isolate = Fault(kind="isolate", target="any member", lasts_s=8)
+    start = Fault(kind="start-consumer", target="new member")
+    experiment = replace(registry.load("baseline"), faults=(start, start, isolate))
+
+    assert {f"member-{number}" for number in range(1, 6)} <= set(lanes(experiment))
+
+
+class Clock:
+    """Seconds since the start, moved by whoever takes time."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def pass_time(self, until_s: float) -> None:
+        self.now_s = max(self.now_s, until_s)
+
+
+def test_a_fault_that_had_to_wait_lasts_as_long_as_it_was_to_last(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The proof of the first takes 10 s, and the second is due meanwhile."""
+    clock = Clock()
+    played: list[tuple[str, str, float]] = []
+
+    def prove(_scene: Scene, fault: Fault, _target: Target) -> Evidence:
+        clock.now_s += 10 if fault.target == "broker 1" else 0
+        return Evidence(True, "seen")
+
+    kind = Kind(
+        "kill-broker",
+        ("broker",),
+        True,
+        lambda _scene, fault, _target: played.append(("inject", fault.target, clock.now_s)),
+        prove,
+        lambda _scene, fault, _target: played.append(("heal", fault.target, clock.now_s)),
+    )
+    monkeypatch.setattr(nemesis, "KINDS", {"kill-broker": kind})
+    monkeypatch.setattr(
+        nemesis, "time", SimpleNamespace(monotonic=lambda: clock.now_s, time_ns=int)
+    )
+    first = Fault(kind="kill-broker", target="broker 1", at_s=1, lasts_s=15, jitter_s=0)
+    second = Fault(kind="kill-broker", target="broker 2", at_s=3, lasts_s=5, jitter_s=0)
+    experiment = Experiment(claim="x.", faults=(first, second))
+    journal = Journal(tmp_path / "faults.journal", member="nemesis")
+    stage = scene(brokers={1, 2, 3}, members=set())
+    followed: list[float] = []
+    stage.steady_at, stage.faults = 0.0, {}
+    stage.pass_time, stage.say = clock.pass_time, lambda _text: None
+    stage.follow = lambda: followed.append(clock.now_s)
+
+    planned = nemesis.plan_faults(experiment, random.Random(1))
+    nemesis.Nemesis(journal, planned).play(cast("Scene", stage))
+
+    assert [
+        ("inject", "broker 1", 1.0),
+        ("inject", "broker 2", 11.0),
+        ("heal", "broker 1", 16.0),
+        ("heal", "broker 2", 16.0),
+    ] == played
+    assert [1.0, 11.0] == followed
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_while_cleaning_up_comes_after_it(number: int) -> None:
+    said: list[str] = []
+    before = signal.getsignal(number)
+    cleaned: list[bool] = []
+
+    def clean() -> None:
+        with run.uninterrupted(said.append):
+            os.kill(os.getpid(), number)
+            cleaned.append(True)
+
+    with pytest.raises(run.Interrupted):
+        clean()
+    assert cleaned
+    assert ["healing and cleaning up, a moment please"] == said
+    assert before == signal.getsignal(number)
+
+
+def test_cleaning_up_that_fails_and_is_interrupted_is_interrupted() -> None:
+    def clean() -> None:
+        with run.uninterrupted(lambda _text: None):
+            os.kill(os.getpid(), signal.SIGINT)
+            raise ClusterError("the engine refused")
+
+    with pytest.raises(run.Interrupted):
+        clean()
