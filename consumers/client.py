@@ -96,7 +96,7 @@ class Client(Protocol):
 
     @property
     def effective(self) -> dict[str, object]:
-        """The configuration passed to the library, without secrets."""
+        """The configuration, whole where the library tells it, else what was passed; no secrets."""
 
     @property
     def known(self) -> Member:

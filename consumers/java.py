@@ -151,8 +151,10 @@ class Java:
 
     @property
     def effective(self) -> dict[str, object]:
-        """The configuration passed to the client; it holds no secrets."""
-        return self._settings
+        """The client's whole configuration, defaults included, as it tells it; no secrets."""
+        whole = JClass(f"{_CLIENTS}.ConsumerConfig")(jvm.properties(self._settings)).values()
+        told = {str(each.getKey()): str(each.getValue()) for each in whole.entrySet()}
+        return dict(sorted(told.items()))
 
     @property
     def known(self) -> Member:

@@ -22,6 +22,9 @@ class RunningCluster(Protocol):
     def start(self) -> None:
         """Bring it all up, and wait until every node serves."""
 
+    def versions(self) -> dict[str, str]:
+        """What runs, by name, where that is not what `make setup` has fetched; once it is up."""
+
     def await_serving(self, node_id: int) -> None:
         """Wait until a node answers. Raises ClusterError if it ends instead."""
 

@@ -67,14 +67,17 @@ def _compose() -> Backend:
 def sweep_backends() -> dict[str, int]:
     """Remove containers and networks of runs whose harness is gone; how many containers of each.
 
-    Where no engine answers, there is nothing of it to be removed. Raises ClusterError where one
-    refuses.
+    What one broke of the cluster of docker-compose.yml is healed. Where no engine answers, there is
+    nothing of it to be removed. Raises ClusterError where one refuses.
     """
     if "DOCKER_HOST" not in os.environ and not _SOCKET.exists():
         return {}
-    from harness.cluster import containers
+    from harness.cluster import compose, containers
 
     try:
-        return containers.sweep(containers.connect())
+        engine = containers.connect()
     except SetupError:
         return {}
+    removed = containers.sweep(engine)
+    healed = compose.sweep(engine)
+    return {**removed, **({"on docker-compose.yml": healed} if healed else {})}

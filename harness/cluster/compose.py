@@ -13,16 +13,13 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    ConfigResource,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient
 from docker.errors import NotFound
 from docker.models.containers import Container
 
 from harness.cluster.container_nodes import TOXIPROXY, ContainerCluster, check_version
 from harness.cluster.containers import told_apart
+from harness.cluster.described import described
 from harness.cluster.plan import (
     GROUP,
     IN_CONTAINERS,
@@ -102,16 +99,23 @@ class ComposeCluster(ContainerCluster):
         self._lengths: dict[str, int] = {}
 
     def start(self) -> None:
-        """Take the cluster over as it is. Raises SetupError if it is not up, or another one."""
+        """Take the cluster over as it is. Raises SetupError if it is not up, or not to be taken."""
         self._lock = _alone()
+        left = _left(self._engine, self._lock)
+        if left:
+            heal(self._engine)
         self._find()
         self.proxies.await_up(lambda: self._is_up(TOXIPROXY), lambda: self._last_words(TOXIPROXY))
-        self.proxies.clear()
         for node in self.plan.nodes:
             self.await_serving(node.id)
             check_version(node.name, self._read(node.name, "server.log"), self._version)
         self._check_settings()
-        self._forget_run()
+        if left:
+            self._forget_run()
+        else:
+            self._refuse_what_is_not_ours()
+        _mark(self._lock, _identity(self._engine))
+        self.proxies.clear()
         for node in self.plan.nodes:
             for file in _LOG_FILES:
                 self._lengths[f"{node.name}.{file}"] = len(self._read(node.name, file))
@@ -135,12 +139,7 @@ class ComposeCluster(ContainerCluster):
 
     def _check_settings(self) -> None:
         """Refuse a cluster whose brokers are set otherwise than the experiment declares."""
-        admin = AdminClient({"bootstrap.servers": self.plan.direct(), "log_level": 0})
-        asked = ConfigResource(ResourceType.BROKER, str(self.plan.brokers[0].id))
-        try:
-            found = admin.describe_configs([asked])[asked].result(timeout=30)
-        except KafkaException as error:
-            raise ClusterError(f"the brokers did not tell their settings: {error}") from error
+        found = described(self.plan)
         differing = [
             f"{name} is {found[name].value if name in found else 'not known'} and not {value}"
             for name, value in self.plan.settings.items()
@@ -152,9 +151,28 @@ class ComposeCluster(ContainerCluster):
                 f"({'; '.join(differing)}): use BACKEND=docker, or change the file"
             )
 
+    def _refuse_what_is_not_ours(self) -> None:
+        """Refuse a cluster that has topics or a group of a run's names: they are its owner's."""
+        admin = self._admin()
+        try:
+            topics = set(admin.list_topics(timeout=10).topics) & {TOPIC, OUTPUT}
+            groups = {each.group_id for each in admin.list_consumer_groups().result(30).valid}
+        except (KafkaException, TimeoutError) as error:
+            raise ClusterError(f"the brokers did not tell what they have: {error}") from error
+        found = [f"topic {name}" for name in sorted(topics)]
+        found += [f"group {GROUP}"] if GROUP in groups else []
+        if found:
+            raise SetupError(
+                f"{' and '.join(found)} on the cluster of docker-compose.yml would be a run's, and "
+                "no run has left it: take it away or give it another name, or use BACKEND=docker"
+            )
+
+    def _admin(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self.plan.direct(), "log_level": 0})
+
     def _forget_run(self) -> None:
         """Take away the topics and the group that this or an earlier run made."""
-        admin = AdminClient({"bootstrap.servers": self.plan.direct(), "log_level": 0})
+        admin = self._admin()
         for asked in (
             admin.delete_consumer_groups([GROUP], request_timeout=20),
             admin.delete_topics([TOPIC, OUTPUT], operation_timeout=20),
@@ -207,11 +225,13 @@ class ComposeCluster(ContainerCluster):
             for node in self.plan.nodes:
                 self.await_serving(node.id)
             self._forget_run()
+            assert self._lock is not None
+            _mark(self._lock, "")
 
 
 def _alone() -> IO[str]:
     """A lock that is held as long as the file is open. Raises SetupError if another run has it."""
-    file = (cache_dir() / "compose.lock").open("w")
+    file = (cache_dir() / "compose.lock").open("a+")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -221,6 +241,40 @@ def _alone() -> IO[str]:
             "BACKEND=docker"
         ) from error
     return file
+
+
+def _mark(lock: IO[str], identity: str) -> None:
+    """Write down which cluster a run has taken over; nothing once it has given it back."""
+    lock.seek(0)
+    lock.truncate()
+    lock.write(identity)
+    lock.flush()
+
+
+def _left(engine: Any, lock: IO[str]) -> bool:
+    """Whether a run took this very cluster over and never gave it back."""
+    lock.seek(0)
+    identity = lock.read()
+    return identity != "" and identity == _identity(engine)
+
+
+def _identity(engine: Any) -> str:
+    """The containers of the cluster: brought up anew, it is another one."""
+    with told_apart("a look at the compose project"):
+        return " ".join(sorted(str(container.id) for container in _ours(engine)))
+
+
+def sweep(engine: Any) -> int:
+    """Heal what a run broke that was killed together with its watchdog; how many nodes.
+
+    Nothing while a run is on the cluster. Raises ClusterError.
+    """
+    try:
+        lock = _alone()
+    except SetupError:
+        return 0
+    with lock:
+        return heal(engine) if _left(engine, lock) else 0
 
 
 def heal(engine: Any) -> int:

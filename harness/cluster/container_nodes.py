@@ -19,6 +19,7 @@ from harness.errors import ClusterError, SetupError
 from harness.wait import wait_until
 
 TOXIPROXY: Final = "toxiproxy"
+_JAVA: Final = re.compile(r'version "([^"]+)"')
 _VERSION: Final = re.compile(rb"Kafka version: (\S+)")
 
 
@@ -58,6 +59,22 @@ class ContainerCluster:
         self._networks: dict[str, Network] = {}
         self._containers: dict[str, Container] = {}
         self._down_on_purpose: set[str] = set()
+
+    def versions(self) -> dict[str, str]:
+        """Of what the containers hold, and their images by name and id."""
+        broker = self._containers[self.plan.brokers[0].name]
+        with told_apart("a look at what the containers hold"):
+            found = broker.exec_run(["java", "-version"])
+            said = _JAVA.search(found.output.decode(errors="replace"))
+            images = {
+                name: f"{container.attrs['Config']['Image']} {container.attrs['Image']}"
+                for name, container in (("kafka", broker), (TOXIPROXY, self._containers[TOXIPROXY]))
+            }
+        return {
+            "java_of_brokers": said[1] if said else "unknown",
+            "toxiproxy": self.proxies.version(),
+            **{f"{name}_image": image for name, image in images.items()},
+        }
 
     def _on_networks(self, name: str) -> Container:
         """Whose networks a node is on: its keeper's, or its own."""

@@ -1,18 +1,19 @@
 """What brokers themselves say that they are set to."""
 
+from typing import Final
+
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     ConfigEntry,
     ConfigResource,
-    ConfigSource,
     ResourceType,
 )
 
 from harness.cluster.plan import Plan
 from harness.errors import ClusterError
 
-_PATIENCE_S = 30
+_PATIENCE_S: Final = 30
 
 
 def described(plan: Plan) -> dict[str, ConfigEntry]:
@@ -36,5 +37,5 @@ def defaults(plan: Plan) -> dict[str, str]:
     return {
         name: str(entry.value)
         for name, entry in sorted(described(plan).items())
-        if entry.source == ConfigSource.DEFAULT_CONFIG.value and not entry.is_sensitive
+        if entry.is_default and not entry.is_sensitive
     }

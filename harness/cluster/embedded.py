@@ -71,6 +71,10 @@ class EmbeddedCluster:
         self._toxiproxy = toxiproxy
         self.proxies.await_up(lambda: toxiproxy.poll() is None, partial(processes.last_lines, log))
 
+    def versions(self) -> dict[str, str]:
+        """Nothing: it is all of `make setup`."""
+        return {}
+
     def await_serving(self, node_id: int) -> None:
         """Wait until a broker answers on its direct listener (a controller: listens).
 

@@ -57,6 +57,10 @@ class Proxies:
 
         wait_until("answer from Toxiproxy", up, timeout_s=20, saw=tail)
 
+    def version(self) -> str:
+        """Toxiproxy's own word for its version."""
+        return str(self._call("get", "/version")["version"])
+
     def add(self, lane: str, broker_ids: list[int], toxics: list[Toxic]) -> None:
         """Put toxics on a lane's links to these brokers, and read them back."""
         for proxy in (proxy_name(broker_id, lane) for broker_id in broker_ids):

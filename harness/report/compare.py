@@ -199,6 +199,7 @@ def settings_of(content: Mapping[str, Any]) -> dict[str, str]:
         **_flat("version", content.get("versions") or {}),
         **_flat("host", content.get("host") or {}),
         **_flat("broker", _first(brokers, "broker-")),
+        **_flat("broker default", effective.get("broker_defaults") or {}),
         **_flat("member", _first(clients, "member-")),
         **_flat("producer", _first(clients, "producer-")),
     }

@@ -57,6 +57,18 @@ class Manifest:
     phases: tuple[Phase, ...]
 
     @property
+    def client(self) -> str:
+        """The members' client library and its version."""
+        group = _mapping(self.declared.get("group"))
+        name = str(group.get("client") or "librdkafka")
+        known = self.versions.get("librdkafka")
+        if name == "java":
+            # Named in its own field since manifests tell it; before that it was the brokers'.
+            asked = group.get("client_version") or self.versions.get("kafka")
+            known = self.versions.get("kafka-clients") or asked
+        return f"{name} {known or 'of an unknown version'}"
+
+    @property
     def complete(self) -> bool:
         """True if the run went through all its phases and was not spoilt."""
         return self.status == "complete"

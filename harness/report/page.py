@@ -109,8 +109,10 @@ def _facts(run: Run) -> list[Fact]:
         Fact("Kafka", _say(versions.get("kafka")), _cluster(cluster)),
         Fact(
             "Client",
-            f"{_say(group.get('client'))} {_say(versions.get('librdkafka'))}",
-            f"confluent-kafka {_say(versions.get('confluent-kafka'))}",
+            manifest.client,
+            "Kafka's own KafkaConsumer"
+            if group.get("client") == "java"
+            else f"confluent-kafka {_say(versions.get('confluent-kafka'))}",
         ),
         Fact(
             "Group",
@@ -137,7 +139,8 @@ def _facts(run: Run) -> list[Fact]:
         Fact(
             "Harness",
             _say(versions.get("harness")),
-            f"Toxiproxy {_say(versions.get('toxiproxy'))}, Java {_say(versions.get('java'))}, "
+            f"Toxiproxy {_say(versions.get('toxiproxy'))}, Java "
+            f"{_say(versions.get('java_of_brokers') or versions.get('java'))}, "
             f"Spark {_say(versions.get('spark'))}, Python {_say(versions.get('python'))}",
         ),
     ]

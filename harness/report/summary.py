@@ -44,7 +44,7 @@ def _origin(manifest: Manifest) -> str:
     return (
         f"Run {safe(manifest.run)}, seed {safe(manifest.seed)}, "
         f"Kafka {safe(str(versions.get('kafka', NOTHING)))}, "
-        f"librdkafka {safe(str(versions.get('librdkafka', NOTHING)))}. "
+        f"{safe(manifest.client)}. "
         "In its folder: [report.html](report.html), [verdicts.parquet](verdicts.parquet), "
         "[tables/](tables/), [history/](history/), [logs/](logs/)."
     )
