@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import docker
+import psutil
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from harness import probe
 from harness.cluster import compose, containers
@@ -123,6 +124,58 @@ def test_what_it_has_not_is_refused_in_one_sentence(
     assert says in run.stderr
     assert "Traceback" not in run.stderr
     assert 0 == compose.heal(cluster)
+
+
+def test_topics_of_its_owner_are_not_taken(tmp_path: Path, cluster: docker.DockerClient) -> None:
+    admin = AdminClient({"bootstrap.servers": PLAN.direct()})
+    for made in admin.create_topics([NewTopic(TOPIC, 1, 3)], operation_timeout=20).values():
+        made.result(timeout=30)
+    try:
+        run = harness("run", "baseline", "--results", str(tmp_path))
+
+        assert 3 == run.returncode
+        assert f"topic {TOPIC} on the cluster of docker-compose.yml would be a run's" in run.stderr
+        assert TOPIC in admin.list_topics(timeout=10).topics
+    finally:
+        for gone in admin.delete_topics([TOPIC], operation_timeout=20).values():
+            gone.result(timeout=30)
+
+
+def test_what_is_killed_with_its_watchdog_is_put_right_by_clean(
+    tmp_path: Path, cluster: docker.DockerClient
+) -> None:
+    arguments = ("run", "broker-kill", "--backend", "compose", "--results", str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-m", "harness", *arguments],
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as run:
+        ours = psutil.Process(run.pid)
+        try:
+            wait_until("killed broker", lambda: "exited" in states(cluster), timeout_s=LONGEST_S)
+        finally:
+            watchdogs = [each for each in ours.children() if "harness.watchdog" in each.cmdline()]
+            for process in (*watchdogs, ours):
+                process.kill()
+    assert 1 == len(watchdogs)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", "clean", "--results", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, timeout=LONGEST_S, check=False,
+    )  # fmt: skip
+
+    assert 0 == done.returncode, done.stderr
+    assert "on docker-compose.yml" in done.stderr
+    assert {"running"} == set(states(cluster))
+    assert 0 == compose.heal(cluster)
+    after = harness("run", "baseline", "--results", str(tmp_path))
+    assert 0 == after.returncode, after.stderr
+
+
+def states(cluster: docker.DockerClient) -> list[str]:
+    wanted = {"label": f"com.docker.compose.project={compose.PROJECT}"}
+    return [str(each["State"]) for each in cluster.api.containers(all=True, filters=wanted)]
 
 
 def test_without_it_the_sentence_says_how_to_bring_it_up(tmp_path: Path) -> None:
