@@ -10,6 +10,7 @@ experiment = Experiment(
     claim="Latency below the session timeout evicts nobody.",
     # Committing only at a revocation, so that heartbeats alone keep the session.
     group=Group(commit="revoke"),
-    faults=(Fault(kind="latency", target="any member", latency_ms=3_000, lasts_s=20),),
+    faults=(Fault(kind="latency", target="any member", latency_ms=3_000, lasts_s=14),),
+    duration_s=19,
     rules=holds("R02", "R14", "R20f", "R21", "R33", "X32a", "X32b", "X32c"),
 )

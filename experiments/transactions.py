@@ -23,16 +23,17 @@ experiment = Experiment(
         settings={"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
     ),
     load=Load(records_per_s=60),
-    group=Group(commit="transaction", max_poll_interval_ms=9_000),
+    group=Group(commit="transaction", max_poll_interval_ms=7_500),
     faults=(
-        Fault(kind="stall-consumer", target="member 1", at_s=2, jitter_s=1, lasts_s=12),
+        Fault(kind="stall-consumer", target="member 1", at_s=2, jitter_s=1, lasts_s=10),
         Fault(kind="kill-consumer", target="member 2", how="in a transaction", at_s=4, jitter_s=1),
     ),
-    duration_s=17,
+    duration_s=15,
     rules=(
         *holds("X29", "R21", "R33", "X32a"),
-        # In KIP-848 its client knows before it has anything to offer.
         *holds("X29-fenced", protocols=CLASSIC),
+        # In KIP-848 librdkafka falls silent at the limit and is not evicted so soon.
+        *holds("X29-fenced", clients=("java",), protocols=("consumer",)),
         Expect(
             rule="X29-uncommitted",
             verdict=Verdict.VIOLATED,

@@ -64,6 +64,18 @@ def _faults_bit(t: Tables) -> DataFrame:
                   OR a.kind = 'stall-callback' AND e.event = 'callback_stall_started')
              AND e.event_at >= timestampadd(SECOND, -5, a.injecting_at)
         ),
+        -- Records a second of the member behind a narrow link, during and before it.
+        narrowed AS (
+            SELECT a.fault,
+                   sum(d.count) FILTER (WHERE d.polled_at > settled_at AND d.polled_at < over_at)
+                       / timestampdiff(MICROSECOND, settled_at, over_at) * 1e6 AS during,
+                   sum(d.count) FILTER (WHERE d.polled_at >= :steady_at
+                                          AND d.polled_at < injecting_at)
+                       / timestampdiff(MICROSECOND, :steady_at, injecting_at) * 1e6 AS before
+            FROM active a JOIN {deliveries} d ON d.member = a.resolved
+            WHERE a.kind = 'bandwidth' AND over_at > settled_at AND injecting_at > :steady_at
+            GROUP BY a.fault, settled_at, over_at, injecting_at
+        ),
         polls AS (
             SELECT s.fault, count(d.polled_at) AS polls
             FROM stalls s LEFT JOIN {deliveries} d
@@ -97,9 +109,13 @@ def _faults_bit(t: Tables) -> DataFrame:
                         THEN concat(p.polls, ' polls returned while it was to be stalled')
                         WHEN kind = 'isolate' AND h.requests > 0
                         THEN concat(h.requests, ' requests came through its isolated link')
+                        WHEN n.during >= n.before
+                        THEN concat('it read ', round(n.during), ' records a second through its ',
+                                    'narrow link, and ', round(n.before), ' before')
                    END AS wrong
             FROM active a JOIN heard h USING (fault) LEFT JOIN seen s USING (fault)
-            LEFT JOIN polls p USING (fault) LEFT JOIN {members} m ON m.member = a.resolved
+            LEFT JOIN polls p USING (fault) LEFT JOIN narrowed n USING (fault)
+            LEFT JOIN {members} m ON m.member = a.resolved
         )
         SELECT concat(fault, coalesce(concat(' of ', resolved), '')) AS subject,
                coalesce(injected_at, injecting_at, planned_at) AS at,

@@ -96,6 +96,29 @@ def test_a_stall_in_a_callback_must_have_come(judge: Judge) -> None:
     assert "HOLDS" == judge(history, "E01")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("during", "verdict"), [(100, "VIOLATED"), (150, "VIOLATED"), (99, "HOLDS"), (0, "HOLDS")]
+)
+def test_a_narrow_link_lets_less_through_than_before(
+    judge: Judge, during: int, verdict: str
+) -> None:
+    """100 a second before, against those of the nine seconds from a second after it began."""
+    history = History().fault("bandwidth", "member-1", 10_001, 20_002)
+    history.delivered("member-1", 0, 0, 999, 5_000)
+    if during:
+        history.delivered("member-1", 0, 1_000, 999 + 9 * during, 15_000)
+    history.delivered("member-1", 0, 5_000, 9_999, 25_000)
+    assert verdict == judge(history, "E01")["verdict"]
+
+
+def test_of_a_link_that_is_narrow_from_the_start_nobody_knows_what_was_before(
+    judge: Judge,
+) -> None:
+    history = History().fault("bandwidth", "member-1", 0, 20_000)
+    history.delivered("member-1", 0, 0, 999, 5_000)
+    assert "HOLDS" == judge(history, "E01")["verdict"]
+
+
 def test_a_fault_without_effect_is_unknown(judge: Judge) -> None:
     history = History().fault("latency", "members", 10_000, 20_000, took_effect=False)
     verdict = judge(history, "E01")
