@@ -81,7 +81,7 @@ def _no_rebalance(t: Tables, windows: str) -> DataFrame:
              AND c.event_at <= d.to_at
             GROUP BY d.fault
         )
-        SELECT concat(fault, ' of ', resolved) AS subject, from_at AS at,
+        SELECT subject, from_at AS at,
                rebalances = 0 AND callbacks = 0 AS ok, rebalances AS measured,
                CAST(NULL AS DOUBLE) AS bound_low, 0 AS bound_high,
                CASE WHEN rebalances > 0 THEN reason
