@@ -73,8 +73,8 @@ mutants: ## change the rules' SQL in small ways, and tell which changes no test 
 clean: ## stop and remove what earlier runs left
 	@$(ENV) -m harness clean
 
-setup: ## set up everything a run needs, ahead of the first one
-	@$(PYTHON) -m harness.provision setup
+setup: ## set up everything a run needs, ahead of the first one [KAFKA=4.2.1]
+	@$(PYTHON) -m harness.provision setup $(if $(KAFKA),--kafka '$(KAFKA)')
 
 doctor: ## what is there, what is missing, what to do
 	@$(PYTHON) -m harness.provision doctor

@@ -5,6 +5,7 @@ from typing import Any
 from harness import registry
 from harness.experiment import Expect, Experiment, Verdict
 from harness.rules import RULES, Rule
+from harness.rules.rule import OF_THE_KIND
 
 
 def experiments() -> list[dict[str, Any]]:
@@ -18,6 +19,8 @@ def rules() -> list[dict[str, Any]]:
     `clients` and `protocols` are those that its statement is about. `experiments` are those that
     judge it, with the verdict expected, and of which clients, protocols and versions of Kafka
     (by its first characters; none means all). Where several of one experiment fit, the last counts.
+    One that is `always` is judged besides in every run that has something of the kind, and expected
+    to hold.
     """
     declared = {name: registry.load(name) for name in registry.names()}
     return [_rule(rule, declared) for rule in RULES.values()]
@@ -57,6 +60,7 @@ def _rule(rule: Rule, declared: dict[str, Experiment]) -> dict[str, Any]:
         "source": rule.source,
         "unit": rule.unit,
         "kind": "evidence" if rule.evidence else "rule",
+        "always": rule.always,
         "clients": list(rule.clients),
         "protocols": list(rule.protocols),
         "experiments": [item for item in judging if item["clients"] and item["protocols"]],
@@ -100,16 +104,24 @@ def rules_told() -> str:
     """Rules for people: what each is about, where it is from, and which experiments judge it."""
     lines = []
     for item in rules():
-        names = dict.fromkeys(_marked(it["name"], it["expected"]) for it in item["experiments"])
-        told = "every run" if item["kind"] == "evidence" else ", ".join(names) or "no experiment"
         about = f"{', '.join(item['clients'])}; {', '.join(item['protocols'])}"
         lines += [
             f"{item['id']:<16} {item['title']}",
             f"{'':<16} source: {item['source']}",
             f"{'':<16} about: {about}",
-            f"{'':<16} judged by: {told}",
+            f"{'':<16} judged by: {_judges(item)}",
         ]
     return "\n".join(lines)
+
+
+def _judges(item: dict[str, Any]) -> str:
+    if item["kind"] == "evidence":
+        return "every run"
+    names = dict.fromkeys(_marked(it["name"], it["expected"]) for it in item["experiments"])
+    declared = ", ".join(names)
+    if item["always"]:
+        return "; ".join(filter(None, (OF_THE_KIND, declared)))
+    return declared or "no experiment"
 
 
 def _marked(name: str, expected: str) -> str:

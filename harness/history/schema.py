@@ -223,10 +223,10 @@ HISTORY: Final[dict[str, pa.Schema]] = {
     "faults": _schema(
         [
             ("fault", _text),  # "1-kill-broker": number in the schedule, then kind
-            ("kind", _text),  # kill-broker | pause-broker | kill-consumer | freeze-consumer |
-            # close-consumer | start-consumer | stall-consumer | bounce-consumer |
-            # start-duplicate | stall-callback | delete-offsets | delete-records | latency |
-            # bandwidth | isolate | add-partitions
+            ("kind", _text),  # kill-broker | stop-broker | pause-broker | isolate-broker |
+            # kill-consumer | freeze-consumer | close-consumer | start-consumer | stall-consumer |
+            # bounce-consumer | start-duplicate | stall-callback | delete-offsets |
+            # delete-records | latency | bandwidth | isolate | add-partitions
             ("target", _text),  # role, as declared
             ("resolved", _text),  # what it was when the fault fired: broker-2, member-1
             ("phase", _text),  # planned | injecting | injected | healing | healed | failed

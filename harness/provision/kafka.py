@@ -98,7 +98,7 @@ def check_jars(kafka_version: str) -> None:
     """SetupError that names the first jar that is missing or not the locked one."""
     wrong = wrong_jars(home(kafka_version) / "jars", read_lock(kafka_version))
     if wrong:
-        raise SetupError(wrong[0] + "; run `make setup`, which fetches it again")
+        raise SetupError(f"{wrong[0]}; run `make setup KAFKA={kafka_version}`, which fetches it")
 
 
 def wrong_jars(folder: Path, jars: Sequence[Jar]) -> list[str]:

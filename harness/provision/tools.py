@@ -41,7 +41,10 @@ def resolve_tools(kafka_version: str = kafka.DEFAULT_VERSION) -> Tools:
     toxiproxy.check_binary()
     checkpoint = kafka.checkpoint(kafka_version)
     if not checkpoint.is_file():
-        raise SetupError(f"the controller template {checkpoint} is missing; run `make setup`")
+        raise SetupError(
+            f"the controller template {checkpoint} is missing; "
+            f"run `make setup KAFKA={kafka_version}`"
+        )
     return Tools(
         java=java.binary,
         java_version=java.version,

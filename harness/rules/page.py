@@ -9,12 +9,15 @@ from harness import registry
 from harness.experiment import CLIENTS, PROTOCOLS, Expect, Experiment, Verdict
 from harness.rules.catalogue import RULES
 from harness.rules.documents import STATEMENTS
-from harness.rules.rule import Rule
+from harness.rules.rule import OF_THE_KIND, Rule
 
 _HEAD = """# Rules
 
 Every rule that runs are judged by: what it states, where that comes from, for which clients and
 protocols, which experiments judge it and what they expect. Made from the code by `make docs`.
+
+A rule that is judged in every run that has something of the kind needs no experiment to declare it;
+where a run has nothing of the kind, it is left out of the verdicts.
 
 An experiment that expects VIOLATED shows a statement that does not hold (any more), or breaks the
 rule on purpose (`saboteur-…`): a rule that nothing can violate would prove nothing.
@@ -50,6 +53,8 @@ def _section(rule: Rule, experiments: dict[str, Experiment]) -> str:
         lines.append(f"- has replaced: {', '.join(replaces)}")
     if rule.evidence:
         lines.append("- judged in every run: without it no verdict can be trusted")
+    elif rule.always:
+        lines += [f"- judged in {OF_THE_KIND}", *_judged_by(rule, experiments)]
     else:
         lines += _judged_by(rule, experiments) or ["- judged by: no experiment yet"]
     return "\n".join([*lines, ""])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from harness.experiment import CLIENTS, PROTOCOLS, Group
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from harness.check.tables import Tables
+
+# Where a rule that is `always` is judged, in the words of the page of rules and of `list`.
+OF_THE_KIND: Final = "every run that has something of the kind"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -131,6 +131,11 @@ def test_make_passes_on_only_what_was_given() -> None:
     )
 
 
+def test_make_sets_up_the_kafka_that_was_named() -> None:
+    assert make("setup") == "py -m harness.provision setup"
+    assert make("setup", "KAFKA=4.2.1") == "py -m harness.provision setup --kafka '4.2.1'"
+
+
 def test_help_names_every_target() -> None:
     lines = (REPOSITORY / "Makefile").read_text().splitlines()
     phony = next(line for line in lines if line.startswith(".PHONY:")).split()[1:]

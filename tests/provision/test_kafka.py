@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import SetupError
-from harness.provision import ivy, kafka, steps
+from harness.provision import ivy, kafka, steps, toxiproxy
 from harness.provision.java import Java
 from harness.provision.shell import Shell
 from harness.provision.tools import resolve_tools
@@ -78,7 +78,7 @@ def test_damaged_jar_is_named(copied_jars: Path) -> None:
         resolve_tools()
 
     assert str(jar) in str(caught.value)
-    assert "make setup" in str(caught.value)
+    assert f"`make setup KAFKA={VERSION}`" in str(caught.value)
 
 
 def test_damaged_jar_makes_set_up_fetch_again(copied_jars: Path) -> None:
@@ -96,6 +96,21 @@ def test_missing_jar_is_named(copied_jars: Path) -> None:
 
     with pytest.raises(SetupError, match=f"{jar.name} is missing"):
         kafka.check_jars(VERSION)
+
+
+def test_a_version_that_was_never_fetched_is_named_with_its_set_up(empty_cache: Path) -> None:
+    with pytest.raises(SetupError, match=r"is missing; run `make setup KAFKA=4\.2\.1`"):
+        kafka.check_jars("4.2.1")
+
+
+def test_a_missing_template_is_named_with_its_set_up(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka, "check_jars", lambda _version: None)
+    monkeypatch.setattr(toxiproxy, "check_binary", lambda: None)
+
+    with pytest.raises(SetupError, match=r"template .* run `make setup KAFKA=4\.2\.1`"):
+        resolve_tools("4.2.1")
 
 
 def test_download_with_other_content_is_refused_and_the_old_jars_stay(

@@ -2,10 +2,29 @@
 
 from pathlib import Path
 
+from harness.rules import RULES
 from harness.rules.page import page
 
-WRITTEN = Path(__file__).resolve().parents[2] / "docs" / "rules.md"
+ROOT = Path(__file__).resolve().parents[2]
+WRITTEN = ROOT / "docs" / "rules.md"
 
 
 def test_the_page_of_rules_is_current() -> None:
     assert page() == WRITTEN.read_text(), "run `make docs`"
+
+
+def test_rules_of_every_run_say_so() -> None:
+    sections = dict(zip(RULES, page().split("\n## ")[1:], strict=True))
+
+    for name, section in sections.items():
+        always = "- judged in every run that has something of the kind\n" in section
+        assert RULES[name].always == always, name
+        assert RULES[name].evidence == ("- judged in every run: " in section), name
+    assert "`bad-day`" in sections["R30"]
+
+
+def test_the_readme_names_the_rules_of_every_run() -> None:
+    readme = (ROOT / "README.md").read_text()
+    told = readme.split("every run that has something of the kind: ")[1].split(".\n")[0]
+
+    assert {f"`{rule.id}`" for rule in RULES.values() if rule.always} == set(told.split(", "))

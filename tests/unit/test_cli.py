@@ -84,6 +84,8 @@ def test_list_json_has_every_rule_with_what_it_is_about_and_who_judges_it(
         (item["name"], item["expected"]) for item in listed["R11"]["experiments"]
     ]
     assert set(registry.names()) == {item["name"] for item in listed["E01"]["experiments"]}
+    always = {name for name, rule in RULES.items() if rule.always}
+    assert always == {name for name, item in listed.items() if item["always"]}
 
 
 def test_list_rules_has_a_paragraph_per_rule(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,7 +93,10 @@ def test_list_rules_has_a_paragraph_per_rule(capsys: pytest.CaptureFixture[str])
 
     said = capsys.readouterr().out
     assert len(RULES) == said.count("judged by: ")
-    assert "every run" in said
+    assert "every run\n" in said
+    always = [rule for rule in RULES.values() if rule.always]
+    assert len(always) == said.count("judged by: every run that has something of the kind")
+    assert "something of the kind; bad-day, " in said  # and the experiments that declare it
 
 
 def test_nightly_list_plays_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

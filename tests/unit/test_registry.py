@@ -3,6 +3,7 @@
 import ast
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from harness.experiment import Expect, Experiment, Fault, Group
 from harness.faults import KINDS
 
 RULE = Expect(rule="R02")
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("name", registry.names())
@@ -299,8 +301,16 @@ def test_a_twin_of_a_good_experiment_passes() -> None:
     assert good == registry.checked(replace(good))
 
 
+def test_the_experiment_that_is_printed_for_newcomers_can_be_played() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    module: dict[str, Any] = {}
+    exec(text.split("```python\n")[1].split("```")[0], module)
+
+    assert module["experiment"] == registry.resolved(registry.checked(module["experiment"]))
+
+
 def test_the_readme_has_every_experiment_with_its_claim() -> None:
-    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text()
 
     for name in registry.names():
         assert f"| `{name}` |" in readme
