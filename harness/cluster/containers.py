@@ -95,6 +95,20 @@ def _pull(api: docker.APIClient, image: str) -> None:
         raise DockerException(f"its registry said nothing for {_SILENCE_S} s") from error
 
 
+def user_of(engine: docker.DockerClient) -> dict[str, str]:
+    """How a container runs as this user, who has what is mounted into it, on this engine.
+
+    A rootless engine is this user's, who is root within its containers: without a capability root
+    may still write what is its own. Where users are remapped, a container is told to leave that.
+    """
+    options = engine.info().get("SecurityOptions") or []
+    names = {option.partition(",")[0] for option in options}
+    if "name=rootless" in names:
+        return {"user": "0:0"}
+    user = {"user": f"{os.getuid()}:{os.getgid()}"}
+    return {**user, "userns_mode": "host"} if "name=userns" in names else user
+
+
 def labels(run: str) -> dict[str, str]:
     """What everything of a run carries: whose it is, and which harness has to live for it."""
     owner = os.environ.get(processes.OWNER_MARK) or processes.owner_token()

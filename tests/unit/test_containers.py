@@ -1,20 +1,25 @@
-"""The engine as the docker backend meets it: pulls, and what goes wrong with them."""
+"""The engine as the docker backend meets it: pulls that go wrong, and whose files are written."""
 
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from harness.cluster import containers
+from harness.cluster.docker import DockerCluster
+from harness.cluster.plan import IN_CONTAINERS, draw_plan
 from harness.errors import SetupError
-from harness.ports import LOOPBACK
+from harness.experiment import Cluster
+from harness.ports import LOOPBACK, Ports
 
 IMAGE = "apache/kafka:4.3.1"
 PROGRESS: dict[str, Any] = {
@@ -201,3 +206,108 @@ def test_a_pull_that_breaks_off_is_one_sentence(
 
     with pytest.raises(SetupError, match=rf"the image {IMAGE} is not here and cannot be pulled"):
         fetch()
+
+
+class FakeEngine:
+    """An engine whose containers are never anything but made."""
+
+    def __init__(self, *options: str) -> None:
+        self.options = list(options)
+        self.looked = 0
+        self.made: list[dict[str, Any]] = []
+        self.networks = SimpleNamespace(create=lambda name, **_: _Made(name))
+        self.containers = SimpleNamespace(create=self._create)
+        self.api = SimpleNamespace(containers=self._running)
+
+    def info(self) -> dict[str, Any]:
+        self.looked += 1
+        return {"SecurityOptions": self.options}
+
+    def _create(self, _image: str, _command: list[str], **how: Any) -> _Made:
+        self.made.append(how)
+        return _Made(how["name"])
+
+    def _running(self, **_: Any) -> list[dict[str, str]]:
+        return [{"Id": each["name"], "State": "running"} for each in self.made]
+
+
+class _Made:
+    """A container or a network."""
+
+    def __init__(self, name: str) -> None:
+        self.id = self.name = name
+
+    def start(self) -> None: ...
+
+    def connect(self, _container: object, aliases: list[str]) -> None: ...
+
+
+@pytest.fixture
+def starting(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Callable[[FakeEngine], None]]:
+    """Starts a cluster whose nodes answer at once and log what Kafka 4.3.1 does, or nothing."""
+    (tmp_path / "checkpoint").touch()
+    tools: Any = SimpleNamespace(
+        kafka_version="4.3.1", kafka_bootstrap_checkpoint=tmp_path / "checkpoint"
+    )
+    monkeypatch.setattr(containers, "fetch", lambda *_: None)
+    monkeypatch.setattr(DockerCluster, "await_serving", lambda *_: None)
+    monkeypatch.setattr("harness.cluster.proxies.Proxies.await_up", lambda *_: None)
+
+    with Ports() as ports:
+        plan = draw_plan(Cluster(), ("members",), "run", ports, IN_CONTAINERS)
+
+        def start(engine: FakeEngine) -> None:
+            monkeypatch.setattr(containers, "connect", lambda: engine)
+            DockerCluster(plan, tools, tmp_path, tmp_path / "logs", IMAGE).start()
+
+        yield start
+
+
+@pytest.fixture
+def logged(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    for node in ("controller-101", "broker-1", "broker-2", "broker-3"):
+        (tmp_path / "logs" / f"{node}.server.log").write_text("INFO Kafka version: 4.3.1\n")
+
+
+OURS = f"{os.getuid()}:{os.getgid()}"
+
+
+@pytest.mark.parametrize(
+    ("options", "user", "remapped"),
+    [
+        ((), OURS, None),
+        (("name=apparmor", "name=seccomp,profile=builtin", "name=cgroupns"), OURS, None),
+        (("name=seccomp,profile=builtin", "name=rootless", "name=cgroupns"), "0:0", None),
+        (("name=seccomp,profile=builtin", "name=userns"), OURS, "host"),
+    ],
+)
+@pytest.mark.usefixtures("logged")
+def test_containers_run_as_who_has_the_mounted_folders(
+    starting: Callable[[FakeEngine], None],
+    options: tuple[str, ...],
+    user: str,
+    remapped: str | None,
+) -> None:
+    engine = FakeEngine(*options)
+    starting(engine)
+
+    assert 9 == len(engine.made)
+    assert {(user, remapped)} == {(made["user"], made.get("userns_mode")) for made in engine.made}
+    assert [["ALL"]] * 9 == [made["cap_drop"] for made in engine.made]
+    assert 1 == engine.looked
+
+
+def test_an_engine_that_tells_no_security_options_is_an_ordinary_one() -> None:
+    engine: Any = SimpleNamespace(info=lambda: {"SecurityOptions": None})
+
+    assert {"user": OURS} == containers.user_of(engine)
+
+
+def test_an_image_that_writes_no_log_is_refused_as_of_another_version(
+    starting: Callable[[FakeEngine], None],
+) -> None:
+    with pytest.raises(SetupError, match="is Kafka of an unknown version, and the experiment is"):
+        starting(FakeEngine())
