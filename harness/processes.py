@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -19,18 +20,40 @@ OWNER_MARK: Final = "KAFKA_CHAOS_OWNER"
 _WATCHDOG: Final = "harness.watchdog"
 
 
-def owner_token(process: psutil.Process | None = None) -> str:
-    """Identity of a process (this one by default) that a recycled pid cannot fake."""
-    process = process or psutil.Process()
-    return f"{process.pid}:{process.create_time():.2f}"
+def owner_token(pid: int | None = None) -> str:
+    """Identity of a process (this one by default) that a recycled pid cannot fake: `pid:start`.
+
+    Linux tells the start in clock ticks since the boot, and they are taken as they are: the time of
+    day that can be made of them is another one after each step of the clock. Raises
+    psutil.NoSuchProcess or OSError where there is no such process.
+    """
+    pid = os.getpid() if pid is None else pid
+    if psutil.LINUX:
+        return f"{pid}:{_start_ticks(pid)}@{_boot()}"
+    return f"{pid}:{psutil.Process(pid).create_time():.2f}"
+
+
+def _start_ticks(pid: int) -> str:
+    stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    # The command's name is in parentheses, and may hold spaces and parentheses itself.
+    return stat.rpartition(")")[2].split()[19]
+
+
+@cache
+def _boot() -> str:
+    """Which boot of the machine this is; nothing where that is hidden."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
 
 
 def owner_alive(token: str) -> bool:
     """Whether the harness that an owner token names still runs."""
     pid, _, _ = token.partition(":")
     try:
-        return owner_token(psutil.Process(int(pid))) == token
-    except (psutil.NoSuchProcess, ValueError):
+        return owner_token(int(pid)) == token
+    except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError, ValueError):
         return False
 
 

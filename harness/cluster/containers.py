@@ -5,14 +5,18 @@ Everything that a run makes carries its labels, and nothing without them is ever
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import docker
-from docker.errors import APIError, DockerException, ImageNotFound, NotFound
-from requests.exceptions import RequestException
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound, StreamParseError
+from docker.utils import parse_repository_tag
+from requests import Response
+from requests.exceptions import RequestException, Timeout
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from harness import processes
 from harness.errors import ClusterError, SetupError
@@ -22,6 +26,7 @@ from harness.wait import wait_until
 RUN_LABEL: Final = "kafka-chaos.run"
 OWNER_LABEL: Final = "kafka-chaos.owner"
 _TIMEOUT_S: Final = 30
+_SILENCE_S: Final = 120  # while an image comes, the engine tells so several times a second
 _GONE_S: Final = 20.0
 _ID: Final = re.compile(r"\b[0-9a-f]{64}\b")
 
@@ -43,6 +48,7 @@ def connect() -> docker.DockerClient:
     try:
         engine = docker.from_env(timeout=_TIMEOUT_S)
         engine.ping()
+        engine.api.send = partial(_sent, engine.api.send)
     except (DockerException, RequestException) as error:
         if "Permission" in str(error):
             raise SetupError(
@@ -56,18 +62,51 @@ def connect() -> docker.DockerClient:
     return engine
 
 
+def _sent(send: Callable[..., Response], request: Any, **options: Any) -> Response:
+    """Send a request, with a limit on silence where the SDK sets none: it pulls without one."""
+    if options.get("timeout") is None:
+        options["timeout"] = _SILENCE_S
+    return send(request, **options)
+
+
 def fetch(engine: docker.DockerClient, image: str, variable: str) -> None:
     """Pull an image that is not here; SetupError names it, and the `variable` for another."""
     try:
         try:
             engine.images.get(image)
         except ImageNotFound:
-            engine.images.pull(image)
-    except (DockerException, RequestException) as error:
+            _pull(engine.api, image)
+            engine.images.get(image)
+    except (DockerException, RequestException, HTTPError, StreamParseError) as error:
         raise SetupError(
             f"the image {image} is not here and cannot be pulled ({said(error)}): pull or "
             f"load it, or name another one by {variable}"
         ) from error
+
+
+def _pull(api: docker.APIClient, image: str) -> None:
+    """Pull one image. Raises DockerException with the engine's own word for what stopped it."""
+    repository, tag = parse_repository_tag(image)  # a registry's port is no tag
+    try:
+        for told in api.pull(repository, tag=tag, stream=True, decode=True):
+            if problem := told.get("errorDetail", {}).get("message") or told.get("error"):
+                raise DockerException(problem)
+    except (Timeout, ReadTimeoutError) as error:
+        raise DockerException(f"its registry said nothing for {_SILENCE_S} s") from error
+
+
+def user_of(engine: docker.DockerClient) -> dict[str, str]:
+    """How a container runs as this user, who has what is mounted into it, on this engine.
+
+    A rootless engine is this user's, who is root within its containers: without a capability root
+    may still write what is its own. Where users are remapped, a container is told to leave that.
+    """
+    options = engine.info().get("SecurityOptions") or []
+    names = {option.partition(",")[0] for option in options}
+    if "name=rootless" in names:
+        return {"user": "0:0"}
+    user = {"user": f"{os.getuid()}:{os.getgid()}"}
+    return {**user, "userns_mode": "host"} if "name=userns" in names else user
 
 
 def labels(run: str) -> dict[str, str]:

@@ -9,7 +9,6 @@ is still there to refuse connections, while a container that dies takes its addr
 asks for it waits for an answer.
 """
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -57,6 +56,7 @@ class DockerCluster(ContainerCluster):
         self._checkpoint = tools.kafka_bootstrap_checkpoint
         self._folder = folder
         self._ending = False
+        self._user: dict[str, str] = {}
         self._images = {"kafka": kafka_image, TOXIPROXY: containers.toxiproxy_image()}
 
     def start(self) -> None:
@@ -67,6 +67,8 @@ class DockerCluster(ContainerCluster):
         containers.fetch(self._engine, self._images["kafka"], "KAFKA_IMAGE")
         containers.fetch(self._engine, self._images[TOXIPROXY], "TOXIPROXY_IMAGE")
         write_files(self.plan, self._folder, self._checkpoint, seen_as=_FOLDER)
+        with told_apart("to tell how it runs"):
+            self._user = containers.user_of(self._engine)
         with told_apart("the networks of a cluster"):
             for name in _NETWORKS:
                 self._networks[name] = self._engine.networks.create(
@@ -81,7 +83,7 @@ class DockerCluster(ContainerCluster):
         for node in self.plan.nodes:
             self.await_serving(node.id)
             log = self._logs / f"{node.name}.server.log"
-            check_version(node.name, log.read_bytes(), self._version)
+            check_version(node.name, log.read_bytes() if log.exists() else b"", self._version)
 
     def _called(self, name: str) -> str:
         return f"kafka-chaos-{self.plan.run}-{name}"
@@ -153,7 +155,6 @@ class DockerCluster(ContainerCluster):
             self._images[TOXIPROXY if name == TOXIPROXY else "kafka"],
             command,
             name=self._called(name),
-            user=f"{os.getuid()}:{os.getgid()}",
             labels=containers.labels(self.plan.run),
             volumes={
                 str(self._folder): {"bind": str(_FOLDER), "mode": "rw"},
@@ -161,6 +162,7 @@ class DockerCluster(ContainerCluster):
             },
             cap_drop=["ALL"],
             security_opt=["no-new-privileges"],
+            **self._user,
             **more,
         )
         return made

@@ -25,7 +25,7 @@ _TITLES: Final = {
         "Beyond chance; which way is better, the bounds do not tell.",
     ),
     "steady": ("Steady", "What moved here, chance moves as well."),
-    "too few": ("Too few runs", "Among so many series, so few runs can never be told from chance."),
+    "too few": ("Too few days", "Among so many series, so few days can never be told from chance."),
 }
 _HEIGHT: Final = 40.0
 _WIDTH: Final = 100.0
@@ -33,7 +33,7 @@ _WIDTH: Final = 100.0
 
 @dataclass(frozen=True)
 class Dot:
-    """One run of a series, where it is drawn."""
+    """One day of a series, where it is drawn."""
 
     x: float
     y: float
@@ -97,8 +97,9 @@ def page(rows: Sequence[Row]) -> str:
         .get_template("trend.html.j2")
         .render(
             runs=_runs(rows),
-            test=f"Told from chance by Pettitt's test on the medians of the runs, at {ALPHA:.0%} "
-            "over all series together that are long enough for it (Holm).",
+            test="A day (UTC) is one number, the median of its runs' medians, since runs of one "
+            "day do not vary independently. Told from chance by Pettitt's test on the days, at "
+            f"{ALPHA:.0%} over all series together that are long enough for it (Holm).",
             outcome="differs" if worse else "as-expected",
             headline=headline(rows),
             groups=groups,
@@ -122,7 +123,15 @@ def _about(row: Row) -> str:
 
 
 def _runs(rows: Iterable[Row]) -> str:
-    return plural(len({point["run"] for row in rows for point in row["points"]}), "run")
+    points = [point for row in rows for point in row["points"]]
+    return _runs_on_days(
+        len({run for point in points for run in point["runs"]}),
+        len({point["day"] for point in points}),
+    )
+
+
+def _runs_on_days(runs: int, days: int) -> str:
+    return f"{plural(runs, 'run')} on {plural(days, 'day')}"
 
 
 def headline(rows: Sequence[Row]) -> str:
@@ -152,26 +161,33 @@ def _series(row: Row) -> Series:
         Dot(
             x(place),
             y(point["value"]),
-            point["verdict"] != point["expected"],
-            f"{point['run']}: {number(point['value'], row['unit'] or '')}, {point['verdict']}",
+            point["differing"] > 0,
+            _day(point, row["unit"] or ""),
         )
         for place, point in enumerate(points)
     )
-    after = [place for place, point in enumerate(points) if point["run"] == row["since_run"]]
+    after = [place for place, point in enumerate(points) if row["since_run"] in point["runs"]]
     moved = row["trend"] in ("worse", "moved")
-    told = _told(row)
+    told = f"{_told(row)}; {_runs_on_days(row['runs'], row['n'])}"
     return Series(
         rule=row["rule"],
         title=RULES[row["rule"]].title if row["rule"] in RULES else "",
         experiment=row["experiment"],
         about=_about(row),
-        spoken=f"{plural(len(points), 'run')}: {told}",
+        spoken=told,
         bounds=tuple(y(limit) for limit in near),
         turn=round(_WIDTH * after[0] / len(points), 2) if moved and after else None,
         line=" ".join(f"{dot.x},{dot.y}" for dot in dots),
         dots=dots,
         told=told,
     )
+
+
+def _day(point: Row, unit: str) -> str:
+    runs, differing = point["runs"], point["differing"]
+    whose = runs[0] if len(runs) == 1 else f"{point['day']}, {plural(len(runs), 'run')}"
+    told = f"{differing} not as expected" if differing else "as expected"
+    return f"{whose}: {number(point['value'], unit)}, {told}"
 
 
 def _told(row: Row) -> str:
@@ -181,8 +197,7 @@ def _told(row: Row) -> str:
         since = f"{row['since']:%Y-%m-%d}"
         return f"{before} before, {after} since {since} (p = {row['p_adjusted']:.1g})"
     values = sorted(point["value"] for point in row["points"])
-    spread = f"{number(values[0], unit)} to {number(values[-1], unit)}"
-    return spread if row["trend"] == "steady" else f"{spread}, {plural(row['n'], 'run')}"
+    return f"{number(values[0], unit)} to {number(values[-1], unit)}"
 
 
 def print_trends(rows: Sequence[Row], console: Console | None = None) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, asdict, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 
 from harness import manifest
 from harness.errors import NoData, SetupError
+from harness.experiment import Cluster, Fault, Group, Load, Probe
 from harness.history import store
 from harness.history.schema import VERDICTS
 
@@ -102,8 +104,39 @@ def _about(told: dict[str, Any], started: datetime) -> dict[str, Any]:
     }
 
 
+# What fields are where a declaration says nothing of them.
+_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "cluster": asdict(Cluster()),
+    "load": asdict(Load()),
+    "group": asdict(Group()),
+    "faults": {each.name: each.default for each in fields(Fault) if each.default is not MISSING},
+    "probes": {each.name: each.default for each in fields(Probe) if each.default is not MISSING},
+}
+# To be raised with every default that changes: what is left out means something else from then on.
+_EDITION: Final = 1
+
+
 def _setup(declared: dict[str, Any]) -> str:
-    """A digest of what a run was: runs with knobs turned are no series with those without."""
-    what = {name: declared.get(name) for name in ("cluster", "load", "group", "faults", "probes")}
+    """A digest of what a run was: runs with knobs turned are no series with those without.
+
+    Fields that have their default are left out, so that a release which adds one goes on with all
+    series; so is the version of Kafka, by which series are told apart anyway.
+    """
+    what: dict[str, Any] = {"edition": _EDITION}
+    for part in ("cluster", "load", "group"):
+        what[part] = _own(part, declared.get(part) or {})
+    what["cluster"].pop("kafka_version", None)
+    for part in ("faults", "probes"):
+        what[part] = [_own(part, each) for each in declared.get(part) or ()]
     what["duration_s"] = declared.get("duration_s")
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _own(part: str, declared: Mapping[str, Any]) -> dict[str, Any]:
+    """What is declared otherwise than by default."""
+    defaults = _DEFAULTS[part]
+    return {
+        name: value
+        for name, value in declared.items()
+        if name not in defaults or value != defaults[name]
+    }

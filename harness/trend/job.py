@@ -3,12 +3,14 @@
 `trends` takes a session of any kind: local, a cluster's, or Spark Connect. As a program it needs
 nothing of this project: `spark-submit harness/trend/job.py DATASET OUTPUT`.
 
-The test is Pettitt's (A. N. Pettitt, Applied Statistics 28, 1979) on the medians of the runs, in
-their order in time: it asks of all places at once where the runs before differ most from those
-after, by ranks, so it assumes no shape, and no threshold that somebody chose. What is told of many
-series at once is corrected by Holm's method, among those that are long enough to be told from
-chance in such company: whether one is, its length alone decides (after R. E. Tarone, Biometrics 46,
-1990), so leaving the others out favours none.
+The test is Pettitt's (A. N. Pettitt, Applied Statistics 28, 1979) on one number per day (UTC), the
+median of the medians of that day's runs, in their order in time. It takes its numbers to be
+independent of each other, and runs of one afternoon are not: thirty repeats of a run would outvote
+a month of nights. It asks of all places at once where the days before differ most from those after,
+by ranks, so it assumes no shape, and no threshold that somebody chose. What is told of many series
+at once is corrected by Holm's method, among those that are long enough to be told from chance in
+such company: whether one is, its length alone decides (after R. E. Tarone, Biometrics 46, 1990), so
+leaving the others out favours none.
 """
 
 from __future__ import annotations
@@ -20,30 +22,41 @@ from pyspark.sql import DataFrame, SparkSession
 ALPHA = 0.01  # how often any series at all is called moved when none has
 VIEW = "verdicts_of_all_runs"
 
+_SERIES = "experiment, client, protocol, kafka, backend, setup, rule"
+
 # One row per run of a series: a rule, as one experiment shows it for one client and protocol, with
 # this version of Kafka on this kind of backend, set up alike. Several verdicts of a run are one
-# (there are none). What was withheld has no number that could be ranked.
-_POINTS = f"""
-    points AS (
+# (there are none). What was withheld has no number that could be ranked. Days are counted from
+# seconds, so that they are those of UTC whatever zone a session is in.
+_RUNS = f"""
+    runs AS (
         SELECT experiment, client, protocol, kafka, backend, coalesce(setup, '') AS setup, rule,
-               any_value(unit) AS unit, run,
-               min(started_at) AS at, min(measured_p50) AS value, min(verdict) AS verdict,
-               min(expected) AS expected, min(bound_low) AS bound_low, min(bound_high) AS bound_high
+               any_value(unit) AS unit, run, min(started_at) AS at, min(measured_p50) AS value,
+               date_from_unix_date(int(unix_seconds(min(started_at)) DIV 86400)) AS day,
+               max(NOT verdict <=> expected) AS differs,
+               min(bound_low) AS bound_low, min(bound_high) AS bound_high
         FROM {VIEW} WHERE verdict <> 'UNKNOWN'
         GROUP BY experiment, client, protocol, kafka, backend, coalesce(setup, ''), rule, run
     )
 """
-_SERIES = "experiment, client, protocol, kafka, backend, setup, rule"
+_POINTS = f"""
+    points AS (
+        SELECT {_SERIES}, any_value(unit) AS unit, day, min(at) AS at, median(value) AS value,
+               array_sort(collect_list(run)) AS runs, count_if(differs) AS differing,
+               min(bound_low) AS bound_low, min(bound_high) AS bound_high
+        FROM runs WHERE value IS NOT NULL GROUP BY {_SERIES}, day
+    )
+"""
 
 # With ranks r (ties share theirs), U(t) = 2 * (r of the first t) - t * (n + 1); K = max |U|, and
-# p = 2 exp(-6 K^2 / (n^3 + n^2)). The change is between run t and the next.
+# p = 2 exp(-6 K^2 / (n^3 + n^2)). The change is between day t and the next.
 _PETTITT = f"""
     ranked AS (
         SELECT *, count(*) OVER (PARTITION BY {_SERIES}) AS n,
-               row_number() OVER (PARTITION BY {_SERIES} ORDER BY at, run) AS t,
+               row_number() OVER (PARTITION BY {_SERIES} ORDER BY day) AS t,
                rank() OVER (PARTITION BY {_SERIES} ORDER BY value)
                    + (count(*) OVER (PARTITION BY {_SERIES}, value) - 1) / 2.0D AS r
-        FROM points WHERE value IS NOT NULL
+        FROM points
     ),
     summed AS (
         SELECT *, 2 * sum(r) OVER (PARTITION BY {_SERIES} ORDER BY t
@@ -81,13 +94,14 @@ _HOLM = f"""
 """
 _TOLD = f"""
     SELECT {_SERIES}, any_value(s.unit) AS unit, any_value(a.n) AS n,
+           sum(size(s.runs)) AS runs,
            median(s.value) FILTER (WHERE s.t <= a.turn) AS before,
            median(s.value) FILTER (WHERE s.t > a.turn) AS after,
-           min_by(s.run, s.t) FILTER (WHERE s.t > a.turn) AS since_run,
+           min_by(s.runs[0], s.t) FILTER (WHERE s.t > a.turn) AS since_run,
            min(s.at) FILTER (WHERE s.t > a.turn) AS since,
            any_value(a.p) AS p, any_value(a.p_adjusted) AS p_adjusted,
            max(s.bound_low) AS bound_low, max(s.bound_high) AS bound_high,
-           array_sort(collect_list(struct(s.t, s.run, s.at, s.value, s.verdict, s.expected)))
+           array_sort(collect_list(struct(s.t, s.day, s.at, s.value, s.runs, s.differing)))
                AS points,
            CASE WHEN NOT any_value(a.long_enough) THEN 'too few'
                 WHEN any_value(a.p_adjusted) > {ALPHA} THEN 'steady'
@@ -111,17 +125,18 @@ def read(spark: SparkSession, dataset: str) -> DataFrame:
 
 
 def trends(spark: SparkSession, verdicts: DataFrame) -> DataFrame:
-    """One row per series with two runs or more that measured something.
+    """One row per series that was measured on two days or more.
 
     Columns: experiment, client, protocol, kafka, backend, setup (the same for runs declared alike),
-    rule, unit, n (runs); before and after (medians on both sides of where it turns, in `unit`),
-    since_run and since (the first run after); p and p_adjusted (null: too few); bound_low,
-    bound_high; points (t, run, at, value, verdict, expected); trend: "too few" (among so many
-    series none of n runs could be told from chance), "steady", "moved", or "worse" (moved towards
-    the only bound that there is).
+    rule, unit, n (days) and runs (on all of them); before and after (medians on both sides of where
+    it turns, in `unit`), since_run and since (the first run after); p and p_adjusted (null: too
+    few); bound_low, bound_high; points, one per day (t, day, at: when its first run started, value:
+    the median of its runs' medians, runs: their names, differing: how many of them had another
+    verdict than expected); trend: "too few" (among so many series none of n days could be told from
+    chance), "steady", "moved", or "worse" (moved towards the only bound that there is).
     """
     verdicts.createOrReplaceTempView(VIEW)
-    return spark.sql(f"WITH {_POINTS}, {_PETTITT}, {_HOLM} {_TOLD}")
+    return spark.sql(f"WITH {_RUNS}, {_POINTS}, {_PETTITT}, {_HOLM} {_TOLD}")
 
 
 def main(dataset: str, output: str) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pyarrow.dataset as pads
 import pytest
 
 from harness.errors import SetupError
+from harness.experiment import Cluster, Fault, Group, Load, Probe
 from harness.history.schema import VERDICTS
 from harness.trend import dataset
 from tests.report.sample_run import verdict, write_manifest, write_table
@@ -79,6 +82,133 @@ def test_a_turned_knob_is_another_set_up(tmp_path: Path, run_dir: Path) -> None:
     setups = {str(row["run"]): row["setup"] for row in read(tmp_path)}
 
     assert setups[told["run"]] == setups["run-2"] != setups["run-3"]
+
+
+def setup_of(results: Path, run: str, declared: dict[str, Any]) -> object:
+    """What the dataset has as the set-up of a run that was declared so."""
+    path = write_judged(results / "consumer-crash" / run, verdict("R01"))
+    write_manifest(path, run=run, declared=declared)
+    dataset.accumulate(results)
+    return next(row["setup"] for row in read(results) if row["run"] == run)
+
+
+DECLARED: dict[str, Any] = {
+    "cluster": {"brokers": 5},
+    "load": {"partitions": 12},
+    "group": {"members": 4, "differing": {"2": {"max_poll_interval_ms": 20_000}}},
+    "faults": [{"kind": "crash", "target": "member 1"}],
+    "probes": [{"name": "group-apis"}],
+    "duration_s": 20.0,
+}
+
+
+def test_a_field_that_a_release_adds_ends_no_series(tmp_path: Path) -> None:
+    """Runs of before it did not declare it, and those after it all have its default."""
+    later = {
+        "claim": "In other words.",
+        "cluster": asdict(Cluster(brokers=5)),
+        "load": asdict(Load(partitions=12)),
+        "group": asdict(Group(members=4, differing={2: {"max_poll_interval_ms": 20_000}})),
+        "faults": [asdict(Fault(kind="crash", target="member 1"))],
+        "probes": [asdict(Probe(name="group-apis"))],
+        "duration_s": 20.0,
+    }
+
+    assert setup_of(tmp_path, "run-1", DECLARED) == setup_of(tmp_path, "run-2", later)
+
+
+def test_another_version_of_kafka_is_told_by_its_own_column(tmp_path: Path) -> None:
+    newer = {**DECLARED, "cluster": {"brokers": 5, "kafka_version": "9.9.9"}}
+
+    assert setup_of(tmp_path, "run-1", DECLARED) == setup_of(tmp_path, "run-2", newer)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"cluster": {"brokers": 5, "settings": {"num.io.threads": "2"}}},
+        {"load": {}},
+        {"group": {"members": 4}},
+        {"faults": [{"kind": "crash", "target": "member 1", "at_s": 4.0}]},
+        {"faults": [{"kind": "crash", "target": "member 1"}] * 2},
+        {"faults": []},
+        {"probes": [{"name": "group-apis", "at_s": 3.0}]},
+        {"probes": [{"name": "offset-apis"}]},
+        {"duration_s": 21.0},
+    ],
+    ids=str,
+)
+def test_what_is_declared_otherwise_is_another_set_up(
+    tmp_path: Path, changed: dict[str, Any]
+) -> None:
+    assert setup_of(tmp_path, "run-1", DECLARED) != setup_of(
+        tmp_path, "run-2", {**DECLARED, **changed}
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "defaults"),
+    [
+        ("cluster", {"backend": "embedded", "brokers": 3, "controllers": 1, "settings": {}}),
+        (
+            "load",
+            {
+                "partitions": 6,
+                "replication": 3,
+                "min_insync_replicas": 2,
+                "records_per_s": 300,
+                "record_bytes": 100,
+                "acks": "all",
+                "idempotence": True,
+            },
+        ),
+        (
+            "group",
+            {
+                "members": 3,
+                "client": "librdkafka",
+                "protocol": "eager",
+                "session_timeout_ms": 6_000,
+                "heartbeat_interval_ms": 2_000,
+                "max_poll_interval_ms": 60_000,
+                "commit": "sync",
+                "auto_commit_interval_ms": 5_000,
+                "batch_records": 100,
+                "process_us": 1_000,
+                "assignor": None,
+                "static": False,
+                "arrive_every_ms": 0,
+                "metadata_refresh_ms": 300_000,
+                "sabotage": None,
+                "client_version": "",
+                "settings": {},
+                "differing": {},
+            },
+        ),
+        (
+            "faults",
+            {
+                "at_s": 3.0,
+                "lasts_s": None,
+                "jitter_s": 2.0,
+                "not_target": None,
+                "how": None,
+                "latency_ms": None,
+                "bandwidth_kb_per_s": None,
+                "more_partitions": None,
+                "of_broker": None,
+            },
+        ),
+        ("probes", {"at_s": 2.0}),
+    ],
+)
+def test_a_default_that_changes_is_another_edition(part: str, defaults: dict[str, Any]) -> None:
+    """Where this fails, raise `_EDITION`: runs of before and after have nothing in their digests
+    that tells them apart. A field that was added is no such change."""
+    now = dataset._DEFAULTS[part]
+
+    assert 1 == dataset._EDITION
+    assert defaults == {name: now[name] for name in defaults}
 
 
 def test_a_dataset_that_cannot_be_written_is_one_sentence(tmp_path: Path, run_dir: Path) -> None:

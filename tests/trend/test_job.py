@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import random
 from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -58,7 +61,7 @@ def test_the_statistic_is_that_of_the_definition(tmp_path: Path, trends: Trends,
     turn, p = pettitt(values)
 
     assert p == pytest.approx(row["p"])
-    assert row["points"][turn]["run"] == row["since_run"]
+    assert [row["since_run"]] == row["points"][turn]["runs"]
 
 
 def test_a_step_is_found_and_dated(tmp_path: Path, trends: Trends) -> None:
@@ -127,10 +130,10 @@ def test_series_too_short_to_be_told_cost_the_others_nothing(
 
 
 @pytest.mark.parametrize(("series", "trend"), [(5, "worse"), (6, "worse"), (7, "too few")])
-def test_among_many_series_more_runs_are_needed(
+def test_among_many_series_more_days_are_needed(
     tmp_path: Path, trends: Trends, series: int, trend: str
 ) -> None:
-    """Of twenty runs the clearest step has p = 0.00158: enough at 1 % over six series."""
+    """Of twenty days the clearest step has p = 0.00158: enough at 1 % over six series."""
     for number in range(series):
         values = noise(number, 10) + noise(number, 10, 7_000.0)
         write_quickly(tmp_path, f"R{number:02}", values, bound_high=7_050.0)
@@ -138,7 +141,7 @@ def test_among_many_series_more_runs_are_needed(
     assert {trend} == {row["trend"] for row in trends(tmp_path).values()}
 
 
-def test_few_runs_are_said_to_be_few(tmp_path: Path, trends: Trends) -> None:
+def test_few_days_are_said_to_be_few(tmp_path: Path, trends: Trends) -> None:
     write_quickly(tmp_path, "R01", [6_000.0] * 5 + [9_000.0] * 5, bound_high=6_050.0)
 
     assert "too few" == trends(tmp_path)["R01"]["trend"]
@@ -165,6 +168,74 @@ def test_series_are_kept_apart_and_runs_that_measured_nothing_left_out(
     assert [2, 3, 3, 3, 3, 3, 3] == sorted(row["n"] for row in found)
 
 
+def test_repeats_of_one_afternoon_are_one_day(tmp_path: Path, trends: Trends) -> None:
+    """Fifty runs look beyond chance where one day of twenty-one was another one."""
+    afternoon = noise(2, 30, 6_040.0)
+    write_quickly(tmp_path, "R01", noise(1, 20), bound_high=6_050.0)
+    write_quickly(tmp_path, "R01", afternoon, shift=20, a_day=30, bound_high=6_050.0)
+    row = trends(tmp_path)["R01"]
+
+    assert ("steady", 21, 50) == (row["trend"], row["n"], row["runs"])
+    last = row["points"][-1]
+    assert (median(afternoon), 30) == (last["value"], len(last["runs"]))
+
+
+def test_a_step_between_days_of_several_runs_is_dated_by_the_first_run_after(
+    tmp_path: Path, trends: Trends
+) -> None:
+    values = noise(1, 30) + noise(2, 30, 6_040.0)
+    write_quickly(tmp_path, "R01", values, a_day=3, bound_high=6_050.0)
+    row = trends(tmp_path)["R01"]
+
+    assert ("worse", 20, 60) == (row["trend"], row["n"], row["runs"])
+    assert "20261011T013000-001e" == row["since_run"] == row["points"][10]["runs"][0]
+    assert "2026-10-11" == f"{row['since']:%Y-%m-%d}"
+    assert row["before"] == median(median(values[at : at + 3]) for at in range(0, 30, 3))
+
+
+def test_a_day_counts_its_runs_that_differ_from_what_is_expected(
+    tmp_path: Path, trends: Trends
+) -> None:
+    write_quickly(tmp_path, "R01", [6_000.0] * 3)
+    write_quickly(tmp_path, "R01", [6_000.0] * 2, shift=3, a_day=2, verdict="VIOLATED")
+    write_quickly(tmp_path, "R01", [6_000.0], shift=4, verdict="VIOLATED", expected="VIOLATED")
+    write_quickly(tmp_path, "R01", [6_000.0], shift=5, expected=None)
+
+    assert [0, 0, 0, 2, 0, 1] == [point["differing"] for point in trends(tmp_path)["R01"]["points"]]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"])
+def test_days_are_those_of_utc_wherever_spark_is(
+    tmp_path: Path, trends: Trends, spark: SparkSession, zone: str
+) -> None:
+    """Midnight is there at 10:00 and at 11:00 UTC."""
+    for day, hour in ((1, 0), (1, 9), (1, 10), (1, 12), (1, 23), (2, 0), (2, 23)):
+        at = datetime(2026, 10, day, hour, 30, tzinfo=UTC)
+        write_quickly(tmp_path, "R01", [6_000.0], started_at=at, run=f"{at:%d%H}")
+    before = spark.conf.get("spark.sql.session.timeZone")
+    assert before is not None
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        points = trends(tmp_path)["R01"]["points"]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+    assert [(date(2026, 10, 1), 5), (date(2026, 10, 2), 2)] == [
+        (point["day"], len(point["runs"])) for point in points
+    ]
+
+
+def test_it_needs_nothing_of_this_project() -> None:
+    """So that `spark-submit` runs it where nothing else is."""
+    imports = [
+        (node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name
+        for node in ast.walk(ast.parse(Path(job.__file__).read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+
+    assert {"__future__", "sys", "pyspark"} == {name.partition(".")[0] for name in imports}
+
+
 def test_what_was_withheld_is_not_ranked(tmp_path: Path, trends: Trends) -> None:
     write_quickly(tmp_path, "R01", [6_000.0] * 3)
     write_quickly(tmp_path, "R01", [9_000.0] * 2, shift=10, verdict="UNKNOWN")
@@ -177,7 +248,7 @@ def test_the_partitions_of_a_dataset_are_columns(tmp_path: Path, trends: Trends)
     row = trends(tmp_path)["R01"]
 
     assert ("consumer-crash", 3) == (row["experiment"], row["n"])
-    assert 3 == len({point["run"] for point in row["points"]})
+    assert 3 == row["runs"] == len({run for point in row["points"] for run in point["runs"]})
 
 
 def test_a_dataset_of_before_set_ups_were_told_is_read(tmp_path: Path, trends: Trends) -> None:
@@ -188,7 +259,8 @@ def test_a_dataset_of_before_set_ups_were_told_is_read(tmp_path: Path, trends: T
     assert 3 == trends(tmp_path)["R01"]["n"]
 
 
-def test_one_run_makes_no_series(tmp_path: Path, trends: Trends) -> None:
-    write_quickly(tmp_path, "R01", [6_000.0])
+@pytest.mark.parametrize("runs", [1, 3])
+def test_one_day_makes_no_series(tmp_path: Path, trends: Trends, runs: int) -> None:
+    write_quickly(tmp_path, "R01", [6_000.0] * runs, a_day=runs)
 
     assert {} == trends(tmp_path)

@@ -21,11 +21,11 @@ def series(kind: str, rule: str = "R01", values: tuple[float, ...] = (1, 2, 9), 
     points = [
         {
             "t": t,
-            "run": f"run-{t}",
+            "day": (START + timedelta(days=t)).date(),
             "at": START + timedelta(days=t),
             "value": float(value),
-            "verdict": "HOLDS",
-            "expected": "HOLDS",
+            "runs": [f"run-{t}"],
+            "differing": 0,
         }
         for t, value in enumerate(values, start=1)
     ]
@@ -39,6 +39,7 @@ def series(kind: str, rule: str = "R01", values: tuple[float, ...] = (1, 2, 9), 
         "rule": rule,
         "unit": "ms",
         "n": len(values),
+        "runs": len(values),
         "before": 6_001.0,
         "after": 6_041.0,
         "since_run": "run-3",
@@ -67,12 +68,12 @@ def test_every_series_is_drawn_what_is_worse_first(rows: list[Any], tmp_path: Pa
     page = trend.write(tmp_path, rows).read_text()
     titles = re.findall(r"<h2>(.*?)</h2>", page)
 
-    assert ["Worse: 1", "Moved: 1", "Steady: 1", "Too few runs: 1"] == titles
+    assert ["Worse: 1", "Moved: 1", "Steady: 1", "Too few days: 1"] == titles
     assert 4 == page.count("<polyline")
     assert 11 == page.count("<circle")
     assert 2 == page.count('class="turn"')
     assert "6,001 ms before, 6,041 ms since 2026-10-04 (p = 0.0002)" in page
-    assert "4 series of 3 runs: 1 worse, 1 moved, 1 steady, 1 too few" in page
+    assert "4 series of 3 runs on 3 days: 1 worse, 1 moved, 1 steady, 1 too few" in page
 
 
 def test_the_page_loads_nothing_and_escapes(rows: list[Any]) -> None:
@@ -86,7 +87,7 @@ def test_the_page_loads_nothing_and_escapes(rows: list[Any]) -> None:
 
 def test_dots_are_inside_their_field_and_bad_ones_marked() -> None:
     row = series("steady", values=(5_990, 6_010, 6_049), bound_low=0.0, bound_high=6_050.0)
-    row["points"][1]["verdict"] = "VIOLATED"
+    row["points"][1]["differing"] = 1
     drawn = trend._series(row)
 
     assert all(0 <= dot.x <= 100 and 0 <= dot.y <= 40 for dot in drawn.dots)
@@ -94,6 +95,19 @@ def test_dots_are_inside_their_field_and_bad_ones_marked() -> None:
     assert 1 == len(drawn.bounds)  # the lower one is too far away to be drawn
     assert all(0 <= y <= 40 for y in drawn.bounds)
     assert [dot.y for dot in drawn.dots] == sorted((dot.y for dot in drawn.dots), reverse=True)
+
+
+def test_a_day_of_several_runs_says_so() -> None:
+    row = series("worse", values=(5_990, 6_010, 6_049), since_run="run-3", runs=32)
+    row["points"][2] |= {"runs": ["run-3", *(f"repeat-{n}" for n in range(29))], "differing": 2}
+    drawn = trend._series(row)
+
+    assert "run-1: 5,990 ms, as expected" == drawn.dots[0].text
+    assert "2026-10-04, 30 runs: 6,049 ms, 2 not as expected" == drawn.dots[2].text
+    assert [False, False, True] == [dot.bad for dot in drawn.dots]
+    assert drawn.told.endswith("; 32 runs on 3 days")
+    assert drawn.turn == pytest.approx(66.67)
+    assert trend.headline([row, series("steady")]).startswith("2 series of 32 runs on 3 days: ")
 
 
 def test_the_terminal_tells_only_what_moved(rows: list[Any]) -> None:
@@ -108,8 +122,8 @@ def test_the_terminal_tells_only_what_moved(rows: list[Any]) -> None:
 
 
 def test_without_a_series_it_says_so() -> None:
-    assert "No rule measured anything in two runs or more." in trend.page([])
-    assert "0 series of 0 runs: nothing measured" == trend.headline([])
+    assert "No rule measured anything on two days or more." in trend.page([])
+    assert "0 series of 0 runs on 0 days: nothing measured" == trend.headline([])
 
 
 def test_series_of_one_name_are_told_apart_by_their_set_up(tmp_path: Path) -> None:

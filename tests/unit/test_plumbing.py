@@ -17,6 +17,8 @@ from harness.experiment import Cluster
 from harness.ports import LOOPBACK, Ports
 from harness.wait import wait_until
 
+on_linux = pytest.mark.skipif(not psutil.LINUX, reason="of /proc")
+
 
 def listening(port: int = 0) -> socket.socket:
     server = socket.socket()
@@ -109,6 +111,48 @@ def test_only_what_a_dead_harness_left_is_an_orphan(
         processes.end([psutil.Process(ours.pid), psutil.Process(left.pid)])
         ours.wait()
         left.wait()
+
+
+@on_linux
+def test_a_harness_lives_on_whatever_the_clock_is_set_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    token, booted_at = processes.owner_token(), psutil.boot_time()
+    # What psutil makes of /proc/stat, which the kernel tells anew after each step.
+    monkeypatch.setattr("psutil._pslinux.boot_time", lambda: booted_at + 3_600)
+
+    assert processes.owner_alive(token)
+
+
+@on_linux
+@pytest.mark.parametrize("name", [") R 1 2 (3", "a b", "()"])
+def test_a_harness_may_have_any_name(name: str) -> None:
+    comm = Path("/proc/self/comm")
+    before, token = comm.read_text(), processes.owner_token()
+    comm.write_text(name)
+    try:
+        assert name == comm.read_text().strip()
+        assert processes.owner_alive(token)
+    finally:
+        comm.write_text(before.strip())
+
+
+@on_linux
+def test_another_process_of_the_same_number_is_not_the_harness(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    token = processes.owner_token()
+    pid, _, start = token.partition(":")
+    ticks, _, boot = start.partition("@")
+
+    assert boot
+    assert pid == str(psutil.Process().pid)
+    assert not processes.owner_alive(f"{pid}:{int(ticks) + 1}@{boot}")
+    monkeypatch.setattr(processes, "_boot", lambda: "another")
+    assert not processes.owner_alive(token)
+
+
+@pytest.mark.parametrize("token", ["", "harness", ":", "999999999:1@boot", "-1:1@boot"])
+def test_a_token_that_names_nobody_is_of_a_dead_harness(token: str) -> None:
+    assert not processes.owner_alive(token)
 
 
 def test_clients_of_a_lane_stay_behind_its_proxies() -> None:

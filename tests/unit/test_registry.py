@@ -295,6 +295,18 @@ def test_what_cannot_run_is_refused_before_anything_starts(
         registry.checked(experiment)
 
 
+@pytest.mark.parametrize("backend", ["docker", "compose"])
+def test_kafka_that_logs_otherwise_is_refused_in_containers(backend: str) -> None:
+    def with_kafka(version: str, backend: str) -> Experiment:
+        knobs = {"cluster.kafka_version": version, "cluster.backend": backend}
+        return registry.checked(registry.with_knobs(registry.load("baseline"), knobs))
+
+    with pytest.raises(BadInput, match=r"choose KAFKA=4\.0 or newer, or BACKEND=embedded$"):
+        with_kafka("3.9.2", backend)
+    assert backend == with_kafka("4.2.1", backend).cluster.backend
+    assert "3.9.2" == with_kafka("3.9.2", "embedded").cluster.kafka_version
+
+
 def test_a_twin_of_a_good_experiment_passes() -> None:
     good = registry.load("broker-kill")
 

@@ -1,0 +1,313 @@
+"""The engine as the docker backend meets it: pulls that go wrong, and whose files are written."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from harness.cluster import containers
+from harness.cluster.docker import DockerCluster
+from harness.cluster.plan import IN_CONTAINERS, draw_plan
+from harness.errors import SetupError
+from harness.experiment import Cluster
+from harness.ports import LOOPBACK, Ports
+
+IMAGE = "apache/kafka:4.3.1"
+PROGRESS: dict[str, Any] = {
+    "status": "Pulling fs layer",
+    "progressDetail": {},
+    "id": "e72ac664f4f0",
+}
+
+
+class Engine(ThreadingHTTPServer):
+    """What the SDK asks an engine for when it pulls an image.
+
+    `said` is what it tells of the pull, object by object; `then` what it does after that.
+    """
+
+    daemon_threads = False
+
+    def __init__(self) -> None:
+        super().__init__((LOOPBACK, 0), _Answers)
+        self.said: list[object] = []
+        self.then: Callable[[_Answers], None] = lambda _answers: None
+        self.here = False
+        self.headers = True
+        self.asked: list[dict[str, str]] = []
+        self.over = threading.Event()
+
+
+class _Answers(BaseHTTPRequestHandler):
+    server: Engine
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        if self.path.endswith("/version"):
+            self._answer(200, {"ApiVersion": "1.44"})
+        elif self.path.endswith("/_ping"):
+            self._answer(200, "OK")
+        elif self.server.here:
+            self._answer(200, {"Id": "sha256:1"})
+        else:
+            self._answer(404, {"message": "No such image"})
+
+    def do_POST(self) -> None:
+        query = parse_qs(urlsplit(self.path).query)
+        self.server.asked.append({name: values[0] for name, values in query.items()})
+        if self.server.headers:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for each in self.server.said:
+                text = (each if isinstance(each, str) else json.dumps(each)).encode()
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(text), text))
+        self.server.then(self)
+
+    def whole(self) -> None:
+        """All is told, and the image is here."""
+        self.server.here = True
+        self.end()
+
+    def end(self) -> None:
+        """All is told."""
+        self.wfile.write(b"0\r\n\r\n")
+
+    def silent(self) -> None:
+        """Say no more."""
+        self.server.over.wait(30)
+        self.close_connection = True
+
+    def cut(self) -> None:
+        """Go in the middle of it."""
+        self.close_connection = True
+
+    def _answer(self, code: int, content: object) -> None:
+        text = json.dumps(content).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (its name there)
+        """Say nothing."""
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Engine]:
+    """An engine on a port of this machine, which DOCKER_HOST names."""
+    with Engine() as server:
+        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        serving.start()
+        monkeypatch.setenv("DOCKER_HOST", f"tcp://{LOOPBACK}:{server.server_port}")
+        monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+        monkeypatch.setenv("NO_PROXY", LOOPBACK)
+        for name in ("DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        try:
+            yield server
+        finally:
+            server.over.set()
+            server.shutdown()
+            serving.join()
+
+
+def fetch(image: str = IMAGE) -> None:
+    """As a start of the backend does."""
+    client = containers.connect()
+    try:
+        containers.fetch(client, image, "KAFKA_IMAGE")
+    finally:
+        client.close()
+
+
+def test_an_image_that_is_here_is_not_pulled(engine: Engine) -> None:
+    engine.here = True
+    fetch()
+
+    assert [] == engine.asked
+
+
+@pytest.mark.parametrize(
+    ("image", "repository", "tag"),
+    [
+        ("apache/kafka:4.3.1", "apache/kafka", "4.3.1"),
+        ("kafka", "kafka", "latest"),
+        ("registry.example:5000/kafka", "registry.example:5000/kafka", "latest"),
+        ("registry.example:5000/kafka:4.3.1", "registry.example:5000/kafka", "4.3.1"),
+        (f"apache/kafka@sha256:{'0' * 64}", "apache/kafka", f"sha256:{'0' * 64}"),
+        (f"r:5000/kafka:4.3.1@sha256:{'0' * 64}", "r:5000/kafka", f"sha256:{'0' * 64}"),
+    ],
+)
+def test_one_image_is_pulled_whatever_its_name_is(
+    engine: Engine, image: str, repository: str, tag: str
+) -> None:
+    engine.said = [PROGRESS]
+    engine.then = _Answers.whole
+    fetch(image)
+
+    assert [(repository, tag)] == [(each["fromImage"], each["tag"]) for each in engine.asked]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        {"errorDetail": {"message": "toomanyrequests: slow down"}, "error": "toomanyrequests: …"},
+        {"errorDetail": {"message": "toomanyrequests: slow down"}},
+        {"error": "toomanyrequests: slow down"},
+    ],
+)
+def test_what_the_registry_refuses_amid_a_pull_is_told_in_its_words(
+    engine: Engine, problem: dict[str, Any]
+) -> None:
+    engine.said = [PROGRESS, problem]
+    engine.then = _Answers.end
+
+    with pytest.raises(SetupError) as refused:
+        fetch()
+    assert str(refused.value) == (
+        f"the image {IMAGE} is not here and cannot be pulled (toomanyrequests: slow down): pull or "
+        "load it, or name another one by KAFKA_IMAGE"
+    )
+
+
+@pytest.mark.parametrize("headers", [True, False])
+def test_a_registry_that_says_nothing_is_given_up(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, headers: bool
+) -> None:
+    """Before it has answered at all, and amid its answer."""
+    monkeypatch.setattr(containers, "_SILENCE_S", 0.3)
+    engine.headers = headers
+    engine.said = [PROGRESS]
+    engine.then = _Answers.silent
+
+    with pytest.raises(SetupError, match=r"cannot be pulled \(its registry said nothing for 0\.3"):
+        fetch()
+
+
+@pytest.mark.parametrize("said", [[PROGRESS], ['{"status": "Pull'], []])
+@pytest.mark.parametrize("then", [_Answers.cut, _Answers.end])
+def test_a_pull_that_breaks_off_is_one_sentence(
+    engine: Engine, said: list[object], then: Callable[[_Answers], None]
+) -> None:
+    engine.said = said
+    engine.then = then
+
+    with pytest.raises(SetupError, match=rf"the image {IMAGE} is not here and cannot be pulled"):
+        fetch()
+
+
+class FakeEngine:
+    """An engine whose containers are never anything but made."""
+
+    def __init__(self, *options: str) -> None:
+        self.options = list(options)
+        self.looked = 0
+        self.made: list[dict[str, Any]] = []
+        self.networks = SimpleNamespace(create=lambda name, **_: _Made(name))
+        self.containers = SimpleNamespace(create=self._create)
+        self.api = SimpleNamespace(containers=self._running)
+
+    def info(self) -> dict[str, Any]:
+        self.looked += 1
+        return {"SecurityOptions": self.options}
+
+    def _create(self, _image: str, _command: list[str], **how: Any) -> _Made:
+        self.made.append(how)
+        return _Made(how["name"])
+
+    def _running(self, **_: Any) -> list[dict[str, str]]:
+        return [{"Id": each["name"], "State": "running"} for each in self.made]
+
+
+class _Made:
+    """A container or a network."""
+
+    def __init__(self, name: str) -> None:
+        self.id = self.name = name
+
+    def start(self) -> None: ...
+
+    def connect(self, _container: object, aliases: list[str]) -> None: ...
+
+
+@pytest.fixture
+def starting(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Callable[[FakeEngine], None]]:
+    """Starts a cluster whose nodes answer at once and log what Kafka 4.3.1 does, or nothing."""
+    (tmp_path / "checkpoint").touch()
+    tools: Any = SimpleNamespace(
+        kafka_version="4.3.1", kafka_bootstrap_checkpoint=tmp_path / "checkpoint"
+    )
+    monkeypatch.setattr(containers, "fetch", lambda *_: None)
+    monkeypatch.setattr(DockerCluster, "await_serving", lambda *_: None)
+    monkeypatch.setattr("harness.cluster.proxies.Proxies.await_up", lambda *_: None)
+
+    with Ports() as ports:
+        plan = draw_plan(Cluster(), ("members",), "run", ports, IN_CONTAINERS)
+
+        def start(engine: FakeEngine) -> None:
+            monkeypatch.setattr(containers, "connect", lambda: engine)
+            DockerCluster(plan, tools, tmp_path, tmp_path / "logs", IMAGE).start()
+
+        yield start
+
+
+@pytest.fixture
+def logged(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    for node in ("controller-101", "broker-1", "broker-2", "broker-3"):
+        (tmp_path / "logs" / f"{node}.server.log").write_text("INFO Kafka version: 4.3.1\n")
+
+
+OURS = f"{os.getuid()}:{os.getgid()}"
+
+
+@pytest.mark.parametrize(
+    ("options", "user", "remapped"),
+    [
+        ((), OURS, None),
+        (("name=apparmor", "name=seccomp,profile=builtin", "name=cgroupns"), OURS, None),
+        (("name=seccomp,profile=builtin", "name=rootless", "name=cgroupns"), "0:0", None),
+        (("name=seccomp,profile=builtin", "name=userns"), OURS, "host"),
+    ],
+)
+@pytest.mark.usefixtures("logged")
+def test_containers_run_as_who_has_the_mounted_folders(
+    starting: Callable[[FakeEngine], None],
+    options: tuple[str, ...],
+    user: str,
+    remapped: str | None,
+) -> None:
+    engine = FakeEngine(*options)
+    starting(engine)
+
+    assert 9 == len(engine.made)
+    assert {(user, remapped)} == {(made["user"], made.get("userns_mode")) for made in engine.made}
+    assert [["ALL"]] * 9 == [made["cap_drop"] for made in engine.made]
+    assert 1 == engine.looked
+
+
+def test_an_engine_that_tells_no_security_options_is_an_ordinary_one() -> None:
+    engine: Any = SimpleNamespace(info=lambda: {"SecurityOptions": None})
+
+    assert {"user": OURS} == containers.user_of(engine)
+
+
+def test_an_image_that_writes_no_log_is_refused_as_of_another_version(
+    starting: Callable[[FakeEngine], None],
+) -> None:
+    with pytest.raises(SetupError, match="is Kafka of an unknown version, and the experiment is"):
+        starting(FakeEngine())
