@@ -29,6 +29,14 @@ experiment = Experiment(
             because="members of a cooperative group keep what does not move (KIP-429)",
             protocols=("cooperative",),
         ),
-        *holds("R21-delivery", "R33", "X32a", "X32b", "X32c"),
+        *holds("R21-delivery"),
+        Expect(
+            rule="R21-delivery",
+            verdict=Verdict.VIOLATED,
+            because="it was called back for what it loses, and holds the rest until it hears that "
+            "it was removed",
+            protocols=("cooperative",),
+        ),
+        *holds("R33", "X32a", "X32b", "X32c"),
     ),
 )
