@@ -60,6 +60,29 @@ def test_a_rebalance_tells_who_caused_it_and_what_moved(spark: SparkSession) -> 
     assert (0, 0) == (first["partitions_moved"], first["partitions_kept"])
 
 
+def test_a_rebalance_is_complete_when_each_of_its_members_was_told_once(
+    spark: SparkSession,
+) -> None:
+    """member-2 looks twice; member-1 comes back under another id, and is told the same."""
+    history = History().rebalance(5_000, 1, 2)
+    history.join("member-1", 5_005, 1).join("member-2", 5_009, 1)
+    history.sync("member-1", 5_020, 1).sync("member-2", 5_400, 1)
+    history.join("member-2", 6_200, 1).sync("member-2", 6_210, 1)
+    history.join("member-1", 8_000, 1, life=2).sync("member-1", 8_010, 1, life=2)
+    (rebalance,) = rows(history, spark, "rebalances")
+    assert (at(5_400), 400) == (rebalance["completed_at"], rebalance["duration_ms"])
+
+
+def test_a_join_whose_answer_or_line_is_late_belongs_to_its_rebalance(spark: SparkSession) -> None:
+    """Stabilized at 5,010; its request's times count back from when its line was stamped."""
+    history = History().rebalance(5_000, 1, 2)
+    history.join("member-1", 5_060, 1).sync("member-1", 5_070, 1)
+    history.join("member-2", 5_061, 1).sync("member-2", 5_400, 1)
+    history.join("member-3", 5_300, 1, arrived_at=at(5_004)).sync("member-3", 5_310, 1)
+    (rebalance,) = rows(history, spark, "rebalances")
+    assert at(5_310) == rebalance["completed_at"]
+
+
 def test_a_rebalance_that_nobody_finished_has_no_end(spark: SparkSession) -> None:
     (rebalance,) = rows(History().rebalance(0, 1, 1), spark, "rebalances")
     assert rebalance["completed_at"] is None
