@@ -1,5 +1,7 @@
 """What brokers themselves say that they are set to."""
 
+from typing import cast
+
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
@@ -36,5 +38,6 @@ def defaults(plan: Plan) -> dict[str, str]:
     return {
         name: str(entry.value)
         for name, entry in sorted(described(plan).items())
-        if entry.source == ConfigSource.DEFAULT_CONFIG.value and not entry.is_sensitive
+        # Its types say ConfigSource; what the library gives is the number of one.
+        if cast(int, entry.source) == ConfigSource.DEFAULT_CONFIG.value and not entry.is_sensitive
     }

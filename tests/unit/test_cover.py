@@ -138,9 +138,7 @@ def test_only_refuses_what_cannot_be_played(text: str, says: str) -> None:
 
 
 def turn_session_timeout(value_ms: int) -> cover.Turn:
-    return lambda experiment: registry.with_knobs(
-        experiment, {"session_timeout_ms": str(value_ms)}
-    )
+    return lambda experiment: registry.with_knobs(experiment, {"session_timeout_ms": str(value_ms)})
 
 
 def test_a_knob_that_makes_nonsense_of_everything_is_refused() -> None:
@@ -167,7 +165,7 @@ def test_what_is_named_is_refused_rather_than_left_out() -> None:
     turn = turn_session_timeout(10_000)
 
     assert 1 == len(cover.plan(only=["consumer-crash"], turn=turn).runs)
-    with pytest.raises(BadInput, match="^processing-stall: max_poll_interval_ms of 7000 is below"):
+    with pytest.raises(BadInput, match=r"^processing-stall: max_poll_interval_ms of 7000 is below"):
         cover.plan(only=["consumer-crash", "processing-stall"], turn=turn)
 
 
