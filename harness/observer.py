@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from consumers.journal import Journal
 from harness import probe, wire
+from harness.experiment import SLACK_MS
 
 TICK_S: Final = 0.01
 TICKS_PER_ROW: Final = 10
@@ -134,7 +135,9 @@ class Watch:
 def tick(watch: Watch) -> bool:
     """Tick until standard input is closed; a line "drain" asks for end offsets from now on.
 
-    False if it was not closed, but something else stopped the watch.
+    A row tells the latest of its ticks, and ends with the first that is later than the slack, so
+    that its stamp says when this machine had stood still. False if standard input was not closed,
+    but something else stopped the watch.
     """
     latest_ms = 0.0
     count = 0
@@ -150,10 +153,11 @@ def tick(watch: Watch) -> bool:
                 watch.drain.set()
             continue
         now = time.monotonic()
-        latest_ms = max(latest_ms, (now - due) * 1_000)
+        late_ms = (now - due) * 1_000
+        latest_ms = max(latest_ms, late_ms)
         due = max(due + TICK_S, now)
         count += 1
-        if count == TICKS_PER_ROW:
+        if count == TICKS_PER_ROW or late_ms > SLACK_MS:
             watch.write("tick", late_ms=round(latest_ms, 3))
             latest_ms, count = 0.0, 0
     return False

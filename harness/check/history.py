@@ -18,15 +18,12 @@ from harness.errors import NoData
 from harness.experiment import (
     JAVA_TIMER_MS,
     LIBRDKAFKA_TIMER_GRID_MS,
+    SLACK_MS,
     effective_heartbeat_ms,
 )
 from harness.history import store
 from harness.history.schema import ADDED, ADDED_FILES, HISTORY, SCHEMA_VERSION
 
-# Added to every documented time bound, on both sides: what a healthy but busy machine takes on top.
-# Measured for evictions on an idle one: 0.2 to 1.4 ms. A time may also seem too short: a request's
-# times count back from when its line was stamped, and that was up to 8 ms late.
-SLACK_MS: Final = 50
 # Two stamps may each be rounded to 1 ms, so what follows may seem to come 2 ms before.
 ROUNDING_MS: Final = 2
 # Java's retry.backoff.max.ms (1 s) with its jitter of 20 % (KIP-580).

@@ -277,7 +277,8 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("answer", _text),  # JSON
         ]
     ),
-    # The machine itself: the latest clock tick of each 100 ms, by a process that does nothing else.
+    # The machine itself: the latest clock tick of each 100 ms, or since the row before up to one
+    # that was later than the slack; by a process that does nothing else.
     "host": _schema([("at", _at), ("late_ms", _real)]),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -127,6 +128,23 @@ def broker_kill() -> History:
     return history.delivered("member-2", 1, 110, 119, 5_000)
 
 
+def bounce() -> History:
+    """member-2 closes at 5,000; at 7,000 member-3 has its place, and nobody rebalances.
+
+    Before its first records come, member-1 is stalled.
+    """
+    history = working("member-1", "member-2").member("member-3")
+    parameters = json.dumps({"how": "close"})
+    history.fault("bounce-consumer", "member-2", 5_001, 7_100, parameters=parameters)
+    history.told("member-2", "closing", 5_001).told("member-2", "revoked", 5_002, [1])
+    history.says("replaced", 7_000, "member-2").fault("stall-consumer", "member-1", 7_150, 9_000)
+    history.join("member-3", 7_001).sync("member-3", 7_010)
+    history.told("member-3", "assigned", 7_050, [1])
+    for n in range(24):
+        history.delivered("member-1", 0, 110 + n, 110 + n, 4_999 + n * 100)
+    return history.delivered("member-3", 1, 110, 119, 7_200)
+
+
 def without_notice() -> History:
     """`eager_join`, but no heartbeat is on record that told of it."""
     history = eager_join()
@@ -144,6 +162,7 @@ HISTORIES: tuple[Callable[[], History], ...] = (
     crash,
     cooperative_join,
     broker_kill,
+    bounce,
     without_notice,
     quiet,
 )
@@ -223,6 +242,20 @@ def test_a_stop_without_a_rebalance_names_the_fault(stops: Stops) -> None:
         stop[name] for name in ("generation", "rounds", "cause", "subject", "partition")
     )
     assert (100, 1_000, 400) == (stop["idle_ms"], stop["detection_ms"], stop["first_fetch_ms"])
+
+
+def test_a_static_member_that_comes_back_stops_its_partitions_without_a_rebalance(
+    stops: Stops,
+) -> None:
+    (stop,) = stops(bounce)
+    assert (None, None, "bounce-consumer", "member-2", 1) == tuple(
+        stop[name] for name in ("episode", "generation", "cause", "subject", "partition")
+    )
+    assert ("member-2", "member-3", at(5_002), at(7_050), True) == tuple(
+        stop[name] for name in ("old_member", "new_member", "given_up_at", "assigned_at", "stopped")
+    )
+    # Away from 5,000 on; what lies between its end and its successor's callback has no name.
+    assert {"idle": 100, "first_fetch": 150, "other": 2_050} == parts(stop)
 
 
 def test_a_quiet_run_has_no_stops(stops: Stops) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -59,6 +60,29 @@ def test_a_rebalance_tells_who_caused_it_and_what_moved(spark: SparkSession) -> 
     assert (0, 0) == (first["partitions_moved"], first["partitions_kept"])
 
 
+def test_a_rebalance_is_complete_when_each_of_its_members_was_told_once(
+    spark: SparkSession,
+) -> None:
+    """member-2 looks twice; member-1 comes back under another id, and is told the same."""
+    history = History().rebalance(5_000, 1, 2)
+    history.join("member-1", 5_005, 1).join("member-2", 5_009, 1)
+    history.sync("member-1", 5_020, 1).sync("member-2", 5_400, 1)
+    history.join("member-2", 6_200, 1).sync("member-2", 6_210, 1)
+    history.join("member-1", 8_000, 1, life=2).sync("member-1", 8_010, 1, life=2)
+    (rebalance,) = rows(history, spark, "rebalances")
+    assert (at(5_400), 400) == (rebalance["completed_at"], rebalance["duration_ms"])
+
+
+def test_a_join_whose_answer_or_line_is_late_belongs_to_its_rebalance(spark: SparkSession) -> None:
+    """Stabilized at 5,010; its request's times count back from when its line was stamped."""
+    history = History().rebalance(5_000, 1, 2)
+    history.join("member-1", 5_060, 1).sync("member-1", 5_070, 1)
+    history.join("member-2", 5_061, 1).sync("member-2", 5_400, 1)
+    history.join("member-3", 5_300, 1, arrived_at=at(5_004)).sync("member-3", 5_310, 1)
+    (rebalance,) = rows(history, spark, "rebalances")
+    assert at(5_310) == rebalance["completed_at"]
+
+
 def test_a_rebalance_that_nobody_finished_has_no_end(spark: SparkSession) -> None:
     (rebalance,) = rows(History().rebalance(0, 1, 1), spark, "rebalances")
     assert rebalance["completed_at"] is None
@@ -104,6 +128,43 @@ def test_ownership_ends_with_the_process_that_was_killed(spark: SparkSession) ->
     history = History().member("member-1", end="killed", ended_at=at(7_000))
     (held,) = rows(history.told("member-1", "assigned", 100, [0]), spark, "ownership")
     assert (at(7_000), "killed", None) == (held["to_at"], held["ended_by"], held["removed_at"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "how", "end", "to_at"),
+    [
+        ("kill-consumer", None, "killed", at(7_000)),
+        ("kill-consumer", "in a transaction", "killed", at(7_000)),
+        ("bounce-consumer", "kill", "killed", at(7_000)),
+        # What the harness has to kill at the end of a run is no fault's doing.
+        ("bounce-consumer", "close", "killed", None),
+        ("freeze-consumer", None, "killed", None),
+        ("kill-consumer", None, None, None),
+    ],
+)
+def test_a_killed_member_without_a_last_word_holds_until_the_fault(
+    spark: SparkSession, kind: str, how: str | None, end: str | None, to_at: datetime | None
+) -> None:
+    history = History().member("member-1", end=end, ended_at=None).member("member-2")
+    history.told("member-1", "assigned", 100, [0, 1]).told("member-1", "revoked", 6_000, [1])
+    history.fault(kind, "member-1", 7_000, parameters=json.dumps({"how": how}))
+    history.fault("kill-consumer", "member-2", 5_000).join("member-1", 0)
+    history.says("evicted", 13_000, "member-1").told("member-2", "assigned", 14_000, [0])
+    held = rows(history, spark, "ownership")
+    removed_at = None if to_at else at(13_000)
+    assert [
+        (to_at, end, removed_at),
+        (at(60_000), "closed", None),
+        (at(6_000), "revoked", None),
+    ] == [(row["to_at"], row["ended_by"], row["removed_at"]) for row in held]
+
+
+def test_a_kill_that_nobody_saw_to_the_end_counts_from_its_beginning(spark: SparkSession) -> None:
+    history = History().member("member-1", end="killed", ended_at=None)
+    history.told("member-1", "assigned", 100, [0]).fault("kill-consumer", "member-1", 7_000)
+    history.rows["faults"] = [row for row in history.rows["faults"] if row["phase"] != "injected"]
+    (held,) = rows(history, spark, "ownership")
+    assert at(6_999) == held["to_at"]
 
 
 def test_ownership_knows_from_when_its_holder_is_a_zombie(spark: SparkSession) -> None:
@@ -245,3 +306,22 @@ def test_stragglers_are_removed_members(spark: SparkSession) -> None:
     history = History().says("stragglers_removed", 9_000, reason=both)
     removed = {row["member"]: row["removed_by"] for row in rows(history, spark, "memberships")}
     assert {"member-1": "stragglers_removed", "member-2": "stragglers_removed"} == removed
+
+
+@pytest.mark.parametrize(
+    ("ticks", "from_ms"),
+    [
+        ([(1_340, 60)], 1_180),
+        # More ticks of its row were late: it began with the row before.
+        ([(900, 0.2), (1_000, 0.2), (1_340, 60), (1_440, 0.2)], 1_000),
+        ([(1_200, 0.2), (1_340, 60)], 1_180),
+    ],
+)
+def test_a_late_tick_is_looked_for_in_its_whole_row(
+    spark: SparkSession, ticks: list[tuple[float, float]], from_ms: float
+) -> None:
+    history = History()
+    for ms, late_ms in ticks:
+        history.tick(ms, late_ms)
+    (late,) = rows(history, spark, "late_ticks")
+    assert (at(from_ms), at(1_340), 60) == (late["from_at"], late["to_at"], late["late_ms"])

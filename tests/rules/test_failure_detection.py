@@ -117,6 +117,12 @@ def test_an_eviction_while_this_machine_stood_still_is_unknown(judge: Judge) -> 
     assert "stood still for 95 ms" in verdict["reason"]
 
 
+def test_an_eviction_is_unknown_by_a_stall_at_the_beginning_of_a_long_row(judge: Judge) -> None:
+    history = pair(evicted_ms=10_100).tick(10_110).tick(10_420, late_ms=60)
+    assert "UNKNOWN" == judge(history, "R01")["verdict"]
+    assert "VIOLATED" == judge(history.tick(10_250), "R01")["verdict"]
+
+
 def test_an_eviction_that_no_standing_still_can_explain_violates(judge: Judge) -> None:
     history = pair(evicted_ms=12_000).tick(12_020, late_ms=95)
     assert "VIOLATED" == judge(history, "R01")["verdict"]

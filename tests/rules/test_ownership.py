@@ -148,6 +148,21 @@ def test_the_longest_of_several_overlaps_is_told_with_its_time(judge: Judge) -> 
     assert (1_000, at(8_000)) == (verdict["measured_max"], verdict["rows"][0]["at"])
 
 
+@pytest.mark.parametrize("rule", ["R21", "R21-delivery"])
+@pytest.mark.parametrize(("taken_ms", "verdict"), [(12_000, "HOLDS"), (5_990, "VIOLATED")])
+def test_a_dead_member_holds_nothing(
+    judge: Judge, rule: str, taken_ms: float, verdict: str
+) -> None:
+    """member-1 is killed at 6 s, and evicted at 11 s."""
+    history = History().member("member-1", end="killed", ended_at=None).join("member-1", 0)
+    history.told("member-1", "assigned", 0, [0]).fault("kill-consumer", "member-1", 6_000)
+    history.says("evicted", 11_000, "member-1").told("member-2", "assigned", taken_ms, [0])
+    found = judge(history, rule)
+    assert (verdict, 10 if verdict == "VIOLATED" else 0) == (
+        found["verdict"], found["measured_max"]
+    )  # fmt: skip
+
+
 # R21-stop
 
 

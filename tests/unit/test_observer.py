@@ -11,11 +11,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import pytest
 
 from consumers.journal import Journal
-from harness import wire
-from harness.observer import Watch
+from harness import observer, wire
+from harness.observer import TICKS_PER_ROW, Watch
 from harness.ports import LOOPBACK
 
 _PATIENCE_S: Final = 30
@@ -133,3 +135,52 @@ def test_a_broker_that_is_cut_off_is_asked_for_positions_and_not_believed(tmp_pa
     offset_fetch = 9
     assert [1, 1] == [asked[broker].count(offset_fetch) for broker in (1, 2)]
     assert not [key for key in watch.seen if key[0] == "unreachable"]
+
+
+class Machine:
+    """A clock that stands still for as long as told at each tick, in milliseconds."""
+
+    def __init__(self, watch: Watch, stalls_ms: list[float]) -> None:
+        self.watch, self.stalls_ms, self.now_ms = watch, stalls_ms, 0.0
+
+    def monotonic(self) -> float:
+        return self.now_ms / 1_000
+
+    def select(self, *asked: Any) -> tuple[list[Any], list[Any], list[Any]]:
+        *_, timeout_s = asked
+        self.now_ms += timeout_s * 1_000 + self.stalls_ms.pop(0)
+        if not self.stalls_ms:
+            self.watch.stop.set()
+        return [], [], []
+
+
+@pytest.mark.parametrize(
+    ("stalls_ms", "rows"),
+    [
+        ([0] * TICKS_PER_ROW, [(100, 0)]),
+        ([0, 49, *[0] * (TICKS_PER_ROW - 2)], [(139, 49)]),
+        # Due at 10 and 80 ms; ten more ticks end the next row as always.
+        ([60, *[0] * TICKS_PER_ROW], [(70, 60), (160, 0)]),
+        # Four shorter ones after it would have made the row end 220 ms later.
+        ([60, 0, 45, 0, 45, 0, 45, 0, 45, 0, 0], [(70, 60), (300, 45)]),
+        ([0, 0, 60, 70], [(90, 60), (160, 70)]),
+    ],
+)
+def test_a_row_ends_with_the_tick_that_was_later_than_the_slack(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stalls_ms: list[float],
+    rows: list[tuple[float, float]],
+) -> None:
+    written = []
+    watch = Watch(Journal(tmp_path / "observer.journal", member="observer"), "orders", ["t"], {})
+    machine = Machine(watch, list(stalls_ms))
+    monkeypatch.setattr(observer, "time", machine)
+    monkeypatch.setattr(observer, "select", machine)
+    monkeypatch.setattr(
+        watch, "write", lambda _kind, late_ms: written.append((round(machine.now_ms), late_ms))
+    )
+
+    assert not observer.tick(watch)
+
+    assert rows == written

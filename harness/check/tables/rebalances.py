@@ -17,11 +17,12 @@ def rebalances(t: Tables) -> DataFrame:
     In a group of KIP-848 it is one per group epoch that got a target assignment: see `epochs`.
 
     It starts with the last "Preparing to rebalance" of its old generation on the same broker; it
-    is complete when the last member has its part. `partitions_moved` and `_kept` compare the group
-    leader's assignment with the one before, by process: a member that came back under another
-    member id and got its partition again has kept it. `partitions_revoked` counts callbacks
-    (revoked or lost) since the one before was complete: a member that closes gives up what it has
-    before it leaves, and in a cooperative rebalance before it joins again.
+    is complete when the last member that it waited for has its part: who joins a generation later,
+    or again, is only told what it has. `partitions_moved` and `_kept` compare the group leader's
+    assignment with the one before, by process: a member that came back under another member id and
+    got its partition again has kept it. `partitions_revoked` counts callbacks (revoked or lost)
+    since the one before was complete: a member that closes gives up what it has before it leaves,
+    and in a cooperative rebalance before it joins again.
     """
     return t.sql(_REBALANCES)
 
@@ -181,11 +182,28 @@ def generations(t: Tables) -> DataFrame:
             WHERE s.`group` = :group AND s.event = 'assignment_received'
             GROUP BY d.number
         ),
-        synced AS (
-            SELECT broker, generation, max(answered_at) AS completed_at
+        -- A static member that comes back joins the generation that there is, under another id.
+        -- Within slack it may be the line of a member's own request that was stamped late.
+        latecomers AS (
+            SELECT d.number, j.member_id
+            FROM done d JOIN {requests} j
+              ON j.broker = d.broker AND j.generation = d.generation
+            WHERE j.`group` = :group AND j.api = 'JOIN_GROUP' AND j.error_code = 0
+            GROUP BY d.number, d.joined_at, j.member_id
+            HAVING min(j.arrived_at) > timestampadd(MILLISECOND, :slack_ms, d.joined_at)
+        ),
+        told AS (
+            -- A follower of librdkafka may join again, and is told the same again (X16).
+            SELECT broker, generation, member_id, min(answered_at) AS at
             FROM {requests}
             WHERE `group` = :group AND api = 'SYNC_GROUP' AND error_code = 0
-            GROUP BY broker, generation
+            GROUP BY broker, generation, member_id
+        ),
+        synced AS (
+            SELECT d.number, max(x.at) AS completed_at
+            FROM done d JOIN told x ON x.broker = d.broker AND x.generation = d.generation
+            LEFT ANTI JOIN latecomers c ON c.number = d.number AND c.member_id = x.member_id
+            GROUP BY d.number
         )
         SELECT d.number, d.broker, d.generation, d.event, d.members, d.joined_at,
                coalesce(b.started_at, e.started_at) AS started_at,
@@ -201,7 +219,7 @@ def generations(t: Tables) -> DataFrame:
                lead(coalesce(b.started_at, e.started_at)) OVER w AS next_started_at,
                lead(d.broker) OVER w AS broker_after, d.evidence
         FROM done d LEFT JOIN begun b USING (number) LEFT JOIN led l USING (number)
-        LEFT JOIN synced s ON s.broker = d.broker AND s.generation = d.generation
+        LEFT JOIN synced s USING (number)
         LEFT JOIN {epochs} e
           ON d.event = 'target_computed' AND e.joined_at = d.joined_at
         WINDOW w AS (PARTITION BY 1 ORDER BY d.number)
