@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from harness.history import store
 from harness.report import stops
 from harness.report.load import Row, load
+from harness.report.outcome import outcome
 from harness.report.page import environment
 from harness.report.summary import safe
 from harness.report.words import NOTHING, duration, number
@@ -70,7 +71,10 @@ _HEAD: Final = (
 
 
 def compared(run_dir: Path, client: str, protocol: str, members: int | None) -> Compared:
-    """Read what is compared out of a judged run. Raises NoData where the run has no tables."""
+    """Read what is compared out of a judged run; null where the table that tells is not there.
+
+    Raises NoData where the run was not judged.
+    """
     run = load(run_dir)
     stopped = stops.stopped(run)
     worst = stops.longest(run)
@@ -82,17 +86,23 @@ def compared(run_dir: Path, client: str, protocol: str, members: int | None) -> 
         if row["started_at"] is not None and from_at <= row["started_at"] <= to_at
     ]
     cost = next((row for row in run.verdicts or [] if row["rule"] == JOIN_COST_RULE), None)
+
+    def known(table: str, value: Any) -> Any:
+        return value if run.has(table) else None
+
     return Compared(
         client=client,
         protocol=protocol,
         members=members,
         run=f"{run_dir.parent.name}/{run_dir.name}",
-        as_expected=all(row["verdict"] == row["expected"] for row in run.verdicts or []),
-        partitions_stopped=len({(row["topic"], row["partition"]) for row in stopped}),
-        longest_ms=worst["ms"] if worst else 0.0,
-        sum_ms=float(sum(row["ms"] for row in stopped)),
-        generations=len({row["generation"] for row in rebalances}),
-        redelivered=sum(row["count"] for row in run.tables["redeliveries"]),
+        as_expected=outcome(run).kind == "as-expected",
+        partitions_stopped=known(
+            "stops", len({(row["topic"], row["partition"]) for row in stopped})
+        ),
+        longest_ms=known("stops", worst["ms"] if worst else 0.0),
+        sum_ms=known("stops", float(sum(row["ms"] for row in stopped))),
+        generations=known("rebalances", len({row["generation"] for row in rebalances})),
+        redelivered=known("redeliveries", sum(row["count"] for row in run.tables["redeliveries"])),
         join_intervals=cost["measured_max"] if cost else None,
         **{kind.column: worst[kind.column] if worst else None for kind in stops.PARTS},
     )

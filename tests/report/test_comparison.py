@@ -57,6 +57,16 @@ def test_a_run_is_compared_by_its_stops(tmp_path: Path) -> None:
     assert ("a/run", 173) == (row.run, row.redelivered)
 
 
+def test_what_was_not_derived_is_not_compared(tmp_path: Path) -> None:
+    run_dir = write_run(tmp_path / "a" / "run", stops=None, redeliveries=None)
+    row = compared(run_dir, "librdkafka", "eager", 3)
+    assert (None, None, None, None) == (
+        row.partitions_stopped, row.longest_ms, row.sum_ms, row.redelivered
+    )  # fmt: skip
+    assert 4 == row.generations
+    assert row.as_expected is False
+
+
 def test_every_size_is_compared_under_every_protocol() -> None:
     wanted = combinations(["librdkafka"], ["eager", "cooperative"], [1, 10])
     assert [("eager", 1), ("cooperative", 1), ("eager", 10), ("cooperative", 10)] == [
