@@ -388,7 +388,8 @@ def compare_protocols_command(arguments: argparse.Namespace) -> int:
         seed=seed,
         screen=Screen(),
     )
-    for line in ("", *lines(read_comparison(folder)), "", f"comparison  {folder}/comparison.html"):
+    told = lines(read_comparison(folder), arguments.results)
+    for line in ("", *told, "", f"comparison  {folder}/comparison.html"):
         print(line)
     return code
 

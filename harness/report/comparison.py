@@ -122,8 +122,11 @@ def read_comparison(folder: Path) -> list[Compared]:
     return [Compared(**row) for row in table.to_pylist()]
 
 
-def lines(rows: Sequence[Compared]) -> list[str]:
-    """Align the table for a terminal; what could not run follows it."""
+def lines(rows: Sequence[Compared], results: Path) -> list[str]:
+    """Align the table for a terminal; whose verdicts differ and what could not run follow it.
+
+    `results` is the folder that the runs are below.
+    """
     cells = [_HEAD, *(_cells(row) for row in rows if row.could_not is None)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     table = [
@@ -132,6 +135,12 @@ def lines(rows: Sequence[Compared]) -> list[str]:
     ]
     return [
         *table,
+        *(
+            f"differs: {_about(row)}: a verdict is not the expected one, see "
+            f"{results / str(row.run)}/report.html"
+            for row in rows
+            if row.as_expected is False
+        ),
         *(f"could not: {_about(row)}: {row.could_not}" for row in rows if row.could_not),
     ]
 
@@ -141,10 +150,18 @@ def markdown(name: str, rows: Sequence[Compared]) -> str:
     cells = [_HEAD, tuple("---" for _ in _HEAD)]
     cells += [tuple(map(safe, _cells(row))) for row in rows if row.could_not is None]
     table = [f"| {' | '.join(line)} |" for line in cells]
+    differing = [
+        f"- differs: {safe(_about(row))}: a verdict is not the expected one, see "
+        f"[report.html]({_link(row)})"
+        for row in rows
+        if row.as_expected is False
+    ]
     missing = [
         f"- could not: {safe(_about(row))}: {safe(row.could_not)}" for row in rows if row.could_not
     ]
-    return "\n".join([f"## {safe(name)} under each protocol", "", *table, "", *missing, ""])
+    return "\n".join(
+        [f"## {safe(name)} under each protocol", "", *table, "", *differing, *missing, ""]
+    )
 
 
 def _cells(row: Compared) -> tuple[str, ...]:
@@ -167,6 +184,11 @@ def _about(row: Compared) -> str:
     return f"{row.client}, {row.protocol}{members}"
 
 
+def _link(row: Compared) -> str:
+    """The page of a run, from the comparison's folder."""
+    return f"../../{row.run}/report.html"
+
+
 def _as_stop(row: Compared) -> Row:
     return {**asdict(row), "ms": row.longest_ms or 0.0}
 
@@ -178,7 +200,7 @@ def _page(name: str, rows: Sequence[Compared]) -> str:
             "row": row,
             "cells": dict(zip(_HEAD, _cells(row), strict=True)),
             "parts": list(stops.parts(_as_stop(row), longest_ms)),
-            "link": f"../../{row.run}/report.html",
+            "link": _link(row),
         }
         for row in rows
         if row.could_not is None
