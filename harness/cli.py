@@ -15,6 +15,7 @@ from harness import manifest, processes
 from harness.errors import BadInput, Exit, HarnessError, NoData
 from harness.experiment import CLIENTS, PROTOCOLS, Experiment, one_of
 from harness.live import Screen
+from harness.ports import LAST_PORT
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -73,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     for name, function in (("experiment", experiment_command), ("run", run_command)):
         one = command(name, function)
         one.add_argument("name", metavar="NAME", nargs="?", help="see `list`")
-        one.add_argument("--port-base", type=int, help="use the ports from here on (default: free)")
+        one.add_argument(
+            "--port-base", type=_port, help="use the ports from here on (default: free)"
+        )
         _run_options(one)
         if name == "experiment":
             one.add_argument("--repeat", type=int, default=1, help="runs, each with its own seed")
@@ -100,6 +103,18 @@ def _parser() -> argparse.ArgumentParser:
     command("doctor", doctor_command)
     _comparison_options(command("compare-protocols", compare_protocols_command))
     return parser
+
+
+def _port(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= LAST_PORT:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no port: choose one from 1 to {LAST_PORT}, with free ports after it"
+        )
+    return number
 
 
 def _run_options(one: argparse.ArgumentParser) -> None:
