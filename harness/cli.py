@@ -44,10 +44,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output went away (`| head`): nothing to say, and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
+    except OSError as error:
+        _complain(_refused(error))
+        return Exit.FAILED
     except Exception as error:  # noqa: BLE001 (Python's own exit code would say that a verdict differs)
         traceback.print_exc()
         _complain(f"the harness itself failed ({type(error).__name__}), as told above: report it")
         return Exit.FAILED
+
+
+def _refused(error: OSError) -> str:
+    """What the machine did not let us do; Arrow names a file in the text of its errors only."""
+    name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    why = error.strerror or str(error)
+    return (
+        f"the machine refused ({name}{' '.join(why.split())}): see that it is there, may be "
+        "written and has room, and run the command again"
+    )
 
 
 def _complain(sentence: str) -> None:

@@ -12,6 +12,7 @@ from harness.cli import main
 from harness.errors import Exit
 from harness.experiment import CLIENTS, PROTOCOLS
 from harness.rules import RULES
+from tests.report.sample_run import write_run
 
 
 @pytest.mark.parametrize(
@@ -130,6 +131,34 @@ def test_the_reader_of_our_output_may_go_away() -> None:
     listing.wait(timeout=60)
 
     assert b"Traceback" not in said
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_dir = write_run(tmp_path / "run")
+    (run_dir / "report.html").mkdir()
+
+    assert Exit.FAILED == main(["report", str(run_dir)])
+    said = capsys.readouterr().err
+    assert said.startswith(f"kafka-chaos: the machine refused ({run_dir}/")
+    assert "Is a directory" in said
+    assert "run the command again" in said
+    assert 1 == said.count("\n")
+
+
+def test_a_refusal_that_arrow_tells_of_has_the_file_in_its_text(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails() -> str:
+        raise OSError(28, "Error writing bytes to 'x.parquet'.\nNo space left on device")
+
+    monkeypatch.setattr("harness.listing.experiments_told", fails)
+
+    assert Exit.FAILED == main(["list"])
+    said = capsys.readouterr().err
+    assert "refused (Error writing bytes to 'x.parquet'. No space left on device): see" in said
+    assert 1 == said.count("\n")
 
 
 def test_a_failure_of_the_harness_is_no_verdict(
