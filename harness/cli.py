@@ -111,7 +111,10 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--json", action="store_true", help="both, for programs")
     command("describe", describe_command).add_argument("name", metavar="NAME")
     command("clean", clean_command).add_argument(
-        "--all", action="store_true", help="remove every result as well"
+        "--all",
+        action="store_true",
+        help="remove all runs, repeats, nights, comparisons, trends, benchmarks and mutation tests "
+        "as well; the dataset, which has the verdicts of all runs, stays",
     )
     command("doctor", doctor_command)
     _comparison_options(command("compare-protocols", compare_protocols_command))
@@ -542,11 +545,27 @@ def clean_command(arguments: argparse.Namespace) -> int:
     if arguments.all:
         dataset.accumulate(arguments.results)  # keeps the verdicts of what is removed
         for folder in arguments.results.iterdir() if arguments.results.exists() else ():
-            if folder.is_dir() and (folder / "latest").is_symlink():
+            if folder.is_dir() and _is_result(folder):
                 shutil.rmtree(folder)
                 removed += 1
     print(f"{ended} processes and containers ended, {removed} folders removed")
     return Exit.AS_EXPECTED
+
+
+# Folders of results that have no `latest`, and what is in every one that we made.
+_MADE_WITHOUT_RUNS: Final = {
+    "trend": "trend.parquet",
+    "bench": "*.parquet",
+    "mutation": "changes.json",
+}
+
+
+def _is_result(folder: Path) -> bool:
+    """Whether it is ours and can be made again: `--results` may be a folder of other things too."""
+    if (folder / "latest").is_symlink():  # of an experiment, or of nights, or of comparisons
+        return True
+    mark = _MADE_WITHOUT_RUNS.get(folder.name)
+    return mark is not None and any(folder.glob(mark))
 
 
 def doctor_command(_arguments: argparse.Namespace) -> int:

@@ -161,6 +161,41 @@ def test_a_refusal_that_arrow_tells_of_has_the_file_in_its_text(
     assert 1 == said.count("\n")
 
 
+def test_clean_all_leaves_the_dataset_and_what_is_not_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("harness.run.sweep", lambda _say: 0)
+    for made in (
+        "trend/trend.parquet",
+        "bench/20261120T010000.parquet",
+        "mutation/changes.json",
+        "theirs/report.html",
+    ):
+        (tmp_path / made).parent.mkdir()
+        (tmp_path / made).touch()
+    run_dir = write_run(tmp_path / "consumer-freeze" / "run")
+    for parent, name in (("consumer-freeze", "run"), ("nightly", "1"), ("compare-protocols", "2")):
+        (tmp_path / parent).mkdir(exist_ok=True)
+        (tmp_path / parent / "latest").symlink_to(name)
+
+    assert Exit.AS_EXPECTED == main(["clean", "--all", "--results", str(tmp_path)])
+    assert {"dataset", "theirs"} == {path.name for path in tmp_path.iterdir()}
+    assert not run_dir.exists()
+    assert 1 == len(list((tmp_path / "dataset").rglob("verdicts.parquet")))
+    assert "6 folders removed" in capsys.readouterr().out
+
+
+def test_what_is_called_as_ours_and_was_not_made_by_us_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.run.sweep", lambda _say: 0)
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "notes.md").touch()
+
+    assert Exit.AS_EXPECTED == main(["clean", "--all", "--results", str(tmp_path)])
+    assert (tmp_path / "bench" / "notes.md").is_file()
+
+
 def test_a_failure_of_the_harness_is_no_verdict(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
