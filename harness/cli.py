@@ -15,6 +15,7 @@ from harness import manifest, processes
 from harness.errors import BadInput, Exit, HarnessError, NoData
 from harness.experiment import CLIENTS, PROTOCOLS, Experiment, one_of
 from harness.live import Screen
+from harness.ports import LAST_PORT
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -43,10 +44,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output went away (`| head`): nothing to say, and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
+    except OSError as error:
+        _complain(_refused(error))
+        return Exit.FAILED
     except Exception as error:  # noqa: BLE001 (Python's own exit code would say that a verdict differs)
         traceback.print_exc()
         _complain(f"the harness itself failed ({type(error).__name__}), as told above: report it")
         return Exit.FAILED
+
+
+def _refused(error: OSError) -> str:
+    """What the machine did not let us do; Arrow names a file in the text of its errors only."""
+    name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    why = error.strerror or str(error)
+    return (
+        f"the machine refused ({name}{' '.join(why.split())}): see that it is there, may be "
+        "written and has room, and run the command again"
+    )
 
 
 def _complain(sentence: str) -> None:
@@ -73,7 +87,9 @@ def _parser() -> argparse.ArgumentParser:
     for name, function in (("experiment", experiment_command), ("run", run_command)):
         one = command(name, function)
         one.add_argument("name", metavar="NAME", nargs="?", help="see `list`")
-        one.add_argument("--port-base", type=int, help="use the ports from here on (default: free)")
+        one.add_argument(
+            "--port-base", type=_port, help="use the ports from here on (default: free)"
+        )
         _run_options(one)
         if name == "experiment":
             one.add_argument("--repeat", type=int, default=1, help="runs, each with its own seed")
@@ -95,11 +111,26 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--json", action="store_true", help="both, for programs")
     command("describe", describe_command).add_argument("name", metavar="NAME")
     command("clean", clean_command).add_argument(
-        "--all", action="store_true", help="remove every result as well"
+        "--all",
+        action="store_true",
+        help="remove all runs, repeats, nights, comparisons, trends, benchmarks and mutation tests "
+        "as well; the dataset, which has the verdicts of all runs, stays",
     )
     command("doctor", doctor_command)
     _comparison_options(command("compare-protocols", compare_protocols_command))
     return parser
+
+
+def _port(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= LAST_PORT:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no port: choose one from 1 to {LAST_PORT}, with free ports after it"
+        )
+    return number
 
 
 def _run_options(one: argparse.ArgumentParser) -> None:
@@ -388,7 +419,8 @@ def compare_protocols_command(arguments: argparse.Namespace) -> int:
         seed=seed,
         screen=Screen(),
     )
-    for line in ("", *lines(read_comparison(folder)), "", f"comparison  {folder}/comparison.html"):
+    told = lines(read_comparison(folder), arguments.results)
+    for line in ("", *told, "", f"comparison  {folder}/comparison.html"):
         print(line)
     return code
 
@@ -513,11 +545,27 @@ def clean_command(arguments: argparse.Namespace) -> int:
     if arguments.all:
         dataset.accumulate(arguments.results)  # keeps the verdicts of what is removed
         for folder in arguments.results.iterdir() if arguments.results.exists() else ():
-            if folder.is_dir() and (folder / "latest").is_symlink():
+            if folder.is_dir() and _is_result(folder):
                 shutil.rmtree(folder)
                 removed += 1
     print(f"{ended} processes and containers ended, {removed} folders removed")
     return Exit.AS_EXPECTED
+
+
+# Folders of results that have no `latest`, and what is in every one that we made.
+_MADE_WITHOUT_RUNS: Final = {
+    "trend": "trend.parquet",
+    "bench": "*.parquet",
+    "mutation": "changes.json",
+}
+
+
+def _is_result(folder: Path) -> bool:
+    """Whether it is ours and can be made again: `--results` may be a folder of other things too."""
+    if (folder / "latest").is_symlink():  # of an experiment, or of nights, or of comparisons
+        return True
+    mark = _MADE_WITHOUT_RUNS.get(folder.name)
+    return mark is not None and any(folder.glob(mark))
 
 
 def doctor_command(_arguments: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from harness import manifest
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
@@ -45,19 +46,22 @@ class Judge:
             self._problem = error
 
     def judge(self, run_dir: Path) -> None:
-        """Check a run and write its reports.
+        """Check a run and write its reports; those of an earlier judgement are removed first.
 
         Raises NoData where there is nothing to judge, HarnessError where Spark does not start.
         """
         from harness.check.check import check
-        from harness.report import report
+        from harness.report import files, report
 
+        complete = manifest.read(run_dir).get("status") == "complete"
         self._start()
         assert self._starting is not None
         self._starting.join()
         if self._problem is not None:
             raise HarnessError(f"Spark did not start: {self._problem}") from self._problem
         assert self._session is not None
+        if complete:  # the page of another run says why it shows nothing, and that stays so
+            files.remove(run_dir)
         check(run_dir, self._session)
         report(run_dir)
 

@@ -7,11 +7,12 @@ listen beside it, and the kernel hands the number to nobody else.
 
 import socket
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from harness.errors import ClusterError
 
-LOOPBACK = "127.0.0.1"
+LOOPBACK: Final = "127.0.0.1"
+LAST_PORT: Final = 65_535
 
 
 class Ports:
@@ -23,8 +24,13 @@ class Ports:
         self._held: list[socket.socket] = []
 
     def take(self) -> int:
-        """One more port. Raises ClusterError if a port counted from the base is taken."""
+        """One more port. Raises ClusterError if one counted from the base is taken, or is none."""
         wanted = 0 if self._next is None else self._next
+        if wanted > LAST_PORT:
+            raise ClusterError(
+                f"there is no port after {LAST_PORT}: choose a lower --port-base, or leave it out "
+                "to let the harness find free ports"
+            )
         if wanted and _listened(wanted):
             raise self._taken(wanted)
         holder = socket.socket(socket.AF_INET, socket.SOCK_STREAM)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from harness import manifest
+from harness import manifest, processes
 from harness.errors import NoData
 from harness.experiment import (
     JAVA_TIMER_MS,
@@ -78,20 +78,35 @@ class Run:
 def read_run(run_dir: Path) -> Run:
     """The run in this folder.
 
-    Raises NoData where there is no run, no readable manifest, or nothing recorded.
+    Raises NoData where there is no run, no readable manifest, or nothing recorded, and where it
+    still goes on.
     """
     if not run_dir.is_dir():
         raise NoData(
             f"there is no run folder {run_dir}; `python -m harness list` shows what there is"
         )
     run = run_of(manifest.read(run_dir))
+    if run.status == "running" and _goes_on(run.name):
+        raise NoData(f"the run {run_dir} still goes on: wait for its end, and check it then")
     history = run_dir / "history"
     if not history.is_dir() or not any(history.glob("*.parquet")):
-        raise NoData(
-            f"{history} holds no history: the run ended before its journals were collected "
-            f"(status {run.status or 'unknown'}); run the experiment again"
-        )
+        told = f"{history} holds no history, and the run is {run.status or 'without a status'}"
+        if any((run_dir / "journals").glob("*.journal")):
+            raise NoData(
+                f"{told}: `python -m harness collect {run_dir}` makes it from the journals, then "
+                "check again"
+            )
+        raise NoData(f"{told}: there are no journals to make it from, so run the experiment again")
     return run
+
+
+def _goes_on(run: str) -> bool:
+    """Whether the harness of a run lives; its watchdog has its mark as long as the run goes on.
+
+    A manifest says "running" until somebody writes how it ended, and a machine that went down wrote
+    nothing.
+    """
+    return any(processes.owner_alive(owner) for _, _, owner in processes.marked(run))
 
 
 def run_of(content: Mapping[str, Any]) -> Run:

@@ -2,11 +2,12 @@
 
 Each side is a group of runs of one experiment, client and protocol; a single run is a group of one.
 Two nights are compared group by group. What got worse is a rule whose verdict was as expected on
-the one side and is not on the other.
+the one side and is not on the other. A run that was played and shows nothing (void, failed) has
+every rule UNKNOWN, as in the index of its night; settings and numbers are those of judged runs.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +23,7 @@ from harness.report.figures import Figure, figures, measurements
 from harness.report.load import Row, load
 from harness.report.outcome import Standing
 from harness.report.repeat import Spread, figures_over, rules_over, verdict_told
-from harness.report.suites import is_suite, load_suite
+from harness.report.suites import is_suite, load_suite, verdicts_of
 from harness.report.words import NOTHING, number, plural
 
 # Of a single run, not of how it was set up: ports and the addresses made of them, names, places.
@@ -34,20 +35,23 @@ _OWN: Final = re.compile(
 
 @dataclass(frozen=True)
 class Judged:
-    """What is compared of one run."""
+    """What is compared of one judged run, beside its verdicts."""
 
     settings: Mapping[str, str]
-    verdicts: Sequence[Row]
     measured: Mapping[str, list[float]]
     figures: Sequence[Figure]
 
 
 @dataclass(frozen=True)
 class Group:
-    """The runs of one side that belong together, all of one experiment, client and protocol."""
+    """The runs of one side that belong together, all of one experiment, client and protocol.
+
+    `verdicts` has the rows of every run that was played, `judged` those that show anything.
+    """
 
     label: str
-    runs: tuple[Judged, ...]
+    verdicts: tuple[Sequence[Row], ...]
+    judged: tuple[Judged, ...]
 
 
 @dataclass(frozen=True)
@@ -150,23 +154,30 @@ def compare(path_a: Path, path_b: Path) -> Compared:
 
 
 def groups(path: Path) -> dict[str, Group]:
-    """The judged runs in a folder, by experiment, client and protocol. Raises NoData if none."""
+    """The runs in a folder that were played, by experiment, client and protocol.
+
+    Raises NoData if none was judged.
+    """
     if not is_suite(path):
-        one = judged(path)
+        one = of_run(path)
         return {one.label: one}
     suite = load_suite(path)
-    runs: dict[str, list[Judged]] = {}
+    found: dict[str, Group] = {}
     for entry in suite.entries:
         run_dir = suite.run_dir(entry)
-        if entry.judged and run_dir is not None:
-            found = judged(run_dir)
-            runs.setdefault(found.label, []).extend(found.runs)
-    if not runs:
+        rows = verdicts_of(suite, entry)
+        if not rows:
+            continue  # not played, or another run has its place
+        judged = of_run(run_dir).judged if entry.judged and run_dir is not None else ()
+        label = f"{entry.experiment}:{entry.client}/{entry.protocol}"
+        before = found.get(label, Group(label, (), ()))
+        found[label] = Group(label, (*before.verdicts, rows), (*before.judged, *judged))
+    if not any(group.judged for group in found.values()):
         raise NoData(f"no run of {path} was judged, so there is nothing to compare")
-    return {label: Group(label, tuple(found)) for label, found in runs.items()}
+    return found
 
 
-def judged(run_dir: Path) -> Group:
+def of_run(run_dir: Path) -> Group:
     """One run, as a group. Raises NoData where it is no complete, judged run."""
     content = manifest.read(run_dir)
     run = load(run_dir)
@@ -176,13 +187,8 @@ def judged(run_dir: Path) -> Group:
         )
     group = run.manifest.declared.get("group") or {}
     label = f"{run.manifest.experiment}:{group.get('client')}/{group.get('protocol')}"
-    one = Judged(
-        settings_of(content),
-        run.verdicts,
-        measurements(run_dir),
-        figures(run),
-    )
-    return Group(label, (one,))
+    one = Judged(settings_of(content), measurements(run_dir), figures(run))
+    return Group(label, (run.verdicts,), (one,))
 
 
 def settings_of(content: Mapping[str, Any]) -> dict[str, str]:
@@ -225,25 +231,28 @@ def _flat(prefix: str, value: Any) -> dict[str, str]:
 
 
 def _compared(a: Group, b: Group) -> Comparison:
-    set_a, set_b = a.runs[0].settings, b.runs[0].settings
     return Comparison(
         a,
         b,
-        tuple(
-            Setting(name, set_a.get(name), set_b.get(name))
-            for name in dict.fromkeys([*set_a, *set_b])
-            if set_a.get(name) != set_b.get(name)
-        ),
+        tuple(_settings(a.judged[0].settings, b.judged[0].settings))
+        if a.judged and b.judged
+        else (),
         _beside(_rules(a), _rules(b)),
         _beside(
-            figures_over([run.figures for run in a.runs]),
-            figures_over([run.figures for run in b.runs]),
+            figures_over([run.figures for run in a.judged]),
+            figures_over([run.figures for run in b.judged]),
         ),
     )
 
 
+def _settings(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Setting]:
+    for name in dict.fromkeys([*a, *b]):
+        if a.get(name) != b.get(name):
+            yield Setting(name, a.get(name), b.get(name))
+
+
 def _rules(group: Group) -> list[Spread]:
-    return rules_over([run.verdicts for run in group.runs], [run.measured for run in group.runs])
+    return rules_over(group.verdicts, [run.measured for run in group.judged])
 
 
 def _beside(a: Sequence[Spread], b: Sequence[Spread]) -> tuple[Beside, ...]:
@@ -268,8 +277,8 @@ def as_json(compared: Compared) -> dict[str, Any]:
         "only_b": list(compared.only_b),
         "pairs": [
             {
-                "a": {"label": pair.a.label, "runs": len(pair.a.runs)},
-                "b": {"label": pair.b.label, "runs": len(pair.b.runs)},
+                "a": {"label": pair.a.label, "runs": len(pair.a.verdicts)},
+                "b": {"label": pair.b.label, "runs": len(pair.b.verdicts)},
                 "settings": [asdict(setting) for setting in pair.settings],
                 "rules": [_item(each) for each in pair.rules],
                 "figures": [_item(each) for each in pair.figures],
@@ -323,11 +332,14 @@ def print_compared(compared: Compared, console: Console | None = None) -> None:
 
 
 def _titled(pair: Comparison) -> str:
-    sides = [f"{group.label} ({plural(len(group.runs), 'run')})" for group in (pair.a, pair.b)]
+    sides = [f"{group.label} ({plural(len(group.verdicts), 'run')})" for group in (pair.a, pair.b)]
     return sides[0] if sides[0] == sides[1] else " against ".join(sides)
 
 
 def _settings_lines(pair: Comparison, width: int) -> list[Text]:
+    if not (pair.a.judged and pair.b.judged):
+        side = "B" if pair.a.judged else "A"
+        return [Text(f"no run of {side} was judged, so there are no settings to compare")]
     if not pair.settings:
         return [Text("set up alike")]
     cells: list[tuple[str, ...]] = [("setting", "A", "B")]

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from harness.history import store
 from harness.report import stops
 from harness.report.load import Row, load
+from harness.report.outcome import outcome
 from harness.report.page import environment
 from harness.report.summary import safe
 from harness.report.words import NOTHING, duration, number
@@ -70,7 +71,10 @@ _HEAD: Final = (
 
 
 def compared(run_dir: Path, client: str, protocol: str, members: int | None) -> Compared:
-    """Read what is compared out of a judged run. Raises NoData where the run has no tables."""
+    """Read what is compared out of a judged run; null where the table that tells is not there.
+
+    Raises NoData where the run was not judged.
+    """
     run = load(run_dir)
     stopped = stops.stopped(run)
     worst = stops.longest(run)
@@ -82,17 +86,23 @@ def compared(run_dir: Path, client: str, protocol: str, members: int | None) -> 
         if row["started_at"] is not None and from_at <= row["started_at"] <= to_at
     ]
     cost = next((row for row in run.verdicts or [] if row["rule"] == JOIN_COST_RULE), None)
+
+    def known(table: str, value: Any) -> Any:
+        return value if run.has(table) else None
+
     return Compared(
         client=client,
         protocol=protocol,
         members=members,
         run=f"{run_dir.parent.name}/{run_dir.name}",
-        as_expected=all(row["verdict"] == row["expected"] for row in run.verdicts or []),
-        partitions_stopped=len({(row["topic"], row["partition"]) for row in stopped}),
-        longest_ms=worst["ms"] if worst else 0.0,
-        sum_ms=float(sum(row["ms"] for row in stopped)),
-        generations=len({row["generation"] for row in rebalances}),
-        redelivered=sum(row["count"] for row in run.tables["redeliveries"]),
+        as_expected=outcome(run).kind == "as-expected",
+        partitions_stopped=known(
+            "stops", len({(row["topic"], row["partition"]) for row in stopped})
+        ),
+        longest_ms=known("stops", worst["ms"] if worst else 0.0),
+        sum_ms=known("stops", float(sum(row["ms"] for row in stopped))),
+        generations=known("rebalances", len({row["generation"] for row in rebalances})),
+        redelivered=known("redeliveries", sum(row["count"] for row in run.tables["redeliveries"])),
         join_intervals=cost["measured_max"] if cost else None,
         **{kind.column: worst[kind.column] if worst else None for kind in stops.PARTS},
     )
@@ -112,8 +122,11 @@ def read_comparison(folder: Path) -> list[Compared]:
     return [Compared(**row) for row in table.to_pylist()]
 
 
-def lines(rows: Sequence[Compared]) -> list[str]:
-    """Align the table for a terminal; what could not run follows it."""
+def lines(rows: Sequence[Compared], results: Path) -> list[str]:
+    """Align the table for a terminal; whose verdicts differ and what could not run follow it.
+
+    `results` is the folder that the runs are below.
+    """
     cells = [_HEAD, *(_cells(row) for row in rows if row.could_not is None)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     table = [
@@ -122,6 +135,12 @@ def lines(rows: Sequence[Compared]) -> list[str]:
     ]
     return [
         *table,
+        *(
+            f"differs: {_about(row)}: a verdict is not the expected one, see "
+            f"{results / str(row.run)}/report.html"
+            for row in rows
+            if row.as_expected is False
+        ),
         *(f"could not: {_about(row)}: {row.could_not}" for row in rows if row.could_not),
     ]
 
@@ -131,10 +150,18 @@ def markdown(name: str, rows: Sequence[Compared]) -> str:
     cells = [_HEAD, tuple("---" for _ in _HEAD)]
     cells += [tuple(map(safe, _cells(row))) for row in rows if row.could_not is None]
     table = [f"| {' | '.join(line)} |" for line in cells]
+    differing = [
+        f"- differs: {safe(_about(row))}: a verdict is not the expected one, see "
+        f"[report.html]({_link(row)})"
+        for row in rows
+        if row.as_expected is False
+    ]
     missing = [
         f"- could not: {safe(_about(row))}: {safe(row.could_not)}" for row in rows if row.could_not
     ]
-    return "\n".join([f"## {safe(name)} under each protocol", "", *table, "", *missing, ""])
+    return "\n".join(
+        [f"## {safe(name)} under each protocol", "", *table, "", *differing, *missing, ""]
+    )
 
 
 def _cells(row: Compared) -> tuple[str, ...]:
@@ -157,6 +184,11 @@ def _about(row: Compared) -> str:
     return f"{row.client}, {row.protocol}{members}"
 
 
+def _link(row: Compared) -> str:
+    """The page of a run, from the comparison's folder."""
+    return f"../../{row.run}/report.html"
+
+
 def _as_stop(row: Compared) -> Row:
     return {**asdict(row), "ms": row.longest_ms or 0.0}
 
@@ -168,7 +200,7 @@ def _page(name: str, rows: Sequence[Compared]) -> str:
             "row": row,
             "cells": dict(zip(_HEAD, _cells(row), strict=True)),
             "parts": list(stops.parts(_as_stop(row), longest_ms)),
-            "link": f"../../{row.run}/report.html",
+            "link": _link(row),
         }
         for row in rows
         if row.could_not is None

@@ -2,11 +2,14 @@
 
 import os
 from pathlib import Path
+from typing import Final
 
 from harness.report.junit import junit
 from harness.report.load import load
 from harness.report.page import page
 from harness.report.summary import summary
+
+NAMES: Final = ("report.html", "summary.md", "junit.xml")
 
 
 def report(run_dir: Path) -> None:
@@ -15,12 +18,18 @@ def report(run_dir: Path) -> None:
     All three are made before the first is written, so they never tell of different states.
 
     Raises:
-        NoData: `run_dir` is no run folder, or a file in it is missing or damaged.
+        NoData: as `load` does.
     """
     run = load(run_dir)
-    texts = {"report.html": page(run), "summary.md": summary(run), "junit.xml": junit(run)}
-    for name, text in texts.items():
+    texts = (page(run), summary(run), junit(run))
+    for name, text in zip(NAMES, texts, strict=True):
         write_whole(run_dir / name, text)
+
+
+def remove(run_dir: Path) -> None:
+    """Remove what `report` wrote: for a run whose verdicts may soon be other ones."""
+    for name in NAMES:
+        (run_dir / name).unlink(missing_ok=True)
 
 
 def write_whole(path: Path, text: str) -> None:

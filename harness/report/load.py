@@ -1,7 +1,8 @@
 """Reads a run folder into plain rows; everything else in this package works on them.
 
-A complete run must have every file that the report is made of. A void or interrupted one is read
-as far as it got, because its page exists to say why there is no more.
+A complete run must have verdicts. Any other file may be missing or damaged, and what is made from
+it is then left out: verdicts tell what a lost file means, and somebody has to be able to read them.
+A void or interrupted run is read as far as it got: its page exists to say why there is no more.
 """
 
 import json
@@ -84,12 +85,13 @@ class Run:
     tables: Mapping[str, list[Row]]
     history: Mapping[str, list[Row]]
     requests: list[Row]
-    missing: frozenset[str]  # files an unfinished run lacks: "none recorded" is not "none"
+    missing: frozenset[str]  # files that are not there or no use: "none recorded" is not "none"
     deliveries: pa.Table = field(repr=False)
     sends: pa.Table = field(repr=False)
+    problems: tuple[str, ...] = ()  # what is wrong with files that should be there, one by one
 
     def has(self, *names: str) -> bool:
-        """True if all these files are there, by bare name: an empty table then means "none"."""
+        """True if all these files were read, by bare name: an empty table then means "none"."""
         return self.missing.isdisjoint(names)
 
 
@@ -97,11 +99,10 @@ def load(run_dir: Path) -> Run:
     """Read `run_dir`.
 
     Raises:
-        NoData: a file that the report needs is missing, damaged or of another schema.
+        NoData: as `load_verdicts`.
     """
-    manifest = _manifest(run_dir)
-    reader = _Reader(run_dir, required=manifest.complete)
-    verdicts = reader.table("verdicts.parquet", VERDICTS)
+    manifest, verdicts = load_verdicts(run_dir)
+    reader = _Reader(run_dir, whole=manifest.complete)
     tables = {n: reader.rows(f"tables/{n}.parquet", TABLES[n]) for n in TABLES_READ}
     history = {n: reader.rows(f"history/{n}.parquet", HISTORY[n]) for n in HISTORY_READ}
     requests = reader.rows(
@@ -112,14 +113,35 @@ def load(run_dir: Path) -> Run:
     return Run(
         path=run_dir,
         manifest=manifest,
-        verdicts=None if verdicts is None else _rows(verdicts),
+        verdicts=verdicts,
         tables=tables,
         history=history,
         requests=requests,
         missing=frozenset(reader.missing),
         deliveries=deliveries,
         sends=sends,
+        problems=tuple(reader.problems),
     )
+
+
+def load_verdicts(run_dir: Path) -> tuple[Manifest, list[Row] | None]:
+    """Read how a run ended and its verdicts; null if it did not end well and was never judged.
+
+    Raises:
+        NoData: the manifest is missing, damaged or of another schema, or the verdicts are: those
+            of a complete run have to be there.
+    """
+    manifest = _manifest(run_dir)
+    path = run_dir / "verdicts.parquet"
+    remedy = f"judge the run again with `python -m harness check {run_dir}`"
+    if not path.exists():
+        if manifest.complete:
+            raise NoData(f"{path} is missing: {remedy}")
+        return manifest, None
+    try:
+        return manifest, _rows(_read(path, VERDICTS, VERDICTS.names))
+    except _UNREADABLE as problem:
+        raise NoData(f"{path} cannot be read ({_why(problem)}): {remedy}") from problem
 
 
 DELIVERY_COLUMNS: Final = (
@@ -137,8 +159,9 @@ SEND_COLUMNS: Final = ("topic", "partition", "outcome", "first_offset", "last_of
 @dataclass(frozen=True)
 class _Reader:
     run_dir: Path
-    required: bool  # a missing file is an error, not an empty table
+    whole: bool  # the run came to its end, so that a file which is not there has been lost
     missing: set[str] = field(default_factory=set)
+    problems: list[str] = field(default_factory=list)
 
     def rows(self, name: str, schema: pa.Schema, filters: list[Any] | None = None) -> list[Row]:
         table = self.table(name, schema, filters)
@@ -152,37 +175,40 @@ class _Reader:
     def table(
         self, name: str, schema: pa.Schema, filters: list[Any] | None = None
     ) -> pa.Table | None:
-        """Read one file, or null if it is missing and may be."""
+        """Read one file, or null if there is none that can be read."""
         path = self.run_dir / name
-        if not path.exists():
-            if self.required:
-                raise NoData(f"{path} is missing: {_remedy(self.run_dir, name)}")
-            self.missing.add(path.stem)
-            return None
         try:
-            if path.parent.name == "history":
-                known = [name for name in schema.names if name in pq.read_schema(path).names]
-            else:
+            if path.exists():
                 known = schema.names
-            table = pq.read_table(
-                path, columns=known, filters=filters, page_checksum_verification=True
-            )
-            return store.as_current(table, schema).cast(schema)
-        except (pa.ArrowException, OSError, KeyError, ValueError) as problem:
-            why = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-            raise NoData(
-                f"{path} cannot be read ({why}): {_remedy(self.run_dir, name)}"
-            ) from problem
+                if path.parent.name == "history":
+                    known = [column for column in known if column in pq.read_schema(path).names]
+                return _read(path, schema, known, filters)
+            if self.whole:
+                self.problems.append(f"{name} is missing")
+        except _UNREADABLE as problem:
+            why = _why(problem).replace(f"{self.run_dir}/", "")
+            self.problems.append(f"{name} cannot be read ({why})")
+        self.missing.add(path.stem)
+        return None
+
+
+_UNREADABLE: Final = (pa.ArrowException, OSError, KeyError, ValueError)
+
+
+def _read(
+    path: Path, schema: pa.Schema, columns: list[str], filters: list[Any] | None = None
+) -> pa.Table:
+    """Read a file's columns as those of `schema`. Raises one of _UNREADABLE."""
+    table = pq.read_table(path, columns=columns, filters=filters, page_checksum_verification=True)
+    return store.as_current(table, schema).cast(schema)
+
+
+def _why(problem: Exception) -> str:
+    return str(problem).splitlines()[0] if str(problem) else type(problem).__name__
 
 
 def _rows(table: pa.Table) -> list[Row]:
     return list(table.to_pylist())
-
-
-def _remedy(run_dir: Path, name: str) -> str:
-    if name.startswith("history/"):
-        return "copy the run folder again from where it was recorded, or repeat the experiment"
-    return f"judge the run again with `python -m harness check {run_dir}`"
 
 
 def _manifest(run_dir: Path) -> Manifest:

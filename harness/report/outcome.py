@@ -8,7 +8,7 @@ from typing import Final
 
 from harness.errors import Exit
 from harness.experiment import Verdict
-from harness.report.load import Manifest, Row, Run, load
+from harness.report.load import Manifest, Row, Run, load_verdicts
 from harness.report.words import plural
 
 
@@ -62,9 +62,12 @@ class Outcome:
 
 def outcome(run: Run) -> Outcome:
     """Say in one line what the run showed."""
-    if not run.manifest.complete:
-        return Outcome("unjudged", _unfinished(run.manifest), _reason(run))
-    verdicts = run.verdicts or []
+    return _outcome(run.manifest, run.verdicts)
+
+
+def _outcome(manifest: Manifest, verdicts: Sequence[Row] | None) -> Outcome:
+    if not manifest.complete:
+        return Outcome("unjudged", _unfinished(manifest), _reason(manifest, verdicts))
     if not verdicts:
         return Outcome(
             "unjudged",
@@ -80,9 +83,20 @@ def outcome(run: Run) -> Outcome:
 
 
 def exit_code(run_dir: Path) -> Exit:
-    """The exit code that a checked run ends its command with. Raises NoData as `load` does."""
-    kind = outcome(load(run_dir)).kind
+    """The exit code that a checked run ends its command with. Raises NoData as `load_verdicts`."""
+    kind = _outcome(*load_verdicts(run_dir)).kind
     return {"as-expected": Exit.AS_EXPECTED, "differs": Exit.DIFFERS}.get(kind, Exit.FAILED)
+
+
+def files_lost(run: Run) -> str:
+    """Say which files of a run are missing or damaged, and what to do; nothing if none is."""
+    if not run.problems:
+        return ""
+    return (
+        f"What is made from these files is left out: {'; '.join(run.problems)}. "
+        "`python -m harness collect RUN` makes history files again from whole journals, and "
+        "`python -m harness check RUN` makes tables from whole history files."
+    )
 
 
 def _detail(verdicts: Sequence[Row]) -> str:
@@ -105,8 +119,8 @@ def _unfinished(manifest: Manifest) -> str:
     }.get(manifest.status, f"Run status {manifest.status}: nothing can be concluded")
 
 
-def _reason(run: Run) -> str:
-    reason = run.manifest.status_reason or "The manifest gives no reason."
-    if run.verdicts is None:
+def _reason(manifest: Manifest, verdicts: Sequence[Row] | None) -> str:
+    reason = manifest.status_reason or "The manifest gives no reason."
+    if verdicts is None:
         return f"{reason} No rule was judged.".replace(". .", ".")
     return f"{reason} The verdicts below were given all the same; do not rely on them."

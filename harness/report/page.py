@@ -19,7 +19,7 @@ from harness.report.axis import axis_of
 from harness.report.heartbeats import heartbeat_chart
 from harness.report.load import Run
 from harness.report.members import members_of
-from harness.report.outcome import outcome
+from harness.report.outcome import files_lost, outcome
 from harness.report.records import Records, records
 from harness.report.shapes import PATH_WIDTH
 from harness.report.timeline import timeline
@@ -59,6 +59,7 @@ def page(run: Run) -> str:
             figures=_figures(run, counts),
             verdicts=tables.verdict_rows(run),
             unjudged=run.verdicts is None,
+            lost=files_lost(run),
             members=members,
             path_width=PATH_WIDTH,
             timeline=timeline(run, axis, members) if axis else None,

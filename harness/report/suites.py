@@ -118,11 +118,17 @@ class Suite:
 
     @property
     def exit_code(self) -> Exit:
-        """The worst of its runs; of one that was interrupted, that it was."""
+        """The worst of its runs; of one that was interrupted, that it was.
+
+        One that was killed could not say so: without all its runs it is not as expected.
+        """
         if self.interrupted or any(entry.state is State.INTERRUPTED for entry in self.entries):
             return Exit.INTERRUPTED
         codes = [_CODES[entry.state] for entry in self.entries if entry.state in _CODES]
-        return max(codes, default=Exit.NO_DATA)
+        worst = max(codes, default=Exit.NO_DATA)
+        if worst is Exit.AS_EXPECTED and self.count(State.PLANNED):
+            return Exit.INTERRUPTED
+        return worst
 
     @property
     def played(self) -> list[Entry]:
@@ -173,19 +179,25 @@ def load_suite(folder: Path) -> Suite:
 
 
 def take_up(suite: Suite) -> None:
-    """Have the states of its runs say what their folders say: they may have been judged again."""
-    codes = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
+    """Have the states of its runs say what their folders say: they may have been judged again.
+
+    A suite that was killed has the runs that it had not judged yet as interrupted. A run whose
+    verdicts are gone could not be judged.
+    """
+    states = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
     for entry in suite.entries:
         run_dir = suite.run_dir(entry)
         unjudged = entry.state is State.FAILED and entry.reason.startswith(UNJUDGED)
-        if run_dir is None or not (entry.judged or unjudged):
+        if run_dir is None or not (entry.judged or unjudged or entry.state is State.INTERRUPTED):
             continue
         try:
-            code = exit_code(run_dir)
-        except NoData:  # whoever wants its verdicts is told
-            continue
-        if code in codes:
-            entry.state, entry.reason = codes[code], ""
+            state, problem = states.get(exit_code(run_dir), State.FAILED), "no rule was"
+        except NoData as error:
+            state, problem = State.FAILED, str(error)
+        if state is not State.FAILED:
+            entry.state, entry.reason = state, ""
+        elif entry.judged:
+            entry.state, entry.reason = state, f"{UNJUDGED}: {problem}"
 
 
 def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:

@@ -5,7 +5,15 @@ from typing import Final
 
 from harness.report import standstill, stops
 from harness.report.load import Manifest, Row, Run
-from harness.report.outcome import SIGNS, expected_of, in_order, outcome, standing, verdict_of
+from harness.report.outcome import (
+    SIGNS,
+    expected_of,
+    files_lost,
+    in_order,
+    outcome,
+    standing,
+    verdict_of,
+)
 from harness.report.records import fate, records
 from harness.report.tables import rebalanced
 from harness.report.words import NOTHING, bound, clip, measured, number
@@ -27,6 +35,7 @@ def summary(run: Run) -> str:
         "",
         safe(result.detail),
         "",
+        *([safe(files_lost(run)), ""] if run.problems else []),
         *_verdicts(in_order(run.verdicts or [])),
         f"- rebalances: {rebalanced(run)}",
         f"- standstill: {standstill.told(run)}",

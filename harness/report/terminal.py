@@ -13,6 +13,7 @@ from harness.report.outcome import (
     SIGNS,
     Standing,
     expected_of,
+    files_lost,
     in_order,
     outcome,
     standing,
@@ -31,7 +32,7 @@ def print_summary(run_dir: Path, console: Console | None = None) -> None:
     """Print one line per rule, one on rebalances, one on records, and where the page is.
 
     Raises:
-        NoData: `run_dir` is no run folder, or a file in it is missing or damaged.
+        NoData: as `load` does.
     """
     run = load(run_dir)
     console = console or Console(highlight=False)
@@ -46,6 +47,8 @@ def _lines(run: Run, width: int) -> list[Text]:
     lines = [headline]
     if result.kind == "unjudged":
         lines.append(Text(result.detail))
+    if run.problems:
+        lines.append(Text(files_lost(run)))
     if run.verdicts:
         lines += [Text(), *_table(in_order(run.verdicts), width)]
     lines += [

@@ -10,6 +10,7 @@ from rich.console import Console
 from harness.cli import main
 from harness.errors import Exit, NoData
 from harness.report.compare import compare, print_compared, settings_of
+from harness.report.suites import State
 from tests.report.sample_run import manifest, measured, verdict, write_manifest
 from tests.report.sample_suite import write_judged, write_night, write_repeats
 
@@ -103,21 +104,55 @@ def test_medians_have_moved_only_if_there_are_runs_enough_to_tell(tmp_path: Path
 
 def test_two_nights_are_compared_run_by_run(tmp_path: Path) -> None:
     one, other = write_night(tmp_path / "one"), write_night(tmp_path / "other")
-    for night in (one, other):
-        for name, client in (("baseline/run-1", "librdkafka"), ("consumer-crash/run-2", "java")):
-            declared = {"group": {"client": client, "protocol": "eager"}}
-            write_manifest(
-                night.path.parents[1] / name,
-                experiment=name.partition("/")[0],
-                declared=declared,
-            )
-        night.save()
-    other.entries[1].folder = None
+    other.entries[1].state = State.PLANNED
+    one.save()
     other.save()
     found = compare(one.path, other.path)
 
-    assert ["baseline:librdkafka/eager"] == [pair.a.label for pair in found.pairs]
+    assert ["baseline:librdkafka/eager", "broker-kill:librdkafka/eager"] == [
+        pair.a.label for pair in found.pairs
+    ]
     assert ("consumer-crash:java/eager",) == found.only_a
+    assert [] == found.worse
+
+
+def test_a_run_that_shows_nothing_any_more_got_worse(tmp_path: Path) -> None:
+    """One of the repeats is void: so are all of its rules, and nothing was measured in it."""
+    one = write_repeats(tmp_path / "one", [[6_000.0], [6_010.0]])
+    other = write_repeats(tmp_path / "other", [[6_000.0]], "a broker died")
+    one.save()
+    other.save()
+    found = compare(one.path, other.path)
+    rule = found.pairs[0].rules[0]
+
+    assert ["R01 in consumer-crash:librdkafka/eager"] == found.worse
+    assert rule.b is not None
+    assert ({"HOLDS": 1, "UNKNOWN": 1}, 1) == (rule.b.verdicts, rule.b.values.n)
+    assert Exit.DIFFERS == main(["compare", str(one.path), str(other.path)])
+    assert [] == compare(other.path, one.path).worse
+
+
+def test_a_group_of_which_nothing_was_judged_got_worse(tmp_path: Path) -> None:
+    one, other = write_night(tmp_path / "one"), write_night(tmp_path / "other")
+    one.entries[2].state, one.entries[2].folder = State.AS_EXPECTED, one.entries[0].folder
+    one.save()
+    other.save()
+
+    assert ["R01 in broker-kill:librdkafka/eager"] == compare(one.path, other.path).worse
+    lines = printed(one.path, other.path)
+    start = lines.index("broker-kill:librdkafka/eager (1 run)")
+    assert "no run of B was judged, so there are no settings to compare" == lines[start + 1]
+
+
+def test_nights_that_judged_nothing_are_not_compared(tmp_path: Path) -> None:
+    one, other = write_night(tmp_path / "one"), write_night(tmp_path / "other")
+    for each in other.entries:
+        each.state = State.VOID
+    one.save()
+    other.save()
+
+    with pytest.raises(NoData, match=r"no run of .* was judged"):
+        compare(one.path, other.path)
 
 
 def test_json_has_both_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """A comparison says the same on the terminal, in Markdown, on its page and in Parquet."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,13 +29,27 @@ ROWS = (
 
 
 def test_the_table_has_a_line_per_run_and_says_which_could_not() -> None:
-    head, eager, missing = lines(ROWS)
+    head, eager, missing = lines(ROWS, Path("results"))
     assert head.startswith("client      protocol")
     assert "6.79 s" in eager
     assert eager.endswith("detection 5.89 s, notice 434 ms, first fetch 334 ms")
     assert (
         "could not: librdkafka, consumer, 3 members: protocol <consumer> is not offered" == missing
     )
+
+
+def test_a_run_whose_verdicts_differ_is_named_with_its_page() -> None:
+    rows = (replace(ROWS[0], as_expected=False), *ROWS[1:])
+    _, _, differs, missing = lines(rows, Path("results"))
+    told = "a verdict is not the expected one, see "
+    assert (
+        f"differs: librdkafka, eager, 3 members: {told}results/consumer-crash/1/report.html"
+        == differs
+    )
+    assert missing.startswith("could not: ")
+    line = f"- differs: librdkafka, eager, 3 members: {told}"
+    assert f"{line}[report.html](../../consumer-crash/1/report.html)" in markdown("x", rows)
+    assert "differs" not in markdown("x", ROWS)
 
 
 def test_what_a_run_says_is_escaped(tmp_path: Path) -> None:
@@ -55,6 +70,16 @@ def test_a_run_is_compared_by_its_stops(tmp_path: Path) -> None:
         row.partitions_stopped, row.longest_ms, row.sum_ms, row.detection_ms
     )  # fmt: skip
     assert ("a/run", 173) == (row.run, row.redelivered)
+
+
+def test_what_was_not_derived_is_not_compared(tmp_path: Path) -> None:
+    run_dir = write_run(tmp_path / "a" / "run", stops=None, redeliveries=None)
+    row = compared(run_dir, "librdkafka", "eager", 3)
+    assert (None, None, None, None) == (
+        row.partitions_stopped, row.longest_ms, row.sum_ms, row.redelivered
+    )  # fmt: skip
+    assert 4 == row.generations
+    assert row.as_expected is False
 
 
 def test_every_size_is_compared_under_every_protocol() -> None:

@@ -369,13 +369,25 @@ def test_folder_without_manifest_is_no_run(tmp_path: Path) -> None:
         report(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["verdicts", "rebalances", "deliveries"])
-def test_complete_run_with_a_missing_file_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
-    run_dir = write_run(tmp_path / "run", **{name: None})
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("tables/rebalances", "Rebalances were not derived."),
+        ("tables/stops", "Stops were not derived."),
+        ("history/deliveries", "lost – "),
+        ("history/sends", "acknowledged – "),
+    ],
+)
+def test_complete_run_with_a_missing_file_says_so_and_invents_nothing(
+    tmp_path: Path, name: str, instead: str
+) -> None:
+    run_dir = write_run(tmp_path / "run", **{name.partition("/")[2]: None})
 
-    with pytest.raises(NoData, match=rf"{name}\.parquet is missing: (judge|copy)"):
-        report(run_dir)
-    assert not (run_dir / "report.html").exists()
+    text = Parsed(page_of(run_dir)).text
+
+    assert f"these files is left out: {name}.parquet is missing." in text
+    assert instead in text
+    assert "2 verdicts differ from the expected" in text
 
 
 def test_unjudged_run_is_told_how_to_be_judged(tmp_path: Path) -> None:
@@ -385,15 +397,33 @@ def test_unjudged_run_is_told_how_to_be_judged(tmp_path: Path) -> None:
         report(run_dir)
 
 
-def test_flipped_bits_are_found_and_not_reported_as_facts(tmp_path: Path) -> None:
-    run_dir = write_run(tmp_path / "run")
-    path = run_dir / "tables" / "heartbeats.parquet"
+def flip_bits(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[60] ^= 0x40
     path.write_bytes(data)
 
-    with pytest.raises(NoData, match=r"heartbeats\.parquet cannot be read"):
+
+def test_flipped_bits_are_found_and_not_reported_as_facts(tmp_path: Path) -> None:
+    run_dir = write_run(tmp_path / "run")
+    flip_bits(run_dir / "tables" / "heartbeats.parquet")
+
+    text = Parsed(page_of(run_dir)).text
+
+    assert "left out: tables/heartbeats.parquet cannot be read (" in text
+    assert "Heartbeats were not derived." in text
+    assert str(tmp_path) not in text
+
+
+def test_verdicts_with_flipped_bits_are_refused(tmp_path: Path) -> None:
+    run_dir = write_run(tmp_path / "run")
+    flip_bits(run_dir / "verdicts.parquet")
+
+    with pytest.raises(NoData, match=r"verdicts\.parquet cannot be read .* judge the run again"):
         report(run_dir)
+
+
+def test_a_whole_run_lacks_nothing(page: str) -> None:
+    assert "left out" not in Parsed(page).text
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"schema_version": 99}', "\udc80"])
@@ -404,14 +434,16 @@ def test_damaged_manifest_is_a_sentence(tmp_path: Path, text: str) -> None:
         report(tmp_path)
 
 
-def test_file_of_another_schema_is_refused(tmp_path: Path) -> None:
+def test_file_of_another_schema_is_not_read(tmp_path: Path) -> None:
     run_dir = write_run(tmp_path / "run")
     (run_dir / "tables" / "evictions.parquet").write_bytes(
         (run_dir / "tables" / "rebalances.parquet").read_bytes()
     )
 
-    with pytest.raises(NoData, match=r"evictions\.parquet cannot be read"):
-        report(run_dir)
+    text = Parsed(page_of(run_dir)).text
+
+    assert "left out: tables/evictions.parquet cannot be read (" in text
+    assert "rebalances 6 longest standstill" in text  # and not how many evictions there were
 
 
 def test_axis_ends_when_the_last_thing_happened(page: str) -> None:

@@ -22,7 +22,7 @@ from harness.report.suites import (
     only_withheld,
     take_up,
 )
-from tests.report.sample_run import Row, verdict, write_table
+from tests.report.sample_run import Row, verdict, write_manifest, write_table
 from tests.report.sample_suite import entry, write_judged
 
 STOOD_STILL = "this machine stood still for 64 ms"
@@ -220,6 +220,58 @@ def test_what_was_judged_again_is_taken_up(tmp_path: Path) -> None:
 
     assert [State.AS_EXPECTED, State.DIFFERS] == [each.state for each in suite.entries]
     assert "" == suite.entries[0].reason
+
+
+def test_a_run_whose_verdicts_are_gone_could_not_be_judged(tmp_path: Path) -> None:
+    suite = night(tmp_path, ([verdict("R01")], {}), ([verdict("R01")], {}))
+    for each in suite.entries:
+        each.state = State.AS_EXPECTED
+    verdicts = tmp_path / "consumer-crash" / "run-1" / "verdicts.parquet"
+    kept = verdicts.read_bytes()
+    verdicts.unlink()
+    write_judged(tmp_path / "consumer-crash" / "run-2")
+    take_up(suite)
+
+    assert [State.FAILED, State.FAILED] == [each.state for each in suite.entries]
+    assert suite.entries[0].reason.startswith("it could not be judged: ")
+    assert "verdicts.parquet is missing" in suite.entries[0].reason
+    assert "it could not be judged: no rule was" == suite.entries[1].reason
+    assert Exit.FAILED is suite.exit_code
+    assert ["UNKNOWN"] * 4 == [
+        row["verdict"] for rows in index.read_verdicts(suite).values() for row in rows
+    ]
+    verdicts.write_bytes(kept)
+    take_up(suite)
+
+    assert [State.AS_EXPECTED, State.FAILED] == [each.state for each in suite.entries]
+
+
+def test_a_run_that_a_killed_night_had_not_judged_is_taken_up(tmp_path: Path) -> None:
+    suite = night(tmp_path, ([verdict("R01")], {}), ([verdict("R01")], {}))
+    for each in suite.entries:
+        each.state, each.reason = State.INTERRUPTED, "it has been played, and not been judged yet"
+    write_manifest(tmp_path / "consumer-crash" / "run-2", status="interrupted")
+    take_up(suite)
+
+    assert [State.AS_EXPECTED, State.INTERRUPTED] == [each.state for each in suite.entries]
+    assert ["", "it has been played, and not been judged yet"] == [
+        each.reason for each in suite.entries
+    ]
+    write_manifest(tmp_path / "consumer-crash" / "run-2")
+    take_up(suite)
+
+    assert Exit.AS_EXPECTED is suite.exit_code
+
+
+def test_a_killed_night_without_all_its_runs_is_not_as_expected(tmp_path: Path) -> None:
+    suite = night(tmp_path, ([verdict("R01")], {}))
+    suite.entries[0].state = State.INTERRUPTED
+    suite.entries.append(entry("baseline:librdkafka/eager", State.PLANNED))
+    take_up(suite)
+
+    assert State.AS_EXPECTED is suite.entries[0].state
+    assert Exit.INTERRUPTED is suite.exit_code
+    assert "1 of 2 runs as expected, 1 not played" == headline(suite)
 
 
 def test_what_was_never_whole_is_not_taken_up(tmp_path: Path) -> None:

@@ -62,6 +62,15 @@ def test_output_without_a_terminal_has_no_control_codes(
     assert "\x1b" not in "\n".join(printed(run_dir))
 
 
+def test_a_file_that_is_lost_is_named(tmp_path: Path) -> None:
+    run_dir = write_run(tmp_path / "run", stops=None)
+    report(run_dir)
+    told = "What is made from these files is left out: tables/stops.parquet is missing."
+
+    assert told in " ".join(printed(run_dir))
+    assert told in (run_dir / "summary.md").read_text()
+
+
 def test_colour_changes_no_character(run_dir: Path) -> None:
     file = io.StringIO()
     print_summary(

@@ -12,6 +12,7 @@ from harness.cli import main
 from harness.errors import Exit
 from harness.experiment import CLIENTS, PROTOCOLS
 from harness.rules import RULES
+from tests.report.sample_run import write_run
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,10 @@ from harness.rules import RULES
         (["nightly", "--backend", "compose"], Exit.BAD_ARGUMENTS, "needs clusters of its own"),
         (["run", "baseline", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
         (["run", "baseline", "--seed", "x"], Exit.BAD_ARGUMENTS, "invalid int value: 'x'"),
+        (["run", "baseline", "--port-base", "70000"], Exit.BAD_ARGUMENTS, "'70000' is no port"),
+        (["run", "baseline", "--port-base", "-1"], Exit.BAD_ARGUMENTS, "'-1' is no port"),
+        (["run", "baseline", "--port-base", "0"], Exit.BAD_ARGUMENTS, "choose one from 1 to 65535"),
+        (["run", "baseline", "--port-base", "x"], Exit.BAD_ARGUMENTS, "'x' is no port"),
         (["experiment", "baseline", "--repeat", "0"], Exit.BAD_ARGUMENTS, "use 1 or more"),
         (["nightly", "--only", "baselin"], Exit.BAD_ARGUMENTS, "did you mean 'baseline'?"),
         (["nightly", "--only", ","], Exit.BAD_ARGUMENTS, "--only names no run"),
@@ -131,6 +136,69 @@ def test_the_reader_of_our_output_may_go_away() -> None:
     listing.wait(timeout=60)
 
     assert b"Traceback" not in said
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_dir = write_run(tmp_path / "run")
+    (run_dir / "report.html").mkdir()
+
+    assert Exit.FAILED == main(["report", str(run_dir)])
+    said = capsys.readouterr().err
+    assert said.startswith(f"kafka-chaos: the machine refused ({run_dir}/")
+    assert "Is a directory" in said
+    assert "run the command again" in said
+    assert 1 == said.count("\n")
+
+
+def test_a_refusal_that_arrow_tells_of_has_the_file_in_its_text(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails() -> str:
+        raise OSError(28, "Error writing bytes to 'x.parquet'.\nNo space left on device")
+
+    monkeypatch.setattr("harness.listing.experiments_told", fails)
+
+    assert Exit.FAILED == main(["list"])
+    said = capsys.readouterr().err
+    assert "refused (Error writing bytes to 'x.parquet'. No space left on device): see" in said
+    assert 1 == said.count("\n")
+
+
+def test_clean_all_leaves_the_dataset_and_what_is_not_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("harness.run.sweep", lambda _say: 0)
+    for made in (
+        "trend/trend.parquet",
+        "bench/20261120T010000.parquet",
+        "mutation/changes.json",
+        "theirs/report.html",
+    ):
+        (tmp_path / made).parent.mkdir()
+        (tmp_path / made).touch()
+    run_dir = write_run(tmp_path / "consumer-freeze" / "run")
+    for parent, name in (("consumer-freeze", "run"), ("nightly", "1"), ("compare-protocols", "2")):
+        (tmp_path / parent).mkdir(exist_ok=True)
+        (tmp_path / parent / "latest").symlink_to(name)
+
+    assert Exit.AS_EXPECTED == main(["clean", "--all", "--results", str(tmp_path)])
+    assert {"dataset", "theirs"} == {path.name for path in tmp_path.iterdir()}
+    assert not run_dir.exists()
+    assert 1 == len(list((tmp_path / "dataset").rglob("verdicts.parquet")))
+    assert "6 folders removed" in capsys.readouterr().out
+
+
+def test_what_is_called_as_ours_and_was_not_made_by_us_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.run.sweep", lambda _say: 0)
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "notes.md").touch()
+
+    assert Exit.AS_EXPECTED == main(["clean", "--all", "--results", str(tmp_path)])
+    assert (tmp_path / "bench" / "notes.md").is_file()
 
 
 def test_a_failure_of_the_harness_is_no_verdict(

@@ -14,7 +14,7 @@ from harness.cluster import compose
 from harness.cluster.plan import IN_CONTAINERS, draw_plan
 from harness.errors import BadInput, ClusterError, WaitTimeout
 from harness.experiment import Cluster
-from harness.ports import LOOPBACK, Ports
+from harness.ports import LAST_PORT, LOOPBACK, Ports
 from harness.wait import wait_until
 
 on_linux = pytest.mark.skipif(not psutil.LINUX, reason="of /proc")
@@ -42,6 +42,11 @@ def test_a_taken_port_is_named() -> None:
         Ports(server.getsockname()[1]) as ports,
         pytest.raises(ClusterError, match="is taken by another program"),
     ):
+        ports.take()
+
+
+def test_there_is_no_port_after_the_last_one() -> None:
+    with Ports(LAST_PORT + 1) as ports, pytest.raises(ClusterError, match="a lower --port-base"):
         ports.take()
 
 

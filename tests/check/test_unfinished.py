@@ -1,0 +1,89 @@
+"""A run that has no history yet: whoever wants to judge it is told what to do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness import processes
+from harness.check.history import read_run
+from harness.errors import NoData
+from tests.histories import History
+
+RUN = "20261122T090000-0a1b"
+
+
+def unfinished(tmp_path: Path, status: str, *, journals: bool) -> Path:
+    """A run of which nothing has been collected."""
+    run_dir = History().write(tmp_path / RUN, run=RUN, status=status)
+    for path in (run_dir / "history").iterdir():
+        path.unlink()
+    (run_dir / "journals").mkdir()
+    if journals:
+        (run_dir / "journals" / "member-1.journal").touch()
+    return run_dir
+
+
+@contextmanager
+def process_of_the_run(tmp_path: Path) -> Iterator[None]:
+    """A process that has the run's mark, as its watchdog has."""
+    process = processes.spawn(
+        [sys.executable, "-c", "input()"],
+        run=RUN,
+        log=tmp_path / "log",
+        stdin=subprocess.PIPE,
+    )
+    try:
+        yield
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_run_that_goes_on_is_waited_for(tmp_path: Path) -> None:
+    run_dir = unfinished(tmp_path, "running", journals=True)
+    with (
+        process_of_the_run(tmp_path),
+        pytest.raises(NoData, match="still goes on: wait for its end"),
+    ):
+        read_run(run_dir)
+
+
+def test_a_run_that_is_just_being_collected_is_waited_for(tmp_path: Path) -> None:
+    run_dir = History().write(tmp_path / RUN, run=RUN, status="running")
+    with (
+        process_of_the_run(tmp_path),
+        pytest.raises(NoData, match="still goes on: wait for its end"),
+    ):
+        read_run(run_dir)
+
+
+def test_what_a_killed_harness_left_does_not_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_dir = unfinished(tmp_path, "running", journals=True)
+    monkeypatch.setenv(processes.OWNER_MARK, "0:0.00")
+    with (
+        process_of_the_run(tmp_path),
+        pytest.raises(NoData, match=r"python -m harness collect .*, then check again"),
+    ):
+        read_run(run_dir)
+
+
+@pytest.mark.parametrize("status", ["running", "interrupted", "complete"])
+def test_journals_without_a_history_are_to_be_collected(tmp_path: Path, status: str) -> None:
+    run_dir = unfinished(tmp_path, status, journals=True)
+    says = f"the run is {status}: `python -m harness collect {run_dir}` makes it from the journals"
+    with pytest.raises(NoData, match=says):
+        read_run(run_dir)
+
+
+def test_a_run_without_journals_has_to_be_repeated(tmp_path: Path) -> None:
+    run_dir = unfinished(tmp_path, "void", journals=False)
+    with pytest.raises(NoData, match=r"no journals to make it from, so run the experiment again"):
+        read_run(run_dir)
