@@ -151,16 +151,14 @@ def test_series_are_kept_apart_and_runs_that_measured_nothing_left_out(
     tmp_path: Path, trends: Trends, spark: SparkSession
 ) -> None:
     write_quickly(tmp_path, "R01", [6_000.0, None, 6_001.0])
-    for number, other in enumerate(
-        (
-            {"client": "java"},
-            {"protocol": "consumer"},
-            {"kafka": "3.9.2"},
-            {"backend": "docker"},
-            {"setup": "a knob was turned"},
-        ),
-        1,
-    ):
+    others: list[dict[str, Any]] = [
+        {"client": "java"},
+        {"protocol": "consumer"},
+        {"kafka": "3.9.2"},
+        {"backend": "docker"},
+        {"setup": "a knob was turned"},
+    ]
+    for number, other in enumerate(others, 1):
         write_quickly(tmp_path, "R01", [6_000.0] * 3, shift=100 * number, **other)
     write_quickly(tmp_path, "R01", [6_000.0] * 3, experiment="bad-day")
     found = job.trends(spark, job.read(spark, str(tmp_path))).toArrow().to_pylist()
