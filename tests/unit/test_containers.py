@@ -50,6 +50,7 @@ class Engine(ThreadingHTTPServer):
 class _Answers(BaseHTTPRequestHandler):
     server: Engine
     protocol_version = "HTTP/1.1"
+    timeout = 5  # for whoever keeps a connection and says no more
 
     def do_GET(self) -> None:
         if self.path.endswith("/version"):
@@ -85,7 +86,7 @@ class _Answers(BaseHTTPRequestHandler):
 
     def silent(self) -> None:
         """Say no more."""
-        self.server.over.wait(30)
+        self.server.over.wait(5)
         self.close_connection = True
 
     def cut(self) -> None:
@@ -272,7 +273,14 @@ def logged(tmp_path: Path) -> None:
         (tmp_path / "logs" / f"{node}.server.log").write_text("INFO Kafka version: 4.3.1\n")
 
 
-OURS = f"{os.getuid()}:{os.getgid()}"
+OURS = "1234:5678"
+
+
+@pytest.fixture
+def ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user who is not root, whoever runs the tests."""
+    monkeypatch.setattr(os, "getuid", lambda: 1234)
+    monkeypatch.setattr(os, "getgid", lambda: 5678)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +292,7 @@ OURS = f"{os.getuid()}:{os.getgid()}"
         (("name=seccomp,profile=builtin", "name=userns"), OURS, "host"),
     ],
 )
-@pytest.mark.usefixtures("logged")
+@pytest.mark.usefixtures("logged", "ours")
 def test_containers_run_as_who_has_the_mounted_folders(
     starting: Callable[[FakeEngine], None],
     options: tuple[str, ...],
@@ -300,6 +308,7 @@ def test_containers_run_as_who_has_the_mounted_folders(
     assert 1 == engine.looked
 
 
+@pytest.mark.usefixtures("ours")
 def test_an_engine_that_tells_no_security_options_is_an_ordinary_one() -> None:
     engine: Any = SimpleNamespace(info=lambda: {"SecurityOptions": None})
 

@@ -128,7 +128,7 @@ def test_a_harness_lives_on_whatever_the_clock_is_set_to(monkeypatch: pytest.Mon
 
 
 @on_linux
-@pytest.mark.parametrize("name", [") R 1 2 (3", "a b", "()"])
+@pytest.mark.parametrize("name", [") R 1 2 (3", "a b"])
 def test_a_harness_may_have_any_name(name: str) -> None:
     comm = Path("/proc/self/comm")
     before, token = comm.read_text(), processes.owner_token()
