@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from harness import manifest, processes
-from harness.errors import BadInput, Exit, HarnessError, NoData
+from harness.errors import BadInput, Exit, HarnessError, NoData, SetupError
 from harness.experiment import CLIENTS, PROTOCOLS, Experiment, one_of
 from harness.live import Screen
 from harness.ports import LAST_PORT
@@ -543,6 +543,11 @@ def clean_command(arguments: argparse.Namespace) -> int:
             shutil.rmtree(scratch, ignore_errors=True)
             removed += 1
     if arguments.all:
+        living = {run for _, run, _ in processes.marked()}
+        if going := [run for run in arguments.results.glob("*/*") if run.name in living]:
+            raise SetupError(
+                f"{going[0]} still goes on, so nothing is removed: wait for its end, or end it"
+            )
         dataset.accumulate(arguments.results)  # keeps the verdicts of what is removed
         for folder in arguments.results.iterdir() if arguments.results.exists() else ():
             if folder.is_dir() and _is_result(folder):

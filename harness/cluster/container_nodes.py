@@ -34,7 +34,12 @@ def check_version(name: str, log: bytes, wanted: str) -> None:
     An image may have any. Raises SetupError.
     """
     said = _VERSION.findall(log)
-    version = said[-1].decode() if said else "of an unknown version"
+    if not said:
+        raise SetupError(
+            f"{name} has no log that tells its version, so nothing of it could be judged: have "
+            "KAFKA_IMAGE name an image like Kafka's own, of 4.0 or newer"
+        )
+    version = said[-1].decode()
     if version != wanted:
         raise SetupError(
             f"{name} is Kafka {version}, and the experiment is for {wanted}: say "

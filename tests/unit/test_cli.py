@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import registry
+from harness import processes, registry
 from harness.cli import main
 from harness.errors import Exit
 from harness.experiment import CLIENTS, PROTOCOLS
@@ -35,6 +35,10 @@ from tests.report.sample_run import write_run
         (["experiment", "baseline", "--repeat", "0"], Exit.BAD_ARGUMENTS, "use 1 or more"),
         (["nightly", "--only", "baselin"], Exit.BAD_ARGUMENTS, "did you mean 'baseline'?"),
         (["nightly", "--only", ","], Exit.BAD_ARGUMENTS, "--only names no run"),
+        (["nightly", "--set", "client=java"], Exit.BAD_ARGUMENTS, "say --client"),
+        (["nightly", "--set", "group.protocol=eager"], Exit.BAD_ARGUMENTS, "say --protocol"),
+        (["compare-protocols", "--set", "members=5"], Exit.BAD_ARGUMENTS, "say --members"),
+        (["compare-protocols", "--client", ","], Exit.BAD_ARGUMENTS, "nothing to compare"),
         (["nightly", "--share", "2"], Exit.BAD_ARGUMENTS, "not of the form K/N"),
         (["nightly", "--share", "3/2"], Exit.BAD_ARGUMENTS, "there is no share 3 of 2"),
         (["nightly", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
@@ -188,6 +192,30 @@ def test_clean_all_leaves_the_dataset_and_what_is_not_ours(
     assert not run_dir.exists()
     assert 1 == len(list((tmp_path / "dataset").rglob("verdicts.parquet")))
     assert "6 folders removed" in capsys.readouterr().out
+
+
+def test_clean_all_removes_nothing_while_a_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("harness.run.sweep", lambda _say: 0)
+    run_dir = write_run(tmp_path / "results" / "consumer-freeze" / "run-that-goes-on")
+    (run_dir.parent / "latest").symlink_to(run_dir.name)
+    arguments = ["clean", "--all", "--results", str(tmp_path / "results")]
+    member = processes.spawn(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"],
+        run=run_dir.name,
+        log=tmp_path / "log",
+        stdin=subprocess.PIPE,
+    )
+    try:
+        assert Exit.FAILED == main(arguments)
+        assert "run-that-goes-on still goes on" in capsys.readouterr().err
+        assert run_dir.exists()
+    finally:
+        processes.end_run(run_dir.name)
+    member.communicate()
+    assert Exit.AS_EXPECTED == main(arguments)
+    assert not run_dir.exists()
 
 
 def test_what_is_called_as_ours_and_was_not_made_by_us_is_left(

@@ -21,7 +21,7 @@ from harness.experiment import (
         (lambda: Cluster(brokers=0), "at least one broker"),
         (lambda: Load(min_insync_replicas=4), "min_insync_replicas of 4 is more than the replicat"),
         (lambda: Load(acks="1"), "acks of 1 with idempotence"),
-        (lambda: Load(partitions=0), "1 or more"),
+        (lambda: Load(partitions=0), "partitions of 0 is below 1"),
         (
             lambda: Group(heartbeat_interval_ms=6_000),
             "6000 is not below session_timeout_ms of 6000",

@@ -83,7 +83,7 @@ def test_what_the_harness_could_not_end_is_ended_and_its_record_left_alone(tmp_p
         (b"INFO Kafka version: 4.3.1 (AppInfoParser)\n", ""),
         (b"Kafka version: 4.2.1\nKafka version: 4.3.1\n", ""),
         (b"Kafka version: 4.2.1\n", "broker-1 is Kafka 4.2.1, and the experiment is for 4.3.1"),
-        (b"", "broker-1 is Kafka of an unknown version"),
+        (b"", "broker-1 has no log that tells its version"),
     ],
 )
 def test_an_image_of_another_kafka_is_refused(log: bytes, refused: str) -> None:
