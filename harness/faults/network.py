@@ -15,7 +15,10 @@ from harness.faults.targets import Target
 from harness.scene import Scene
 
 _PROBE_S: Final = 1.0
-_PADDING_BYTES: Final = 30_000
+_PADDING_BYTES: Final = (
+    30_000  # at most: what a narrow link carries in a second and a half is enough
+)
+_PADDING_MS: Final = 1_500
 _TELLABLE_MS: Final = 20  # what a probe takes longer must be more than chance
 
 
@@ -69,10 +72,16 @@ def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
 
 
 def _ask_both(fault: Fault, direct: int, proxied: int) -> tuple[probe.Answer, probe.Answer]:
-    padding = _PADDING_BYTES if fault.kind == "bandwidth" else 0
+    padding = _padding_bytes(fault)
     patience_s = _PROBE_S + _expected_ms(fault) * 2 / 1_000
     through = probe.ask(proxied, timeout_s=patience_s, padding_bytes=padding)
     return through, probe.ask(direct, timeout_s=_PROBE_S, padding_bytes=padding)
+
+
+def _padding_bytes(fault: Fault) -> int:
+    if fault.kind != "bandwidth":
+        return 0
+    return min(_PADDING_BYTES, (fault.bandwidth_kb_per_s or 1) * _PADDING_MS)
 
 
 def _expected_ms(fault: Fault) -> float:
@@ -80,7 +89,7 @@ def _expected_ms(fault: Fault) -> float:
     if fault.kind == "latency":
         return float(fault.latency_ms or 0)
     if fault.kind == "bandwidth":
-        return _PADDING_BYTES / (fault.bandwidth_kb_per_s or 1)
+        return _padding_bytes(fault) / (fault.bandwidth_kb_per_s or 1)
     return 0.0
 
 
