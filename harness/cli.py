@@ -15,6 +15,7 @@ from harness import manifest, processes
 from harness.errors import BadInput, Exit, HarnessError, NoData, SetupError
 from harness.experiment import CLIENTS, PROTOCOLS, Experiment, one_of
 from harness.live import Screen
+from harness.paths import here
 from harness.ports import LAST_PORT
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -190,7 +191,7 @@ def _repeat(arguments: argparse.Namespace) -> int:
     repeated = suite.new_repeat(results, candidate, arguments.repeat)
     screen = Screen()
     screen.say(f"{arguments.name}: {candidate.experiment.claim}")
-    screen.say(f"{arguments.repeat} runs, into {_shown(repeated.path)}")
+    screen.say(f"{arguments.repeat} runs, into {here(repeated.path)}")
     code = suite.play(
         repeated,
         [candidate] * arguments.repeat,
@@ -229,7 +230,7 @@ def _run(
     run_dir = reserve(arguments.results.resolve(), arguments.name)
     seed = default_seed(arguments.name) if seed is None else seed
     screen.say(f"{arguments.name}: {experiment.claim}")
-    screen.say(f"seed {seed}, into {_shown(run_dir)}")
+    screen.say(f"seed {seed}, into {here(run_dir)}")
     with screen.watch(arguments.name, experiment) as watch:
 
         def begun(phase: str) -> None:
@@ -310,7 +311,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     )
     screen = Screen()
     screen.say(
-        f"{len(plan.runs)} runs, about {plan.estimate_s / 60:.0f} min, into {_shown(night.path)}"
+        f"{len(plan.runs)} runs, about {plan.estimate_s / 60:.0f} min, into {here(night.path)}"
     )
     code = suite.play(
         night,
@@ -420,7 +421,7 @@ def compare_protocols_command(arguments: argparse.Namespace) -> int:
         screen=Screen(),
     )
     told = lines(read_comparison(folder), arguments.results)
-    for line in ("", *told, "", f"comparison  {folder}/comparison.html"):
+    for line in ("", *told, "", f"comparison  {here(folder / 'comparison.html')}"):
         print(line)
     return code
 
@@ -482,7 +483,7 @@ def trend_command(arguments: argparse.Namespace) -> int:
     results = arguments.results.resolve()
     dataset.accumulate(results)
     if not any((results / dataset.FOLDER).glob("*/*/*/*.parquet")):
-        raise NoData(f"{_shown(results)} has no judged run: play some first")
+        raise NoData(f"{here(results)} has no judged run: play some first")
     with spark_at(arguments.spark) as spark:
         found = job.trends(spark, job.read(spark, str(results / dataset.FOLDER))).toArrow()
     folder = results / "trend"
@@ -490,7 +491,7 @@ def trend_command(arguments: argparse.Namespace) -> int:
     rows = found.to_pylist()
     page = told.write(folder, rows)
     told.print_trends(rows)
-    print(f"page  {_shown(page)}")
+    print(f"page  {here(page)}")
     worse = any(row["trend"] == "worse" for row in rows)
     return Exit.DIFFERS if worse else Exit.AS_EXPECTED
 
@@ -578,10 +579,3 @@ def doctor_command(_arguments: argparse.Namespace) -> int:
     from harness.provision import doctor
 
     return doctor.show(doctor.diagnose())
-
-
-def _shown(path: Path) -> str:
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

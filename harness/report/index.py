@@ -14,6 +14,7 @@ from rich.text import Text
 from harness.errors import Exit
 from harness.experiment import CLIENTS, PROTOCOLS
 from harness.history import store
+from harness.paths import here
 from harness.report import documented
 from harness.report.columns import align, show, width_of
 from harness.report.files import write_whole
@@ -462,7 +463,7 @@ def print_suite(suite: Suite, console: Console | None = None) -> None:
         for each in news.changes[:_MOST_TOLD]
     ]
     notes = [Text(f"note        {note}", "yellow") for note in suite.notes]
-    index = Text(f"index       {suite.path / 'index.html'}")
+    index = Text(f"index       {here(suite.path / 'index.html')}")
     show(console, [*lines, Text(), *notes, *changes, documents, index])
 
 

@@ -17,6 +17,7 @@ from rich.text import Text
 from harness.distribution import Distribution, Interval, distribution, median_interval
 from harness.experiment import Verdict
 from harness.history import store
+from harness.paths import here
 from harness.report.columns import align, show, width_of
 from harness.report.figures import Figure, figures, measurements
 from harness.report.files import write_whole
@@ -365,7 +366,7 @@ def print_repeat(suite: Suite, console: Console | None = None) -> None:
         for entry in suite.entries
         if kind_of(suite) != "as-expected" and entry.state != "as expected"
     ]
-    show(console, [*lines, Text(f"report  {suite.path / 'repeat.html'}")])
+    show(console, [*lines, Text(f"report  {here(suite.path / 'repeat.html')}")])
 
 
 def _short(row: SpreadRow) -> str:

@@ -6,6 +6,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from harness.paths import here
 from harness.report import standstill
 from harness.report.columns import align, show, width_of
 from harness.report.load import Row, Run, load
@@ -58,7 +59,7 @@ def _lines(run: Run, width: int) -> list[Text]:
         Text(f"longest     {told_stop(run)}"),
         Text(f"records     {fate(records(run))}"),
     ]
-    lines.append(Text(f"report      {run.path / 'report.html'}"))
+    lines.append(Text(f"report      {here(run.path / 'report.html')}"))
     return lines
 
 

@@ -54,6 +54,14 @@ def test_numbers_of_the_run_and_the_page_are_named(run_dir: Path) -> None:
     assert f"report      {run_dir / 'report.html'}" in text
 
 
+def test_the_page_is_named_from_the_folder_one_is_in(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(run_dir.parent)
+
+    assert f"report      {run_dir.name}/report.html" in "\n".join(printed(run_dir))
+
+
 def test_output_without_a_terminal_has_no_control_codes(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
