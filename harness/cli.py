@@ -539,12 +539,12 @@ def clean_command(arguments: argparse.Namespace) -> int:
 
     ended = sweep(Screen().say)
     removed = 0
+    living = {run for _, run, _ in processes.marked()}
     for scratch in arguments.results.glob("*/*/scratch"):
-        if not processes.marked(scratch.parent.name):
+        if scratch.parent.name not in living:
             shutil.rmtree(scratch, ignore_errors=True)
             removed += 1
     if arguments.all:
-        living = {run for _, run, _ in processes.marked()}
         if going := [run for run in arguments.results.glob("*/*") if run.name in living]:
             raise SetupError(
                 f"{going[0]} still goes on, so nothing is removed: wait for its end, or end it"

@@ -83,8 +83,13 @@ class Load:
     idempotence: bool = True
 
     def __post_init__(self) -> None:
-        at_least(1, partitions=self.partitions, replication=self.replication)
-        at_least(1, records_per_s=self.records_per_s, min_insync_replicas=self.min_insync_replicas)
+        at_least(
+            1,
+            partitions=self.partitions,
+            replication=self.replication,
+            records_per_s=self.records_per_s,
+            min_insync_replicas=self.min_insync_replicas,
+        )
         at_least(LEAST_RECORD_BYTES, record_bytes=self.record_bytes)
         if self.min_insync_replicas > self.replication:
             raise BadInput(
@@ -154,10 +159,12 @@ class Group:
         if self.members < 1:
             raise BadInput(f"a group of {self.members} members is no group: use 1 or more")
         at_least(
-            1, batch_records=self.batch_records, heartbeat_interval_ms=self.heartbeat_interval_ms
+            1,
+            batch_records=self.batch_records,
+            heartbeat_interval_ms=self.heartbeat_interval_ms,
+            auto_commit_interval_ms=self.auto_commit_interval_ms,
+            metadata_refresh_ms=self.metadata_refresh_ms,
         )
-        at_least(1, auto_commit_interval_ms=self.auto_commit_interval_ms)
-        at_least(1, metadata_refresh_ms=self.metadata_refresh_ms)
         at_least(0, arrive_every_ms=self.arrive_every_ms, process_us=self.process_us)
         if not self.heartbeat_interval_ms < self.session_timeout_ms:
             raise BadInput(

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -54,6 +55,14 @@ def read(run_dir: Path) -> dict[str, Any]:
 def update(run_dir: Path, **changes: Any) -> None:
     """Change some fields of a manifest."""
     write(run_dir, {**read(run_dir), **changes})
+
+
+def client_of(declared: Mapping[str, Any], versions: Mapping[str, Any]) -> tuple[str, str | None]:
+    """The members' client library and its version; Java's is the brokers', unless one was named."""
+    group = declared.get("group") or {}
+    if group.get("client") == "java":
+        return "java", group.get("client_version") or versions.get("kafka")
+    return group.get("client") or "librdkafka", versions.get("librdkafka")
 
 
 def host_facts() -> dict[str, Any]:

@@ -9,7 +9,7 @@ import heapq
 import json
 import random
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -69,11 +69,11 @@ class Nemesis:
         while actions:
             at_s, _, act, item = heapq.heappop(actions)
             scene.pass_time(scene.steady_at + at_s)
-            began_s = time.monotonic() - scene.steady_at
-            act(scene, item)
             if act == self._inject and item.fault.lasts_s:
-                heal_s = began_s + item.fault.lasts_s
+                heal_s = time.monotonic() - scene.steady_at + item.fault.lasts_s
+                item = replace(item, heal_s=heal_s)  # what is shown of it says so too
                 heapq.heappush(actions, (heal_s, next(order), self._heal, item))
+            act(scene, item)
 
     def heal_all(self, scene: Scene) -> list[str]:
         """Heal what is still injected; for every way a run can end. Returns what went wrong.

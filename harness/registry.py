@@ -142,7 +142,7 @@ def with_knobs(experiment: Experiment, settings: Mapping[str, str]) -> Experimen
     known = knobs(experiment)
     turned: dict[str, dict[str, Any]] = {}
     for text, value in settings.items():
-        name = knob_named(text, known)
+        name = _knob_named(text, known)
         part, _, item = name.rpartition(".")
         values = turned.setdefault(part, {})
         if item in values:
@@ -153,7 +153,7 @@ def with_knobs(experiment: Experiment, settings: Mapping[str, str]) -> Experimen
     return replace(experiment, **parts, **whole)
 
 
-def knob_named(text: str, known: Iterable[str]) -> str:
+def _knob_named(text: str, known: Iterable[str]) -> str:
     """The knob's whole name, of which `text` may be the last part. Raises BadInput."""
     names = {name.rpartition(".")[2]: name for name in known} | {name: name for name in known}
     if text not in names:

@@ -19,13 +19,13 @@ from types import FrameType
 from typing import Any, Final
 
 from confluent_kafka import KafkaException, libversion
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
 from consumers.journal import Journal
 from harness import __version__, manifest, processes, wire
+from harness.cluster.admin import admin_of, defaults
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of, sweep_backends
-from harness.cluster.described import defaults
 from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan, group_settings
 from harness.errors import ClusterError, HarnessError, SetupError, VoidRun
 from harness.experiment import Experiment, Group, Probe
@@ -413,9 +413,7 @@ def create_topic(plan: Plan, experiment: Experiment) -> None:
         ),
         timeout_s=60,
     )
-    admin = AdminClient(
-        {"bootstrap.servers": plan.direct(), "client.id": "harness", "log_level": 0}
-    )
+    admin = admin_of(plan)
     names = [TOPIC] + ([OUTPUT] if experiment.group.commit == "transaction" else [])
     topics = [
         NewTopic(

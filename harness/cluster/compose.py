@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 from docker.errors import NotFound
 from docker.models.containers import Container
 
+from harness.cluster.admin import admin_of, described
 from harness.cluster.container_nodes import TOXIPROXY, ContainerCluster, check_version
 from harness.cluster.containers import told_apart
-from harness.cluster.described import described
 from harness.cluster.plan import (
     GROUP,
     IN_CONTAINERS,
@@ -153,7 +152,7 @@ class ComposeCluster(ContainerCluster):
 
     def _refuse_what_is_not_ours(self) -> None:
         """Refuse a cluster that has topics or a group of a run's names: they are its owner's."""
-        admin = self._admin()
+        admin = admin_of(self.plan)
         try:
             topics = set(admin.list_topics(timeout=10).topics) & {TOPIC, OUTPUT}
             groups = {each.group_id for each in admin.list_consumer_groups().result(30).valid}
@@ -167,12 +166,9 @@ class ComposeCluster(ContainerCluster):
                 "no run has left it: take it away or give it another name, or use BACKEND=docker"
             )
 
-    def _admin(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self.plan.direct(), "log_level": 0})
-
     def _forget_run(self) -> None:
         """Take away the topics and the group that this or an earlier run made."""
-        admin = self._admin()
+        admin = admin_of(self.plan)
         for asked in (
             admin.delete_consumer_groups([GROUP], request_timeout=20),
             admin.delete_topics([TOPIC, OUTPUT], operation_timeout=20),

@@ -9,6 +9,8 @@ from harness.experiment import Experiment, Fault
 from harness.faults.targets import NETWORK_KINDS, Target, kind_of
 from harness.scene import Scene
 
+_ABOUT_EVICTIONS: Final = frozenset({"R01", "R06", "R35", "X23", "X27"})
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -31,9 +33,6 @@ def outlasts_session(fault: Fault, experiment: Experiment) -> None:
             f"session_timeout_ms of {group.session_timeout_ms / 1_000:g} s, so "
             f"{', '.join(sorted(asked))} would see nothing: make the former longer"
         )
-
-
-_ABOUT_EVICTIONS: Final = frozenset({"R01", "R06", "R35", "X23", "X27"})
 
 
 def _nothing(_scene: Scene, _fault: Fault, _target: Target) -> None:

@@ -15,9 +15,8 @@ from harness.faults.targets import Target
 from harness.scene import Scene
 
 _PROBE_S: Final = 1.0
-_PADDING_BYTES: Final = (
-    30_000  # at most: what a narrow link carries in a second and a half is enough
-)
+# Of a bandwidth's probe, at most; what a narrow link carries in a second and a half is enough.
+_PADDING_BYTES: Final = 30_000
 _PADDING_MS: Final = 1_500
 _TELLABLE_MS: Final = 20  # what a probe takes longer must be more than chance
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from harness.errors import NoData
 from harness.history import store
 from harness.history.schema import HISTORY, TABLES, VERDICTS
-from harness.manifest import SCHEMA_VERSION
+from harness.manifest import SCHEMA_VERSION, client_of
 
 Row = Mapping[str, Any]
 
@@ -60,14 +60,8 @@ class Manifest:
     @property
     def client(self) -> str:
         """The members' client library and its version."""
-        group = _mapping(self.declared.get("group"))
-        name = str(group.get("client") or "librdkafka")
-        known = self.versions.get("librdkafka")
-        if name == "java":
-            # Named in its own field since manifests tell it; before that it was the brokers'.
-            asked = group.get("client_version") or self.versions.get("kafka")
-            known = self.versions.get("kafka-clients") or asked
-        return f"{name} {known or 'of an unknown version'}"
+        name, version = client_of(self.declared, self.versions)
+        return f"{name} {version or 'of an unknown version'}"
 
     @property
     def complete(self) -> bool:

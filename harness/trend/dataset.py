@@ -88,14 +88,11 @@ def _add(dataset: Path, run_dir: Path) -> bool:
 
 def _about(told: dict[str, Any], started: datetime) -> dict[str, Any]:
     versions, declared = told.get("versions", {}), told.get("declared", {})
-    client = declared.get("group", {}).get("client", "librdkafka")
-    other = declared.get("group", {}).get("client_version")
+    _, client_version = manifest.client_of(declared, versions)
     return {
         "started_at": started,
         "kafka": versions.get("kafka"),
-        "client_version": versions.get("librdkafka")
-        if client == "librdkafka"
-        else other or versions.get("kafka"),
+        "client_version": client_version,
         "backend": declared.get("cluster", {}).get("backend", "embedded"),
         "harness": versions.get("harness"),
         "cores": told.get("host", {}).get("cores"),

@@ -137,6 +137,7 @@ def test_a_fault_that_had_to_wait_lasts_as_long_as_it_was_to_last(
         ("heal", "broker 2", 16.0),
     ] == played
     assert [1.0, 11.0] == followed
+    assert [16.0, 16.0] == [state.heal_s for state in stage.faults.values()]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

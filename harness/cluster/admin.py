@@ -1,4 +1,4 @@
-"""What brokers themselves say that they are set to."""
+"""The brokers of a plan, asked by the library's admin client on listeners that no fault touches."""
 
 from typing import Final
 
@@ -16,15 +16,18 @@ from harness.errors import ClusterError
 _PATIENCE_S: Final = 30
 
 
+def admin_of(plan: Plan) -> AdminClient:
+    """An admin client on the direct listeners."""
+    return AdminClient({"bootstrap.servers": plan.direct(), "client.id": "harness", "log_level": 0})
+
+
 def described(plan: Plan) -> dict[str, ConfigEntry]:
     """Every setting of the first broker, asked on its direct listener.
 
     Raises ClusterError where it does not tell.
     """
-    admin = AdminClient(
-        {"bootstrap.servers": plan.direct(), "client.id": "harness", "log_level": 0}
-    )
     asked = ConfigResource(ResourceType.BROKER, str(plan.brokers[0].id))
+    admin = admin_of(plan)  # kept until it has answered
     try:
         found: dict[str, ConfigEntry] = admin.describe_configs([asked])[asked].result(_PATIENCE_S)
     except (KafkaException, TimeoutError) as error:
