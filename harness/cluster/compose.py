@@ -69,7 +69,7 @@ def plan_of(cluster: Cluster, lanes: tuple[str, ...], run: str) -> Plan:
             9090,
             (
                 Listener("members", 9092, 29090 + number),
-                Listener("producers", 9093, 39090 + number),
+                Listener("producers", 9093, 28090 + number),
             ),
         )
         for number in (1, 2, 3)
