@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -217,14 +218,11 @@ def _run(
     seed: int | None,
     on_phase: Callable[[str], None] = lambda _name: None,
 ) -> Path:
-    from harness.provision.kafka import check_jars
     from harness.provision.tools import resolve_tools
     from harness.run import Run, default_seed, reserve, sweep
 
     experiment = _experiment(arguments)
-    tools = resolve_tools(experiment.cluster.kafka_version)
-    if experiment.group.client_version:
-        check_jars(experiment.group.client_version)
+    tools = resolve_tools(experiment.cluster.kafka_version, experiment.group.client_version)
     screen = Screen()
     sweep(screen.say)
     run_dir = reserve(arguments.results.resolve(), arguments.name)
@@ -285,7 +283,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         client=arguments.client,
         protocol=arguments.protocol,
         backend=settings.get("cluster.backend", "embedded"),
-        turn=lambda experiment: registry.with_knobs(experiment, settings),
+        turn=partial(registry.variant, settings=settings),
         share=_share(arguments.share),
     )
     if arguments.list:
@@ -336,7 +334,7 @@ def _share(text: str) -> tuple[int, int]:
 def _names(text: str | None) -> list[str]:
     if text is None:
         return []
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = text.replace(",", " ").split()
     if not names:
         raise BadInput("--only names no run: see `python -m harness nightly --list`")
     return list(dict.fromkeys(names))

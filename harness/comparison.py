@@ -14,13 +14,11 @@ from harness.errors import BadInput, Exit, HarnessError
 from harness.experiment import Expect, Experiment
 from harness.judging import Judge
 from harness.live import Screen
+from harness.paths import here
 from harness.provision.tools import resolve_tools
 from harness.report import exit_code
-from harness.report.comparison import Compared, compared, write_comparison
+from harness.report.comparison import JOIN_COST_RULE, Compared, compared, write_comparison
 from harness.run import Run, reserve, sweep
-
-# Judged in every run that is compared, whether its experiment names it or not, if it is there.
-_ALSO = "X34"
 
 
 @dataclass(frozen=True)
@@ -30,12 +28,6 @@ class Combination:
     client: str
     protocol: str
     members: int | None = None
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """The knobs that make it."""
-        knobs = {"group.client": self.client, "group.protocol": self.protocol}
-        return knobs if self.members is None else {**knobs, "group.members": str(self.members)}
 
 
 def combinations(
@@ -56,15 +48,14 @@ def declared(name: str, settings: Mapping[str, str], wanted: Combination) -> Exp
     A larger group gets a partition for each member and for one that joins; a version of the Java
     client is for that client only. Raises BadInput where the combination makes no sense.
     """
-    knobs = {**settings, **wanted.settings}
-    if wanted.client != "java":
-        knobs.pop("group.client_version", None)
-    experiment = registry.with_knobs(registry.load(name), knobs)
+    if wanted.members is not None:
+        settings = {**settings, "group.members": str(wanted.members)}
+    experiment = registry.variant(registry.load(name), wanted.client, wanted.protocol, settings)
     partitions = max(experiment.load.partitions, experiment.group.members + 1)
     experiment = replace(experiment, load=replace(experiment.load, partitions=partitions))
-    if all(expect.rule != _ALSO for expect in experiment.rules):
+    if all(expect.rule != JOIN_COST_RULE for expect in experiment.rules):
         experiment = replace(
-            experiment, rules=(*experiment.rules, Expect(rule=_ALSO, if_seen=True))
+            experiment, rules=(*experiment.rules, Expect(rule=JOIN_COST_RULE, if_seen=True))
         )
     return registry.resolved(registry.checked(experiment))
 
@@ -95,38 +86,50 @@ def compare(
         raise next(iter(failed.values()))
     runs: dict[Combination, Path] = {}
     sweep(screen.say)
-    with closing(Judge()) as judge:
-        for each, experiment in plays.items():
-            label = f"{name}: {each.client}, {each.protocol}, {experiment.group.members} members"
-            screen.say(label)
-            tools = resolve_tools(experiment.cluster.kafka_version)
-            run_dir = reserve(results, name)
-            try:
-                with screen.watch(label, experiment) as watch:
-                    Run(
-                        name,
-                        experiment,
-                        tools,
-                        run_dir,
-                        seed=seed,
-                        progress=screen.say,
-                        on_phase=watch.phase,
-                        look=watch.look,
-                    ).play()
-                judge.judge(run_dir)
-                runs[each] = run_dir
-            except HarnessError as error:
-                screen.say(str(error))
-                failed[each] = error
-    if not runs:
-        raise next(iter(failed.values()))
-    rows = [_row(each, plays.get(each), runs, failed) for each in wanted]
-    folder = reserve(results, "compare-protocols", parts=())
-    write_comparison(folder, name, rows)
-    codes = [exit_code(run_dir) for run_dir in runs.values()]
+    try:
+        with closing(Judge()) as judge:
+            for each, experiment in plays.items():
+                try:
+                    runs[each] = _play(name, experiment, judge, results, seed=seed, screen=screen)
+                except HarnessError as error:
+                    screen.say(str(error))
+                    failed[each] = error
+    finally:  # interrupted or broken: what has been measured is kept
+        if runs:
+            rows = [_row(each, plays.get(each), runs, failed) for each in wanted]
+            folder = reserve(results, "compare-protocols", parts=())
+            write_comparison(folder, name, rows)
+            screen.say(f"compared {len(runs)} of {len(wanted)} in {here(folder)}")
     # A combination that makes no sense is told, and no failure of those that do.
-    broken = [each.exit_code for each in failed.values() if not isinstance(each, BadInput)]
-    return folder, max(*codes, *broken, Exit.AS_EXPECTED)
+    broken = [each for each in failed.values() if not isinstance(each, BadInput)]
+    if not runs:
+        raise [*broken, *failed.values()][0]
+    codes = [exit_code(run_dir) for run_dir in runs.values()]
+    return folder, max(*codes, *(each.exit_code for each in broken), Exit.AS_EXPECTED)
+
+
+def _play(
+    name: str, experiment: Experiment, judge: Judge, results: Path, *, seed: int, screen: Screen
+) -> Path:
+    """Run and judge one of them; its folder."""
+    group = experiment.group
+    label = f"{name}: {group.client}, {group.protocol}, {group.members} members"
+    screen.say(label)
+    tools = resolve_tools(experiment.cluster.kafka_version, group.client_version)
+    run_dir = reserve(results, name)
+    with screen.watch(label, experiment) as watch:
+        Run(
+            name,
+            experiment,
+            tools,
+            run_dir,
+            seed=seed,
+            progress=screen.say,
+            on_phase=watch.phase,
+            look=watch.look,
+        ).play()
+    judge.judge(run_dir)
+    return run_dir
 
 
 def _row(
@@ -138,4 +141,5 @@ def _row(
     members = experiment.group.members if experiment else each.members
     if each in runs:
         return compared(runs[each], each.client, each.protocol, members)
-    return Compared(each.client, each.protocol, members, could_not=str(failed[each]))
+    could_not = failed.get(each, "the comparison ended before it was whole")
+    return Compared(each.client, each.protocol, members, could_not=str(could_not))

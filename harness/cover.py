@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from harness import registry
 from harness.errors import BadInput
-from harness.experiment import CLASSIC, CLIENTS, PROTOCOLS, Experiment, Fault, Verdict
+from harness.experiment import CLASSIC, CLIENTS, PROTOCOLS, Experiment, Fault, Verdict, label
 
 if TYPE_CHECKING:
     from harness.rules.rule import Rule
@@ -68,11 +68,6 @@ class Candidate:
         return label(self.name, self.experiment.group.client, self.experiment.group.protocol)
 
 
-def label(name: str, client: str, protocol: str) -> str:
-    """A run of a suite in one word: consumer-join:java/eager."""
-    return f"{name}:{client}/{protocol}"
-
-
 @dataclass(frozen=True)
 class Planned:
     """One run of a suite. `adds` is what no run before it shows."""
@@ -85,9 +80,9 @@ class Planned:
 class Cover:
     """A suite: its runs in order, and the goals that are left out.
 
-    `elsewhere` are shown only by the other set (the long experiments, or those that are not) or by
-    another share; `uncovered` by none. `refused` says of each experiment that is left out because
-    of what was set, why.
+    `elsewhere` are shown only by the other set (the long experiments, or those that are not), by
+    another share, or by what is left out because of what was set; `uncovered` by none. `refused`
+    says of each experiment that is left out so, why.
     """
 
     runs: tuple[Planned, ...]
@@ -101,7 +96,8 @@ class Cover:
         return sum(run.candidate.estimate_s for run in self.runs)
 
 
-Turn = Callable[[Experiment], Experiment]  # turns the knobs of an experiment; may refuse
+# The experiment for a client and a protocol, with what else is to be turned; may refuse.
+Turn = Callable[[Experiment, str, str], Experiment]
 
 
 def plan(
@@ -111,7 +107,7 @@ def plan(
     client: str | None = None,
     protocol: str | None = None,
     backend: str = "embedded",
-    turn: Turn = lambda experiment: experiment,
+    turn: Turn = registry.variant,
     share: tuple[int, int] = (1, 1),
 ) -> Cover:
     """The suite of all experiments, or of those that take long.
@@ -123,42 +119,60 @@ def plan(
     Raises BadInput for a name that does not exist, where what `only` names cannot be turned so, and
     where nothing can.
     """
+    if only:
+        named = [_named(text, turn, client, protocol) for text in only]
+        whole = list({candidate.label: candidate for candidate in named}.values())
+        return Cover(tuple(_in_order(_share(whole, *share))), (), ())
     clients = (client,) if client else CLIENTS
     protocols = (protocol,) if protocol else PROTOCOLS
-    if only:
-        chosen = [_named(text, turn) for text in only]
-        return Cover(tuple(_in_order(chosen)), (), ())
-    names = [name for name in registry.names() if backend in registry.load(name).backends]
-    experiments, refused = _turned(names, turn)
-    every = candidates(experiments, clients, protocols)
+    experiments = {name: registry.load(name) for name in registry.names()}
+    experiments = {name: each for name, each in experiments.items() if backend in each.backends}
+    unturned = candidates(experiments, clients, protocols)
+    every = candidates(experiments, clients, protocols, turn)
     mine = [each for each in every if each.experiment.long == long]
     first = [each for each in mine if _as_declared(each, experiments[each.name], client, protocol)]
-    mine_show, all_show = goals(mine), goals(every)
+    mine_show = goals(mine)
     wanted = mine_show
     if long:  # the long set shows what only it can
         wanted -= goals(each for each in every if not each.experiment.long)
     missing = goals_of_rules(clients, protocols) - mine_show
-    chosen = _share(_none_to_spare([*first, *_greedy(wanted - goals(first), mine)]), *share)
+    whole = _none_to_spare([*first, *_greedy(wanted - goals(first), mine)])
+    of_this_set = [each for each in unturned if each.experiment.long == long]
+    refused = _refused(experiments, of_this_set, whole, turn)
+    chosen = _share(whole, *share)
     missing |= mine_show - goals(chosen)
+    somewhere = goals(unturned) | goals(every)
     return Cover(
         tuple(_in_order(chosen)),
-        tuple(sorted(missing & all_show)),
-        tuple(sorted(missing - all_show)),
+        tuple(sorted(missing & somewhere)),
+        tuple(sorted(missing - somewhere)),
         refused,
     )
 
 
-def _turned(names: Sequence[str], turn: Turn) -> tuple[dict[str, Experiment], tuple[str, ...]]:
-    """The experiments that can be turned so, and of each of the others why not."""
-    experiments, refused = {}, []
-    for name in names:
+def _refused(
+    experiments: dict[str, Experiment],
+    unturned: Sequence[Candidate],
+    chosen: Sequence[Candidate],
+    turn: Turn,
+) -> tuple[str, ...]:
+    """Why each experiment that is not played cannot be turned so.
+
+    Raises BadInput with the first reason where none is played.
+    """
+    left = {each.name for each in chosen}
+    reasons: dict[str, str] = {}
+    for candidate in unturned:
+        name, group = candidate.name, candidate.experiment.group
+        if name in left or name in reasons:
+            continue
         try:
-            experiments[name] = turned(name, turn)
+            _variant(experiments[name], group.client, group.protocol, turn)
         except BadInput as error:
-            refused.append(str(error))
-    if refused and not experiments:
-        raise BadInput(refused[0])
-    return experiments, tuple(refused)
+            reasons[name] = f"{name}: {error}"
+    if reasons and not chosen:
+        raise BadInput(next(iter(reasons.values())))
+    return tuple(reasons.values())
 
 
 def _as_declared(
@@ -171,21 +185,13 @@ def _as_declared(
     )
 
 
-def turned(name: str, turn: Turn) -> Experiment:
-    """The experiment of this NAME with knobs turned. Raises BadInput that names it."""
-    experiment = registry.load(name)
-    try:
-        return registry.checked(turn(experiment))
-    except BadInput as error:
-        raise BadInput(f"{name}: {error}") from error
-
-
 def candidates(
     experiments: dict[str, Experiment],
     clients: Sequence[str] = CLIENTS,
     protocols: Sequence[str] = PROTOCOLS,
+    turn: Turn = registry.variant,
 ) -> list[Candidate]:
-    """Every experiment for every client and protocol that it can be played for.
+    """Every experiment for every client and protocol that it can be played for, knobs turned.
 
     A consumer that is sabotaged shows how the judge sees it, not what the client does: such a run
     shows only what no honest one can.
@@ -194,7 +200,7 @@ def candidates(
         candidate
         for name, experiment in experiments.items()
         for client, protocol in product(clients, protocols)
-        if (candidate := candidate_of(name, experiment, client, protocol)) is not None
+        if (candidate := candidate_of(name, experiment, client, protocol, turn)) is not None
     ]
     honest = goals(each for each in found if not _sabotaged(each.experiment))
     return [
@@ -203,18 +209,21 @@ def candidates(
     ]
 
 
-def candidate_of(name: str, experiment: Experiment, client: str, protocol: str) -> Candidate | None:
+def candidate_of(
+    name: str, experiment: Experiment, client: str, protocol: str, turn: Turn = registry.variant
+) -> Candidate | None:
     """The experiment for this client and protocol; null where it makes no sense."""
     if client not in experiment.clients or protocol not in experiment.protocols:
         return None
     try:
-        group = replace(experiment.group, client=client, protocol=protocol)
-        variant = registry.resolved(registry.checked(replace(experiment, group=group)))
+        variant = _variant(experiment, client, protocol, turn)
     except BadInput:
         return None
-    if not variant.rules:
-        return None
-    return Candidate.of(name, variant)
+    return Candidate.of(name, variant) if variant.rules else None
+
+
+def _variant(experiment: Experiment, client: str, protocol: str, turn: Turn) -> Experiment:
+    return registry.resolved(registry.checked(turn(experiment, client, protocol)))
 
 
 def _shows(experiment: Experiment) -> frozenset[Goal]:
@@ -301,19 +310,30 @@ def _in_order(chosen: Iterable[Candidate]) -> list[Planned]:
     return runs
 
 
-def _named(text: str, turn: Turn) -> Candidate:
-    name, _, variant = text.partition(":")
-    experiment = turned(name, turn)
-    client, _, protocol = variant.partition("/")
-    candidate = candidate_of(
-        name, experiment, client or experiment.group.client, protocol or experiment.group.protocol
+def _named(text: str, turn: Turn, client: str | None, protocol: str | None) -> Candidate:
+    """The run that `text` names, for the client and protocol asked for where it leaves them open.
+
+    Raises BadInput where there is none, or where it names another client or protocol.
+    """
+    name, _, named = text.partition(":")
+    experiment = registry.load(name)
+    of_label = named.partition("/")
+    for given, asked in ((of_label[0], client), (of_label[2], protocol)):
+        if given and asked and given != asked:
+            raise BadInput(f"--only {text} is not for {asked}: leave one of the two out")
+    client = of_label[0] or client or experiment.group.client
+    protocol = of_label[2] or protocol or experiment.group.protocol
+    try:
+        candidate = candidate_of(name, experiment, client, protocol)
+        if candidate is not None:
+            return Candidate.of(name, _variant(experiment, client, protocol, turn))
+    except BadInput as error:
+        raise BadInput(f"{name}: {error}") from error
+    raise BadInput(
+        f"{text} cannot be played for {client} and {protocol}: {name} is for "
+        f"{' or '.join(experiment.clients)} and {' or '.join(experiment.protocols)}; "
+        "see `python -m harness nightly --list`"
     )
-    if candidate is None:
-        raise BadInput(
-            f"{text} cannot be played: {name} is for {' or '.join(experiment.clients)} and "
-            f"{' or '.join(experiment.protocols)}; see `python -m harness nightly --list`"
-        )
-    return candidate
 
 
 def estimate_s(experiment: Experiment) -> float:
@@ -353,7 +373,8 @@ def told(cover: Cover) -> str:
         lines.append(f"left out, for what is set makes nonsense of them: {len(cover.refused)}")
         lines += [f"     {sentence}" for sentence in cover.refused]
     lines += _left_out("no experiment", cover.uncovered)
-    lines += _left_out("the other set (--long, or without it) or share only", cover.elsewhere)
+    left_out = "what this leaves out (--long or not, another share, what is set) only"
+    lines += _left_out(left_out, cover.elsewhere)
     return "\n".join(lines)
 
 

@@ -331,6 +331,11 @@ class Experiment:
         one_of("protocol of this experiment", self.group.protocol, self.protocols)
 
 
+def label(name: str, client: str, protocol: str) -> str:
+    """An experiment as it is played, in one word: consumer-join:java/eager."""
+    return f"{name}:{client}/{protocol}"
+
+
 def at_least(least: int, **values: int) -> None:
     """Refuse values that are less. Raises BadInput naming the first."""
     for name, value in values.items():

@@ -6,8 +6,10 @@ can end what a killed harness left, and cannot touch anything else.
 """
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -18,6 +20,8 @@ import psutil
 RUN_MARK: Final = "KAFKA_CHAOS_RUN"
 OWNER_MARK: Final = "KAFKA_CHAOS_OWNER"
 _WATCHDOG: Final = "harness.watchdog"
+_SCRATCH: Final = "kafka-chaos-"  # what the names of scratch folders begin with
+_OWNER: Final = "owner"  # in each of them, the owner token of the process that made it
 
 
 def owner_token(pid: int | None = None) -> str:
@@ -137,6 +141,26 @@ def orphans() -> dict[str, list[psutil.Process]]:
         if not owner_alive(owner):
             found.setdefault(run, []).append(process)
     return found
+
+
+def scratch_folder(purpose: str) -> Path:
+    """A new folder for temporary files, which `sweep_scratch` finds if this process is killed."""
+    folder = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{purpose}-"))
+    (folder / _OWNER).write_text(owner_token(), encoding="utf-8")
+    return folder
+
+
+def sweep_scratch() -> int:
+    """Remove scratch folders whose process is gone; returns how many."""
+    removed = 0
+    for owner in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*/{_OWNER}"):
+        try:
+            if not owner_alive(owner.read_text(encoding="utf-8")):
+                shutil.rmtree(owner.parent)
+                removed += 1
+        except (OSError, ValueError):
+            continue  # somebody else's, or just being removed
+    return removed
 
 
 def await_watchdogs(patience_s: float = 15.0) -> None:

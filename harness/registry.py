@@ -153,6 +153,21 @@ def with_knobs(experiment: Experiment, settings: Mapping[str, str]) -> Experimen
     return replace(experiment, **parts, **whole)
 
 
+def variant(
+    experiment: Experiment, client: str, protocol: str, settings: Mapping[str, str] | None = None
+) -> Experiment:
+    """The experiment for this client and protocol, with other knobs turned as well.
+
+    A version of the Java client is for that client only. Raises BadInput as `with_knobs` does.
+    """
+    knobs = {**(settings or {}), "group.client": client, "group.protocol": protocol}
+    if client != "java":
+        knobs = {
+            name: value for name, value in knobs.items() if not name.endswith("client_version")
+        }
+    return with_knobs(experiment, knobs)
+
+
 def _knob_named(text: str, known: Iterable[str]) -> str:
     """The knob's whole name, of which `text` may be the last part. Raises BadInput."""
     names = {name.rpartition(".")[2]: name for name in known} | {name: name for name in known}

@@ -41,7 +41,7 @@ from harness.wait import wait_until
 
 NEEDED_BYTES: Final = 1_000_000_000  # four JVMs' data, logs and the history of a long run
 PROBE_S: Final = 180.0  # no script waits for more than a few session timeouts
-AFTER_S: Final = 2.5  # kept running after recovery, so that the heartbeats after it are on record
+AFTER_S: Final = 2.5  # kept running when all is well, so that the heartbeats after it are on record
 
 Progress = Callable[[str], None]
 
@@ -244,7 +244,7 @@ class Run:
                 if number > 1:
                     scene.pass_time(time.monotonic() + experiment.group.arrive_every_ms / 1_000)
                 scene.fleet.start_member(f"member-{number}")
-            scene.wait("steady state", lambda: scene.steady() and scene.whole(), 90)
+            scene.wait("steady state", lambda: scene.well_since is not None, 90)
             before = scene.fleet.processed()
             scene.wait("records from every partition", lambda: scene.consuming(before), 30)
         with self._phase("steady"):
@@ -291,6 +291,7 @@ class Run:
                     problems = nemesis.heal_all(scene)
             if problems:
                 raise VoidRun(f"not everything could be healed: {'; '.join(problems)}")
+            scene.well_since = None  # while a fault is active nothing is well, whatever it seems
             scene.pass_time(scene.steady_at + self._experiment.duration_s)
         with self._phase("recover"):
             self._recover(scene)
@@ -298,13 +299,11 @@ class Run:
     def _recover(self, scene: Scene) -> None:
         patience_s = 60 + self._experiment.group.max_poll_interval_ms / 1_000
         scene.wait(
-            "steady state after the faults",
-            lambda: scene.steady() and scene.whole(),
-            patience_s,
+            "steady state after the faults", lambda: scene.well_since is not None, patience_s
         )
         before = scene.fleet.processed()
         scene.wait("records from every partition", lambda: scene.consuming(before), 30)
-        scene.pass_time(time.monotonic() + AFTER_S)
+        scene.wait(f"{AFTER_S:g} s of steady state", lambda: scene.well_for(AFTER_S), patience_s)
 
     def _drain(self, scene: Scene) -> None:
         if stuck := scene.fleet.stop_producer():
@@ -504,4 +503,5 @@ def sweep(say: Progress = lambda _text: None) -> int:
             count += removed
     except HarnessError as error:  # what is left of another run is in nobody's way here
         say(f"something of an earlier run is left: {error}")
+    processes.sweep_scratch()
     return count

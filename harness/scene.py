@@ -70,6 +70,7 @@ class Scene:
     look: Callable[["Scene"], None] = lambda _scene: None
     say: Callable[[str], None] = lambda _text: None
     steady_at: float = 0.0  # monotonic seconds
+    well_since: float | None = None  # likewise: the group is steady and the cluster whole since
     faults: dict[str, FaultState] = field(default_factory=dict)
 
     def follow(self) -> None:
@@ -87,7 +88,15 @@ class Scene:
                 f"{'; '.join(ended)} ended outside the plan, so this run shows nothing: "
                 "see logs/ in the run's folder, and run again"
             )
+        if not (self.steady() and self.whole()):
+            self.well_since = None
+        elif self.well_since is None:
+            self.well_since = time.monotonic()
         self.look(self)
+
+    def well_for(self, least_s: float) -> bool:
+        """Whether all has been well for so long."""
+        return self.well_since is not None and time.monotonic() >= self.well_since + least_s
 
     def wait(self, what: str, condition: Callable[[], bool], timeout_s: float) -> None:
         """Wait for a condition while everything is followed.

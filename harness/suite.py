@@ -215,7 +215,7 @@ def _play_one(
     entry.state, entry.reason = State.INTERRUPTED, "it was interrupted before it was complete"
     run_dir: Path | None = None
     try:
-        tools = resolve_tools(entry.kafka)
+        tools = resolve_tools(entry.kafka, candidate.experiment.group.client_version)
         sweep(say)
         run_dir = reserve(results, entry.experiment)
         entry.folder = os.path.relpath(run_dir, suite.path)

@@ -13,7 +13,6 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from typing import Final
 import pyspark
 from pyspark.sql import SparkSession
 
+from harness import processes
 from harness.errors import SetupError
 from harness.ports import LOOPBACK
 
@@ -88,7 +88,7 @@ def start(
     Raises SetupError where the JVM does not come up, or nobody answers at `master`.
     """
     address = _address_towards(master) if master else LOOPBACK
-    scratch = Path(tempfile.mkdtemp(prefix="kafka-chaos-spark-"))
+    scratch = processes.scratch_folder("spark")
     log = log or scratch / "spark.log"
     info = scratch / "gateway"
     (scratch / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")

@@ -35,8 +35,8 @@ from harness.provision.tools import Tools
 _FOLDER: Final = Path("/harness")  # the run's scratch folder, as containers see it
 _LOGS: Final = Path("/harness-logs")
 _JARS: Final = "/opt/kafka/libs/*"  # where Kafka's own image has them
-_NODE_MEMORY: Final = "768m"
-_TOXIPROXY_MEMORY: Final = "128m"
+NODE_MEMORY: Final = "768m"
+TOXIPROXY_MEMORY: Final = "128m"
 _KEEPER_MEMORY: Final = "32m"
 _NETWORKS: Final = ("outside", "peers", "lanes")
 
@@ -98,7 +98,7 @@ class DockerCluster(ContainerCluster):
         ]
         with told_apart(f"the container of {TOXIPROXY}"):
             made = self._make(
-                TOXIPROXY, command, mem_limit=_TOXIPROXY_MEMORY, **self._published(TOXIPROXY, ports)
+                TOXIPROXY, command, mem_limit=TOXIPROXY_MEMORY, **self._published(TOXIPROXY, ports)
             )
             self._connect(TOXIPROXY, "lanes")
             made.start()
@@ -127,7 +127,7 @@ class DockerCluster(ContainerCluster):
                 node.name,
                 command,
                 entrypoint=["java"],
-                mem_limit=_NODE_MEMORY,
+                mem_limit=NODE_MEMORY,
                 network_mode=f"container:{keeper.id}",
             )
             for network in ("peers", "lanes") if node.role == "broker" else ("peers",):

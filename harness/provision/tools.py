@@ -31,13 +31,16 @@ class Tools:
     toxiproxy_version: str
 
 
-def resolve_tools(kafka_version: str = kafka.DEFAULT_VERSION) -> Tools:
+def resolve_tools(kafka_version: str = kafka.DEFAULT_VERSION, client_version: str = "") -> Tools:
     """All tools for a run with this Kafka. No network; about 0.1 s, nearly all of it hashing.
+
+    `client_version` is that of a Java client that is not the brokers'.
 
     SetupError names what is missing, damaged or not pinned, and what to do.
     """
     java = find_java()
-    kafka.check_jars(kafka_version)
+    for version in {kafka_version, client_version or kafka_version}:
+        kafka.check_jars(version)
     toxiproxy.check_binary()
     checkpoint = kafka.checkpoint(kafka_version)
     if not checkpoint.is_file():

@@ -18,6 +18,7 @@ from rich.text import Text
 from harness import manifest
 from harness.distribution import CONFIDENCE
 from harness.errors import NoData
+from harness.experiment import label
 from harness.report.columns import align, show, width_of
 from harness.report.figures import Figure, figures, measurements
 from harness.report.load import Row, load
@@ -168,12 +169,15 @@ def groups(path: Path) -> dict[str, Group]:
         rows = verdicts_of(suite, entry)
         if not rows:
             continue  # not played, or another run has its place
-        judged = of_run(run_dir).judged if entry.judged and run_dir is not None else ()
-        label = f"{entry.experiment}:{entry.client}/{entry.protocol}"
-        before = found.get(label, Group(label, (), ()))
-        found[label] = Group(label, (*before.verdicts, rows), (*before.judged, *judged))
+        there = entry.judged and run_dir is not None and run_dir.exists()
+        judged = of_run(run_dir).judged if run_dir is not None and there else ()
+        name = label(entry.experiment, entry.client, entry.protocol)
+        before = found.get(name, Group(name, (), ()))
+        found[name] = Group(name, (*before.verdicts, rows), (*before.judged, *judged))
     if not any(group.judged for group in found.values()):
-        raise NoData(f"no run of {path} was judged, so there is nothing to compare")
+        raise NoData(
+            f"no run of {path} was judged and is still there, so there is nothing to compare"
+        )
     return found
 
 
@@ -186,9 +190,9 @@ def of_run(run_dir: Path) -> Group:
             f"{run_dir} is {run.manifest.status} and shows nothing: compare complete runs only"
         )
     group = run.manifest.declared.get("group") or {}
-    label = f"{run.manifest.experiment}:{group.get('client')}/{group.get('protocol')}"
+    name = label(run.manifest.experiment, str(group.get("client")), str(group.get("protocol")))
     one = Judged(settings_of(content), measurements(run_dir), figures(run))
-    return Group(label, (run.verdicts,), (one,))
+    return Group(name, (run.verdicts,), (one,))
 
 
 def settings_of(content: Mapping[str, Any]) -> dict[str, str]:

@@ -11,11 +11,12 @@ import pyarrow.parquet as pq
 from harness.history import store
 from harness.report import stops
 from harness.report.load import Row, load
+from harness.report.markdown import safe, table_row
 from harness.report.outcome import outcome
 from harness.report.page import environment
-from harness.report.summary import safe
 from harness.report.words import NOTHING, duration, number
 
+# Judged in every run that is compared, whether its experiment names it or not, if it is there.
 JOIN_COST_RULE: Final = "X34"
 
 
@@ -149,7 +150,7 @@ def markdown(name: str, rows: Sequence[Compared]) -> str:
     """Return the text of comparison.md."""
     cells = [_HEAD, tuple("---" for _ in _HEAD)]
     cells += [tuple(map(safe, _cells(row))) for row in rows if row.could_not is None]
-    table = [f"| {' | '.join(line)} |" for line in cells]
+    table = [table_row(*line) for line in cells]
     differing = [
         f"- differs: {safe(_about(row))}: a verdict is not the expected one, see "
         f"[report.html]({_link(row)})"

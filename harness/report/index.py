@@ -1,6 +1,5 @@
 """What a night of runs says: a page, a Markdown summary, JUnit, one file of verdicts, a table."""
 
-import html
 import xml.etree.ElementTree as ET
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,15 @@ from harness.report.columns import align, show, width_of
 from harness.report.files import write_whole
 from harness.report.junit import NOT_XML
 from harness.report.load import Row
-from harness.report.outcome import SIGNS, Standing, expected_of, standing, verdict_of
+from harness.report.markdown import safe, table_row
+from harness.report.outcome import (
+    Standing,
+    expected_of,
+    in_order,
+    sign_of,
+    standing,
+    verdict_of,
+)
 from harness.report.page import Fact, environment
 from harness.report.since import Since, since
 from harness.report.suites import (
@@ -39,7 +46,6 @@ MOST_ROWS: Final = 200
 _MOST_REASON: Final = 300
 _MOST_TOLD: Final = 20  # changes on a terminal; the page has all
 _UNJUDGED: Final = "unjudged"
-_MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]|~#"})
 _STYLES: Final = {
     State.AS_EXPECTED: "green",
     State.DIFFERS: "red",
@@ -162,7 +168,7 @@ def page(suite: Suite, verdicts: Verdicts, documents: str, news: Since) -> str:
             matrix=_matrix(suite, verdicts, columns),
             gaps=(
                 ("By no experiment", suite.uncovered),
-                ("By experiments of the other set only", suite.elsewhere),
+                ("Only by runs that this one leaves out", suite.elsewhere),
             ),
         )
     )
@@ -266,7 +272,7 @@ def _differing_rows(suite: Suite, verdicts: Verdicts) -> list[DifferingRow]:
             rule=row["rule"],
             verdict=verdict_of(row),
             expected=expected_of(row),
-            sign="?" if verdict_of(row) == "UNKNOWN" else SIGNS[Standing.DIFFERS],
+            sign=sign_of(row),
             reason=clip(row["reason"], _MOST_REASON),
             link=_link(suite, entry),
         )
@@ -310,15 +316,13 @@ def _matrix(suite: Suite, verdicts: Verdicts, columns: Sequence[tuple[str, str]]
 
 
 def _cell(found: Sequence[tuple[Row, str]]) -> Cell:
-    """The worst of a rule's verdicts: what differs before what is a result, before what holds."""
-    ranks = {Standing.DIFFERS: 0, Standing.RESULT: 1, Standing.AS_EXPECTED: 2}
-    row, link = min(found, key=lambda item: ranks[standing(item[0])])
-    how = standing(row)
-    unknown = how is Standing.DIFFERS and verdict_of(row) == "UNKNOWN"
+    """The worst of a rule's verdicts, as `in_order` has them."""
+    worst = in_order([row for row, _ in found])[0]
+    link = next(link for row, link in found if row is worst)
     return Cell(
-        verdict=verdict_of(row),
-        standing=how,
-        sign="?" if unknown else SIGNS[how],
+        verdict=verdict_of(worst),
+        standing=standing(worst),
+        sign=sign_of(worst),
         runs=f"× {len(found)}" if len(found) > 1 else "",
         link=link,
     )
@@ -336,9 +340,7 @@ def summary(suite: Suite, verdicts: Verdicts, documents: str, news: Since) -> st
     if bad:
         lines += ["| run | rule | verdict | expected | why |", "|---|---|---|---|---|"]
         lines += [
-            markdown_row(
-                safe(d.label), safe(d.rule), f"**{d.verdict}**", d.expected, safe(d.reason)
-            )
+            table_row(safe(d.label), safe(d.rule), f"**{d.verdict}**", d.expected, safe(d.reason))
             for d in bad[:MOST_ROWS]
         ]
         lines += ["", _left_out(len(bad)), ""]
@@ -347,7 +349,7 @@ def summary(suite: Suite, verdicts: Verdicts, documents: str, news: Since) -> st
     if news.changes:
         lines += ["| run | rule | before | now |", "|---|---|---|---|"]
         lines += [
-            markdown_row(safe(each.label), safe(each.rule), each.before, f"**{each.now}**")
+            table_row(safe(each.label), safe(each.rule), each.before, f"**{each.now}**")
             for each in news.changes[:MOST_ROWS]
         ]
         lines += ["", _left_out(len(news.changes)), ""]
@@ -368,18 +370,8 @@ def runs_lines(suite: Suite, verdicts: Verdicts) -> list[str]:
         link = _link(suite, entry)
         name = f"[{safe(entry.label)}]({link})" if link else safe(entry.label)
         took = duration(entry.took_s * 1_000)
-        lines.append(markdown_row(_sign(entry), name, entry.kafka, told, str(len(rows)), took))
+        lines.append(table_row(_sign(entry), name, entry.kafka, told, str(len(rows)), took))
     return lines
-
-
-def markdown_row(*cells: str) -> str:
-    """One row of a Markdown table."""
-    return f"| {' | '.join(cells)} |"
-
-
-def safe(text: str) -> str:
-    """Escape what Markdown and the HTML inside it would take as markup."""
-    return html.escape(" ".join(text.split()).translate(_MARKS), quote=False)
 
 
 def junit_of(suite: Suite) -> str:

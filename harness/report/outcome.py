@@ -41,6 +41,13 @@ def standing(row: Row) -> Standing:
     return Standing.RESULT if verdict_of(row) == Verdict.VIOLATED else Standing.AS_EXPECTED
 
 
+def sign_of(row: Row) -> str:
+    """The sign of how a verdict stands: what could not be told does not look like a failure."""
+    how = standing(row)
+    unknown = how is Standing.DIFFERS and verdict_of(row) == Verdict.UNKNOWN
+    return "?" if unknown else SIGNS[how]
+
+
 def in_order(verdicts: Sequence[Row]) -> list[Row]:
     """Sort what differs first (violated before unknown), then results, then the rest as given."""
 

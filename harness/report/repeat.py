@@ -26,14 +26,13 @@ from harness.report.index import (
     detail_of,
     junit_of,
     kind_of,
-    markdown_row,
     read_verdicts,
     run_row,
     runs_lines,
-    safe,
     style_of,
 )
 from harness.report.load import Row, load
+from harness.report.markdown import safe, table_row
 from harness.report.outcome import SIGNS, Standing, expected_of, standing, verdict_of
 from harness.report.page import Fact, environment
 from harness.report.suites import SUITE_VERDICTS, Suite, headline, table_of
@@ -329,16 +328,16 @@ def _summary(
         "",
         detail_of(verdicts),
         "",
-        markdown_row("", "rule", "verdicts", "expected", *_HEAD, "unit"),
-        markdown_row(*["---"] * 12),
+        table_row("", "rule", "verdicts", "expected", *_HEAD, "unit"),
+        table_row(*["---"] * 12),
     ]
     for row in map(_row, rules):
         told = f"**{row.verdicts}**" if row.standing == Standing.DIFFERS else row.verdicts
         lines.append(
-            markdown_row(row.sign, safe(row.name), told, row.expected, *_cells(row), row.unit)
+            table_row(row.sign, safe(row.name), told, row.expected, *_cells(row), row.unit)
         )
-    lines += ["", markdown_row("figure", *_HEAD[:-1], "unit"), markdown_row(*["---"] * 8)]
-    lines += [markdown_row(row.name, *_cells(row)[:-1], row.unit) for row in map(_row, numbers)]
+    lines += ["", table_row("figure", *_HEAD[:-1], "unit"), table_row(*["---"] * 8)]
+    lines += [table_row(row.name, *_cells(row)[:-1], row.unit) for row in map(_row, numbers)]
     return "\n".join([*lines, "", *runs_lines(suite, verdicts), ""])
 
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.errors import NoData
+from harness.experiment import label
 from harness.report.load import Row
-from harness.report.outcome import SIGNS, Standing, standing, verdict_of
+from harness.report.outcome import Standing, sign_of, standing, verdict_of
 from harness.report.suites import Suite, is_suite, load_suite
 from harness.report.words import plural
 
@@ -90,7 +91,7 @@ def night_before(suite: Suite) -> Path | None:
 def _by_rule(rows: Iterable[Row]) -> dict[tuple[str, str], Row]:
     """Verdicts by run and rule; a run that was played again is the same run."""
     return {
-        (f"{row['experiment']}:{row['client']}/{row['protocol']}", str(row["rule"])): row
+        (label(row["experiment"], row["client"], row["protocol"]), str(row["rule"])): row
         for row in rows
     }
 
@@ -101,5 +102,5 @@ def _verdict(row: Row | None) -> str:
 
 def _change(key: tuple[str, str], was: Row | None, now: Row | None) -> Change:
     how = standing(now) if now is not None else Standing.AS_EXPECTED
-    sign = SIGNS[how] if now is not None else "–"
+    sign = sign_of(now) if now is not None else "–"
     return Change(*key, before=_verdict(was), now=_verdict(now), standing=how, sign=sign)

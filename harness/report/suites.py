@@ -38,6 +38,7 @@ SUITE_VERDICTS: Final = pa.schema(
 )
 
 
+VERDICTS_FILE: Final = "verdicts.parquet"  # of a run, and of a suite
 AGAIN: Final = " (again)"  # ends the label of a run that is played in the place of a spoilt one
 UNJUDGED: Final = "it could not be judged"  # begins the reason of a run that was whole, but failed
 
@@ -99,7 +100,7 @@ class Suite:
     ended_at: str | None = None
     interrupted: bool = False
     uncovered: list[str] = field(default_factory=list)  # "R03 java/eager", by no experiment
-    elsewhere: list[str] = field(default_factory=list)  # likewise, in the other set
+    elsewhere: list[str] = field(default_factory=list)  # likewise, only by what it leaves out
     asked: dict[str, Any] = field(default_factory=dict)  # for which set: options of the command
     notes: list[str] = field(default_factory=list)  # what else whoever reads it must know
 
@@ -182,13 +183,15 @@ def take_up(suite: Suite) -> None:
     """Have the states of its runs say what their folders say: they may have been judged again.
 
     A suite that was killed has the runs that it had not judged yet as interrupted. A run whose
-    verdicts are gone could not be judged.
+    verdicts are gone could not be judged; one that was removed whole stays what it was.
     """
     states = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
     for entry in suite.entries:
         run_dir = suite.run_dir(entry)
         unjudged = entry.state is State.FAILED and entry.reason.startswith(UNJUDGED)
         if run_dir is None or not (entry.judged or unjudged or entry.state is State.INTERRUPTED):
+            continue
+        if not run_dir.exists():
             continue
         try:
             state, problem = states.get(exit_code(run_dir), State.FAILED), "no rule was"
@@ -205,7 +208,8 @@ def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
 
     Of a run that shows nothing every declared rule is UNKNOWN, with the reason; of one that was
     not played, or played again in its place, there is no row. What was to take another's place and
-    shows nothing leaves it to that one.
+    shows nothing leaves it to that one. Of a run that was removed whole, the suite's own table has
+    them.
     """
     if entry.state in (State.PLANNED, State.SPOILT):
         return []
@@ -219,17 +223,22 @@ def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
         "folder": entry.folder,
     }
     run_dir = suite.run_dir(entry)
-    if entry.judged and run_dir is not None:
-        path = run_dir / "verdicts.parquet"
-        try:
-            rows = pq.read_table(path, page_checksum_verification=True).to_pylist()
-        except (OSError, pa.ArrowException) as error:
-            raise NoData(
-                f"{path} cannot be read ({error}): judge the run again with "
-                f"`python -m harness check {run_dir}`"
-            ) from error
+    if entry.judged and run_dir is not None and run_dir.exists():
+        remedy = f"judge the run again with `python -m harness check {run_dir}`"
+        rows = _read(run_dir / VERDICTS_FILE, remedy)
         return [{**about, **row} for row in rows]
+    if entry.judged:
+        remedy = f"{run_dir} was removed, so what it showed is nowhere else"
+        rows = _read(suite.path / VERDICTS_FILE, remedy)
+        return [row for row in rows if row["run"] == about["run"]]
     return [{**about, **_unknown(entry, rule)} for rule in entry.rules]
+
+
+def _read(path: Path, remedy: str) -> list[Row]:
+    try:
+        return list(pq.read_table(path, page_checksum_verification=True).to_pylist())
+    except (OSError, pa.ArrowException) as error:
+        raise NoData(f"{path} cannot be read ({error}): {remedy}") from error
 
 
 def _unknown(entry: Entry, rule: dict[str, str]) -> dict[str, Any]:

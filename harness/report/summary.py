@@ -1,17 +1,16 @@
 """The Markdown summary for a CI job: outcome, verdicts, numbers, where the rest is."""
 
-import html
 from typing import Final
 
 from harness.report import standstill, stops
 from harness.report.load import Manifest, Row, Run
+from harness.report.markdown import safe, table_row
 from harness.report.outcome import (
-    SIGNS,
     expected_of,
     files_lost,
     in_order,
     outcome,
-    standing,
+    sign_of,
     verdict_of,
 )
 from harness.report.records import fate, records
@@ -21,7 +20,6 @@ from harness.report.words import NOTHING, bound, clip, measured, number
 # GitHub drops a step summary above 1 MiB whole; many runs may write into one.
 MOST_RULES: Final = 150
 _MOST_REASON: Final = 300
-_MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]|~#"})
 
 
 def summary(run: Run) -> str:
@@ -74,7 +72,7 @@ def _verdicts(rows: list[Row]) -> list[str]:
             verdict += ", as expected"
         why = " ".join(text for text in (row["reason"], row["because"]) if text)
         cells = (
-            SIGNS[standing(row)],
+            sign_of(row),
             safe(row["rule"] or ""),
             verdict,
             safe(measured(row)),
@@ -82,12 +80,7 @@ def _verdicts(rows: list[Row]) -> list[str]:
             number(row["examined"]),
             safe(clip(why, _MOST_REASON)),
         )
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(table_row(*cells))
     if len(rows) > MOST_RULES:
         lines += ["", f"{len(rows) - MOST_RULES} more rules are in report.html."]
     return [*lines, ""]
-
-
-def safe(text: str) -> str:
-    """Escape what Markdown and the HTML inside it would take as markup."""
-    return html.escape(" ".join(text.split()).translate(_MARKS), quote=False)

@@ -10,10 +10,9 @@ from harness.report.faults import FaultStory, stories
 from harness.report.load import Row, Run
 from harness.report.members import Members
 from harness.report.outcome import (
-    SIGNS,
-    Standing,
     expected_of,
     in_order,
+    sign_of,
     standing,
     verdict_of,
 )
@@ -86,7 +85,7 @@ def _verdict_row(run: Run, row: Row) -> VerdictRow:
         expected=expected_of(row),
         verdict=verdict_of(row),
         standing=how,
-        sign="?" if how is Standing.DIFFERS and verdict_of(row) == "UNKNOWN" else SIGNS[how],
+        sign=sign_of(row),
         bound=bound(row["bound_low"], row["bound_high"], unit),
         measured=_measured(row),
         unit=unit,

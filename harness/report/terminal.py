@@ -11,12 +11,12 @@ from harness.report import standstill
 from harness.report.columns import align, show, width_of
 from harness.report.load import Row, Run, load
 from harness.report.outcome import (
-    SIGNS,
     Standing,
     expected_of,
     files_lost,
     in_order,
     outcome,
+    sign_of,
     standing,
     verdict_of,
 )
@@ -87,8 +87,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         verdict = f"{verdict} (expected {expected_of(row)})"
     elif how is Standing.RESULT:
         verdict = f"{verdict} (expected)"
-    sign = "?" if verdict.startswith("UNKNOWN (") else SIGNS[how]
     found = measured_range(row)
     unit = "" if found != NOTHING else row["unit"] or ""  # said once is enough on one line
     limits = bound(row["bound_low"], row["bound_high"], unit)
-    return sign, row["rule"] or "", verdict, found, limits, number(row["examined"])
+    return sign_of(row), row["rule"] or "", verdict, found, limits, number(row["examined"])

@@ -136,9 +136,11 @@ def _runs_on_days(runs: int, days: int) -> str:
 
 def headline(rows: Sequence[Row]) -> str:
     """What there is, in one line."""
+    if not rows:
+        return "No rule measured anything on two days (UTC) yet, so nothing can have moved"
     counts = {trend: sum(row["trend"] == trend for row in rows) for trend in _TITLES}
     told = ", ".join(f"{count} {trend}" for trend, count in counts.items() if count)
-    return f"{plural(len(rows), 'series', 'series')} of {_runs(rows)}: {told or 'nothing measured'}"
+    return f"{plural(len(rows), 'series', 'series')} of {_runs(rows)}: {told}"
 
 
 def _series(row: Row) -> Series:
@@ -206,7 +208,7 @@ def print_trends(rows: Sequence[Row], console: Console | None = None) -> None:
     lines = [Text(headline(rows), "bold")]
     moved = [row for row in _told_apart(rows) if row["trend"] in ("worse", "moved")]
     if moved:
-        cells = [("", "rule", "experiment", "client", "protocol", "what")]
+        cells = [("", "rule", "experiment", "client", "protocol", "Kafka", "backend", "what")]
         cells += [
             (
                 "✗" if row["trend"] == "worse" else "≠",
@@ -214,9 +216,11 @@ def print_trends(rows: Sequence[Row], console: Console | None = None) -> None:
                 f"{row['experiment']} {row['setup']}".strip(),
                 row["client"],
                 row["protocol"],
+                row["kafka"],
+                row["backend"],
                 _told(row),
             )
             for row in moved
         ]
-        lines += [Text(), *map(Text, align(cells, width_of(console), free=(5,)))]
+        lines += [Text(), *map(Text, align(cells, width_of(console), free=(7,)))]
     show(console, lines)

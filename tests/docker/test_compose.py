@@ -16,8 +16,10 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from harness import probe
 from harness.cluster import compose, containers
+from harness.cluster.docker import NODE_MEMORY, TOXIPROXY_MEMORY
 from harness.cluster.plan import GROUP, TOPIC
 from harness.experiment import Cluster
+from harness.provision import jvm
 from harness.wait import wait_until
 from tests.verdicts import differing
 
@@ -87,8 +89,14 @@ def test_the_file_is_the_cluster_that_experiments_run_on() -> None:
         environment = services[node.name]["environment"]
         for name, value in PLAN.properties(node, Path("/tmp/kafka-chaos-data")).items():
             assert value == environment["KAFKA_" + name.upper().replace(".", "_")], name
+        options = f"{environment['KAFKA_HEAP_OPTS']} {environment['KAFKA_JVM_PERFORMANCE_OPTS']}"
+        assert set(jvm.BROKER_OPTIONS) == {*options.split(), "-XX:-UsePerfData"}
+        assert NODE_MEMORY == f"{int(services[node.name]['mem_limit']) >> 20}m"
+    assert TOXIPROXY_MEMORY == f"{int(services['toxiproxy']['mem_limit']) >> 20}m"
     for service in services.values():
         assert {"127.0.0.1"} == {port["host_ip"] for port in service["ports"]}
+        assert ["ALL"] == service["cap_drop"]
+        assert ["no-new-privileges:true"] == service["security_opt"]
 
 
 def test_an_experiment_on_it_is_as_expected_and_leaves_it_as_it_was(

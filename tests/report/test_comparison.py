@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.comparison import Combination, combinations, declared
-from harness.errors import BadInput
+from harness.comparison import Combination, combinations, compare, declared
+from harness.errors import BadInput, Exit, SetupError
+from harness.experiment import Experiment
+from harness.live import Screen
 from harness.provision.kafka import kafka_versions
 from harness.report.comparison import (
     Compared,
@@ -16,7 +18,8 @@ from harness.report.comparison import (
     read_comparison,
     write_comparison,
 )
-from tests.report.sample_run import write_run
+from harness.run import Interrupted
+from tests.report.sample_run import verdict, write_run
 from tests.report.test_stops import stop
 
 ROWS = (
@@ -113,3 +116,42 @@ def test_what_is_judged_besides_is_not_demanded() -> None:
     """Nobody comes or goes in it, so there is no join whose cost could be told."""
     rules = declared("network-latency", {}, Combination("librdkafka", "eager")).rules
     assert [True] == [each.if_seen for each in rules if each.rule == "X34"]
+
+
+@pytest.mark.parametrize("end", [Interrupted(), SetupError("the disk is full"), OSError("no Java")])
+def test_what_was_measured_before_a_comparison_ended_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: BaseException
+) -> None:
+    def play(_name: str, experiment: Experiment, *_arguments: object, **_more: object) -> Path:
+        if experiment.group.protocol == "consumer":
+            raise end
+        return write_run(tmp_path / "consumer-crash" / "run-1", verdicts=[verdict("R01")])
+
+    monkeypatch.setattr("harness.comparison._play", play)
+    monkeypatch.setattr("harness.comparison.sweep", lambda _say: 0)
+    wanted = combinations(["librdkafka"], ["eager", "consumer", "cooperative"], [])
+    if isinstance(end, SetupError):
+        folder, code = compare("consumer-crash", wanted, {}, tmp_path, seed=1, screen=Screen())
+        assert Exit.FAILED == code
+        missing = [None, "the disk is full", None]
+    else:
+        with pytest.raises(type(end)):
+            compare("consumer-crash", wanted, {}, tmp_path, seed=1, screen=Screen())
+        folder = tmp_path / "compare-protocols" / "latest"
+        missing = [None, *["the comparison ended before it was whole"] * 2]
+
+    assert missing == [row.could_not for row in read_comparison(folder)]
+
+
+def test_why_none_could_run_is_said_before_what_makes_no_sense(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def play(*_arguments: object, **_more: object) -> Path:
+        raise SetupError("the disk is full")
+
+    monkeypatch.setattr("harness.comparison._play", play)
+    monkeypatch.setattr("harness.comparison.sweep", lambda _say: 0)
+    wanted = combinations(["java"], ["eager", "consumer"], [])
+
+    with pytest.raises(SetupError, match="the disk is full"):
+        compare("auto-commit-race", wanted, {}, tmp_path, seed=1, screen=Screen())

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from harness import suite as player
 from harness.cover import Candidate
-from harness.errors import Exit
+from harness.errors import Exit, NoData
 from harness.experiment import Experiment, Group
 from harness.history.schema import TABLES
 from harness.report import index
+from harness.report.compare import compare
 from harness.report.since import night_before
 from harness.report.suites import (
     State,
@@ -244,6 +246,25 @@ def test_a_run_whose_verdicts_are_gone_could_not_be_judged(tmp_path: Path) -> No
     take_up(suite)
 
     assert [State.AS_EXPECTED, State.FAILED] == [each.state for each in suite.entries]
+
+
+def test_a_night_whose_runs_were_removed_still_says_what_they_showed(tmp_path: Path) -> None:
+    """As where only nights are kept: the run folders are the large ones."""
+    suite = night(tmp_path, ([verdict("R01", "VIOLATED")], {}), ([verdict("R21")], {}))
+    suite.save()
+    index.write(suite)
+    shown = index.read_verdicts(suite)
+    shutil.rmtree(tmp_path / "consumer-crash")
+    take_up(suite)
+    index.write(suite)
+
+    assert [State.DIFFERS, State.DIFFERS] == [each.state for each in suite.entries]
+    assert shown == index.read_verdicts(suite)
+    with pytest.raises(NoData, match=r"no run of .* was judged and is still there"):
+        compare(suite.path, suite.path)
+    (suite.path / "verdicts.parquet").unlink()
+    with pytest.raises(NoData, match="consumer-crash/run-1 was removed, so what it showed is"):
+        index.read_verdicts(suite)
 
 
 def test_a_run_that_a_killed_night_had_not_judged_is_taken_up(tmp_path: Path) -> None:

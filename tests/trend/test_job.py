@@ -93,6 +93,15 @@ def test_worse_is_a_move_towards_the_only_bound(
     assert trend == trends(tmp_path)["R01"]["trend"]
 
 
+def test_what_says_nothing_of_kafka_is_left_out(tmp_path: Path, trends: Trends) -> None:
+    """How much a harness recorded, and what a sabotaged consumer did."""
+    write_quickly(tmp_path, "E02", noise(1, 3), bound_low=1.0)
+    write_quickly(tmp_path, "R12", noise(2, 3), experiment="saboteur-deaf")
+    write_quickly(tmp_path, "R01", noise(3, 3))
+
+    assert {"R01"} == set(trends(tmp_path))
+
+
 def test_noise_alone_is_steady(tmp_path: Path, trends: Trends) -> None:
     """Forty series without a change: at 1 % over all of them, none is told to have moved."""
     for seed in range(40):

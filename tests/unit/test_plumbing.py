@@ -118,6 +118,24 @@ def test_only_what_a_dead_harness_left_is_an_orphan(
         left.wait()
 
 
+def test_only_scratch_folders_of_dead_processes_are_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ours = processes.scratch_folder("spark")
+    left = tmp_path / "kafka-chaos-spark-left"
+    half_made = tmp_path / "kafka-chaos-spark-half-made"
+    anybodys = tmp_path / "anybodys"
+    for folder in (left, half_made, anybodys):
+        folder.mkdir()
+    for folder in (left, anybodys):
+        (folder / "owner").write_text("999999999:0.00")
+
+    assert 1 == processes.sweep_scratch()
+    assert not left.exists()
+    assert sorted([anybodys, half_made, ours]) == sorted(tmp_path.iterdir())
+
+
 @on_linux
 def test_a_harness_lives_on_whatever_the_clock_is_set_to(monkeypatch: pytest.MonkeyPatch) -> None:
     token, booted_at = processes.owner_token(), psutil.boot_time()
