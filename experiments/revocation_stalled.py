@@ -27,6 +27,6 @@ experiment = Experiment(
             verdict=Verdict.VIOLATED,
             because="the fenced member learns of it only by its next poll",
         ),
-        *holds("X21", "X20", "R21", "X32a", "X32b", "X32c"),
+        *holds("X21", "X20", "R19", "R21", "X32a", "X32b", "X32c"),
     ),
 )
