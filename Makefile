@@ -16,7 +16,10 @@ OPTIONS = $(if $(SEED),--seed '$(SEED)') $(if $(REPEAT),--repeat '$(REPEAT)') \
 # For a night: what is played, and where it ends.
 NIGHT = $(if $(ONLY),--only '$(ONLY)') $(if $(LONG),--long) $(if $(SHARE),--share '$(SHARE)') $(if $(SEED),--seed '$(SEED)') \
         $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
+        $(if $(CLIENT_VERSION),--client-version '$(CLIENT_VERSION)') \
         $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)')
+# Another version of the Java client is set up like the brokers' own.
+CLIENT_JARS = $(if $(CLIENT_VERSION),$(PYTHON) -m harness.provision exec --kafka '$(CLIENT_VERSION)' -- -c '')
 
 .PHONY: help setup doctor list experiment nightly test test-fast pin check docs bench clean lock lock-kafka
 
@@ -24,10 +27,11 @@ help: ## say what can be typed here
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 experiment: ## run, check and report one: NAME=broker-kill [SEED= REPEAT= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
-	@$(if $(CLIENT_VERSION),$(PYTHON) -m harness.provision exec --kafka '$(CLIENT_VERSION)' -- -c '')
+	@$(CLIENT_JARS)
 	@$(ENV) -m harness experiment $(if $(NAME),'$(NAME)') $(OPTIONS)
 
-nightly: ## every experiment, and every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 SEED= CLIENT= PROTOCOL= KAFKA=]
+nightly: ## every experiment, and every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
+	@$(CLIENT_JARS)
 	@$(ENV) -m harness nightly $(NIGHT)
 
 list: ## the experiments there are
@@ -35,7 +39,7 @@ list: ## the experiments there are
 
 .PHONY: compare-protocols
 compare-protocols: ## the same fault under each protocol: [NAME=consumer-crash CLIENT=librdkafka,java MEMBERS=1,10,30]
-	@$(if $(CLIENT_VERSION),$(PYTHON) -m harness.provision exec --kafka '$(CLIENT_VERSION)' -- -c '')
+	@$(CLIENT_JARS)
 	@$(ENV) -m harness compare-protocols $(if $(NAME),'$(NAME)') $(if $(MEMBERS),--members '$(MEMBERS)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(CLIENT),--client '$(CLIENT)') \
 	    $(if $(CLIENT_VERSION),--client-version '$(CLIENT_VERSION)') \

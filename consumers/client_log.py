@@ -39,7 +39,7 @@ class ClientLogEvent(NamedTuple):
 
 
 _JAVA_LINE: Final = re.compile(
-    r"^\S+ (?:DEBUG|INFO|WARN) \w+ \[Consumer clientId=[^]]*\] (?P<text>.*)"
+    r"^\S+ (?:DEBUG|INFO|WARN) \w+ \[Consumer (?:instanceId=[^]]*, )?clientId=[^]]*\] (?P<text>.*)"
 )
 # The consumer of KIP-848 begins some of these with a capital.
 _JAVA_TEXTS: Final = (

@@ -22,8 +22,8 @@ class Committer:
         self._last_id = 0
         self._open: dict[int, frozenset[Position]] = {}  # asynchronous, in the order of asking
 
-    def ask(self, how: str, positions: Sequence[Position], *, wait: bool) -> None:
-        """Commit `positions`; with `wait` the answer is there on return. Refusals raise nothing."""
+    def ask(self, how: str, positions: Sequence[Position], *, wait: bool) -> Sequence[Answer]:
+        """Commit `positions`; with `wait` it returns the answers. Refusals raise nothing."""
         self._last_id += 1
         now = self._client.member()
         asker = now if now.member_id is not None else self._client.known
@@ -43,6 +43,7 @@ class Committer:
             self._open[self._last_id] = frozenset(positions)
             if len(self._open) > NEVER_ANSWERED_KEPT:
                 del self._open[next(iter(self._open))]
+        return answers or ()
 
     def through(
         self,

@@ -249,7 +249,10 @@ class ConsumerLoop:
             self._committed_at = now
             done = [Position(*p, at) for p, at in sorted(self._uncommitted.items())]
             self._uncommitted.clear()
-            self._commits.ask("interval", done, wait=True)
+            for answer in self._commits.ask("interval", done, wait=True):
+                partition = Partition(answer.topic, answer.partition)
+                if answer.error_code and partition in self._owned:
+                    self._uncommitted[partition] = answer.committed  # the next time, then
 
     # What the client library tells, from within poll_batch and close
 

@@ -5,6 +5,14 @@ set up (once) and takes over.
 """
 
 import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 - exactly for the Pythons below the minimum
+    sys.stderr.write(
+        "kafka-chaos needs Python 3.11 or newer, but %s is %d.%d; name a newer one: "
+        "python3.12 -m harness ...\n" % (sys.executable, sys.version_info[0], sys.version_info[1])
+    )
+    sys.exit(3)
+
 from importlib.util import find_spec
 
 

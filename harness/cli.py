@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from harness import manifest, processes
-from harness.errors import BadInput, Exit, HarnessError, NoData, SetupError
+from harness.errors import BadInput, Exit, HarnessError, NoData, SetupError, refused
 from harness.experiment import CLIENTS, PROTOCOLS, Experiment, one_of
 from harness.live import Screen
 from harness.paths import here
@@ -47,22 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
     except OSError as error:
-        _complain(_refused(error))
+        _complain(refused(error))
         return Exit.FAILED
     except Exception as error:  # noqa: BLE001 (Python's own exit code would say that a verdict differs)
         traceback.print_exc()
         _complain(f"the harness itself failed ({type(error).__name__}), as told above: report it")
         return Exit.FAILED
-
-
-def _refused(error: OSError) -> str:
-    """What the machine did not let us do; Arrow names a file in the text of its errors only."""
-    name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-    why = error.strerror or str(error)
-    return (
-        f"the machine refused ({name}{' '.join(why.split())}): see that it is there, may be "
-        "written and has room, and run the command again"
-    )
 
 
 def _complain(sentence: str) -> None:
@@ -539,7 +529,8 @@ def clean_command(arguments: argparse.Namespace) -> int:
     removed = 0
     living = {run for _, run, _ in processes.marked()}
     for scratch in arguments.results.glob("*/*/scratch"):
-        if scratch.parent.name not in living:
+        # `latest` is a name of a run that may well live.
+        if scratch.parent.name not in living and not scratch.parent.is_symlink():
             shutil.rmtree(scratch, ignore_errors=True)
             removed += 1
     if arguments.all:

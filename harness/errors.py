@@ -11,6 +11,7 @@
 Each message is one sentence for the user: what was wrong, where, what to do.
 """
 
+import os
 from enum import IntEnum
 
 
@@ -57,3 +58,13 @@ class NoData(HarnessError):
     """Nothing was found to check or to report."""
 
     exit_code: int = Exit.NO_DATA
+
+
+def refused(error: OSError) -> str:
+    """What the machine did not let us do; Arrow names a file in the text of its errors only."""
+    name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    why = error.strerror or str(error)
+    return (
+        f"the machine refused ({name}{' '.join(why.split())}): see that it is there, may be "
+        "written and has room, and run the command again"
+    )

@@ -75,6 +75,7 @@ class Watch:
         """A question without an answer is on record, and no more than that."""
         try:
             yield
+            self.seen.pop(("unreachable", what), None)  # the next time is another one
         except OSError as error:
             self.note("unreachable", (what,), detail=f"{what}: {error}")
 

@@ -2,7 +2,8 @@
 
 A port that is merely found free can be taken by any outgoing connection while its broker is down.
 So each one is held by a bound socket that never listens: with SO_REUSEADDR the broker can bind and
-listen beside it, and the kernel hands the number to nobody else.
+listen beside it, and the kernel hands the number to nobody else. Who asks for that very number
+could bind it too: so where it was asked for, its twin of UDP is held as well, and never shared.
 """
 
 import socket
@@ -42,8 +43,19 @@ class Ports:
             raise self._taken(wanted) from error
         self._held.append(holder)
         if self._next is not None:
+            self._mark(wanted)
+        if self._next is not None:
             self._next += 1
         return int(holder.getsockname()[1])
+
+    def _mark(self, port: int) -> None:
+        """Keep out another run with the same base, whose holders could be bound beside ours."""
+        mark = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)  # the same number of UDP
+        self._held.append(mark)
+        try:
+            mark.bind((LOOPBACK, port))
+        except OSError as error:
+            raise self._taken(port) from error
 
     @staticmethod
     def _taken(port: int) -> ClusterError:

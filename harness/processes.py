@@ -28,12 +28,13 @@ def owner_token(pid: int | None = None) -> str:
     """Identity of a process (this one by default) that a recycled pid cannot fake: `pid:start`.
 
     Linux tells the start in clock ticks since the boot, and they are taken as they are: the time of
-    day that can be made of them is another one after each step of the clock. Raises
+    day that can be made of them is another one after each step of the clock. Its containers share a
+    boot and not their pids, so theirs name their namespace as well. Raises
     psutil.NoSuchProcess or OSError where there is no such process.
     """
     pid = os.getpid() if pid is None else pid
     if psutil.LINUX:
-        return f"{pid}:{_start_ticks(pid)}@{_boot()}"
+        return f"{pid}:{_start_ticks(pid)}@{_boot()}{_namespace()}"
     return f"{pid}:{psutil.Process(pid).create_time():.2f}"
 
 
@@ -52,9 +53,24 @@ def _boot() -> str:
         return ""
 
 
+@cache
+def _namespace() -> str:
+    """In which namespace pids are counted here; nothing where that is hidden."""
+    try:
+        return f"#{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return ""
+
+
 def owner_alive(token: str) -> bool:
-    """Whether the harness that an owner token names still runs."""
+    """Whether the harness that an owner token names still runs.
+
+    One of another namespace may, for all that can be told from here.
+    """
     pid, _, _ = token.partition(":")
+    _, elsewhere, namespace = token.partition("#")
+    if elsewhere and f"#{namespace}" != _namespace():
+        return True
     try:
         return owner_token(int(pid)) == token
     except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError, ValueError):

@@ -27,7 +27,7 @@ from harness.cluster.admin import admin_of, defaults
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of, sweep_backends
 from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan, group_settings
-from harness.errors import ClusterError, HarnessError, SetupError, VoidRun
+from harness.errors import BadInput, ClusterError, HarnessError, SetupError, VoidRun
 from harness.experiment import Experiment, Group, Probe
 from harness.faults.targets import lanes
 from harness.fleet import Fleet
@@ -61,9 +61,15 @@ def reserve(
 ) -> Path:
     """A new folder for a run, sortable by time, and `latest` pointing at it.
 
-    Raises SetupError where the disk has no room or cannot be written.
+    Raises SetupError where the disk has no room or cannot be written, BadInput for a name that
+    Kafka would take apart.
     """
     parent = results / name
+    if "," in str(parent):
+        raise BadInput(
+            f"{parent} has a ',' in its name, which Kafka takes for a separator: choose another "
+            "--results"
+        )
     try:
         parent.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(parent).free
@@ -265,7 +271,7 @@ class Run:
         if experiment.group.commit == "transaction":
             with self._phase("read output"):
                 journal = Journal(self.run_dir / "journals" / "output.journal", member="harness")
-                read_output(scene.cluster.plan, OUTPUT, experiment.load.partitions, journal)
+                read_output(scene.cluster.plan, OUTPUT, scene.partitions, journal)
 
     def _probe(self, scene: Scene, probe: Probe) -> None:
         """Play a probe's script to its end."""
@@ -501,7 +507,7 @@ def sweep(say: Progress = lambda _text: None) -> int:
         for run, removed in sweep_backends().items():
             say(f"removed or healed {removed} containers that run {run} left behind")
             count += removed
-    except HarnessError as error:  # what is left of another run is in nobody's way here
+    except (HarnessError, OSError) as error:  # what another run left is in nobody's way here
         say(f"something of an earlier run is left: {error}")
     processes.sweep_scratch()
     return count

@@ -5,13 +5,11 @@ A history is a value: `run(history, spark, "R01")` judges one rule by it and giv
 
 from __future__ import annotations
 
-import hashlib
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -19,7 +17,6 @@ from pyspark.sql import DataFrame, SparkSession
 from harness.check.history import Sources, in_memory, run_of
 from harness.check.judge import Asked, Outcome, examine, verdict_of
 from harness.check.tables import RECIPES, Tables
-from harness.check.tables.base import Recipe
 from harness.history import store as files
 from harness.history.schema import HISTORY
 
@@ -327,37 +324,13 @@ def _text(ms: float) -> str:
 
 
 def tables_of(history: History, spark: SparkSession) -> Tables:
-    """Its tables, each derived when a query names it; nothing is written.
+    """Its tables, each derived when a query names it; nothing is written."""
+    run = run_of(history.manifest())
 
-    What a recipe made of the same rows for another history is taken from there: most histories of
-    a test module differ in a row or two, which most tables are not made from.
-    """
-    frames = _Frames(history, spark)
-    recipes = {name: _once(name, recipe, frames) for name, recipe in RECIPES.items()}
+    def store(_name: str, frame: DataFrame) -> DataFrame:
+        return in_memory(spark, frame.toArrow())
 
-    def stored(_name: str, frame: DataFrame) -> DataFrame:
-        return frame
-
-    return Tables(spark, run_of(history.manifest()), Sources(frames=frames), recipes, stored)
-
-
-def _once(name: str, recipe: Recipe, frames: _Frames) -> Recipe:
-    """The recipe, but for rows that it had before."""
-
-    def derived(t: Tables) -> DataFrame:
-        asked = (name, *t.run.settings.items())
-        made = None
-        if asked in _behind:
-            for file in _behind[asked]:
-                t.table(file)  # so that it is known to be read
-        else:
-            made, _behind[asked] = t.files_behind(lambda: recipe(t))
-        key = (*asked, *(frames.rows_of(file) for file in sorted(_behind[asked])))
-        return _kept(
-            key, lambda: in_memory(t.spark, (recipe(t) if made is None else made).toArrow())
-        )
-
-    return derived
+    return Tables(spark, run, Sources(frames=_Frames(history, spark)), RECIPES, store)
 
 
 class _Frames(dict[str, DataFrame]):
@@ -371,28 +344,8 @@ class _Frames(dict[str, DataFrame]):
         return name in HISTORY
 
     def __missing__(self, name: str) -> DataFrame:
-        rows = (name, self.rows_of(name))
-        self[name] = _kept(rows, lambda: in_memory(self._spark, self._history.arrow(name)))
+        self[name] = in_memory(self._spark, self._history.arrow(name))
         return self[name]
-
-    def rows_of(self, name: str) -> str:
-        """The rows of a file in a word."""
-        return hashlib.sha256(repr(self._history.rows[name]).encode()).hexdigest()
-
-
-_FRAMES: Final = 400  # kept at once; each holds some memory in Spark
-_frames: OrderedDict[Hashable, DataFrame] = OrderedDict()
-_behind: dict[Hashable, frozenset[str]] = {}  # recipe and settings -> history files it reads
-
-
-def _kept(key: Hashable, make: Callable[[], DataFrame]) -> DataFrame:
-    """What was made before under this key, or is made now. What was not asked for lately goes."""
-    if key not in _frames:
-        _frames[key] = make()
-    _frames.move_to_end(key)
-    if len(_frames) > _FRAMES:
-        _frames.popitem(last=False)
-    return _frames[key]
 
 
 def judged(history: History, spark: SparkSession, rule: str) -> dict[str, Any]:

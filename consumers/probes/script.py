@@ -6,7 +6,7 @@ several scenes at once, each on a group of its own.
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
@@ -154,11 +154,18 @@ class Script:
 
 
 def worst(answer: Any) -> int:
-    """The largest error code anywhere in an answer, 0 if there is none."""
+    """The largest error code anywhere in an answer (an unknown one is -1), 0 if there is none."""
+    return max(_errors(answer), default=0)
+
+
+def _errors(answer: Any) -> Iterator[int]:
     if isinstance(answer, dict):
-        own = int(answer.get("errorCode", 0))
-        return max([own, *(worst(value) for value in answer.values())])
-    return max((worst(value) for value in answer), default=0) if isinstance(answer, list) else 0
+        if code := int(answer.get("errorCode", 0)):
+            yield code
+        answer = list(answer.values())
+    if isinstance(answer, list):
+        for value in answer:
+            yield from _errors(value)
 
 
 def _now_us() -> int:

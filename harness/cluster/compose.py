@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from docker.errors import NotFound
 from docker.models.containers import Container
 
@@ -43,6 +43,7 @@ _NETWORK: Final = "com.docker.compose.network"
 _ONCE: Final = "com.docker.compose.oneoff"
 _LOGS: Final = Path("/tmp/kafka-chaos")  # within each container
 _LOG_FILES: Final = ("server.log", "requests.log")
+_HEALED: Final = "healed "  # before the mark of a cluster whose run never came back
 
 
 def plan_of(cluster: Cluster, lanes: tuple[str, ...], run: str) -> Plan:
@@ -169,13 +170,20 @@ class ComposeCluster(ContainerCluster):
     def _forget_run(self) -> None:
         """Take away the topics and the group that this or an earlier run made."""
         admin = admin_of(self.plan)
-        for asked in (
-            admin.delete_consumer_groups([GROUP], request_timeout=20),
-            admin.delete_topics([TOPIC, OUTPUT], operation_timeout=20),
-        ):
-            for done in asked.values():
-                with suppress(KafkaException):  # it is not there
-                    done.result(timeout=30)
+        for done in admin.delete_topics([TOPIC, OUTPUT], operation_timeout=20).values():
+            with suppress(KafkaException):  # it is not there
+                done.result(timeout=30)
+
+        def without_group() -> bool:
+            [done] = admin.delete_consumer_groups([GROUP], request_timeout=20).values()
+            try:
+                done.result(timeout=30)
+            except KafkaException as error:
+                return bool(error.args[0].code() != KafkaError.NON_EMPTY_GROUP)
+            return True
+
+        # Members that were killed are in it until their sessions end.
+        wait_until("end of the group of an earlier run", without_group, timeout_s=60, every_s=1)
 
         def there() -> set[str]:
             return set(admin.list_topics(timeout=10).topics) & {TOPIC, OUTPUT}
@@ -250,7 +258,7 @@ def _mark(lock: IO[str], identity: str) -> None:
 def _left(engine: Any, lock: IO[str]) -> bool:
     """Whether a run took this very cluster over and never gave it back."""
     lock.seek(0)
-    identity = lock.read()
+    identity = lock.read().removeprefix(_HEALED)
     return identity != "" and identity == _identity(engine)
 
 
@@ -263,14 +271,20 @@ def _identity(engine: Any) -> str:
 def sweep(engine: Any) -> int:
     """Heal what a run broke that was killed together with its watchdog; how many nodes.
 
-    Nothing while a run is on the cluster. Raises ClusterError.
+    Once: what is broken after that, its owner broke. Nothing while a run is on the cluster. Raises
+    ClusterError.
     """
     try:
         lock = _alone()
     except SetupError:
         return 0
     with lock:
-        return heal(engine) if _left(engine, lock) else 0
+        lock.seek(0)
+        if lock.read().startswith(_HEALED) or not _left(engine, lock):
+            return 0
+        healed = heal(engine)
+        _mark(lock, f"{_HEALED}{_identity(engine)}")
+        return healed
 
 
 def heal(engine: Any) -> int:

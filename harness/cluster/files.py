@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 from harness.cluster.plan import Node, Plan, random_id
+from harness.provision import kafka
 
 LOGGING = "log4j2.xml"  # beside this module: it says what it is
 PROXIES = "toxiproxy.json"
@@ -41,4 +42,4 @@ def write_files(plan: Plan, folder: Path, checkpoint: Path, seen_as: Path | None
 
 
 def _text(values: dict[str, str]) -> str:
-    return "".join(f"{name}={value}\n" for name, value in values.items())
+    return "".join(f"{name}={kafka.escaped(value)}\n" for name, value in values.items())

@@ -17,6 +17,7 @@ from harness.ports import LOOPBACK
 from harness.wait import wait_until
 
 _TIMEOUT_S: Final = 5.0
+_NO_PROXY: Final = {"no_proxy": LOOPBACK}  # HTTP_PROXY is for the world outside
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Proxies:
         APIConsumer.port = self._plan.toxiproxy_port
         try:
             response: requests.Response = getattr(APIConsumer, verb)(
-                path, timeout=_TIMEOUT_S, **arguments
+                path, timeout=_TIMEOUT_S, proxies=_NO_PROXY, **arguments
             )
             response.raise_for_status()
             return response.json() if response.content else None

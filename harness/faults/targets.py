@@ -43,6 +43,11 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
     """
     for role in filter(None, (fault.target, fault.not_target, fault.of_broker)):
         numbered = _NUMBERED.fullmatch(role)
+        if role == "controller" and experiment.cluster.controllers > 1:
+            raise BadInput(
+                f"target 'controller' of {fault.kind} is one of {experiment.cluster.controllers}, "
+                "and which of them is active is not known: have 1"
+            )
         if numbered is None:
             if role not in ROLES:
                 raise BadInput(
@@ -116,6 +121,11 @@ def resolve(scene: Scene, fault: Fault) -> Target:
     candidates = [each for each in _candidates(scene, fault.target) if _runs(scene, each)]
     if fault.not_target:
         excluded = {target.name for target in _candidates(scene, fault.not_target)}
+        if not excluded:
+            raise ClusterError(
+                f"nothing is {fault.not_target!r} now, so {fault.kind} could hit it unawares: "
+                f"{scene.describe()}"
+            )
         candidates = [target for target in candidates if target.name not in excluded]
     if not candidates:
         excluding = f" that is not {fault.not_target}" if fault.not_target else ""

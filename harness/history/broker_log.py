@@ -199,7 +199,8 @@ def _answered(answer: Row, position: str | None) -> Row:
         for topic in answer.get("topics", [])
         for partition in topic["partitions"]
     ]
-    worst = max((each["error_code"] for each in positions), default=0)
+    # An unknown error is -1, and no less of one than the others.
+    worst = max((each["error_code"] for each in positions if each["error_code"]), default=0)
     return {"positions": positions, "error_code": answer.get("errorCode") or worst}
 
 
@@ -530,6 +531,8 @@ OLD_PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
         ),
     )
 )
+# The old coordinator tells of sets as Scala does, the new one as Java does.
+_SET: Final = re.compile(r"\b(?:Hash)?Set\(([^()]*)\)")
 # What marks a line of a coordinator, and how to read it.
 _COORDINATORS: Final = (
     (re.compile(r"\[GroupCoordinator id=\d+[^\]]*\] "), PATTERNS),
@@ -586,6 +589,8 @@ def coordinator_row(
             numbers = {
                 name: int(found[name]) for name in ("generation", "members") if found.get(name)
             }
+            if found.get("reason"):
+                found["reason"] = _SET.sub(r"[\1]", found["reason"])
             return {**found, **numbers, "event": event, "text": text}
     return None
 

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import NoReturn
 
-from harness.errors import Exit, HarnessError
+from harness.errors import Exit, HarnessError, refused
 from harness.provision import kafka, steps
 from harness.provision.cache import REPOSITORY, cache_dir, make_cache_dir
 from harness.provision.environment import env_dir, env_python
@@ -25,6 +25,9 @@ def main(args: list[str]) -> int:
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        print(f"error: {refused(error)}", file=sys.stderr)
+        return Exit.FAILED
     except KeyboardInterrupt:
         print("\ninterrupted; the next set-up goes on from here", file=sys.stderr)
         return Exit.INTERRUPTED

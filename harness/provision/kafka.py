@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import struct
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -122,6 +123,15 @@ def digest(path: Path) -> str | None:
         return None
 
 
+def escaped(value: str) -> str:
+    """A value as a properties file has it: Java reads those as Latin-1, with escapes."""
+    units = struct.iter_unpack(">H", value.encode("utf-16-be"))
+    return "".join(
+        chr(unit) if 0x20 <= unit < 0x7F and unit != ord("\\") else f"\\u{unit:04x}"
+        for (unit,) in units
+    )
+
+
 def format_template(kafka_version: str, java: Java, shell: Shell) -> None:
     """Format a controller's folder once and keep what every run's controller starts from.
 
@@ -129,7 +139,8 @@ def format_template(kafka_version: str, java: Java, shell: Shell) -> None:
     """
     with scratch(cache_dir()) as folder:
         properties = folder / "controller.properties"
-        properties.write_text(CONTROLLER_PROPERTIES.format(data=folder / "data"), encoding="utf-8")
+        text = CONTROLLER_PROPERTIES.format(data=escaped(str(folder / "data")))
+        properties.write_text(text, encoding="ascii")
         java_command = [java.binary, *broker_options(java.version), "-cp", classpath(kafka_version)]
         tool = ["kafka.tools.StorageTool", "format", "-t", TEMPLATE_CLUSTER_ID, "-c", properties]
         shell.run("formatting the controller template", [*java_command, *tool], log="kafka.log")

@@ -21,7 +21,10 @@ def _removed_cannot_commit(t: Tables) -> DataFrame:
     """Commits of member ids that had been removed, and what they had read but not committed.
 
     Who left by closing gave its partitions back first and is not examined. A commit that its
-    client never got an answer to counts by what the coordinator says, if it reached it at all.
+    client never got an answer to counts by what the coordinator says, if it reached it at all. So
+    does one that the client made by itself: when it did, only the coordinator tells. What is kept
+    elsewhere than with the coordinator (external, transaction) is not known here, so nothing is
+    said of work that it may cover.
     """
     return t.sql(
         """
@@ -40,16 +43,16 @@ def _removed_cannot_commit(t: Tables) -> DataFrame:
         ),
         at_client AS (
             SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (client)') AS subject,
-                   coalesce(c.asked_at, c.answered_at) AS at,
-                   coalesce(c.error_code <> 0, true) AS ok,
+                   c.asked_at AS at, coalesce(c.error_code <> 0, true) AS ok,
                    c.error_code AS measured,
                    CASE WHEN c.error_code IS NULL THEN 'never answered'
                         WHEN c.error_code = 0 THEN 'accepted'
                         ELSE concat('refused: ', coalesce(c.error, string(c.error_code)))
                         END AS why
             FROM {commits} c JOIN removed r
-              ON r.member_id = c.member_id AND coalesce(c.asked_at, c.answered_at) > r.removed_at
-             AND (r.back_at IS NULL OR coalesce(c.asked_at, c.answered_at) < r.back_at)
+              ON r.member_id = c.member_id AND c.asked_at > r.removed_at
+             AND (r.back_at IS NULL OR c.asked_at < r.back_at)
+            WHERE c.how <> 'external'
         ),
         -- The last position accepted before each removal, in one pass over the commits.
         moments AS (
@@ -104,7 +107,7 @@ def _removed_cannot_commit(t: Tables) -> DataFrame:
                         WHEN again_from IS NULL
                         THEN 'its uncommitted work was never delivered again'
                         ELSE concat('read again from ', again_from, ', not from ', first) END AS why
-            FROM reread
+            FROM reread WHERE :commit NOT IN ('external', 'transaction')
         )
         SELECT * FROM at_coordinator UNION ALL SELECT * FROM at_client UNION ALL SELECT * FROM work
         """
@@ -200,6 +203,7 @@ def _nothing_lost(t: Tables) -> DataFrame:
 
 
 def _repeats_explained(t: Tables) -> DataFrame:
+    """Where positions are kept elsewhere than with the coordinator, nothing is examined."""
     return t.sql(
         """
         WITH again AS (
@@ -211,7 +215,10 @@ def _repeats_explained(t: Tables) -> DataFrame:
                           CASE WHEN explained THEN NULL ELSE polled_at END) AS worst
             FROM {redeliveries} GROUP BY topic, partition
         ),
-        read AS (SELECT DISTINCT topic, partition FROM {deliveries})
+        read AS (
+            SELECT DISTINCT topic, partition FROM {deliveries}
+            WHERE :commit NOT IN ('external', 'transaction')
+        )
         SELECT concat(r.topic, '-', r.partition) AS subject, a.worst.polled_at AS at,
                coalesce(a.unexplained, 0) = 0 AS ok, coalesce(a.below, 0) AS measured,
                CAST(NULL AS DOUBLE) AS bound_low, 0 AS bound_high,

@@ -90,7 +90,7 @@ def _rearmed(t: Tables) -> DataFrame:
 TIME_OUTS = """
     busy AS (
         SELECT member, asked_at AS from_at, answered_at AS to_at FROM {commits}
-        WHERE how IN ('sync', 'revoke')
+        WHERE how IN ('sync', 'revoke', 'interval')
         UNION ALL
         SELECT member, polled_at, processed_at FROM {deliveries}
     ),
@@ -167,7 +167,7 @@ def _left_by_max_poll(t: Tables) -> DataFrame:
               AND m.sabotage IS NULL AND m.instance_id IS NULL
         ),
         left AS (
-            SELECT s.member, s.at, s.limit_ms, min(r.arrived_at) AS left_at,
+            SELECT s.member, s.at, s.duration_ms, s.limit_ms, min(r.arrived_at) AS left_at,
                    min_by(r.member_id, r.arrived_at) AS member_id,
                    min_by(r.evidence, r.arrived_at) AS evidence
             FROM stalls s LEFT JOIN {requests} r
@@ -175,7 +175,7 @@ def _left_by_max_poll(t: Tables) -> DataFrame:
              AND (r.api = 'LEAVE_GROUP'
                   OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
              AND r.arrived_at <= timestampadd(MILLISECOND, s.duration_ms + 1000, s.at)
-            GROUP BY s.member, s.at, s.limit_ms
+            GROUP BY s.member, s.at, s.duration_ms, s.limit_ms
         ),
         judged AS (
             SELECT l.*, timestampdiff(MICROSECOND, l.at, l.left_at) / 1e3 AS ms,
@@ -183,6 +183,7 @@ def _left_by_max_poll(t: Tables) -> DataFrame:
             FROM left l LEFT JOIN {evictions} v
               ON v.member = l.member AND v.evicted_at > l.at
              AND (v.member_id = l.member_id OR l.left_at IS NULL)
+             AND v.evicted_at <= timestampadd(MILLISECOND, l.duration_ms + :session_ms + 1000, l.at)
             GROUP BY ALL
         )
         SELECT concat(member, ' (stall)') AS subject, at,

@@ -110,7 +110,7 @@ def _initial_delay(t: Tables) -> DataFrame:
         last_steps AS (
             -- Requests are stamped when they are logged, some milliseconds late: the join that
             -- completed a generation may be told after it.
-            SELECT r.number, r.generation, r.started_at, r.joined_at, r.evidence,
+            SELECT r.number, r.broker, r.generation, r.started_at, r.joined_at, r.evidence,
                    least(r.joined_at, greatest(r.started_at, max(s.at))) AS last_at
             FROM rounds r LEFT JOIN steps s
               ON s.broker = r.broker AND s.at >= r.started_at
@@ -120,8 +120,15 @@ def _initial_delay(t: Tables) -> DataFrame:
             WHERE r.event = 'stabilized' AND r.started_at IS NOT NULL AND NOT r.initial
             GROUP BY ALL
         ),
+        -- Whom a rebalance waited for until its time-out, a line tells by removing them: a static
+        -- member stays, and is waited for all the same.
         prompt AS (
-            SELECT *, timestampdiff(MICROSECOND, last_at, joined_at) / 1e3 AS ms FROM last_steps
+            SELECT s.*, timestampdiff(MICROSECOND, last_at, joined_at) / 1e3 AS ms
+            FROM last_steps s LEFT JOIN limits l
+              ON l.broker = s.broker AND l.generation = s.generation
+            WHERE last_at > timestampadd(MILLISECOND, -:initial_delay_ms, joined_at)
+               OR timestampdiff(MICROSECOND, started_at, joined_at) / 1e3
+                      < coalesce(l.most_ms, :max_poll_ms) - :slack_ms
         )
         SELECT concat('generation ', generation, ' (of an empty group)') AS subject,
                started_at AS at, ms BETWEEN low AND high AS ok,
@@ -300,7 +307,7 @@ def _rejoins_when_told(t: Tables) -> DataFrame:
         ),
         busy AS (
             SELECT member, asked_at AS from_at, answered_at AS to_at FROM {commits}
-            WHERE how IN ('sync', 'revoke')
+            WHERE how IN ('sync', 'revoke', 'interval')
             UNION ALL
             SELECT member, polled_at, processed_at FROM {deliveries}
             UNION ALL

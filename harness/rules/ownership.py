@@ -60,13 +60,17 @@ def _one_owner(t: Tables) -> DataFrame:
     given = t.sql(
         """
         WITH owners AS (
+            -- Who had left before another was told holds nothing any more.
             SELECT broker, generation, topic, partition, min(at) AS at,
-                   count(DISTINCT member_id) AS owners, min(evidence) AS evidence
-            FROM {assignments} GROUP BY broker, generation, topic, partition
+                   count(DISTINCT IF(removed_at <= told_at, NULL, member_id)) AS owners,
+                   min(evidence) AS evidence
+            FROM (SELECT *, max(at) OVER (PARTITION BY broker, generation, topic, partition)
+                                AS told_at FROM {assignments})
+            GROUP BY broker, generation, topic, partition
         )
-        SELECT concat('generation ', generation) AS subject, min(at) AS at, max(owners) = 1 AS ok,
+        SELECT concat('generation ', generation) AS subject, min(at) AS at, max(owners) <= 1 AS ok,
                CAST(0 AS DOUBLE) AS measured, CAST(NULL AS DOUBLE) AS bound_low, 0 AS bound_high,
-               CASE WHEN max(owners) = 1 THEN 'each partition given to one member'
+               CASE WHEN max(owners) <= 1 THEN 'each partition given to one member'
                     ELSE concat(max_by(topic, owners), '-', max_by(partition, owners),
                                 ' given to ', max(owners), ' members') END AS why,
                min(evidence) AS evidence

@@ -168,14 +168,16 @@ def _falls_silent_past_max_poll(t: Tables) -> DataFrame:
     """Stalls that outlast max.poll.interval.ms and the session after it.
 
     The last heartbeat goes out within one interval (kept as well as the client keeps it) before the
-    client looks at its limit, and the session counts from there.
+    client looks at its limit, and the session counts from there. A client may count from the start
+    of a poll, and a stall begins at its end.
     """
     timer_ms = JAVA_TIMER_MS if t.run.client == "java" else LIBRDKAFKA_TIMER_GRID_MS
     return t.sql(
         """
         WITH stalls AS (
             SELECT e.member, e.event_at AS at, e.duration_ms,
-                   m.max_poll_interval_ms - :heartbeat_ms - :late_ms + m.session_timeout_ms AS low,
+                   m.max_poll_interval_ms - :poll_ms - :slack_ms - :heartbeat_ms - :late_ms
+                       + m.session_timeout_ms AS low,
                    m.max_poll_interval_ms + :timer_ms + m.session_timeout_ms + :slack_ms AS high
             FROM {client_events} e JOIN {members} m USING (member)
             WHERE e.event = 'stall_started' AND m.instance_id IS NOT NULL AND m.sabotage IS NULL
@@ -222,7 +224,8 @@ def _falls_silent_past_max_poll(t: Tables) -> DataFrame:
 def _old_one_is_fenced(t: Tables) -> DataFrame:
     """Replaced members whose process still lived: it asked again, or ended later by itself.
 
-    It hears of it by its next request, a heartbeat at the latest.
+    It hears of it by its next request, a heartbeat at the latest. Lines are stamped some
+    milliseconds late, so what seems to come just after the replacement may have come before it.
     """
     return t.sql(
         f"""
@@ -234,7 +237,9 @@ def _old_one_is_fenced(t: Tables) -> DataFrame:
         asked AS (
             SELECT l.old_id, l.at, count(q.arrived_at) AS requests,
                    count_if(q.error_code = 82) AS refused,
-                   count_if(q.error_code = 0) AS accepted,
+                   count_if(q.error_code = 0
+                            AND q.arrived_at > timestampadd(MILLISECOND, :slack_ms, l.at))
+                       AS accepted,
                    min(q.processed_at) FILTER (WHERE q.error_code = 82) AS refused_at,
                    min_by(q.api, q.processed_at) FILTER (WHERE q.error_code = 82) AS api
             FROM lived l LEFT JOIN {{requests}} q

@@ -114,6 +114,12 @@ def test_the_java_client_tells_of_its_coordinator_and_heartbeats(
     assert all(event.at_us == 1_795_269_546_480_004 for event in found)
 
 
+def test_a_static_member_names_its_instance_first() -> None:
+    line = JAVA.format("INFO ConsumerCoordinator", "Discovered group coordinator x")
+    static = line.replace("clientId", "instanceId=member-2, clientId")
+    assert ["coordinator_found"] == [event.event for event in parse_client_log("java", [static])]
+
+
 def test_a_line_of_the_java_client_without_a_whole_stamp_is_passed_over() -> None:
     line = JAVA.format("INFO ConsumerCoordinator", "Discovered group coordinator x")
     assert [] == parse_client_log("java", [line[7:], "2026 INFO " + line[32:]])

@@ -457,6 +457,20 @@ def test_commits_by_the_clock_cover_all_that_was_worked_off_since(rig: Rig) -> N
     assert "interval" == rig.frames("commit_asked")[0]["how"]
 
 
+def test_commits_by_the_clock_that_were_refused_are_asked_for_again(rig: Rig) -> None:
+    loop, client = rig.loop(
+        assigns(P0, P1),
+        returns(records(0, 0, 1), records(1, 5, 5)),
+        returns(records(1, 6, 6)),
+        commit="interval",
+        auto_commit_interval_ms=0,
+    )
+    client.refuses = (22, "ILLEGAL_GENERATION")
+    loop.run()
+    both = [Position("t", 0, 2), Position("t", 1, 6)]
+    assert [(tuple(both), True), ((both[0], Position("t", 1, 7)), True)] == client.committed
+
+
 def test_positions_kept_outside_kafka_are_sought_when_assigned(rig: Rig, tmp_path: Path) -> None:
     store = str(tmp_path / "store")
     loop, client = rig.loop(

@@ -64,6 +64,7 @@ def test_the_worst_error_is_found_wherever_it_is() -> None:
     assert 22 == worst({"errorCode": 22})
     answer = {"errorCode": 0, "topics": [{"partitions": [{"errorCode": 12}, {"errorCode": 0}]}]}
     assert 12 == worst(answer)
+    assert -1 == worst({"throttleTimeMs": 0, "errorCode": -1, "topics": [{"errorCode": 0}]})
 
 
 def test_an_unknown_probe_is_answered_with_those_there_are() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -168,17 +169,55 @@ def test_what_is_killed_with_its_watchdog_is_put_right_by_clean(
                 process.kill()
     assert 1 == len(watchdogs)
 
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", "clean", "--results", str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True, timeout=LONGEST_S, check=False,
-    )  # fmt: skip
-
-    assert 0 == done.returncode, done.stderr
-    assert "on docker-compose.yml" in done.stderr
+    assert "on docker-compose.yml" in clean(tmp_path)
     assert {"running"} == set(states(cluster))
     assert 0 == compose.heal(cluster)
+    composed("kill", "broker-2")  # what is broken from then on, its owner broke
+    assert "on docker-compose.yml" not in clean(tmp_path)
+    assert "exited" in states(cluster)
+    composed("start", "broker-2")
     after = harness("run", "baseline", "--results", str(tmp_path))
     assert 0 == after.returncode, after.stderr
+
+
+def test_an_interrupted_run_leaves_no_group_behind(
+    tmp_path: Path, cluster: docker.DockerClient
+) -> None:
+    """Its members are killed, and their sessions go on for a while."""
+    admin = AdminClient({"bootstrap.servers": PLAN.direct()})
+
+    def groups() -> set[str]:
+        found = admin.list_consumer_groups().result(timeout=10)
+        return {str(group.group_id) for group in found.valid}
+
+    arguments = ("run", "baseline", "--backend", "compose", "--results", str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-m", "harness", *arguments],
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as run:
+        try:
+            wait_until("members in the group", lambda: GROUP in groups(), timeout_s=LONGEST_S)
+        finally:
+            run.send_signal(signal.SIGINT)
+        assert 2 == run.wait(LONGEST_S)
+
+    assert GROUP not in groups()
+
+
+def clean(results: Path) -> str:
+    """What `clean` said."""
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", "clean", "--results", str(results)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_S,
+        check=False,
+    )
+    assert 0 == done.returncode, done.stderr
+    return done.stderr
 
 
 def states(cluster: docker.DockerClient) -> list[str]:

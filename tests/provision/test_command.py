@@ -62,6 +62,17 @@ def test_failure_is_exit_3_and_one_sentence(
     assert capsys.readouterr().err.startswith("error: the cache folder ")
 
 
+def test_what_the_machine_refuses_is_exit_3_and_one_sentence(
+    empty_cache: Path, capsys: Capture
+) -> None:
+    (empty_cache / "setup.lock").mkdir()
+
+    assert main(["setup"]) == 3
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: the machine refused ({empty_cache / 'setup.lock'}: ")
+    assert said.count("\n") == 1
+
+
 def test_interrupt_is_exit_2(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_version: str) -> list[str]:
         raise KeyboardInterrupt
@@ -82,7 +93,11 @@ def test_everything_but_training_runs_on_the_standard_library_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "file", [REPOSITORY / "harness/__init__.py", PACKAGE / "__init__.py", PACKAGE / "__main__.py"]
+    "file",
+    [
+        *(REPOSITORY / "harness" / name for name in ("__init__.py", "__main__.py")),
+        *(PACKAGE / name for name in ("__init__.py", "__main__.py")),
+    ],
 )
 def test_a_python_too_old_can_still_read_why(file: Path) -> None:
     tree = ast.parse(file.read_text(), feature_version=(3, 7))
@@ -128,6 +143,13 @@ def test_make_passes_on_only_what_was_given() -> None:
     assert full == (
         "py -m harness.provision exec --kafka '4.3.1' -- "
         "-m harness experiment 'broker-kill' --seed '7' --kafka '4.3.1'"
+    )
+
+
+def test_make_sets_up_the_java_client_that_was_named_for_a_night_too() -> None:
+    assert make("nightly", "CLIENT_VERSION=4.2.1") == (
+        "py -m harness.provision exec --kafka '4.2.1' -- -c '' "
+        "py -m harness.provision exec -- -m harness nightly --client-version '4.2.1'"
     )
 
 

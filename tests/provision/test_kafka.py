@@ -103,6 +103,19 @@ def test_a_version_that_was_never_fetched_is_named_with_its_set_up(empty_cache: 
         kafka.check_jars("4.2.1")
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("/data/run 1", "/data/run 1"),
+        ("/home/josé", "/home/jos\\u00e9"),
+        ("C:\\data", "C:\\u005cdata"),
+        ("/🎈", "/\\ud83c\\udf88"),
+    ],
+)
+def test_a_value_is_what_java_reads_in_a_properties_file(value: str, text: str) -> None:
+    assert kafka.escaped(value) == text
+
+
 def test_a_missing_template_is_named_with_its_set_up(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,10 +81,32 @@ def test_only_commits_of_a_removed_member_are_examined(judge: Judge) -> None:
 
 def test_a_commit_that_its_client_was_never_answered_is_not_accepted(judge: Judge) -> None:
     history = evicted().asked_commit("member-1", 12_000, 0, 30, error=None)
-    # The library's own commits have no time at which they were asked for.
-    history.asked_commit("member-1", 12_000, 0, 30, error=25, asked_at=None)
     verdict = judge(history.delivered("member-2", 0, 20, 29, 13_000), "R19")
-    assert ("HOLDS", 3) == (verdict["verdict"], verdict["examined"])
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_commit_that_the_library_made_by_itself_counts_by_what_the_coordinator_says(
+    judge: Judge,
+) -> None:
+    """Nobody asked for it, and its callback is served by the poll after the stall."""
+    history = evicted().commit_request("member-1", 6_000, 0, 25)
+    history.asked_commit("member-1", 12_000, 0, 25, how="auto", asked_at=None)
+    history.delivered("member-2", 0, 25, 29, 13_000)
+    verdict = judge(history, "R19")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+    assert "VIOLATED" == judge(history.commit_request("member-1", 11_000, 0, 26), "R19")["verdict"]
+
+
+@pytest.mark.parametrize(("commit", "examined"), [("external", 0), ("transaction", 1)])
+def test_what_is_kept_elsewhere_is_not_refused_and_not_known(
+    judge: Judge, commit: str, examined: int
+) -> None:
+    """A store takes positions from anybody; a transaction of a removed member is refused."""
+    history = evicted(commit=commit).delivered("member-2", 0, 30, 39, 13_000)
+    assert 0 == judge(history, "R19")["examined"]
+    history.asked_commit("member-1", 12_000, 0, 30, how=commit)
+    verdict = judge(history, "R19")
+    assert (examined, examined) == (verdict["examined"], verdict["violations"])
 
 
 @pytest.mark.parametrize(("asked_ms", "examined"), [(12_999, 2), (13_000, 1)])
@@ -305,6 +327,12 @@ def test_reading_uncommitted_records_again_holds(judge: Judge) -> None:
 def test_reading_committed_records_again_violates(judge: Judge) -> None:
     verdict = judge(reread(8), "X32b")
     assert ("VIOLATED", 3) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize("commit", ["external", "transaction"])
+def test_where_positions_are_kept_elsewhere_x32b_is_unknown(judge: Judge, commit: str) -> None:
+    history = History(group={"commit": commit}).delivered("member-1", 0, 0, 9, 100)
+    assert "UNKNOWN" == judge(history.delivered("member-2", 0, 5, 14, 300), "X32b")["verdict"]
 
 
 def test_the_first_and_the_furthest_repeat_below_a_commit_are_told(judge: Judge) -> None:

@@ -214,6 +214,14 @@ def test_a_parked_join_keeps_its_member(judge: Judge) -> None:
     assert "HOLDS" == judge(history.heartbeats("member-1", 17_000), "R02")["verdict"]
 
 
+def test_a_heartbeat_whose_answer_waits_ends_the_silence_when_it_arrives(judge: Judge) -> None:
+    history = History().says("member_added", 0, "member-1").join("member-1", 5)
+    history.heartbeats("member-1", 2_000)
+    history.heartbeats("member-1", 4_000, processed_at=at(8_700), answered_at=at(8_700))
+    verdict = judge(history, "R02")
+    assert ("HOLDS", 2_000) == (verdict["verdict"], verdict["measured_max"])
+
+
 def test_without_members_r02_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History(), "R02")["verdict"]
 
@@ -313,6 +321,7 @@ def test_librdkafka_declares_its_own_assignment_lost_within_a_second(
     [
         ("sync", 10_100, 14_500, "member-1", "HOLDS"),
         ("revoke", 9_000, 14_500, "member-1", "HOLDS"),
+        ("interval", 9_000, 14_500, "member-1", "HOLDS"),
         ("async", 9_000, 14_500, "member-1", "VIOLATED"),
         ("sync", 10_101, 14_500, "member-1", "VIOLATED"),
         ("sync", 9_000, 10_050, "member-1", "VIOLATED"),
@@ -491,6 +500,8 @@ def test_the_first_of_two_leaves_counts(judge: Judge) -> None:
     [
         (1_000, "member-1", 1, "HOLDS"),
         (1_001, "member-1", 1, "VIOLATED"),
+        (20_000, "member-1", 1, "VIOLATED"),
+        (20_001, "member-1", 1, "HOLDS"),  # it was back under its id, as in KIP-848
         (20_000, "member-1", 2, "HOLDS"),  # it was back under another id
         (9_000, "member-2", 1, "HOLDS"),
     ],

@@ -89,6 +89,22 @@ def test_a_leader_that_gives_a_partition_to_two_violates(judge: Judge) -> None:
     assert "given to 2 members" in judge(history, "R21")["reason"]
 
 
+@pytest.mark.parametrize(("left_ms", "verdict"), [(6_000, "HOLDS"), (6_001, "VIOLATED")])
+def test_in_kip_848_who_left_before_another_was_told_holds_nothing(
+    judge: Judge, left_ms: float, verdict: str
+) -> None:
+    """member-1 closes after the target has been computed that moves its partition to member-2."""
+    history = History(group={"protocol": "consumer"})
+    for number, ms in ((1, 0), (2, 5_000)):
+        history.says("member_added", ms, f"member-{number}")
+        history.says("target_computed", ms, generation=number, reason="uniform")
+        history.request(
+            "CONSUMER_GROUP_HEARTBEAT", f"member-{number}", 6_000 if number == 2 else 100,
+            generation=0, member_epoch=number, assigned=[{"topic": "t", "partition": 0}],
+        )  # fmt: skip
+    assert verdict == judge(history.says("left", left_ms, "member-1"), "R21")["verdict"]
+
+
 def test_a_leader_that_gives_each_partition_once_holds(judge: Judge) -> None:
     history = History().sync("member-1", 10, gives=[("member-1", 0), ("member-2", 1)])
     assert "HOLDS" == judge(history, "R21")["verdict"]

@@ -149,3 +149,30 @@ def test_a_third_round_violates(judge: Judge) -> None:
 
 def test_where_no_group_changed_x34_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History().rebalance(0, 1, 1), "X34")["verdict"]
+
+
+def test_an_epoch_that_was_overtaken_is_not_over_before_the_next(judge: Judge) -> None:
+    """member-3 joins before member-2 has its part: one change and the other are one episode."""
+    history = History(group={"protocol": "consumer"})
+
+    def beat(member: str, ms: float, epoch: int, now: int, *parts: int) -> None:
+        assigned = [{"topic": "t", "partition": number} for number in parts]
+        history.request(
+            "CONSUMER_GROUP_HEARTBEAT", member, ms, generation=epoch, member_epoch=now,
+            assigned=assigned,
+        )  # fmt: skip
+
+    for number, ms in ((1, 0), (2, 5_000), (3, 6_500)):
+        history.says("member_added", ms, f"member-{number}")
+        history.says("epoch_bumped", ms, generation=number, reason="hash")
+        history.says("target_computed", ms, generation=number, reason="uniform")
+    beat("member-1", 0, 0, 1, 0, 1, 2)
+    beat("member-2", 5_000, 0, 2)
+    beat("member-3", 6_500, 0, 3)
+    beat("member-1", 7_000, 1, 3, 0)
+    beat("member-2", 9_000, 2, 3, 1)
+    beat("member-3", 10_500, 3, 3, 2)
+    verdict = judge(history, "X34")
+    assert ("HOLDS", 1, 2.75, 5.2) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"], verdict["bound_high"]
+    )  # fmt: skip

@@ -453,6 +453,22 @@ OLD_MEMBER = (
             "generation",
             3,
         ),
+        (
+            "Group g removed dynamic members who haven't joined: Set(m-1, m-2)",
+            "stragglers_removed",
+            "reason",
+            "[m-1, m-2]",
+        ),
+        (
+            (
+                "Preparing to rebalance group g in state PreparingRebalance with old generation 4 "
+                "(__consumer_offsets-1) (reason: Removing HashSet(m-1) on pending sync request "
+                "expiration)"
+            ),
+            "rebalance_started",
+            "reason",
+            "Removing [m-1] on pending sync request expiration",
+        ),
         ("Loading group metadata for g with generation 7", "loaded", "generation", 7),
         ("Unloading group metadata for g with generation 7", "unloaded", "generation", 7),
     ],

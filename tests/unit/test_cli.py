@@ -199,6 +199,7 @@ def test_clean_all_removes_nothing_while_a_run_goes_on(
 ) -> None:
     monkeypatch.setattr("harness.run.sweep", lambda _say: 0)
     run_dir = write_run(tmp_path / "results" / "consumer-freeze" / "run-that-goes-on")
+    (run_dir / "scratch").mkdir()
     (run_dir.parent / "latest").symlink_to(run_dir.name)
     arguments = ["clean", "--all", "--results", str(tmp_path / "results")]
     member = processes.spawn(
@@ -208,6 +209,8 @@ def test_clean_all_removes_nothing_while_a_run_goes_on(
         stdin=subprocess.PIPE,
     )
     try:
+        assert Exit.AS_EXPECTED == main([each for each in arguments if each != "--all"])
+        assert (run_dir / "scratch").exists()
         assert Exit.FAILED == main(arguments)
         assert "run-that-goes-on still goes on" in capsys.readouterr().err
         assert run_dir.exists()

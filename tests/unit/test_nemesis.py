@@ -76,6 +76,14 @@ def test_what_lives_is_one() -> None:
         assert "broker-1" != resolved("any leader", all_of_it, not_target="coordinator").name
 
 
+def test_what_is_not_to_be_hit_has_to_be_known() -> None:
+    failing_over = scene(brokers={1, 2, 3}, members={1, 2, 3}, leaders=(1, 2, 3))
+    failing_over.view.group = {}
+
+    with pytest.raises(ClusterError, match="nothing is 'coordinator' now, so kill-broker could"):
+        resolved("any leader", failing_over, not_target="coordinator")
+
+
 def test_each_member_that_may_be_cut_off_has_a_lane_of_its_own() -> None:
     isolate = Fault(kind="isolate", target="any member", lasts_s=8)
     start = Fault(kind="start-consumer", target="new member")

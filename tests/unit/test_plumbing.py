@@ -4,6 +4,8 @@ import socket
 import subprocess
 import sys
 import threading
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import psutil
@@ -12,6 +14,7 @@ import pytest
 from harness import probe, processes
 from harness.cluster import compose
 from harness.cluster.plan import IN_CONTAINERS, draw_plan
+from harness.cluster.proxies import Proxies
 from harness.errors import BadInput, ClusterError, WaitTimeout
 from harness.experiment import Cluster
 from harness.ports import LAST_PORT, LOOPBACK, Ports
@@ -43,6 +46,18 @@ def test_a_taken_port_is_named() -> None:
         pytest.raises(ClusterError, match="is taken by another program"),
     ):
         ports.take()
+
+
+def test_two_runs_cannot_count_from_the_same_port() -> None:
+    """Nothing listens yet on what the first one holds."""
+    with Ports() as free:
+        base = free.take()
+    with Ports(base) as first:
+        assert base == first.take()
+        with Ports(base) as second, pytest.raises(ClusterError, match=f"port {base} on"):
+            second.take()
+    with Ports(base) as third:
+        assert base == third.take()
 
 
 def test_there_is_no_port_after_the_last_one() -> None:
@@ -176,6 +191,46 @@ def test_another_process_of_the_same_number_is_not_the_harness(
 @pytest.mark.parametrize("token", ["", "harness", ":", "999999999:1@boot", "-1:1@boot"])
 def test_a_token_that_names_nobody_is_of_a_dead_harness(token: str) -> None:
     assert not processes.owner_alive(token)
+
+
+@on_linux
+def test_who_counts_pids_in_another_namespace_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    token = processes.owner_token()
+    monkeypatch.setattr(processes, "_namespace", lambda: "#1")
+
+    assert processes.owner_alive(token)
+    assert processes.owner_alive("999999999:1@boot#2")
+    assert not processes.owner_alive("999999999:1@boot#1")
+
+
+class _Asked(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"[]")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (its name there)
+        """Say nothing."""
+
+
+def test_toxiproxy_is_asked_past_a_proxy_of_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, f"http://{LOOPBACK}:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with HTTPServer((LOOPBACK, 0), _Asked) as server, Ports() as ports:
+        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        serving.start()
+        plan = replace(
+            draw_plan(Cluster(), ("members",), "run", ports), toxiproxy_port=server.server_port
+        )
+        try:
+            assert [] == Proxies(plan).toxics("broker-1.members")
+        finally:
+            server.shutdown()
+            serving.join()
 
 
 def test_clients_of_a_lane_stay_behind_its_proxies() -> None:

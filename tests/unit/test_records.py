@@ -15,7 +15,7 @@ import pytest
 from consumers.journal import Journal, read_journal
 from harness import manifest, processes, registry, run, watchdog
 from harness.cluster.container_nodes import check_version
-from harness.errors import NoData, SetupError
+from harness.errors import BadInput, NoData, SetupError
 from harness.history import store
 from harness.history.collect import collect
 from harness.history.schema import HISTORY, SCHEMA_VERSION
@@ -144,6 +144,8 @@ def test_results_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SetupError, match="cannot be written"):
         run.reserve(tmp_path / "file", "baseline")
+    with pytest.raises(BadInput, match="has a ',' in its name"):
+        run.reserve(tmp_path / "a,b", "baseline")
 
 
 def test_run_folders_sort_by_time_and_latest_points_at_the_last(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 import experiments
 from harness import registry
 from harness.errors import BadInput
-from harness.experiment import Expect, Experiment, Fault, Group
+from harness.experiment import Cluster, Expect, Experiment, Fault, Group
 from harness.faults import KINDS
 
 RULE = Expect(rule="R02")
@@ -134,6 +134,13 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             "partitions 0 to 5",
         ),
         (experiment_with(Fault(kind="kill-broker", target="boss", lasts_s=3)), "is no role"),
+        (
+            replace(
+                experiment_with(Fault(kind="kill-broker", target="controller", lasts_s=3)),
+                cluster=Cluster(controllers=3),
+            ),
+            "is one of 3, and which of them is active is not known",
+        ),
         (
             Experiment(
                 claim="x.", rules=(RULE,), group=Group(client="java", client_version="1.2.3")

@@ -14,8 +14,9 @@ def signs_of_life(t: Tables) -> DataFrame:
     and SYNC_GROUP: a member is safe while one of these is parked, and its timer starts anew when
     it is answered. An OFFSET_COMMIT re-arms when it is validated, long before a slow append lets
     it be answered, so its arrival counts. (GroupMetadataManager, OffsetMetadataManager 4.3.)
-    `armed_from_at` is the earliest that it can have been: on a busy broker a heartbeat's answer is
-    ready some time after the heartbeat has had its effect (measured: 70 ms).
+    `armed_from_at` is the earliest that it can have been: a heartbeat's answer is ready some time
+    after the heartbeat has had its effect (measured: 70 ms on a busy broker, and 4.7 s where it
+    waited for a replica), so a silence ends with its arrival.
 
     Of a member of KIP-848 only its heartbeats count, and those by their arrival too: an answer
     waits until whatever the coordinator has written before it is replicated.
@@ -27,7 +28,7 @@ def signs_of_life(t: Tables) -> DataFrame:
             WHERE `group` = :group AND api = 'CONSUMER_GROUP_HEARTBEAT'
         )
         SELECT r.member_id, client_id AS member, broker, api, error_code, generation,
-               CASE WHEN api = 'HEARTBEAT' THEN processed_at ELSE arrived_at END AS heard_at,
+               arrived_at AS heard_at,
                CASE WHEN api IN ('OFFSET_COMMIT', 'CONSUMER_GROUP_HEARTBEAT') THEN arrived_at
                     ELSE processed_at END AS armed_at,
                CASE WHEN api IN ('OFFSET_COMMIT', 'HEARTBEAT', 'CONSUMER_GROUP_HEARTBEAT')
@@ -306,7 +307,8 @@ def assignments(t: Tables) -> DataFrame:
     """What was given to whom, one row per generation and partition.
 
     By the group leader; or, in a group of KIP-848, by the coordinator, as the members had last been
-    told when the next target was computed; classic members of such a group by SYNC_GROUP.
+    told when the next target was computed; classic members of such a group by SYNC_GROUP. There,
+    `removed_at` is when a member's stay ended in which it was told.
     """
     return t.sql(
         """
@@ -323,7 +325,8 @@ def assignments(t: Tables) -> DataFrame:
             SELECT x.broker, x.generation, r.member_id,
                    greatest(max(r.processed_at), max(x.at)) AS at,
                    max_by(r.evidence, r.processed_at) AS evidence,
-                   max_by(r.assigned, r.processed_at) AS assigned
+                   max_by(r.assigned, r.processed_at) AS assigned,
+                   max(m.removed_at) AS removed_at
             FROM targets x JOIN {requests} r
               ON r.`group` = :group AND r.error_code = 0 AND r.assigned IS NOT NULL
              AND r.api IN ('CONSUMER_GROUP_HEARTBEAT', 'SYNC_GROUP')
@@ -336,13 +339,15 @@ def assignments(t: Tables) -> DataFrame:
             GROUP BY x.broker, x.generation, r.member_id
         ),
         given AS (
-            SELECT broker, generation, at, evidence, part.member_id, part.topic, part.partition
+            SELECT broker, generation, at, evidence, part.member_id, part.topic, part.partition,
+                   CAST(NULL AS TIMESTAMP) AS removed_at
             FROM led
             UNION ALL
-            SELECT broker, generation, at, evidence, member_id, part.topic, part.partition
+            SELECT broker, generation, at, evidence, member_id, part.topic, part.partition,
+                   removed_at
             FROM (SELECT *, explode(assigned) AS part FROM told)
         )
-        SELECT g.broker, g.generation, g.at, g.evidence, g.member_id,
+        SELECT g.broker, g.generation, g.at, g.removed_at, g.evidence, g.member_id,
                coalesce(m.member, g.member_id) AS member, m.instance_id, g.topic, g.partition
         FROM given g LEFT JOIN {identities} m ON m.member_id = g.member_id
         """

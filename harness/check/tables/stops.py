@@ -16,14 +16,16 @@ def episodes(t: Tables) -> DataFrame:
 
     A rebalance goes on with the episode before it if it began before that was over, or if a member
     caused it that had just given something up, as the second round of a cooperative rebalance.
-    `first_at` and `last_at` are the episode's; what the harness does to end a run is none.
+    `first_at` and `last_at` are the episode's; what the harness does to end a run is none. An epoch
+    of KIP-848 that was overtaken before everybody had been told is not over before the next.
     """
     return t.sql(
         """
         WITH ordered AS (
             SELECT generation, coordinator, trigger, trigger_member, trigger_member_id, protocol,
                    members_before, members_after, started_at, joined_at,
-                   coalesce(completed_at, joined_at, started_at) AS ended_at,
+                   coalesce(completed_at, IF(protocol = 'consumer', lead(started_at) OVER w, NULL),
+                            joined_at, started_at) AS ended_at,
                    row_number() OVER w AS number, lag(started_at) OVER w AS started_before,
                    lag(coordinator) OVER w AS coordinator_before
             FROM {rebalances} WHERE started_at IS NOT NULL AND started_at < :stopped_at
@@ -401,7 +403,7 @@ def stops(t: Tables) -> DataFrame:
                                      least(s.to_at, c.answered_at))) / 1e3 AS blocked_ms
             FROM (SELECT *, IF(episode IS NULL, at_cause, from_at) AS waits_from_at FROM steps) s
             JOIN (SELECT DISTINCT member, asked_at, answered_at FROM {commits}
-                  WHERE how = 'sync') c
+                  WHERE how IN ('sync', 'revoke', 'interval')) c
               ON c.member = s.old_member AND c.asked_at < s.to_at
              AND c.answered_at > s.waits_from_at
             WHERE s.assigned_at IS NULL AND s.old_member = s.new_member
