@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
+from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
 from harness.errors import BadInput, SetupError
+
+_PORT: Final = 15_002  # a Connect server's, where its address names none
+_CONNECT_S: Final = 5
 
 
 @contextmanager
@@ -30,9 +36,16 @@ def spark_at(master: str | None) -> Iterator[SparkSession]:
             session.stop(spark)
     elif master.startswith("sc://"):
         try:
+            # Spark itself would go on asking for minutes.
+            at = urlsplit(master)
+            socket.create_connection((at.hostname or "", at.port or _PORT), _CONNECT_S).close()
             spark = SparkSession.builder.remote(master).getOrCreate()
-        except Exception as error:  # the library is not there, or nobody answers
-            raise SetupError(f"no Spark Connect server answers at {master}: {error}") from error
+        except Exception as error:
+            [said, *_] = [*str(error).splitlines(), type(error).__name__]
+            raise SetupError(
+                f"no Spark Connect server answers at {master} ({said}): say --spark sc://HOST:PORT "
+                "of one"
+            ) from error
         try:
             yield spark
         finally:

@@ -50,6 +50,11 @@ def jvm(log: Path, home: Path, *command: str) -> Iterator[subprocess.Popen[bytes
         "java.base/java.util",
     )
     options = ["-Xmx512m", *(f"--add-opens={each}=ALL-UNNAMED" for each in opened)]
+    options += [  # for Arrow and Netty in Java 25
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        "--sun-misc-unsafe-memory-access=allow",
+        "-Dio.netty.tryReflectionSetAccessible=true",
+    ]
     with log.open("wb") as output:
         process = subprocess.Popen(
             [home / "bin" / "java", *options, "-cp", f"{jars}/*", *command],
@@ -110,12 +115,53 @@ def master(tmp_path: Path, java_home: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.mark.spark
-def test_a_cluster_finds_what_one_machine_finds(tmp_path: Path, master: str) -> None:
+@pytest.fixture
+def connect(tmp_path: Path, java_home: Path) -> Iterator[str]:
+    """The address of a Spark Connect server."""
+    [port] = free_ports(1)
+    settings = {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+    }
+    command = ["org.apache.spark.deploy.SparkSubmit"]
+    command += [f"--conf={name}={value}" for name, value in settings.items()]
+    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    log = tmp_path / "connect.log"
+    with jvm(log, java_home, *command, "spark-internal"):
+        wait_until(
+            "Spark Connect server",
+            lambda: probe.ask(port, timeout_s=1).outcome != "refused",
+            timeout_s=60,
+            saw=log.read_text,
+        )
+        yield f"sc://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Thirty nights; what R01 measures has moved half-way."""
     results = tmp_path / "results"
     up = [6_000.0 + number % 3 for number in range(15)] + [6_040.0 + n % 3 for n in range(15)]
     write_series(results / dataset.FOLDER, "R01", up, bound_high=6_050.0)
     write_series(results / dataset.FOLDER, "R14", up[:15] * 2, bound_high=6_050.0)
+    return results
+
+
+@pytest.mark.spark
+def test_a_connect_server_finds_what_one_machine_finds(results: Path, connect: str) -> None:
+    here = trend(results)
+    rows = pq.read_table(results / "trend" / "trend.parquet").to_pylist()
+    there = trend(results, "--spark", connect)
+
+    assert (1, 1) == (here.returncode, there.returncode), there.stderr
+    assert here.stdout == there.stdout
+    assert rows == pq.read_table(results / "trend" / "trend.parquet").to_pylist()
+
+
+@pytest.mark.spark
+def test_a_cluster_finds_what_one_machine_finds(tmp_path: Path, results: Path, master: str) -> None:
     here = trend(results)
     rows = pq.read_table(results / "trend" / "trend.parquet").to_pylist()
     there = trend(results, "--spark", master)
@@ -139,6 +185,7 @@ def test_a_cluster_finds_what_one_machine_finds(tmp_path: Path, master: str) -> 
             4,
             "is no address of a Spark: use spark://HOST:PORT or sc://HOST:PORT",
         ),
+        (("--spark", "sc://127.0.0.1:9"), 3, "no Spark Connect server answers at sc://127.0.0.1:9"),
         (("--spark", "spark://127.0.0.1:9"), 3, "no Spark master answers at spark://127.0.0.1:9"),
     ],
 )
