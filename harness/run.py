@@ -27,13 +27,14 @@ from harness.cluster.admin import admin_of, defaults
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of, sweep_backends
 from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan, group_settings
-from harness.errors import BadInput, ClusterError, HarnessError, SetupError, VoidRun
+from harness.errors import ClusterError, HarnessError, SetupError, VoidRun
 from harness.experiment import Experiment, Group, Probe
 from harness.faults.targets import lanes
 from harness.fleet import Fleet
 from harness.history.collect import collect
 from harness.nemesis import Nemesis, plan_faults
 from harness.output import read_output
+from harness.paths import check_for_kafka
 from harness.ports import Ports
 from harness.provision.tools import Tools
 from harness.scene import Scene, View
@@ -65,11 +66,7 @@ def reserve(
     Kafka would take apart.
     """
     parent = results / name
-    if "," in str(parent):
-        raise BadInput(
-            f"{parent} has a ',' in its name, which Kafka takes for a separator: choose another "
-            "--results"
-        )
+    check_for_kafka(parent)
     try:
         parent.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(parent).free

@@ -18,6 +18,7 @@ from harness.aside import Aside
 from harness.cover import Candidate, Cover
 from harness.errors import Exit, HarnessError, SetupError
 from harness.live import Screen
+from harness.paths import check_for_kafka
 from harness.provision.tools import resolve_tools
 from harness.report import exit_code, report
 from harness.report.suites import AGAIN, UNJUDGED, Entry, State, Suite, only_withheld
@@ -41,8 +42,9 @@ Publish = Callable[[Suite], None]  # writes what a suite shows so far into its f
 def new_suite(kind: str, parent: Path, prefix: str, runs: Sequence[Candidate]) -> Suite:
     """A suite that is about to be played, with a folder of its own below `parent`.
 
-    Raises SetupError where the folder cannot be made.
+    Raises SetupError where the folder cannot be made, BadInput for one that no run could use.
     """
+    check_for_kafka(parent)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     folder = parent / f"{prefix}{stamp}-{os.urandom(2).hex()}"
     try:

@@ -20,6 +20,7 @@ from harness.history import store
 from harness.history.collect import collect
 from harness.history.schema import HISTORY, SCHEMA_VERSION
 from harness.nemesis import plan_faults
+from harness.suite import new_suite
 
 
 def test_the_same_seed_gives_the_same_phases_and_another_seed_others() -> None:
@@ -146,6 +147,8 @@ def test_results_that_cannot_be_written_are_named(tmp_path: Path) -> None:
         run.reserve(tmp_path / "file", "baseline")
     with pytest.raises(BadInput, match="has a ',' in its name"):
         run.reserve(tmp_path / "a,b", "baseline")
+    with pytest.raises(BadInput, match="has a ',' in its name"):
+        new_suite("repeat", tmp_path / "a,b", "", [])
 
 
 def test_run_folders_sort_by_time_and_latest_points_at_the_last(tmp_path: Path) -> None:
