@@ -268,7 +268,7 @@ class Run:
         if experiment.group.commit == "transaction":
             with self._phase("read output"):
                 journal = Journal(self.run_dir / "journals" / "output.journal", member="harness")
-                read_output(scene.cluster.plan, OUTPUT, scene.partitions, journal)
+                read_output(scene.cluster.plan, OUTPUT, experiment.load.partitions, journal)
 
     def _probe(self, scene: Scene, probe: Probe) -> None:
         """Play a probe's script to its end."""

@@ -5,7 +5,6 @@ from typing import Final
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 
-from harness.cluster.plan import OUTPUT
 from harness.errors import BadInput, ClusterError, WaitTimeout
 from harness.experiment import Experiment, Fault
 from harness.faults.kind import Evidence, Kind
@@ -22,6 +21,11 @@ def _check(fault: Fault, experiment: Experiment) -> None:
             f"add-partitions of {fault.target} adds {fault.more_partitions or 0}: "
             "give it more_partitions of 1 or more"
         )
+    if experiment.group.commit == "transaction":
+        raise BadInput(
+            "add-partitions with commit transaction: members copy each partition into one of the "
+            "same number, and those copies would have nowhere to go; use another commit"
+        )
     times = sum(each.kind == fault.kind for each in experiment.faults)
     if times > 1:
         raise BadInput(
@@ -30,19 +34,15 @@ def _check(fault: Fault, experiment: Experiment) -> None:
 
 
 def _add(scene: Scene, fault: Fault, target: Target) -> None:
-    """Add them over the direct listeners; the producer is told, members have to notice.
-
-    Where members copy what they read, the topic of the copies has to have them first.
-    """
+    """Add them over the direct listeners; the producer is told, members have to notice."""
     assert fault.more_partitions is not None
-    names = [OUTPUT] if scene.experiment.group.commit == "transaction" else []
     wanted = scene.partitions + fault.more_partitions
     admin = AdminClient(
         {"bootstrap.servers": scene.cluster.plan.direct(), "client.id": "harness", "log_level": 0}
     )
     try:
-        for name in (*names, target.name):
-            admin.create_partitions([NewPartitions(name, wanted)])[name].result(timeout=_SOON_S)
+        asked = admin.create_partitions([NewPartitions(target.name, wanted)])
+        asked[target.name].result(timeout=_SOON_S)
     except (KafkaException, TimeoutError) as error:
         raise ClusterError(f"{target.name} did not get {wanted} partitions: {error}") from error
     scene.fleet.tell_producer(f"partitions {wanted}")

@@ -136,6 +136,13 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
         (experiment_with(Fault(kind="kill-broker", target="boss", lasts_s=3)), "is no role"),
         (
             replace(
+                experiment_with(Fault(kind="add-partitions", target="topic", more_partitions=2)),
+                group=Group(commit="transaction"),
+            ),
+            "those copies would have nowhere to go",
+        ),
+        (
+            replace(
                 experiment_with(Fault(kind="kill-broker", target="controller", lasts_s=3)),
                 cluster=Cluster(controllers=3),
             ),
