@@ -9,6 +9,7 @@ import fcntl
 import io
 import tarfile
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -108,7 +109,7 @@ class ComposeCluster(ContainerCluster):
         self.proxies.await_up(lambda: self._is_up(TOXIPROXY), lambda: self._last_words(TOXIPROXY))
         for node in self.plan.nodes:
             self.await_serving(node.id)
-            check_version(node.name, self._read(node.name, "server.log"), self._version)
+            check_version(node.name, partial(self._read, node.name, "server.log"), self._version)
         self._check_settings()
         if left:
             self._forget_run()

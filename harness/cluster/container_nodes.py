@@ -1,6 +1,7 @@
 """Nodes that are containers: what can be done to them, whoever made them."""
 
 import re
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -15,12 +16,14 @@ from harness.cluster.backend import STOP_TIMEOUT_S, await_answer
 from harness.cluster.containers import told_apart
 from harness.cluster.plan import Plan
 from harness.cluster.proxies import Proxies
-from harness.errors import ClusterError, SetupError
+from harness.errors import ClusterError, SetupError, WaitTimeout
 from harness.wait import wait_until
 
 TOXIPROXY: Final = "toxiproxy"
 _JAVA: Final = re.compile(r'version "([^"]+)"')
 _VERSION: Final = re.compile(rb"Kafka version: (\S+)")
+# From the first answer of a node to the line of its version there are milliseconds of work left.
+_VERSION_TIMEOUT_S: Final = 15.0
 
 
 def keeper_of(name: str) -> str:
@@ -28,17 +31,21 @@ def keeper_of(name: str) -> str:
     return f"{name}.networks"
 
 
-def check_version(name: str, log: bytes, wanted: str) -> None:
+def check_version(
+    name: str, read: Callable[[], bytes], wanted: str, timeout_s: float = _VERSION_TIMEOUT_S
+) -> None:
     """Refuse a node of another Kafka than the run is for, by its `server.log`.
 
-    An image may have any. Raises SetupError.
+    An image may have any. A node answers a moment before its log says which it is, so `read` is
+    asked for that log until then, for `timeout_s` at most. Raises SetupError.
     """
-    said = _VERSION.findall(log)
-    if not said:
+    try:
+        said = wait_until("version", lambda: _VERSION.findall(read()), timeout_s=timeout_s)
+    except WaitTimeout:
         raise SetupError(
             f"{name} has no log that tells its version, so nothing of it could be judged: have "
             "KAFKA_IMAGE name an image like Kafka's own, of 4.0 or newer"
-        )
+        ) from None
     version = said[-1].decode()
     if version != wanted:
         raise SetupError(

@@ -83,7 +83,7 @@ class DockerCluster(ContainerCluster):
         for node in self.plan.nodes:
             self.await_serving(node.id)
             log = self._logs / f"{node.name}.server.log"
-            check_version(node.name, log.read_bytes() if log.exists() else b"", self._version)
+            check_version(node.name, partial(_whole, log), self._version)
 
     def _called(self, name: str) -> str:
         return f"kafka-chaos-{self.plan.run}-{name}"
@@ -176,3 +176,8 @@ class DockerCluster(ContainerCluster):
                     (self._logs / f"{name}.out").write_bytes(said)
         with told_apart("the end of a cluster"):
             containers.remove_run(self._engine, self.plan.run)
+
+
+def _whole(file: Path) -> bytes:
+    """What a file has until now: nothing while it is not there."""
+    return file.read_bytes() if file.exists() else b""

@@ -89,10 +89,16 @@ def test_what_the_harness_could_not_end_is_ended_and_its_record_left_alone(tmp_p
 )
 def test_an_image_of_another_kafka_is_refused(log: bytes, refused: str) -> None:
     if not refused:
-        check_version("broker-1", log, "4.3.1")
+        check_version("broker-1", lambda: log, "4.3.1")
         return
     with pytest.raises(SetupError, match=refused):
-        check_version("broker-1", log, "4.3.1")
+        check_version("broker-1", lambda: log, "4.3.1", timeout_s=0)
+
+
+def test_a_node_that_answers_before_it_has_told_its_version_is_asked_again() -> None:
+    logs = iter([b"", b"INFO starting\n", b"INFO starting\nKafka version: 4.3.1\n"])
+    check_version("broker-1", lambda: next(logs), "4.3.1")
+    assert [] == list(logs)
 
 
 def test_a_folder_of_no_run_is_told_from_one_that_cannot_be_read(tmp_path: Path) -> None:
