@@ -27,7 +27,7 @@ from harness.check import judge
 from harness.check.history import Run, Sources, Unreadable, in_memory, load, read_run
 from harness.check.tables import RECIPES, WRITTEN, Tables
 from harness.history import store
-from harness.history.schema import TABLES, VERDICTS
+from harness.history.schema import TABLES, VERDICTS, VERDICTS_FILE
 
 # Up to so many rows in the largest file, a history is held in memory and worked on by one task,
 # with nothing compiled: that takes half the time for a run of some minutes, and as long as files,
@@ -193,7 +193,7 @@ def _write_results(
             rows = bad.filter(pads.field("rule") == verdict["rule"])
             store.write(folder / f"{verdict['rule']}.parquet", [rows], judge.JUDGEMENTS)
     results = pa.Table.from_pylist(verdicts, schema=VERDICTS)
-    store.write(run_dir / "verdicts.parquet", [results], VERDICTS)
+    store.write(run_dir / VERDICTS_FILE, [results], VERDICTS)
 
 
 def as_expected(verdicts: Iterable[dict[str, Any]]) -> bool:

@@ -466,6 +466,7 @@ TABLES: Final[dict[str, pa.Schema]] = {
     ),
 }
 
+VERDICTS_FILE: Final = "verdicts.parquet"  # of a run, and of a suite
 # One row per rule of the experiment, plus the evidence rules that every run is judged by.
 VERDICTS: Final = _schema(
     [

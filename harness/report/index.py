@@ -13,6 +13,7 @@ from rich.text import Text
 from harness.errors import Exit
 from harness.experiment import CLIENTS, PROTOCOLS
 from harness.history import store
+from harness.history.schema import VERDICTS_FILE
 from harness.paths import here
 from harness.report import documented
 from harness.report.columns import align, show, width_of
@@ -63,7 +64,7 @@ def write(suite: Suite) -> None:
     """
     verdicts = read_verdicts(suite)
     rows = table_of([row for entry in suite.entries for row in verdicts[entry.label]])
-    store.write(suite.path / "verdicts.parquet", [rows], SUITE_VERDICTS)
+    store.write(suite.path / VERDICTS_FILE, [rows], SUITE_VERDICTS)
     documented.write(suite.path, rows.to_pylist())
     documents = told_of_documents(verdicts)
     news = since(suite, rows.to_pylist())

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from harness.errors import NoData
 from harness.history import store
-from harness.history.schema import HISTORY, TABLES, VERDICTS
+from harness.history.schema import HISTORY, TABLES, VERDICTS, VERDICTS_FILE
 from harness.manifest import SCHEMA_VERSION, client_of
 
 Row = Mapping[str, Any]
@@ -126,7 +126,7 @@ def load_verdicts(run_dir: Path) -> tuple[Manifest, list[Row] | None]:
             of a complete run have to be there.
     """
     manifest = _manifest(run_dir)
-    path = run_dir / "verdicts.parquet"
+    path = run_dir / VERDICTS_FILE
     remedy = f"judge the run again with `python -m harness check {run_dir}`"
     if not path.exists():
         if manifest.complete:

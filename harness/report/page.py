@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from harness.history.schema import VERDICTS_FILE
 from harness.report import standstill, stops, tables
 from harness.report.axis import axis_of
 from harness.report.heartbeats import heartbeat_chart
@@ -229,7 +230,7 @@ class Files:
 def _files(run_dir: Path) -> list[Files]:
     """List what the page was made from, as relative links."""
     groups = []
-    top = [run_dir / name for name in ("manifest.json", "verdicts.parquet")]
+    top = [run_dir / name for name in ("manifest.json", VERDICTS_FILE)]
     for name, paths in (
         ("verdicts", [path for path in top if path.exists()]),
         *((name, sorted((run_dir / name).rglob("*"))) for name in _FOLDERS),

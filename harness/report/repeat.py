@@ -17,6 +17,7 @@ from rich.text import Text
 from harness.distribution import Distribution, Interval, distribution, median_interval
 from harness.experiment import Verdict
 from harness.history import store
+from harness.history.schema import VERDICTS_FILE
 from harness.paths import here
 from harness.report.columns import align, show, width_of
 from harness.report.figures import Figure, figures, measurements
@@ -195,7 +196,7 @@ def write(suite: Suite) -> None:
     verdicts = read_verdicts(suite)
     rules, numbers = rule_spreads(suite, verdicts), figure_spreads(suite)
     rows = [row for entry in suite.entries for row in verdicts[entry.label]]
-    store.write(suite.path / "verdicts.parquet", [table_of(rows)], SUITE_VERDICTS)
+    store.write(suite.path / VERDICTS_FILE, [table_of(rows)], SUITE_VERDICTS)
     kept = [_kept("rule", each) for each in rules] + [_kept("figure", each) for each in numbers]
     table = pa.Table.from_pylist(kept, schema=DISTRIBUTIONS)
     store.write(suite.path / "distributions.parquet", [table], DISTRIBUTIONS)

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 
 from harness.errors import NoData
 from harness.experiment import label
+from harness.history.schema import VERDICTS_FILE
 from harness.report.load import Row
 from harness.report.outcome import Standing, sign_of, standing, verdict_of
 from harness.report.suites import Suite, is_suite, load_suite
 from harness.report.words import plural
 
 _NONE: Final = "not judged"
-_VERDICTS: Final = "verdicts.parquet"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,9 @@ def since(suite: Suite, rows: Iterable[Row]) -> Since:
     before = night_before(suite)
     if before is None:
         return Since(None)
-    was = _by_rule(pq.read_table(before / _VERDICTS, page_checksum_verification=True).to_pylist())
+    was = _by_rule(
+        pq.read_table(before / VERDICTS_FILE, page_checksum_verification=True).to_pylist()
+    )
     now = _by_rule(rows)
     both = {label for label, _ in was} & {label for label, _ in now}
     changes = [
@@ -79,7 +81,7 @@ def night_before(suite: Suite) -> Path | None:
     for folder in reversed(folders):
         try:
             found = load_suite(folder)
-            pq.read_metadata(folder / _VERDICTS)
+            pq.read_metadata(folder / VERDICTS_FILE)
         except (NoData, OSError, pa.ArrowException):
             continue
         judged = any(entry.judged for entry in found.entries)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from harness.errors import Exit, NoData
 from harness.experiment import Verdict
-from harness.history.schema import STOOD_STILL, VERDICTS
+from harness.history.schema import STOOD_STILL, VERDICTS, VERDICTS_FILE
 from harness.report.load import Row
 from harness.report.outcome import Standing, exit_code, standing
 from harness.report.words import plural
@@ -38,7 +38,6 @@ SUITE_VERDICTS: Final = pa.schema(
 )
 
 
-VERDICTS_FILE: Final = "verdicts.parquet"  # of a run, and of a suite
 AGAIN: Final = " (again)"  # ends the label of a run that is played in the place of a spoilt one
 UNJUDGED: Final = "it could not be judged"  # begins the reason of a run that was whole, but failed
 

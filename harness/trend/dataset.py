@@ -23,10 +23,9 @@ from harness import manifest
 from harness.errors import NoData, SetupError
 from harness.experiment import Cluster, Fault, Group, Load, Probe
 from harness.history import store
-from harness.history.schema import VERDICTS
+from harness.history.schema import VERDICTS, VERDICTS_FILE
 
 FOLDER: Final = "dataset"
-_FILE: Final = "verdicts.parquet"
 SCHEMA: Final = pa.schema(
     [
         ("started_at", pa.timestamp("us", "UTC")),
@@ -51,14 +50,14 @@ def accumulate(results: Path) -> int:
 
 
 def _judged(results: Path) -> Iterator[Path]:
-    for path in sorted(results.glob(f"*/*/{_FILE}")):
+    for path in sorted(results.glob(f"*/*/{VERDICTS_FILE}")):
         link = path.parent.is_symlink()  # latest
         if not link and (path.parent / manifest.FILE_NAME).is_file():
             yield path.parent
 
 
 def _add(dataset: Path, run_dir: Path) -> bool:
-    source = run_dir / _FILE
+    source = run_dir / VERDICTS_FILE
     try:
         told = manifest.read(run_dir)
         started = datetime.fromisoformat(told["started_at"])
@@ -67,7 +66,7 @@ def _add(dataset: Path, run_dir: Path) -> bool:
             / f"experiment={told['experiment']}"
             / f"date={started:%Y-%m-%d}"
             / f"run={told['run']}"
-            / _FILE
+            / VERDICTS_FILE
         )
         if target.exists() and target.stat().st_mtime_ns >= source.stat().st_mtime_ns:
             return False

@@ -31,16 +31,16 @@ LONGEST_S = 300
 PLAN = compose.plan_of(Cluster(), compose.LANES, "by-hand")
 
 
+def said(*command: str) -> subprocess.CompletedProcess[str]:
+    """What a command said and how it ended."""
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=LONGEST_S, check=False
+    )
+
+
 def composed(*arguments: str) -> str:
     """What `docker compose` said; its failure is the test's."""
-    done = subprocess.run(
-        ["docker", "compose", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=LONGEST_S,
-        check=False,
-    )
+    done = said("docker", "compose", *arguments)
     assert 0 == done.returncode, done.stderr
     return done.stdout
 
@@ -67,14 +67,7 @@ def cluster() -> Iterator[docker.DockerClient]:
 
 
 def harness(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "harness", *arguments, "--backend", "compose"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=LONGEST_S,
-        check=False,
-    )
+    return said(sys.executable, "-m", "harness", *arguments, "--backend", "compose")
 
 
 def test_the_file_is_the_cluster_that_experiments_run_on() -> None:
@@ -208,14 +201,7 @@ def test_an_interrupted_run_leaves_no_group_behind(
 
 def clean(results: Path) -> str:
     """What `clean` said."""
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", "clean", "--results", str(results)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=LONGEST_S,
-        check=False,
-    )
+    done = said(sys.executable, "-m", "harness", "clean", "--results", str(results))
     assert 0 == done.returncode, done.stderr
     return done.stderr
 

@@ -106,24 +106,26 @@ def test_only_a_stall_that_the_rebalance_falls_into_excuses_it(
     assert examined == judge(history, "X34")["examined"]
 
 
+def beat(history: History, member: str, ms: float, epoch: int, now: int, *parts: int) -> None:
+    """A heartbeat of KIP-848 from one epoch, answered with another and these partitions."""
+    assigned = [{"topic": "t", "partition": number} for number in parts]
+    history.request(
+        "CONSUMER_GROUP_HEARTBEAT", member, ms, generation=epoch, member_epoch=now,
+        assigned=assigned,
+    )  # fmt: skip
+
+
 def test_in_the_consumer_protocol_a_change_lasts_until_the_last_part_is_told(judge: Judge) -> None:
     history = History(group={"protocol": "consumer"})
-
-    def beat(member: str, ms: float, epoch: int, now: int, *parts: int) -> None:
-        assigned = [{"topic": "t", "partition": number} for number in parts]
-        history.request(
-            "CONSUMER_GROUP_HEARTBEAT", member, ms, generation=epoch, member_epoch=now,
-            assigned=assigned,
-        )  # fmt: skip
 
     for number, ms in ((1, 0), (2, 5_000)):
         history.says("member_added", ms, f"member-{number}")
         history.says("epoch_bumped", ms, generation=number, reason="hash")
         history.says("target_computed", ms, generation=number, reason="uniform")
-    beat("member-1", 0, 0, 1, 0, 1)
-    beat("member-2", 5_000, 0, 2)
-    beat("member-1", 6_000, 1, 2, 0)
-    beat("member-2", 8_000, 2, 2, 1)
+    beat(history, "member-1", 0, 0, 1, 0, 1)
+    beat(history, "member-2", 5_000, 0, 2)
+    beat(history, "member-1", 6_000, 1, 2, 0)
+    beat(history, "member-2", 8_000, 2, 2, 1)
     verdict = judge(history, "X34")
     assert ("HOLDS", 1.5, 2.6) == (
         verdict["verdict"], verdict["measured_max"], verdict["bound_high"]
@@ -155,23 +157,16 @@ def test_an_epoch_that_was_overtaken_is_not_over_before_the_next(judge: Judge) -
     """member-3 joins before member-2 has its part: one change and the other are one episode."""
     history = History(group={"protocol": "consumer"})
 
-    def beat(member: str, ms: float, epoch: int, now: int, *parts: int) -> None:
-        assigned = [{"topic": "t", "partition": number} for number in parts]
-        history.request(
-            "CONSUMER_GROUP_HEARTBEAT", member, ms, generation=epoch, member_epoch=now,
-            assigned=assigned,
-        )  # fmt: skip
-
     for number, ms in ((1, 0), (2, 5_000), (3, 6_500)):
         history.says("member_added", ms, f"member-{number}")
         history.says("epoch_bumped", ms, generation=number, reason="hash")
         history.says("target_computed", ms, generation=number, reason="uniform")
-    beat("member-1", 0, 0, 1, 0, 1, 2)
-    beat("member-2", 5_000, 0, 2)
-    beat("member-3", 6_500, 0, 3)
-    beat("member-1", 7_000, 1, 3, 0)
-    beat("member-2", 9_000, 2, 3, 1)
-    beat("member-3", 10_500, 3, 3, 2)
+    beat(history, "member-1", 0, 0, 1, 0, 1, 2)
+    beat(history, "member-2", 5_000, 0, 2)
+    beat(history, "member-3", 6_500, 0, 3)
+    beat(history, "member-1", 7_000, 1, 3, 0)
+    beat(history, "member-2", 9_000, 2, 3, 1)
+    beat(history, "member-3", 10_500, 3, 3, 2)
     verdict = judge(history, "X34")
     assert ("HOLDS", 1, 2.75, 5.2) == (
         verdict["verdict"], verdict["examined"], verdict["measured_max"], verdict["bound_high"]

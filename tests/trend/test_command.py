@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pyspark
@@ -149,28 +150,28 @@ def results(tmp_path: Path) -> Path:
     return results
 
 
-@pytest.mark.spark
-def test_a_connect_server_finds_what_one_machine_finds(results: Path, connect: str) -> None:
+def both_find(results: Path, spark: str) -> list[dict[str, Any]]:
+    """What is said and written here, and with `--spark` alike: the rows that were written."""
     here = trend(results)
     rows = pq.read_table(results / "trend" / "trend.parquet").to_pylist()
-    there = trend(results, "--spark", connect)
+    there = trend(results, "--spark", spark)
 
     assert (1, 1) == (here.returncode, there.returncode), there.stderr
+    assert "R01" in there.stdout
     assert here.stdout == there.stdout
     assert rows == pq.read_table(results / "trend" / "trend.parquet").to_pylist()
+    return rows
+
+
+@pytest.mark.spark
+def test_a_connect_server_finds_what_one_machine_finds(results: Path, connect: str) -> None:
+    assert both_find(results, connect)
 
 
 @pytest.mark.spark
 def test_a_cluster_finds_what_one_machine_finds(tmp_path: Path, results: Path, master: str) -> None:
-    here = trend(results)
-    rows = pq.read_table(results / "trend" / "trend.parquet").to_pylist()
-    there = trend(results, "--spark", master)
-
-    assert (1, 1) == (here.returncode, there.returncode), there.stderr
-    assert here.stdout == there.stdout
-    assert rows == pq.read_table(results / "trend" / "trend.parquet").to_pylist()
+    rows = both_find(results, master)
     assert [("R01", "worse"), ("R14", "steady")] == [(row["rule"], row["trend"]) for row in rows]
-    assert "R01" in there.stdout
     # The work was done by an executor in a JVM of the worker's, not in the command's.
     executors = list((tmp_path / "work").glob("app-*/*/stderr"))
     assert any("Finished task" in each.read_text() for each in executors), executors
