@@ -65,16 +65,20 @@ def _namespace() -> str:
 def owner_alive(token: str) -> bool:
     """Whether the harness that an owner token names still runs.
 
-    One of another namespace may, for all that can be told from here.
+    None outlives its boot. One of another namespace may run, for all that can be told from here;
+    a token that names none is of an older harness, and compared without it.
     """
-    pid, _, _ = token.partition(":")
-    _, elsewhere, namespace = token.partition("#")
+    process, _, where = token.partition("@")
+    boot, elsewhere, namespace = where.partition("#")
+    if boot and _boot() and boot != _boot():
+        return False
     if elsewhere and f"#{namespace}" != _namespace():
         return True
     try:
-        return owner_token(int(pid)) == token
+        found = owner_token(int(process.partition(":")[0]))
     except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError, ValueError):
         return False
+    return token in (found, found.partition("#")[0])
 
 
 def spawn(

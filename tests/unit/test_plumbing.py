@@ -198,11 +198,27 @@ def test_who_counts_pids_in_another_namespace_is_left_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     token = processes.owner_token()
+    monkeypatch.setattr(processes, "_boot", lambda: "boot")
     monkeypatch.setattr(processes, "_namespace", lambda: "#1")
 
-    assert processes.owner_alive(token)
     assert processes.owner_alive("999999999:1@boot#2")
+    assert processes.owner_alive("999999999:1@#2")  # which boot it was of is hidden there
     assert not processes.owner_alive("999999999:1@boot#1")
+    assert not processes.owner_alive("999999999:1@another#2")
+    monkeypatch.setattr(processes, "_boot", lambda: "")  # and here
+    assert processes.owner_alive(token)
+
+
+@on_linux
+def test_a_token_without_a_namespace_is_compared_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(processes, "_namespace", lambda: "#1")
+    older, _, namespace = processes.owner_token().partition("#")
+
+    assert "1" == namespace
+    assert processes.owner_alive(older)
+    assert not processes.owner_alive(older.replace("@", "0@"))
 
 
 class _Asked(BaseHTTPRequestHandler):
