@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -166,20 +167,37 @@ def orphans() -> dict[str, list[psutil.Process]]:
 def scratch_folder(purpose: str) -> Path:
     """A new folder for temporary files, which `sweep_scratch` finds if this process is killed."""
     folder = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{purpose}-"))
-    (folder / _OWNER).write_text(owner_token(), encoding="utf-8")
+    hold(folder)
     return folder
+
+
+def hold(folder: Path) -> None:
+    """Write down that a folder is this process's; at once, for whoever reads it meanwhile."""
+    written = folder / f".{_OWNER}"
+    written.write_text(owner_token(), encoding="utf-8")
+    written.replace(folder / _OWNER)
+
+
+def held(folder: Path) -> bool:
+    """Whether the process that a folder is of may still run; not where nobody holds it."""
+    try:
+        token = (folder / _OWNER).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True  # somebody else's
+    return not token or owner_alive(token)  # an older harness writes it bit by bit
 
 
 def sweep_scratch() -> int:
     """Remove scratch folders whose process is gone; returns how many."""
     removed = 0
     for owner in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*/{_OWNER}"):
-        try:
-            if not owner_alive(owner.read_text(encoding="utf-8")):
-                shutil.rmtree(owner.parent)
-                removed += 1
-        except (OSError, ValueError):
-            continue  # somebody else's, or just being removed
+        if held(owner.parent):
+            continue
+        with suppress(OSError):  # just being removed
+            shutil.rmtree(owner.parent)
+            removed += 1
     return removed
 
 

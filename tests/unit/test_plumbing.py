@@ -140,15 +140,34 @@ def test_only_scratch_folders_of_dead_processes_are_swept(
     ours = processes.scratch_folder("spark")
     left = tmp_path / "kafka-chaos-spark-left"
     half_made = tmp_path / "kafka-chaos-spark-half-made"
+    being_written = tmp_path / "kafka-chaos-spark-being-written"
     anybodys = tmp_path / "anybodys"
-    for folder in (left, half_made, anybodys):
+    for folder in (left, half_made, being_written, anybodys):
         folder.mkdir()
     for folder in (left, anybodys):
         (folder / "owner").write_text("999999999:0.00")
+    (being_written / "owner").touch()
 
     assert 1 == processes.sweep_scratch()
     assert not left.exists()
-    assert sorted([anybodys, half_made, ours]) == sorted(tmp_path.iterdir())
+    assert sorted([anybodys, being_written, half_made, ours]) == sorted(tmp_path.iterdir())
+
+
+def test_who_a_folder_is_of_is_never_there_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Path.replace
+
+    def replace(written: Path, target: Path) -> Path:
+        assert processes.owner_token() == written.read_text()
+        assert not target.exists()
+        return before(written, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    processes.hold(tmp_path)
+
+    assert ["owner"] == [path.name for path in tmp_path.iterdir()]
+    assert processes.held(tmp_path)
 
 
 @on_linux
