@@ -67,7 +67,7 @@ class Watch:
             with self._noted("ends"):
                 self._look_at_ends()
         for broker in answering:
-            with self._noted(f"broker-{broker}"):
+            with self._noted(f"positions of broker-{broker}"):
                 self._look_at_committed(broker)
 
     @contextmanager

@@ -27,7 +27,8 @@ _PATIENCE_S: Final = 30
 def answering(body: bytes, asked: list[int] | None = None, **others: bytes) -> Iterator[int]:
     """A port on which every request is answered with the same body, whatever it asks.
 
-    But for `others`, by their API's number (`api_3`); `asked` gets the numbers of all requests.
+    But for `others`, by their API's number (`api_3`); an empty one is no answer at all. `asked`
+    gets the numbers of all requests.
     """
 
     class Answers(socketserver.StreamRequestHandler):
@@ -38,6 +39,8 @@ def answering(body: bytes, asked: list[int] | None = None, **others: bytes) -> I
             if asked is not None:
                 asked.append(api)
             said = others.get(f"api_{api}", body)
+            if f"api_{api}" in others and not said:
+                return
             self.wfile.write(struct.pack(">i", 4 + len(said)) + request[4:8] + said)
 
     class Server(socketserver.ThreadingTCPServer):
@@ -135,6 +138,30 @@ def test_a_broker_that_is_cut_off_is_asked_for_positions_and_not_believed(tmp_pa
     offset_fetch = 9
     assert [1, 1] == [asked[broker].count(offset_fetch) for broker in (1, 2)]
     assert not [key for key in watch.seen if key[0] == "unreachable"]
+
+
+@pytest.mark.parametrize(
+    ("silent", "key"), [("api_3", "broker-1"), ("api_10", "positions of broker-1")]
+)
+def test_a_question_that_stays_without_an_answer_is_one_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: str, key: str
+) -> None:
+    """Whatever the same broker answers in between."""
+    answers = {
+        "api_3": metadata_answer(1, 4),
+        "api_10": struct.pack(">hih", 15, -1, 0),
+        silent: b"",
+    }
+    rows = []
+    with answering(b"\0\0", None, **answers) as port:
+        journal = Journal(tmp_path / "observer.journal", member="observer")
+        watch = Watch(journal, "orders", ["t"], {1: port})
+        monkeypatch.setattr(watch, "write", lambda kind, **row: rows.append((kind, row)))
+        for _ in range(3):
+            watch.look()
+
+    told = [row["detail"] for kind, row in rows if kind == "unreachable"]
+    assert 1 == len([detail for detail in told if detail.startswith(f"{key}: ")]), told
 
 
 class Machine:
