@@ -527,16 +527,19 @@ def clean_command(arguments: argparse.Namespace) -> int:
 
     ended = sweep(Screen().say)
     removed = 0
-    living = {run for _, run, _ in processes.marked()}
-    for scratch in arguments.results.glob("*/*/scratch"):
-        # `latest` is a name of a run that may well live.
-        if scratch.parent.name not in living and not scratch.parent.is_symlink():
+    # `latest` is a name of a run that may well live.
+    runs = [run for run in arguments.results.glob("*/*/") if not run.is_symlink()]
+    living = {run for _, run, _ in processes.marked()}  # after that: they may start meanwhile
+    going = [run for run in runs if run.name in living or processes.held(run / "scratch")]
+    for scratch in (run / "scratch" for run in runs if run not in going):
+        if scratch.exists():
             shutil.rmtree(scratch, ignore_errors=True)
             removed += 1
     if arguments.all:
-        if going := [run for run in arguments.results.glob("*/*") if run.name in living]:
+        if going:
             raise SetupError(
-                f"{going[0]} still goes on, so nothing is removed: wait for its end, or end it"
+                f"{going[0]} still goes on, so nothing is removed: wait for its end, or end it (or "
+                "remove its folder, if it went on in a container that is gone)"
             )
         dataset.accumulate(arguments.results)  # keeps the verdicts of what is removed
         for folder in arguments.results.iterdir() if arguments.results.exists() else ():

@@ -42,6 +42,7 @@ from harness.wait import wait_until
 
 NEEDED_BYTES: Final = 1_000_000_000  # four JVMs' data, logs and the history of a long run
 PROBE_S: Final = 180.0  # no script waits for more than a few session timeouts
+_SCRATCH: Final = "scratch"  # in a run's folder, what is thrown away at its end
 AFTER_S: Final = 2.5  # kept running when all is well, so that the heartbeats after it are on record
 
 Progress = Callable[[str], None]
@@ -58,7 +59,7 @@ class Interrupted(BaseException):
 def reserve(
     results: Path,
     name: str,
-    parts: tuple[str, ...] = ("history", "journals", "logs", "scratch"),
+    parts: tuple[str, ...] = ("history", "journals", "logs", _SCRATCH),
 ) -> Path:
     """A new folder for a run, sortable by time, and `latest` pointing at it.
 
@@ -80,6 +81,8 @@ def reserve(
         run_dir.mkdir()
         for part in parts:
             (run_dir / part).mkdir()
+        if _SCRATCH in parts:
+            processes.hold(run_dir / _SCRATCH)  # no process has the run's mark yet
         link = parent / f".latest-{run_dir.name}"
         link.symlink_to(run_dir.name)
         link.replace(parent / "latest")
@@ -190,7 +193,7 @@ class Run:
                 node.name: plan.properties(node, Path("data") / node.name) for node in plan.nodes
             },
         }
-        started = self._backend.make(plan, self._tools, self.run_dir / "scratch", self._logs)
+        started = self._backend.make(plan, self._tools, self.run_dir / _SCRATCH, self._logs)
         fleet = Fleet(self._experiment, plan, self._tools, self.run_dir, GROUP, TOPIC)
         observer: subprocess.Popen[bytes] | None = None
         self._stopped = self._ended = False
@@ -392,7 +395,7 @@ class Run:
 
     def _end(self, status: str, reason: str) -> None:
         with uninterrupted(self._say):
-            shutil.rmtree(self.run_dir / "scratch", ignore_errors=True)
+            shutil.rmtree(self.run_dir / _SCRATCH, ignore_errors=True)
             ended = {"status": status, "status_reason": reason, "ended_at": manifest.now()}
             self._manifest |= ended
             self._write_manifest()

@@ -12,6 +12,7 @@ from harness.cli import main
 from harness.errors import Exit
 from harness.experiment import CLIENTS, PROTOCOLS
 from harness.rules import RULES
+from harness.run import reserve
 from tests.report.sample_run import write_run
 
 
@@ -219,6 +220,28 @@ def test_clean_all_removes_nothing_while_a_run_goes_on(
     member.communicate()
     assert Exit.AS_EXPECTED == main(arguments)
     assert not run_dir.exists()
+
+
+def test_clean_leaves_a_run_that_starts_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One comes between the looks at folders and at processes, one has no process yet."""
+    monkeypatch.setattr("harness.run.sweep", lambda _say: 0)
+    left = tmp_path / "baseline" / "left"
+    between = tmp_path / "baseline" / "between"
+    (left / "scratch").mkdir(parents=True)
+    early = reserve(tmp_path, "baseline")
+
+    def marked() -> list[object]:
+        (between / "scratch").mkdir(parents=True)
+        return []
+
+    monkeypatch.setattr(processes, "marked", marked)
+
+    assert Exit.AS_EXPECTED == main(["clean", "--results", str(tmp_path)])
+    assert not (left / "scratch").exists()
+    assert (between / "scratch").exists()
+    assert (early / "scratch").exists()
 
 
 def test_what_is_called_as_ours_and_was_not_made_by_us_is_left(
