@@ -50,7 +50,7 @@ def _docker() -> Backend:
     return Backend(
         partial(draw_plan, hosts=IN_CONTAINERS),
         make,
-        lambda run: containers.remove_run(containers.connect(), run),
+        lambda run: containers.remove_left(containers.connect(), [run])[run],
     )
 
 

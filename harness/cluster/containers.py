@@ -5,7 +5,8 @@ Everything that a run makes carries its labels, and nothing without them is ever
 
 import os
 import re
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -28,6 +29,7 @@ OWNER_LABEL: Final = "kafka-chaos.owner"
 _TIMEOUT_S: Final = 30
 _SILENCE_S: Final = 120  # while an image comes, the engine tells so several times a second
 _GONE_S: Final = 20.0
+_IN_FLIGHT_S: Final = 1.0  # the engine may make a moment later what was asked for by the dead
 _ID: Final = re.compile(r"\b[0-9a-f]{64}\b")
 
 
@@ -131,7 +133,7 @@ def said(error: Exception) -> str:
 
 
 def remove_run(engine: docker.DockerClient, run: str) -> int:
-    """Remove every container, network and volume of a run; how many containers there were.
+    """Remove every container of a run with its volumes, and its networks; how many containers.
 
     Another process may be at it too, and the last containers be made just now: it goes on until
     nothing is left. Raises WaitTimeout if something is after all, ClusterError for what is refused.
@@ -157,6 +159,17 @@ def remove_run(engine: docker.DockerClient, run: str) -> int:
     with told_apart(f"to remove what run {run} made"):
         wait_until(f"end of the containers and networks of {run}", gone, timeout_s=_GONE_S)
     return len(removed)
+
+
+def remove_left(engine: docker.DockerClient, runs: Collection[str]) -> dict[str, int]:
+    """Remove what runs left whose harness cannot any more; how many containers of each.
+
+    Twice: what a harness was asking for when it died is made after it. Raises as `remove_run` does.
+    """
+    removed = {run: remove_run(engine, run) for run in runs}
+    if removed:
+        time.sleep(_IN_FLIGHT_S)
+    return {run: count + remove_run(engine, run) for run, count in removed.items()}
 
 
 @contextmanager
@@ -187,4 +200,4 @@ def sweep(engine: docker.DockerClient) -> dict[str, int]:
         for each in found
     }
     dead = [run for run, owner in owners.items() if not processes.owner_alive(owner)]
-    return {run: remove_run(engine, run) for run in dead}
+    return remove_left(engine, dead)

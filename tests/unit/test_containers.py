@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from harness.cluster import containers
+from harness.cluster.backends import backend_of
 from harness.cluster.docker import DockerCluster
 from harness.cluster.plan import IN_CONTAINERS, draw_plan
 from harness.errors import SetupError
@@ -320,3 +321,62 @@ def test_an_image_that_writes_no_log_is_refused(
 ) -> None:
     with pytest.raises(SetupError, match="has no log that tells its version"):
         starting(FakeEngine())
+
+
+class LateEngine:
+    """An engine with a container of a dead run, which makes others (`late`) a moment later."""
+
+    def __init__(self, late: list[str]) -> None:
+        self.there, self.late = ["broker-1"], late
+        self.networks = SimpleNamespace(list=lambda **_: [])
+        self.api = SimpleNamespace(
+            containers=self._containers,
+            networks=lambda **_: [],
+            remove_container=self._remove_container,
+        )
+
+    def _containers(self, **how: Any) -> list[dict[str, Any]]:
+        wanted = (containers.RUN_LABEL, f"{containers.RUN_LABEL}=left")
+        assert how["filters"]["label"] in wanted
+        labels = {containers.RUN_LABEL: "left", containers.OWNER_LABEL: "999999999:0.00"}
+        return [{"Id": each, "Labels": labels} for each in self.there]
+
+    def _remove_container(self, container: str, *, v: bool, force: bool) -> None:
+        assert v  # the image's volumes go with it
+        assert force
+        self.there.remove(container)
+
+    def pass_time(self, _seconds: float) -> None:
+        assert [] == self.there
+        self.there, self.late = self.late, []
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> Any:
+    engine = LateEngine(["broker-2", "broker-3"])
+    monkeypatch.setattr(containers, "time", SimpleNamespace(sleep=engine.pass_time))
+    monkeypatch.setattr(containers, "connect", lambda: engine)
+    return engine
+
+
+def test_a_sweep_removes_what_the_engine_was_just_making(late: Any) -> None:
+    assert {"left": 3} == containers.sweep(late)
+    assert [] == late.there
+
+
+def test_a_watchdog_removes_what_the_engine_was_just_making(late: Any) -> None:
+    assert 3 == backend_of("docker").remove("left")
+    assert [] == late.there
+
+
+def test_who_ends_its_own_run_waits_for_nothing(late: Any) -> None:
+    """It asks for nothing any more."""
+    assert 1 == containers.remove_run(late, "left")
+    assert ["broker-2", "broker-3"] == late.late
+
+
+def test_where_nothing_is_left_nobody_waits(late: Any) -> None:
+    late.there = []
+
+    assert {} == containers.sweep(late)
+    assert ["broker-2", "broker-3"] == late.late
