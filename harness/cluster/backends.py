@@ -60,7 +60,7 @@ def _compose() -> Backend:
     return Backend(
         lambda cluster, lanes, run, _ports: compose.plan_of(cluster, lanes, run),
         lambda plan, tools, _folder, logs: compose.ComposeCluster(plan, logs, tools.kafka_version),
-        lambda _run: compose.heal(containers.connect()),
+        lambda _run: compose.sweep(containers.connect()),
     )
 
 

@@ -103,8 +103,7 @@ class ComposeCluster(ContainerCluster):
         """Take the cluster over as it is. Raises SetupError if it is not up, or not to be taken."""
         self._lock = _alone()
         left = _left(self._engine, self._lock)
-        if left:
-            heal(self._engine)
+        _heal_left(self._engine, self._lock)
         self._find()
         self.proxies.await_up(lambda: self._is_up(TOXIPROXY), lambda: self._last_words(TOXIPROXY))
         for node in self.plan.nodes:
@@ -256,11 +255,27 @@ def _mark(lock: IO[str], identity: str) -> None:
     lock.flush()
 
 
-def _left(engine: Any, lock: IO[str]) -> bool:
-    """Whether a run took this very cluster over and never gave it back."""
+def _marked(lock: IO[str]) -> str:
     lock.seek(0)
-    identity = lock.read().removeprefix(_HEALED)
+    return lock.read()
+
+
+def _left(engine: Any, lock: IO[str]) -> bool:
+    """Whether a run took this very cluster over and never gave it back, healed since or not."""
+    identity = _marked(lock).removeprefix(_HEALED)
     return identity != "" and identity == _identity(engine)
+
+
+def _heal_left(engine: Any, lock: IO[str]) -> int:
+    """Heal what a run broke that never gave the cluster back, and mark that; how many nodes.
+
+    Once: what is broken after that, its owner broke.
+    """
+    if _marked(lock).startswith(_HEALED) or not _left(engine, lock):
+        return 0
+    healed = heal(engine)
+    _mark(lock, f"{_HEALED}{_identity(engine)}")
+    return healed
 
 
 def _identity(engine: Any) -> str:
@@ -270,22 +285,16 @@ def _identity(engine: Any) -> str:
 
 
 def sweep(engine: Any) -> int:
-    """Heal what a run broke that was killed together with its watchdog; how many nodes.
+    """Heal, once, what a run broke that cannot heal it any more; how many nodes.
 
-    Once: what is broken after that, its owner broke. Nothing while a run is on the cluster. Raises
-    ClusterError.
+    Nothing while a run is on the cluster. Raises ClusterError.
     """
     try:
         lock = _alone()
     except SetupError:
         return 0
     with lock:
-        lock.seek(0)
-        if lock.read().startswith(_HEALED) or not _left(engine, lock):
-            return 0
-        healed = heal(engine)
-        _mark(lock, f"{_HEALED}{_identity(engine)}")
-        return healed
+        return _heal_left(engine, lock)
 
 
 def heal(engine: Any) -> int:
