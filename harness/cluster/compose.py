@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 from docker.errors import NotFound
 from docker.models.containers import Container
 
@@ -44,6 +45,10 @@ _NETWORK: Final = "com.docker.compose.network"
 _ONCE: Final = "com.docker.compose.oneoff"
 _LOGS: Final = Path("/tmp/kafka-chaos")  # within each container
 _LOG_FILES: Final = ("server.log", "requests.log")
+# Members that were killed are in the group until their sessions end, of 45 s at most as experiments
+# declare them. That of one whose JoinGroup was waiting begins only when that of another, which it
+# waited for, has ended. The rest is for a coordinator that is just being found.
+_GROUP_S: Final = 2 * 45.0 + 30
 _HEALED: Final = "healed "  # before the mark of a cluster whose run never came back
 
 
@@ -174,25 +179,41 @@ class ComposeCluster(ContainerCluster):
             with suppress(KafkaException):  # it is not there
                 done.result(timeout=30)
 
-        def without_group() -> bool:
-            [done] = admin.delete_consumer_groups([GROUP], request_timeout=20).values()
-            try:
-                done.result(timeout=30)
-            except KafkaException as error:
-                return bool(error.args[0].code() != KafkaError.NON_EMPTY_GROUP)
-            return True
-
-        # Members that were killed are in it until their sessions end.
-        wait_until("end of the group of an earlier run", without_group, timeout_s=60, every_s=1)
+        self._forget_group(admin)
 
         def there() -> set[str]:
             return set(admin.list_topics(timeout=10).topics) & {TOPIC, OUTPUT}
 
         wait_until(
-            "end of the topics of an earlier run",
+            "end of a run's topics on the cluster of docker-compose.yml",
             lambda: not there(),
             timeout_s=30,
             saw=lambda: ", ".join(there()),
+        )
+
+    def _forget_group(self, admin: AdminClient) -> None:
+        """Delete the group. Raises WaitTimeout with the brokers' last word why it is there."""
+        said = ""
+
+        def gone() -> bool:
+            nonlocal said
+            [done] = admin.delete_consumer_groups([GROUP], request_timeout=20).values()
+            try:
+                done.result(timeout=30)
+            except KafkaException as error:
+                said = error.args[0].str()
+                return bool(error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND)
+            except TimeoutError:
+                said = "no answer"
+                return False
+            return True
+
+        wait_until(
+            f"end of the group {GROUP} on the cluster of docker-compose.yml",
+            gone,
+            timeout_s=_GROUP_S,
+            saw=lambda: said,
+            every_s=1,
         )
 
     def _read(self, name: str, file: str) -> bytes:

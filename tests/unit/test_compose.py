@@ -1,18 +1,20 @@
-"""The compose backend on an engine that is none: whose a cluster is, and what a run leaves there."""
+"""The compose backend without an engine: whose a cluster is, and what a run leaves there."""
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from docker.errors import NotFound
 
 from harness.cluster import compose, containers
 from harness.cluster.backends import backend_of
 from harness.cluster.proxies import Proxies
-from harness.errors import SetupError
+from harness.errors import SetupError, WaitTimeout
 from harness.experiment import Cluster
 
 PLAN = compose.plan_of(Cluster(), compose.LANES, "run")
@@ -125,3 +127,70 @@ def test_a_start_does_not_undo_what_its_owner_did_since_a_sweep(
         "broker-1 of docker-compose.yml is not running: `docker compose up --wait` first"
     )
     assert ["broker-1"] == engine.down()
+
+
+class Admin:
+    """Brokers without topics, which answer DeleteGroups so, and with the last of it for ever."""
+
+    def __init__(self, *answers: int | type[Exception] | None) -> None:
+        self.answers = list(answers)
+
+    def delete_topics(self, _names: list[str], **_: Any) -> dict[str, Future[None]]:
+        return {}
+
+    def list_topics(self, **_: Any) -> Any:
+        return SimpleNamespace(topics={})
+
+    def delete_consumer_groups(self, names: list[str], **_: Any) -> dict[str, Future[None]]:
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        done: Future[None] = Future()
+        if answer is None:
+            done.set_result(None)
+        else:
+            done.set_exception(
+                KafkaException(KafkaError(answer)) if isinstance(answer, int) else answer()
+            )
+        return {names[0]: done}
+
+
+def forget_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, admin: Admin) -> None:
+    monkeypatch.setattr(compose, "admin_of", lambda _plan: admin)
+    monkeypatch.setattr("harness.wait.time.sleep", lambda _s: None)
+    compose.ComposeCluster(PLAN, tmp_path, "4.3.1")._forget_run()
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("answer", [None, KafkaError.GROUP_ID_NOT_FOUND])
+def test_a_group_is_gone_when_brokers_say_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: int | None
+) -> None:
+    unsure = (
+        KafkaError.NON_EMPTY_GROUP,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError._TIMED_OUT,
+        TimeoutError,
+    )
+    admin = Admin(*unsure, answer)
+    forget_run(monkeypatch, tmp_path, admin)
+
+    assert [answer] == admin.answers
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (KafkaError.NON_EMPTY_GROUP, "The group is not empty"),
+        (KafkaError.NOT_COORDINATOR, "Not coordinator"),
+        (TimeoutError, "no answer"),
+    ],
+)
+def test_a_group_that_stays_is_told_with_the_brokers_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: Any, said: str
+) -> None:
+    monkeypatch.setattr(compose, "_GROUP_S", 0.01)
+
+    with pytest.raises(WaitTimeout, match=rf"no end of the group orders on .* s: .*{said}"):
+        forget_run(monkeypatch, tmp_path, Admin(answer))
