@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,14 +54,30 @@ def harness(*arguments: str, **environment: str) -> subprocess.Popen[str]:
     )
 
 
-def left_of(engine: docker.DockerClient, run: str) -> list[Any]:
-    """Containers, networks and volumes of a run."""
-    wanted = {"label": f"{containers.RUN_LABEL}={run}"}
-    return [
-        *engine.api.containers(all=True, filters=wanted),
-        *engine.api.networks(filters=wanted),
-        *(engine.api.volumes(filters=wanted)["Volumes"] or []),
-    ]
+LeftOf = Callable[[str], list[Any]]
+
+
+@pytest.fixture
+def left_of(engine: docker.DockerClient) -> LeftOf:
+    """Tells the containers and networks of a run, and the volumes made since the test began.
+
+    Those that an image declares carry no label. A test that has a cluster asks for this before it.
+    """
+
+    def volumes() -> set[str]:
+        return {each["Name"] for each in engine.api.volumes()["Volumes"] or []}
+
+    before = volumes()
+
+    def left(run: str) -> list[Any]:
+        wanted = {"label": f"{containers.RUN_LABEL}={run}"}
+        return [
+            *engine.api.containers(all=True, filters=wanted),
+            *engine.api.networks(filters=wanted),
+            *sorted(volumes() - before),
+        ]
+
+    return left
 
 
 def latest(results: Path, name: str) -> Path:
@@ -70,7 +86,7 @@ def latest(results: Path, name: str) -> Path:
 
 @pytest.mark.parametrize("name", ["coordinator-kill", "split-brain-attempt"])
 def test_an_experiment_gives_the_verdicts_that_are_expected_of_it(
-    tmp_path: Path, engine: docker.DockerClient, name: str
+    tmp_path: Path, left_of: LeftOf, name: str
 ) -> None:
     run = harness("experiment", name, "--backend", "docker", "--results", str(tmp_path))
     out, said = run.communicate(timeout=LONGEST_S)
@@ -79,13 +95,13 @@ def test_an_experiment_gives_the_verdicts_that_are_expected_of_it(
     assert [] == differing(run_dir), out + said
     assert "docker" == manifest.read(run_dir)["declared"]["cluster"]["backend"]
     assert 1 == len(list((tmp_path / dataset.FOLDER).rglob(f"run={run_dir.name}/*.parquet")))
-    assert [] == left_of(engine, run_dir.name)
+    assert [] == left_of(run_dir.name)
     for node in ("broker-1", "broker-2", "broker-3", "controller-101"):
         assert (run_dir / "logs" / f"{node}.server.log").stat().st_size > 0
 
 
 def test_nothing_is_left_of_a_harness_that_is_killed_in_a_fault(
-    tmp_path: Path, engine: docker.DockerClient
+    tmp_path: Path, left_of: LeftOf
 ) -> None:
     journal = tmp_path / "coordinator-pause" / "latest" / "journals" / "faults.journal"
     with harness(
@@ -102,9 +118,9 @@ def test_nothing_is_left_of_a_harness_that_is_killed_in_a_fault(
     name = latest(tmp_path, "coordinator-pause").name
     wait_until(
         "end of all containers and networks",
-        lambda: not left_of(engine, name),
+        lambda: not left_of(name),
         timeout_s=60,
-        saw=lambda: json.dumps(left_of(engine, name))[:1_000],
+        saw=lambda: json.dumps(left_of(name))[:1_000],
     )
 
 
@@ -118,7 +134,7 @@ def test_nothing_is_left_of_a_harness_that_is_killed_in_a_fault(
     ],
 )
 def test_trouble_is_one_sentence_and_leaves_nothing(
-    tmp_path: Path, engine: docker.DockerClient, environment: dict[str, str], said: str
+    tmp_path: Path, left_of: LeftOf, environment: dict[str, str], said: str
 ) -> None:
     run = harness(
         "run", "baseline", "--backend", "docker", "--results", str(tmp_path), **environment
@@ -128,10 +144,12 @@ def test_trouble_is_one_sentence_and_leaves_nothing(
     assert 3 == run.returncode
     assert said in errors
     assert "Traceback" not in errors
-    assert [] == left_of(engine, latest(tmp_path, "baseline").name)
+    assert [] == left_of(latest(tmp_path, "baseline").name)
 
 
-def test_ports_are_published_on_loopback_alone(tmp_path: Path, engine: docker.DockerClient) -> None:
+def test_ports_are_published_on_loopback_alone(
+    tmp_path: Path, engine: docker.DockerClient, left_of: LeftOf
+) -> None:
     run = harness("run", "baseline", "--backend", "docker", "--results", str(tmp_path))
     try:
         wanted = {"label": containers.RUN_LABEL, "status": "running"}
@@ -154,7 +172,7 @@ def test_ports_are_published_on_loopback_alone(tmp_path: Path, engine: docker.Do
         run.send_signal(signal.SIGINT)
         run.communicate(timeout=LONGEST_S)
     assert 2 == run.returncode
-    assert [] == left_of(engine, latest(tmp_path, "baseline").name)
+    assert [] == left_of(latest(tmp_path, "baseline").name)
 
 
 @contextmanager
@@ -235,16 +253,14 @@ def test_a_broker_comes_back_to_the_network_that_it_was_taken_off(
 
 
 def test_whoever_else_cleans_up_at_the_same_time_is_no_trouble(
-    engine: docker.DockerClient, cluster: DockerCluster
+    engine: docker.DockerClient, left_of: LeftOf, cluster: DockerCluster
 ) -> None:
-    before = {volume.id for volume in engine.volumes.list()}
     with ThreadPoolExecutor() as cleaners:
         run = cluster.plan.run
         removed = list(cleaners.map(lambda _: containers.remove_run(engine, run), range(3)))
 
     assert 9 == max(removed)
-    assert [] == left_of(engine, run)
-    assert set() == {volume.id for volume in engine.volumes.list()} - before
+    assert [] == left_of(run)
 
 
 def test_a_container_that_ends_by_itself_is_told_with_its_last_words(

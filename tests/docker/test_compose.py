@@ -47,9 +47,10 @@ def composed(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[docker.DockerClient]:
-    """The cluster, up; taken away with its networks afterwards."""
-    composed("up", "--wait", "--quiet-pull")
+    """The cluster, up; taken away afterwards as docs/containers.md says, and all of it."""
     engine = containers.connect()
+    before = volumes(engine)
+    composed("up", "--wait", "--quiet-pull")
     try:
         for node in PLAN.brokers:
             wait_until(
@@ -62,8 +63,15 @@ def cluster() -> Iterator[docker.DockerClient]:
             )
         yield engine
     finally:
-        engine.close()
         composed("down", "--volumes", "--timeout", "0")
+        after = volumes(engine)
+        engine.close()
+    assert set() == after - before
+
+
+def volumes(engine: docker.DockerClient) -> set[str]:
+    """Those that an image declares carry no label, and so all of them."""
+    return {str(each["Name"]) for each in engine.api.volumes()["Volumes"] or []}
 
 
 def harness(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -4,7 +4,7 @@ An engine that answers already is used as it is. Otherwise one is installed from
 (as root) and started with a socket of its own; it is ended with the command. Where no registry can
 be reached, images are built from what `make setup` has fetched, on a base made by debootstrap: they
 keep the contract of Kafka's own image (`java` on the path, jars in /opt/kafka/libs, settings from
-KAFKA_ variables by Kafka's own wrapper) and of Toxiproxy's (its entry point is the server).
+KAFKA_ variables by Kafka's own wrapper, volumes), and of Toxiproxy's, which starts the server.
 `docker compose` is built from source where there is none, as on Debian.
 """
 
@@ -42,6 +42,17 @@ _BASE: Final = f"{_REPOSITORY}/base:{_DEBIAN}"
 _USUAL: Final = "unix:///var/run/docker.sock"
 _COMPOSE: Final = "2.40.3"
 _PACKAGES: Final = ("docker.io", "iptables", "debootstrap")
+_KAFKA: Final = """\
+COPY java /opt/java/openjdk
+COPY libs /opt/kafka/libs
+COPY run /etc/kafka/docker/run
+ENV PATH=/opt/java/openjdk/bin:/usr/bin:/bin
+RUN mkdir -p /opt/kafka/config /etc/kafka/secrets /var/lib/kafka/data /mnt/shared/config \
+    && touch /etc/kafka/docker/log4j2.yaml /etc/kafka/docker/tools-log4j2.yaml \
+        /etc/kafka/docker/server.properties
+VOLUME ["/etc/kafka/secrets", "/var/lib/kafka/data", "/mnt/shared/config"]
+CMD ["/etc/kafka/docker/run"]
+"""
 
 
 @contextmanager
@@ -177,7 +188,7 @@ def images(address: str) -> dict[str, str]:
         return usual
     java = find_java()
     starts = Path(__file__).with_name("kafka-run.sh")
-    digest = hashlib.sha256(starts.read_bytes()).hexdigest()[:8]
+    digest = hashlib.sha256(starts.read_bytes() + _KAFKA.encode()).hexdigest()[:8]
     version = f"{tools.kafka_version}-{java.version}-{digest}"
     built = {
         "KAFKA_IMAGE": f"{_REPOSITORY}/kafka:{version}",
@@ -195,11 +206,7 @@ def images(address: str) -> dict[str, str]:
             "libs": kafka.home(tools.kafka_version) / "jars",
             "run": starts,
         },
-        "COPY java /opt/java/openjdk\nCOPY libs /opt/kafka/libs\nCOPY run /etc/kafka/docker/run\n"
-        "ENV PATH=/opt/java/openjdk/bin:/usr/bin:/bin\n"
-        "RUN mkdir -p /opt/kafka/config /mnt/shared/config && touch /etc/kafka/docker/log4j2.yaml "
-        "/etc/kafka/docker/tools-log4j2.yaml /etc/kafka/docker/server.properties\n"
-        'CMD ["/etc/kafka/docker/run"]\n',
+        _KAFKA,
     )
     _build(
         engine,
