@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,8 +17,23 @@ from harness.cluster.backends import backend_of
 from harness.cluster.proxies import Proxies
 from harness.errors import SetupError, WaitTimeout
 from harness.experiment import Cluster
+from harness.provision import kafka
 
+ROOT = Path(__file__).resolve().parents[2]
 PLAN = compose.plan_of(Cluster(), compose.LANES, "run")
+
+
+def test_the_file_has_the_images_that_a_run_would_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests on an engine name others."""
+    for variable in ("KAFKA_IMAGE", "TOXIPROXY_IMAGE"):
+        monkeypatch.delenv(variable, raising=False)
+    text = (ROOT / "docker-compose.yml").read_text()
+
+    assert re.findall(r"image: \$\{(\w+):-(.*)\}", text) == [
+        ("KAFKA_IMAGE", containers.kafka_image(kafka.DEFAULT_VERSION)),
+        ("TOXIPROXY_IMAGE", containers.toxiproxy_image()),
+    ]
+    assert containers.toxiproxy_image() in (ROOT / "docs" / "containers.md").read_text()
 
 
 class Node:
