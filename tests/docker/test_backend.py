@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import docker
+import psutil
 import pytest
 
 from harness import manifest, probe
@@ -122,6 +123,48 @@ def test_nothing_is_left_of_a_harness_that_is_killed_in_a_fault(
         timeout_s=60,
         saw=lambda: json.dumps(left_of(name))[:1_000],
     )
+
+
+def clean(results: Path) -> str:
+    """What `clean` said."""
+    cleaning = harness("clean", "--results", str(results))
+    _, said = cleaning.communicate(timeout=LONGEST_S)
+    assert 0 == cleaning.returncode, said
+    return said
+
+
+def test_clean_removes_what_a_killed_harness_and_its_watchdog_left_and_no_living_run(
+    tmp_path: Path, engine: docker.DockerClient, left_of: LeftOf
+) -> None:
+    arguments = ("run", "baseline", "--backend", "docker", "--results", str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-m", "harness", *arguments],
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as run:
+        ours = psutil.Process(run.pid)
+        try:
+            wanted = {"label": containers.RUN_LABEL, "status": "running"}
+            wait_until(
+                "four nodes, who keeps their networks, and Toxiproxy",
+                lambda: len(engine.api.containers(filters=wanted)) == 9,
+                timeout_s=LONGEST_S,
+            )
+            run_dir = latest(tmp_path, "baseline")
+            assert run_dir.name not in clean(tmp_path)
+            assert 9 == len(engine.api.containers(filters=wanted))
+            assert (run_dir / "scratch").exists()
+        finally:
+            watchdogs = [each for each in ours.children() if "harness.watchdog" in each.cmdline()]
+            for process in (*watchdogs, ours):
+                process.kill()
+    assert 1 == len(watchdogs)
+    assert 9 <= len(left_of(run_dir.name))
+
+    assert f"9 containers that run {run_dir.name} left behind" in clean(tmp_path)
+    assert [] == left_of(run_dir.name)
+    assert not (run_dir / "scratch").exists()
 
 
 @pytest.mark.parametrize(
