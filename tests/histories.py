@@ -323,6 +323,15 @@ def _text(ms: float) -> str:
     return at(ms).isoformat().replace("+00:00", "Z")
 
 
+def beat(history: History, member: str, ms: float, epoch: int, now: int, *parts: int) -> None:
+    """A heartbeat of KIP-848 from one epoch, answered with another and these partitions."""
+    assigned = [{"topic": "t", "partition": number} for number in parts]
+    history.request(
+        "CONSUMER_GROUP_HEARTBEAT", member, ms, generation=epoch, member_epoch=now,
+        assigned=assigned,
+    )  # fmt: skip
+
+
 def tables_of(history: History, spark: SparkSession) -> Tables:
     """Its tables, each derived when a query names it; nothing is written."""
     run = run_of(history.manifest())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
@@ -13,53 +12,80 @@ if TYPE_CHECKING:
     from harness.check.tables import Tables
 
 
-def _evenly(t: Tables) -> DataFrame:
-    """Assignments of a group leader that give every partition to somebody.
-
-    The first round of a cooperative move leaves partitions out on purpose and is not examined.
-    """
-    return t.sql(
-        """
-        WITH joined AS (
-            SELECT DISTINCT j.broker, j.generation, j.member_id, m.member
-            FROM {requests} j LEFT JOIN {memberships} m ON m.member_id = j.member_id
-            WHERE j.`group` = :group AND j.api = 'JOIN_GROUP' AND j.error_code = 0
-        ),
-        given AS (
-            SELECT broker, generation, member_id, count(DISTINCT topic, partition) AS size,
-                   min(at) AS at, min(evidence) AS evidence
-            FROM {assignments} GROUP BY broker, generation, member_id
-        ),
-        -- A static member that came back later joined in the same generation, under another id.
-        whole AS (
-            SELECT j.broker, j.generation, j.member_id, coalesce(g.size, 0) AS size, g.at,
-                   g.evidence
-            FROM joined j JOIN {generations} d
-              ON d.broker = j.broker AND d.generation = j.generation AND d.event = 'stabilized'
-            JOIN {memberships} m ON m.member_id = j.member_id AND m.joined_at <= d.joined_at
-            LEFT JOIN given g
-              ON g.broker = j.broker AND g.generation = j.generation AND g.member_id = j.member_id
-        ),
-        sizes AS (
-            SELECT broker, generation, min(at) AS at, min(evidence) AS evidence,
-                   count(*) AS members, sum(size) AS partitions, max(size) - min(size) AS spread,
-                   array_join(reverse(array_sort(collect_list(size))), '+') AS sizes
-            FROM whole GROUP BY broker, generation
-        ),
-        -- A topic may have grown.
-        grown AS (
-            SELECT s.broker, s.generation, count(DISTINCT p.partition) AS partitions
-            FROM sizes s JOIN {topology} p ON p.topic = :topic AND p.at <= s.at
-            GROUP BY s.broker, s.generation
-        )
-        SELECT concat('generation ', generation) AS subject, at, spread <= 1 AS ok,
-               spread AS measured, CAST(NULL AS DOUBLE) AS bound_low, 1 AS bound_high,
-               concat(s.partitions, ' partitions for ', members, ' members: ', sizes) AS why,
-               evidence
-        FROM sizes s LEFT JOIN grown g USING (broker, generation)
-        WHERE s.partitions = greatest(:partitions, coalesce(g.partitions, 0))
-        """
+# What each member has in a generation of the classic protocol, as its leader gave it.
+_GIVEN_BY_LEADER = """
+    WITH joined AS (
+        SELECT DISTINCT j.broker, j.generation, j.member_id, m.member
+        FROM {requests} j LEFT JOIN {memberships} m ON m.member_id = j.member_id
+        WHERE j.`group` = :group AND j.api = 'JOIN_GROUP' AND j.error_code = 0
+    ),
+    given AS (
+        SELECT broker, generation, member_id, count(DISTINCT topic, partition) AS size,
+               min(at) AS at, min(evidence) AS evidence
+        FROM {assignments} GROUP BY broker, generation, member_id
+    ),
+    -- A static member that came back later joined in the same generation, under another id.
+    whole AS (
+        SELECT j.broker, j.generation, j.member_id, coalesce(g.size, 0) AS size, g.at,
+               g.evidence
+        FROM joined j JOIN {generations} d
+          ON d.broker = j.broker AND d.generation = j.generation AND d.event = 'stabilized'
+        JOIN {memberships} m ON m.member_id = j.member_id AND m.joined_at <= d.joined_at
+        LEFT JOIN given g
+          ON g.broker = j.broker AND g.generation = j.generation AND g.member_id = j.member_id
     )
+"""
+
+# The same of an epoch of KIP-848: what each member had been told when all of them had been.
+_TOLD_BY_HEARTBEATS = """
+    WITH told AS (
+        SELECT d.coordinator AS broker, d.generation, m.stay, d.completed_at AS at,
+               coalesce(max_by(size(b.assigned), b.processed_at), 0) AS size,
+               max_by(b.evidence, b.processed_at) AS evidence
+        FROM {rebalances} d
+        JOIN {memberships} m ON m.joined_at <= d.completed_at
+         AND (m.removed_at IS NULL OR m.removed_at > d.completed_at)
+        LEFT JOIN {requests} b
+          ON b.member_id = m.member_id AND b.`group` = :group
+         AND b.api = 'CONSUMER_GROUP_HEARTBEAT' AND b.error_code = 0 AND b.assigned IS NOT NULL
+         AND b.processed_at <= d.completed_at
+         AND (m.since_at IS NULL OR b.arrived_at > m.since_at)
+        WHERE d.protocol = 'consumer' AND d.completed_at IS NOT NULL
+        GROUP BY d.coordinator, d.generation, m.stay, d.completed_at
+    ),
+    whole AS (SELECT broker, generation, stay AS member_id, size, at, evidence FROM told)
+"""
+
+_SPREAD = """
+    , sizes AS (
+        SELECT broker, generation, min(at) AS at, min(evidence) AS evidence,
+               count(*) AS members, sum(size) AS partitions, max(size) - min(size) AS spread,
+               array_join(reverse(array_sort(collect_list(size))), '+') AS sizes
+        FROM whole GROUP BY broker, generation
+    ),
+    -- A topic may have grown.
+    grown AS (
+        SELECT s.broker, s.generation, count(DISTINCT p.partition) AS partitions
+        FROM sizes s JOIN {topology} p ON p.topic = :topic AND p.at <= s.at
+        GROUP BY s.broker, s.generation
+    )
+    SELECT concat('generation ', generation) AS subject, at, spread <= 1 AS ok,
+           spread AS measured, CAST(NULL AS DOUBLE) AS bound_low, 1 AS bound_high,
+           concat(s.partitions, ' partitions for ', members, ' members: ', sizes) AS why,
+           evidence
+    FROM sizes s LEFT JOIN grown g USING (broker, generation)
+    WHERE s.partitions = greatest(:partitions, coalesce(g.partitions, 0))
+"""
+
+
+def _evenly(t: Tables) -> DataFrame:
+    """Assignments, of a group leader or of the broker, that give every partition to somebody.
+
+    The first round of a cooperative move leaves partitions out on purpose and is not examined, and
+    neither is an epoch of KIP-848 that was overtaken before everybody had been told.
+    """
+    led, told = t.sql(_GIVEN_BY_LEADER + _SPREAD), t.sql(_TOLD_BY_HEARTBEATS + _SPREAD)
+    return led.unionByName(told)
 
 
 EVENLY = Rule(
@@ -74,5 +100,4 @@ EVENLY = Rule(
     things="whole assignments",
     measures="between the most and the least",
     examine=_evenly,
-    protocols=CLASSIC,
 )

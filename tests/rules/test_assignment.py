@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, at
+from tests.histories import History, at, beat
 
 pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
@@ -51,3 +51,34 @@ def test_a_process_that_comes_later_in_the_place_of_another_is_not_counted(judge
     history = given(3, 3).says("replaced", 9_000, "member-2", instance_id="member-2")
     history.join("member-2", 9_001, life=2, instance_id="member-2")
     assert "HOLDS" == judge(history, "R22")["verdict"]
+
+
+def told(first: int, second: int, *, completed: bool = True) -> History:
+    """KIP-848: member-1 has all six, and keeps `first` of them when member-2 gets `second`."""
+    history = History(group={"protocol": "consumer"})
+    for number, ms in ((1, 0), (2, 5_000)):
+        history.says("member_added", ms, f"member-{number}")
+        history.says("epoch_bumped", ms, generation=number, reason="hash")
+        history.says("target_computed", ms, generation=number, reason="uniform")
+    beat(history, "member-1", 0, 0, 1, *range(6))
+    beat(history, "member-2", 5_000, 0, 2)
+    beat(history, "member-1", 6_000, 1, 2, *range(first))
+    if completed:
+        beat(history, "member-2", 8_000, 2, 2, *range(6 - second, 6))
+    return history
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "worst"), [(3, 3, "HOLDS"), (4, 2, "VIOLATED"), (6, 0, "VIOLATED")]
+)
+def test_in_the_consumer_protocol_the_broker_spreads_them(
+    judge: Judge, first: int, second: int, worst: str
+) -> None:
+    verdict = judge(told(first, second), "R22")
+    assert (worst, 2) == (verdict["verdict"], verdict["examined"])
+
+
+def test_in_the_consumer_protocol_what_is_still_to_be_told_is_not_counted(judge: Judge) -> None:
+    """The first epoch only: of the second, member-1 has let go of what nobody has been given."""
+    verdict = judge(told(3, 3, completed=False), "R22")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, at, member_id
+from tests.histories import History, at, beat, member_id
 
 pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
@@ -104,15 +104,6 @@ def test_only_a_stall_that_the_rebalance_falls_into_excuses_it(
 ) -> None:
     history = joined(1_900).told("member-1", event, from_ms, duration_ms=float(to_ms - from_ms))
     assert examined == judge(history, "X34")["examined"]
-
-
-def beat(history: History, member: str, ms: float, epoch: int, now: int, *parts: int) -> None:
-    """A heartbeat of KIP-848 from one epoch, answered with another and these partitions."""
-    assigned = [{"topic": "t", "partition": number} for number in parts]
-    history.request(
-        "CONSUMER_GROUP_HEARTBEAT", member, ms, generation=epoch, member_epoch=now,
-        assigned=assigned,
-    )  # fmt: skip
 
 
 def test_in_the_consumer_protocol_a_change_lasts_until_the_last_part_is_told(judge: Judge) -> None:
