@@ -10,10 +10,10 @@ from typing import Any, get_type_hints
 import experiments
 from consumers.sabotage import conduct_of
 from harness.errors import BadInput
-from harness.experiment import Experiment, Group
+from harness.experiment import Experiment
 from harness.faults import KINDS
 from harness.faults.targets import check_role
-from harness.provision.kafka import kafka_versions
+from harness.refusals import check_together, sorts_of_members
 
 
 def names() -> list[str]:
@@ -51,9 +51,8 @@ def checked(experiment: Experiment) -> Experiment:
     """
     from harness.rules.catalogue import RULES  # needs pyspark, which is slow to import
 
-    _check_images(experiment)
-    _check_client_version(experiment)
-    for member in _sorts_of_members(experiment.group):
+    check_together(experiment)
+    for member in sorts_of_members(experiment.group):
         conduct_of(member.sabotage)
     if not experiment.rules:
         raise BadInput("an experiment without rules cannot fail: name at least one")
@@ -70,35 +69,6 @@ def checked(experiment: Experiment) -> Experiment:
         check_role(fault, experiment)
         KINDS[fault.kind].validate(fault, experiment)
     return experiment
-
-
-def _check_images(experiment: Experiment) -> None:
-    cluster = experiment.cluster
-    if cluster.backend != "embedded" and cluster.kafka_version.startswith("3."):
-        raise BadInput(
-            f"Kafka {cluster.kafka_version} in containers cannot be judged, since its image logs "
-            "through reload4j and has no log that the harness reads: choose KAFKA=4.0 or newer, or "
-            "BACKEND=embedded"
-        )
-
-
-def _check_client_version(experiment: Experiment) -> None:
-    group = experiment.group
-    for version in {member.client_version for member in _sorts_of_members(group)} - {""}:
-        if version not in kafka_versions():
-            raise BadInput(
-                f"the Java client of Kafka {version} is not offered: choose "
-                f"{' or '.join(kafka_versions())}"
-            )
-        if group.protocol == "consumer" and int(version.partition(".")[0]) < 4:
-            raise BadInput(
-                f"the Java client of Kafka {version} has a preview of protocol consumer only, "
-                "which brokers of today do not speak: choose 4.0 or newer, or a classic protocol"
-            )
-
-
-def _sorts_of_members(group: Group) -> list[Group]:
-    return [group, *(group.of_member(number) for number in group.differing)]
 
 
 def resolved(experiment: Experiment) -> Experiment:

@@ -188,7 +188,9 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
         "started_at": started,
         "ended_at": ended,
         "brokers": int(cluster.get("brokers", 3)),
-        "offsets_min_isr": int(broker.get("min.insync.replicas", 2)),
+        "offsets_min_isr": int(
+            broker.get("min.insync.replicas", min(2, int(cluster.get("brokers", 3))))
+        ),
         "retention_check_ms": int(broker.get("offsets.retention.check.interval.ms", 600_000)),
         "retention_ms": 60_000 * int(broker.get("offsets.retention.minutes", 10_080)),
         "steady_at": _time(steady["from"]) if steady.get("from") else ended,

@@ -252,9 +252,9 @@ def group_settings(group: Group, kafka_version: str) -> dict[str, str]:
     """Which protocols the coordinator offers, and the timers of a KIP-848 group, which it has.
 
     Kafka 3 has two coordinators: the new one, which 4.0 made the only one, serves everybody as soon
-    as "consumer" is offered, so that a classic group there must not offer it. Kafka's own minimums
-    of the timers are 45 s and 5 s: they are lowered to what the experiment asks for. A group has
-    them as soon as one of its members speaks that protocol.
+    as "consumer" is offered, so that a classic group there must not offer it. Kafka's own limits of
+    the timers are 45 to 60 s and 5 to 15 s: they are moved to what the experiment asks for. A group
+    has them as soon as one of its members speaks that protocol.
     """
     members = [group, *(group.of_member(number) for number in group.differing)]
     if not any(member.protocol == "consumer" for member in members):
@@ -266,6 +266,8 @@ def group_settings(group: Group, kafka_version: str) -> dict[str, str]:
         "group.coordinator.rebalance.protocols": "classic,consumer",
         "group.consumer.min.session.timeout.ms": session,
         "group.consumer.session.timeout.ms": session,
+        "group.consumer.max.session.timeout.ms": session,
         "group.consumer.min.heartbeat.interval.ms": heartbeat,
         "group.consumer.heartbeat.interval.ms": heartbeat,
+        "group.consumer.max.heartbeat.interval.ms": heartbeat,
     }

@@ -155,6 +155,38 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             "the Java client of Kafka 1.2.3 is not offered: choose",
         ),
         (
+            Experiment(claim="x.", rules=(RULE,), cluster=Cluster(brokers=1)),
+            "min_insync_replicas of 2 is more than brokers of 1 can hold",
+        ),
+        (
+            replace(
+                experiment_with(Fault(kind="kill-consumer", target="member 1")),
+                group=Group(members=1),
+            ),
+            "members of 1, 0 more to be started and 1 to be ended nobody is left",
+        ),
+        (
+            Experiment(
+                claim="x.", rules=(RULE,), group=Group(differing={4: {"process_us": 5_000}})
+            ),
+            "member 4 differs, and there are members 1 to 3",
+        ),
+        (
+            Experiment(
+                claim="x.", rules=(RULE,), group=Group(settings={"session.timeout.ms": "9000"})
+            ),
+            "'session.timeout.ms', which is declared as session_timeout_ms: say",
+        ),
+        (
+            Experiment(
+                claim="x.",
+                rules=(RULE,),
+                cluster=Cluster(settings={"group.coordinator.rebalance.protocols": "classic"}),
+                group=Group(protocol="consumer"),
+            ),
+            "offer 'consumer' there, or leave the setting out",
+        ),
+        (
             experiment_with(Fault(kind="kill-broker", target="member 1", lasts_s=3)),
             "kill-broker cannot hit 'member 1'",
         ),
@@ -319,6 +351,19 @@ def test_kafka_that_logs_otherwise_is_refused_in_containers(backend: str) -> Non
         with_kafka("3.9.2", backend)
     assert backend == with_kafka("4.2.1", backend).cluster.backend
     assert "3.9.2" == with_kafka("3.9.2", "embedded").cluster.kafka_version
+
+
+def test_a_member_that_is_started_later_may_differ_and_stands_in_for_one_that_ends() -> None:
+    experiment = Experiment(
+        claim="x.",
+        rules=(RULE,),
+        group=Group(members=1, differing={2: {"process_us": 5_000}}),
+        faults=(
+            Fault(kind="start-consumer", target="new member"),
+            Fault(kind="kill-consumer", target="member 1"),
+        ),
+    )
+    assert experiment is registry.checked(experiment)
 
 
 def test_a_twin_of_a_good_experiment_passes() -> None:
