@@ -257,7 +257,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     for option, allowed in (("client", CLIENTS), ("protocol", PROTOCOLS)):
         if getattr(arguments, option) is not None:
             one_of(option, getattr(arguments, option), allowed)
-    _refuse_to_set(arguments, "client", "protocol")
+    _refuse_to_set(arguments, "client", "protocol", "backend")
     settings = {
         knob: value
         for knob, value in _settings(arguments).items()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness import registry
+from harness.cluster.backends import check_engines
 from harness.errors import BadInput, Exit, HarnessError
 from harness.experiment import Expect, Experiment
 from harness.judging import Judge
@@ -84,6 +85,7 @@ def compare(
             failed[each] = error
     if not plays:
         raise next(iter(failed.values()))
+    check_engines(plays.values())
     runs: dict[Combination, Path] = {}
     sweep(screen.say)
     try:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from harness import manifest
 from harness.aside import Aside
+from harness.cluster.backends import check_engines
 from harness.cover import Candidate, Cover
 from harness.errors import Exit, HarnessError, SetupError
 from harness.live import Screen
@@ -42,9 +43,11 @@ Publish = Callable[[Suite], None]  # writes what a suite shows so far into its f
 def new_suite(kind: str, parent: Path, prefix: str, runs: Sequence[Candidate]) -> Suite:
     """A suite that is about to be played, with a folder of its own below `parent`.
 
-    Raises SetupError where the folder cannot be made, BadInput for one that no run could use.
+    Raises SetupError where the folder cannot be made or no containers can be had, BadInput for one
+    that no run could use.
     """
     check_for_kafka(parent)
+    check_engines([candidate.experiment for candidate in runs])
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     folder = parent / f"{prefix}{stamp}-{os.urandom(2).hex()}"
     try:

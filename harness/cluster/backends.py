@@ -1,7 +1,8 @@
 """The backends there are: how a cluster's nodes are started, and how what is left is removed."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Final
 from harness.cluster.backend import RunningCluster
 from harness.cluster.plan import IN_CONTAINERS, ON_LOOPBACK, Plan, draw_plan
 from harness.errors import SetupError
-from harness.experiment import Cluster
+from harness.experiment import Cluster, Experiment
 from harness.ports import Ports
 from harness.provision.tools import Tools
 
@@ -62,6 +63,23 @@ def _compose() -> Backend:
         lambda plan, tools, _folder, logs: compose.ComposeCluster(plan, logs, tools.kafka_version),
         lambda _run: compose.sweep(containers.connect()),
     )
+
+
+def check_engines(experiments: Iterable[Experiment]) -> None:
+    """See, before a set of runs begins, that its containers can be had; missing images are pulled.
+
+    Raises SetupError, which otherwise every run would meet on its own.
+    """
+    wanted = {(each.cluster.backend, each.cluster.kafka_version) for each in experiments}
+    wanted = {(backend, version) for backend, version in wanted if backend != "embedded"}
+    if not wanted:
+        return
+    from harness.cluster import containers
+
+    with closing(containers.connect()) as engine:
+        for version in sorted(version for backend, version in wanted if backend == "docker"):
+            containers.fetch(engine, containers.kafka_image(version), "KAFKA_IMAGE")
+            containers.fetch(engine, containers.toxiproxy_image(), "TOXIPROXY_IMAGE")
 
 
 def sweep_backends() -> dict[str, int]:

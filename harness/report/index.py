@@ -330,7 +330,7 @@ def _cell(found: Sequence[tuple[Row, str]]) -> Cell:
 
 
 def summary(suite: Suite, verdicts: Verdicts, documents: str, news: Since) -> str:
-    """The text of `summary.md`: what differs first, what is new, every run, the documents."""
+    """The text of `summary.md`: what differs first, what is new, every run, every rule."""
     bad = _differing_rows(suite, verdicts)
     lines = [
         f"## {suite.kind} {suite.name}: {headline(suite)}",
@@ -355,9 +355,22 @@ def summary(suite: Suite, verdicts: Verdicts, documents: str, news: Since) -> st
         ]
         lines += ["", _left_out(len(news.changes)), ""]
     lines += runs_lines(suite, verdicts)
+    lines += ["", *_matrix_lines(suite, verdicts)]
     lines += ["", f"[What is documented](documented.md): {documents}", ""]
     lines += [f"Not covered by any experiment: {len(suite.uncovered)}.", ""]
     return "\n".join(lines)
+
+
+def _matrix_lines(suite: Suite, verdicts: Verdicts) -> list[str]:
+    """Every rule that was judged, by client and protocol, as a table in Markdown."""
+    columns = _columns(suite)
+    heads = [f"{client} {protocol}" for client, protocol in columns]
+    lines = [table_row("rule", "", *heads), f"|---|---|{'---|' * len(heads)}"]
+    for row in _matrix(suite, verdicts, columns):
+        if any(cell.verdict for cell in row.cells):
+            told = [" ".join(filter(None, (c.sign, c.verdict, c.runs, c.note))) for c in row.cells]
+            lines.append(table_row(row.rule, safe(row.title), *told))
+    return lines
 
 
 def runs_lines(suite: Suite, verdicts: Verdicts) -> list[str]:

@@ -7,6 +7,7 @@ tried again.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
@@ -36,7 +37,7 @@ from harness.report.load import Row, load
 from harness.report.markdown import safe, table_row
 from harness.report.outcome import SIGNS, Standing, expected_of, standing, verdict_of
 from harness.report.page import Fact, environment
-from harness.report.suites import SUITE_VERDICTS, Suite, headline, table_of
+from harness.report.suites import SUITE_VERDICTS, Entry, Suite, headline, table_of
 from harness.report.words import NOTHING, bound, duration, number, plural
 
 # `distributions.parquet`: one row per rule and per figure, over all repeats that were judged.
@@ -111,8 +112,7 @@ def rule_spreads(suite: Suite, verdicts: Verdicts) -> list[Spread]:
     """
     measured = []
     for entry in suite.entries:
-        run_dir = suite.run_dir(entry)
-        if entry.judged and run_dir is not None:
+        if run_dir := _judged_and_there(suite, entry):
             measured.append(measurements(run_dir))
     return rules_over([verdicts[entry.label] for entry in suite.entries], measured)
 
@@ -167,10 +167,15 @@ def figure_spreads(suite: Suite) -> list[Spread]:
     """The distribution of rebalances, standstills, redeliveries and the like."""
     per_run = []
     for entry in suite.entries:
-        run_dir = suite.run_dir(entry)
-        if entry.judged and run_dir is not None:
+        if run_dir := _judged_and_there(suite, entry):
             per_run.append(figures(load(run_dir)))
     return figures_over(per_run)
+
+
+def _judged_and_there(suite: Suite, entry: Entry) -> Path | None:
+    """The folder of a judged run, unless it was removed since: then only its verdicts are left."""
+    run_dir = suite.run_dir(entry)
+    return run_dir if entry.judged and run_dir is not None and run_dir.exists() else None
 
 
 def figures_over(per_run: Sequence[Sequence[Figure]]) -> list[Spread]:

@@ -129,6 +129,15 @@ def test_the_summary_is_short_and_safe(night: Suite) -> None:
     assert len(text) < 10_000
 
 
+def test_the_summary_has_the_verdicts_by_client_and_protocol(night: Suite) -> None:
+    lines = (night.path / "summary.md").read_text().splitlines()
+    row = next(line for line in lines if line.startswith("| R21 | "))
+
+    assert any(line.startswith("| rule |  | librdkafka eager |") for line in lines)
+    assert "≠ VIOLATED" in row
+    assert not any(line.startswith("| R22 | ") for line in lines)
+
+
 def test_the_terminal_has_a_line_per_run(night: Suite) -> None:
     file = io.StringIO()
     index.print_suite(night, Console(file=file, width=120))

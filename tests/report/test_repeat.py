@@ -1,6 +1,7 @@
 """Repeats: distributions over all runs, every verdict counted, the worst one decides."""
 
 import io
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -104,3 +105,15 @@ def test_without_a_judged_run_there_is_still_a_page(tmp_path: Path) -> None:
 
     assert "No run was judged." in (suite.path / "repeat.html").read_text()
     assert "2 void" in file.getvalue()
+
+
+def test_a_run_that_was_removed_counts_by_its_verdict_and_is_not_measured(tmp_path: Path) -> None:
+    suite = write_repeats(tmp_path, SIX)
+    repeat.write(suite)
+    removed = suite.run_dir(suite.entries[5])
+    assert removed is not None
+    shutil.rmtree(removed)
+    rows = distributions(suite)
+
+    assert (6, 6, 10) == (rows["R01"]["runs"], rows["R01"]["holds"], rows["R01"]["n"])
+    assert {5} == {row["runs"] for row in rows.values() if row["kind"] == "figure"}

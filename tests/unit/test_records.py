@@ -15,6 +15,7 @@ import pytest
 from consumers.journal import Journal, read_journal
 from harness import manifest, processes, registry, run, watchdog
 from harness.cluster.container_nodes import check_version
+from harness.cover import Candidate
 from harness.errors import BadInput, NoData, SetupError
 from harness.history import store
 from harness.history.collect import collect
@@ -155,6 +156,17 @@ def test_results_that_cannot_be_written_are_named(tmp_path: Path) -> None:
         run.reserve(tmp_path / "a,b", "baseline")
     with pytest.raises(BadInput, match="has a ',' in its name"):
         new_suite("repeat", tmp_path / "a,b", "", [])
+
+
+def test_a_set_of_runs_without_an_engine_is_refused_once_and_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+    isolated = Candidate.of("broker-isolated", registry.load("broker-isolated"))
+
+    with pytest.raises(SetupError, match=r"no Docker engine answers at tcp://127.0.0.1:1: start"):
+        new_suite("repeat", tmp_path / "results", "", [isolated, isolated])
+    assert not (tmp_path / "results").exists()
 
 
 def test_run_folders_sort_by_time_and_latest_points_at_the_last(tmp_path: Path) -> None:
