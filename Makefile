@@ -38,7 +38,7 @@ list: ## the experiments there are
 	@$(ENV) -m harness list
 
 .PHONY: compare-protocols
-compare-protocols: ## the same fault under each protocol: [NAME=consumer-crash CLIENT=librdkafka,java MEMBERS=1,10,30]
+compare-protocols: ## the same fault under each protocol: [NAME=consumer-join CLIENT=librdkafka,java MEMBERS=1,10,30]
 	@$(CLIENT_JARS)
 	@$(ENV) -m harness compare-protocols $(if $(NAME),'$(NAME)') $(if $(MEMBERS),--members '$(MEMBERS)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(CLIENT),--client '$(CLIENT)') \

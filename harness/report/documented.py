@@ -18,7 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from harness.experiment import Verdict
 from harness.report.files import write_whole
-from harness.report.words import measured_range
+from harness.report.words import measured_range, plural
 from harness.rules.documents import DOCUMENTS, STATEMENTS, Statement
 
 Row = Mapping[str, Any]
@@ -92,7 +92,9 @@ class Finding:
     @property
     def text(self) -> str:
         """One line for a reader."""
-        runs = f"{len(self.verdicts)} run{'' if len(self.verdicts) == 1 else 's'}"
+        runs = plural(len(self.verdicts), "run")
+        if unknown := self.count(Verdict.UNKNOWN):
+            runs += f", {unknown} of them UNKNOWN"
         numbers = measured_range({**self.measured})
         return f"{self.mark} ({runs}{'' if numbers == '–' else f', {numbers}'})"
 
@@ -121,17 +123,24 @@ def judged(verdicts: Sequence[Row]) -> list[Judged]:
 
 
 def _judge(statement: Statement, verdicts: Sequence[Row]) -> Judged:
-    stated = tuple(_findings(statement.rules, verdicts))
-    instead = tuple(_findings(statement.instead, verdicts))
-    return Judged(statement, _status(stated), stated, instead)
+    rows = [row for row in verdicts if row["experiment"] not in statement.apart]
+    stated = tuple(_findings(statement.rules, rows))
+    instead = tuple(_findings(statement.instead, rows))
+    return Judged(statement, _status(statement, stated, instead), stated, instead)
 
 
-def _status(findings: Sequence[Finding]) -> str:
-    marks = {finding.mark for finding in findings} - {UNTOLD}
-    if not findings:
+def _status(statement: Statement, stated: Sequence[Finding], instead: Sequence[Finding]) -> str:
+    """Where a protocol has something else instead, a statement holds for the others only."""
+    replaced = {finding.protocol for finding in instead if finding.mark == HOLDS}
+    if not statement.rules:
+        return NOT if replaced else UNSEEN
+    if not stated:
         return UNSEEN
+    marks = {finding.mark for finding in stated} - {UNTOLD}
     if not marks:
         return UNTOLD
+    if marks == {HOLDS} and replaced - {finding.protocol for finding in stated}:
+        return PARTLY
     return marks.pop() if len(marks) == 1 else PARTLY
 
 

@@ -25,7 +25,9 @@ class Statement:
     """One statement of a document.
 
     `rules` are the ids that hold it against a run as it stands; `instead` are those of what
-    replaced it, where it does not hold any more, and `since` the version in which that began.
+    replaced it, where it does not hold any more, and `since` the version in which that began. A
+    statement without `rules` is refuted where what replaced it holds. `apart` are experiments whose
+    application does not do what the statement is about, to be seen beside those that do.
     """
 
     id: str
@@ -34,6 +36,7 @@ class Statement:
     instead: tuple[str, ...] = ()
     today: str = ""
     since: str = ""
+    apart: tuple[str, ...] = ()
 
     @property
     def document(self) -> str:
@@ -72,9 +75,8 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="000.5",
         says="The coordinator removes a member whose heartbeat is overdue, and a rebalance starts.",
-        rules=("R01",),
-        instead=("X19",),
-        today="So it is in KIP-848 too, where the time is the broker's.",
+        rules=("R01", "X19"),
+        today="In KIP-848 the time is the broker's.",
     ),
     Statement(
         id="000.6",
@@ -160,6 +162,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         rules=("R15", "R15-repeats"),
         today="Not for partitions that are lost: those can be committed no more.",
         since="2.4 (KIP-429)",
+        apart=("listener-none",),
     ),
     Statement(
         id="001.7",
@@ -205,10 +208,15 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     ),
     Statement(
         id="002.6",
-        says="session.timeout.ms is 10 s unless set, and may be 6 s to 30 min.",
+        says="session.timeout.ms may be 6 s to 30 min.",
         rules=("R17",),
+    ),
+    Statement(
+        id="002.19",
+        says="session.timeout.ms is 10 s unless set.",
+        rules=(),
         instead=("X11",),
-        today="The range is as it was; the default is 45 s.",
+        today="The default is 45 s. Only the long set plays it.",
         since="3.0 (KIP-735), librdkafka 1.7",
     ),
     Statement(
@@ -271,8 +279,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="002.15",
         says="A partition is read by one member of the group at a time.",
-        rules=("R21",),
-        instead=("R21-delivery",),
+        rules=("R21", "R21-delivery"),
         today="As an assignment. A member that has not noticed its eviction hands out what it had "
         "fetched, while the new owner reads the same.",
     ),
@@ -348,8 +355,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="003.10",
         says="A member without a heartbeat in the given time is removed, and a rebalance starts.",
-        rules=("R01",),
-        instead=("X19",),
+        rules=("R01", "X19"),
     ),
     Statement(
         id="003.11",

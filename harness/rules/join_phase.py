@@ -191,7 +191,6 @@ LIMITS_TOLD = Rule(
     things="members that joined",
     measures="of rebalance timeout",
     examine=_limits_are_told,
-    broker=True,
     protocols=CLASSIC,
 )
 LONGEST_COUNTS = Rule(

@@ -129,6 +129,7 @@ def _initial_delay(t: Tables) -> DataFrame:
             WHERE last_at > timestampadd(MILLISECOND, -:initial_delay_ms, joined_at)
                OR timestampdiff(MICROSECOND, started_at, joined_at) / 1e3
                       < coalesce(l.most_ms, :max_poll_ms) - :slack_ms
+               OR NOT EXISTS (SELECT 1 FROM {memberships} WHERE instance_id IS NOT NULL)
         )
         SELECT concat('generation ', generation, ' (of an empty group)') AS subject,
                started_at AS at, ms BETWEEN low AND high AS ok,

@@ -181,10 +181,12 @@ def _told_by_heartbeat(t: Tables) -> DataFrame:
 
 
 def _generations_count_up(t: Tables) -> DataFrame:
-    """Steps between generations.
+    """Steps between generations, each through all states.
 
-    A generation whose leader never gave its assignment is not stored, so a coordinator that takes
-    over begins from the one before and uses the number again.
+    The coordinator's log tells of each change of state: the group is being prepared, all have
+    joined, the leader's assignment is there. A generation that was overtaken before its leader gave
+    one says nothing of that last, and is not stored: a coordinator that takes over begins from the
+    one before and uses the number again.
     """
     return t.sql(
         """
@@ -192,11 +194,18 @@ def _generations_count_up(t: Tables) -> DataFrame:
             SELECT *, lag(times) OVER (ORDER BY number) AS times_before FROM {generations}
         )
         SELECT concat('generation ', generation) AS subject, joined_at AS at,
-               generation = generation_before + 1
+               (generation = generation_before + 1
                    OR broker <> broker_before AND times_before = 0
-                      AND generation = generation_before AS ok,
+                      AND generation = generation_before)
+                   AND started_at IS NOT NULL
+                   AND coalesce(broker_after <> broker OR synced_at <= next_started_at, true) AS ok,
                generation - generation_before AS measured, 1 AS bound_low, 1 AS bound_high,
-               concat('after generation ', generation_before) AS why, evidence
+               concat('after generation ', generation_before,
+                      CASE WHEN started_at IS NULL THEN ', was never prepared'
+                           WHEN broker_after = broker AND synced_at > next_started_at
+                           THEN ', given out when the next was being prepared'
+                           ELSE '' END) AS why,
+               evidence
         FROM steps WHERE generation_before IS NOT NULL
         """
     )
@@ -308,8 +317,12 @@ TOLD_BY_HEARTBEAT = Rule(
 )
 GENERATIONS = Rule(
     id="R33",
-    title="Generations count up by one",
-    statement="Each completed join gives the group the next generation, whichever broker is asked.",
+    title="Generations count up by one, through all states",
+    statement=(
+        "Each completed join gives the group the next generation, whichever broker is asked: it is "
+        "prepared, completed by the members' joins, and stable with the leader's assignment, in "
+        "this order."
+    ),
     source="seed 003, group states",
     unit="generations",
     things="generations",

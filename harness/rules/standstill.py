@@ -29,7 +29,8 @@ def _whole_intervals(t: Tables) -> DataFrame:
             -- Nobody joins in the consumer protocol: it is over when the last member has its part.
             SELECT episode, min(first_at) AS at, count(*) AS rounds,
                    max(IF(:protocol = 'consumer', ended_at, joined_at)) AS joined_at,
-                   count_if(trigger IN ('join', 'leave', 'expiry')) AS changes,
+                   count_if(trigger IN ('join', 'leave', 'expiry', 'fenced', 'metadata'))
+                       AS changes,
                    min_by(trigger, number) AS trigger, min_by(trigger_member, number) AS member,
                    max_by(members_after, number) AS members,
                    min_by(members_before, number) AS members_before,
@@ -46,7 +47,8 @@ def _whole_intervals(t: Tables) -> DataFrame:
         stalls AS (
             SELECT event_at AS from_at,
                    timestampadd(MICROSECOND, CAST(duration_ms * 1e3 AS BIGINT), event_at) AS to_at
-            FROM {client_events} WHERE event = 'stall_started'
+            FROM {client_events}
+            WHERE event IN ('stall_started', 'callback_stall_started')
         ),
         bounded AS (
             SELECT *, most * (1 + (:cadence_ms + :slack_ms + poll_ms) / :heartbeat_ms) AS bound

@@ -70,6 +70,35 @@ def test_what_replaced_a_statement_stands_beside_it() -> None:
     assert ["R20d"] == [finding.rule for finding in found.instead]
 
 
+def test_where_another_protocol_has_something_else_it_holds_in_part() -> None:
+    joins, new = verdict("R12"), verdict("X20", protocol="consumer")
+
+    assert "holds" == of("001.2", joins).status
+    assert "not judged" == of("001.2", new).status
+    assert "holds in part" == of("001.2", joins, new).status
+    assert "holds" == of("002.9", verdict("R20a"), verdict("X02")).status  # the same protocol
+
+
+def test_a_statement_without_a_rule_is_refuted_by_what_replaced_it() -> None:
+    assert "not judged" == of("002.19").status
+    assert "not judged" == of("002.19", verdict("X11", "UNKNOWN")).status
+    assert "does not hold" == of("002.19", verdict("X11")).status
+
+
+def test_an_application_that_does_otherwise_says_nothing_of_a_statement() -> None:
+    found = of(
+        "001.6",
+        verdict("R15-repeats"),
+        verdict("R15-repeats", "VIOLATED", experiment="listener-none"),
+    )
+    assert ("holds", 1) == (found.status, len(found.stated[0].verdicts))
+
+
+def test_what_could_not_be_told_is_counted_beside_what_could() -> None:
+    found = of("000.6", verdict("R02"), verdict("R02", "UNKNOWN"), verdict("R02", "UNKNOWN"))
+    assert found.stated[0].text.startswith("holds (3 runs, 2 of them UNKNOWN, ")
+
+
 def test_all_three_files_are_written_and_agree(tmp_path: Path) -> None:
     documented.write(tmp_path, [verdict("R02"), verdict("R11", "VIOLATED", because="a <b> & c")])
 

@@ -112,14 +112,18 @@ def test_a_rebalance_that_ends_with_an_eviction_waited_for_that(judge: Judge) ->
     assert "HOLDS" == judge(history, "X07")["verdict"]
 
 
-@pytest.mark.parametrize(("joined_ms", "examined"), [(19_950, 0), (19_949, 1)])
+@pytest.mark.parametrize(
+    ("joined_ms", "static", "examined"),
+    [(19_950, True, 0), (19_949, True, 1), (19_950, False, 1)],
+)
 def test_a_rebalance_that_ended_by_its_time_out_waited_for_whoever_it_keeps(
-    judge: Judge, joined_ms: float, examined: int
+    judge: Judge, joined_ms: float, static: bool, examined: int
 ) -> None:
     """A static member: no line tells that it had been waited for."""
     history = later(joined_ms)
     for row in history.rows["requests"]:
         row["rebalance_timeout_ms"] = 10_000
+        row["instance_id"] = "member-1" if static else None
     assert examined == judge(history, "X07")["violations"]
     assert examined == judge(history, "X07")["examined"]
 

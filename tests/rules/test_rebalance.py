@@ -385,6 +385,28 @@ def test_only_a_number_that_was_never_stored_comes_again(
     assert verdict == judge(history, "R33")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("prepared", "given_ms", "verdict"),
+    [
+        (True, 5_015, "HOLDS"),
+        (True, 7_000, "HOLDS"),
+        (True, 7_001, "VIOLATED"),  # after the next had begun to be prepared
+        (True, None, "HOLDS"),  # overtaken
+        (False, 5_015, "VIOLATED"),
+    ],
+)
+def test_a_generation_goes_through_all_states(
+    judge: Judge, prepared: bool, given_ms: float | None, verdict: str
+) -> None:
+    history = History().rebalance(0, 1, 1)
+    if prepared:
+        history.says("rebalance_started", 5_000, generation=1, reason="x")
+    history.says("stabilized", 5_010, generation=2, members=2)
+    if given_ms is not None:
+        history.says("assignment_received", given_ms, "member-1", generation=2)
+    assert verdict == judge(history.rebalance(7_000, 3, 2), "R33")["verdict"]
+
+
 def test_one_generation_alone_is_no_step(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History().rebalance(0, 1, 1), "R33")["verdict"]
 

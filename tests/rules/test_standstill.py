@@ -96,7 +96,8 @@ def test_each_change_within_an_episode_has_its_rounds(judge: Judge) -> None:
         ("stall_started", 1_000, 5_001, 0),
         ("stall_started", 6_899, 9_000, 0),
         ("stall_started", 6_900, 9_000, 1),
-        ("callback_stall_started", 4_500, 9_000, 1),
+        ("callback_stall_started", 4_500, 9_000, 0),
+        ("closing", 4_500, 9_000, 1),
     ],
 )
 def test_only_a_stall_that_the_rebalance_falls_into_excuses_it(
@@ -158,6 +159,23 @@ def test_an_epoch_that_was_overtaken_is_not_over_before_the_next(judge: Judge) -
     beat(history, "member-1", 7_000, 1, 3, 0)
     beat(history, "member-2", 9_000, 2, 3, 1)
     beat(history, "member-3", 10_500, 3, 3, 2)
+    verdict = judge(history, "X34")
+    assert ("HOLDS", 1, 2.75, 5.2) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"], verdict["bound_high"]
+    )  # fmt: skip
+
+
+def test_an_epoch_of_changed_topics_that_overtakes_has_its_intervals_too(judge: Judge) -> None:
+    history = History(group={"protocol": "consumer"})
+    for number, ms, topics in ((1, 0, "hash"), (2, 5_000, "hash"), (3, 6_500, "other")):
+        if number < 3:
+            history.says("member_added", ms, f"member-{number}")
+        history.says("epoch_bumped", ms, generation=number, reason=topics)
+        history.says("target_computed", ms, generation=number, reason="uniform")
+    beat(history, "member-1", 0, 0, 1, 0, 1, 2)
+    beat(history, "member-2", 5_000, 0, 2)
+    beat(history, "member-1", 7_000, 1, 3, 0, 3)
+    beat(history, "member-2", 10_500, 2, 3, 1, 2)
     verdict = judge(history, "X34")
     assert ("HOLDS", 1, 2.75, 5.2) == (
         verdict["verdict"], verdict["examined"], verdict["measured_max"], verdict["bound_high"]
