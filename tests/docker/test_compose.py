@@ -151,11 +151,9 @@ def test_topics_of_its_owner_are_not_taken(tmp_path: Path, cluster: docker.Docke
             gone.result(timeout=30)
 
 
-@pytest.mark.parametrize("with_its_watchdog", [True, False])
-def test_what_a_killed_harness_broke_is_put_right_once(
-    tmp_path: Path, cluster: docker.DockerClient, with_its_watchdog: bool
+def test_what_is_killed_with_its_watchdog_is_put_right_by_clean_once(
+    tmp_path: Path, cluster: docker.DockerClient
 ) -> None:
-    """By its watchdog, or by `clean`."""
     arguments = ("run", "broker-kill", "--backend", "compose", "--results", str(tmp_path))
     with subprocess.Popen(
         [sys.executable, "-m", "harness", *arguments],
@@ -168,11 +166,11 @@ def test_what_a_killed_harness_broke_is_put_right_once(
             wait_until("killed broker", lambda: "exited" in states(cluster), timeout_s=LONGEST_S)
         finally:
             watchdogs = [each for each in ours.children() if "harness.watchdog" in each.cmdline()]
-            for process in (*(watchdogs if with_its_watchdog else ()), ours):
+            for process in (*watchdogs, ours):
                 process.kill()
     assert 1 == len(watchdogs)
 
-    assert with_its_watchdog == ("on docker-compose.yml" in clean(tmp_path))
+    assert "on docker-compose.yml" in clean(tmp_path)
     assert {"running"} == set(states(cluster))
     assert 0 == compose.heal(cluster)
     composed("kill", "broker-2")  # what is broken from then on, its owner broke
