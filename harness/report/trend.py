@@ -19,11 +19,8 @@ from harness.report.words import number, plural
 from harness.rules import RULES
 
 _TITLES: Final = {
-    "worse": ("Worse", "Moved towards the only bound that the rule has."),
-    "moved": (
-        "Moved",
-        "Beyond chance; which way is better, the bounds do not tell.",
-    ),
+    "worse": ("Worse", "Moved, and the nearest bound of the rule is nearer since."),
+    "moved": ("Moved", "Beyond chance, and no nearer to a bound of the rule."),
     "steady": ("Steady", "What moved here, chance moves as well."),
     "too few": ("Too few days", "Among so many series, so few days can never be told from chance."),
 }

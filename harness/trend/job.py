@@ -24,6 +24,14 @@ VIEW = "verdicts_of_all_runs"
 
 _SERIES = "experiment, client, protocol, kafka, backend, setup, rule"
 
+# How far a run stayed from the bound that it came nearest to, in the rule's unit; negative: beyond.
+# Bounds are for extremes: the largest number has the upper one, the smallest the lower one. A rule
+# that HOLDS with a number beyond a bound has that bound for others of its numbers only (X07: the
+# delay of an empty group has a lower one, other rebalances have none), so it is left out here.
+_ROOM = """least(
+    CASE WHEN verdict <> 'HOLDS' OR measured_max <= bound_high THEN bound_high - measured_max END,
+    CASE WHEN verdict <> 'HOLDS' OR measured_min >= bound_low THEN measured_min - bound_low END)"""
+
 # One row per run of a series: a rule, as one experiment shows it for one client and protocol, with
 # this version of Kafka on this kind of backend, set up alike. Several verdicts of a run are one
 # (there are none). What was withheld has no number that could be ranked. Rules of the record itself
@@ -34,7 +42,7 @@ _RUNS = f"""
         SELECT experiment, client, protocol, kafka, backend, coalesce(setup, '') AS setup, rule,
                any_value(unit) AS unit, run, min(started_at) AS at, min(measured_p50) AS value,
                date_from_unix_date(int(unix_seconds(min(started_at)) DIV 86400)) AS day,
-               max(NOT verdict <=> expected) AS differs,
+               max(NOT verdict <=> expected) AS differs, min({_ROOM}) AS room,
                min(bound_low) AS bound_low, min(bound_high) AS bound_high
         FROM {VIEW}
         WHERE verdict <> 'UNKNOWN' AND NOT rule RLIKE '^E[0-9]'
@@ -46,7 +54,7 @@ _POINTS = f"""
     points AS (
         SELECT {_SERIES}, any_value(unit) AS unit, day, min(at) AS at, median(value) AS value,
                array_sort(collect_list(run)) AS runs, count_if(differs) AS differing,
-               min(bound_low) AS bound_low, min(bound_high) AS bound_high
+               median(room) AS room, min(bound_low) AS bound_low, min(bound_high) AS bound_high
         FROM runs WHERE value IS NOT NULL GROUP BY {_SERIES}, day
     )
 """
@@ -108,12 +116,8 @@ _TOLD = f"""
                AS points,
            CASE WHEN NOT any_value(a.long_enough) THEN 'too few'
                 WHEN any_value(a.p_adjusted) > {ALPHA} THEN 'steady'
-                WHEN max(s.bound_high) IS NOT NULL AND max(s.bound_low) IS NULL
-                     AND median(s.value) FILTER (WHERE s.t > a.turn)
-                         > median(s.value) FILTER (WHERE s.t <= a.turn) THEN 'worse'
-                WHEN max(s.bound_low) IS NOT NULL AND max(s.bound_high) IS NULL
-                     AND median(s.value) FILTER (WHERE s.t > a.turn)
-                         < median(s.value) FILTER (WHERE s.t <= a.turn) THEN 'worse'
+                WHEN median(s.room) FILTER (WHERE s.t > a.turn)
+                     < median(s.room) FILTER (WHERE s.t <= a.turn) THEN 'worse'
                 ELSE 'moved' END AS trend
     FROM adjusted a JOIN summed s USING ({_SERIES})
     GROUP BY {_SERIES}
@@ -136,7 +140,11 @@ def trends(spark: SparkSession, verdicts: DataFrame) -> DataFrame:
     few); bound_low, bound_high; points, one per day (t, day, at: when its first run started, value:
     the median of its runs' medians, runs: their names, differing: how many of them had another
     verdict than expected); trend: "too few" (among so many series none of n days could be told from
-    chance), "steady", "moved", or "worse" (moved towards the only bound that there is).
+    chance), "steady", "moved", or "worse": moved, and there is less room since. A run's room is
+    what lies between its largest number and the upper bound, or between its smallest and the lower
+    one, whichever is less (below 0 beyond it), and before and since are told by the days' medians.
+    So a number between two bounds is worse where it comes nearer to the nearer one, and a series
+    without bounds never is.
     """
     verdicts.createOrReplaceTempView(VIEW)
     return spark.sql(f"WITH {_RUNS}, {_POINTS}, {_PETTITT}, {_HOLM} {_TOLD}")

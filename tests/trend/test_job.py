@@ -81,16 +81,74 @@ def test_a_step_is_found_and_dated(tmp_path: Path, trends: Trends) -> None:
         (-40.0, {"bound_high": 6_050.0}, "moved"),
         (-40.0, {"bound_low": 5_900.0}, "worse"),
         (40.0, {"bound_low": 5_900.0}, "moved"),
-        (40.0, {"bound_low": 5_900.0, "bound_high": 6_050.0}, "moved"),
         (40.0, {}, "moved"),
     ],
 )
-def test_worse_is_a_move_towards_the_only_bound(
+def test_towards_the_only_bound_is_worse(
     tmp_path: Path, trends: Trends, step: float, bounds: dict[str, Any], trend: str
 ) -> None:
     write_quickly(tmp_path, "R01", noise(1, 15) + noise(2, 15, 6_000 + step), **bounds)
 
     assert trend == trends(tmp_path)["R01"]["trend"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "trend"),
+    [
+        (6_000.0, 6_040.0, "worse"),
+        (6_000.0, 5_960.0, "worse"),
+        (6_040.0, 6_000.0, "moved"),
+        (5_960.0, 6_000.0, "moved"),
+        (5_970.0, 6_040.0, "worse"),  # past the middle, and nearer to the other one
+    ],
+)
+def test_between_two_bounds_nearer_to_the_nearer_one_is_worse(
+    tmp_path: Path, trends: Trends, before: float, after: float, trend: str
+) -> None:
+    """R01's own: a session of 6 s, and 50 ms of slack on both sides."""
+    bounds: dict[str, Any] = {"bound_low": 5_950.0, "bound_high": 6_050.0}
+    write_quickly(tmp_path, "R01", noise(1, 15, before) + noise(2, 15, after), **bounds)
+
+    assert trend == trends(tmp_path)["R01"]["trend"]
+
+
+def test_beyond_a_bound_is_worse(tmp_path: Path, trends: Trends) -> None:
+    bounds: dict[str, Any] = {"bound_low": 5_950.0, "bound_high": 6_050.0}
+    write_quickly(tmp_path, "R01", noise(1, 15, 5_970.0), **bounds)
+    write_quickly(tmp_path, "R01", noise(2, 15, 6_090.0), shift=15, verdict="VIOLATED", **bounds)
+
+    assert "worse" == trends(tmp_path)["R01"]["trend"]
+
+
+@pytest.mark.parametrize(
+    ("extreme", "then", "trend"),
+    [
+        ("measured_max", 6_290.0, "worse"),
+        ("measured_max", 6_180.0, "moved"),
+        ("measured_min", 5_960.0, "worse"),
+    ],
+)
+def test_how_near_a_run_came_is_told_by_its_extremes(
+    tmp_path: Path, trends: Trends, extreme: str, then: float, trend: str
+) -> None:
+    """As R06-java has it: the middle moves up by 10 ms, and the bounds are for the extremes."""
+    more: dict[str, Any] = {"measured_min": 6_100.0, "measured_max": 6_200.0}
+    more |= {"bound_low": 5_950.0, "bound_high": 6_350.0}
+    write_quickly(tmp_path, "R06-java", noise(1, 15, 6_110.0), **more)
+    more[extreme] = then
+    write_quickly(tmp_path, "R06-java", noise(2, 15, 6_130.0), shift=15, **more)
+
+    assert trend == trends(tmp_path)["R06-java"]["trend"]
+
+
+def test_a_bound_that_other_numbers_have_is_no_room(tmp_path: Path, trends: Trends) -> None:
+    """As X07 has it: it HOLDS with numbers below a lower bound that only the largest has."""
+    more: dict[str, Any] = {"measured_max": 1_006.9, "bound_low": 448.1, "bound_high": 1_450.0}
+    values = [round(each - 5_990, 1) for each in (*noise(1, 15, 6_020.0), *noise(2, 15))]
+    for shift, value in enumerate(values):
+        write_quickly(tmp_path, "X07", [value], shift=shift, **more)
+
+    assert "moved" == trends(tmp_path)["X07"]["trend"]
 
 
 def test_what_says_nothing_of_kafka_is_left_out(tmp_path: Path, trends: Trends) -> None:
