@@ -36,6 +36,7 @@ SCHEMA: Final = pa.schema(
         ("cores", pa.int64()),
         ("seed", pa.int64()),
         ("setup", pa.string()),  # the same for runs that were declared alike
+        ("sabotaged", pa.bool_()),  # a member breaks a rule on purpose; null: written before this
         *((column.name, column.type) for column in VERDICTS),
     ]
 )
@@ -97,7 +98,14 @@ def _about(told: dict[str, Any], started: datetime) -> dict[str, Any]:
         "cores": told.get("host", {}).get("cores"),
         "seed": told.get("seed"),
         "setup": _setup(declared),
+        "sabotaged": _sabotaged(declared.get("group") or {}),
     }
+
+
+def _sabotaged(group: Mapping[str, Any]) -> bool:
+    """Whether all members, or single ones that differ, are declared to break a rule on purpose."""
+    differing = (group.get("differing") or {}).values()
+    return any(each.get("sabotage") for each in (group, *differing))
 
 
 # What fields are where a declaration says nothing of them.

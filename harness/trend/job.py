@@ -35,8 +35,9 @@ _ROOM = """least(
 # One row per run of a series: a rule, as one experiment shows it for one client and protocol, with
 # this version of Kafka on this kind of backend, set up alike. Several verdicts of a run are one
 # (there are none). What was withheld has no number that could be ranked. Rules of the record itself
-# and sabotaged consumers are left out: neither says what Kafka or its clients do. Days are counted
-# from seconds, so that they are those of UTC whatever zone a session is in.
+# and sabotaged consumers are left out: neither says what Kafka or its clients do. Saboteurs by name
+# are so by their faults too, and older rows have no column of sabotage. Days are counted from
+# seconds, so that they are those of UTC whatever zone a session is in.
 _RUNS = f"""
     runs AS (
         SELECT experiment, client, protocol, kafka, backend, coalesce(setup, '') AS setup, rule,
@@ -46,7 +47,7 @@ _RUNS = f"""
                min(bound_low) AS bound_low, min(bound_high) AS bound_high
         FROM {VIEW}
         WHERE verdict <> 'UNKNOWN' AND NOT rule RLIKE '^E[0-9]'
-              AND NOT startswith(experiment, 'saboteur-')
+              AND NOT startswith(experiment, 'saboteur-') AND NOT coalesce(sabotaged, false)
         GROUP BY experiment, client, protocol, kafka, backend, coalesce(setup, ''), rule, run
     )
 """
@@ -128,7 +129,8 @@ _TOLD = f"""
 def read(spark: SparkSession, dataset: str) -> DataFrame:
     """All verdicts of a dataset, of whatever schema version: what a file lacks is null."""
     found = spark.read.option("mergeSchema", "true").parquet(dataset)
-    return found if "setup" in found.columns else found.selectExpr("*", "string(NULL) AS setup")
+    later = {"setup": "string(NULL) AS setup", "sabotaged": "boolean(NULL) AS sabotaged"}
+    return found.selectExpr("*", *(later[name] for name in later.keys() - found.columns))
 
 
 def trends(spark: SparkSession, verdicts: DataFrame) -> DataFrame:

@@ -102,6 +102,25 @@ DECLARED: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("group", "sabotaged"),
+    [
+        ({}, False),
+        ({"sabotage": None, "differing": {"2": {"batch_records": 1}}}, False),
+        ({"sabotage": "never-commit"}, True),
+        ({"differing": {"1": {"batch_records": 1}, "2": {"sabotage": "deaf"}}}, True),
+    ],
+)
+def test_sabotage_is_told_whatever_the_experiment(
+    tmp_path: Path, group: dict[str, Any], sabotaged: bool
+) -> None:
+    path = write_judged(tmp_path / "consumer-crash" / "run-1", verdict("R01"))
+    write_manifest(path, declared={**DECLARED, "group": group})
+    dataset.accumulate(tmp_path)
+
+    assert [sabotaged] == [row["sabotaged"] for row in read(tmp_path)]
+
+
 def test_a_field_that_a_release_adds_ends_no_series(tmp_path: Path) -> None:
     """Runs of before it did not declare it, and those after it all have its default."""
     later = {

@@ -154,7 +154,8 @@ def test_a_bound_that_other_numbers_have_is_no_room(tmp_path: Path, trends: Tren
 def test_what_says_nothing_of_kafka_is_left_out(tmp_path: Path, trends: Trends) -> None:
     """How much a harness recorded, and what a sabotaged consumer did."""
     write_quickly(tmp_path, "E02", noise(1, 3), bound_low=1.0)
-    write_quickly(tmp_path, "R12", noise(2, 3), experiment="saboteur-deaf")
+    write_quickly(tmp_path, "R12", noise(2, 3), experiment="saboteur-deaf", sabotaged=False)
+    write_quickly(tmp_path, "R21", noise(2, 3), sabotaged=True)
     write_quickly(tmp_path, "R01", noise(3, 3))
 
     assert {"R01"} == set(trends(tmp_path))
@@ -316,12 +317,21 @@ def test_the_partitions_of_a_dataset_are_columns(tmp_path: Path, trends: Trends)
     assert 3 == row["runs"] == len({run for point in row["points"] for run in point["runs"]})
 
 
-def test_a_dataset_of_before_set_ups_were_told_is_read(tmp_path: Path, trends: Trends) -> None:
+@pytest.mark.parametrize("lacks", [["sabotaged"], ["setup", "sabotaged"]], ids=" ".join)
+def test_a_dataset_of_before_a_column_is_read(
+    tmp_path: Path, trends: Trends, lacks: list[str]
+) -> None:
     write_quickly(tmp_path, "R01", [6_000.0] * 3)
+    write_quickly(tmp_path, "R12", [6_000.0] * 3, experiment="saboteur-deaf")
     for path in tmp_path.rglob("*.parquet"):
-        pq.write_table(pq.ParquetFile(path).read().drop_columns(["setup"]), path)
+        pq.write_table(pq.ParquetFile(path).read().drop_columns(lacks), path)
+    old = trends(tmp_path)
+    write_quickly(tmp_path, "R01", [6_000.0] * 2, shift=3, sabotaged=False)
+    write_quickly(tmp_path, "R01", [6_000.0] * 2, shift=5, sabotaged=True)
+    grown = trends(tmp_path)
 
-    assert 3 == trends(tmp_path)["R01"]["n"]
+    assert [("R01", 3)] == [(rule, row["n"]) for rule, row in old.items()]
+    assert [("R01", 5)] == [(rule, row["n"]) for rule, row in grown.items()]
 
 
 @pytest.mark.parametrize("runs", [1, 3])
