@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+import grpc
 import pyarrow.parquet as pq
 import pyspark
 import pytest
@@ -198,5 +203,59 @@ def test_what_cannot_be_is_one_sentence(
     answer = trend(tmp_path, *options)
 
     assert code == answer.returncode
+    assert said in answer.stderr
+    assert 1 == len(answer.stderr.strip().splitlines())
+
+
+@contextmanager
+def silent() -> Iterator[int]:
+    """A port where somebody listens, and never says anything."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+@contextmanager
+def http() -> Iterator[int]:
+    """A port where a web server answers."""
+
+    class Quiet(BaseHTTPRequestHandler):
+        def log_message(self, *said: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def another_grpc() -> Iterator[int]:
+    """A port where a gRPC server answers that is not Spark's."""
+    with futures.ThreadPoolExecutor(1) as threads:
+        server = grpc.server(threads)
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        try:
+            yield port
+        finally:
+            server.stop(None).wait()
+
+
+@pytest.mark.parametrize(
+    ("listens", "said"),
+    [(silent, "Deadline Exceeded"), (http, "HTTP/2"), (another_grpc, "Method not found!")],
+)
+def test_what_listens_and_is_no_spark_is_one_sentence(
+    tmp_path: Path, listens: Callable[[], AbstractContextManager[int]], said: str
+) -> None:
+    write_series(tmp_path / dataset.FOLDER, "R01", [1.0, 2.0])
+    with listens() as port:
+        answer = trend(tmp_path, "--spark", f"sc://127.0.0.1:{port}")
+
+    assert 3 == answer.returncode
+    assert f"no Spark Connect server answers at sc://127.0.0.1:{port} (" in answer.stderr
     assert said in answer.stderr
     assert 1 == len(answer.stderr.strip().splitlines())
