@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # a plugin of pytest, which wants to import it itself
 
 
 _LEFT_OUT = pytest.StashKey[list[str]]()
+_SENT = "left_out"  # the same, as a process of pytest-xdist hands it over at its end
 
 
 @pytest.hookimpl(trylast=True)
@@ -38,6 +39,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             config.hook.pytest_deselected(items=ours)
             lines.append(f"{len(ours)} tests left out, for {lack}: CONTRIBUTING.md says what to do")
     config.stash[_LEFT_OUT] = lines
+    if hasattr(config, "workeroutput"):
+        config.workeroutput[_SENT] = lines
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a process of pytest-xdist left out: each collects all tests, and this one none."""
+    if lines := getattr(node, "workeroutput", {}).get(_SENT):
+        node.config.stash[_LEFT_OUT] = lines
 
 
 def pytest_terminal_summary(
