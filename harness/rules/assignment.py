@@ -63,7 +63,7 @@ _SPREAD = """
                array_join(reverse(array_sort(collect_list(size))), '+') AS sizes
         FROM whole GROUP BY broker, generation
     ),
-    -- A topic may have grown.
+    -- A topic may have grown, which the group may know before the observer does.
     grown AS (
         SELECT s.broker, s.generation, count(DISTINCT p.partition) AS partitions
         FROM sizes s JOIN {topology} p ON p.topic = :topic AND p.at <= s.at
@@ -74,7 +74,7 @@ _SPREAD = """
            concat(s.partitions, ' partitions for ', members, ' members: ', sizes) AS why,
            evidence
     FROM sizes s LEFT JOIN grown g USING (broker, generation)
-    WHERE s.partitions = greatest(:partitions, coalesce(g.partitions, 0))
+    WHERE s.partitions >= greatest(:partitions, coalesce(g.partitions, 0))
 """
 
 

@@ -47,6 +47,13 @@ def test_of_a_topic_that_has_grown_the_whole_is_more(judge: Judge) -> None:
     assert "UNKNOWN" == judge(history, "R22")["verdict"]
 
 
+def test_a_group_that_knows_of_more_partitions_than_the_observer_does_is_examined(
+    judge: Judge,
+) -> None:
+    verdict = judge(given(4, 3, missing=-1), "R22")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
 def test_a_process_that_comes_later_in_the_place_of_another_is_not_counted(judge: Judge) -> None:
     history = given(3, 3).says("replaced", 9_000, "member-2", instance_id="member-2")
     history.join("member-2", 9_001, life=2, instance_id="member-2")
