@@ -187,6 +187,15 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             "offer 'consumer' there, or leave the setting out",
         ),
         (
+            Experiment(
+                claim="x.",
+                rules=(RULE,),
+                cluster=Cluster(kafka_version="3.9.2"),
+                group=Group(protocol="consumer"),
+            ),
+            "Kafka 3.9.2 has a preview of protocol consumer only, which librdkafka does not speak",
+        ),
+        (
             experiment_with(Fault(kind="kill-broker", target="member 1", lasts_s=3)),
             "kill-broker cannot hit 'member 1'",
         ),
