@@ -1,4 +1,4 @@
-"""What brokers in containers cost over brokers that are processes: start, stop, and a request."""
+"""What brokers in containers cost over processes: start, stop, a request, a whole experiment."""
 
 import sys
 import tempfile
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from harness import probe
+from harness.bench.experiments import play
 from harness.bench.measure import Figure, in_turn, median, ratio
 from harness.cluster import containers
 from harness.cluster.backends import backend_of
@@ -37,12 +38,14 @@ def bench(tools: Tools, rounds: int) -> list[Figure]:
     requests = in_turn(
         rounds, docker=lambda: request("docker"), embedded=lambda: request("embedded")
     )
+    runs = in_turn(rounds, docker=lambda: _run("docker"), embedded=lambda: _run("embedded"))
     return [
         figure
         for what, measured, unit in (
             ("start", starts, "s"),
             ("stop", stops, "s"),
             ("request through a proxy, over a new connection", requests, "ms"),
+            ("experiment baseline", runs, "s"),
         )
         for figure in (
             Figure("backends", f"{what}, docker : embedded", _ratio(measured), "×", rounds),
@@ -54,6 +57,12 @@ def bench(tools: Tools, rounds: int) -> list[Figure]:
 
 def _ratio(measured: dict[str, list[float]]) -> float:
     return ratio(measured, "docker", "embedded")
+
+
+def _run(name: str) -> float:
+    """Seconds of an experiment in which nothing happens."""
+    with tempfile.TemporaryDirectory() as folder:
+        return play("baseline", name, Path(folder))
 
 
 def _measure(tools: Tools, name: str) -> tuple[float, float, float]:
