@@ -130,16 +130,22 @@ def _judge(statement: Statement, verdicts: Sequence[Row]) -> Judged:
 
 
 def _status(statement: Statement, stated: Sequence[Finding], instead: Sequence[Finding]) -> str:
-    """Where a protocol has something else instead, a statement holds for the others only."""
+    """Where a protocol has something else instead, a statement holds for the others only.
+
+    Its own rules are about those others, in whichever of them they were judged.
+    """
+    from harness.rules import RULES
+
     replaced = {finding.protocol for finding in instead if finding.mark == HOLDS}
     if not statement.rules:
-        return NOT if replaced else UNSEEN
+        return NOT if replaced else UNTOLD if instead else UNSEEN
     if not stated:
         return UNSEEN
     marks = {finding.mark for finding in stated} - {UNTOLD}
     if not marks:
         return UNTOLD
-    if marks == {HOLDS} and replaced - {finding.protocol for finding in stated}:
+    about = {protocol for rule in statement.rules for protocol in RULES[rule].protocols}
+    if marks == {HOLDS} and replaced - about:
         return PARTLY
     return marks.pop() if len(marks) == 1 else PARTLY
 

@@ -36,24 +36,32 @@ _GIVEN_BY_LEADER = """
     )
 """
 
-# The same of an epoch of KIP-848: what each member had been told when all of them had been.
+# The same of an epoch of KIP-848: what each member that its target was computed for had been told
+# when all of them had heard of it. Who was gone by then has no part in it; where somebody else has
+# not heard of it, nothing can be said.
 _TOLD_BY_HEARTBEATS = """
     WITH told AS (
-        SELECT d.coordinator AS broker, d.generation, m.stay, d.completed_at AS at,
-               coalesce(max_by(size(b.assigned), b.processed_at), 0) AS size,
-               max_by(b.evidence, b.processed_at) AS evidence
+        SELECT d.coordinator AS broker, d.generation, m.stay AS member_id, d.completed_at AS at,
+               coalesce(max_by(size(b.assigned), b.processed_at)
+                            FILTER (WHERE b.assigned IS NOT NULL), 0) AS size,
+               max_by(b.evidence, b.processed_at) AS evidence,
+               count_if(b.member_epoch = d.generation) > 0 AS heard
         FROM {rebalances} d
-        JOIN {memberships} m ON m.joined_at <= d.completed_at
+        JOIN {memberships} m ON m.joined_at <= d.joined_at
          AND (m.removed_at IS NULL OR m.removed_at > d.completed_at)
         LEFT JOIN {requests} b
           ON b.member_id = m.member_id AND b.`group` = :group
-         AND b.api = 'CONSUMER_GROUP_HEARTBEAT' AND b.error_code = 0 AND b.assigned IS NOT NULL
+         AND b.api = 'CONSUMER_GROUP_HEARTBEAT' AND b.error_code = 0
          AND b.processed_at <= d.completed_at
          AND (m.since_at IS NULL OR b.arrived_at > m.since_at)
         WHERE d.protocol = 'consumer' AND d.completed_at IS NOT NULL
         GROUP BY d.coordinator, d.generation, m.stay, d.completed_at
     ),
-    whole AS (SELECT broker, generation, stay AS member_id, size, at, evidence FROM told)
+    whole AS (
+        SELECT * FROM (
+            SELECT *, bool_and(heard) OVER (PARTITION BY broker, generation) AS complete FROM told)
+        WHERE complete
+    )
 """
 
 _SPREAD = """

@@ -27,7 +27,7 @@ class Statement:
     `rules` are the ids that hold it against a run as it stands; `instead` are those of what
     replaced it, where it does not hold any more, and `since` the version in which that began. A
     statement without `rules` is refuted where what replaced it holds. `apart` are experiments whose
-    application does not do what the statement is about, to be seen beside those that do.
+    application does not do what the statement is about: their runs say nothing of it.
     """
 
     id: str

@@ -118,7 +118,13 @@ _TOLD = f"""
            CASE WHEN NOT any_value(a.long_enough) THEN 'too few'
                 WHEN any_value(a.p_adjusted) > {ALPHA} THEN 'steady'
                 WHEN median(s.room) FILTER (WHERE s.t > a.turn)
-                     < median(s.room) FILTER (WHERE s.t <= a.turn) THEN 'worse'
+                     < median(s.room) FILTER (WHERE s.t <= a.turn)
+                     AND (median(s.value) FILTER (WHERE s.t > a.turn)
+                              > median(s.value) FILTER (WHERE s.t <= a.turn)
+                          AND max(s.bound_high) IS NOT NULL
+                          OR median(s.value) FILTER (WHERE s.t > a.turn)
+                              < median(s.value) FILTER (WHERE s.t <= a.turn)
+                          AND max(s.bound_low) IS NOT NULL) THEN 'worse'
                 ELSE 'moved' END AS trend
     FROM adjusted a JOIN summed s USING ({_SERIES})
     GROUP BY {_SERIES}
@@ -144,7 +150,8 @@ def trends(spark: SparkSession, verdicts: DataFrame) -> DataFrame:
     verdict than expected); trend: "too few" (among so many series none of n days could be told from
     chance), "steady", "moved", or "worse": moved, and there is less room since. A run's room is
     what lies between its largest number and the upper bound, or between its smallest and the lower
-    one, whichever is less (below 0 beyond it), and before and since are told by the days' medians.
+    one, whichever is less (below 0 beyond it), and before and since are told by the days' medians,
+    which themselves have to have moved towards a bound: that they moved is what was tested.
     So a number between two bounds is worse where it comes nearer to the nearer one, and a series
     without bounds never is.
     """

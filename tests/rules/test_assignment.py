@@ -89,3 +89,25 @@ def test_in_the_consumer_protocol_what_is_still_to_be_told_is_not_counted(judge:
     """The first epoch only: of the second, member-1 has let go of what nobody has been given."""
     verdict = judge(told(3, 3, completed=False), "R22")
     assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_in_the_consumer_protocol_who_joins_after_the_target_is_in_the_next(judge: Judge) -> None:
+    """member-2 is there before member-1 has been told of all six partitions."""
+    history = History(group={"protocol": "consumer"})
+    for number, ms in ((1, 0), (2, 50)):
+        history.says("member_added", ms, f"member-{number}")
+        history.says("epoch_bumped", ms, generation=number, reason="hash")
+        history.says("target_computed", ms + 1_000 * (number - 1), generation=number, reason="x")
+    beat(history, "member-1", 100, 0, 1, *range(6))
+    beat(history, "member-2", 50, 0, 1)
+    verdict = judge(history, "R22")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_in_the_consumer_protocol_who_has_not_heard_leaves_it_open(judge: Judge) -> None:
+    """member-3 has heard nothing since the first epoch, and may have to give something up."""
+    history = told(3, 3)
+    history.says("member_added", 0, "member-3")
+    beat(history, "member-3", 0.5, 0, 1)
+    verdict = judge(history, "R22")
+    assert 2 not in [int(row["subject"].split()[1]) for row in verdict["rows"]]
