@@ -12,5 +12,5 @@ experiment = Experiment(
     group=Group(metadata_refresh_ms=5_000, arrive_every_ms=1_200),
     faults=(Fault(kind="add-partitions", target="topic", more_partitions=2),),
     rules=holds("R20c", "R27-growth", "X16", "R02", "R21", "X32a", "X32b", "X32c", "R12", "R33"),
-    duration_s=10,
+    duration_s=8.5,
 )

@@ -8,7 +8,7 @@ from harness.experiment import Experiment, holds
 
 experiment = Experiment(
     claim="Left alone, a group keeps one generation, even heartbeats, loses and repeats nothing.",
-    duration_s=15,
+    duration_s=12,
     rules=(
         *holds("X20", "X24", protocols=("consumer",)),
         *holds("R02", "R12", "R14", "R20b", "R20f", "R21", "R33", "X14", "X32a", "X32c"),

@@ -10,7 +10,7 @@ from harness.experiment import Expect, Experiment, Fault, Verdict, holds
 experiment = Experiment(
     claim="A new member starts one rebalance, and every member learns of it by its next heartbeat.",
     faults=(Fault(kind="start-consumer", target="new member"),),
-    duration_s=10,
+    duration_s=8,
     rules=(
         *holds("R15-all", "R22", "X01", "X01-two"),
         Expect(

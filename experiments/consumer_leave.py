@@ -9,7 +9,7 @@ from harness.experiment import Experiment, Fault, holds
 experiment = Experiment(
     claim="A consumer that leaves in order hands over at once, and nothing is consumed twice.",
     faults=(Fault(kind="close-consumer", target="any member"),),
-    duration_s=10,
+    duration_s=8,
     rules=(
         *holds("X20", protocols=("consumer",)),
         *holds(

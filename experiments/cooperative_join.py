@@ -12,7 +12,7 @@ experiment = Experiment(
     group=Group(protocol="cooperative", commit="auto"),
     faults=(Fault(kind="start-consumer", target="new member", at_s=4),),
     protocols=("cooperative",),
-    duration_s=12,
+    duration_s=10,
     rules=(
         Expect(
             rule="R15-all",

@@ -15,6 +15,6 @@ experiment = Experiment(
         Fault(kind="add-partitions", target="topic", at_s=1, more_partitions=1),
         Fault(kind="close-consumer", target="member 1", at_s=9),
     ),
-    duration_s=13,
+    duration_s=11.5,
     rules=holds("R22", "R12", "R20b", "R20c", "R21", "R33", "X32a", "X32b", "X32c"),
 )

@@ -15,6 +15,6 @@ experiment = Experiment(
         Fault(kind="start-consumer", target="new member", at_s=2, jitter_s=1),
         Fault(kind="close-consumer", target="member 3", at_s=12, jitter_s=1),
     ),
-    duration_s=17,
+    duration_s=15.5,
     rules=holds("X25", "R21", "X32a", "X32b", "X32c"),
 )

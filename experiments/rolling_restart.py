@@ -20,6 +20,6 @@ experiment = Experiment(
         )
         for number in (1, 2, 3)
     ),
-    duration_s=30,
+    duration_s=28,
     rules=holds("R02", "R20d", "R21", "R33", "X32a", "X32b", "X32c"),
 )

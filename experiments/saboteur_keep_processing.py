@@ -10,7 +10,7 @@ experiment = Experiment(
     claim="A consumer that ignores a revocation works on partitions that are not its own.",
     group=Group(sabotage="keep-processing-after-revocation"),
     faults=(Fault(kind="start-consumer", target="new member"),),
-    duration_s=10,
+    duration_s=8,
     rules=(
         Expect(
             rule="R21-stop",

@@ -10,7 +10,7 @@ experiment = Experiment(
     claim="Without commits, a hand-over repeats far more than the declared policy leaves open.",
     group=Group(sabotage="never-commit"),
     faults=(Fault(kind="start-consumer", target="new member"),),
-    duration_s=10,
+    duration_s=8,
     rules=(
         Expect(
             rule="X32d",

@@ -11,7 +11,7 @@ experiment = Experiment(
     claim="Of two processes with one instance id the older is fenced, for good.",
     group=Group(static=True),
     faults=(Fault(kind="start-duplicate", target="any member", at_s=1),),
-    duration_s=8,
+    duration_s=6,
     protocols=("eager", "cooperative"),
     rules=holds("X05", "X02", "R02", "R12", "R21", "X32a", "X32b", "X32c"),
 )

@@ -1,10 +1,12 @@
-"""Commits with epochs that a member of KIP-848 has had, has, and never had.
+"""Commits with epochs that a member of KIP-848 has had, has, and never had; the group described.
 
 A second member's join takes partitions from the first and moves it on to a later epoch; what it
-keeps was given to it in the epoch before.
+keeps was given to it in the epoch before. When both have what they are to have, the group is
+described by the call that knows such groups, and by the one that does not.
 """
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,6 +20,7 @@ from harness.errors import ClusterError
 # The first versions that know KIP-848, and name topics by name in commits.
 _HEARTBEAT_VERSION: Final = 1
 _COMMIT_VERSION: Final = 9
+_DESCRIBE_VERSION: Final = 0
 
 
 def play(config: ProbeConfig, journal: Journal) -> None:
@@ -125,3 +128,39 @@ def later_epochs(script: Script) -> None:
     first.commit("commit of a kept partition, with the epoch before", kept, had, had)
     first.commit("commit of a partition taken, with the epoch before", taken, had, None)
     first.commit("commit with an epoch to come", kept, first.epoch + 1, had)
+
+    def settled() -> bool:
+        for member in (first, second):
+            member.heartbeat("heartbeat until both have theirs", owns=member.given)
+        return first.epoch == second.epoch and second.partitions() == before - first.partitions()
+
+    script.until("all partitions given to the two members", settled)
+    second.heartbeat("acknowledge", owns=second.given)
+    _describe(script, group, (first, second))
+
+
+def _describe(script: Script, group: str, members: Sequence[_Member]) -> None:
+    """Describe the group by both calls; `expected` is what its members were told."""
+    expected = {
+        member.member_id: {
+            "epoch": member.epoch,
+            "client": script.client_id,
+            "partitions": sorted(member.partitions()),
+        }
+        for member in members
+    }
+    for api, groups, version in (
+        ("CONSUMER_GROUP_DESCRIBE", "groupIds", _DESCRIBE_VERSION),
+        ("DESCRIBE_GROUPS", "groups", script.codec.newest("DESCRIBE_GROUPS")),
+    ):
+        script.ask(
+            Question(
+                step=f"describe the group by {api}",
+                rule="R28-epoch",
+                api=api,
+                body={groups: [group], "includeAuthorizedOperations": False},
+                group=group,
+                version=version,
+                expected=expected,
+            )
+        )

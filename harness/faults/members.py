@@ -119,6 +119,12 @@ def _check_static(fault: Fault, experiment: Experiment) -> None:
         )
 
 
+def _check_duplicate(fault: Fault, experiment: Experiment) -> None:
+    _check_static(fault, experiment)
+    if fault.how is not None:
+        raise BadInput(f"{fault.kind} of {fault.target} knows one way only: leave out how")
+
+
 def _check_bounce(fault: Fault, experiment: Experiment) -> None:
     """It must be back well before the coordinator stops waiting for it."""
     _check_static(fault, experiment)
@@ -155,14 +161,23 @@ def _prove_ended(scene: Scene, fault: Fault, target: Target) -> Evidence:
     )
 
 
-def _start_in_its_place(scene: Scene, _fault: Fault, target: Target) -> None:
+def _start_in_its_place(scene: Scene, fault: Fault, target: Target) -> None:
     before = scene.fleet.members[target.name]
-    scene.fleet.start_member(scene.fleet.next_name(), before.instance_id)
+    successor = scene.fleet.start_member(scene.fleet.next_name(), before.instance_id)
+    successor.expected_end = _is_refused(scene, fault)
 
 
-def _await_successor(scene: Scene, _fault: Fault, target: Target) -> None:
-    """The new process has been given partitions."""
+def _is_refused(scene: Scene, fault: Fault) -> bool:
+    """In KIP-848 an instance id is free only when its owner said so, as one that closes does."""
+    return scene.experiment.group.protocol == "consumer" and fault.how != "close"
+
+
+def _await_successor(scene: Scene, fault: Fault, target: Target) -> None:
+    """The new process has been given partitions, or has given up where it is to be refused."""
     successor = _successor(scene, target)
+    if _is_refused(scene, fault):
+        _await_refused(scene, successor, target)
+        return
     try:
         scene.wait(
             f"partitions for {successor.name} in the place of {target.name}",
@@ -173,28 +188,50 @@ def _await_successor(scene: Scene, _fault: Fault, target: Target) -> None:
         raise ClusterError(str(timeout)) from timeout
 
 
+def _await_refused(scene: Scene, successor: Member, target: Target) -> None:
+    try:
+        scene.wait(
+            f"end of {successor.name}, refused in the place of {target.name}",
+            lambda: successor.ever_assigned or not successor.running,
+            _JOIN_S,
+        )
+    except WaitTimeout as timeout:
+        raise ClusterError(str(timeout)) from timeout
+    if successor.ever_assigned:
+        raise ClusterError(
+            f"{successor.name} was given partitions in the place of {target.name}, whose session "
+            "had ended before it came: make the fault shorter, or the session longer"
+        )
+
+
 def _successor(scene: Scene, target: Target) -> Member:
     instance_id = scene.fleet.members[target.name].instance_id
     return [each for each in scene.fleet.members.values() if each.instance_id == instance_id][-1]
 
 
 def _duplicate(scene: Scene, fault: Fault, target: Target) -> None:
-    """Its end is expected from now on: it will be fenced."""
-    scene.fleet.members[target.name].expected_end = True
+    """The end of one of both is expected from now on: the older is fenced, or the newer refused."""
+    if not _is_refused(scene, fault):
+        scene.fleet.members[target.name].expected_end = True
     _start_in_its_place(scene, fault, target)
 
 
-def _prove_fenced(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    """The old process ended as a program does whose client library gave up."""
-    member = scene.fleet.members[target.name]
+def _prove_one_gone(scene: Scene, fault: Fault, target: Target) -> Evidence:
+    """One of both processes ended as a program does whose client library gave up."""
+    if _is_refused(scene, fault):
+        return _gave_up(scene, _successor(scene, target))
+    return _gave_up(scene, scene.fleet.members[target.name])
+
+
+def _gave_up(scene: Scene, member: Member) -> Evidence:
     try:
-        scene.wait(f"end of {target.name}", lambda: not member.running, _JOIN_S)
+        scene.wait(f"end of {member.name}", lambda: not member.running, _JOIN_S)
     except WaitTimeout as timeout:
         return Evidence(False, str(timeout))
     code = member.process.returncode
     return Evidence(
         code == ClientGaveUp.exit_code,
-        f"{target.name} ended with exit code {code}: {scene.fleet.last_words(member)}",
+        f"{member.name} ended with exit code {code}: {scene.fleet.last_words(member)}",
     )
 
 
@@ -327,7 +364,9 @@ KINDS: Final = (
         _await_successor,
         _check_bounce,
     ),
-    Kind("start-duplicate", ("member",), False, _duplicate, _prove_fenced, check=_check_static),
+    Kind(
+        "start-duplicate", ("member",), False, _duplicate, _prove_one_gone, check=_check_duplicate
+    ),
     Kind(
         "stall-consumer",
         ("member",),

@@ -236,7 +236,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="002.9",
         says="A new consumer sets off a rebalance.",
         rules=("R20a",),
-        instead=("X02",),
+        instead=("X02", "X02-epoch"),
         today="Not a static member that comes back within its session.",
         since="2.3 (KIP-345)",
     ),
@@ -244,7 +244,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="002.10",
         says="A consumer that leaves, in good order or not, sets off a rebalance.",
         rules=("R20b",),
-        instead=("X03",),
+        instead=("X03", "X03-epoch"),
         today="A static member does not leave when it closes.",
         since="2.3 (KIP-345)",
     ),
@@ -303,6 +303,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         says="DESCRIBE_GROUPS tells each member's id, instance id, client id, host, metadata and "
         "assignment.",
         rules=("R28", "R28-dead"),
+        instead=("R28-unknown", "R28-epoch"),
         today="A group that is not there is an error now, and not the state Dead; KIP-848 groups "
         "have a request of their own.",
         since="4.0 (DescribeGroups v6)",

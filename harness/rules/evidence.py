@@ -50,11 +50,20 @@ def _faults_bit(t: Tables) -> DataFrame:
                    count_if(r.error_code = 0 AND (r.api = 'JOIN_GROUP'
                        OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation = 0)) AS joins,
                    count_if(r.api = 'LEAVE_GROUP'
-                            OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0) AS leaves,
-                   count_if(r.error_code IN (82, 111)) AS fenced
+                            OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0) AS leaves
             FROM active a LEFT JOIN {requests} r
               ON r.client_id = a.resolved AND r.arrived_at >= a.injecting_at
             GROUP BY a.fault
+        ),
+        -- The older of two with one instance id, or in KIP-848 the newer.
+        fenced AS (
+            SELECT a.fault, count(r.arrived_at) AS times
+            FROM active a JOIN {members} m ON m.member = a.resolved
+            LEFT JOIN {requests} r
+              ON r.instance_id = m.instance_id AND r.arrived_at >= a.injecting_at
+             AND (r.error_code = 82 AND r.client_id = m.member
+                  OR r.error_code = 111 AND r.client_id <> m.member)
+            WHERE a.kind = 'start-duplicate' GROUP BY a.fault
         ),
         stalls AS (
             SELECT a.fault, e.member, e.event_at AS at, e.duration_ms
@@ -98,8 +107,8 @@ def _faults_bit(t: Tables) -> DataFrame:
                         WHEN kind = 'close-consumer' AND h.leaves = 0
                              AND m.instance_id IS NULL AND m.sabotage IS NULL
                         THEN 'no leave of it reached a coordinator'
-                        WHEN kind = 'start-duplicate' AND h.fenced = 0
-                        THEN 'no coordinator told it that it is fenced'
+                        WHEN kind = 'start-duplicate' AND coalesce(d.times, 0) = 0
+                        THEN 'no coordinator refused one of the two'
                         WHEN kind IN ('stall-consumer', 'stall-callback') AND p.polls IS NULL
                         THEN 'the member never told of its stall' END AS unknown,
                    CASE WHEN kind IN ('kill-consumer', 'freeze-consumer', 'bounce-consumer')
@@ -115,6 +124,7 @@ def _faults_bit(t: Tables) -> DataFrame:
                    END AS wrong
             FROM active a JOIN heard h USING (fault) LEFT JOIN seen s USING (fault)
             LEFT JOIN polls p USING (fault) LEFT JOIN narrowed n USING (fault)
+            LEFT JOIN fenced d USING (fault)
             LEFT JOIN {members} m ON m.member = a.resolved
         )
         SELECT concat(fault, coalesce(concat(' of ', resolved), '')) AS subject,
@@ -134,8 +144,8 @@ def _faults_bit(t: Tables) -> DataFrame:
 def _everyone_worked(t: Tables) -> DataFrame:
     """The producer, and each consumer; who never owned a partition had nothing to work on.
 
-    That is so for a member too many, and for one that came just before the end; nor has one that
-    is told to begin nowhere.
+    That is so for a member too many, for one that came just before the end, and for one that was
+    refused because its instance id was in use; nor has one that is told to begin nowhere.
     """
     return t.sql(
         """
@@ -143,23 +153,26 @@ def _everyone_worked(t: Tables) -> DataFrame:
             SELECT member, sum(count) AS records FROM {deliveries} GROUP BY member
         ),
         owned AS (SELECT member, count(*) AS times FROM {ownership} GROUP BY member),
+        refused AS (SELECT DISTINCT client_id AS member FROM {requests} WHERE error_code = 111),
         crowd AS (SELECT count(*) AS consumers FROM {members} WHERE role = 'consumer')
         SELECT m.member AS subject, m.started_at AS at,
                coalesce(r.records, 0) > 0
-                   OR o.times IS NULL AND c.consumers > :partitions
+                   OR o.times IS NULL AND (c.consumers > :partitions OR x.member IS NOT NULL)
                    OR coalesce(get_json_object(m.settings, "$['auto.offset.reset']"), '') = 'none'
                    OR m.started_at > timestampadd(MILLISECOND, -:late_ms, :drained_at) AS ok,
                coalesce(r.records, 0) AS measured, 1 AS bound_low,
                CASE WHEN r.records > 0 THEN concat(r.records, ' records delivered')
                     WHEN o.times IS NULL AND c.consumers > :partitions
                     THEN 'idle: more members than partitions'
+                    WHEN o.times IS NULL AND x.member IS NOT NULL
+                    THEN 'refused: its instance id was in use'
                     WHEN get_json_object(m.settings, "$['auto.offset.reset']") = 'none'
                     THEN 'began nowhere: its auto.offset.reset is none'
                     WHEN m.started_at > timestampadd(MILLISECOND, -:late_ms, :drained_at)
                     THEN 'started just before the end'
                     ELSE 'not one record was delivered to it' END AS why
         FROM {members} m LEFT JOIN read r USING (member) LEFT JOIN owned o USING (member)
-        CROSS JOIN crowd c WHERE m.role = 'consumer'
+        LEFT JOIN refused x USING (member) CROSS JOIN crowd c WHERE m.role = 'consumer'
         UNION ALL
         SELECT 'producer', min(first_sent_at),
                coalesce(sum(count) FILTER (WHERE outcome = 'acknowledged'), 0) > 0,

@@ -158,12 +158,17 @@ def _librdkafka_session(t: Tables) -> DataFrame:
 
 def _left_by_max_poll(t: Tables) -> DataFrame:
     """The limit counts from the last poll; the stall begins when its batch has been handed over."""
+    return left_by_limit(t, "stall_started")
+
+
+def left_by_limit(t: Tables, event: str) -> DataFrame:
+    """Stalls past max.poll.interval.ms that begin with `event`, and when their members left."""
     return t.sql(
         """
         WITH stalls AS (
             SELECT e.member, e.event_at AS at, e.duration_ms, m.max_poll_interval_ms AS limit_ms
             FROM {client_events} e JOIN {members} m USING (member)
-            WHERE e.event = 'stall_started' AND e.duration_ms > m.max_poll_interval_ms
+            WHERE e.event = :event AND e.duration_ms > m.max_poll_interval_ms
               AND m.sabotage IS NULL AND m.instance_id IS NULL
         ),
         left AS (
@@ -202,7 +207,8 @@ def _left_by_max_poll(t: Tables) -> DataFrame:
                timestampadd(MILLISECOND, :guard_ms, coalesce(left_at,
                    timestampadd(MILLISECOND, limit_ms + :timer_late_ms, at))) AS guard_to
         FROM judged
-        """
+        """,
+        event=event,
     )
 
 

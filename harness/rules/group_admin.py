@@ -84,6 +84,64 @@ def _describe(t: Tables) -> DataFrame:
     )
 
 
+def _described_by_the_new_call(t: Tables) -> DataFrame:
+    """Descriptions of a settled group of KIP-848, by its own call and by the classic one.
+
+    The first tells each member as the script knows it, and nobody else; to the second there is no
+    such group.
+    """
+    return t.sql(
+        """
+        WITH asked AS (
+            SELECT step, sent_at, api, error_code, answer,
+                   from_json(expected, 'map<string,struct<epoch:int,client:string,'
+                         || 'partitions:array<int>>>')
+                       AS members,
+                   from_json(get_json_object(answer, '$.groups[0].members'),
+                             'array<struct<memberId:string,memberEpoch:int,clientId:string,'
+                             || 'clientHost:string,assignment:struct<topicPartitions:'
+                             || 'array<struct<partitions:array<int>>>>>>') AS told,
+                   get_json_object(answer, '$.groups[0].groupState') AS state
+            FROM {calls} WHERE rule = 'R28-epoch'
+        ),
+        known AS (
+            SELECT step, sent_at, member_id, member, state, told,
+                   get(filter(told, m -> m.memberId = member_id), 0) AS found
+            FROM asked LATERAL VIEW explode(members) AS member_id, member
+            WHERE api = 'CONSUMER_GROUP_DESCRIBE'
+        ),
+        compared AS (
+            SELECT step, sent_at, member_id,
+                   CASE WHEN found IS NULL THEN 'is not told'
+                        WHEN NOT found.memberEpoch <=> member.epoch
+                        THEN concat('is said to be in epoch ',
+                                    coalesce(string(found.memberEpoch), 'none'), ', not ',
+                                    member.epoch)
+                        WHEN NOT found.clientId <=> member.client
+                        THEN concat('is said to be client ', coalesce(found.clientId, 'nobody'))
+                        WHEN coalesce(length(found.clientHost), 0) = 0 THEN 'has no host'
+                        WHEN NOT array_sort(flatten(transform(
+                                 found.assignment.topicPartitions, p -> p.partitions)))
+                             <=> member.partitions
+                        THEN 'has another assignment than it was given' END AS wrong
+            FROM known
+        )
+        SELECT concat('member ', member_id) AS subject, sent_at AS at, wrong IS NULL AS ok,
+               coalesce(wrong, 'as it was told itself') AS why
+        FROM compared
+        UNION ALL
+        SELECT step, sent_at, error_code = 0 AND state = 'Stable' AND size(told) = size(members),
+               concat('answered ', error_code, coalesce(concat(', ', state), ''), ' with ',
+                      coalesce(size(told), 0), ' of ', size(members), ' members')
+        FROM asked WHERE api = 'CONSUMER_GROUP_DESCRIBE'
+        UNION ALL
+        SELECT step, sent_at, error_code = 69 AND state = 'Dead',
+               concat('answered ', error_code, coalesce(concat(', ', state), ''))
+        FROM asked WHERE api = 'DESCRIBE_GROUPS'
+        """
+    )
+
+
 def _unknown_is_dead(t: Tables) -> DataFrame:
     """By the newest version of the call that both sides know: the one that clients use."""
     return t.sql(
@@ -235,6 +293,21 @@ DESCRIBED = Rule(
     examine=_describe,
     broker=True,
     protocols=CLASSIC,
+)
+DESCRIBED_BY_THE_NEW_CALL = Rule(
+    id="R28-epoch",
+    title="ConsumerGroupDescribe tells who is in a group of KIP-848",
+    statement=(
+        "ConsumerGroupDescribe gives each member with its epoch, client and the partitions that it "
+        "was given last; to DescribeGroups there is no such group (GROUP_ID_NOT_FOUND, 69)."
+    ),
+    source="KIP-848, ConsumerGroupDescribe API; KIP-1043",
+    unit="members",
+    things="described members and groups",
+    measures="",
+    examine=_described_by_the_new_call,
+    broker=True,
+    protocols=("consumer",),
 )
 UNKNOWN_IS_DEAD = Rule(
     id="R28-dead",

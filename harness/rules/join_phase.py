@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.experiment import CLASSIC
+from harness.rules.failure_detection import left_by_limit
 from harness.rules.rebalance import START_MS
 from harness.rules.rule import Rule
 
@@ -179,6 +180,11 @@ def _callback_is_not_seen(t: Tables) -> DataFrame:
     )
 
 
+def _callback_is_seen(t: Tables) -> DataFrame:
+    """The poll that calls back began its time at its start, a poll's length before at most."""
+    return left_by_limit(t, "callback_stall_started")
+
+
 LIMITS_TOLD = Rule(
     id="R04",
     title="Each member tells the coordinator its own limits",
@@ -236,5 +242,20 @@ CALLBACK_UNSEEN = Rule(
     measures="until removed or returned",
     examine=_callback_is_not_seen,
     clients=("librdkafka",),
+    protocols=CLASSIC,
+)
+CALLBACK_SEEN = Rule(
+    id="X31-java",
+    title="The Java client leaves from within a callback that does not return",
+    statement=(
+        "Time spent in a rebalance callback counts against max.poll.interval.ms: the client's "
+        "heartbeat thread leaves the group at that limit, while the callback still runs."
+    ),
+    source="ConsumerCoordinator.onJoinPrepare and AbstractCoordinator.HeartbeatThread",
+    unit="ms",
+    things="callbacks past the limit",
+    measures="from the callback to the LeaveGroup",
+    examine=_callback_is_seen,
+    clients=("java",),
     protocols=CLASSIC,
 )

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from harness.check.tables import Tables
 
+_KIP_848 = ("consumer",)
+
 # Replacements of a static member by a process that joined under its instance id, each with the
 # member id that this process was given: of that instance id, in the first join answered since.
 _REPLACEMENTS = """
@@ -272,6 +274,229 @@ def _old_one_is_fenced(t: Tables) -> DataFrame:
     )
 
 
+# Static members of KIP-848 that said they would be back (epoch -2), each with what it had last; and
+# each bump of the group epoch, with the member that the coordinator named in the line before.
+_LEFT_FOR_NOW = """
+    beats AS (
+        SELECT * FROM {requests}
+        WHERE `group` = :group AND api = 'CONSUMER_GROUP_HEARTBEAT' AND member_id IS NOT NULL
+    ),
+    given AS (
+        SELECT member_id, processed_at AS at, answered_at,
+               array_sort(transform(assigned, p -> concat(p.topic, '-', p.partition))) AS parts
+        FROM beats WHERE error_code = 0 AND assigned IS NOT NULL
+    ),
+    gone AS (
+        SELECT m.stay, m.member_id, m.instance_id, m.removed_at, m.removed_by,
+               min(b.arrived_at) AS at
+        FROM beats b JOIN {memberships} m
+          ON m.member_id = b.member_id AND m.instance_id IS NOT NULL
+         AND (m.since_at IS NULL OR b.arrived_at > m.since_at)
+         AND (m.removed_at IS NULL OR b.arrived_at < m.removed_at)
+        WHERE b.generation = -2 AND b.error_code = 0
+        GROUP BY ALL
+    ),
+    had AS (
+        SELECT o.stay, max_by(g.parts, g.at) AS had
+        FROM gone o LEFT JOIN given g ON g.member_id = o.member_id AND g.at <= o.at
+        GROUP BY o.stay
+    ),
+    bumps AS (
+        SELECT at, named FROM (
+            SELECT event, at, lag(member_id) OVER (PARTITION BY 1 ORDER BY at) AS named
+            FROM {coordinator_events} WHERE `group` = :group
+        ) WHERE event = 'epoch_bumped'
+    )
+"""
+
+
+def _back_without_epoch(t: Tables) -> DataFrame:
+    """The first to join under the instance id of a member that had left for now.
+
+    From that leaving until the new process has its partitions no group epoch may be bumped because
+    of the two. Who asks an unready coordinator asks again.
+    """
+    return t.sql(
+        f"""
+        WITH {_LEFT_FOR_NOW},
+        asked AS (
+            SELECT o.stay, o.member_id AS old_id, o.at AS gone_at, o.instance_id, o.removed_by,
+                   min_by(struct(b.arrived_at AS at, b.member_id AS id, b.client_id AS member,
+                                 b.error_code, b.processed_at, b.evidence), b.arrived_at) AS new,
+                   any_value(o.removed_at) AS removed_at
+            FROM gone o JOIN beats b
+              ON b.instance_id = o.instance_id AND b.member_id <> o.member_id
+             AND b.generation = 0 AND b.arrived_at > o.at AND b.error_code NOT IN (14, 15, 16)
+             AND (o.removed_at IS NULL OR b.arrived_at < o.removed_at)
+            GROUP BY o.stay, o.member_id, o.at, o.instance_id, o.removed_by
+        ),
+        got AS (
+            SELECT a.stay, min_by(g.parts, g.at) AS got, min(g.answered_at) AS got_at
+            FROM asked a JOIN given g ON g.member_id = a.new.id AND g.at >= a.new.at
+            GROUP BY a.stay
+        ),
+        bumped AS (
+            SELECT a.stay, count_if(coalesce(e.named IN (a.old_id, a.new.id), true)) AS bumps,
+                   count(e.at) AS changes
+            FROM asked a JOIN got o USING (stay)
+            JOIN bumps e ON e.at >= a.gone_at AND e.at <= o.got_at
+            GROUP BY a.stay
+        ),
+        judged AS (
+            SELECT a.*, h.had, o.got, o.got_at, coalesce(b.bumps, 0) AS bumps,
+                   coalesce(b.changes, 0) AS changes,
+                   coalesce(a.removed_by = 'replaced', false) AS replaced
+            FROM asked a JOIN had h USING (stay)
+            LEFT JOIN got o USING (stay) LEFT JOIN bumped b USING (stay)
+        )
+        SELECT concat(instance_id, ' (', new.member, ')') AS subject, new.at,
+               CASE WHEN NOT replaced AND removed_at <= new.processed_at THEN NULL
+                    WHEN new.error_code <> 0 OR NOT replaced THEN false
+                    WHEN had IS NULL OR got <> had AND changes > bumps THEN NULL
+                    ELSE bumps = 0 AND coalesce(got = had, false) END AS ok,
+               timestampdiff(MICROSECOND, new.at, got_at) / 1e3 AS measured,
+               CASE WHEN NOT replaced AND removed_at <= new.processed_at
+                    THEN 'the session ended meanwhile'
+                    WHEN new.error_code <> 0 THEN concat('refused with error ', new.error_code)
+                    WHEN NOT replaced THEN 'it took nobody''s place'
+                    WHEN had IS NULL THEN 'what it had before is not on record'
+                    WHEN got IS NULL THEN 'it was never given partitions'
+                    WHEN bumps > 0 THEN 'the group epoch was bumped'
+                    WHEN got <> had
+                    THEN concat('given ', array_join(got, ' '), ', not ', array_join(had, ' '),
+                                IF(changes > 0, ', but others came or went', ''))
+                    ELSE concat('given ', array_join(got, ' '), ' again') END AS why,
+               new.evidence
+        FROM judged
+        """
+    )
+
+
+def _close_leaves_for_now(t: Tables) -> DataFrame:
+    """Static members that closed while the run went on: how they said so, and what it changed.
+
+    The session runs on from the last heartbeat before; nothing is to change because of them until
+    it ends, or another process comes.
+    """
+    return t.sql(
+        f"""
+        WITH {_LEFT_FOR_NOW},
+        closings AS (
+            SELECT c.member, c.event_at AS at, m.stay, m.member_id, m.session_timeout_ms,
+                   m.removed_at, m.removed_by,
+                   max_by(b.generation, b.arrived_at) AS epoch,
+                   max_by(b.error_code, b.arrived_at) AS error_code,
+                   max_by(b.evidence, b.arrived_at) AS evidence
+            FROM {{client_events}} c JOIN {{memberships}} m
+              ON m.member = c.member AND m.instance_id IS NOT NULL AND m.joined_at <= c.event_at
+             AND (m.removed_at IS NULL OR m.removed_at >= c.event_at)
+            LEFT JOIN beats b ON b.member_id = m.member_id AND b.arrived_at >= c.event_at
+            WHERE c.event = 'closing' AND c.event_at < :stopped_at
+            GROUP BY ALL
+        ),
+        bumped AS (
+            SELECT o.stay, count(e.at) AS bumps
+            FROM gone o JOIN bumps e
+              ON e.at >= o.at AND e.at < coalesce(o.removed_at, :stopped_at)
+             AND coalesce(e.named = o.member_id, true)
+            GROUP BY o.stay
+        ),
+        judged AS (
+            SELECT c.*, coalesce(b.bumps, 0) AS bumps, v.silence_ms, v.timer_started_at,
+                   coalesce(v.evidence, c.evidence) AS shown
+            FROM closings c LEFT JOIN bumped b USING (stay)
+            LEFT JOIN {{evictions}} v
+              ON v.member_id = c.member_id AND v.evicted_at = c.removed_at
+             AND c.removed_by = 'evicted'
+        )
+        SELECT concat(member, ' (close)') AS subject, at,
+               CASE WHEN coalesce(epoch <> -2, true) OR bumps > 0 THEN false
+                    WHEN error_code <> 0 THEN NULL
+                    WHEN removed_by = 'replaced' THEN true
+                    WHEN removed_by IS NULL AND :stopped_at
+                         <= timestampadd(MILLISECOND, session_timeout_ms + :slack_ms, at)
+                    THEN NULL
+                    ELSE coalesce(silence_ms BETWEEN session_timeout_ms - :slack_ms
+                                                 AND session_timeout_ms + :slack_ms, false)
+                    END AS ok,
+               silence_ms AS measured, session_timeout_ms - :slack_ms AS bound_low,
+               session_timeout_ms + :slack_ms AS bound_high,
+               CASE WHEN epoch IS NULL THEN 'it said nothing'
+                    WHEN epoch <> -2 THEN concat('its last heartbeat had epoch ', epoch)
+                    WHEN bumps > 0 THEN 'the group epoch was bumped while its session ran'
+                    WHEN error_code <> 0
+                    THEN concat('its goodbye was answered with error ', error_code)
+                    WHEN removed_by = 'replaced' THEN 'another process came in its place'
+                    WHEN removed_by IS NULL THEN 'it was still a member when the run ended'
+                    WHEN removed_by <> 'evicted' THEN concat('removed otherwise: ', removed_by)
+                    ELSE 'evicted when its session ended, and nobody noticed before' END AS why,
+               shown AS evidence,
+               timestampadd(MILLISECOND, session_timeout_ms - :guard_ms, timer_started_at)
+                   AS guard_from,
+               timestampadd(MILLISECOND, :guard_ms, removed_at) AS guard_to
+        FROM judged
+        """
+    )
+
+
+def _new_one_is_refused(t: Tables) -> DataFrame:
+    """Joins under the instance id of a member that has neither said it leaves nor been removed.
+
+    The owner may be alive or dead: the coordinator cannot tell. `ms` is its silence at that time.
+    What an unready coordinator answers (14 to 16) says nothing.
+    """
+    return t.sql(
+        """
+        WITH beats AS (
+            SELECT * FROM {requests}
+            WHERE `group` = :group AND api = 'CONSUMER_GROUP_HEARTBEAT' AND member_id IS NOT NULL
+        ),
+        met AS (
+            SELECT j.member_id, j.client_id AS member, j.instance_id, j.error_code, j.arrived_at,
+                   j.processed_at, j.evidence, o.member AS owner, o.member_id AS owner_id,
+                   o.removed_at, o.removed_by
+            FROM beats j JOIN {memberships} o
+              ON o.instance_id = j.instance_id AND o.member_id <> j.member_id
+             AND o.joined_at <= j.arrived_at
+             AND (o.removed_at IS NULL OR o.removed_at > j.arrived_at)
+            WHERE j.generation = 0 AND j.instance_id IS NOT NULL
+              AND j.error_code NOT IN (14, 15, 16)
+        ),
+        owned AS (
+            SELECT m.member_id, m.arrived_at, count_if(b.generation = -2
+                       AND b.arrived_at <= m.processed_at) AS released,
+                   max(b.processed_at) FILTER (WHERE b.arrived_at <= m.arrived_at) AS seen_at,
+                   count_if(b.arrived_at > m.arrived_at AND b.error_code IN (25, 82, 110, 111)
+                            AND coalesce(b.arrived_at < m.removed_at, true)) AS refusals
+            FROM met m JOIN beats b ON b.member_id = m.owner_id
+            GROUP BY m.member_id, m.arrived_at
+        ),
+        judged AS (
+            SELECT m.*, o.refusals, p.`end`,
+                   m.removed_at <= m.processed_at AND m.removed_by <> 'replaced' AS going,
+                   timestampdiff(MICROSECOND, o.seen_at, m.arrived_at) / 1e3 AS ms
+            FROM met m JOIN owned o USING (member_id, arrived_at)
+            LEFT JOIN {members} p ON p.member = m.member
+            WHERE o.released = 0
+        )
+        SELECT concat(member, ' (', instance_id, ')') AS subject, arrived_at AS at,
+               CASE WHEN going THEN NULL
+                    ELSE error_code = 111 AND refusals = 0
+                         AND coalesce(`end` = 'failed', false) END AS ok,
+               ms AS measured,
+               CASE WHEN going THEN 'its owner was removed meanwhile'
+                    WHEN error_code = 0 THEN concat('let in, while ', owner, ' had it')
+                    WHEN error_code <> 111 THEN concat('answered with error ', error_code)
+                    WHEN refusals > 0 THEN concat(owner, ' was refused as well')
+                    WHEN coalesce(`end` <> 'failed', true) THEN 'its client went on all the same'
+                    ELSE concat('refused with 111, for ', owner, ' has it; its client gave up')
+                    END AS why,
+               evidence
+        FROM judged
+        """
+    )
+
+
 BACK_WITHOUT_REBALANCE = Rule(
     id="X02",
     title="A static member that is back in time causes no rebalance",
@@ -327,4 +552,46 @@ DUPLICATE_FENCED = Rule(
     measures="until it was refused",
     examine=_old_one_is_fenced,
     protocols=CLASSIC,
+)
+BACK_WITHOUT_EPOCH = Rule(
+    id="X02-epoch",
+    title="A static member that left for now comes back to what it had",
+    statement=(
+        "In KIP-848 a process that joins under the instance id of a member which left for now "
+        "takes its place: no new group epoch, the same partitions."
+    ),
+    source="KIP-848, Static membership; group.instance.id",
+    unit="ms",
+    things="processes in the place of another",
+    measures="from joining to having the partitions",
+    examine=_back_without_epoch,
+    protocols=_KIP_848,
+)
+CLOSE_LEAVES_FOR_NOW = Rule(
+    id="X03-epoch",
+    title="A static member closes with epoch -2",
+    statement=(
+        "A static member of KIP-848 that closes says that it leaves for now, by epoch -2: nothing "
+        "changes until another takes its place, or its session ends."
+    ),
+    source="KIP-848, Static membership; ConsumerGroupHeartbeatRequest.MemberEpoch",
+    unit="ms",
+    things="closed static members",
+    measures="after the last sign of life",
+    examine=_close_leaves_for_now,
+    protocols=_KIP_848,
+)
+NEW_ONE_REFUSED = Rule(
+    id="X05-unreleased",
+    title="Of two with one instance id the newer is refused in KIP-848",
+    statement=(
+        "Who joins under the instance id of a member that has neither left for now nor been "
+        "removed is refused with UNRELEASED_INSTANCE_ID, and its client gives up for good."
+    ),
+    source="KIP-848, Static membership; UNRELEASED_INSTANCE_ID",
+    unit="ms",
+    things="joins under an id in use",
+    measures="after the owner's last heartbeat",
+    examine=_new_one_is_refused,
+    protocols=_KIP_848,
 )

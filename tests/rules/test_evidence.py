@@ -83,10 +83,28 @@ def test_a_static_member_closes_without_a_leave(judge: Judge) -> None:
     assert "HOLDS" == judge(history.member("member-2", instance_id="member-2"), "E01")["verdict"]
 
 
-def test_a_duplicate_must_have_fenced_somebody(judge: Judge) -> None:
+@pytest.mark.parametrize(
+    ("refused", "error", "verdict"),
+    [
+        ("member-2", 82, "HOLDS"),  # the older, by a classic coordinator
+        ("member-4", 111, "HOLDS"),  # the newer, in KIP-848
+        ("member-2", 25, "UNKNOWN"),
+        ("member-2", 111, "UNKNOWN"),
+        ("member-4", 82, "UNKNOWN"),
+    ],
+)
+def test_of_two_with_one_instance_id_one_must_have_been_refused(
+    judge: Judge, refused: str, error: int, verdict: str
+) -> None:
     history = History().fault("start-duplicate", "member-2", 10_000)
+    history.member("member-2", instance_id="member-2").member("member-4", instance_id="member-2")
+    history.heartbeats("member-2", 11_000, instance_id="member-2")
     assert "UNKNOWN" == judge(history, "E01")["verdict"]
-    assert "HOLDS" == judge(history.heartbeats("member-2", 11_000, error_code=82), "E01")["verdict"]
+    history.heartbeats(refused, 9_000, error_code=error, instance_id="member-2")
+    history.heartbeats(refused, 12_000, error_code=error, instance_id="member-9")
+    assert "UNKNOWN" == judge(history, "E01")["verdict"]
+    history.heartbeats(refused, 12_000, error_code=error, instance_id="member-2")
+    assert verdict == judge(history, "E01")["verdict"]
 
 
 def test_a_stall_in_a_callback_must_have_come(judge: Judge) -> None:
@@ -167,6 +185,15 @@ def test_a_member_more_than_partitions_may_be_idle(judge: Judge) -> None:
         if number < 7:
             history.delivered(f"member-{number}", number - 1, 0, 9, 100)
     assert "HOLDS" == judge(history, "E02")["verdict"]
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(111, "HOLDS"), (82, "VIOLATED"), (0, "VIOLATED")])
+def test_a_process_whose_instance_id_was_in_use_has_nothing_to_do(
+    judge: Judge, error: int, verdict: str
+) -> None:
+    history = busy().member("member-2", instance_id="member-1")
+    history.request("CONSUMER_GROUP_HEARTBEAT", "member-2", 5, generation=0, error_code=error)
+    assert verdict == judge(history, "E02")["verdict"]
 
 
 # E03

@@ -164,6 +164,109 @@ def test_who_is_no_member_of_the_group_under_test_then_is_nobody(
     assert (verdict, 1) == (judged["verdict"], judged["examined"])
 
 
+# R28-epoch
+
+
+def settled(answers: dict[str, Any] | None = None, error: int = 0, **changes: Any) -> History:
+    """A group of KIP-848 with "a" in epoch 4 and "b", described; `changes` are to what "a" is."""
+    parts = {"a": [0, 2], "b": [1]}
+    known = {
+        member: {"epoch": 4, "client": "probe", "partitions": has} for member, has in parts.items()
+    }
+    told = [
+        {
+            "memberId": member,
+            "memberEpoch": 4,
+            "clientId": "probe",
+            "clientHost": "/127.0.0.1",
+            "assignment": {
+                "topicPartitions": [{"partitions": [number]} for number in reversed(has)]
+            },
+            **(changes if member == "a" else {}),
+        }
+        for member, has in parts.items()
+    ]
+    group = {"groupState": "Stable", "members": told, **(answers or {})}
+    history = History(group={"protocol": "consumer"})
+    return new_description(history, "CONSUMER_GROUP_DESCRIBE", error, group, known)
+
+
+def new_description(
+    history: History, api: str, error: int, group: dict[str, Any], known: Any
+) -> History:
+    return history.add(
+        "calls", rule="R28-epoch", step=f"by {api}", api=api, error_code=error, sent_at=at(0),
+        answer=json.dumps({"groups": [group]}), expected=json.dumps(known),
+    )  # fmt: skip
+
+
+def test_a_group_of_kip_848_is_described_by_its_own_call(judge: Judge) -> None:
+    verdict = judge(settled(), "R28-epoch")
+    assert ("HOLDS", 3) == (verdict["verdict"], verdict["examined"]), verdict["reason"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"memberId": "c"}, "is not told"),
+        ({"memberEpoch": 3}, "is said to be in epoch 3, not 4"),
+        ({"memberEpoch": None}, "is said to be in epoch none, not 4"),
+        ({"clientId": "member-1"}, "is said to be client member-1"),
+        ({"clientId": None}, "is said to be client nobody"),
+        ({"clientHost": None}, "has no host"),
+        ({"assignment": None}, "has another assignment"),
+        ({"assignment": {"topicPartitions": []}}, "has another assignment"),
+        ({"assignment": {"topicPartitions": [{"partitions": [0, 1]}]}}, "has another assignment"),
+    ],
+)
+def test_a_member_of_kip_848_told_otherwise_than_it_is_violates(
+    judge: Judge, changes: dict[str, Any], why: str
+) -> None:
+    verdict = judge(settled(**changes), "R28-epoch")
+    assert ("VIOLATED", 1) == (verdict["verdict"], verdict["violations"])
+    assert why in verdict["reason"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "error", "why"),
+    [
+        ({"groupState": "Empty"}, 0, "answered 0, Empty with 2 of 2 members"),
+        ({}, 15, "answered 15, Stable with 2 of 2 members"),
+    ],
+)
+def test_a_group_of_kip_848_described_otherwise_than_it_is_violates(
+    judge: Judge, answers: dict[str, Any], error: int, why: str
+) -> None:
+    assert why in judge(settled(answers, error), "R28-epoch")["reason"]
+
+
+def test_a_member_more_than_there_is_violates(judge: Judge) -> None:
+    history = settled()
+    (call,) = history.rows["calls"]
+    call["expected"] = json.dumps({"b": {"epoch": 4, "client": "probe", "partitions": [1]}})
+    assert "2 of 1 members" in judge(history, "R28-epoch")["reason"]
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "verdict"),
+    [(69, "Dead", "HOLDS"), (0, "Dead", "VIOLATED"), (69, "Stable", "VIOLATED")],
+)
+def test_the_classic_call_knows_no_group_of_kip_848(
+    judge: Judge, error: int, state: str, verdict: str
+) -> None:
+    history = new_description(
+        History(group={"protocol": "consumer"}), "DESCRIBE_GROUPS", error,
+        {"groupState": state, "members": []}, {"a": {"epoch": 4, "partitions": [0]}},
+    )  # fmt: skip
+    assert verdict == judge(history, "R28-epoch")["verdict"]
+
+
+def test_calls_of_other_rules_describe_nothing_for_r28_epoch(judge: Judge) -> None:
+    history = settled()
+    history.rows["calls"][0]["rule"] = "R28"
+    assert "UNKNOWN" == judge(history, "R28-epoch")["verdict"]
+
+
 # R28-dead and R28-unknown
 
 

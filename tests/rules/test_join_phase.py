@@ -237,3 +237,35 @@ def test_whatever_happens_from_its_first_moment_to_its_last_is_the_callbacks(
     assert "noticed" in judge(noticed, "X31")["reason"]
     evicted = group_of_two().told("member-1", "callback_stall_started", 10_500, duration_ms=13e3)
     assert "removed otherwise" in judge(evicted.says("evicted", ms, "member-1"), "X31")["reason"]
+
+
+# X31-java
+
+
+def left_from_callback(left_ms: float | None, **member: Any) -> History:
+    """member-1 is called back at 10.5 s for 13 s; its limit is 6 s."""
+    history = History(group={"client": "java"})
+    history.member("member-1", client="java", max_poll_interval_ms=6_000, **member)
+    history.says("member_added", 0, "member-1").join("member-1", 5)
+    history.told("member-1", "callback_stall_started", 10_500, duration_ms=13_000.0)
+    return history if left_ms is None else history.request("LEAVE_GROUP", "member-1", left_ms)
+
+
+@pytest.mark.parametrize(
+    ("left_ms", "verdict"),
+    [(16_249, "VIOLATED"), (16_250, "HOLDS"), (16_650, "HOLDS"), (16_651, "VIOLATED")],
+)
+def test_a_java_member_leaves_at_its_limit_from_within_the_callback(
+    judge: Judge, left_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(left_from_callback(left_ms), "X31-java")["verdict"]
+
+
+def test_a_java_member_that_does_not_leave_violates(judge: Judge) -> None:
+    assert "did not leave" in judge(left_from_callback(None), "X31-java")["reason"]
+
+
+def test_a_stall_between_polls_is_no_callback(judge: Judge) -> None:
+    history = left_from_callback(16_500)
+    history.rows["client_events"][-1]["event"] = "stall_started"
+    assert "UNKNOWN" == judge(history, "X31-java")["verdict"]

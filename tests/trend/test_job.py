@@ -141,6 +141,19 @@ def test_how_near_a_run_came_is_told_by_its_extremes(
     assert trend == trends(tmp_path)["R06-java"]["trend"]
 
 
+@pytest.mark.parametrize(("middle", "trend"), [(6_130.0, "moved"), (6_090.0, "worse")])
+def test_less_room_is_worse_only_where_the_middle_moved_towards_a_bound(
+    tmp_path: Path, trends: Trends, middle: float, trend: str
+) -> None:
+    """A few extremes are chance; that the middle moved is what was tested."""
+    more: dict[str, Any] = {"measured_min": 6_050.0, "measured_max": 6_200.0, "bound_low": 5_950.0}
+    write_quickly(tmp_path, "X09", noise(1, 15, 6_110.0), **more)
+    more["measured_min"] = 5_960.0
+    write_quickly(tmp_path, "X09", noise(2, 15, middle), shift=15, **more)
+
+    assert trend == trends(tmp_path)["X09"]["trend"]
+
+
 def test_a_bound_that_other_numbers_have_is_no_room(tmp_path: Path, trends: Trends) -> None:
     """As X07 has it: it HOLDS with numbers below a lower bound that only the largest has."""
     more: dict[str, Any] = {"measured_max": 1_006.9, "bound_low": 448.1, "bound_high": 1_450.0}

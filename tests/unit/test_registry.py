@@ -91,7 +91,7 @@ def test_a_knob_that_is_turned_twice_is_refused() -> None:
         ("record_bytes", "7", "record_bytes of 7 is below 8"),
         ("duration_s", "-5", r"duration_s of -5\.0 is no time"),
         ("duration_s", "nan", "duration_s of nan is no time"),
-        ("duration_s", "soon", "takes a float such as 15, not 'soon'"),
+        ("duration_s", "soon", "takes a float such as 12, not 'soon'"),
     ],
 )
 def test_what_a_program_of_ours_would_refuse_is_refused_before_anything_starts(
@@ -238,6 +238,17 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
                 group=Group(static=True),
             ),
             "silent for up to 6.5 s",
+        ),
+        (
+            experiment_with(Fault(kind="start-duplicate", target="member 1")),
+            "give the group static=True",
+        ),
+        (
+            experiment_with(
+                Fault(kind="start-duplicate", target="member 1", how="close"),
+                group=Group(static=True),
+            ),
+            "knows one way only: leave out how",
         ),
         (
             experiment_with(
