@@ -274,6 +274,12 @@ def _old_one_is_fenced(t: Tables) -> DataFrame:
     )
 
 
+# Until when a join may seem to arrive that found a member `o` still there. The join that replaced it
+# did, even where it seems later: a request's line is written, and stamped, after its answer.
+_SEEN_AS_GONE = """
+    timestampadd(MILLISECOND, IF(o.removed_by = 'replaced', :slack_ms, 0), o.removed_at)
+""".strip()
+
 # Static members of KIP-848 that said they would be back (epoch -2), each with what it had last; and
 # each bump of the group epoch, with the member that the coordinator named in the line before.
 _LEFT_FOR_NOW = """
@@ -327,7 +333,7 @@ def _back_without_epoch(t: Tables) -> DataFrame:
             FROM gone o JOIN beats b
               ON b.instance_id = o.instance_id AND b.member_id <> o.member_id
              AND b.generation = 0 AND b.arrived_at > o.at AND b.error_code NOT IN (14, 15, 16)
-             AND (o.removed_at IS NULL OR b.arrived_at < o.removed_at)
+             AND (o.removed_at IS NULL OR b.arrived_at < {_SEEN_AS_GONE})
             GROUP BY o.stay, o.member_id, o.at, o.instance_id, o.removed_by
         ),
         got AS (
@@ -446,19 +452,19 @@ def _new_one_is_refused(t: Tables) -> DataFrame:
     What an unready coordinator answers (14 to 16) says nothing.
     """
     return t.sql(
-        """
+        f"""
         WITH beats AS (
-            SELECT * FROM {requests}
+            SELECT * FROM {{requests}}
             WHERE `group` = :group AND api = 'CONSUMER_GROUP_HEARTBEAT' AND member_id IS NOT NULL
         ),
         met AS (
             SELECT j.member_id, j.client_id AS member, j.instance_id, j.error_code, j.arrived_at,
                    j.processed_at, j.evidence, o.member AS owner, o.member_id AS owner_id,
                    o.removed_at, o.removed_by
-            FROM beats j JOIN {memberships} o
+            FROM beats j JOIN {{memberships}} o
               ON o.instance_id = j.instance_id AND o.member_id <> j.member_id
              AND o.joined_at <= j.arrived_at
-             AND (o.removed_at IS NULL OR o.removed_at > j.arrived_at)
+             AND (o.removed_at IS NULL OR j.arrived_at < {_SEEN_AS_GONE})
             WHERE j.generation = 0 AND j.instance_id IS NOT NULL
               AND j.error_code NOT IN (14, 15, 16)
         ),
@@ -476,7 +482,7 @@ def _new_one_is_refused(t: Tables) -> DataFrame:
                    m.removed_at <= m.processed_at AND m.removed_by <> 'replaced' AS going,
                    timestampdiff(MICROSECOND, o.seen_at, m.arrived_at) / 1e3 AS ms
             FROM met m JOIN owned o USING (member_id, arrived_at)
-            LEFT JOIN {members} p ON p.member = m.member
+            LEFT JOIN {{members}} p ON p.member = m.member
             WHERE o.released = 0
         )
         SELECT concat(member, ' (', instance_id, ')') AS subject, arrived_at AS at,

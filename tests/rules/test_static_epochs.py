@@ -144,6 +144,19 @@ def test_only_a_join_under_its_instance_id_is_in_its_place(
     assert 0 == judge(history, "X02-epoch")["examined"]
 
 
+@pytest.mark.parametrize(("late_ms", "examined"), [(1, 1), (50, 1), (51, 0)])
+def test_the_join_in_its_place_may_seem_to_come_after_it(
+    judge: Judge, late_ms: float, examined: int
+) -> None:
+    """The line of a request is stamped late, and its arrival counts back from there."""
+    history = static_group().closes().replaced(12_000)
+    history.beat(NEW, 12_000.4 + late_ms, 0, gets=(2, 3))
+    verdict = judge(history, "X02-epoch")
+    assert ("HOLDS" if examined else "UNKNOWN", examined) == (
+        verdict["verdict"], verdict["examined"],
+    )  # fmt: skip
+
+
 def test_a_refusal_of_who_comes_back_violates(judge: Judge) -> None:
     history = static_group().closes().beat(NEW, 12_000, 0, error_code=111)
     assert "refused with error 111" in judge(history, "X02-epoch")["reason"]
@@ -365,6 +378,11 @@ def test_another_answer_violates(judge: Judge) -> None:
 def test_letting_it_in_violates(judge: Judge) -> None:
     """As a classic coordinator does: it takes the place of the other."""
     verdict = judge(twin(error=0).replaced(10_000), "X05-unreleased")
+    assert "let in, while member-2 had it" in verdict["reason"]
+
+
+def test_letting_it_in_violates_where_its_line_is_stamped_late(judge: Judge) -> None:
+    verdict = judge(twin(error=0).replaced(9_960), "X05-unreleased")
     assert "let in, while member-2 had it" in verdict["reason"]
 
 
