@@ -95,8 +95,10 @@ class ConsumerLoop:
         self._close(self._closing)
 
     def turn(self) -> None:
-        """Obey the orders that have come, poll once, work off what came."""
+        """Obey the orders that have come; unless one was to close, poll once, work off what came."""
         self._obey()
+        if self._closing is not None:
+            return
         polled = self._client.poll_batch(self._config.batch_records, POLL_TIMEOUT_S)
         self._returned_at = _now_us()
         self._polls += 1

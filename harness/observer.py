@@ -4,6 +4,8 @@ It looks over the direct listeners only, so that it goes on seeing while the mem
 and it writes a row where something changed. Its main thread does nothing but tick: how late a tick
 runs is how long this machine kept everybody waiting, and the judge trusts no timing past that.
 
+It is started before the cluster is, and looks from the line "look" on, once there is one to see.
+
     python -m harness.observer CONFIG.json      (ends when its standard input is closed)
 """
 
@@ -167,6 +169,8 @@ def tick(watch: Watch) -> bool:
 def main(config_path: Path) -> None:
     """Watch until standard input is closed. Exit code 1 if it could not look any longer."""
     config = json.loads(config_path.read_text())
+    if sys.stdin.readline().strip() != "look":
+        return  # there will be no cluster
     journal = Journal(Path(config["journal"]), member="observer")
     watch = Watch(
         journal=journal,
@@ -177,8 +181,9 @@ def main(config_path: Path) -> None:
 
     def look_on() -> None:
         try:
-            while not watch.stop.wait(LOOK_EVERY_S):
+            while not watch.stop.is_set():
                 watch.look()
+                watch.stop.wait(LOOK_EVERY_S)
         finally:
             watch.stop.set()  # who only ticks is blind, and nobody would know
 

@@ -199,11 +199,13 @@ class Run:
         self._stopped = self._ended = False
         try:
             with self._phase("start cluster"):
+                observer = self._start_observer(plan)
                 started.start()
                 create_topic(plan, self._experiment)
+                tell_observer(observer, "look")
+                # While it looks for the coordinator, the brokers make the topic of the positions.
                 self._manifest["versions"] |= started.versions()
                 self._manifest["effective"]["broker_defaults"] = defaults(plan)
-                observer = self._start_observer(plan)
             view = View(self.run_dir / "journals" / "observer.journal")
             scene = Scene(
                 self._experiment,
@@ -314,9 +316,7 @@ class Run:
     def _drain(self, scene: Scene) -> None:
         if stuck := scene.fleet.stop_producer():
             raise VoidRun(f"when it was to get its last answers, {stuck}: see logs/")
-        assert scene.observer.stdin is not None
-        scene.observer.stdin.write(b"drain\n")
-        scene.observer.stdin.flush()
+        tell_observer(scene.observer, "drain")
         partitions = scene.partitions
 
         def at_the_end() -> bool:
@@ -434,6 +434,14 @@ def create_topic(plan: Plan, experiment: Experiment) -> None:
             made.result(timeout=40)
     except (KafkaException, TimeoutError) as error:
         raise ClusterError(f"the topic could not be created: {error}") from error
+
+
+def tell_observer(observer: subprocess.Popen[bytes], order: str) -> None:
+    """Give the observer an order. That it is no more, whoever follows the scene tells."""
+    assert observer.stdin is not None
+    with suppress(BrokenPipeError):
+        observer.stdin.write(f"{order}\n".encode())
+        observer.stdin.flush()
 
 
 def default_seed(name: str) -> int:

@@ -30,7 +30,7 @@ BROKER_SETTINGS: Final[dict[str, str]] = {
     "broker.heartbeat.interval.ms": "2000",
     # Decides the first rebalance of an empty group: long enough that members started together
     # join together (default 3000).
-    "group.initial.rebalance.delay.ms": "500",
+    "group.initial.rebalance.delay.ms": "300",
     "group.min.session.timeout.ms": "6000",
     "group.max.session.timeout.ms": "1800000",
     # Five instead of 50: a coordinator that takes over loads 10 times fewer partitions, and the

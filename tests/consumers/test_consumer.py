@@ -60,6 +60,10 @@ class FakeClient:
         self.listener: Listener | None = None
         self.at_close: Step | None = None
 
+    @property
+    def steps_left(self) -> int:
+        return len(self._steps)
+
     def subscribe(self, topic: str, listener: Listener) -> None:
         self.listener = listener
 
@@ -283,9 +287,10 @@ def test_a_stall_in_a_callback_waits_for_a_revocation(rig: Rig) -> None:
 
 
 def test_close_is_obeyed_and_an_unknown_order_is_told(rig: Rig) -> None:
-    loop, _ = rig.loop(*[returns()] * 3)
+    loop, client = rig.loop(*[returns()] * 3)
     os.write(rig.write, b"dance\nstall soon\nclose\n")
     loop.run()
+    assert 3 == client.steps_left  # it did not poll once more
     assert [f["text"] for f in rig.frames("error")] == [
         "unknown order 'dance'",
         "unknown order 'stall soon'",

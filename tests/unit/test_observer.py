@@ -97,6 +97,9 @@ def test_an_observer_that_cannot_read_what_it_is_told_ends(tmp_path: Path) -> No
             text=True,
         ) as observer:
             try:
+                assert observer.stdin is not None
+                observer.stdin.write("look\n")
+                observer.stdin.flush()
                 assert observer.wait(_PATIENCE_S) == 1
             finally:
                 observer.kill()
@@ -109,6 +112,18 @@ def metadata_answer(leader: int, epoch: int) -> bytes:
     head = struct.pack(">iihi", 0, 0, -1, 1)  # throttle time, brokers, cluster id, controller
     topic = struct.pack(">ih h1sb i", 1, 0, 1, b"t", 0, 1)
     return head + topic + struct.pack(">hiii ii ii i", 0, 0, leader, epoch, 1, 1, 1, 2, 0)
+
+
+def test_an_observer_that_is_never_told_to_look_ends_with_its_input(tmp_path: Path) -> None:
+    (tmp_path / "observer.json").write_text("{}")
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness.observer", str(tmp_path / "observer.json")],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=_PATIENCE_S,
+        check=False,
+    )
+    assert (0, b"") == (ended.returncode, ended.stderr)
 
 
 def test_a_broker_that_is_cut_off_is_asked_for_positions_and_not_believed(tmp_path: Path) -> None:
