@@ -95,7 +95,7 @@ class ConsumerLoop:
         self._close(self._closing)
 
     def turn(self) -> None:
-        """Obey the orders that have come; unless one was to close, poll once, work off what came."""
+        """Obey what was ordered; unless that was to close, poll once and work off what came."""
         self._obey()
         if self._closing is not None:
             return

@@ -274,8 +274,8 @@ def _old_one_is_fenced(t: Tables) -> DataFrame:
     )
 
 
-# Until when a join may seem to arrive that found a member `o` still there. The join that replaced it
-# did, even where it seems later: a request's line is written, and stamped, after its answer.
+# Until when a join may seem to arrive that found a member `o` still there. The join that replaced
+# it did, even where it seems later: a request's line is written, and stamped, after its answer.
 _SEEN_AS_GONE = """
     timestampadd(MILLISECOND, IF(o.removed_by = 'replaced', :slack_ms, 0), o.removed_at)
 """.strip()
