@@ -12,6 +12,6 @@ experiment = Experiment(
     # Shorter than broker.session.timeout.ms (9 s) as well, so nobody takes the group over.
     group=Group(session_timeout_ms=15_000),
     faults=(Fault(kind="pause-broker", target="coordinator", lasts_s=5),),
-    duration_s=13,
+    duration_s=11.5,
     rules=holds("R02", "R20d", "R21", "R33", "X32a", "X32b", "X32c"),
 )

@@ -34,6 +34,8 @@ from harness.run import (
     uninterrupted,
 )
 
+# The pages tell of every run so far: written after each of a hundred, they cost half a minute.
+PUBLISH_EVERY_S: Final = 120.0
 _AGAIN_AT_MOST: Final = 5
 _UP: Final = "steady"  # the phase of a run in which all that it needs has been started
 
@@ -117,10 +119,12 @@ def play(
     """Play the runs of a suite and judge each; its exit code.
 
     `seed` is the first run's, and one more for each that follows; null draws every one.
-    `publish` is called after every run. Ctrl-C heals, and ends the suite with what there is.
+    The record is saved after every run. `publish` is called at the end, and after a run where it
+    has not been for PUBLISH_EVERY_S. Ctrl-C heals, and ends the suite with what there is.
     """
     say = screen.say
     suite.save()
+    publish_at = 0.0  # monotonic seconds
     with closing(Aside(suite.path / "judging.log")) as judge:
         try:
             with interruptible():
@@ -132,7 +136,10 @@ def play(
                     entry.seed = default_seed(entry.experiment) if seed is None else seed + number
                     _play_one(suite, entry, candidate, results, screen, judge, port_base)
                     _settle(suite, judge, say)
-                    _publish_so_far(suite, publish, say)
+                    suite.save()
+                    if time.monotonic() >= publish_at:
+                        _publish_so_far(suite, publish, say)
+                        publish_at = time.monotonic() + PUBLISH_EVERY_S
                 _settle(suite, judge, say, wait=True)
                 for spoilt, candidate in _to_play_again(suite, runs):
                     again = _again(spoilt, candidate)

@@ -162,7 +162,10 @@ _REFUSED = """
 
 
 def _fenced_comes_back(t: Tables) -> DataFrame:
-    """Members that were told that they are out: what they did until they were in again."""
+    """Members that were told that they are out: what they did until they were in again.
+
+    A member may act on a refusal before the line is stamped from which its arrival counts back.
+    """
     return t.sql(
         _REFUSED
         + """
@@ -177,7 +180,8 @@ def _fenced_comes_back(t: Tables) -> DataFrame:
         lost AS (
             SELECT r.member_id, r.arrived_at, min(c.event_at) AS lost_at
             FROM back r JOIN {client_events} c
-              ON c.member = r.member AND c.event = 'lost' AND c.event_at >= r.arrived_at
+              ON c.member = r.member AND c.event = 'lost'
+             AND c.event_at >= timestampadd(MILLISECOND, -:slack_ms, r.arrived_at)
              AND (r.back_at IS NULL OR c.event_at <= r.back_at)
             GROUP BY r.member_id, r.arrived_at
         )
@@ -232,7 +236,11 @@ def _target_is_batched(t: Tables) -> DataFrame:
 
 
 def _target_at_once(t: Tables) -> DataFrame:
-    """Joins: whether the target of their epoch was computed before that heartbeat was answered."""
+    """Joins: whether the target of their epoch was computed before that heartbeat was answered.
+
+    A request's line is stamped late, and its arrival counts back from there: the coordinator's own
+    lines may seem to come first.
+    """
     return t.sql(
         """
         WITH lines AS (
@@ -247,7 +255,8 @@ def _target_at_once(t: Tables) -> DataFrame:
              AND c.generation = b.generation AND c.at >= b.at
             LEFT JOIN {requests} q
               ON q.member_id = b.joiner AND q.api = 'CONSUMER_GROUP_HEARTBEAT'
-             AND q.generation = 0 AND q.arrived_at <= b.at AND q.processed_at >= b.at
+             AND q.generation = 0 AND q.processed_at >= b.at
+             AND q.arrived_at <= timestampadd(MILLISECOND, :slack_ms, b.at)
             WHERE b.event = 'epoch_bumped' AND b.event_before = 'member_added'
             GROUP BY b.generation, b.at, b.evidence
         )
@@ -270,7 +279,8 @@ def _converted(t: Tables) -> DataFrame:
     """The first member of the new protocol among classic ones, and the last one's end.
 
     A conversion is part of the request that causes it: its line lies between the arrival of that
-    heartbeat and its answer. An eviction has no request; then it must come at once.
+    heartbeat, which is stamped late, and its answer. An eviction has no request; then it must come
+    at once.
     """
     return t.sql(
         """
@@ -296,14 +306,15 @@ def _converted(t: Tables) -> DataFrame:
         ),
         asked AS (
             SELECT c.member, c.at, c.wanted, count(q.arrived_at) > 0 AS by_request,
-                   coalesce(min(q.arrived_at),
-                            timestampadd(MILLISECOND, -(:start_ms + :slack_ms), c.at)) AS from_at,
+                   timestampadd(MILLISECOND, -:slack_ms, coalesce(
+                       min(q.arrived_at), timestampadd(MILLISECOND, -:start_ms, c.at))) AS from_at,
                    coalesce(max(q.processed_at),
                             timestampadd(MILLISECOND, :start_ms + :slack_ms, c.at)) AS to_at
             FROM counted c LEFT JOIN {requests} q
               ON q.client_id = c.member AND q.api = 'CONSUMER_GROUP_HEARTBEAT'
              AND q.generation = IF(c.wanted = 'upgraded', 0, -1)
-             AND q.arrived_at <= c.at AND q.processed_at >= c.at
+             AND q.arrived_at <= timestampadd(MILLISECOND, :slack_ms, c.at)
+             AND q.processed_at >= c.at
             WHERE c.classic > 0 AND c.others = 0
             GROUP BY c.member, c.at, c.wanted
         ),

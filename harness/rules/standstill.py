@@ -17,7 +17,8 @@ def _whole_intervals(t: Tables) -> DataFrame:
 
     A member that has heard goes on when it polls next, so the work of one batch comes on top of
     each round. Where several changes fell into one episode, each has its rounds. A change that
-    came into a stall was waiting for its end, or for a limit, and is not examined.
+    came into a stall was waiting for its end, or for a limit, and is not examined; nor is one in
+    which a silent member's session ended, for it was waiting for that member.
     """
     return t.sql(
         """
@@ -53,6 +54,9 @@ def _whole_intervals(t: Tables) -> DataFrame:
         bounded AS (
             SELECT *, most * (1 + (:cadence_ms + :slack_ms + poll_ms) / :heartbeat_ms) AS bound
             FROM timed x LEFT ANTI JOIN stalls s ON s.from_at < x.joined_at AND s.to_at > x.at
+            LEFT ANTI JOIN {evictions} v
+              ON v.evicted_at > x.at
+             AND v.evicted_at <= timestampadd(MILLISECOND, :rounding_ms, x.joined_at)
         )
         SELECT concat(trigger, coalesce(concat(' of ', member), ''), ', generation ', generation)
                    AS subject,

@@ -481,7 +481,7 @@ def test_a_member_may_join_the_moment_it_is_told(judge: Judge) -> None:
 
 @pytest.mark.parametrize(
     ("lost_ms", "verdict"),
-    [(8_999, "VIOLATED"), (9_000, "HOLDS"), (9_020, "HOLDS"), (9_021, "VIOLATED")],
+    [(8_949, "VIOLATED"), (8_950, "HOLDS"), (9_020, "HOLDS"), (9_021, "VIOLATED")],
 )
 def test_partitions_are_given_up_between_the_refusal_and_the_join(
     judge: Judge, lost_ms: float, verdict: str
@@ -566,6 +566,14 @@ def test_a_target_computed_as_the_join_is_answered_still_came_at_once(judge: Jud
     history = alone().says("member_added", 1_999.5, "member-2", reason="joins").bumped(2_000, 3)
     history.computed(2_001, 3).beat("member-2", 2_000, 0, now=3)
     assert "HOLDS" == judge(history, "X24-at-once")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(2_050, "HOLDS"), (2_051, "UNKNOWN")])
+def test_a_join_may_seem_to_arrive_after_what_it_did(judge: Judge, ms: float, verdict: str) -> None:
+    """Its line is stamped late, and its arrival counts back from there."""
+    history = alone().says("member_added", 1_999.5, "member-2", reason="joins").bumped(2_000, 3)
+    history.computed(2_001, 3).beat("member-2", ms, 0, now=3)
+    assert verdict == judge(history, "X24-at-once")["verdict"]
 
 
 def test_bump_target_and_answer_may_have_one_time(judge: Judge) -> None:
@@ -679,7 +687,7 @@ def test_a_conversion_without_its_request_comes_at_once(
 
 @pytest.mark.parametrize(
     ("upgraded_ms", "verdict"),
-    [(4_989, "VIOLATED"), (4_990, "HOLDS"), (5_010, "HOLDS"), (5_011, "VIOLATED")],
+    [(4_939, "VIOLATED"), (4_940, "HOLDS"), (5_010, "HOLDS"), (5_011, "VIOLATED")],
 )
 def test_only_the_joiners_own_request_spans_its_conversion(
     judge: Judge, upgraded_ms: float, verdict: str
@@ -689,7 +697,7 @@ def test_only_the_joiners_own_request_spans_its_conversion(
     late: dict[str, Any] = {"processed_at": at(5_300)}
     history.beat("member-1", 4_800, 0, **late).beat("member-3", 4_800, 2, **late)
     history.request("OFFSET_FETCH", "member-3", 4_800, generation=0, **late)
-    history.beat("member-3", 4_800, 0, processed_at=at(4_999)).beat("member-3", 5_001, 0, **late)
+    history.beat("member-3", 4_800, 0, processed_at=at(4_999)).beat("member-3", 5_051, 0, **late)
     assert verdict == judge(history, "X25")["verdict"]
 
 

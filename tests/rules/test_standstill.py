@@ -107,6 +107,16 @@ def test_only_a_stall_that_the_rebalance_falls_into_excuses_it(
     assert examined == judge(history, "X34")["examined"]
 
 
+@pytest.mark.parametrize(
+    ("ms", "examined"), [(5_000, 1), (5_001, 0), (6_900, 0), (6_902, 0), (6_903, 1)]
+)
+def test_a_rebalance_that_waits_for_a_silent_members_session_is_not_examined(
+    judge: Judge, ms: float, examined: int
+) -> None:
+    history = joined(1_900).says("evicted", ms, "member-3")
+    assert examined == judge(history, "X34")["examined"]
+
+
 def test_in_the_consumer_protocol_a_change_lasts_until_the_last_part_is_told(judge: Judge) -> None:
     history = History(group={"protocol": "consumer"})
 
