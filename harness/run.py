@@ -8,6 +8,8 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -43,6 +45,7 @@ from harness.wait import wait_until
 NEEDED_BYTES: Final = 1_000_000_000  # four JVMs' data, logs and the history of a long run
 PROBE_S: Final = 180.0  # no script waits for more than a few session timeouts
 _SCRATCH: Final = "scratch"  # in a run's folder, what is thrown away at its end
+_ASK_AGAIN_S: Final = 0.01  # by then the finalizer that ignored an interruption is over
 AFTER_S: Final = 2.5  # kept running when all is well, so that the heartbeats after it are on record
 
 Progress = Callable[[str], None]
@@ -466,17 +469,34 @@ def _versions(tools: Tools, group: Group) -> dict[str, str]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into Interrupted while a run goes on."""
+    """Turn SIGINT and SIGTERM into Interrupted while a run goes on.
+
+    One that comes while Python finalizes an object would be lost, for what is raised there is
+    ignored: it is sent again until it has been heard.
+    """
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise Interrupted
 
+    def ask_again() -> None:
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, signal.SIGINT)
+
+    def hear(ignored: "sys.UnraisableHookArgs") -> None:
+        if ignored.exc_type is Interrupted:
+            threading.Timer(_ASK_AGAIN_S, ask_again).start()
+        else:
+            hook(ignored)
+
+    hook, sys.unraisablehook = sys.unraisablehook, hear
     before = {
         number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 

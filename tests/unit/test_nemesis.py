@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from harness.experiment import Experiment, Fault
 from harness.faults.kind import Evidence, Kind
 from harness.faults.targets import Target, lanes, resolve
 from harness.scene import Scene
+from harness.wait import wait_until
 
 KILL = Fault(kind="kill-broker", target="any broker", lasts_s=3)
 
@@ -146,6 +148,44 @@ def test_a_fault_that_had_to_wait_lasts_as_long_as_it_was_to_last(
     ] == played
     assert [1.0, 11.0] == followed
     assert [16.0, 16.0] == [state.heal_s for state in stage.faults.values()]
+
+
+class InterruptedInTheEnd:
+    """Its finalizer meets a signal, and what is raised in a finalizer is ignored."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), self._number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_of_a_finalizer_is_not_lost(number: int) -> None:
+    hook, before = sys.unraisablehook, signal.getsignal(number)
+    ignored: list[InterruptedInTheEnd] = [InterruptedInTheEnd(number)]
+
+    def play() -> None:
+        with run.interruptible():
+            ignored.clear()
+            wait_until("an interruption", lambda: False, timeout_s=10)
+
+    with pytest.raises(run.Interrupted):
+        play()
+    assert (hook, before) == (sys.unraisablehook, signal.getsignal(number))
+
+
+def test_what_else_is_ignored_is_told_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+
+    class Broken:
+        def __del__(self) -> None:
+            raise ValueError
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda ignored: told.append(ignored.exc_type))
+    with run.interruptible():
+        Broken()
+    assert [ValueError] == told
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
