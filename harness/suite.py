@@ -136,9 +136,9 @@ def play(
                     entry.seed = default_seed(entry.experiment) if seed is None else seed + number
                     _play_one(suite, entry, candidate, results, screen, judge, port_base)
                     _settle(suite, judge, say)
-                    suite.save()
-                    if time.monotonic() >= publish_at:
-                        _publish_so_far(suite, publish, say)
+                    due = time.monotonic() >= publish_at
+                    _publish_so_far(suite, publish if due else _not_yet, say)
+                    if due:
                         publish_at = time.monotonic() + PUBLISH_EVERY_S
                 _settle(suite, judge, say, wait=True)
                 for spoilt, candidate in _to_play_again(suite, runs):
@@ -194,6 +194,10 @@ def _give_way(spoilt: Entry, again: Entry) -> None:
     if again.judged:
         spoilt.state = State.SPOILT
         spoilt.reason = "this machine stood still at a judged moment, so it was played again"
+
+
+def _not_yet(_suite: Suite) -> None:
+    """What is published when nothing is due: the record only, which `_publish` saves."""
 
 
 def _publish(suite: Suite, publish: Publish) -> None:
