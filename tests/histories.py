@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -46,12 +46,12 @@ class History:
         default_factory=lambda: {name: [] for name in HISTORY}
     )
 
-    def add(self, table: str, **row: Any) -> History:
+    def add(self, table: str, **row: Any) -> Self:
         self.rows[table].append(row)
         return self
 
     # The processes.
-    def member(self, member: str, **row: Any) -> History:
+    def member(self, member: str, **row: Any) -> Self:
         defaults = {
             "role": "consumer",
             "client": "librdkafka",
@@ -70,7 +70,7 @@ class History:
         return self.add("members", member=member, **{**defaults, **row})
 
     # The coordinator's view.
-    def request(self, api: str, member: str, ms: float, **row: Any) -> History:
+    def request(self, api: str, member: str, ms: float, **row: Any) -> Self:
         life = row.pop("life", 1)
         moment = at(ms)
         defaults = {
@@ -87,12 +87,12 @@ class History:
         }
         return self.add("requests", api=api, **{**defaults, **row})
 
-    def heartbeats(self, member: str, *times: float, **row: Any) -> History:
+    def heartbeats(self, member: str, *times: float, **row: Any) -> Self:
         for ms in times:
             self.request("HEARTBEAT", member, ms, **row)
         return self
 
-    def join(self, member: str, ms: float, generation: int = 1, **row: Any) -> History:
+    def join(self, member: str, ms: float, generation: int = 1, **row: Any) -> Self:
         row.setdefault("session_timeout_ms", 6_000)
         return self.request("JOIN_GROUP", member, ms, generation=generation, **row)
 
@@ -103,7 +103,7 @@ class History:
         generation: int = 1,
         gives: Sequence[tuple[str, int]] = (),
         **row: Any,
-    ) -> History:
+    ) -> Self:
         given = [
             {"member_id": member_id(name), "topic": TOPIC, "partition": partition}
             for name, partition in gives
@@ -113,14 +113,14 @@ class History:
 
     def commit_request(
         self, member: str, ms: float, partition: int, committed: int, error: int = 0, **row: Any
-    ) -> History:
+    ) -> Self:
         position = {
             "topic": TOPIC, "partition": partition, "committed": committed, "error_code": error,
         }  # fmt: skip
         row = {"positions": [position], "error_code": error, **row}
         return self.request("OFFSET_COMMIT", member, ms, **row)
 
-    def says(self, event: str, ms: float, member: str | None = None, **row: Any) -> History:
+    def says(self, event: str, ms: float, member: str | None = None, **row: Any) -> Self:
         """A line of the coordinator's log."""
         life = row.pop("life", 1)
         row = {
@@ -134,7 +134,7 @@ class History:
 
     def rebalance(
         self, ms: float, generation: int, members: int, reason: str = "because", **row: Any
-    ) -> History:
+    ) -> Self:
         """A rebalance of 10 ms that the leader, member-1, ends 5 ms later."""
         self.says("rebalance_started", ms, generation=generation - 1, reason=reason, **row)
         self.says("stabilized", ms + 10, generation=generation, members=members, **row)
@@ -143,7 +143,7 @@ class History:
     # The members' view.
     def told(
         self, member: str, event: str, ms: float, partitions: Sequence[int] = (), **row: Any
-    ) -> History:
+    ) -> Self:
         """A callback or another event that a consumer recorded."""
         life = row.pop("life", 1)
         named = [{"topic": TOPIC, "partition": partition} for partition in partitions]
@@ -165,7 +165,7 @@ class History:
         ms: float,
         processed_ms: float | None = -1,
         **row: Any,
-    ) -> History:
+    ) -> Self:
         """A range of a poll; processed 1 ms later unless said otherwise (null: never)."""
         life = row.pop("life", 1)
         done = ms + 1 if processed_ms == -1 else processed_ms
@@ -191,7 +191,7 @@ class History:
         committed: int,
         error: int | None = 0,
         **row: Any,
-    ) -> History:
+    ) -> Self:
         """A commit as its consumer knows it."""
         life = row.pop("life", 1)
         defaults = {
@@ -207,7 +207,7 @@ class History:
             **{**defaults, **row},
         )  # fmt: skip
 
-    def acknowledged(self, partition: int, first: int, last: int, **row: Any) -> History:
+    def acknowledged(self, partition: int, first: int, last: int, **row: Any) -> Self:
         defaults = {
             "topic": TOPIC,
             "outcome": "acknowledged",
@@ -231,7 +231,7 @@ class History:
         healed_ms: float | None = None,
         took_effect: bool | None = True,
         **row: Any,
-    ) -> History:
+    ) -> Self:
         """A fault through all its phases."""
         self.faults += 1
         name = f"{self.faults}-{kind}"
@@ -246,16 +246,16 @@ class History:
             )  # fmt: skip
         return self
 
-    def broker_seen(self, ms: float, broker: int, *, alive: bool) -> History:
+    def broker_seen(self, ms: float, broker: int, *, alive: bool) -> Self:
         return self.add("topology", at=at(ms), what="broker", broker=broker, alive=alive)
 
-    def end_offset(self, partition: int, end_offset: int, ms: float = 50_000) -> History:
+    def end_offset(self, partition: int, end_offset: int, ms: float = 50_000) -> Self:
         return self.add(
             "topology", at=at(ms), what="end_offset", topic=TOPIC, partition=partition,
             end_offset=end_offset,
         )  # fmt: skip
 
-    def tick(self, ms: float, late_ms: float = 0.2) -> History:
+    def tick(self, ms: float, late_ms: float = 0.2) -> Self:
         return self.add("host", at=at(ms), late_ms=late_ms)
 
     # As a run.

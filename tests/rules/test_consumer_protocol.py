@@ -38,16 +38,6 @@ class Group(History):
         )  # fmt: skip
         return self
 
-    def says(self, event: str, ms: float, member: str | None = None, **row: Any) -> Group:
-        super().says(event, ms, member, **row)
-        return self
-
-    def told(
-        self, member: str, event: str, ms: float, partitions: Sequence[int] = (), **row: Any
-    ) -> Group:
-        super().told(member, event, ms, partitions, **row)
-        return self
-
     def joins(self, member: str, ms: float, epoch: int, gets: Sequence[int] = ()) -> Group:
         """A member joins with epoch 0, and the group epoch is bumped and computed with it."""
         self.member(member, protocol="consumer")

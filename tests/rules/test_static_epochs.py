@@ -41,16 +41,6 @@ class Group(History):
         self.request("CONSUMER_GROUP_HEARTBEAT", member, ms, **{**said, **row})
         return self
 
-    def says(self, event: str, ms: float, member: str | None = None, **row: Any) -> Group:
-        super().says(event, ms, member, **row)
-        return self
-
-    def told(
-        self, member: str, event: str, ms: float, partitions: Sequence[int] = (), **row: Any
-    ) -> Group:
-        super().told(member, event, ms, partitions, **row)
-        return self
-
     def member(self, member: str, **row: Any) -> Group:
         """A process that is to bear member-2's instance id."""
         super().member(member, instance_id=NAME, protocol="consumer", **row)
