@@ -70,7 +70,8 @@ class ConsumerConfig(_Config):
     are passed to the client library as they are. `store` is the folder for positions that are kept
     outside Kafka, `output` the topic that batches are copied to in transactions. `java_home` and
     `class_path` are where the Java client comes from, `jvm_options` what its machine is started
-    with. `lane` is only passed on to the history.
+    with. One that `joins_when_told` joins its group by the order `join`, not at once. `lane` is
+    only passed on to the history.
     """
 
     role: str
@@ -96,6 +97,7 @@ class ConsumerConfig(_Config):
     java_home: str | None = None
     class_path: str | None = None
     jvm_options: list[str] = field(default_factory=list)
+    joins_when_told: bool = False
 
     def __post_init__(self) -> None:
         one_of("role", self.role, ("consumer",))

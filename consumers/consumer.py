@@ -71,6 +71,7 @@ class ConsumerLoop:
         self._stalls: deque[_Stall] = deque()
         self._callback_stalls: deque[float] = deque()  # milliseconds
         self._hold = False
+        self._joins = not config.joins_when_told
         self._closing: str | None = None
         self._polls = 0
         self._returned_at = 0
@@ -89,7 +90,11 @@ class ConsumerLoop:
             config=asdict(self._config),
             effective=self._client.effective,
         )
-        self._client.subscribe(self._config.topic, self)
+        while not self._joins and self._closing is None:
+            self._control.wait(POLL_TIMEOUT_S)
+            self._obey()
+        if self._joins:
+            self._client.subscribe(self._config.topic, self)
         while self._closing is None:
             self.turn()
         self._close(self._closing)
@@ -123,6 +128,8 @@ class ConsumerLoop:
             match order.split():
                 case ["close"]:
                     self._closing = "ordered"
+                case ["join"]:
+                    self._joins = True
                 case ["stall", duration] if duration.isdecimal():
                     starts = time.monotonic() + STALL_WAITS_S
                     self._stalls.append(_Stall(float(duration), starts))

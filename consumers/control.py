@@ -1,5 +1,6 @@
 """Orders from the harness: lines on standard input, looked at without blocking.
 
+- `join` (consumer that was started to wait for it): subscribe.
 - `stall <ms>`: stand still for so long in the middle of the next batch.
 - `stall-callback <ms>`: stand still for so long in the next callback that revokes partitions.
 - `partitions <n>` (producer): the topic has so many partitions now; write to all of them.
@@ -37,6 +38,10 @@ class Control:
         if self._terminated:
             return "SIGTERM"
         return "end of standard input" if self._ended else None
+
+    def wait(self, timeout_s: float) -> None:
+        """Return once there is something to `poll`, or after `timeout_s`."""
+        self._waiting.poll(timeout_s * 1_000)
 
     def poll(self) -> list[str]:
         """Lines that have come since the last call, without their ends."""

@@ -43,6 +43,7 @@ class Member:
     journal: Path
     instance_id: str | None = None  # of a static member: kept by the process that takes its place
     journal_read: int = 0
+    started: bool = False
     assigned: set[Partition] = field(default_factory=set)
     ever_assigned: bool = False
     generation: int | None = None
@@ -62,9 +63,7 @@ class Member:
 
     def send(self, command: str) -> None:
         """Give the consumer program a command on its standard input."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{command}\n".encode())
-        self.process.stdin.flush()
+        processes.tell(self.process, command)
 
     def follow(self) -> None:
         """Read what its journal has got since the last time."""
@@ -74,6 +73,8 @@ class Member:
 
     def _take(self, frame: dict[str, Any]) -> None:
         match frame["kind"]:
+            case "started":
+                self.started = True
             case "assigned":
                 self.assigned |= {number for _, number in frame["partitions"]}
                 self.ever_assigned = True
@@ -123,7 +124,9 @@ class Fleet:
         """The lane a member's links run through: its own where a network fault may hit it."""
         return member if member in self._plan.lanes else "members"
 
-    def start_member(self, name: str, instance_id: str | None = None) -> Member:
+    def start_member(
+        self, name: str, instance_id: str | None = None, *, joins_when_told: bool = False
+    ) -> Member:
         """Start one more consumer.
 
         A static one has its name for an instance id, unless it comes in the place of another
@@ -169,6 +172,7 @@ class Fleet:
             ),
             # Ignored with another version's class path, which it does not fit.
             "jvm_options": list(aot_options(self._tools.client_aot)),
+            "joins_when_told": joins_when_told,
         }
         process, journal = self._start("consumer", name, config)
         self.members[name] = Member(name, process, journal, instance_id)
@@ -196,9 +200,7 @@ class Fleet:
     def tell_producer(self, command: str) -> None:
         """Give the producer an order on its standard input."""
         assert self.producer is not None
-        assert self.producer.stdin is not None
-        self.producer.stdin.write(f"{command}\n".encode())
-        self.producer.stdin.flush()
+        processes.tell(self.producer, command)
 
     def start_probe(self, name: str) -> subprocess.Popen[bytes]:
         """Start a script that asks brokers over the wire; it ends by itself."""

@@ -212,6 +212,16 @@ def await_watchdogs(patience_s: float = 15.0) -> None:
     psutil.wait_procs(at_work, timeout=patience_s)
 
 
+def tell(process: subprocess.Popen[bytes], order: str) -> None:
+    """Give a process an order, a line on its standard input.
+
+    Raises BrokenPipeError if it is no more.
+    """
+    assert process.stdin is not None
+    process.stdin.write(f"{order}\n".encode())
+    process.stdin.flush()
+
+
 def wait_exit(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
     """Exit code of a child, or None if it still runs after `timeout_s`."""
     try:

@@ -205,7 +205,7 @@ class Run:
                 observer = self._start_observer(plan)
                 started.start()
                 create_topic(plan, self._experiment)
-                tell_observer(observer, "look")
+                _tell(observer, "look")
                 # While it looks for the coordinator, the brokers make the topic of the positions.
                 self._manifest["versions"] |= started.versions()
                 self._manifest["effective"]["broker_defaults"] = defaults(plan)
@@ -251,10 +251,7 @@ class Run:
                 60,
             )
             scene.fleet.start_producer()
-            for number in range(1, experiment.group.members + 1):
-                if number > 1:
-                    scene.pass_time(time.monotonic() + experiment.group.arrive_every_ms / 1_000)
-                scene.fleet.start_member(f"member-{number}")
+            self._start_members(scene)
             scene.wait("steady state", lambda: scene.well_since is not None, 90)
             before = scene.fleet.processed()
             scene.wait("records from every partition", lambda: scene.consuming(before), 30)
@@ -277,6 +274,22 @@ class Run:
             with self._phase("read output"):
                 journal = Journal(self.run_dir / "journals" / "output.journal", member="harness")
                 read_output(scene.cluster.plan, OUTPUT, experiment.load.partitions, journal)
+
+    def _start_members(self, scene: Scene) -> None:
+        """Start the group's first members, to join one after the other or all at once."""
+        group = self._experiment.group
+        apart_s = group.arrive_every_ms / 1_000
+        for number in range(1, group.members + 1):
+            if apart_s and number > 1:
+                scene.pass_time(time.monotonic() + apart_s)
+            scene.fleet.start_member(f"member-{number}", joins_when_told=not apart_s)
+        if not apart_s:
+            # A Java Virtual Machine takes seconds to start, and not all of them as many. Whoever
+            # came after the first rebalance would be let in at its members' next heartbeats.
+            members = scene.fleet.members.values()
+            scene.wait("start of the members", lambda: all(m.started for m in members), 90)
+            for member in members:
+                _tell(member.process, "join")
 
     def _probe(self, scene: Scene, probe: Probe) -> None:
         """Play a probe's script to its end."""
@@ -319,7 +332,7 @@ class Run:
     def _drain(self, scene: Scene) -> None:
         if stuck := scene.fleet.stop_producer():
             raise VoidRun(f"when it was to get its last answers, {stuck}: see logs/")
-        tell_observer(scene.observer, "drain")
+        _tell(scene.observer, "drain")
         partitions = scene.partitions
 
         def at_the_end() -> bool:
@@ -439,12 +452,10 @@ def create_topic(plan: Plan, experiment: Experiment) -> None:
         raise ClusterError(f"the topic could not be created: {error}") from error
 
 
-def tell_observer(observer: subprocess.Popen[bytes], order: str) -> None:
-    """Give the observer an order. That it is no more, whoever follows the scene tells."""
-    assert observer.stdin is not None
+def _tell(process: subprocess.Popen[bytes], order: str) -> None:
+    """Give a process an order. That it is no more, whoever follows the scene tells."""
     with suppress(BrokenPipeError):
-        observer.stdin.write(f"{order}\n".encode())
-        observer.stdin.flush()
+        processes.tell(process, order)
 
 
 def default_seed(name: str) -> int:

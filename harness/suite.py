@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -137,7 +138,7 @@ def play(
                     _play_one(suite, entry, candidate, results, screen, judge, port_base)
                     _settle(suite, judge, say)
                     due = time.monotonic() >= publish_at
-                    _publish_so_far(suite, publish if due else _not_yet, say)
+                    _write_so_far(partial(_publish, suite, publish) if due else suite.save, say)
                     if due:
                         publish_at = time.monotonic() + PUBLISH_EVERY_S
                 _settle(suite, judge, say, wait=True)
@@ -196,19 +197,15 @@ def _give_way(spoilt: Entry, again: Entry) -> None:
         spoilt.reason = "this machine stood still at a judged moment, so it was played again"
 
 
-def _not_yet(_suite: Suite) -> None:
-    """What is published when nothing is due: the record only, which `_publish` saves."""
-
-
 def _publish(suite: Suite, publish: Publish) -> None:
     suite.save()
     publish(suite)
 
 
-def _publish_so_far(suite: Suite, publish: Publish, say: Progress) -> None:
-    """As `_publish`; what goes wrong is only said, because the runs still to come matter more."""
+def _write_so_far(write: Callable[[], object], say: Progress) -> None:
+    """Write; what goes wrong is only said, because the runs still to come matter more."""
     try:
-        _publish(suite, publish)
+        write()
     except Exception as error:  # noqa: BLE001 (it is raised at the end, should it still be wrong)
         say(f"the index could not be written: {type(error).__name__}: {error}")
 

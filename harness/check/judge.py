@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
 
@@ -130,8 +130,10 @@ def _guard(tables: Tables, outcome: Outcome) -> None:
     Neither a pass nor a violation may come from a timing that the machine itself spoilt. One that
     would be the same however much of the standing still is in it is kept.
     """
+    heartbeat_ms = cast("int", tables.run.settings["heartbeat_ms"])
+    one_ms = {"ms": 1.0, "intervals": 1 / heartbeat_ms}
     guarded = [
-        (row, RULES[name].unit == "ms")
+        (row, one_ms.get(RULES[name].unit))
         for name, rows in outcome.rows.items()
         for row in rows
         if row["guard_from"]
@@ -145,7 +147,7 @@ def _guard(tables: Tables, outcome: Outcome) -> None:
         for row, _ in guarded:
             row.update(ok=None, why=f"nobody knows whether this machine kept time: {reason}")
         return
-    for row, in_ms in guarded:
+    for row, of_a_ms in guarded:
         if row["ok"] is None or row["guard_to"] is None:
             continue
         late = [
@@ -153,7 +155,7 @@ def _guard(tables: Tables, outcome: Outcome) -> None:
             for stall in stalls
             if stall["from_at"] <= row["guard_to"] and stall["to_at"] >= row["guard_from"]
         ]
-        if late and not (in_ms and _beyond_doubt(row, sum(late))):
+        if late and not (of_a_ms and _beyond_doubt(row, sum(late) * of_a_ms)):
             row.update(ok=None, why=f"{STOOD_STILL} for {max(late):,.0f} ms")
             stalled += 1
     for row in outcome.rows.get(_CLOCK_RULE, ()):
@@ -163,15 +165,15 @@ def _guard(tables: Tables, outcome: Outcome) -> None:
             row["why"] = f"{STOOD_STILL} near {stalled} judged {timings}"
 
 
-def _beyond_doubt(row: Row, doubt_ms: float) -> bool:
-    """Whether a timing is within its bounds, or outside, by more than `doubt_ms`."""
+def _beyond_doubt(row: Row, doubt: float) -> bool:
+    """Whether a timing is within its bounds, or outside, by more than `doubt`, in its own unit."""
     if row["measured"] is None or (row["bound_low"] is None and row["bound_high"] is None):
         return False
     low = -math.inf if row["bound_low"] is None else row["bound_low"]
     high = math.inf if row["bound_high"] is None else row["bound_high"]
     if row["ok"]:
-        return bool(low + doubt_ms <= row["measured"] <= high - doubt_ms)
-    return not low - doubt_ms <= row["measured"] <= high + doubt_ms
+        return bool(low + doubt <= row["measured"] <= high - doubt)
+    return not low - doubt <= row["measured"] <= high + doubt
 
 
 def said_nothing(asked: Asked, outcome: Outcome) -> bool:

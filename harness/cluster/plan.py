@@ -28,8 +28,8 @@ BROKER_SETTINGS: Final[dict[str, str]] = {
     # stand still after SIGKILL. Kafka's default, written out because results depend on it.
     "broker.session.timeout.ms": "9000",
     "broker.heartbeat.interval.ms": "2000",
-    # Decides the first rebalance of an empty group: long enough that members started together
-    # join together (default 3000).
+    # Decides the first rebalance of an empty group: long enough for members that are told to join
+    # at the same moment (default 3000).
     "group.initial.rebalance.delay.ms": "300",
     "group.min.session.timeout.ms": "6000",
     "group.max.session.timeout.ms": "1800000",

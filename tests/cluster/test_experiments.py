@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from consumers.journal import read_journal
 from harness import manifest, processes, registry
 from harness.aside import Aside
 from harness.cover import Candidate, candidates
@@ -150,6 +151,22 @@ def test_every_verdict_is_as_expected(run: str, runs: Runs) -> None:
     assert all(row["examined"] > 0 for row in verdicts), told(verdicts)
     assert (Exit.AS_EXPECTED if as_expected else Exit.DIFFERS) == exit_code(run_dir)
     assert_every_generation_is_a_rebalance(run_dir)
+
+
+def test_the_first_members_join_when_the_last_of_them_is_ready(runs: Runs) -> None:
+    """Java members, which take a second more or less to be ready."""
+    run_dir = runs.played("consumer-crash:java/eager")
+    frames = [
+        frame
+        for journal in (run_dir / "journals").glob("member-*.journal")
+        for frame in read_journal(journal).frames
+    ]
+    ready = [frame["at"] for frame in frames if frame["kind"] == "started"]
+    requests = pq.read_table(run_dir / "history" / "requests.parquet")
+    joins = requests.filter(pc.is_in(requests["api"], pq_strings("JOIN_GROUP")))
+
+    assert registry.load("consumer-crash").group.members == len(ready)
+    assert max(ready) < pc.min(joins["arrived_at"]).cast("int64").as_py()
 
 
 def assert_every_generation_is_a_rebalance(run_dir: Path) -> None:

@@ -298,6 +298,22 @@ def test_close_is_obeyed_and_an_unknown_order_is_told(rig: Rig) -> None:
     assert [f["why"] for f in rig.frames("closing")] == ["ordered"]
 
 
+def test_one_that_waits_for_it_joins_when_it_is_told(rig: Rig) -> None:
+    loop, client = rig.loop(assigns(P0), returns(records(0, 0, 0)), joins_when_told=True)
+    os.write(rig.write, b"join\n")
+    loop.run()
+    assert client.steps_left == 0
+    assert rig.kinds()[:4] == ["header", "started", "assigned", "delivered"]
+
+
+def test_one_that_is_closed_while_it_waits_has_never_joined(rig: Rig) -> None:
+    loop, client = rig.loop(assigns(P0), joins_when_told=True)
+    os.write(rig.write, b"close\n")
+    loop.run()
+    assert client.listener is None
+    assert rig.kinds() == ["header", "started", "closing", "closed"]
+
+
 def test_an_error_instead_of_a_record_is_journalled(rig: Rig) -> None:
     error = ClientError(-147, "_MAX_POLL_EXCEEDED", "exceeded by 251ms", fatal=False)
     loop, _ = rig.loop(lambda _: Polled([], [error]))

@@ -28,6 +28,17 @@ def test_lines_come_once_and_whole(pipe: tuple[int, int]) -> None:
     os.close(write)
 
 
+def test_an_order_ends_the_wait_for_one(pipe: tuple[int, int]) -> None:
+    read, write = pipe
+    control = Control(read)
+    control.wait(0.001)
+    assert control.poll() == []
+    os.write(write, b"join\n")
+    control.wait(3_600)
+    assert control.poll() == ["join"]
+    os.close(write)
+
+
 def test_the_end_of_standard_input_means_the_harness_is_gone(pipe: tuple[int, int]) -> None:
     read, write = pipe
     control = Control(read)

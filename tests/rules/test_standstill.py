@@ -50,6 +50,22 @@ def test_a_round_may_take_an_interval_and_the_work_of_a_batch(
     assert verdict == judge(joined(ms), "X34")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("ms", "late_ms", "verdict"),
+    [
+        (1_900, 90, "HOLDS"),
+        (2_600, 99, "HOLDS"),
+        (2_600, 101, "UNKNOWN"),
+        (2_800, 101, "UNKNOWN"),
+        (2_800, 99, "VIOLATED"),
+    ],
+)
+def test_a_machine_that_stood_still_spoils_only_what_it_could_have_changed(
+    judge: Judge, ms: float, late_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(joined(ms).tick(7_000, late_ms=late_ms), "X34")["verdict"]
+
+
 def test_intervals_are_told_to_the_thousandth(judge: Judge) -> None:
     history = joined(1_900.7)
     history.rows["members"][0]["process_us"] = 1_234

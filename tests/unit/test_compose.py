@@ -14,6 +14,7 @@ from docker.errors import NotFound
 
 from harness.cluster import compose, containers
 from harness.cluster.backends import backend_of
+from harness.cluster.plan import BROKER_SETTINGS
 from harness.cluster.proxies import Proxies
 from harness.errors import SetupError, WaitTimeout
 from harness.experiment import Cluster
@@ -34,6 +35,14 @@ def test_the_file_has_the_images_that_a_run_would_have(monkeypatch: pytest.Monke
         ("TOXIPROXY_IMAGE", containers.toxiproxy_image()),
     ]
     assert containers.toxiproxy_image() in (ROOT / "docs" / "containers.md").read_text()
+
+
+def test_the_file_has_the_settings_that_a_run_would_have() -> None:
+    text = (ROOT / "docker-compose.yml").read_text()
+    there = dict(re.findall(r'^  (KAFKA_\w+): "?([^"\n]*)', text, re.M))
+
+    for name, value in BROKER_SETTINGS.items():
+        assert there[f"KAFKA_{name.upper().replace('.', '_')}"] == value, name
 
 
 class Node:
