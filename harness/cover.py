@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # drain, stop and collect 1.6. The run before is judged meanwhile.
 _AROUND_S: Final = 8.2
 _JAVA_S: Final = 3.5  # three JVMs more to start and to close
-_RECOVER_S: Final = 3.0  # steady again, and what is kept running after that
+_RECOVER_S: Final = 1.5  # steady again, and what is kept running after that
 _PROBE_S: Final = 12.0
 NIGHT_MIN: Final = 45  # what a night may take
 _TRIES: Final = 100  # the exact optimum of today's set came within 43

@@ -46,7 +46,7 @@ NEEDED_BYTES: Final = 1_000_000_000  # four JVMs' data, logs and the history of 
 PROBE_S: Final = 180.0  # no script waits for more than a few session timeouts
 _SCRATCH: Final = "scratch"  # in a run's folder, what is thrown away at its end
 _ASK_AGAIN_S: Final = 0.01  # by then the finalizer that ignored an interruption is over
-AFTER_S: Final = 2.5  # kept running when all is well, so that the heartbeats after it are on record
+AFTER_S: Final = 1.0  # kept running when all is well: whoever is about to drop out would have
 
 Progress = Callable[[str], None]
 

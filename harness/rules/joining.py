@@ -235,7 +235,8 @@ def _told_is_alive(t: Tables) -> DataFrame:
     return t.sql(
         """
         WITH signs AS (
-            SELECT member_id, heard_at, armed_at, api = 'HEARTBEAT' AND error_code = 27 AS told,
+            SELECT member_id, heard_at, armed_at, armed_from_at,
+                   api = 'HEARTBEAT' AND error_code = 27 AS told,
                    count_if(NOT (api = 'HEARTBEAT' AND error_code = 27)) OVER (
                        PARTITION BY member_id ORDER BY armed_at, heard_at
                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS stretch
@@ -244,7 +245,9 @@ def _told_is_alive(t: Tables) -> DataFrame:
         stretches AS (
             SELECT member_id, stretch, min(heard_at) FILTER (WHERE NOT told) AS heard_at,
                    min(armed_at) FILTER (WHERE NOT told) AS from_at, count_if(told) AS times,
-                   max(armed_at) FILTER (WHERE told) AS told_at
+                   max(armed_at) FILTER (WHERE told) AS told_at,
+                   -- Its answer can have waited for what was written before it.
+                   max(armed_from_at) FILTER (WHERE told) AS told_from_at
             FROM signs GROUP BY member_id, stretch
         ),
         followed AS (
@@ -259,7 +262,7 @@ def _told_is_alive(t: Tables) -> DataFrame:
         ),
         timed AS (
             SELECT *, timestampdiff(MICROSECOND, from_at, to_at) / 1e3 AS ms,
-                   timestampdiff(MICROSECOND, told_at, to_at) / 1e3 AS after_ms
+                   timestampdiff(MICROSECOND, told_from_at, to_at) / 1e3 AS after_ms
             FROM ended
         )
         SELECT concat(member, ' (told ', times, ' times)') AS subject, from_at AS at,

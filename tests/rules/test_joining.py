@@ -466,6 +466,16 @@ def test_an_eviction_counts_from_the_last_of_them(
     assert verdict == judge(history, "R08-members")["verdict"]
 
 
+@pytest.mark.parametrize(("evicted_ms", "verdict"), [(10_949, "VIOLATED"), (10_950, "HOLDS")])
+def test_the_last_of_them_counts_from_its_arrival(
+    judge: Judge, evicted_ms: float, verdict: str
+) -> None:
+    """Its answer waits until what was written before it is replicated; its effect does not."""
+    history = told(3_000).heartbeats("member-1", 5_000, error_code=27, processed_at=at(5_217))
+    history.says("evicted", evicted_ms, "member-1")
+    assert verdict == judge(history, "R08-members")["verdict"]
+
+
 def test_leaving_in_spite_of_them_holds(judge: Judge) -> None:
     history = told(3_000, 5_000).says("left", 7_001, "member-1")
     assert "HOLDS" == judge(history, "R08-members")["verdict"]
