@@ -308,7 +308,10 @@ def _auto_repeats(t: Tables) -> DataFrame:
     """Partitions of crashed members: what came twice, against what was handed over lately.
 
     Lately is a commit interval, the slowest commit of that member and a poll before the last poll
-    that brought it records: all before that had been committed.
+    that brought it records: all before that had been committed. Java's consumer commits when a
+    rebalance begins for it, not in its midst, and counts the interval anew from its end; a
+    cooperative member is given records all the while. (ConsumerCoordinator, onJoinPrepare, poll and
+    onJoinComplete.)
     """
     return t.sql(
         """
@@ -333,10 +336,37 @@ def _auto_repeats(t: Tables) -> DataFrame:
                   FROM {deliveries}) d
             GROUP BY d.member
         ),
-        reach AS (
-            SELECT c.*, :auto_commit_ms + :slack_ms + coalesce(s.ms, 0)
-                        + CASE WHEN :client = 'java' THEN coalesce(k.ms, 0) ELSE 0 END AS ms
+        -- One that died while it joined has no join on record, but was told of the rebalance.
+        rounds AS (
+            SELECT client_id AS member, api, arrived_at AS from_at,
+                   min(IF(api = 'SYNC_GROUP', answered_at, NULL)) OVER (
+                       PARTITION BY client_id ORDER BY arrived_at
+                       ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS to_at
+            FROM {requests}
+            WHERE `group` = :group AND :client = 'java'
+              AND (api IN ('JOIN_GROUP', 'SYNC_GROUP') AND error_code = 0
+                   OR api = 'HEARTBEAT' AND error_code = 27)
+        ),
+        rejoined AS (
+            SELECT c.member, max(r.from_at) AS from_at, max_by(r.to_at, r.from_at) AS to_at
+            FROM (SELECT DISTINCT member, last_polled_at FROM crashed) c
+            JOIN rounds r
+              ON r.member = c.member AND r.api <> 'SYNC_GROUP' AND r.from_at <= c.last_polled_at
+            GROUP BY c.member
+        ),
+        late AS (
+            SELECT c.*, :slack_ms + coalesce(s.ms, 0)
+                        + CASE WHEN :client = 'java' THEN coalesce(k.ms, 0) ELSE 0 END AS late_ms
             FROM crashed c LEFT JOIN slowest s USING (member) LEFT JOIN slack k USING (member)
+        ),
+        reach AS (
+            SELECT l.*, greatest(
+                       :auto_commit_ms,
+                       CASE WHEN coalesce(timestampdiff(MICROSECOND, j.to_at, l.last_polled_at)
+                                          / 1e3 <= :auto_commit_ms + l.late_ms, true)
+                            THEN timestampdiff(MICROSECOND, j.from_at, l.last_polled_at) / 1e3 END
+                   ) + l.late_ms AS ms
+            FROM late l LEFT JOIN rejoined j USING (member)
         ),
         fresh AS (
             SELECT r.topic, r.partition, r.member, r.from_at, r.last_polled_at, r.killed_at, r.ms,
@@ -730,7 +760,8 @@ AUTO_REPEATS = Rule(
     title="A crash repeats no more than an interval of automatic commits",
     statement=(
         "Of a crashed member's partition no more records come twice than it was given since its "
-        "last automatic commit was due."
+        "last automatic commit was due; for Java none is due in a rebalance, nor for an interval "
+        "after it."
     ),
     source="seed 002, enable.auto.commit; KafkaConsumer, Automatic Offset Committing",
     unit="records",

@@ -662,6 +662,47 @@ def test_how_much_may_come_again_depends_on_the_slowest_commit_and_java_s_polls(
     assert ("HOLDS", records) == (verdict["verdict"], verdict["bound_high"])
 
 
+@pytest.mark.parametrize(
+    ("client", "synced_ms", "records"),
+    [
+        ("java", None, 190),
+        ("java", 5_300, 190),
+        ("java", 4_750, 190),
+        ("java", 4_749, 120),
+        ("librdkafka", 5_300, 110),
+    ],
+)
+def test_java_commits_when_it_joins_and_not_until_an_interval_after_it(
+    judge: Judge, client: str, synced_ms: float | None, records: int
+) -> None:
+    """Its last poll is at 5,900 ms, and it joins at 4,200 ms, 150 ms after a commit."""
+    history = crashed(510).join("member-1", 4_200, 2)
+    history.group["client"] = client
+    if synced_ms is not None:
+        history.sync("member-1", synced_ms, 2).sync("member-1", 5_990, 3)
+    verdict = judge(history, "R26-repeats")
+    assert ("HOLDS", records) == (verdict["verdict"], verdict["bound_high"])
+
+
+@pytest.mark.parametrize(("again_from", "verdict"), [(410, "HOLDS"), (409, "VIOLATED")])
+def test_since_a_rebalance_that_it_was_told_of_all_may_come_again(
+    judge: Judge, again_from: int, verdict: str
+) -> None:
+    history = crashed(again_from).heartbeats("member-1", 4_200, error_code=27)
+    history.group["client"] = "java"
+    judged = judge(history, "R26-repeats")
+    assert (verdict, 190) == (judged["verdict"], judged["bound_high"])
+
+
+def test_what_is_no_rebalance_of_the_crashed_member_gives_it_no_more(judge: Judge) -> None:
+    history = crashed(510).heartbeats("member-1", 4_200).sync("member-1", 4_200, 2)
+    history.group["client"] = "java"
+    history.join("member-1", 4_200, 2, error_code=79).join("member-1", 4_200, 2, **OTHER)
+    history.join("member-2", 4_200, 2).join("member-1", 5_901, 3)
+    history.heartbeats("member-1", 4_200, error_code=25).sync("member-1", 5_000, 2, error_code=27)
+    assert 120 == judge(history, "R26-repeats")["bound_high"]
+
+
 def test_without_any_commit_an_interval_may_come_again(judge: Judge) -> None:
     history = automatic().member("member-2").fault("kill-consumer", "member-1", 6_000)
     history.rows["members"][0].update(end="killed", ended_at=None)
