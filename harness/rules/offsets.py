@@ -114,32 +114,42 @@ def _handover_repeats(t: Tables) -> DataFrame:
 
 
 def _sought(t: Tables) -> DataFrame:
-    """Assignments of partitions of which a position was kept outside Kafka before."""
+    """Assignments of partitions of which a position was kept outside Kafka before.
+
+    A member that died while it wrote one may have kept it or not.
+    """
     return t.sql(
         """
-        WITH kept AS (
-            SELECT topic, partition, asked_at AS at, committed FROM {commits}
-            WHERE how = 'external' AND error_code = 0
+        WITH written AS (
+            SELECT topic, partition, asked_at AS at, committed, error_code = 0 AS kept
+            FROM {commits} WHERE how = 'external'
         ),
         started AS (
             SELECT o.topic, o.partition, o.member, o.from_at, o.to_at,
-                   max_by(k.committed, k.at) AS kept
-            FROM {ownership} o JOIN kept k
-              ON k.topic = o.topic AND k.partition = o.partition AND k.at <= o.from_at
+                   max_by(k.committed, k.at) AS kept, max(k.at) AS kept_at
+            FROM {ownership} o JOIN written k
+              ON k.topic = o.topic AND k.partition = o.partition AND k.at <= o.from_at AND k.kept
             GROUP BY o.topic, o.partition, o.member, o.from_at, o.to_at
         ),
         read AS (
-            SELECT s.topic, s.partition, s.member, s.from_at, s.kept,
+            SELECT s.topic, s.partition, s.member, s.from_at, s.kept, s.kept_at,
                    min_by(d.first_offset, d.polled_at) AS first
             FROM started s JOIN {deliveries} d
               ON d.topic = s.topic AND d.partition = s.partition AND d.member = s.member
              AND d.polled_at >= s.from_at AND (s.to_at IS NULL OR d.polled_at <= s.to_at)
-            GROUP BY s.topic, s.partition, s.member, s.from_at, s.kept
+            GROUP BY s.topic, s.partition, s.member, s.from_at, s.kept, s.kept_at
+        ),
+        judged AS (
+            SELECT r.*, first = r.kept OR count(w.at) > 0 AS ok
+            FROM read r LEFT JOIN written w
+              ON w.topic = r.topic AND w.partition = r.partition AND w.kept IS NULL
+             AND w.at > r.kept_at AND w.at <= r.from_at AND w.committed = r.first
+            GROUP BY ALL
         )
         SELECT concat(topic, '-', partition, ' to ', member) AS subject, from_at AS at,
-               first = kept AS ok, first - kept AS measured, 0 AS bound_low, 0 AS bound_high,
+               ok, IF(ok, 0, first - kept) AS measured, 0 AS bound_low, 0 AS bound_high,
                concat('kept ', kept, ', first read ', first) AS why
-        FROM read
+        FROM judged
         """
     )
 

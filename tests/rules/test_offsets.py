@@ -195,6 +195,31 @@ def test_a_position_that_was_not_kept_does_not_count(judge: Judge) -> None:
     assert "HOLDS" == judge(history, "R15-seek")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("first", "verdict"),
+    [(10, "HOLDS"), (11, "VIOLATED"), (12, "HOLDS"), (13, "HOLDS")]
+    + [(first, "VIOLATED") for first in range(14, 20)],
+)
+def test_a_position_that_was_being_kept_when_its_member_died_may_be_there(
+    judge: Judge, first: int, verdict: str
+) -> None:
+    history = kept(first)
+    asked: dict[str, Any] = {"error": None, "how": "external"}
+    history.asked_commit("member-1", 1_200, 0, 12, **asked)
+    history.asked_commit("member-3", 5_000, 0, 13, **asked)
+    # Before what was kept, after the assignment, of others, in Kafka, and refused.
+    history.asked_commit("member-1", 1_000, 0, 14, **asked)
+    history.asked_commit("member-1", 5_100.1, 0, 15, **asked)
+    history.asked_commit("member-1", 1_200, 1, 16, **asked)
+    history.asked_commit("member-1", 1_200, 0, 17, **asked, topic="u")
+    history.asked_commit("member-1", 1_200, 0, 18, error=None)
+    history.asked_commit("member-1", 1_200, 0, 19, error=1, how="external")
+    verdict_row = judge(history, "R15-seek")
+    assert (verdict, 0 if verdict == "HOLDS" else first - 10) == (
+        verdict_row["verdict"], verdict_row["measured_max"]
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(("ms", "examined"), [(8_000, 1), (8_001, 0)])
 def test_what_is_read_after_giving_up_is_not_examined(
     judge: Judge, ms: float, examined: int
