@@ -268,7 +268,7 @@ class Fleet:
         if self.producer is None:
             return ""
         self._producer_ended_on_purpose = True
-        _tell(self.producer, "stop")
+        _tell_last(self.producer, "stop")
         return self._ended_badly("producer-1", self.producer, timeout_s)
 
     def close_members(self, timeout_s: float = 30) -> list[str]:
@@ -280,7 +280,7 @@ class Fleet:
         closing = self.live()
         for member in closing:
             member.expected_end = True
-            _tell(member.process, "close")
+            _tell_last(member.process, "close")
             with suppress(WaitTimeout):  # it is among the stuck, then
                 wait_until(
                     f"{member.name} to leave", partial(_has_left, member), timeout_s=timeout_s
@@ -362,11 +362,6 @@ def state_of(member: Member) -> str:
         return "gone"
 
 
-def _tell(process: subprocess.Popen[bytes], command: str) -> None:
-    if process.stdin is None or process.poll() is not None:
-        return
-    try:
-        process.stdin.write(f"{command}\n".encode())
-        process.stdin.close()
-    except BrokenPipeError:
-        return  # it ended meanwhile; its exit code tells how
+def _tell_last(process: subprocess.Popen[bytes], command: str) -> None:
+    if process.stdin is not None and process.poll() is None:
+        processes.tell_last(process, command)

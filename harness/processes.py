@@ -222,6 +222,13 @@ def tell(process: subprocess.Popen[bytes], order: str) -> None:
     process.stdin.flush()
 
 
+def tell_last(process: subprocess.Popen[bytes], order: str) -> None:
+    """As `tell`, and close its standard input; whether it is still there, its exit code tells."""
+    assert process.stdin is not None
+    with suppress(BrokenPipeError), process.stdin:
+        tell(process, order)
+
+
 def wait_exit(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
     """Exit code of a child, or None if it still runs after `timeout_s`."""
     try:

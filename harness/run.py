@@ -376,10 +376,7 @@ class Run:
         try:
             yield
         finally:
-            assert watchdog.stdin is not None
-            with suppress(BrokenPipeError):
-                watchdog.stdin.write(b"done\n" if self._ended else b"end\n")
-                watchdog.stdin.close()
+            processes.tell_last(watchdog, "done" if self._ended else "end")
             processes.wait_exit(watchdog, 10)
 
     def _start_observer(self, plan: Plan) -> subprocess.Popen[bytes]:

@@ -320,3 +320,19 @@ def test_a_one_broker_cluster_needs_no_second_replica() -> None:
 
     assert "1" == plan.settings["offsets.topic.replication.factor"]
     assert "1" == plan.settings["min.insync.replicas"]
+
+
+def test_the_last_order_arrives_and_ends_the_input() -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        processes.tell_last(process, "close")
+        assert process.stdout is not None
+        assert process.stdout.read() == b"close\n"
+    assert process.returncode == 0
+
+
+def test_a_last_order_to_one_that_is_gone_is_nothing_to_speak_of() -> None:
+    process = subprocess.Popen(["true"], stdin=subprocess.PIPE)
+    process.wait()
+    processes.tell_last(process, "close")
+    assert process.stdin is not None
+    assert process.stdin.closed
