@@ -248,16 +248,23 @@ def to_markdown(found: Sequence[Judged]) -> str:
 def told(found: Sequence[Judged]) -> str:
     """How many statements there are of each status, in a sentence."""
     counts = {status: sum(each.status == status for each in found) for status in _SIGNS}
-    parts = [f"{count} {_PLURAL[status]}" for status, count in counts.items() if count]
-    return f"Of {len(found)} statements, {', '.join(parts)}."
+    parts = [
+        f"{count} {_ONE_AND_SEVERAL[status][count > 1]}"
+        for status, count in counts.items()
+        if count
+    ]
+    return f"Of {plural(len(found), 'statement')}, {', '.join(parts)}."
 
 
-_PLURAL: Final = {
-    HOLDS: "hold",
-    NOT: "do not hold any more",
-    PARTLY: "hold for some clients, protocols or situations only",
-    UNTOLD: "could not be told",
-    UNSEEN: "were not judged",
+_ONE_AND_SEVERAL: Final = {
+    HOLDS: ("holds", "hold"),
+    NOT: ("does not hold any more", "do not hold any more"),
+    PARTLY: (
+        "holds for some clients, protocols or situations only",
+        "hold for some clients, protocols or situations only",
+    ),
+    UNTOLD: ("could not be told", "could not be told"),
+    UNSEEN: ("was not judged", "were not judged"),
 }
 
 

@@ -99,6 +99,14 @@ def test_what_could_not_be_told_is_counted_beside_what_could() -> None:
     assert found.stated[0].text.startswith("holds (3 runs, 2 of them UNKNOWN, ")
 
 
+def test_the_sentence_counts_one_as_one_and_several_as_several() -> None:
+    rows = [verdict("R02"), verdict("R01", "VIOLATED"), verdict("R11", "VIOLATED")]
+    found = {each.statement.id: each for each in documented.judged(rows)}
+    sentence = documented.told([found["000.6"], found["000.2"], found["000.5"]])
+    assert "Of 3 statements, 1 holds, 2 do not hold any more." == sentence
+    assert "Of 1 statement, 1 was not judged." == documented.told([of("000.6")])
+
+
 def test_all_three_files_are_written_and_agree(tmp_path: Path) -> None:
     documented.write(tmp_path, [verdict("R02"), verdict("R11", "VIOLATED", because="a <b> & c")])
 
@@ -111,7 +119,7 @@ def test_all_three_files_are_written_and_agree(tmp_path: Path) -> None:
         assert each.says in text
     assert "a &lt;b&gt; &amp; c" in page
     assert "<script" not in page
-    assert "1 hold," in text
+    assert "1 holds," in text
 
 
 def test_every_statement_names_its_document_and_has_an_id_of_its_own() -> None:
