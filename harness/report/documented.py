@@ -248,11 +248,7 @@ def to_markdown(found: Sequence[Judged]) -> str:
 def told(found: Sequence[Judged]) -> str:
     """How many statements there are of each status, in a sentence."""
     counts = {status: sum(each.status == status for each in found) for status in _SIGNS}
-    parts = [
-        f"{count} {_ONE_AND_SEVERAL[status][count > 1]}"
-        for status, count in counts.items()
-        if count
-    ]
+    parts = [plural(count, *_ONE_AND_SEVERAL[status]) for status, count in counts.items() if count]
     return f"Of {plural(len(found), 'statement')}, {', '.join(parts)}."
 
 
