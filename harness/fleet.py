@@ -268,7 +268,7 @@ class Fleet:
         if self.producer is None:
             return ""
         self._producer_ended_on_purpose = True
-        _tell_last(self.producer, "stop")
+        processes.tell_last(self.producer, "stop")
         return self._ended_badly("producer-1", self.producer, timeout_s)
 
     def close_members(self, timeout_s: float = 30) -> list[str]:
@@ -280,7 +280,7 @@ class Fleet:
         closing = self.live()
         for member in closing:
             member.expected_end = True
-            _tell_last(member.process, "close")
+            processes.tell_last(member.process, "close")
             with suppress(WaitTimeout):  # it is among the stuck, then
                 wait_until(
                     f"{member.name} to leave", partial(_has_left, member), timeout_s=timeout_s
@@ -360,8 +360,3 @@ def state_of(member: Member) -> str:
         return psutil.Process(member.process.pid).status() if member.running else "gone"
     except psutil.NoSuchProcess:
         return "gone"
-
-
-def _tell_last(process: subprocess.Popen[bytes], command: str) -> None:
-    if process.stdin is not None and process.poll() is None:
-        processes.tell_last(process, command)
