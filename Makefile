@@ -64,7 +64,7 @@ check: ## format, lint and types only
 	@$(ENV) -m mypy
 
 docs: ## write docs/rules.md anew, from the rules and experiments there are
-	@$(ENV) -m harness.rules.page > docs/.rules.md && mv docs/.rules.md docs/rules.md
+	@$(ENV) -m harness.catalogue.rules_page > docs/.rules.md && mv docs/.rules.md docs/rules.md
 
 bench: ## measure the harness itself
 	@$(ENV) -m harness.bench

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from consumers.config import ConsumerConfig, ProbeConfig, ProducerConfig
-from harness.errors import BadInput, HarnessError
+from harness.base.errors import BadInput, HarnessError
 
 
 class _Parser(argparse.ArgumentParser):

@@ -7,7 +7,7 @@ from types import UnionType
 from typing import Any, Self, get_args, get_origin, get_type_hints
 
 from consumers.sabotage import conduct_of
-from harness.errors import BadInput
+from harness.base.errors import BadInput
 from harness.experiment import (
     CLIENTS,
     COMMITS,

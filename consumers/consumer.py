@@ -21,7 +21,7 @@ from consumers.journal import Journal, JournalError
 from consumers.program import run_program
 from consumers.sabotage import Batch, conduct_of
 from consumers.store import PositionStore
-from harness.errors import BadInput, HarnessError
+from harness.base.errors import BadInput, HarnessError
 
 if TYPE_CHECKING:
     from consumers.transactions import Transactions

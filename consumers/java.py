@@ -38,7 +38,7 @@ from consumers.client import (
     Range,
 )
 from consumers.config import ConsumerConfig
-from harness.errors import BadInput
+from harness.base.errors import BadInput
 from harness.experiment import ASSIGNORS
 
 _NOBODY: Final = Member(None, None)

@@ -14,7 +14,7 @@ import zlib
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from harness.errors import BadInput, HarnessError, NoData
+from harness.base.errors import BadInput, HarnessError, NoData
 
 MAGIC: Final = b"kcjrnl1\n"
 FORMAT_VERSION: Final = 1

@@ -9,7 +9,7 @@ from typing import Any, Final
 import jpype
 
 from consumers.client import Position
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 
 # A client needs little; an experiment starts many on one machine.
 _OPTIONS: Final = (

@@ -23,7 +23,7 @@ from consumers.control import Control
 from consumers.journal import Journal
 from consumers.program import run_program
 from consumers.ranges import gaps
-from harness.errors import BadInput, HarnessError
+from harness.base.errors import BadInput, HarnessError
 
 BURST_S: Final = 0.02
 REPORT_EVERY_S: Final = 0.25

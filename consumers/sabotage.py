@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
 from consumers.client import Partition, Position, Range
-from harness.errors import BadInput
+from harness.base.errors import BadInput
 
 # What skips or repeats batches does so every so many, and not more often than so: the start of a
 # run shows it, and its end can be reached.

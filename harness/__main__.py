@@ -20,7 +20,7 @@ def run() -> int:
     """Run the command here, or hand it to the environment's Python."""
     arguments = sys.argv[1:]
     if find_spec("confluent_kafka") and find_spec("pyspark"):
-        from harness.cli import main
+        from harness.cli.main import main
 
         return main(arguments)
     from harness.provision.command import main as provision

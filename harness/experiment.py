@@ -10,7 +10,7 @@ from enum import StrEnum
 from math import inf
 from typing import Any, Final
 
-from harness.errors import BadInput
+from harness.base.errors import BadInput
 
 # librdkafka looks at its timers every 500 ms while subscribed, so what it does "every 700 ms" it
 # does every 1,000 ms (rdkafka_cgrp.c, max-poll timer at 2 Hz; measured 0.5 s multiples ± 80 ms).

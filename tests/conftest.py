@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import SparkSession
 
-from harness.check import session
 from harness.check.check import SMALL_SETTINGS
+from harness.tables import session
 from tests.histories import History, judged, numbers
 from tests.machine import NEEDS, REQUIRED
 

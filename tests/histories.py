@@ -14,11 +14,12 @@ from typing import Any, Self
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from harness.check.history import Sources, in_memory, run_of
 from harness.check.judge import Asked, Outcome, examine, verdict_of
-from harness.check.tables import RECIPES, Tables
 from harness.history import store as files
 from harness.history.schema import HISTORY
+from harness.tables.base import Tables
+from harness.tables.recipes import RECIPES
+from harness.tables.source import Sources, in_memory, run_of
 
 T0 = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 GROUP, TOPIC = "orders", "t"

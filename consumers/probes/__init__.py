@@ -8,7 +8,7 @@ import pkgutil
 
 from consumers.config import ProbeConfig
 from consumers.program import run_program
-from harness.errors import BadInput
+from harness.base.errors import BadInput
 
 
 def names() -> list[str]:

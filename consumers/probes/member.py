@@ -10,7 +10,7 @@ from typing import Final
 
 from consumers.probes.script import Question, Script
 from consumers.probes.wire import Body
-from harness.errors import ClusterError
+from harness.base.errors import ClusterError
 
 MEMBER_ID_REQUIRED: Final = 79
 ASSIGNOR: Final = "range"

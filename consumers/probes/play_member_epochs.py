@@ -15,7 +15,7 @@ from consumers.journal import Journal
 from consumers.probes.member import commit_topics
 from consumers.probes.script import Question, Script
 from consumers.probes.wire import Body
-from harness.errors import ClusterError
+from harness.base.errors import ClusterError
 
 # The first versions that know KIP-848, and name topics by name in commits.
 _HEARTBEAT_VERSION: Final = 1

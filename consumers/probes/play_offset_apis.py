@@ -16,7 +16,7 @@ from consumers.journal import Journal
 from consumers.probes.member import Member, commit_topics, form, settle
 from consumers.probes.script import Question, Script, worst
 from consumers.probes.wire import Body
-from harness.errors import ClusterError
+from harness.base.errors import ClusterError
 
 METADATA_MAX: Final = 4_096  # offset.metadata.max.bytes
 RECORDS: Final = 10  # per epoch of the topic whose leader moves

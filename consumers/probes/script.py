@@ -16,7 +16,7 @@ from consumers import jvm
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
 from consumers.probes.wire import VERSIONS, Body, Brokers, Codec, Link
-from harness.wait import wait_until
+from harness.base.wait import wait_until
 
 # Longer than any rebalance timeout of a script: a parked question is not given up before.
 PATIENCE_S: Final = 45.0

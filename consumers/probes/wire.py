@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import jpype
 
-from harness.errors import ClusterError
+from harness.base.errors import ClusterError
 
 Body = dict[str, Any]
 

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from harness.bench import backends, clusters, experiments, judging, recording
 from harness.bench.measure import Figure, table_of
-from harness.cli import ROOT
+from harness.cli.main import ROOT
 from harness.provision.tools import Tools, resolve_tools
 
 PARTS: Final[dict[str, Callable[[Tools, int], list[Figure]]]] = {

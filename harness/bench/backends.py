@@ -6,14 +6,13 @@ import time
 from pathlib import Path
 from typing import Final
 
-from harness import probe
+from harness.base.errors import SetupError
+from harness.base.ports import Ports
 from harness.bench.experiments import play
 from harness.bench.measure import Figure, in_turn, median, ratio
-from harness.cluster import containers
+from harness.cluster import containers, ping
 from harness.cluster.backends import backend_of
-from harness.errors import SetupError
 from harness.experiment import Cluster
-from harness.ports import Ports
 from harness.provision.tools import Tools
 
 _REQUESTS: Final = 200
@@ -79,7 +78,7 @@ def _measure(tools: Tools, name: str) -> tuple[float, float, float]:
             cluster.start()
             start_s = time.monotonic() - began
             proxied = plan.brokers[0].listeners[0].proxy_port
-            request_ms = median([probe.ask(proxied, timeout_s=5).ms for _ in range(_REQUESTS)])
+            request_ms = median([ping.ask(proxied, timeout_s=5).ms for _ in range(_REQUESTS)])
         finally:
             began = time.monotonic()
             cluster.stop()

@@ -8,11 +8,11 @@ from typing import Final
 
 import psutil
 
+from harness.base.ports import Ports
 from harness.bench.measure import Figure, in_turn, median, ratio
 from harness.cluster.embedded import EmbeddedCluster
 from harness.cluster.plan import draw_plan
 from harness.experiment import Cluster
-from harness.ports import Ports
 from harness.provision.tools import Tools
 
 # KAFKA_HEAP_OPTS and KAFKA_JVM_PERFORMANCE_OPTS as Kafka's scripts set them.

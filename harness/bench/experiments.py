@@ -8,9 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from harness import manifest
+from harness.base.errors import Exit
 from harness.bench.measure import Figure, median
-from harness.errors import Exit
+from harness.history import manifest
 
 LIMIT_S: Final = 30
 # From steady state until all is well again, the schedule and Kafka's own timers rule.

@@ -16,9 +16,9 @@ from typing import Final
 import duckdb
 import psutil
 
+from harness.base.errors import HarnessError
 from harness.bench.measure import Figure, median
-from harness.check.synthetic import write_synthetic
-from harness.errors import HarnessError
+from harness.bench.synthetic import write_synthetic
 
 SIZES: Final = (10**6, 10**7, 10**8)
 _TEN_MILLION: Final = 10**7

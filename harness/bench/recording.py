@@ -7,11 +7,11 @@ from typing import Final
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from consumers.bench_loop import compare, fill
+from harness.base.ports import Ports
 from harness.bench.measure import Figure
 from harness.cluster.embedded import EmbeddedCluster
 from harness.cluster.plan import draw_plan
 from harness.experiment import Cluster
-from harness.ports import Ports
 from harness.provision.tools import Tools
 
 RECORDS: Final = 1_000_000

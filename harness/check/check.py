@@ -24,10 +24,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from harness.check import judge
-from harness.check.history import Run, Sources, Unreadable, in_memory, load, read_run
-from harness.check.tables import RECIPES, WRITTEN, Tables
 from harness.history import store
 from harness.history.schema import TABLES, VERDICTS, VERDICTS_FILE
+from harness.tables.base import Tables
+from harness.tables.recipes import RECIPES, WRITTEN
+from harness.tables.source import Run, Sources, Unreadable, in_memory, load, read_run
 
 # Up to so many rows in the largest file, a history is held in memory and worked on by one task,
 # with nothing compiled: that takes half the time for a run of some minutes, and as long as files,

@@ -11,11 +11,11 @@ from typing import Any, Final, cast
 
 import pyarrow as pa
 
-from harness.check.history import Unreadable
-from harness.check.tables import Tables
 from harness.experiment import Verdict
 from harness.history.schema import STOOD_STILL, TABLES
 from harness.rules import RULES, Rule
+from harness.tables.base import Tables
+from harness.tables.source import Unreadable
 
 Row = dict[str, Any]
 JUDGEMENTS: Final = TABLES["judgements"]

@@ -10,8 +10,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from harness.base.errors import ClusterError
 from harness.cluster.plan import Plan
-from harness.errors import ClusterError
 
 _PATIENCE_S: Final = 30
 

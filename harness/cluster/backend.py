@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from harness import probe
+from harness.base.errors import ClusterError
+from harness.base.wait import wait_until
+from harness.cluster import ping
 from harness.cluster.plan import Plan
 from harness.cluster.proxies import Proxies
-from harness.errors import ClusterError
-from harness.wait import wait_until
 
 STOP_TIMEOUT_S: Final = 60  # an orderly end of a broker: it hands over what it leads
 _START_TIMEOUT_S: Final = 90  # a cold start on a busy two-core machine has been seen to take 12 s
@@ -75,6 +75,6 @@ def await_answer(
         if not running():
             raise ClusterError(f"{node.name} ended while it started: {tail()}")
         # A broker listens only after it has caught up with the controller and is unfenced.
-        return probe.ask(node.port, timeout_s=2).outcome == "answered"
+        return ping.ask(node.port, timeout_s=2).outcome == "answered"
 
     wait_until(f"answer from {node.name}", serving, timeout_s=_START_TIMEOUT_S, saw=tail)

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from harness.base.errors import SetupError
+from harness.base.ports import Ports
 from harness.cluster.backend import RunningCluster
 from harness.cluster.plan import IN_CONTAINERS, ON_LOOPBACK, Plan, draw_plan
-from harness.errors import SetupError
 from harness.experiment import Cluster, Experiment
-from harness.ports import Ports
 from harness.provision.tools import Tools
 
 _SOCKET: Final = Path("/var/run/docker.sock")

@@ -18,6 +18,8 @@ from confluent_kafka.admin import AdminClient
 from docker.errors import NotFound
 from docker.models.containers import Container
 
+from harness.base.errors import BadInput, ClusterError, SetupError
+from harness.base.wait import wait_until
 from harness.cluster.admin import admin_of, described
 from harness.cluster.container_nodes import TOXIPROXY, ContainerCluster, check_version
 from harness.cluster.containers import told_apart
@@ -32,10 +34,8 @@ from harness.cluster.plan import (
     broker_settings,
 )
 from harness.cluster.proxies import Proxies
-from harness.errors import BadInput, ClusterError, SetupError
 from harness.experiment import Cluster
 from harness.provision.cache import cache_dir
-from harness.wait import wait_until
 
 PROJECT: Final = "kafka-chaos"  # as docker-compose.yml names it
 LANES: Final = ("members", "producers")

@@ -10,14 +10,14 @@ from docker.errors import NotFound
 from docker.models.containers import Container
 from docker.models.networks import Network
 
-from harness import processes
+from harness.base import processes
+from harness.base.errors import ClusterError, SetupError, WaitTimeout
+from harness.base.wait import wait_until
 from harness.cluster import containers
 from harness.cluster.backend import STOP_TIMEOUT_S, await_answer
 from harness.cluster.containers import told_apart
 from harness.cluster.plan import Plan
 from harness.cluster.proxies import Proxies
-from harness.errors import ClusterError, SetupError, WaitTimeout
-from harness.wait import wait_until
 
 TOXIPROXY: Final = "toxiproxy"
 _JAVA: Final = re.compile(r'version "([^"]+)"')

@@ -19,10 +19,10 @@ from requests import Response
 from requests.exceptions import RequestException, Timeout
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-from harness import processes
-from harness.errors import ClusterError, SetupError
+from harness.base import processes
+from harness.base.errors import ClusterError, SetupError
+from harness.base.wait import wait_until
 from harness.provision import toxiproxy
-from harness.wait import wait_until
 
 RUN_LABEL: Final = "kafka-chaos.run"
 OWNER_LABEL: Final = "kafka-chaos.owner"

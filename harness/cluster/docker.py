@@ -17,6 +17,8 @@ from typing import Any, Final
 
 from docker.models.containers import Container
 
+from harness.base.errors import ClusterError
+from harness.base.ports import LOOPBACK
 from harness.cluster import containers
 from harness.cluster.container_nodes import (
     TOXIPROXY,
@@ -27,8 +29,6 @@ from harness.cluster.container_nodes import (
 from harness.cluster.containers import told_apart
 from harness.cluster.files import LOGGING, PROXIES, properties_of, write_files
 from harness.cluster.plan import Node, Plan
-from harness.errors import ClusterError
-from harness.ports import LOOPBACK
 from harness.provision import jvm
 from harness.provision.tools import Tools
 

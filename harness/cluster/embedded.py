@@ -7,13 +7,14 @@ from pathlib import Path
 
 import psutil
 
-from harness import probe, processes
+from harness.base import processes
+from harness.base.errors import ClusterError
+from harness.base.ports import LOOPBACK
+from harness.cluster import ping
 from harness.cluster.backend import STOP_TIMEOUT_S, await_answer
 from harness.cluster.files import LOGGING, PROXIES, properties_of, write_files
 from harness.cluster.plan import Node, Plan
 from harness.cluster.proxies import Proxies
-from harness.errors import ClusterError
-from harness.ports import LOOPBACK
 from harness.provision import jvm
 from harness.provision.tools import Tools
 
@@ -154,7 +155,7 @@ class EmbeddedCluster:
 
     def reaches(self, node_id: int, host: str, port: int) -> bool:
         """On loopback everybody reaches everybody who listens."""
-        return self.running(node_id) and probe.ask(port, timeout_s=1, address=host).outcome != (
+        return self.running(node_id) and ping.ask(port, timeout_s=1, address=host).outcome != (
             "refused"
         )
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from harness.base.ports import LOOPBACK, Ports
 from harness.experiment import Cluster, Group
-from harness.ports import LOOPBACK, Ports
 
 FIRST_CONTROLLER_ID: Final = 101
 # What an experiment calls its own on the cluster.

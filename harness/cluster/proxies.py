@@ -11,10 +11,10 @@ from typing import Any, Final
 import requests
 from toxiproxy.api import APIConsumer
 
+from harness.base.errors import ClusterError
+from harness.base.ports import LOOPBACK
+from harness.base.wait import wait_until
 from harness.cluster.plan import Plan, proxy_name
-from harness.errors import ClusterError
-from harness.ports import LOOPBACK
-from harness.wait import wait_until
 
 _TIMEOUT_S: Final = 5.0
 _NO_PROXY: Final = {"no_proxy": LOOPBACK}  # HTTP_PROXY is for the world outside

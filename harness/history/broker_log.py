@@ -10,27 +10,16 @@ import json
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from harness.base.stamps import parse_stamp
+
 Row = dict[str, Any]
 _NO_TOPICS: Final[Mapping[str, str]] = MappingProxyType({})
 
-_STAMP_LENGTH: Final = len("2026-11-21T09:36:07.834320")
 _COMPLETED: Final = "Completed request:"
-
-
-def parse_stamp(text: str) -> int:
-    """Microseconds since the epoch of a log line's stamp (UTC).
-
-    Raises ValueError where there is none, or one that is not in microseconds.
-    """
-    if not text[_STAMP_LENGTH : _STAMP_LENGTH + 1].isspace():
-        raise ValueError(f"no stamp in microseconds: {text[: _STAMP_LENGTH + 4]!r}")
-    moment = datetime.strptime(text[:_STAMP_LENGTH], "%Y-%m-%dT%H:%M:%S.%f").replace(tzinfo=UTC)
-    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
 
 
 def read_requests(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS) -> Iterator[Row]:

@@ -14,7 +14,7 @@ from consumers.client_log import parse_client_log
 from consumers.collect import consumer_rows, producer_rows
 from consumers.config import ConsumerConfig, ProducerConfig
 from consumers.journal import read_journal
-from harness.errors import NoData
+from harness.base.errors import NoData
 from harness.history import broker_log, store
 from harness.history.schema import HISTORY
 

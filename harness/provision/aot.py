@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 from harness.provision import kafka
 from harness.provision.cache import REPOSITORY, cache_dir, scratch, write_atomically
 from harness.provision.environment import env_dir, env_python
@@ -104,7 +104,9 @@ def train_spark(java: Java, shell: Shell) -> None:
     """Have the checker train Spark's cache; SetupError (and the note) if that fails."""
     cache = spark_cache(java)
     if cache is not None:
-        _train("the Spark AOT training", ["harness.check.train"], cache, shell, "spark-aot.log")
+        _train(
+            "the Spark AOT training", ["harness.bench.train_spark"], cache, shell, "spark-aot.log"
+        )
 
 
 def _train(what: str, args: list[object], cache: Path, shell: Shell, log: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LOCKS = Path(__file__).resolve().parent / "locks"

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import NoReturn
 
-from harness.errors import Exit, HarnessError, refused
+from harness.base.errors import Exit, HarnessError, refused
 from harness.provision import kafka, steps
 from harness.provision.cache import REPOSITORY, cache_dir, make_cache_dir
 from harness.provision.environment import env_dir, env_python

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.errors import Exit, SetupError
+from harness.base.errors import Exit, SetupError
 from harness.provision import aot, kafka, toxiproxy
 from harness.provision.cache import cache_dir
 from harness.provision.environment import check_python, env_dir, env_python, is_complete

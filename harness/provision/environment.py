@@ -10,7 +10,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 from harness.provision.cache import LOCKS, REPOSITORY, cache_dir, write_atomically
 from harness.provision.shell import FETCH_REMEDY, Shell
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 from harness.provision import truststore
 from harness.provision.cache import LOCKS, cache_dir, scratch, write_atomically
 from harness.provision.environment import env_dir, site_packages

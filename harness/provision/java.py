@@ -10,7 +10,7 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 from harness.provision.environment import env_dir, site_packages
 from harness.provision.jvm import major
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 from harness.provision.cache import LOCKS, cache_dir, scratch
 from harness.provision.java import Java
 from harness.provision.jvm import broker_options

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 
 # Where a network, a proxy or a mirror may be in the way.
 FETCH_REMEDY = "check the network and the proxy, then run `make setup` again"

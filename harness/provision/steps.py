@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 from harness.provision import aot, environment, kafka, toxiproxy
 from harness.provision.cache import cache_dir, exclusive, make_cache_dir, sweep_scratch
 from harness.provision.java import find_java

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 from harness.provision import aot, kafka, toxiproxy
 from harness.provision.java import Java, find_java
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 from harness.provision.cache import LOCKS, cache_dir, scratch, write_atomically
 from harness.provision.environment import env_dir, env_python
 from harness.provision.shell import FETCH_REMEDY, Shell

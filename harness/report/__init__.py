@@ -4,8 +4,8 @@ Only files of the run folder are read (`manifest.json`, `verdicts.parquet`, `tab
 nothing here starts Spark or opens a socket, so an old run can be reported again anywhere.
 """
 
-from harness.report.files import report
 from harness.report.outcome import exit_code
-from harness.report.terminal import print_summary
+from harness.report.run.files import report
+from harness.report.text.terminal import print_summary
 
 __all__ = ["exit_code", "print_summary", "report"]

@@ -15,10 +15,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.errors import NoData
+from harness.base.errors import NoData
 from harness.history import store
+from harness.history.manifest import SCHEMA_VERSION, client_of
 from harness.history.schema import HISTORY, TABLES, VERDICTS, VERDICTS_FILE
-from harness.manifest import SCHEMA_VERSION, client_of
 
 Row = Mapping[str, Any]
 

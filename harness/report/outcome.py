@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from harness.errors import Exit
+from harness.base.errors import Exit
 from harness.experiment import Verdict
 from harness.report.load import Manifest, Row, Run, load_verdicts
 from harness.report.words import plural

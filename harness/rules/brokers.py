@@ -9,7 +9,7 @@ from harness.rules.rule import Rule
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harness.check.tables import Tables
+    from harness.tables.base import Tables
 
 # From the intent on: a broker that is told to end hands over before it is gone.
 _BROKER_FAULTS = """

@@ -11,7 +11,7 @@ from harness.rules.rule import Rule
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harness.check.tables import Tables
+    from harness.tables.base import Tables
 
 # Answers that say something of the member, and not only that the group is elsewhere or not yet
 # loaded (14, 15, 16) or that the log did not take it in time. What a coordinator writes into an

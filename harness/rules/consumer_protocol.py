@@ -12,7 +12,7 @@ from harness.rules.rule import Rule
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harness.check.tables import Tables
+    from harness.tables.base import Tables
 
 # group.consumer.assignment.interval.ms, of which there is nothing to set before Kafka 4.3.
 _ASSIGNMENT_INTERVAL_MS = 1_000

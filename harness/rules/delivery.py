@@ -9,7 +9,7 @@ from harness.rules.rule import Rule
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harness.check.tables import Tables
+    from harness.tables.base import Tables
 
 # How the coordinator refuses a member that is no longer in the group: ILLEGAL_GENERATION,
 # UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_INSTANCE_ID; in KIP-848 FENCED_MEMBER_EPOCH and

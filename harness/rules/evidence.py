@@ -9,7 +9,7 @@ from harness.rules.rule import Rule
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harness.check.tables import Tables
+    from harness.tables.base import Tables
 
 # A frozen or isolated member's last requests may be on their way for a moment.
 _SETTLE_MS = 1_000

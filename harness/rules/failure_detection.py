@@ -10,7 +10,7 @@ from harness.rules.rule import Rule
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harness.check.tables import Tables
+    from harness.tables.base import Tables
 
 # session.timeout.ms where nobody sets it, since Kafka 3.0 and librdkafka 1.7.0.
 DEFAULT_SESSION_MS: Final = 45_000

@@ -12,7 +12,7 @@ from harness.rules.rule import Rule
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harness.check.tables import Tables
+    from harness.tables.base import Tables
 
 # Each join phase, with the least and the largest rebalance timeout of the members of that time: the
 # coordinator waits for the largest.

@@ -10,7 +10,7 @@ from harness.rules.rule import Rule
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harness.check.tables import Tables
+    from harness.tables.base import Tables
 
 # librdkafka asks to join at most once a second (rdkafka_cgrp.c, rkcg_join_intvl); the Java client
 # does so in its next poll.

@@ -11,7 +11,7 @@ from harness.rules.rule import Rule
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harness.check.tables import Tables
+    from harness.tables.base import Tables
 
 METADATA_MAX: Final = 4_096  # offset.metadata.max.bytes
 

@@ -10,7 +10,7 @@ from harness.rules.rule import Rule
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harness.check.tables import Tables
+    from harness.tables.base import Tables
 
 # Codes with which a coordinator refuses a commit for good. After any other, the time-outs of the
 # append above all, it may still take effect: GroupMetadata and OffsetMetadataManager, 4.3.

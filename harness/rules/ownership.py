@@ -9,7 +9,7 @@ from harness.rules.rule import Rule
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harness.check.tables import Tables
+    from harness.tables.base import Tables
 
 # Overlaps are found in one pass in order of time: the latest end of what other members held before
 # is kept beside each row, so two rows are never compared with each other.

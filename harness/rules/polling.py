@@ -9,7 +9,7 @@ from harness.rules.rule import Rule
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harness.check.tables import Tables
+    from harness.tables.base import Tables
 
 # What one fetch brought of one partition, by the client's own log, and the polls that handed it
 # out. Up to where it went is told by the next fetch of the partition.

@@ -10,7 +10,7 @@ from harness.rules.rule import Rule
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harness.check.tables import Tables
+    from harness.tables.base import Tables
 
 # What a coordinator takes to start a rebalance after the line that caused it (measured: 1 ms).
 START_MS = 10

@@ -11,7 +11,7 @@ from harness.experiment import CLIENTS, PROTOCOLS, Group
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harness.check.tables import Tables
+    from harness.tables.base import Tables
 
 # Where a rule that is `always` is judged, in the words of the page of rules and of `list`.
 OF_THE_KIND: Final = "every run that has something of the kind"

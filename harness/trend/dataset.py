@@ -19,10 +19,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness import manifest
-from harness.errors import NoData, SetupError
+from harness.base.errors import NoData, SetupError
 from harness.experiment import Cluster, Fault, Group, Load, Probe
-from harness.history import store
+from harness.history import manifest, store
 from harness.history.schema import VERDICTS, VERDICTS_FILE
 
 FOLDER: Final = "dataset"

@@ -9,7 +9,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from harness.errors import BadInput, SetupError
+from harness.base.errors import BadInput, SetupError
 
 _ANSWER_S: Final = 10
 
@@ -22,9 +22,9 @@ def spark_at(master: str | None) -> Iterator[SparkSession]:
     Raises BadInput for another address, SetupError where nobody answers.
     """
     if master is None or master.startswith("spark://"):
-        from harness.check import session
         from harness.provision.java import find_java
         from harness.provision.tools import resolve_spark_aot
+        from harness.tables import session
 
         java = find_java()
         spark = session.start(java.binary, resolve_spark_aot(java), master=master)

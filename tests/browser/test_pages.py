@@ -16,10 +16,11 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from harness import manifest
 from harness.check.check import check
-from harness.report import index, report
-from harness.report import trend as trend_page
+from harness.history import manifest
+from harness.report import report
+from harness.report.many import index
+from harness.report.many import trend as trend_page
 from harness.trend import dataset, job
 from tests.machine import browser as machine
 from tests.report.sample_suite import write_night

@@ -13,16 +13,16 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
-from harness.aside import Aside
-from harness.check.synthetic import write_synthetic
-from harness.wait import wait_until
+from harness.base.wait import wait_until
+from harness.bench.synthetic import write_synthetic
+from harness.suite.aside import Aside
 
 pytestmark = pytest.mark.spark
 
 
 def judging() -> list[psutil.Process]:
     """The processes that judge for this one."""
-    return [each for each in psutil.Process().children() if "harness.aside" in each.cmdline()]
+    return [each for each in psutil.Process().children() if "harness.suite.aside" in each.cmdline()]
 
 
 def test_runs_are_judged_in_turn_and_what_cannot_be_is_told(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_what_is_pending_is_dropped_by_closing(tmp_path: Path) -> None:
 DIES: Final = """
 import sys, time
 from pathlib import Path
-from harness.aside import Aside
+from harness.suite.aside import Aside
 aside = Aside(Path(sys.argv[1]) / "judging.log")
 aside.submit(Path(sys.argv[1]) / "run")
 aside.go()

@@ -9,13 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from harness.base.errors import NoData
+from harness.bench.synthetic import write_synthetic
 from harness.check import judge
 from harness.check.check import as_expected, check
-from harness.check.synthetic import write_synthetic
-from harness.check.tables import RECIPES, Tables
-from harness.errors import NoData
 from harness.history.schema import HISTORY, SCHEMA_VERSION, TABLES, VERDICTS
 from harness.rules import RULES, Rule
+from harness.tables.base import Tables
+from harness.tables.recipes import RECIPES
 from tests.histories import History, at, member_id
 
 pytestmark = pytest.mark.spark

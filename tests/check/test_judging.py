@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from harness.check.synthetic import write_synthetic
+from harness.bench.synthetic import write_synthetic
 
 pytestmark = pytest.mark.spark
 
@@ -18,8 +18,8 @@ KILLED_BETWEEN: Final = """
 import sys
 from contextlib import closing
 from pathlib import Path
-from harness.check.session import process_of
-from harness.judging import Judge
+from harness.tables.session import process_of
+from harness.suite.judging import Judge
 
 run_dir = Path(sys.argv[1])
 with closing(Judge()) as judge:

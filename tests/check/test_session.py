@@ -7,9 +7,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.check import session
-from harness.errors import SetupError
-from harness.wait import wait_until
+from harness.base.errors import SetupError
+from harness.base.wait import wait_until
+from harness.tables import session
 from tests.conftest import java_and_aot
 
 _CHILD = """

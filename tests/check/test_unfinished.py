@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import processes
-from harness.check.history import read_run
-from harness.errors import NoData
+from harness.base import processes
+from harness.base.errors import NoData
+from harness.tables.source import read_run
 from tests.histories import History
 
 RUN = "20261122T090000-0a1b"

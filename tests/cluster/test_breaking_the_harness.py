@@ -16,9 +16,10 @@ import psutil
 import pytest
 
 from consumers.journal import read_journal
-from harness import manifest, processes
-from harness.ports import LOOPBACK
-from harness.wait import wait_until
+from harness.base import processes
+from harness.base.ports import LOOPBACK
+from harness.base.wait import wait_until
+from harness.history import manifest
 
 pytestmark = pytest.mark.cluster
 
@@ -170,7 +171,7 @@ def test_sigkill_in_the_middle_of_a_fault_is_cleaned_up_by_the_watchdog(
         ("controller-101.properties", "controller-101"),
         ("toxiproxy", "Toxiproxy"),
         ("member-2.json", "member-2"),
-        ("harness.observer", "the observer"),
+        ("harness.run.observer", "the observer"),
     ],
 )
 def test_a_process_that_dies_outside_the_plan_voids_the_run(

@@ -20,12 +20,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from consumers.journal import read_journal
-from harness import manifest, processes, registry
-from harness.aside import Aside
-from harness.cover import Candidate, candidates
-from harness.errors import Exit
+from harness.base import processes
+from harness.base.errors import Exit
+from harness.catalogue import registry
+from harness.catalogue.cover import Candidate, candidates
+from harness.history import manifest
 from harness.report import exit_code
 from harness.rules.catalogue import RULES
+from harness.suite.aside import Aside
 from tests.verdicts import differing, read_verdicts, told
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]

@@ -15,8 +15,9 @@ from typing import Final
 import pyarrow.parquet as pq
 import pytest
 
-from harness import manifest, processes
-from harness.wait import wait_until
+from harness.base import processes
+from harness.base.wait import wait_until
+from harness.history import manifest
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -41,7 +42,7 @@ experiment = Experiment(
 # The command, with other experiments than the project's.
 COMMAND: Final = (
     "import sys, experiments; experiments.__path__[:] = [sys.argv.pop(1)]; "
-    "from harness.cli import main; sys.exit(main())"
+    "from harness.cli.main import main; sys.exit(main())"
 )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from consumers.__main__ import main
 from consumers.config import ConsumerConfig, ProducerConfig
-from harness.errors import BadInput
+from harness.base.errors import BadInput
 
 Write = Callable[[object], Path]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from consumers.control import Control
-from harness.wait import wait_until
+from harness.base.wait import wait_until
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ import pytest
 from consumers.config import ConsumerConfig
 from consumers.java import settings_of
 from consumers.journal import read_journal, tail_journal
+from harness.base.wait import wait_until
 from harness.provision.tools import resolve_tools
-from harness.wait import wait_until
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from consumers.journal import MAGIC, Journal, JournalError, read_journal, tail_journal
-from harness.errors import BadInput, NoData
+from harness.base.errors import BadInput, NoData
 
 REPOSITORY = Path(__file__).parents[2]
 WRITER = Path(__file__).with_name("journal_writer.py")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from consumers.journal import read_journal, tail_journal
-from harness.wait import wait_until
+from harness.base.wait import wait_until
 
 REPOSITORY = Path(__file__).parents[2]
 Start = Callable[..., subprocess.Popen[bytes]]

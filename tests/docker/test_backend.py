@@ -20,15 +20,15 @@ import docker
 import psutil
 import pytest
 
-from harness import manifest, probe
-from harness.cluster import containers
+from harness.base.ports import Ports
+from harness.base.wait import wait_until
+from harness.cluster import containers, ping
 from harness.cluster.docker import DockerCluster
 from harness.cluster.plan import IN_CONTAINERS, draw_plan
 from harness.experiment import Cluster
-from harness.ports import Ports
+from harness.history import manifest
 from harness.provision.tools import resolve_tools
 from harness.trend import dataset
-from harness.wait import wait_until
 from tests.verdicts import differing
 
 pytestmark = [pytest.mark.cluster, pytest.mark.docker, pytest.mark.spark]
@@ -156,7 +156,9 @@ def test_clean_removes_what_a_killed_harness_and_its_watchdog_left_and_no_living
             assert 9 == len(engine.api.containers(filters=wanted))
             assert (run_dir / "scratch").exists()
         finally:
-            watchdogs = [each for each in ours.children() if "harness.watchdog" in each.cmdline()]
+            watchdogs = [
+                each for each in ours.children() if "harness.run.watchdog" in each.cmdline()
+            ]
             for process in (*watchdogs, ours):
                 process.kill()
     assert 1 == len(watchdogs)
@@ -285,7 +287,7 @@ def test_a_broker_comes_back_to_the_network_that_it_was_taken_off(
     proxy = node.listeners[0].proxy_port
 
     def there() -> tuple[bool, bool]:
-        through = probe.ask(proxy, timeout_s=2).outcome == "answered"
+        through = ping.ask(proxy, timeout_s=2).outcome == "answered"
         return healed.reaches(1, host, node.peer_port), through
 
     wait_until("broker-2 on both networks", lambda: there() == (True, True), timeout_s=30)

@@ -15,13 +15,12 @@ import psutil
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from harness import probe
-from harness.cluster import compose, containers
+from harness.base.wait import wait_until
+from harness.cluster import compose, containers, ping
 from harness.cluster.docker import NODE_MEMORY, TOXIPROXY_MEMORY
 from harness.cluster.plan import GROUP, TOPIC
 from harness.experiment import Cluster
 from harness.provision import jvm
-from harness.wait import wait_until
 from tests.verdicts import differing
 
 pytestmark = [pytest.mark.cluster, pytest.mark.docker, pytest.mark.spark]
@@ -56,7 +55,7 @@ def cluster() -> Iterator[docker.DockerClient]:
             wait_until(
                 f"answer of {node.name} through its proxy",
                 lambda node=node: (  # type: ignore[misc]
-                    "answered" == probe.ask(node.listeners[0].proxy_port, timeout_s=2).outcome
+                    "answered" == ping.ask(node.listeners[0].proxy_port, timeout_s=2).outcome
                 ),
                 timeout_s=LONGEST_S,
                 saw=lambda node=node: composed("logs", "--tail", "5", node.name),  # type: ignore[misc]
@@ -165,7 +164,9 @@ def test_what_is_killed_with_its_watchdog_is_put_right_by_clean_once(
         try:
             wait_until("killed broker", lambda: "exited" in states(cluster), timeout_s=LONGEST_S)
         finally:
-            watchdogs = [each for each in ours.children() if "harness.watchdog" in each.cmdline()]
+            watchdogs = [
+                each for each in ours.children() if "harness.run.watchdog" in each.cmdline()
+            ]
             for process in (*watchdogs, ours):
                 process.kill()
     assert 1 == len(watchdogs)

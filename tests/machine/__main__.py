@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from harness.errors import Exit, HarnessError
+from harness.base.errors import Exit, HarnessError
 from tests import machine
 from tests.machine import browser
 from tests.machine.engine import engine

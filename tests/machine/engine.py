@@ -26,14 +26,14 @@ import docker
 from docker.errors import DockerException, ImageNotFound
 from requests.exceptions import RequestException
 
+from harness.base.errors import SetupError
+from harness.base.wait import wait_until
 from harness.cluster import containers
-from harness.errors import SetupError
 from harness.provision import kafka, toxiproxy
 from harness.provision.cache import cache_dir
 from harness.provision.java import find_java
 from harness.provision.shell import Shell
 from harness.provision.tools import resolve_tools
-from harness.wait import wait_until
 from tests.machine.packages import install
 
 _REPOSITORY: Final = "kafka-chaos-test"

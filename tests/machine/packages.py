@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 
 
 def install(*names: str) -> None:

@@ -18,12 +18,12 @@ from typing import Any, Final
 
 import pytest
 
-from harness.check import session
+from harness.tables import session
 from tests.conftest import java_and_aot
 from tests.mutation.selection import Selection
 
 LIMIT_S: Final = 180  # for the tests of one change; a longer plan is one that has run wild
-_KEPT: Final = {"harness.check", "harness.check.session", "tests.mutation"}
+_KEPT: Final = {"harness.tables", "harness.tables.session", "tests.mutation"}
 
 
 class _OutOfTime(BaseException):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 from harness.provision import cache
 
 HOLDER = """

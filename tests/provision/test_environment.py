@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 from harness.provision import environment
 from harness.provision.cache import LOCKS, REPOSITORY
 from harness.provision.shell import Shell

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 from harness.provision import aot, jvm
 from harness.provision.java import find_java, parse_version
 from harness.provision.tools import resolve_tools

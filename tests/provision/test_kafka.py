@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 from harness.provision import ivy, kafka, steps, toxiproxy
 from harness.provision.java import Java
 from harness.provision.shell import Shell

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 from harness.provision.shell import Shell
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.cli import main
-from harness.errors import Exit, NoData
-from harness.report.compare import compare, print_compared, settings_of
-from harness.report.suites import State
+from harness.base.errors import Exit, NoData
+from harness.cli.main import main
+from harness.report.many.compare import compare, print_compared, settings_of
+from harness.report.many.suites import State
 from tests.report.sample_run import manifest, measured, verdict, write_manifest
 from tests.report.sample_suite import write_judged, write_night, write_repeats
 

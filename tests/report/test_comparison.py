@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.comparison import Combination, combinations, compare, declared
-from harness.errors import BadInput, Exit, SetupError
+from harness.base.errors import BadInput, Exit, SetupError
 from harness.experiment import Experiment
-from harness.live import Screen
 from harness.provision.kafka import kafka_versions
-from harness.report.comparison import (
+from harness.report.many.comparison import (
     Compared,
     compared,
     lines,
@@ -18,7 +16,9 @@ from harness.report.comparison import (
     read_comparison,
     write_comparison,
 )
-from harness.run import Interrupted
+from harness.run.run import Interrupted
+from harness.run.screen import Screen
+from harness.suite.compare_protocols import Combination, combinations, compare, declared
 from tests.report.sample_run import verdict, write_run
 from tests.report.test_stops import stop
 
@@ -127,8 +127,8 @@ def test_what_was_measured_before_a_comparison_ended_is_kept(
             raise end
         return write_run(tmp_path / "consumer-crash" / "run-1", verdicts=[verdict("R01")])
 
-    monkeypatch.setattr("harness.comparison._play", play)
-    monkeypatch.setattr("harness.comparison.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.suite.compare_protocols._play", play)
+    monkeypatch.setattr("harness.suite.compare_protocols.sweep", lambda _say: 0)
     wanted = combinations(["librdkafka"], ["eager", "consumer", "cooperative"], [])
     if isinstance(end, SetupError):
         folder, code = compare("consumer-crash", wanted, {}, tmp_path, seed=1, screen=Screen())
@@ -149,8 +149,8 @@ def test_why_none_could_run_is_said_before_what_makes_no_sense(
     def play(*_arguments: object, **_more: object) -> Path:
         raise SetupError("the disk is full")
 
-    monkeypatch.setattr("harness.comparison._play", play)
-    monkeypatch.setattr("harness.comparison.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.suite.compare_protocols._play", play)
+    monkeypatch.setattr("harness.suite.compare_protocols.sweep", lambda _say: 0)
     wanted = combinations(["java"], ["eager", "consumer"], [])
 
     with pytest.raises(SetupError, match="the disk is full"):

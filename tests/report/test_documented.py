@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.experiment import CLIENTS, PROTOCOLS
-from harness.report import documented
+from harness.report.many import documented
 from harness.rules.catalogue import RULES
 from harness.rules.documents import DOCUMENTS, STATEMENTS
 

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from harness.cli import main
-from harness.errors import Exit, NoData
-from harness.report import documented, index
-from harness.report.suites import State, Suite, headline, load_suite
+from harness.base.errors import Exit, NoData
+from harness.cli.main import main
+from harness.report.many import documented, index
+from harness.report.many.suites import State, Suite, headline, load_suite
 from tests.report.sample_suite import write_night
 
 

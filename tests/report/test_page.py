@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.errors import NoData
+from harness.base.errors import NoData
 from harness.report import report
 from tests.report.sample_run import (
     END_S,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from harness.report import standstill
 from harness.report.load import DELIVERY_COLUMNS, Phase, Run, load
+from harness.report.parts import standstill
 from tests.report.sample_run import write_run
 
 START = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)

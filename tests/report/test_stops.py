@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from harness.report import stops
 from harness.report.load import load
-from harness.report.members import members_of
-from harness.report.page import page
+from harness.report.parts import stops
+from harness.report.parts.members import members_of
+from harness.report.run.page import page
 from tests.report.sample_run import GROUP, STEADY, TOPIC, at, write_run
 
 

@@ -8,22 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from harness import suite as player
-from harness.cover import Candidate
-from harness.errors import Exit, NoData
+from harness.base.errors import Exit, NoData
+from harness.catalogue.cover import Candidate
 from harness.experiment import Experiment, Group
 from harness.history.schema import TABLES
-from harness.report import index
-from harness.report.compare import compare
-from harness.report.since import night_before
-from harness.report.suites import (
-    State,
-    Suite,
-    headline,
-    load_suite,
-    only_withheld,
-    take_up,
-)
+from harness.report.many import index
+from harness.report.many.compare import compare
+from harness.report.many.since import night_before
+from harness.report.many.suites import State, Suite, headline, load_suite, only_withheld, take_up
+from harness.suite import play as player
 from tests.report.sample_run import Row, verdict, write_manifest, write_table
 from tests.report.sample_suite import entry, write_judged
 

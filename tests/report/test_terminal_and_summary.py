@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.errors import NoData
+from harness.base.errors import NoData
 from harness.report import print_summary, report
 from tests.report.sample_run import verdict, write_manifest, write_run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness import registry
+from harness.catalogue import registry
 from harness.experiment import Verdict
 from harness.rules import RULES
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from harness import listing
+from harness.catalogue import listing
 from harness.rules import RULES, Rule
 
 

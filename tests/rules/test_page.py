@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from harness.catalogue.rules_page import page
 from harness.rules import RULES
-from harness.rules.page import page
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITTEN = ROOT / "docs" / "rules.md"

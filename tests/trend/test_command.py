@@ -20,11 +20,11 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 
-from harness import probe
+from harness.base.wait import wait_until
+from harness.cluster import ping
 from harness.provision.java import find_java
 from harness.provision.train import free_ports
 from harness.trend import dataset
-from harness.wait import wait_until
 from tests.trend.sample import write_series
 
 LONGEST_S = 120
@@ -105,7 +105,7 @@ def master(tmp_path: Path, java_home: Path) -> Iterator[str]:
         daemons.enter_context(jvm(log, java_home, *command))
         wait_until(
             "Spark master",
-            lambda: probe.ask(port, timeout_s=1).outcome != "refused",
+            lambda: ping.ask(port, timeout_s=1).outcome != "refused",
             timeout_s=60,
             saw=log.read_text,
         )
@@ -138,7 +138,7 @@ def connect(tmp_path: Path, java_home: Path) -> Iterator[str]:
     with jvm(log, java_home, *command, "spark-internal"):
         wait_until(
             "Spark Connect server",
-            lambda: probe.ask(port, timeout_s=1).outcome != "refused",
+            lambda: ping.ask(port, timeout_s=1).outcome != "refused",
             timeout_s=60,
             saw=log.read_text,
         )

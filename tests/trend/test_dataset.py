@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.dataset as pads
 import pytest
 
-from harness.errors import SetupError
+from harness.base.errors import SetupError
 from harness.experiment import Cluster, Fault, Group, Load, Probe
 from harness.history.schema import VERDICTS
 from harness.trend import dataset

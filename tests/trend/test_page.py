@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness.report import trend
+from harness.report.many import trend
 
 START = datetime(2026, 10, 1, tzinfo=UTC)
 

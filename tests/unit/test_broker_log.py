@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.base.stamps import parse_stamp
 from harness.history import broker_log
 
 PREFIX = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
@@ -191,7 +192,7 @@ def test_lines_of_no_group_are_passed_over() -> None:
 def test_a_stamp_without_its_leading_zeros_is_refused() -> None:
     """Log4j 2.25 writes 10:08:19.065629374 as "19.65629374" if asked for n: half a second off."""
     with pytest.raises(ValueError, match="no stamp in microseconds"):
-        broker_log.parse_stamp("2026-11-21T10:08:19.65629374 INFO")
+        parse_stamp("2026-11-21T10:08:19.65629374 INFO")
 
 
 def call(api: str, request: object, response: object) -> str:

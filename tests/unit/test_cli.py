@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from harness import processes, registry
-from harness.cli import main
-from harness.errors import Exit
+from harness.base import processes
+from harness.base.errors import Exit
+from harness.catalogue import registry
+from harness.cli.main import main
 from harness.experiment import CLIENTS, PROTOCOLS
 from harness.rules import RULES
-from harness.run import reserve
+from harness.run.run import reserve
 from tests.report.sample_run import write_run
 
 
@@ -163,7 +164,7 @@ def test_a_refusal_that_arrow_tells_of_has_the_file_in_its_text(
     def fails() -> str:
         raise OSError(28, "Error writing bytes to 'x.parquet'.\nNo space left on device")
 
-    monkeypatch.setattr("harness.listing.experiments_told", fails)
+    monkeypatch.setattr("harness.catalogue.listing.experiments_told", fails)
 
     assert Exit.FAILED == main(["list"])
     said = capsys.readouterr().err
@@ -174,7 +175,7 @@ def test_a_refusal_that_arrow_tells_of_has_the_file_in_its_text(
 def test_clean_all_leaves_the_dataset_and_what_is_not_ours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("harness.run.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.run.run.sweep", lambda _say: 0)
     for made in (
         "trend/trend.parquet",
         "bench/20261120T010000.parquet",
@@ -198,7 +199,7 @@ def test_clean_all_leaves_the_dataset_and_what_is_not_ours(
 def test_clean_all_removes_nothing_while_a_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("harness.run.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.run.run.sweep", lambda _say: 0)
     run_dir = write_run(tmp_path / "results" / "consumer-freeze" / "run-that-goes-on")
     (run_dir / "scratch").mkdir()
     (run_dir.parent / "latest").symlink_to(run_dir.name)
@@ -226,7 +227,7 @@ def test_clean_leaves_a_run_that_starts_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One comes between the looks at folders and at processes, one has no process yet."""
-    monkeypatch.setattr("harness.run.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.run.run.sweep", lambda _say: 0)
     left = tmp_path / "baseline" / "left"
     between = tmp_path / "baseline" / "between"
     (left / "scratch").mkdir(parents=True)
@@ -247,7 +248,7 @@ def test_clean_leaves_a_run_that_starts_meanwhile(
 def test_what_is_called_as_ours_and_was_not_made_by_us_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.run.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.run.run.sweep", lambda _say: 0)
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "notes.md").touch()
 
@@ -261,7 +262,7 @@ def test_a_failure_of_the_harness_is_no_verdict(
     def fails() -> str:
         raise RuntimeError("nobody thought of this")
 
-    monkeypatch.setattr("harness.listing.experiments_told", fails)
+    monkeypatch.setattr("harness.catalogue.listing.experiments_told", fails)
 
     assert Exit.FAILED == main(["list"])
     said = capsys.readouterr().err

@@ -12,11 +12,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from docker.errors import NotFound
 
+from harness.base.errors import SetupError, WaitTimeout
 from harness.cluster import compose, containers
 from harness.cluster.backends import backend_of
 from harness.cluster.plan import BROKER_SETTINGS
 from harness.cluster.proxies import Proxies
-from harness.errors import SetupError, WaitTimeout
 from harness.experiment import Cluster
 from harness.provision import kafka
 
@@ -180,7 +180,7 @@ class Admin:
 
 def forget_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, admin: Admin) -> None:
     monkeypatch.setattr(compose, "admin_of", lambda _plan: admin)
-    monkeypatch.setattr("harness.wait.time.sleep", lambda _s: None)
+    monkeypatch.setattr("harness.base.wait.time.sleep", lambda _s: None)
     compose.ComposeCluster(PLAN, tmp_path, "4.3.1")._forget_run()
 
 

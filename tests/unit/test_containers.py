@@ -14,13 +14,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from harness.base.errors import SetupError
+from harness.base.ports import LOOPBACK, Ports
 from harness.cluster import containers
 from harness.cluster.backends import backend_of
 from harness.cluster.docker import DockerCluster
 from harness.cluster.plan import IN_CONTAINERS, draw_plan
-from harness.errors import SetupError
 from harness.experiment import Cluster
-from harness.ports import LOOPBACK, Ports
 
 IMAGE = "apache/kafka:4.3.1"
 PROGRESS: dict[str, Any] = {

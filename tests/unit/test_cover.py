@@ -6,9 +6,9 @@ from itertools import pairwise, product
 
 import pytest
 
-from harness import cover, registry
-from harness.cover import Goal
-from harness.errors import BadInput
+from harness.base.errors import BadInput
+from harness.catalogue import cover, registry
+from harness.catalogue.cover import Goal
 from harness.experiment import (
     CLIENTS,
     PROTOCOLS,
@@ -20,6 +20,7 @@ from harness.experiment import (
     label,
 )
 from harness.rules import RULES
+from harness.run.estimate import estimate_s
 
 
 @pytest.fixture(scope="module")
@@ -283,7 +284,7 @@ def test_the_estimate_grows_with_what_is_declared() -> None:
         declared("R21", duration_s=50, faults=(replace(fault, at_s=30),)),
     )
 
-    for less, more in pairwise(map(cover.estimate_s, (short, long, late))):
+    for less, more in pairwise(map(estimate_s, (short, long, late))):
         assert less < more
 
 

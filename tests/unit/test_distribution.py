@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from harness.distribution import Distribution, Interval, distribution, median_interval
+from harness.base.distribution import Distribution, Interval, distribution, median_interval
 
 
 def upto(n: int) -> list[float]:

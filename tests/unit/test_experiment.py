@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.errors import BadInput
+from harness.base.errors import BadInput
 from harness.experiment import (
     Cluster,
     Expect,

@@ -13,9 +13,9 @@ import pytest
 from rich.console import Console
 
 from harness.experiment import Experiment
-from harness.fleet import Member
-from harness.live import Screen
-from harness.scene import FaultState, Scene, View
+from harness.run.fleet import Member
+from harness.run.scene import FaultState, Scene, View
+from harness.run.screen import Screen
 
 
 class Process:

@@ -14,13 +14,14 @@ from typing import Any, cast
 import pytest
 
 from consumers.journal import Journal
-from harness import nemesis, registry, run
-from harness.errors import ClusterError
+from harness.base.errors import ClusterError
+from harness.base.wait import wait_until
+from harness.catalogue import registry
 from harness.experiment import Experiment, Fault
-from harness.faults.kind import Evidence, Kind
-from harness.faults.targets import Target, lanes, resolve
-from harness.scene import Scene
-from harness.wait import wait_until
+from harness.run import nemesis, run
+from harness.run.faults.kind import Evidence, Kind
+from harness.run.faults.targets import Target, lanes, resolve
+from harness.run.scene import Scene
 
 KILL = Fault(kind="kill-broker", target="any broker", lasts_s=3)
 

@@ -16,9 +16,10 @@ from typing import Any, Final
 import pytest
 
 from consumers.journal import Journal
-from harness import observer, wire
-from harness.observer import TICKS_PER_ROW, Watch
-from harness.ports import LOOPBACK
+from harness.base.ports import LOOPBACK
+from harness.cluster import wire
+from harness.run import observer
+from harness.run.observer import TICKS_PER_ROW, Watch
 
 _PATIENCE_S: Final = 30
 
@@ -91,7 +92,7 @@ def test_an_observer_that_cannot_read_what_it_is_told_ends(tmp_path: Path) -> No
         (tmp_path / "observer.json").write_text(json.dumps(config))
         # Its standard input stays open: nobody tells it to end.
         with subprocess.Popen(
-            [sys.executable, "-m", "harness.observer", str(tmp_path / "observer.json")],
+            [sys.executable, "-m", "harness.run.observer", str(tmp_path / "observer.json")],
             stdin=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -117,7 +118,7 @@ def metadata_answer(leader: int, epoch: int) -> bytes:
 def test_an_observer_that_is_never_told_to_look_ends_with_its_input(tmp_path: Path) -> None:
     (tmp_path / "observer.json").write_text("{}")
     ended = subprocess.run(
-        [sys.executable, "-m", "harness.observer", str(tmp_path / "observer.json")],
+        [sys.executable, "-m", "harness.run.observer", str(tmp_path / "observer.json")],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=_PATIENCE_S,

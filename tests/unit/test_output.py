@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from harness.output import ranges
+from harness.run.output import ranges
 
 
 def test_offsets_with_as_many_copies_are_one_run() -> None:

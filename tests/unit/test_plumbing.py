@@ -11,14 +11,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness import probe, processes
-from harness.cluster import compose
+from harness.base import processes
+from harness.base.errors import BadInput, ClusterError, WaitTimeout
+from harness.base.ports import LAST_PORT, LOOPBACK, Ports
+from harness.base.wait import wait_until
+from harness.cluster import compose, ping
 from harness.cluster.plan import IN_CONTAINERS, draw_plan
 from harness.cluster.proxies import Proxies
-from harness.errors import BadInput, ClusterError, WaitTimeout
 from harness.experiment import Cluster
-from harness.ports import LAST_PORT, LOOPBACK, Ports
-from harness.wait import wait_until
 
 on_linux = pytest.mark.skipif(not psutil.LINUX, reason="of /proc")
 
@@ -83,7 +83,7 @@ def test_a_probe_tells_answers_silence_and_cuts_apart(behaviour: str, outcome: s
 
         serving = threading.Thread(target=serve)
         serving.start()
-        answer = probe.ask(server.getsockname()[1], timeout_s=0.3)
+        answer = ping.ask(server.getsockname()[1], timeout_s=0.3)
         done.set()
         serving.join()
 
@@ -92,7 +92,7 @@ def test_a_probe_tells_answers_silence_and_cuts_apart(behaviour: str, outcome: s
 
 def test_a_probe_of_a_dead_port_is_refused() -> None:
     with Ports() as ports:
-        assert "refused" == probe.ask(ports.take(), timeout_s=1).outcome
+        assert "refused" == ping.ask(ports.take(), timeout_s=1).outcome
 
 
 def test_a_wait_that_fails_says_what_was_seen() -> None:

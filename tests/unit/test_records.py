@@ -13,15 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from consumers.journal import Journal, read_journal
-from harness import manifest, processes, registry, run, watchdog
+from harness.base import processes
+from harness.base.errors import BadInput, NoData, SetupError
+from harness.catalogue import registry
+from harness.catalogue.cover import Candidate
 from harness.cluster.container_nodes import check_version
-from harness.cover import Candidate
-from harness.errors import BadInput, NoData, SetupError
-from harness.history import store
+from harness.history import manifest, store
 from harness.history.collect import collect
 from harness.history.schema import HISTORY, SCHEMA_VERSION
-from harness.nemesis import plan_faults
-from harness.suite import new_suite
+from harness.run import run, watchdog
+from harness.run.nemesis import plan_faults
+from harness.suite.play import new_suite
 
 
 def test_the_same_seed_gives_the_same_phases_and_another_seed_others() -> None:
@@ -68,7 +70,7 @@ def test_what_the_harness_could_not_end_is_ended_and_its_record_left_alone(tmp_p
     environment = {**os.environ, processes.RUN_MARK: "left", processes.OWNER_MARK: "999999:0.00"}
     with subprocess.Popen(["sleep", "60"], env=environment) as left:
         subprocess.run(
-            [sys.executable, "-m", "harness.watchdog", str(tmp_path), "left", "embedded"],
+            [sys.executable, "-m", "harness.run.watchdog", str(tmp_path), "left", "embedded"],
             input="end\n",
             text=True,
             check=True,

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import experiments
-from harness import registry
-from harness.errors import BadInput
+from harness.base.errors import BadInput
+from harness.catalogue import registry
 from harness.experiment import Cluster, Expect, Experiment, Fault, Group
-from harness.faults import KINDS
+from harness.run.faults import KINDS
 
 RULE = Expect(rule="R02")
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,0 +1,1 @@
+"""What every room stands on; a bare Python reads it."""

@@ -1,0 +1,87 @@
+"""Loopback ports that stay ours for the length of a run.
+
+A port that is merely found free can be taken by any outgoing connection while its broker is down.
+So each one is held by a bound socket that never listens: with SO_REUSEADDR the broker can bind and
+listen beside it, and the kernel hands the number to nobody else. Who asks for that very number
+could bind it too: so where it was asked for, its twin of UDP is held as well, and never shared.
+"""
+
+import socket
+from types import TracebackType
+from typing import Final, Self
+
+from harness.base.errors import ClusterError
+
+LOOPBACK: Final = "127.0.0.1"
+LAST_PORT: Final = 65_535
+
+
+class Ports:
+    """A set of held ports; use as a context manager."""
+
+    def __init__(self, base: int | None = None) -> None:
+        """With `base`, hand out base, base + 1, …; else whatever the kernel finds free."""
+        self._next = base
+        self._held: list[socket.socket] = []
+
+    def take(self) -> int:
+        """One more port. Raises ClusterError if one counted from the base is taken, or is none."""
+        wanted = 0 if self._next is None else self._next
+        if wanted > LAST_PORT:
+            raise ClusterError(
+                f"there is no port after {LAST_PORT}: choose a lower --port-base, or leave it out "
+                "to let the harness find free ports"
+            )
+        if wanted and _listened(wanted):
+            raise self._taken(wanted)
+        holder = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            holder.bind((LOOPBACK, wanted))
+        except OSError as error:
+            holder.close()
+            raise self._taken(wanted) from error
+        self._held.append(holder)
+        if self._next is not None:
+            self._mark(wanted)
+        if self._next is not None:
+            self._next += 1
+        return int(holder.getsockname()[1])
+
+    def _mark(self, port: int) -> None:
+        """Keep out another run with the same base, whose holders could be bound beside ours."""
+        mark = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)  # the same number of UDP
+        self._held.append(mark)
+        try:
+            mark.bind((LOOPBACK, port))
+        except OSError as error:
+            raise self._taken(port) from error
+
+    @staticmethod
+    def _taken(port: int) -> ClusterError:
+        return ClusterError(
+            f"port {port} on {LOOPBACK} is taken by another program: choose another --port-base, "
+            "or leave it out to let the harness find free ports"
+        )
+
+    def release(self) -> None:
+        """Give every port back."""
+        while self._held:
+            self._held.pop().close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+def _listened(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((LOOPBACK, port)) == 0

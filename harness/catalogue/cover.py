@@ -1,0 +1,389 @@
+"""Which runs a suite is made of: every experiment at least once, and all that the rules need.
+
+What is to be covered is a rule judged for a client and a protocol (`Goal`); what brokers do whoever
+the client is, for the classic protocols and for KIP-848. Every experiment is taken as it is
+declared, and then for other clients and protocols, chosen by greedy covers (least time per goal
+that is new), until every goal that some experiment can show is shown. What then shows nothing that
+others do not is left out, where its experiment is played for another client or protocol. The choice
+depends on nothing but what is declared, so two nights play the same set.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import ceil
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from harness.base.errors import BadInput
+from harness.catalogue import registry
+from harness.experiment import CLASSIC, CLIENTS, PROTOCOLS, Experiment, Verdict, label
+from harness.run.estimate import estimate_s
+
+if TYPE_CHECKING:
+    from harness.rules.rule import Rule
+
+NIGHT_MIN: Final = 45  # what a night may take
+_TRIES: Final = 100  # the exact optimum of today's set came within 43
+
+
+class Goal(NamedTuple):
+    """A rule to be judged for one client and one protocol.
+
+    A rule of the broker: for any client, and "classic" or "consumer".
+    """
+
+    rule: str
+    client: str
+    protocol: str
+
+    @classmethod
+    def of(cls, rule: "Rule", client: str, protocol: str) -> "Goal":
+        """What a run of this client and protocol shows of the rule."""
+        if not rule.broker:
+            return cls(rule.id, client, protocol)
+        return cls(rule.id, "any", "classic" if protocol in CLASSIC else protocol)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An experiment for one client and protocol, and what a run of it shows."""
+
+    name: str
+    experiment: Experiment  # with the rules that such a run is judged by
+    shows: frozenset[Goal]
+    estimate_s: float
+
+    @classmethod
+    def of(cls, name: str, experiment: Experiment) -> "Candidate":
+        """A run of this experiment, whose rules are resolved, as it is."""
+        return cls(name, experiment, _shows(experiment), estimate_s(experiment))
+
+    @property
+    def label(self) -> str:
+        """What `--only` calls it."""
+        return label(self.name, self.experiment.group.client, self.experiment.group.protocol)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of a suite. `adds` is what no run before it shows."""
+
+    candidate: Candidate
+    adds: tuple[Goal, ...]
+
+
+@dataclass(frozen=True)
+class Cover:
+    """A suite: its runs in order, and the goals that are left out.
+
+    `elsewhere` are shown only by the other set (the long experiments, or those that are not), by
+    another share, or by what is left out because of what was set; `uncovered` by none. `refused`
+    says of each experiment that is left out so, why.
+    """
+
+    runs: tuple[Planned, ...]
+    elsewhere: tuple[Goal, ...]
+    uncovered: tuple[Goal, ...]
+    refused: tuple[str, ...] = ()
+
+    @property
+    def estimate_s(self) -> float:
+        """How long the runs take together."""
+        return sum(run.candidate.estimate_s for run in self.runs)
+
+
+# The experiment for a client and a protocol, with what else is to be turned; may refuse.
+Turn = Callable[[Experiment, str, str], Experiment]
+
+
+def plan(
+    *,
+    long: bool = False,
+    only: Sequence[str] = (),
+    client: str | None = None,
+    protocol: str | None = None,
+    backend: str = "embedded",
+    turn: Turn = registry.variant,
+    share: tuple[int, int] = (1, 1),
+) -> Cover:
+    """The suite of all experiments, or of those that take long.
+
+    `share` (2, 3) is the second of three parts that take about as long as each other and are the
+    whole together, for as many machines or nights. `only` names the runs instead: an experiment as
+    it is declared, or a `label`. `client` and `protocol` leave out all others, and so does
+    the `backend` that `turn` puts them on. What `turn` makes nonsense of is left out as well.
+    Raises BadInput for a name that does not exist, where what `only` names cannot be turned so, and
+    where nothing can.
+    """
+    if only:
+        named = [_named(text, turn, client, protocol) for text in only]
+        whole = list({candidate.label: candidate for candidate in named}.values())
+        return Cover(tuple(_in_order(_share(whole, *share))), (), ())
+    clients = (client,) if client else CLIENTS
+    protocols = (protocol,) if protocol else PROTOCOLS
+    experiments = {name: registry.load(name) for name in registry.names()}
+    experiments = {name: each for name, each in experiments.items() if backend in each.backends}
+    unturned = candidates(experiments, clients, protocols)
+    every = candidates(experiments, clients, protocols, turn)
+    mine = [each for each in every if each.experiment.long == long]
+    first = [each for each in mine if _as_declared(each, experiments[each.name], client, protocol)]
+    mine_show = goals(mine)
+    wanted = mine_show
+    if long:  # the long set shows what only it can
+        wanted -= goals(each for each in every if not each.experiment.long)
+    missing = goals_of_rules(clients, protocols) - mine_show
+    whole = _shortest(wanted, first, mine)
+    of_this_set = [each for each in unturned if each.experiment.long == long]
+    refused = _refused(experiments, of_this_set, whole, turn)
+    chosen = _share(whole, *share)
+    missing |= mine_show - goals(chosen)
+    somewhere = goals(unturned) | goals(every)
+    return Cover(
+        tuple(_in_order(chosen)),
+        tuple(sorted(missing & somewhere)),
+        tuple(sorted(missing - somewhere)),
+        refused,
+    )
+
+
+def _refused(
+    experiments: dict[str, Experiment],
+    unturned: Sequence[Candidate],
+    chosen: Sequence[Candidate],
+    turn: Turn,
+) -> tuple[str, ...]:
+    """Why each experiment that is not played cannot be turned so.
+
+    Raises BadInput with the first reason where none is played.
+    """
+    left = {each.name for each in chosen}
+    reasons: dict[str, str] = {}
+    for candidate in unturned:
+        name, group = candidate.name, candidate.experiment.group
+        if name in left or name in reasons:
+            continue
+        try:
+            _variant(experiments[name], group.client, group.protocol, turn)
+        except BadInput as error:
+            reasons[name] = f"{name}: {error}"
+    if reasons and not chosen:
+        raise BadInput(next(iter(reasons.values())))
+    return tuple(reasons.values())
+
+
+def _as_declared(
+    candidate: Candidate, declared: Experiment, client: str | None, protocol: str | None
+) -> bool:
+    """Whether it is the experiment as it is declared, but for the client and protocol asked for."""
+    group = candidate.experiment.group
+    return group.client == (client or declared.group.client) and group.protocol == (
+        protocol or declared.group.protocol
+    )
+
+
+def candidates(
+    experiments: dict[str, Experiment],
+    clients: Sequence[str] = CLIENTS,
+    protocols: Sequence[str] = PROTOCOLS,
+    turn: Turn = registry.variant,
+) -> list[Candidate]:
+    """Every experiment for every client and protocol that it can be played for, knobs turned.
+
+    A consumer that is sabotaged shows how the judge sees it, not what the client does: such a run
+    shows only what no honest one can.
+    """
+    found = [
+        candidate
+        for name, experiment in experiments.items()
+        for client, protocol in product(clients, protocols)
+        if (candidate := candidate_of(name, experiment, client, protocol, turn)) is not None
+    ]
+    honest = goals(each for each in found if not _sabotaged(each.experiment))
+    return [
+        replace(each, shows=each.shows - honest) if _sabotaged(each.experiment) else each
+        for each in found
+    ]
+
+
+def candidate_of(
+    name: str, experiment: Experiment, client: str, protocol: str, turn: Turn = registry.variant
+) -> Candidate | None:
+    """The experiment for this client and protocol; null where it makes no sense."""
+    if client not in experiment.clients or protocol not in experiment.protocols:
+        return None
+    try:
+        variant = _variant(experiment, client, protocol, turn)
+    except BadInput:
+        return None
+    return Candidate.of(name, variant) if variant.rules else None
+
+
+def _variant(experiment: Experiment, client: str, protocol: str, turn: Turn) -> Experiment:
+    return registry.resolved(registry.checked(turn(experiment, client, protocol)))
+
+
+def _shows(experiment: Experiment) -> frozenset[Goal]:
+    """The rules that a run is judged by; one that is expected to be UNKNOWN shows nothing."""
+    from harness.rules.catalogue import RULES  # needs pyspark, which is slow to import
+
+    group = experiment.group
+    judged = {each.rule for each in experiment.rules if each.verdict is not Verdict.UNKNOWN}
+    judged |= {rule.id for rule in RULES.values() if rule.evidence and rule.applies(group)}
+    return frozenset(Goal.of(RULES[rule], group.client, group.protocol) for rule in judged)
+
+
+def _sabotaged(experiment: Experiment) -> bool:
+    group = experiment.group
+    return bool(group.sabotage) or any(each.get("sabotage") for each in group.differing.values())
+
+
+def goals(of: Iterable[Candidate]) -> set[Goal]:
+    """What these show together."""
+    return {goal for candidate in of for goal in candidate.shows}
+
+
+def goals_of_rules(
+    clients: Sequence[str] = CLIENTS, protocols: Sequence[str] = PROTOCOLS
+) -> set[Goal]:
+    """Every rule for every client and protocol that its statement is about."""
+    from harness.rules.catalogue import RULES
+
+    return {
+        Goal.of(rule, client, protocol)
+        for rule in RULES.values()
+        for client, protocol in product(clients, protocols)
+        if client in rule.clients and protocol in rule.protocols
+    }
+
+
+def _shortest(
+    wanted: set[Goal], first: Sequence[Candidate], among: Sequence[Candidate]
+) -> list[Candidate]:
+    """`first` and what shows the rest of what is wanted, none to spare: the shortest of some tries.
+
+    A greedy cover may pass by a shorter one. The tries differ in how long they take a candidate to
+    be, by a factor that is drawn anew for each, always from the same numbers.
+    """
+    drawn = random.Random(0)
+    missing = wanted - goals(first)
+    useful = [each for each in among if each.shows & missing]
+    tries = []
+    for number in range(_TRIES):
+        spread = 0.5 if number else 0.0
+        costs_s = [each.estimate_s * drawn.uniform(1 - spread, 1 + spread) for each in useful]
+        tries.append(_none_to_spare([*first, *_greedy(missing, useful, costs_s)]))
+    return min(tries, key=lambda chosen: sum(each.estimate_s for each in chosen))
+
+
+def _greedy(
+    wanted: set[Goal], among: Sequence[Candidate], costs_s: Sequence[float]
+) -> list[Candidate]:
+    """Candidates that show everything wanted: least cost per new goal first."""
+    chosen: list[Candidate] = []
+    missing = set(wanted)
+    while missing:
+        useful = [
+            (cost_s / len(each.shows & missing), each.label, each)
+            for each, cost_s in zip(among, costs_s, strict=True)
+            if each.shows & missing
+        ]
+        best = min(useful, key=lambda found: found[:2])[2]
+        chosen.append(best)
+        missing -= best.shows
+    return chosen
+
+
+def _none_to_spare(chosen: Sequence[Candidate]) -> list[Candidate]:
+    """Without those that show nothing of their own, the longest first; every experiment stays."""
+    names = Counter(candidate.name for candidate in chosen)
+    shown = Counter(goal for candidate in chosen for goal in candidate.shows)
+    spare = set()
+    for candidate in sorted(chosen, key=lambda each: (-each.estimate_s, each.label)):
+        if names[candidate.name] > 1 and all(shown[goal] > 1 for goal in candidate.shows):
+            names[candidate.name] -= 1
+            shown.subtract(candidate.shows)
+            spare.add(candidate.label)
+    return [candidate for candidate in chosen if candidate.label not in spare]
+
+
+def _share(chosen: Sequence[Candidate], number: int, of: int) -> list[Candidate]:
+    """One part of these, in their order: each goes to the part that is the shortest so far."""
+    if not 1 <= number <= of:
+        raise BadInput(f"there is no share {number} of {of}: the first of two is 1/2")
+    parts: list[list[Candidate]] = [[] for _ in range(of)]
+    for candidate in sorted(chosen, key=lambda each: (-each.estimate_s, each.label)):
+        shortest = min(parts, key=lambda part: sum(each.estimate_s for each in part))
+        shortest.append(candidate)
+    mine = {candidate.label for candidate in parts[number - 1]}
+    return [candidate for candidate in chosen if candidate.label in mine]
+
+
+def _in_order(chosen: Iterable[Candidate]) -> list[Planned]:
+    shown: set[Goal] = set()
+    runs = []
+    for candidate in chosen:
+        runs.append(Planned(candidate, tuple(sorted(candidate.shows - shown))))
+        shown |= candidate.shows
+    return runs
+
+
+def _named(text: str, turn: Turn, client: str | None, protocol: str | None) -> Candidate:
+    """The run that `text` names, for the client and protocol asked for where it leaves them open.
+
+    Raises BadInput where there is none, or where it names another client or protocol.
+    """
+    name, _, named = text.partition(":")
+    experiment = registry.load(name)
+    of_label = named.partition("/")
+    for given, asked in ((of_label[0], client), (of_label[2], protocol)):
+        if given and asked and given != asked:
+            raise BadInput(f"--only {text} is not for {asked}: leave one of the two out")
+    client = of_label[0] or client or experiment.group.client
+    protocol = of_label[2] or protocol or experiment.group.protocol
+    try:
+        candidate = candidate_of(name, experiment, client, protocol)
+        if candidate is not None:
+            return Candidate.of(name, _variant(experiment, client, protocol, turn))
+    except BadInput as error:
+        raise BadInput(f"{name}: {error}") from error
+    raise BadInput(
+        f"{text} cannot be played for {client} and {protocol}: {name} is for "
+        f"{' or '.join(experiment.clients)} and {' or '.join(experiment.protocols)}; "
+        "see `python -m harness nightly --list`"
+    )
+
+
+def told(cover: Cover) -> str:
+    """The runs of a suite, what each adds, and what is left out, as text."""
+    lines = []
+    for number, run in enumerate(cover.runs, start=1):
+        added = ", ".join(goal.rule for goal in run.adds) or "nothing new"
+        lines.append(
+            f"{number:>3}  {run.candidate.label:<46} ≈ {run.candidate.estimate_s:>3.0f} s  {added}"
+        )
+    shown = len({goal for run in cover.runs for goal in run.adds})
+    total = f"{len(cover.runs)} runs, about {cover.estimate_s / 60:.0f} min"
+    lines += ["", f"{total}; {shown} rules, each counted for each client and protocol"]
+    if cover.estimate_s > NIGHT_MIN * 60:
+        parts = ceil(cover.estimate_s / (NIGHT_MIN * 60))
+        lines.append(
+            f"more than the {NIGHT_MIN} min of a night: --share 1/{parts} to {parts}/{parts} are "
+            f"{parts} nights, or {parts} machines"
+        )
+    if cover.refused:
+        lines.append(f"left out, for what is set makes nonsense of them: {len(cover.refused)}")
+        lines += [f"     {sentence}" for sentence in cover.refused]
+    lines += _left_out("no experiment", cover.uncovered)
+    left_out = "what this leaves out (--long or not, another share, what is set) only"
+    lines += _left_out(left_out, cover.elsewhere)
+    return "\n".join(lines)
+
+
+def _left_out(by: str, left: Sequence[Goal]) -> list[str]:
+    lines = [f"covered by {by}: {len(left) or 'none'}"]
+    variants: dict[str, list[str]] = {}
+    for goal in left:
+        variants.setdefault(goal.rule, []).append(f"{goal.client}/{goal.protocol}")
+    return lines + [f"     {rule:<14} {', '.join(found)}" for rule, found in variants.items()]

@@ -1,0 +1,128 @@
+"""What `list` prints: the experiments with their rules, and the rules with their experiments."""
+
+from typing import Any
+
+from harness.catalogue import registry
+from harness.experiment import Expect, Experiment, Verdict
+from harness.rules import RULES, Rule
+from harness.rules.rule import OF_THE_KIND
+
+
+def experiments() -> list[dict[str, Any]]:
+    """Every experiment, with the rules that it declares and the verdict expected of each."""
+    return [_experiment(name, registry.load(name)) for name in registry.names()]
+
+
+def rules() -> list[dict[str, Any]]:
+    """Every rule of the catalogue, also those that no experiment judges.
+
+    `clients` and `protocols` are those that its statement is about. `experiments` are those that
+    judge it, with the verdict expected, and of which clients, protocols and versions of Kafka
+    (by its first characters; none means all). Where several of one experiment fit, the last counts.
+    One that is `always` is judged besides in every run that has something of the kind, and expected
+    to hold.
+    """
+    declared = {name: registry.load(name) for name in registry.names()}
+    return [_rule(rule, declared) for rule in RULES.values()]
+
+
+def _experiment(name: str, experiment: Experiment) -> dict[str, Any]:
+    return {
+        "name": name,
+        "claim": experiment.claim,
+        "clients": list(experiment.clients),
+        "protocols": list(experiment.protocols),
+        "long": experiment.long,
+        "rules": [
+            {
+                "id": expect.rule,
+                "source": RULES[expect.rule].source,
+                "statement": RULES[expect.rule].statement,
+                "unit": RULES[expect.rule].unit,
+                "expected": str(expect.verdict),
+                "because": expect.because,
+            }
+            for expect in experiment.rules
+        ],
+    }
+
+
+def _rule(rule: Rule, declared: dict[str, Experiment]) -> dict[str, Any]:
+    judging = [
+        _judging(rule, name, experiment, expect)
+        for name, experiment in declared.items()
+        for expect in _expected(rule, experiment)
+    ]
+    return {
+        "id": rule.id,
+        "title": rule.title,
+        "statement": rule.statement,
+        "source": rule.source,
+        "unit": rule.unit,
+        "kind": "evidence" if rule.evidence else "rule",
+        "always": rule.always,
+        "clients": list(rule.clients),
+        "protocols": list(rule.protocols),
+        "experiments": [item for item in judging if item["clients"] and item["protocols"]],
+    }
+
+
+def _expected(rule: Rule, experiment: Experiment) -> list[Expect]:
+    found = [expect for expect in experiment.rules if expect.rule == rule.id]
+    return found or ([Expect(rule=rule.id)] if rule.evidence else [])
+
+
+def _judging(rule: Rule, name: str, experiment: Experiment, expect: Expect) -> dict[str, Any]:
+    return {
+        "name": name,
+        "expected": str(expect.verdict),
+        "because": expect.because,
+        "clients": _both(rule.clients, experiment.clients, expect.clients),
+        "protocols": _both(rule.protocols, experiment.protocols, expect.protocols),
+        "kafka": list(expect.kafka),
+    }
+
+
+def _both(
+    of_rule: tuple[str, ...], of_experiment: tuple[str, ...], expected: tuple[str, ...]
+) -> list[str]:
+    return [
+        name for name in of_rule if name in of_experiment and (not expected or name in expected)
+    ]
+
+
+def experiments_told() -> str:
+    """Experiments for people: claim and rules."""
+    lines = []
+    for item in experiments():
+        named = ", ".join(_marked(rule["id"], rule["expected"]) for rule in item["rules"])
+        lines += [f"{item['name']:<28} {item['claim']}", f"{'':<28} {named}"]
+    return "\n".join(lines)
+
+
+def rules_told() -> str:
+    """Rules for people: what each is about, where it is from, and which experiments judge it."""
+    lines = []
+    for item in rules():
+        about = f"{', '.join(item['clients'])}; {', '.join(item['protocols'])}"
+        lines += [
+            f"{item['id']:<16} {item['title']}",
+            f"{'':<16} source: {item['source']}",
+            f"{'':<16} about: {about}",
+            f"{'':<16} judged by: {_judges(item)}",
+        ]
+    return "\n".join(lines)
+
+
+def _judges(item: dict[str, Any]) -> str:
+    if item["kind"] == "evidence":
+        return "every run"
+    names = dict.fromkeys(_marked(it["name"], it["expected"]) for it in item["experiments"])
+    declared = ", ".join(names)
+    if item["always"]:
+        return "; ".join(filter(None, (OF_THE_KIND, declared)))
+    return declared or "no experiment"
+
+
+def _marked(name: str, expected: str) -> str:
+    return name if expected == Verdict.HOLDS else f"{name} ({expected})"

@@ -1,0 +1,163 @@
+"""Experiments by NAME, and their knobs."""
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from typing import Any, get_type_hints
+
+import experiments
+from consumers.sabotage import conduct_of
+from harness.base.errors import BadInput
+from harness.catalogue.refusals import check_together, sorts_of_members
+from harness.experiment import Experiment
+from harness.run.faults import KINDS
+from harness.run.faults.targets import check_role
+
+
+def names() -> list[str]:
+    """Every experiment's NAME: its file name with dashes."""
+    return sorted(
+        module.name.replace("_", "-")
+        for module in pkgutil.iter_modules(experiments.__path__)
+        if not module.name.startswith("_")
+    )
+
+
+def load(name: str) -> Experiment:
+    """The experiment with this NAME, checked.
+
+    Raises BadInput with the nearest name if there is none, or with what is wrong in it.
+    """
+    if name not in names():
+        near = difflib.get_close_matches(name, names(), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "see `python -m harness list`"
+        raise BadInput(f"there is no experiment {name!r}: {hint}")
+    module = importlib.import_module(f"experiments.{name.replace('-', '_')}")
+    return checked(module.experiment)
+
+
+def describe(name: str) -> str:
+    """The docstring of an experiment's module: claim, why, what to watch."""
+    module = importlib.import_module(f"experiments.{name.replace('-', '_')}")
+    return (module.__doc__ or "").strip()
+
+
+def checked(experiment: Experiment) -> Experiment:
+    """The experiment, after everything that can be refused before anything runs.
+
+    Raises BadInput with a sentence.
+    """
+    from harness.rules.catalogue import RULES  # needs pyspark, which is slow to import
+
+    check_together(experiment)
+    for member in sorts_of_members(experiment.group):
+        conduct_of(member.sabotage)
+    if not experiment.rules:
+        raise BadInput("an experiment without rules cannot fail: name at least one")
+    for expect in experiment.rules:
+        if expect.rule not in RULES:
+            near = difflib.get_close_matches(expect.rule, RULES, n=1)
+            hint = f"did you mean {near[0]}?" if near else "see `python -m harness list`"
+            raise BadInput(f"there is no rule {expect.rule!r}: {hint}")
+    for fault in experiment.faults:
+        if fault.kind not in KINDS:
+            near = difflib.get_close_matches(fault.kind, KINDS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KINDS)}"
+            raise BadInput(f"there is no fault {fault.kind!r}: {hint}")
+        check_role(fault, experiment)
+        KINDS[fault.kind].validate(fault, experiment)
+    return experiment
+
+
+def resolved(experiment: Experiment) -> Experiment:
+    """The experiment with the rules that a run of it is judged by.
+
+    Left out are rules that are not about its client and protocol, and expectations meant for
+    others; of several of one rule the last one counts.
+    """
+    from harness.rules.catalogue import RULES
+
+    group = experiment.group
+    expected = {
+        expect.rule: expect
+        for expect in experiment.rules
+        if RULES[expect.rule].applies(group)
+        and expect.fits(group, experiment.cluster.kafka_version)
+    }
+    return replace(experiment, rules=tuple(expected.values()))
+
+
+_PARTS = ("cluster", "load", "group")
+
+
+def knobs(experiment: Experiment) -> dict[str, Any]:
+    """Every knob that can be overridden, "group.members" and the like, with its value."""
+    found: dict[str, Any] = {"duration_s": experiment.duration_s}
+    for part in _PARTS:
+        value = getattr(experiment, part)
+        found |= {f"{part}.{item.name}": getattr(value, item.name) for item in fields(value)}
+    for name in ("cluster.settings", "group.settings", "group.differing"):
+        found.pop(name)
+    return found
+
+
+def with_knobs(experiment: Experiment, settings: Mapping[str, str]) -> Experiment:
+    """The experiment with some knobs turned, all at once: what they make together must make sense.
+
+    Raises BadInput for an unknown knob (with the nearest name), one that is turned twice, or a
+    value of the wrong type.
+    """
+    known = knobs(experiment)
+    turned: dict[str, dict[str, Any]] = {}
+    for text, value in settings.items():
+        name = _knob_named(text, known)
+        part, _, item = name.rpartition(".")
+        values = turned.setdefault(part, {})
+        if item in values:
+            raise BadInput(f"knob {name} is turned twice, as {text!r} too: turn it once")
+        values[item] = _typed(name, value, known[name], getattr(experiment, part, experiment))
+    whole = turned.pop("", {})
+    parts = {part: replace(getattr(experiment, part), **values) for part, values in turned.items()}
+    return replace(experiment, **parts, **whole)
+
+
+def variant(
+    experiment: Experiment, client: str, protocol: str, settings: Mapping[str, str] | None = None
+) -> Experiment:
+    """The experiment for this client and protocol, with other knobs turned as well.
+
+    A version of the Java client is for that client only. Raises BadInput as `with_knobs` does.
+    """
+    knobs = {**(settings or {}), "group.client": client, "group.protocol": protocol}
+    if client != "java":
+        knobs = {
+            name: value for name, value in knobs.items() if not name.endswith("client_version")
+        }
+    return with_knobs(experiment, knobs)
+
+
+def _knob_named(text: str, known: Iterable[str]) -> str:
+    """The knob's whole name, of which `text` may be the last part. Raises BadInput."""
+    names = {name.rpartition(".")[2]: name for name in known} | {name: name for name in known}
+    if text not in names:
+        near = difflib.get_close_matches(text, names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+        raise BadInput(f"there is no knob {text!r}: {hint}")
+    return names[text]
+
+
+def _typed(name: str, text: str, now: object, part: object) -> Any:
+    """A value as its field is declared: a whole number may stand where any number may."""
+    declared = get_type_hints(type(part))[name.rpartition(".")[2]]
+    try:
+        if declared is bool:
+            return {"true": True, "false": False}[text.lower()]
+        if declared in (int, float):
+            return declared(text)
+    except (ValueError, KeyError):
+        raise BadInput(
+            f"knob {name} takes a {declared.__name__} such as {now}, not {text!r}"
+        ) from None
+    return text or None if declared == str | None else text

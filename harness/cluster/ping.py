@@ -1,0 +1,41 @@
+"""One ApiVersions request, timed: is somebody there, and how long does an answer take?
+
+It sees a broker or a link by a path that has nothing to do with how a fault was injected.
+"""
+
+import time
+from dataclasses import dataclass
+
+from harness.base.ports import LOOPBACK
+from harness.cluster import wire
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one probe saw; `ms` is the time to the answer, or to giving up."""
+
+    outcome: str  # answered | silent | refused | cut
+    ms: float
+
+    def __str__(self) -> str:
+        return f"{self.outcome} after {self.ms:.0f} ms"
+
+
+def ask(port: int, *, timeout_s: float, padding_bytes: int = 0, address: str = LOOPBACK) -> Answer:
+    """Ask a broker for its API versions over a new connection.
+
+    `padding_bytes` makes the request longer (as a client id, so at most 32,000), to time a narrow
+    link. Never raises for what the other side does.
+    """
+    call = wire.api_versions("probe" + "-" * padding_bytes)
+    started = time.monotonic()
+    try:
+        wire.ask(port, call, timeout_s, address)
+        outcome = "answered"
+    except ConnectionRefusedError:
+        outcome = "refused"
+    except TimeoutError:
+        outcome = "silent"
+    except OSError:
+        outcome = "cut"
+    return Answer(outcome, (time.monotonic() - started) * 1_000)

@@ -1,0 +1,76 @@
+"""manifest.json: what was run, with which versions and settings, and how it ended."""
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from harness.base.errors import NoData
+
+FILE_NAME: Final = "manifest.json"
+SCHEMA_VERSION: Final = 1
+
+
+def now() -> str:
+    """This moment, as manifests write it."""
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
+
+
+def write(run_dir: Path, content: dict[str, Any]) -> None:
+    """Write the manifest whole: under another name first, then renamed."""
+    target = run_dir / FILE_NAME
+    temporary = target.with_suffix(".tmp")
+    temporary.write_text(json.dumps(content, indent=2) + "\n")
+    temporary.replace(target)
+
+
+def read(run_dir: Path) -> dict[str, Any]:
+    """The manifest of a run.
+
+    Raises NoData where there is none or it cannot be read.
+    """
+    path = run_dir / FILE_NAME
+    try:
+        content = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise NoData(
+            f"{run_dir} is not the folder of a run: it has no {FILE_NAME}; name a folder below "
+            "results/<experiment>/"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise NoData(f"{path} cannot be read ({error}): the run cannot be used any more") from error
+    if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
+        raise NoData(
+            f"{path} is of another schema than {SCHEMA_VERSION}, the one that this version reads: "
+            "check it with the version that wrote it"
+        )
+    return content
+
+
+def update(run_dir: Path, **changes: Any) -> None:
+    """Change some fields of a manifest."""
+    write(run_dir, {**read(run_dir), **changes})
+
+
+def client_of(declared: Mapping[str, Any], versions: Mapping[str, Any]) -> tuple[str, str | None]:
+    """The members' client library and its version; Java's is the brokers', unless one was named."""
+    group = declared.get("group") or {}
+    if group.get("client") == "java":
+        return "java", group.get("client_version") or versions.get("kafka")
+    return group.get("client") or "librdkafka", versions.get("librdkafka")
+
+
+def host_facts() -> dict[str, Any]:
+    """What may matter of this machine; nothing that names it or its user."""
+    return {
+        "cores": os.cpu_count(),
+        "memory_mb": psutil.virtual_memory().total // 2**20,
+        "platform": platform.system(),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+    }

@@ -1,0 +1,1 @@
+"""Pages over many runs: nights, repeats, comparisons, trends and the documents."""

@@ -1,0 +1,315 @@
+"""The record of a suite: runs played one after the other, and what became of each.
+
+`suite.json` in the suite's folder is written after every run, so that whatever ends a suite leaves
+what there is. The runs themselves are in folders of their own, as always.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.base.errors import Exit, NoData
+from harness.experiment import Verdict
+from harness.history.schema import STOOD_STILL, VERDICTS, VERDICTS_FILE
+from harness.report.load import Row
+from harness.report.outcome import Standing, exit_code, standing
+from harness.report.words import plural
+
+FILE_NAME: Final = "suite.json"
+SCHEMA_VERSION: Final = 1
+
+# `verdicts.parquet` of a suite: one row per run and rule.
+SUITE_VERDICTS: Final = pa.schema(
+    [
+        ("run", pa.string()),
+        ("experiment", pa.string()),
+        ("kafka", pa.string()),
+        ("seed", pa.int64()),
+        ("folder", pa.string()),  # of the run, from the suite's folder
+        *((column.name, column.type) for column in VERDICTS),
+    ]
+)
+
+
+AGAIN: Final = " (again)"  # ends the label of a run that is played in the place of a spoilt one
+UNJUDGED: Final = "it could not be judged"  # begins the reason of a run that was whole, but failed
+
+
+class State(StrEnum):
+    """What became of a run of a suite."""
+
+    PLANNED = "not played"
+    AS_EXPECTED = "as expected"
+    DIFFERS = "differs"
+    VOID = "void"  # spoilt from outside, or it could not start
+    FAILED = "failed"  # the harness failed, in the run or in judging it
+    INTERRUPTED = "interrupted"
+    SPOILT = "spoilt"  # this machine stood still at a judged moment, and it was played again
+
+
+_CODES: Final = {
+    State.AS_EXPECTED: Exit.AS_EXPECTED,
+    State.DIFFERS: Exit.DIFFERS,
+    State.VOID: Exit.FAILED,
+    State.FAILED: Exit.FAILED,
+    State.INTERRUPTED: Exit.INTERRUPTED,
+}
+
+
+@dataclass
+class Entry:
+    """One run of a suite. `folder` is its run folder, from the suite's; null if it has none."""
+
+    label: str
+    experiment: str
+    claim: str
+    client: str
+    protocol: str
+    kafka: str
+    estimate_s: float
+    rules: list[dict[str, str]] = field(default_factory=list)  # id and verdict expected
+    adds: list[str] = field(default_factory=list)  # rules that no run before it shows so
+    state: State = State.PLANNED
+    reason: str = ""  # why it is void, failed or interrupted
+    folder: str | None = None
+    seed: int | None = None
+    took_s: float = 0.0
+
+    @property
+    def judged(self) -> bool:
+        """Whether its verdicts count."""
+        return self.state in (State.AS_EXPECTED, State.DIFFERS)
+
+
+@dataclass
+class Suite:
+    """A suite, as its record tells it. `kind` is nightly or repeat."""
+
+    path: Path
+    kind: str
+    started_at: str
+    entries: list[Entry]
+    ended_at: str | None = None
+    interrupted: bool = False
+    uncovered: list[str] = field(default_factory=list)  # "R03 java/eager", by no experiment
+    elsewhere: list[str] = field(default_factory=list)  # likewise, only by what it leaves out
+    asked: dict[str, Any] = field(default_factory=dict)  # for which set: options of the command
+    notes: list[str] = field(default_factory=list)  # what else whoever reads it must know
+
+    @property
+    def name(self) -> str:
+        """Its folder's name."""
+        return self.path.name
+
+    @property
+    def took_s(self) -> float:
+        """How long it took; as long as it goes on, its runs."""
+        if self.ended_at is None:
+            return sum(entry.took_s for entry in self.entries)
+        began, ended = map(datetime.fromisoformat, (self.started_at, self.ended_at))
+        return (ended - began).total_seconds()
+
+    @property
+    def exit_code(self) -> Exit:
+        """The worst of its runs; of one that was interrupted, that it was.
+
+        One that was killed could not say so: without all its runs it is not as expected.
+        """
+        if self.interrupted or any(entry.state is State.INTERRUPTED for entry in self.entries):
+            return Exit.INTERRUPTED
+        codes = [_CODES[entry.state] for entry in self.entries if entry.state in _CODES]
+        worst = max(codes, default=Exit.NO_DATA)
+        if worst is Exit.AS_EXPECTED and self.count(State.PLANNED):
+            return Exit.INTERRUPTED
+        return worst
+
+    @property
+    def played(self) -> list[Entry]:
+        """The runs that were begun."""
+        return [entry for entry in self.entries if entry.state is not State.PLANNED]
+
+    def count(self, *states: State) -> int:
+        """How many runs came to one of these states."""
+        return sum(entry.state in states for entry in self.entries)
+
+    def run_dir(self, entry: Entry) -> Path | None:
+        """The folder of a run; null if it has none."""
+        return None if entry.folder is None else (self.path / entry.folder).resolve()
+
+    def save(self) -> None:
+        """Write the record, whole or not at all."""
+        content = {"schema_version": SCHEMA_VERSION, **asdict(self)}
+        del content["path"]
+        temporary = self.path / f".{FILE_NAME}.tmp"
+        temporary.write_text(json.dumps(content, indent=2) + "\n")
+        temporary.replace(self.path / FILE_NAME)
+
+
+def is_suite(folder: Path) -> bool:
+    """Whether this is the folder of a suite."""
+    return (folder / FILE_NAME).is_file()
+
+
+def load_suite(folder: Path) -> Suite:
+    """The suite in this folder.
+
+    Raises NoData where there is none, or none that this version reads.
+    """
+    folder = folder.resolve()  # `latest` is a name of many
+    path = folder / FILE_NAME
+    try:
+        content = json.loads(path.read_text())
+        if content.pop("schema_version") != SCHEMA_VERSION:
+            raise NoData(f"{path} is of another schema than {SCHEMA_VERSION}: play the suite again")
+        entries = [
+            Entry(**{**entry, "state": State(entry["state"])}) for entry in content.pop("entries")
+        ]
+        return Suite(path=folder, entries=entries, **content)
+    except FileNotFoundError:
+        raise NoData(f"{folder} is not the folder of a suite: it has no {FILE_NAME}") from None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise NoData(f"{path} cannot be read ({error}): play the suite again") from error
+
+
+def take_up(suite: Suite) -> None:
+    """Have the states of its runs say what their folders say: they may have been judged again.
+
+    A suite that was killed has the runs that it had not judged yet as interrupted. A run whose
+    verdicts are gone could not be judged; one that was removed whole stays what it was.
+    """
+    states = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
+    for entry in suite.entries:
+        run_dir = suite.run_dir(entry)
+        unjudged = entry.state is State.FAILED and entry.reason.startswith(UNJUDGED)
+        if run_dir is None or not (entry.judged or unjudged or entry.state is State.INTERRUPTED):
+            continue
+        if not run_dir.exists():
+            continue
+        try:
+            state, problem = states.get(exit_code(run_dir), State.FAILED), "no rule was"
+        except NoData as error:
+            state, problem = State.FAILED, str(error)
+        if state is not State.FAILED:
+            entry.state, entry.reason = state, ""
+        elif entry.judged:
+            entry.state, entry.reason = state, f"{UNJUDGED}: {problem}"
+
+
+def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
+    """The verdicts of one run, as rows of SUITE_VERDICTS.
+
+    Of a run that shows nothing every declared rule is UNKNOWN, with the reason; of one that was
+    not played, or played again in its place, there is no row. What was to take another's place and
+    shows nothing leaves it to that one. Of a run that was removed whole, the suite's own table has
+    them.
+    """
+    if entry.state in (State.PLANNED, State.SPOILT):
+        return []
+    if entry.label.endswith(AGAIN) and not entry.judged:
+        return []
+    about = {
+        "run": Path(entry.folder).name if entry.folder else "",
+        "experiment": entry.experiment,
+        "kafka": entry.kafka,
+        "seed": entry.seed,
+        "folder": entry.folder,
+    }
+    run_dir = suite.run_dir(entry)
+    if entry.judged and run_dir is not None and run_dir.exists():
+        remedy = f"judge the run again with `python -m harness check {run_dir}`"
+        rows = _read(run_dir / VERDICTS_FILE, remedy)
+        return [{**about, **row} for row in rows]
+    if entry.judged:
+        remedy = f"{run_dir} was removed, so what it showed is nowhere else"
+        rows = _read(suite.path / VERDICTS_FILE, remedy)
+        return [row for row in rows if row["run"] == about["run"]]
+    return [{**about, **_unknown(entry, rule)} for rule in entry.rules]
+
+
+def _read(path: Path, remedy: str) -> list[Row]:
+    try:
+        return list(pq.read_table(path, page_checksum_verification=True).to_pylist())
+    except (OSError, pa.ArrowException) as error:
+        raise NoData(f"{path} cannot be read ({error}): {remedy}") from error
+
+
+def _unknown(entry: Entry, rule: dict[str, str]) -> dict[str, Any]:
+    from harness.rules import RULES
+
+    found = RULES.get(rule["id"])
+    return {
+        "rule": rule["id"],
+        "source": found.source if found else None,
+        "statement": found.statement if found else None,
+        "unit": found.unit if found else None,
+        "protocol": entry.protocol,
+        "client": entry.client,
+        "expected": rule["expected"],
+        "verdict": str(Verdict.UNKNOWN),
+        "examined": 0,
+        "violations": 0,
+        "unknowns": 0,
+        "reason": f"the run is {entry.state}: {entry.reason}",
+    }
+
+
+def only_withheld(suite: Suite, entry: Entry) -> bool:
+    """Whether all that differs in a run is what was withheld because this machine stood still."""
+    run_dir = suite.run_dir(entry)
+    if entry.state is not State.DIFFERS or run_dir is None:
+        return False
+    return all(
+        verdict["verdict"] == Verdict.UNKNOWN
+        and verdict["unknowns"]
+        and _withheld(run_dir / str(verdict["evidence"]))
+        for verdict in differing(verdicts_of(suite, entry))
+    )
+
+
+def _withheld(violations: Path) -> bool:
+    rows = pq.read_table(violations, page_checksum_verification=True).to_pylist()
+    unknown = [row for row in rows if row["ok"] is None]
+    return bool(unknown) and all(str(row["why"]).startswith(STOOD_STILL) for row in unknown)
+
+
+def table_of(rows: Iterable[Row]) -> pa.Table:
+    """Verdicts of a suite as a table."""
+    names = [column.name for column in SUITE_VERDICTS]
+    return pa.Table.from_pylist(
+        [{name: row.get(name) for name in names} for row in rows], schema=SUITE_VERDICTS
+    )
+
+
+def headline(suite: Suite) -> str:
+    """What a suite showed, in one line."""
+    if not suite.entries:
+        return "Nothing was played"
+    spoilt = suite.count(State.SPOILT)
+    total = plural(len(suite.entries) - spoilt, "run")
+    if suite.exit_code is Exit.AS_EXPECTED and suite.count(State.PLANNED) == 0:
+        again = f", {spoilt} of them only when played again" if spoilt else ""
+        return f"All {total} as expected{again}"
+    parts = [f"{suite.count(State.AS_EXPECTED)} of {total} as expected"]
+    for state, words in (
+        (State.DIFFERS, "with a verdict that differs"),
+        (State.VOID, "void"),
+        (State.FAILED, "failed"),
+        (State.INTERRUPTED, "interrupted"),
+        (State.SPOILT, "spoilt and played again"),
+        (State.PLANNED, "not played"),
+    ):
+        if count := suite.count(state):
+            parts.append(f"{count} {words}")
+    return ", ".join(parts)
+
+
+def differing(rows: Iterable[Row]) -> list[Row]:
+    """The verdicts that are not the expected ones."""
+    return [row for row in rows if standing(row) is Standing.DIFFERS]

@@ -1,0 +1,208 @@
+"""Where the time went while a partition stood still: its parts, per rebalance and partition."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Final
+
+from harness.report.load import Row, Run
+from harness.report.parts.members import Members
+from harness.report.words import NOTHING, duration, number, partition_name, plural, seconds
+
+MOST_CHANGES: Final = 40
+MOST_PARTITIONS: Final = 24
+# Less than this share of a stop is drawn, but not written beside it.
+_WORTH_SAYING: Final = 0.01
+
+
+@dataclass(frozen=True)
+class PartKind:
+    """A part that a stop can have: its column in `stops`, its name, and what it is."""
+
+    column: str
+    name: str
+    css: str
+    meaning: str
+
+
+PARTS: Final = (
+    PartKind("idle_ms", "idle", "part-idle", "waiting for records anyway"),
+    PartKind(
+        "commit_ms", "commit", "part-commit", "kept, its member waiting for a commit's answer"
+    ),
+    PartKind("detection_ms", "detection", "part-detection", "until the coordinator noticed"),
+    PartKind("notice_ms", "notice", "part-notice", "until the member heard by its heartbeat"),
+    PartKind("revoke_ms", "revoke", "part-revoke", "until it gave up and rejoined"),
+    PartKind("join_ms", "join", "part-join", "until every member had joined"),
+    PartKind("sync_ms", "sync", "part-sync", "until the new owner was told"),
+    PartKind("first_fetch_ms", "first fetch", "part-fetch", "until it had records"),
+    PartKind("other_ms", "other", "part-other", "not on record"),
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a stop: its length, and its place in percent of the longest stop."""
+
+    css: str
+    name: str
+    left: float
+    width: float
+    text: str
+
+
+@dataclass(frozen=True)
+class StopRow:
+    """One partition that stood still, ready to be shown."""
+
+    partition: str
+    old: str
+    old_colour: str
+    new: str
+    new_colour: str
+    kept: bool
+    at: str
+    duration: str
+    parts: tuple[Part, ...]
+    said: str
+    redelivered: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one change of the group, or one fault without a rebalance, cost."""
+
+    title: str
+    summary: str
+    rows: tuple[StopRow, ...]
+    notes: tuple[str, ...]
+
+
+def changes(run: Run, members: Members, zero: datetime | None) -> list[Change]:
+    """Sort the stops to what they came from, in order of time, scaled to the longest of all."""
+    groups = _groups(run.tables["stops"])[:MOST_CHANGES]
+    longest_ms = max((row["ms"] for rows in groups for row in rows), default=0.0)
+    return [_change(rows, members, zero, longest_ms) for rows in groups]
+
+
+def stopped(run: Run) -> list[Row]:
+    """Those that stopped once the group was in steady state: to gather is no standstill."""
+    steady = next((phase.from_at for phase in run.manifest.phases if phase.name == "steady"), None)
+    return [
+        row
+        for row in run.tables["stops"]
+        if row["stopped"] and (steady is None or row["to_at"] >= steady)
+    ]
+
+
+def longest(run: Run) -> Row | None:
+    """Find the longest of them; null if there is none."""
+    return max(stopped(run), key=lambda row: float(row["ms"]), default=None)
+
+
+def told(run: Run) -> str:
+    """Say the longest stop and its parts in one line."""
+    if not run.has("stops"):
+        return "not derived"
+    row = longest(run)
+    if row is None:
+        return "no partition stopped"
+    where = partition_name(row["topic"], row["partition"])
+    return f"{duration(row['ms'])} of {where} ({_about(row)}): {said(row)}"
+
+
+def said(row: Row) -> str:
+    """Write the parts of a stop that are worth it, in order of time."""
+    shown = [
+        f"{kind.name} {duration(row[kind.column])}"
+        for kind in PARTS
+        if (row[kind.column] or 0) >= max(1.0, _WORTH_SAYING * row["ms"])
+    ]
+    return ", ".join(shown) or NOTHING
+
+
+def _groups(stops: Iterable[Row]) -> list[list[Row]]:
+    def key(row: Row) -> tuple[bool, int, str]:
+        alone = row["episode"] is None
+        return (alone, row["episode"] or 0, f"{row['cause_at']} {row['subject']}" if alone else "")
+
+    grouped = [list(rows) for _, rows in groupby(sorted(stops, key=key), key)]
+    return sorted(grouped, key=lambda rows: min(row["from_at"] for row in rows))
+
+
+def _about(row: Row) -> str:
+    """Name the cause: "kill-consumer member-3", "join of member-4"."""
+    cause, subject = row["cause"] or "unknown cause", row["subject"]
+    if not subject:
+        return str(cause)
+    return f"{cause} of {subject}" if cause == row["trigger"] else f"{cause} {subject}"
+
+
+def _change(
+    rows: Sequence[Row], members: Members, zero: datetime | None, longest_ms: float
+) -> Change:
+    still = sorted((row for row in rows if row["stopped"]), key=lambda row: -row["ms"])
+    first = still[0] if still else rows[0]
+    generations = sorted({row["generation"] for row in rows if row["generation"] is not None})
+    title = f"{_about(first)}"
+    if generations:
+        name = "Epoch" if first["protocol"] == "consumer" else "Generation"
+        title = f"{name} {_span(generations)}: {title}"
+    else:
+        title = f"Without a rebalance: {title}"
+    again = sum(row["redelivered"] or 0 for row in rows)
+    summary = f"{plural(len(still), 'partition')} stopped"
+    if still:
+        summary += f", {duration(still[0]['ms'])} at most"
+    if again:
+        summary += f"; {plural(again, 'record')} came twice"
+    shown = tuple(_row(row, members, zero, longest_ms) for row in still[:MOST_PARTITIONS])
+    return Change(title, summary, shown, tuple(_notes(rows, still)))
+
+
+def _notes(rows: Sequence[Row], still: Sequence[Row]) -> Iterable[str]:
+    if len(still) > MOST_PARTITIONS:
+        yield f"{len(still) - MOST_PARTITIONS:,} more are in tables/stops.parquet."
+    others = [row for row in rows if not row["stopped"]]
+    if others:
+        most = max(row["ms"] for row in others)
+        yield (
+            f"{plural(len(others), 'partition')} kept going: {duration(most)} at most between two "
+            f"polls with records, {duration(others[0]['usual_ms'])} with nothing going on."
+        )
+    waited = {row["waited_for"] for row in still if row["waited_for"]}
+    if waited:
+        yield f"The last to join was {' and '.join(sorted(waited))}."
+
+
+def _span(generations: Sequence[int]) -> str:
+    low, high = generations[0], generations[-1]
+    return number(low) if low == high else f"{low}–{high}"
+
+
+def _row(row: Row, members: Members, zero: datetime | None, longest_ms: float) -> StopRow:
+    return StopRow(
+        partition=partition_name(row["topic"], row["partition"]),
+        old=row["old_member"] or NOTHING,
+        old_colour=members.colour(row["old_member"]),
+        new=row["new_member"] or NOTHING,
+        new_colour=members.colour(row["new_member"]),
+        kept=row["old_member"] == row["new_member"],
+        at=seconds(row["from_at"], zero),
+        duration=duration(row["ms"]),
+        parts=tuple(parts(row, longest_ms)),
+        said=said(row),
+        redelivered=number(row["redelivered"]),
+    )
+
+
+def parts(row: Row, longest_ms: float) -> Iterable[Part]:
+    """Place a stop's parts one after the other, on the scale of `longest_ms`."""
+    left = 0.0
+    for kind in PARTS:
+        ms = row[kind.column] or 0.0
+        width = 100 * ms / longest_ms if longest_ms else 0.0
+        if ms > 0:
+            yield Part(kind.css, kind.name, round(left, 2), round(width, 2), duration(ms))
+        left += width

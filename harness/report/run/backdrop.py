@@ -1,0 +1,139 @@
+"""What every chart shares: fault windows and rebalances behind the rows, the axis below them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from harness.report.load import Row, Run
+from harness.report.parts.faults import FaultStory, stories
+from harness.report.run.axis import NARROWEST_PX, Axis, place, text_px
+from harness.report.run.shapes import Bar, Chart, Line, Text
+from harness.report.words import NOTHING, duration, generation_word, number, plural, seconds
+
+_LABEL_ROW_PX = 15
+_MOST_GENERATION_ROWS = 2
+_AXIS_PX = 22
+_MOST_REBALANCES = 300
+
+
+def open_chart(run: Run, axis: Axis, label: str) -> Chart:
+    """Start a chart with the lanes of faults and generations."""
+    chart = Chart(label)
+    _fault_lane(chart, axis, stories(run.history["faults"]))
+    _rebalance_lane(chart, axis, run.tables["rebalances"])
+    return chart
+
+
+def close_chart(chart: Chart, run: Run, axis: Axis) -> Chart:
+    """Put fault windows and rebalances behind all lanes, and the axis below them."""
+    height = chart.height
+    for story in stories(run.history["faults"]):
+        _fault_window(chart, axis, story, height)
+    told = _with_next(run.tables["rebalances"])
+    if len(told) > _MOST_REBALANCES:
+        chart.left_out.append(f"{plural(len(told) - _MOST_REBALANCES, 'rebalance')}")
+    for row, next_row in told[:_MOST_REBALANCES]:
+        _rebalance_window(chart, axis, row, next_row, height)
+    for percent, text in axis.ticks():
+        zero = " zero" if text == "0" else ""
+        chart.behind.append(Line(percent, 0, height, f"grid{zero}"))
+        anchor = "middle" if 2 < percent < 98 else "start" if percent <= 2 else "end"
+        chart.labels.append(Text(percent, height + 15, f"{text} s", "tick", anchor))
+    chart.height += _AXIS_PX
+    return chart
+
+
+def _fault_lane(chart: Chart, axis: Axis, told: Sequence[FaultStory]) -> None:
+    shown = [(s, s.injected_at) for s in told if s.injected_at and axis.holds(s.injected_at)]
+    if not shown:
+        return
+    labels = [(axis.percent(at), story.label) for story, at in shown]
+    places = place(labels)
+    rows = max(p.row for p in places) + 1
+    y = chart.lane("faults", rows * _LABEL_ROW_PX + 6)
+    for (percent, text), where in zip(labels, places, strict=True):
+        dx = 4 if where.anchor == "start" else -4
+        baseline = y + 13 + where.row * _LABEL_ROW_PX
+        chart.labels.append(Text(percent, baseline, text, "fault halo", where.anchor, dx))
+
+
+def _fault_window(chart: Chart, axis: Axis, story: FaultStory, height: float) -> None:
+    if story.injected_at is None:
+        return
+    title = (
+        f"{story.fault}: {story.label}, injected at {seconds(story.injected_at, axis.zero)}, "
+        f"healed at {seconds(story.healed_at, axis.zero)}"
+    )
+    end = story.healed_at if story.healed_at or story.lasts else story.injected_at
+    span = axis.span(story.injected_at, end)
+    if span is None:
+        return
+    data = (
+        ("fault", story.fault),
+        ("injected", story.injected_at.isoformat()),
+        ("healed", story.healed_at.isoformat() if story.healed_at else ""),
+    )
+    chart.behind.append(Bar(*span, 0, height, "fault-window", title, data))
+    chart.marks.append(Line(span[0], 0, height, "fault-edge", title))
+    if story.healed_at is not None:
+        chart.marks.append(Line(round(sum(span), 3), 0, height, "fault-edge healed", title))
+
+
+def _rebalance_lane(chart: Chart, axis: Axis, rebalances: Sequence[Row]) -> None:
+    """Number the generations; where they crowd, some numbers are left out, never the marks."""
+    labels = []
+    for row in rebalances:
+        at = row["completed_at"] or row["started_at"]
+        if at is not None and axis.holds(at):
+            name = NOTHING if row["generation"] is None else str(row["generation"])
+            letter = generation_word(row["protocol"]).rpartition(" ")[2][0]
+            labels.append((axis.percent(at), f"{letter}{name}"))
+    if not labels:
+        return
+    places = place(labels)
+    rows = min(_MOST_GENERATION_ROWS, max(p.row for p in places) + 1)
+    y = chart.lane("rebalances", rows * _LABEL_ROW_PX + 5)
+    for (percent, text), where in zip(labels, places, strict=True):
+        if where.row < rows:
+            dx = 3 if where.anchor == "start" else -3
+            baseline = y + 12 + where.row * _LABEL_ROW_PX
+            chart.labels.append(Text(percent, baseline, text, "generation halo", where.anchor, dx))
+    hidden = sum(where.row >= rows for where in places)
+    if hidden:
+        chart.left_out.append(f"{plural(hidden, 'generation number')} where they would overlap")
+
+
+def _rebalance_window(
+    chart: Chart, axis: Axis, row: Row, next_row: Row | None, height: float
+) -> None:
+    started: datetime | None = row["started_at"] or row["completed_at"]
+    if started is None:
+        return
+    completed: datetime | None = row["completed_at"]
+    # One that was never completed lasted until the next one took its place.
+    end = completed or (next_row["started_at"] if next_row else None)
+    span = axis.span(started, end)
+    if span is None:
+        return
+    took = duration(row["duration_ms"])
+    name = f"{generation_word(row['protocol'])} {number(row['generation'])}"
+    title = f"{name}: {took}, {row['reason'] or 'no reason known'}"
+    chart.behind.append(Bar(*span, 0, height, "rebalance-window", title))
+    if completed is not None and axis.holds(completed):
+        chart.marks.append(Line(axis.percent(completed), 0, height, "rebalance-mark", title))
+
+
+def _with_next(rows: Sequence[Row]) -> list[tuple[Row, Row | None]]:
+    return list(zip(rows, [*rows, None][1:], strict=True))
+
+
+def phase_lane(chart: Chart, run: Run, axis: Axis) -> None:
+    """Name the phases of the run along the top, where there is room for the name."""
+    shown = [(phase, axis.span(phase.from_at, phase.to_at)) for phase in run.manifest.phases]
+    spans = [(phase.name, span) for phase, span in shown if span is not None and span[1] > 0]
+    if not spans:
+        return
+    y = chart.lane("phases", 18)
+    for name, (left, width) in spans:
+        chart.shapes.append(Bar(left, width, y + 2, 14, "phase", name))
+        if text_px(name) <= width / 100 * NARROWEST_PX:
+            chart.labels.append(Text(left, y + 13, name, "phase-name", dx=4))

@@ -1,0 +1,260 @@
+"""Assembles `report.html`: one file, no script, nothing loaded from anywhere.
+
+Texts of a run (reasons, log lines, names) are escaped by the template engine; the page's content
+security policy forbids scripts and loads on top of that.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from harness.history.schema import VERDICTS_FILE
+from harness.report.load import Run
+from harness.report.outcome import files_lost, outcome
+from harness.report.parts import standstill, stops, tables
+from harness.report.parts.members import members_of
+from harness.report.parts.records import Records, records
+from harness.report.run.axis import axis_of
+from harness.report.run.heartbeats import heartbeat_chart
+from harness.report.run.shapes import PATH_WIDTH
+from harness.report.run.timeline import timeline
+from harness.report.run.views import MOST_REBALANCES, two_views
+from harness.report.words import NOTHING, duration, number, partition_name, plural, utc
+
+_TEMPLATES: Final = Path(__file__).parents[1] / "templates"
+_MOST_FILES: Final = 60
+_MOST_CONFIGURATION: Final = 60_000  # characters
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A name and a value of the page's head."""
+
+    name: str
+    value: str
+    note: str = ""
+    tone: str = ""
+
+
+def page(run: Run) -> str:
+    """Return the text of `report.html`."""
+    axis = axis_of(run)
+    members = members_of(run)
+    zero = axis.zero if axis else None
+    counts = records(run)
+    rebalances = run.tables["rebalances"]
+    redeliveries = run.tables["redeliveries"]
+    return (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            manifest=run.manifest,
+            outcome=outcome(run),
+            facts=_facts(run),
+            figures=_figures(run, counts),
+            verdicts=tables.verdict_rows(run),
+            unjudged=run.verdicts is None,
+            lost=files_lost(run),
+            members=members,
+            path_width=PATH_WIDTH,
+            timeline=timeline(run, axis, members) if axis else None,
+            heartbeats=heartbeat_chart(run, axis, members) if axis else None,
+            rebalances=tables.rebalance_rows(run, members, zero),
+            rebalances_left_out=tables.left_out(len(rebalances), "tables/rebalances.parquet"),
+            stops=stops.changes(run, members, zero),
+            stop_parts=stops.PARTS,
+            views=two_views(run, members),
+            most_views=MOST_REBALANCES,
+            rebalance_count=len(rebalances),
+            redeliveries=tables.redelivery_rows(run, members, zero),
+            redeliveries_left_out=tables.left_out(len(redeliveries), "tables/redeliveries.parquet"),
+            redelivery_count=len(redeliveries),
+            records=counts,
+            faults=tables.fault_rows(run, zero),
+            no_faults=_no_faults(run),
+            has=run.has,
+            files=_files(run.path),
+            configuration=_configuration(run.manifest.effective),
+            plural=plural,
+        )
+    )
+
+
+@cache
+def environment() -> Environment:
+    """The template engine of every page: what is not there is an error, never an empty word."""
+    engine = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    engine.globals["kind_of"] = lambda shape: type(shape).__name__
+    return engine
+
+
+def _facts(run: Run) -> list[Fact]:
+    manifest = run.manifest
+    versions = manifest.versions
+    group, load = _part(manifest.declared, "group"), _part(manifest.declared, "load")
+    cluster = _part(manifest.declared, "cluster")
+    return [
+        Fact("Run", manifest.run, f"seed {manifest.seed}"),
+        Fact("Started", utc(manifest.started_at), _lasted(run)),
+        Fact("Kafka", _say(versions.get("kafka")), _cluster(cluster)),
+        Fact(
+            "Client",
+            manifest.client,
+            "Kafka's own KafkaConsumer"
+            if group.get("client") == "java"
+            else f"confluent-kafka {_say(versions.get('confluent-kafka'))}",
+        ),
+        Fact(
+            "Group",
+            f"{_say(group.get('members'))} members, {_say(group.get('protocol'))}",
+            f"{manifest.group} on {manifest.topic}",
+        ),
+        Fact(
+            "Session timeout",
+            duration(group.get("session_timeout_ms")),
+            f"heartbeat every {duration(group.get('heartbeat_interval_ms'))}",
+        ),
+        Fact(
+            "Max poll interval",
+            duration(group.get("max_poll_interval_ms")),
+            f"commits: {_say(group.get('commit'))}",
+        ),
+        Fact(
+            "Load",
+            f"{_say(load.get('records_per_s'))} records/s",
+            f"{_say(load.get('partitions'))} partitions × {_say(load.get('replication'))}, "
+            f"acks {_say(load.get('acks'))}",
+        ),
+        Fact("Host", _host(manifest.host), _say(manifest.host.get("platform"))),
+        Fact(
+            "Harness",
+            _say(versions.get("harness")),
+            f"Toxiproxy {_say(versions.get('toxiproxy'))}, Java "
+            f"{_say(versions.get('java_of_brokers') or versions.get('java'))}, "
+            f"Spark {_say(versions.get('spark'))}, Python {_say(versions.get('python'))}",
+        ),
+    ]
+
+
+def _figures(run: Run, counts: Records) -> list[Fact]:
+    """Choose the few numbers that say what the faults did."""
+    rebalances = run.tables["rebalances"]
+    count = len(rebalances) if run.has("rebalances") else None
+    evicted = plural(len(run.tables["evictions"]), "eviction") if run.has("evictions") else ""
+    still = standstill.longest(run)
+    lost = "" if counts.lost is None else "read by nobody"
+    unexplained = "" if counts.unexplained is None else f"{counts.unexplained:,} unexplained"
+    return [
+        Fact("rebalances", number(count), evicted),
+        Fact(
+            "longest standstill",
+            duration(still.ms if still else None),
+            f"of {partition_name(still.topic, still.partition)}" if still else "of one partition",
+        ),
+        Fact("acknowledged", number(counts.acknowledged), "records"),
+        Fact(
+            "lost",
+            number(counts.lost),
+            f"{counts.unseen:,} at the end not yet read" if counts.unseen else lost,
+            "bad" if counts.lost else "",
+        ),
+        Fact(
+            "redelivered",
+            number(counts.redelivered),
+            unexplained,
+            "bad" if counts.unexplained else "",
+        ),
+    ]
+
+
+def _no_faults(run: Run) -> str:
+    """Say why there is no fault to show."""
+    planned = run.manifest.declared.get("faults")
+    if not run.has("faults"):
+        return "No fault journal was kept."
+    if isinstance(planned, list) and planned:
+        return f"None of the {plural(len(planned), 'planned fault')} came to be injected."
+    return "No fault was planned: this run is a baseline."
+
+
+def _part(declared: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = declared.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _say(value: object) -> str:
+    return NOTHING if value is None or value == "" else str(value)
+
+
+def _lasted(run: Run) -> str:
+    manifest = run.manifest
+    if manifest.started_at is None or manifest.ended_at is None:
+        return "no end recorded"
+    return f"lasted {duration((manifest.ended_at - manifest.started_at).total_seconds() * 1_000)}"
+
+
+def _cluster(cluster: Mapping[str, Any]) -> str:
+    brokers, controllers = cluster.get("brokers"), cluster.get("controllers")
+    if not isinstance(brokers, int) or not isinstance(controllers, int):
+        return ""
+    return f"{plural(brokers, 'broker')}, {plural(controllers, 'controller')}"
+
+
+def _host(host: Mapping[str, Any]) -> str:
+    memory_mb = host.get("memory_mb")
+    memory = f", {memory_mb / 1024:.1f} GB" if isinstance(memory_mb, int | float) else ""
+    return f"{_say(host.get('cores'))} cores{memory}"
+
+
+@dataclass(frozen=True)
+class Files:
+    """One group of files of the run folder; `more` is how many are not listed."""
+
+    name: str
+    items: list[tuple[str, str, str]]  # address, name, size
+    more: int
+
+
+def _files(run_dir: Path) -> list[Files]:
+    """List what the page was made from, as relative links."""
+    groups = []
+    top = [run_dir / name for name in ("manifest.json", VERDICTS_FILE)]
+    for name, paths in (
+        ("verdicts", [path for path in top if path.exists()]),
+        *((name, sorted((run_dir / name).rglob("*"))) for name in _FOLDERS),
+    ):
+        files = [path for path in paths if path.is_file() and not path.name.startswith(".")]
+        items = [_file(run_dir, path) for path in files[:_MOST_FILES]]
+        if items:
+            groups.append(Files(name, items, len(files) - len(items)))
+    return groups
+
+
+_FOLDERS: Final = ("violations", "tables", "history", "logs")
+
+
+def _file(run_dir: Path, path: Path) -> tuple[str, str, str]:
+    relative = path.relative_to(run_dir).as_posix()
+    short = relative.partition("/")[2] or relative
+    kib = path.stat().st_size / 1024
+    size = f"{kib:,.0f} KiB" if kib < 10_240 else f"{kib / 1024:,.0f} MiB"
+    return quote(relative), short, "< 1 KiB" if kib < 1 else size
+
+
+def _configuration(effective: Mapping[str, Any]) -> str:
+    text = json.dumps(effective, indent=2, sort_keys=True, default=str) if effective else ""
+    if len(text) <= _MOST_CONFIGURATION:
+        return text
+    return text[:_MOST_CONFIGURATION] + "\n… the rest is in manifest.json"

@@ -1,0 +1,202 @@
+"""The ownership timeline: who held which partition when, and how much was processed meanwhile."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from harness.report.load import Row, Run
+from harness.report.parts.members import Members
+from harness.report.parts.records import Partition, Throughput, throughput
+from harness.report.run.axis import Axis, fits, stack
+from harness.report.run.backdrop import close_chart, open_chart, phase_lane
+from harness.report.run.shapes import PATH_WIDTH, Bar, Chart, Path, Text
+from harness.report.words import duration, number, partition_name, plural, seconds
+
+MOST_PARTITIONS: Final = 24
+MOST_BARS: Final = 2_000
+_BAR_PX: Final = 15
+_STRIP_PX: Final = 14
+_TOTAL_PX: Final = 56
+
+
+def timeline(run: Run, axis: Axis, members: Members) -> Chart | None:
+    """Draw the timeline; null if nobody ever held or processed anything."""
+    rates = throughput(run, axis.start, axis.end)
+    held = _held(run.tables["ownership"])
+    partitions = sorted(set(held) | set(rates.per_partition))
+    if not partitions:
+        return None
+    chart = open_chart(run, axis, "Ownership and throughput of each partition over time")
+    phase_lane(chart, run, axis)
+    coordinator_lane(chart, run, axis)
+    shown = _worth_showing(partitions, run, chart)
+    held = _capped({partition: held.get(partition, []) for partition in shown}, chart)
+    still_ms = longest_standstills_ms(run.tables["rebalances"])
+    several_topics = len({topic for topic, _ in partitions}) > 1
+    for partition in shown:
+        row = _PartitionRow(chart, axis, members, rates)
+        row.draw(partition, held[partition], still_ms.get(partition), several_topics)
+    if rates.per_partition:
+        _total_lane(chart, axis, rates)
+    return close_chart(chart, run, axis)
+
+
+def longest_standstills_ms(rebalances: Iterable[Row]) -> dict[Partition, float]:
+    """Find each partition's longest standstill around any rebalance."""
+    longest: dict[Partition, float] = {}
+    for row in rebalances:
+        for still in row["standstills"] or []:
+            partition = (still["topic"], still["partition"])
+            if still["ms"] is not None:
+                longest[partition] = max(longest.get(partition, 0.0), still["ms"])
+    return longest
+
+
+def coordinator_lane(chart: Chart, run: Run, axis: Axis) -> None:
+    """Show which broker coordinated the group, as the observer saw it change."""
+    changes: list[tuple[datetime, int]] = []
+    for row in run.history["topology"]:
+        broker = row["coordinator"]
+        if row["what"] != "group" or broker is None or row["at"] is None:
+            continue
+        if not changes or changes[-1][1] != broker:
+            changes.append((row["at"], broker))
+    if not changes:
+        return
+    y = chart.lane("coordinator", 20)
+    ends = [*(at for at, _ in changes[1:]), None]
+    for (at, broker), end in zip(changes, ends, strict=True):
+        span = axis.span(at, end)
+        if span is None:
+            continue
+        name = f"broker {broker}"
+        since = seconds(at, axis.zero)
+        chart.shapes.append(Bar(*span, y + 3, 14, "coordinator", f"{name} since {since}"))
+        if fits(name, span[1]):
+            chart.labels.append(Text(span[0], y + 14, name, "phase-name", dx=4))
+
+
+class _PartitionRow:
+    """Draws one partition: bars of its owners, and below them what was processed."""
+
+    def __init__(self, chart: Chart, axis: Axis, members: Members, rates: Throughput) -> None:
+        self.chart = chart
+        self.axis = axis
+        self.members = members
+        self.rates = rates
+
+    def draw(
+        self, partition: Partition, held: Sequence[Row], still_ms: float | None, with_topic: bool
+    ) -> None:
+        spans = [(row["from_at"], row["to_at"] or self.axis.end) for row in held]
+        rows = stack(spans)
+        depth = max(rows, default=0) + 1
+        name = partition_name(*partition) if with_topic else f"partition {number(partition[1])}"
+        note = "" if still_ms is None else f"standstill {duration(still_ms)}"
+        height = depth * (_BAR_PX + 1) + _STRIP_PX + 10
+        y = self.chart.lane(name, height, note, partition_name(*partition))
+        for row, depth_of_row in zip(held, rows, strict=True):
+            self._owner(row, y + 4 + depth_of_row * (_BAR_PX + 1))
+        strip_y = y + 5 + depth * (_BAR_PX + 1)
+        rates = self.rates.per_partition.get(partition)
+        if rates:
+            title = f"records processed per second, highest {number(max(rates))}"
+            path = step_path(
+                rates, self.rates.strip_top, _STRIP_PX, bin_width(self.axis, self.rates)
+            )
+            self.chart.shapes.append(Path(strip_y, _STRIP_PX, path, "rate", title))
+
+    def _owner(self, row: Row, y: float) -> None:
+        end: datetime = row["to_at"] or self.axis.end
+        removed: datetime | None = row["removed_at"]
+        is_zombie = removed is not None and removed < end
+        known_until = max(removed, row["from_at"]) if is_zombie and removed else end
+        colour = self.members.colour(row["member"])
+        title = self._title(row)
+        span = self.axis.span(row["from_at"], known_until)
+        if span is not None:
+            self.chart.shapes.append(Bar(*span, y, _BAR_PX, f"owner {colour}", title))
+            name = self.members.short(row["member"])
+            if fits(name, span[1]):
+                self.chart.labels.append(Text(span[0], y + 11, name, "owner-name", dx=5))
+        zombie = self.axis.span(known_until, end) if is_zombie else None
+        if zombie is not None:
+            self.chart.shapes.append(Bar(*zombie, y, _BAR_PX, f"owner zombie {colour}", title))
+            self.chart.shapes.append(Bar(*zombie, y, _BAR_PX, "hatch", title))
+
+    def _title(self, row: Row) -> str:
+        zero = self.axis.zero
+        until = (
+            f"{seconds(row['to_at'], zero)} ({row['ended_by'] or '?'})"
+            if row["to_at"]
+            else "the end"
+        )
+        title = (
+            f"{self.members.short(row['member'])}, generation {number(row['generation'])}: "
+            f"from {seconds(row['from_at'], zero)} to {until}"
+        )
+        if row["removed_at"] is not None:
+            title += f"; removed by the coordinator at {seconds(row['removed_at'], zero)}"
+        return title
+
+
+def bin_width(axis: Axis, rates: Throughput) -> float:
+    """Width of one bin in path coordinates."""
+    return PATH_WIDTH * rates.bin_s / (axis.end - axis.start).total_seconds()
+
+
+def step_path(values: Sequence[float], highest: float, height: float, width: float) -> str:
+    """Draw values as steps from the bottom; equal neighbours are one step."""
+    if highest <= 0:
+        return f"M0 {height}H{PATH_WIDTH}"
+    parts = [f"M0 {height:g}"]
+    level: float | None = None
+    for n, value in enumerate(values):
+        y = round(height * (1 - min(1.0, value / highest)), 1)
+        if y != level:
+            parts.append(f"H{min(n * width, PATH_WIDTH):.1f}V{y:g}")
+            level = y
+    return "".join([*parts, f"H{PATH_WIDTH}V{height:g}Z"])
+
+
+def _total_lane(chart: Chart, axis: Axis, rates: Throughput) -> None:
+    total = rates.total
+    highest = max(total, default=0.0)
+    note = "per second" if rates.bin_s == 1 else f"per second, over {rates.bin_s:g} s"
+    y = chart.lane("all records", _TOTAL_PX + 12, note) + 8
+    title = f"records processed per second over all partitions, highest {number(highest)}"
+    path = step_path(total, highest, _TOTAL_PX, bin_width(axis, rates))
+    chart.shapes.append(Path(y, _TOTAL_PX, path, "rate total", title))
+    chart.labels.append(Text(0, y + 9, f"{number(highest)} / s", "tick halo", dx=4))
+
+
+def _held(ownership: Iterable[Row]) -> dict[Partition, list[Row]]:
+    held: dict[Partition, list[Row]] = defaultdict(list)
+    for row in ownership:
+        if row["from_at"] is not None:
+            held[row["topic"], row["partition"]].append(row)
+    return {key: sorted(rows, key=lambda row: row["from_at"]) for key, rows in held.items()}
+
+
+def _worth_showing(partitions: list[Partition], run: Run, chart: Chart) -> list[Partition]:
+    """Keep those that stood still longest where there are too many to read."""
+    if len(partitions) <= MOST_PARTITIONS:
+        return partitions
+    still_ms = longest_standstills_ms(run.tables["rebalances"])
+    ranked = sorted(partitions, key=lambda partition: -still_ms.get(partition, 0.0))
+    left_out = len(partitions) - MOST_PARTITIONS
+    chart.left_out.append(f"the {left_out:,} partitions that stood still least")
+    return sorted(ranked[:MOST_PARTITIONS])
+
+
+def _capped(held: dict[Partition, list[Row]], chart: Chart) -> dict[Partition, list[Row]]:
+    """Drop ownerships evenly where there are more than a page can hold."""
+    count = sum(map(len, held.values()))
+    if count <= MOST_BARS:
+        return held
+    most = MOST_BARS // len(held)
+    kept = {partition: rows[:most] for partition, rows in held.items()}
+    dropped = count - sum(map(len, kept.values()))
+    chart.left_out.append(f"{plural(dropped, 'ownership')} after the first {most:,} per partition")
+    return kept

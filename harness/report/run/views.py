@@ -1,0 +1,194 @@
+"""Each rebalance told twice: by the coordinator, and by the members it happened to."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from harness.report.load import Row, Run
+from harness.report.parts.members import Members
+from harness.report.words import absent, clip, duration, generation_word, number, plural
+
+MOST_LINES: Final = 40
+MOST_REBALANCES: Final = 60
+# The eviction or the leave that starts a rebalance is logged just before it.
+_CAUSE: Final = timedelta(milliseconds=500)
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
+_REQUEST_NAMES: Final = {
+    "JOIN_GROUP": "join",
+    "SYNC_GROUP": "sync",
+    "LEAVE_GROUP": "leave",
+    "CONSUMER_GROUP_HEARTBEAT": "heartbeat",
+}
+
+
+@dataclass(frozen=True)
+class Said:
+    """One line of one side; `after` counts from the start of the rebalance."""
+
+    at: datetime
+    after: str
+    member: str
+    colour: str
+    text: str
+
+
+@dataclass(frozen=True)
+class TwoViews:
+    """Both sides of one rebalance."""
+
+    word: str  # what the number counts
+    generation: str
+    headline: str
+    coordinator: list[Said]
+    members: list[Said]
+    left_out: str
+    opened: bool  # the one to look at first: around it a partition stood still longest
+
+
+def two_views(run: Run, members: Members) -> list[TwoViews]:
+    """Sort what both sides said to the rebalance during which they said it."""
+    rebalances = [row for row in run.tables["rebalances"] if row["started_at"] is not None]
+    coordinator = sorted([*_events(run, members), *_requests(run, members)], key=_time)
+    noticed = sorted(_client_events(run, members), key=_time)
+    starts = [row["started_at"] - _CAUSE for row in rebalances]
+    worst = max(rebalances, key=_standstill_ms, default=None)
+    views: list[TwoViews] = []
+    for row, start, end in zip(rebalances, starts, [*starts, _LAST][1:], strict=True):
+        if len(views) == MOST_REBALANCES:
+            break
+        sides = _between(coordinator, start, end), _between(noticed, start, end)
+        views.append(_views(row, *sides, opened=row is worst))
+    return views
+
+
+def _views(row: Row, coordinator: list[Said], noticed: list[Said], *, opened: bool) -> TwoViews:
+    hidden = sum(max(0, len(said) - MOST_LINES) for said in (coordinator, noticed))
+    trigger = " ".join(str(x) for x in (row["trigger"], row["trigger_member"]) if x)
+    return TwoViews(
+        word=generation_word(row["protocol"]).capitalize(),
+        generation=number(row["generation"]),
+        headline=f"{trigger or 'unknown trigger'}, {duration(row['duration_ms'])}",
+        coordinator=_after(coordinator[:MOST_LINES], row["started_at"]),
+        members=_after(noticed[:MOST_LINES], row["started_at"]),
+        left_out=f"{plural(hidden, 'more line')} in history/." if hidden else "",
+        opened=opened,
+    )
+
+
+def _standstill_ms(row: Row) -> float:
+    return 0.0 if absent(row["longest_standstill_ms"]) else float(row["longest_standstill_ms"])
+
+
+def _after(said: Iterable[Said], zero: datetime) -> list[Said]:
+    lines = []
+    for line in said:
+        ms = (line.at - zero).total_seconds() * 1_000
+        after = f"{'−' if ms < 0 else '+'}{abs(ms):,.0f} ms"
+        lines.append(Said(line.at, after, line.member, line.colour, line.text))
+    return lines
+
+
+def _between(said: Sequence[Said], start: datetime, end: datetime) -> list[Said]:
+    return [line for line in said if start <= line.at < end]
+
+
+def _time(said: Said) -> datetime:
+    return said.at
+
+
+def _said(at: datetime, member: str | None, members: Members, text: str) -> Said:
+    return Said(at, "", member or "", members.colour(member), clip(text, 200))
+
+
+def _events(run: Run, members: Members) -> Iterable[Said]:
+    for row in run.history["coordinator_events"]:
+        if row["at"] is None:
+            continue
+        member = members.of_id(row["member_id"]) if row["member_id"] else None
+        text = (row["event"] or "").replace("_", " ")
+        if row["generation"] is not None:
+            text += f", generation {row['generation']}"
+        if row["members"] is not None:
+            text += f", {plural(row['members'], 'member')}"
+        if row["reason"]:
+            text += f": {row['reason']}"
+        yield _said(row["at"], member, members, text)
+
+
+def _requests(run: Run, members: Members) -> Iterable[Said]:
+    for row in run.requests:
+        at = row["processed_at"] or row["answered_at"] or row["arrived_at"]
+        if at is None:
+            continue
+        if row["api"] == "CONSUMER_GROUP_HEARTBEAT" and not row["error_code"]:
+            if told := _heartbeat(row):
+                yield _said(at, row["client_id"], members, told)
+            continue
+        text = f"answers {_REQUEST_NAMES.get(row['api'], row['api'])}"
+        if row["error_code"]:
+            text += f" with error {row['error_code']}"
+        elif row["generation"] is not None and row["generation"] >= 0:
+            text += f", generation {row['generation']}"
+        if row["assigned"]:
+            text += f": gives {partitions(row['assigned'])}"
+        yield _said(at, row["client_id"] or members.of_id(row["member_id"]), members, text)
+
+
+# A line each would hide the others; the chart of heartbeats shows the first.
+_TOO_MANY: Final = ("heartbeat_sent", "fetched")
+
+
+def _heartbeat(row: Row) -> str:
+    """What a heartbeat of KIP-848 changed; nothing for one that changed nothing.
+
+    Members of KIP-848 say everything by heartbeat, and most of those say that they live.
+    """
+    epoch, member_epoch = row["generation"], row["member_epoch"]
+    said = []
+    if epoch is not None and epoch < 0:
+        return "hears that it leaves"
+    if row["owned"]:
+        said.append(f"hears that it owns {partitions(row['owned'])}")
+    elif row["owned"] is not None:
+        said.append("hears that it owns nothing")
+    if row["assigned"]:
+        said.append(f"gives {partitions(row['assigned'])}")
+    elif row["assigned"] is not None:
+        said.append("gives nothing")
+    if epoch != member_epoch:
+        said.append(f"member epoch {epoch} → {member_epoch}")
+    return ", ".join(said)
+
+
+def _client_events(run: Run, members: Members) -> Iterable[Said]:
+    for row in run.history["client_events"]:
+        at = row["event_at"] or row["observed_at"]
+        if at is None or row["event"] in _TOO_MANY:
+            continue
+        text = (row["event"] or "").replace("_", " ")
+        if row["partitions"]:
+            text += f" {partitions(row['partitions'])}"
+        if row["generation"] is not None and row["generation"] >= 0:
+            text += f", generation {row['generation']}"
+        if row["detail"]:
+            text += f": {row['detail']}"
+        yield _said(at, row["member"], members, text)
+
+
+def partitions(given: Iterable[Any]) -> str:
+    """Format partitions per topic, runs joined: "orders 0–2, 5"."""
+    per_topic: dict[str, list[int]] = {}
+    for item in given:
+        per_topic.setdefault(item["topic"], []).append(item["partition"])
+    return "; ".join(f"{topic} {_runs(sorted(ids))}" for topic, ids in sorted(per_topic.items()))
+
+
+def _runs(ids: Sequence[int]) -> str:
+    runs: list[tuple[int, int]] = []
+    for number_ in ids:
+        if runs and number_ == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number_)
+        else:
+            runs.append((number_, number_))
+    return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in runs)

@@ -1,0 +1,1 @@
+"""Reports without a page: terminal, Markdown and JUnit."""

@@ -1,0 +1,86 @@
+"""The Markdown summary for a CI job: outcome, verdicts, numbers, where the rest is."""
+
+from typing import Final
+
+from harness.report.load import Manifest, Row, Run
+from harness.report.outcome import (
+    expected_of,
+    files_lost,
+    in_order,
+    outcome,
+    sign_of,
+    verdict_of,
+)
+from harness.report.parts import standstill, stops
+from harness.report.parts.records import fate, records
+from harness.report.parts.tables import rebalanced
+from harness.report.text.markdown import safe, table_row
+from harness.report.words import NOTHING, bound, clip, measured, number
+
+# GitHub drops a step summary above 1 MiB whole; many runs may write into one.
+MOST_RULES: Final = 150
+_MOST_REASON: Final = 300
+
+
+def summary(run: Run) -> str:
+    """Return the text of `summary.md`."""
+    manifest = run.manifest
+    result = outcome(run)
+    lines = [
+        f"## {safe(manifest.experiment)}: {safe(result.headline)}",
+        "",
+        f"> {safe(manifest.claim)}" if manifest.claim else "",
+        "",
+        safe(result.detail),
+        "",
+        *([safe(files_lost(run)), ""] if run.problems else []),
+        *_verdicts(in_order(run.verdicts or [])),
+        f"- rebalances: {rebalanced(run)}",
+        f"- standstill: {standstill.told(run)}",
+        f"- longest stop: {safe(stops.told(run))}",
+        f"- records: {fate(records(run))}",
+        "",
+        _origin(manifest),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _origin(manifest: Manifest) -> str:
+    versions = manifest.versions
+    return (
+        f"Run {safe(manifest.run)}, seed {safe(manifest.seed)}, "
+        f"Kafka {safe(str(versions.get('kafka', NOTHING)))}, "
+        f"{safe(manifest.client)}. "
+        "In its folder: [report.html](report.html), [verdicts.parquet](verdicts.parquet), "
+        "[tables/](tables/), [history/](history/), [logs/](logs/)."
+    )
+
+
+def _verdicts(rows: list[Row]) -> list[str]:
+    if not rows:
+        return []
+    lines = [
+        "| | rule | verdict | measured (min / median / max) | bound | examined | why |",
+        "|---|---|---|---|---|---:|---|",
+    ]
+    for row in rows[:MOST_RULES]:
+        verdict = verdict_of(row)
+        if verdict != expected_of(row):
+            verdict = f"**{verdict}**, expected {expected_of(row)}"
+        elif verdict != "HOLDS":
+            verdict += ", as expected"
+        why = " ".join(text for text in (row["reason"], row["because"]) if text)
+        cells = (
+            sign_of(row),
+            safe(row["rule"] or ""),
+            verdict,
+            safe(measured(row)),
+            safe(bound(row["bound_low"], row["bound_high"], row["unit"] or "")),
+            number(row["examined"]),
+            safe(clip(why, _MOST_REASON)),
+        )
+        lines.append(table_row(*cells))
+    if len(rows) > MOST_RULES:
+        lines += ["", f"{len(rows) - MOST_RULES} more rules are in report.html."]
+    return [*lines, ""]

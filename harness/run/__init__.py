@@ -1,0 +1,1 @@
+"""One run: a cluster, its members, the faults, and what each of them wrote."""

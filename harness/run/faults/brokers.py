@@ -1,0 +1,194 @@
+"""Faults of brokers and controllers: kill and restart, pause and resume."""
+
+from functools import partial
+from typing import Final
+
+from harness.base.errors import BadInput, ClusterError
+from harness.base.wait import wait_until
+from harness.cluster import ping
+from harness.cluster.plan import Node
+from harness.experiment import Experiment, Fault
+from harness.run.faults.kind import Evidence, Kind
+from harness.run.faults.targets import Target
+from harness.run.scene import Scene
+
+_PROBE_S: Final = 1.0
+_STOPPED_S: Final = 5.0
+
+
+def _kill(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.cluster.kill(target.id)
+
+
+def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """It does not run, and a connection to its direct listener is refused: nobody is there.
+
+    The port of a container is published by the engine, which takes the connection and cuts it.
+    """
+    answer = ping.ask(scene.cluster.plan.node(target.id).port, timeout_s=_PROBE_S)
+    gone = answer.outcome in {"refused", "cut"} and not scene.cluster.running(target.id)
+    return Evidence(gone, f"direct listener of {target.name}: {answer}")
+
+
+def _stop(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.cluster.terminate(target.id)
+
+
+def _restart(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.cluster.restart(target.id)
+
+
+def _pause(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.cluster.pause(target.id)
+
+
+def _prove_paused(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """The kernel still takes connections for it, but no request is answered.
+
+    The threads of a process stop one by one within milliseconds of the signal, and one of them may
+    answer until then: an answer is asked for again.
+    """
+    answers: list[ping.Answer] = []
+
+    def silent() -> bool:
+        port = scene.cluster.plan.node(target.id).port
+        answers.append(ping.ask(port, timeout_s=_PROBE_S))
+        return answers[-1].outcome == "silent"
+
+    wait_until(
+        f"silence of {target.name}",
+        silent,
+        timeout_s=_STOPPED_S,
+        saw=lambda: f"its direct listener {answers[-1]}",
+        every_s=0.005,
+    )
+    return Evidence(True, f"direct listener of {target.name}: {answers[-1]}")
+
+
+def _check_pause(fault: Fault, experiment: Experiment) -> None:
+    """A paused coordinator can evict nobody, so the rules about evictions cannot be asked."""
+    session_timeout_ms = experiment.group.session_timeout_ms
+    asked = {expect.rule for expect in experiment.rules} & {"R01", "R02"}
+    if asked and (fault.lasts_s or 0) * 1_000 >= session_timeout_ms:
+        raise BadInput(
+            f"the pause of {fault.lasts_s:g} s outlasts session_timeout_ms of "
+            f"{session_timeout_ms / 1_000:g} s, and a paused coordinator evicts nobody, so "
+            f"{' and '.join(sorted(asked))} cannot be told: leave them out, or pause shorter"
+        )
+
+
+def _resume(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.cluster.resume(target.id)
+
+
+def _await_serving(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.cluster.await_serving(target.id)
+
+
+def _network(fault: Fault) -> str:
+    return fault.how or "peers"
+
+
+def _cut(scene: Scene, fault: Fault, target: Target) -> None:
+    """Take it off the network, after a look that it can be seen there: else nothing is proven."""
+    if _network(fault) == "peers":
+        other = _peer(scene, target)
+        node = scene.cluster.plan.node(target.id)
+        host = scene.cluster.plan.hosts.of(node.name, "peers")
+        if not scene.cluster.reaches(other.id, host, node.peer_port):
+            raise ClusterError(f"{other.name} does not reach {target.name} before it is cut off")
+    scene.cluster.disconnect(target.id, _network(fault))
+
+
+def _peer(scene: Scene, target: Target) -> Node:
+    """Another broker, which answers."""
+    for node in scene.cluster.plan.brokers:
+        if node.id != target.id and ping.ask(node.port, timeout_s=_PROBE_S).outcome == "answered":
+            return node
+    raise ClusterError(f"no other broker answers that could tell whether {target.name} is cut off")
+
+
+def _prove_cut(scene: Scene, fault: Fault, target: Target) -> Evidence:
+    """What the other side of each network sees: only the one that was cut may suffer.
+
+    Whether it is off its peers is told by another broker's process, which cannot reach it; whether
+    it is off its lanes by a request through a proxy of it. On its direct listener it answers.
+    """
+    node = scene.cluster.plan.node(target.id)
+    direct = ping.ask(node.port, timeout_s=_PROBE_S)
+    said = f"direct listener of {target.name}: {direct}"
+    if _network(fault) == "lanes":
+        through = ping.ask(node.listeners[0].proxy_port, timeout_s=_PROBE_S)
+        cut = through.outcome != "answered"
+        return Evidence(
+            cut and direct.outcome == "answered",
+            f"{said}, through its proxy of {node.listeners[0].lane}: {through}",
+        )
+    plan = scene.cluster.plan
+    other = _peer(scene, target)
+    of = partial(plan.hosts.of, network="peers")
+    reached = scene.cluster.reaches(other.id, of(node.name), node.peer_port)
+    back = scene.cluster.reaches(target.id, of(other.name), other.peer_port)
+    return Evidence(
+        not reached and not back and direct.outcome == "answered",
+        f"{said}; {other.name} {'reaches' if reached else 'does not reach'} it, and it "
+        f"{'reaches' if back else 'does not reach'} {other.name}",
+    )
+
+
+def _join_again(scene: Scene, fault: Fault, target: Target) -> None:
+    scene.cluster.reconnect(target.id, _network(fault))
+
+
+def _check_networks(fault: Fault, experiment: Experiment) -> None:
+    if fault.how not in (None, "peers", "lanes"):
+        raise BadInput(f"isolate-broker knows no way {fault.how!r}: say peers or lanes")
+    if experiment.cluster.brokers < 2:
+        raise BadInput("isolate-broker needs another broker that it is cut off from: use 2 or more")
+    if experiment.cluster.backend == "embedded":
+        raise BadInput(
+            f"isolate-broker of {fault.target} needs brokers with networks of their own, and on "
+            "backend embedded all share loopback: use BACKEND=docker"
+        )
+
+
+KINDS: Final = (
+    Kind(
+        "kill-broker",
+        ("broker", "controller"),
+        True,
+        _kill,
+        _prove_killed,
+        _restart,
+        _await_serving,
+    ),
+    Kind(
+        "stop-broker",
+        ("broker",),
+        True,
+        _stop,
+        _prove_killed,
+        _restart,
+        _await_serving,
+    ),
+    Kind(
+        "pause-broker",
+        ("broker", "controller"),
+        True,
+        _pause,
+        _prove_paused,
+        _resume,
+        _await_serving,
+        _check_pause,
+    ),
+    Kind(
+        "isolate-broker",
+        ("broker",),
+        True,
+        _cut,
+        _prove_cut,
+        _join_again,
+        _await_serving,
+        _check_networks,
+    ),
+)

@@ -1,0 +1,388 @@
+"""Faults of group members: kill, freeze, close, start one more, stall its processing.
+
+Of static members also: end one and start another in its place, or start another beside it.
+"""
+
+import signal
+import time
+from typing import Final
+
+import psutil
+
+from consumers.consumer import ClientGaveUp
+from harness.base.errors import BadInput, ClusterError, WaitTimeout
+from harness.base.wait import wait_until
+from harness.experiment import Experiment, Fault, one_of
+from harness.run import fleet
+from harness.run.faults.kind import Evidence, Kind, outlasts_session
+from harness.run.faults.targets import Target
+from harness.run.fleet import Member
+from harness.run.scene import Scene
+
+_SOON_S: Final = 5.0
+_JOIN_S: Final = 30.0
+_IN_TRANSACTION: Final = "in a transaction"
+
+
+def _check_kill(fault: Fault, experiment: Experiment) -> None:
+    one_of(f"how of {fault.kind}", fault.how or "at once", ("at once", _IN_TRANSACTION))
+    if fault.how == _IN_TRANSACTION and experiment.group.commit != "transaction":
+        raise BadInput(
+            f"{fault.target} cannot be killed in a transaction, for its group commits by "
+            f"{experiment.group.commit!r}: say commit='transaction', or leave out how"
+        )
+
+
+def _kill(scene: Scene, fault: Fault, target: Target) -> None:
+    member = scene.fleet.members[target.name]
+    if fault.how == _IN_TRANSACTION:
+        member.send("hold-transaction")
+        scene.wait(f"open transaction of {target.name}", lambda: member.in_transaction, _JOIN_S)
+    member.expected_end = True
+    member.process.kill()
+
+
+def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """No process with its pid exists, or only a zombie whose exit nobody has read yet."""
+    member = scene.fleet.members[target.name]
+    wait_until(
+        f"end of {target.name}", lambda: not member.running, timeout_s=_SOON_S, every_s=0.005
+    )
+    gone = not psutil.pid_exists(member.process.pid)
+    return Evidence(gone, f"pid {member.process.pid} {'is gone' if gone else 'still exists'}")
+
+
+def _freeze(scene: Scene, _fault: Fault, target: Target) -> None:
+    fleet.freeze(scene.fleet.members[target.name])
+
+
+def _prove_frozen(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """The kernel says stopped, and its journal does not grow."""
+    member = scene.fleet.members[target.name]
+    state = wait_until(
+        f"stop of {target.name}",
+        lambda: fleet.state_of(member) == psutil.STATUS_STOPPED,
+        timeout_s=_SOON_S,
+        every_s=0.005,
+    )
+    return Evidence(state, f"the kernel says {fleet.state_of(member)} of pid {member.process.pid}")
+
+
+def _thaw(scene: Scene, _fault: Fault, target: Target) -> None:
+    fleet.thaw(scene.fleet.members[target.name])
+
+
+def _close(scene: Scene, _fault: Fault, target: Target) -> None:
+    member = scene.fleet.members[target.name]
+    member.expected_end = True
+    member.send("close")
+
+
+def _prove_closed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """Its process ended by itself, with exit code 0."""
+    member = scene.fleet.members[target.name]
+    try:
+        scene.wait(f"end of {target.name}", lambda: not member.running, _JOIN_S)
+    except WaitTimeout as timeout:
+        return Evidence(False, str(timeout))
+    code = member.process.returncode
+    return Evidence(code == 0, f"{target.name} ended with exit code {code}")
+
+
+def _start(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.fleet.start_member(target.name)
+
+
+def _prove_started(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """The observer counts one member more in the group, asked of its coordinator."""
+    before = len(scene.fleet.live()) - 1
+    try:
+        scene.wait(
+            f"group with {before + 1} members",
+            lambda: scene.view.group.get("members") == before + 1,
+            _JOIN_S,
+        )
+    except WaitTimeout as timeout:
+        return Evidence(False, str(timeout))
+    return Evidence(True, f"the coordinator counts {before + 1} members, {before} before")
+
+
+# From the start of a process to the answer to its first JoinGroup, on a busy machine.
+_START_MS: Final = 1_500
+
+
+def _check_static(fault: Fault, experiment: Experiment) -> None:
+    if not experiment.group.static:
+        raise BadInput(
+            f"{fault.kind} of {fault.target} is about a group.instance.id that two processes "
+            "share: give the group static=True"
+        )
+
+
+def _check_duplicate(fault: Fault, experiment: Experiment) -> None:
+    _check_static(fault, experiment)
+    if fault.how is not None:
+        raise BadInput(f"{fault.kind} of {fault.target} knows one way only: leave out how")
+
+
+def _check_bounce(fault: Fault, experiment: Experiment) -> None:
+    """It must be back well before the coordinator stops waiting for it."""
+    _check_static(fault, experiment)
+    one_of(f"how of {fault.kind}", fault.how or "nothing", ("close", "kill"))
+    group = experiment.group
+    silent_ms = (fault.lasts_s or 0) * 1_000 + group.heartbeat_gap_ms + _START_MS
+    if silent_ms >= group.session_timeout_ms:
+        raise BadInput(
+            f"{fault.target} is away for {fault.lasts_s:g} s, and silent for up to "
+            f"{silent_ms / 1_000:g} s with a heartbeat interval before and its start after, which "
+            f"is not below session_timeout_ms of {group.session_timeout_ms / 1_000:g} s: it would "
+            "be evicted; make it shorter"
+        )
+
+
+def _end(scene: Scene, fault: Fault, target: Target) -> None:
+    """End it one way or the other, and wait for that: from then on it is away."""
+    member = scene.fleet.members[target.name]
+    if fault.how == "kill":
+        _kill(scene, fault, target)
+    else:
+        _close(scene, fault, target)
+    scene.wait(f"end of {target.name}", lambda: not member.running, _JOIN_S)
+
+
+def _prove_ended(scene: Scene, fault: Fault, target: Target) -> Evidence:
+    """No process with its pid exists, and it ended in the way that was meant."""
+    member = scene.fleet.members[target.name]
+    meant = -signal.SIGKILL if fault.how == "kill" else 0
+    gone, code = not psutil.pid_exists(member.process.pid), member.process.returncode
+    return Evidence(
+        gone and code == meant,
+        f"pid {member.process.pid} {'is gone' if gone else 'still exists'}, exit code {code}",
+    )
+
+
+def _start_in_its_place(scene: Scene, fault: Fault, target: Target) -> None:
+    before = scene.fleet.members[target.name]
+    successor = scene.fleet.start_member(scene.fleet.next_name(), before.instance_id)
+    successor.expected_end = _is_refused(scene, fault)
+
+
+def _is_refused(scene: Scene, fault: Fault) -> bool:
+    """In KIP-848 an instance id is free only when its owner said so, as one that closes does."""
+    return scene.experiment.group.protocol == "consumer" and fault.how != "close"
+
+
+def _await_successor(scene: Scene, fault: Fault, target: Target) -> None:
+    """The new process has been given partitions, or has given up where it is to be refused."""
+    successor = _successor(scene, target)
+    if _is_refused(scene, fault):
+        _await_refused(scene, successor, target)
+        return
+    try:
+        scene.wait(
+            f"partitions for {successor.name} in the place of {target.name}",
+            lambda: successor.ever_assigned,
+            _JOIN_S,
+        )
+    except WaitTimeout as timeout:
+        raise ClusterError(str(timeout)) from timeout
+
+
+def _await_refused(scene: Scene, successor: Member, target: Target) -> None:
+    try:
+        scene.wait(
+            f"end of {successor.name}, refused in the place of {target.name}",
+            lambda: successor.ever_assigned or not successor.running,
+            _JOIN_S,
+        )
+    except WaitTimeout as timeout:
+        raise ClusterError(str(timeout)) from timeout
+    if successor.ever_assigned:
+        raise ClusterError(
+            f"{successor.name} was given partitions in the place of {target.name}, whose session "
+            "had ended before it came: make the fault shorter, or the session longer"
+        )
+
+
+def _successor(scene: Scene, target: Target) -> Member:
+    instance_id = scene.fleet.members[target.name].instance_id
+    return [each for each in scene.fleet.members.values() if each.instance_id == instance_id][-1]
+
+
+def _duplicate(scene: Scene, fault: Fault, target: Target) -> None:
+    """The end of one of both is expected from now on: the older is fenced, or the newer refused."""
+    if not _is_refused(scene, fault):
+        scene.fleet.members[target.name].expected_end = True
+    _start_in_its_place(scene, fault, target)
+
+
+def _prove_one_gone(scene: Scene, fault: Fault, target: Target) -> Evidence:
+    """One of both processes ended as a program does whose client library gave up."""
+    if _is_refused(scene, fault):
+        return _gave_up(scene, _successor(scene, target))
+    return _gave_up(scene, scene.fleet.members[target.name])
+
+
+def _gave_up(scene: Scene, member: Member) -> Evidence:
+    try:
+        scene.wait(f"end of {member.name}", lambda: not member.running, _JOIN_S)
+    except WaitTimeout as timeout:
+        return Evidence(False, str(timeout))
+    code = member.process.returncode
+    return Evidence(
+        code == ClientGaveUp.exit_code,
+        f"{member.name} ended with exit code {code}: {scene.fleet.last_words(member)}",
+    )
+
+
+# Closer than this to max.poll.interval.ms nobody can say which side a stall fell on: librdkafka
+# looks at it twice a second.
+_TELLABLE_MS: Final = 1_000
+
+
+def _check_stall(fault: Fault, experiment: Experiment) -> None:
+    """A stall must lie clearly past a limit; one of all, on the side that each rule is about."""
+    group = experiment.group
+    stall_ms = (fault.lasts_s or 0) * 1_000
+    rules = {expect.rule for expect in experiment.rules}
+    past = {
+        (each.lasts_s or 0) * 1_000 > group.max_poll_interval_ms
+        for each in experiment.faults
+        if each.kind == fault.kind
+    }
+    if stall_ms <= group.session_timeout_ms or (rules & {"R07", "R19"} and True not in past):
+        name = "max_poll_interval_ms" if rules & {"R07", "R19"} else "session_timeout_ms"
+        raise BadInput(
+            f"the stall of {stall_ms / 1_000:g} s ends before {name} of "
+            f"{getattr(group, name) / 1_000:g} s: nothing would be exercised; make the stall "
+            "longer or the limit shorter"
+        )
+    if rules & {"R18", "R34"} and False not in past:
+        raise BadInput(
+            f"the stall of {stall_ms / 1_000:g} s passes max_poll_interval_ms of "
+            f"{group.max_poll_interval_ms / 1_000:g} s, so it shows nothing about the session "
+            "timeout alone: make it shorter or the limit longer"
+        )
+    if abs(stall_ms - group.max_poll_interval_ms) < _TELLABLE_MS:
+        raise BadInput(
+            f"the stall of {stall_ms / 1_000:g} s is too close to max_poll_interval_ms of "
+            f"{group.max_poll_interval_ms / 1_000:g} s to tell on which side it fell: keep them "
+            f"{_TELLABLE_MS / 1_000:g} s apart"
+        )
+
+
+def _stall(scene: Scene, fault: Fault, target: Target) -> None:
+    assert fault.lasts_s is not None
+    scene.fleet.members[target.name].send(f"stall {round(fault.lasts_s * 1_000)}")
+
+
+def _prove_stalled(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """Seen from outside: records wait on its partitions, and its journal shows no poll for 1 s."""
+    member = scene.fleet.members[target.name]
+    polls_seen = {"polls": -1, "since": 0.0}
+
+    def quiet() -> bool:
+        now = time.monotonic()
+        if member.polls != polls_seen["polls"]:
+            polls_seen.update(polls=member.polls, since=now)
+        return now - polls_seen["since"] >= 1.0
+
+    try:
+        scene.wait(f"{target.name} without a poll for 1 s", quiet, _SOON_S)
+    except WaitTimeout as timeout:
+        return Evidence(False, str(timeout))
+    return Evidence(True, f"{target.name} has not polled for 1 s; its last poll was {member.polls}")
+
+
+def _await_stall_end(scene: Scene, fault: Fault, target: Target) -> None:
+    """The stall ends by itself, to the millisecond; its member says so.
+
+    A later fault may have ended the member in the middle of its stall.
+    """
+    member = scene.fleet.members[target.name]
+    assert fault.lasts_s is not None
+    try:
+        scene.wait(
+            f"end of the stall of {target.name}",
+            lambda: member.stalls_ended > 0 or not member.running,
+            10,
+        )
+    except WaitTimeout as timeout:
+        raise ClusterError(str(timeout)) from timeout
+
+
+def _check_callback_stall(fault: Fault, experiment: Experiment) -> None:
+    """It needs a rebalance to stand still in, and a limit that it passes."""
+    stall_ms = (fault.lasts_s or 0) * 1_000
+    limit_ms = experiment.group.max_poll_interval_ms
+    if stall_ms < limit_ms + _TELLABLE_MS:
+        raise BadInput(
+            f"the stall of {stall_ms / 1_000:g} s in a callback does not pass max_poll_interval_ms "
+            f"of {limit_ms / 1_000:g} s clearly: keep it {_TELLABLE_MS / 1_000:g} s above"
+        )
+    if not any(
+        other.kind in ("start-consumer", "close-consumer", "kill-consumer")
+        for other in experiment.faults
+    ):
+        raise BadInput(
+            f"{fault.kind} of {fault.target} waits for a rebalance, and nothing in the experiment "
+            "starts one: add a start-consumer after it"
+        )
+
+
+def _stall_callback(scene: Scene, fault: Fault, target: Target) -> None:
+    assert fault.lasts_s is not None
+    scene.fleet.members[target.name].send(f"stall-callback {round(fault.lasts_s * 1_000)}")
+
+
+def _prove_ordered(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """It stands still in the next rebalance only: the record of the run shows it (rule E01)."""
+    running = scene.fleet.members[target.name].running
+    return Evidence(running, f"{target.name} is to stand still in its next rebalance")
+
+
+KINDS: Final = (
+    Kind("kill-consumer", ("member",), False, _kill, _prove_killed, check=_check_kill),
+    Kind(
+        "freeze-consumer",
+        ("member",),
+        True,
+        _freeze,
+        _prove_frozen,
+        _thaw,
+        check=outlasts_session,
+    ),
+    Kind("close-consumer", ("member",), False, _close, _prove_closed),
+    Kind("start-consumer", ("new member",), False, _start, _prove_started),
+    Kind(
+        "bounce-consumer",
+        ("member",),
+        True,
+        _end,
+        _prove_ended,
+        _start_in_its_place,
+        _await_successor,
+        _check_bounce,
+    ),
+    Kind(
+        "start-duplicate", ("member",), False, _duplicate, _prove_one_gone, check=_check_duplicate
+    ),
+    Kind(
+        "stall-consumer",
+        ("member",),
+        True,
+        _stall,
+        _prove_stalled,
+        settle=_await_stall_end,
+        check=_check_stall,
+    ),
+    Kind(
+        "stall-callback",
+        ("member",),
+        True,
+        _stall_callback,
+        _prove_ordered,
+        settle=_await_stall_end,
+        check=_check_callback_stall,
+    ),
+)

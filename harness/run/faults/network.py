@@ -1,0 +1,129 @@
+"""Faults of a lane, by Toxiproxy: latency, bandwidth, isolation.
+
+Isolation is a blackhole, not a refusal: connections stay open and nothing comes through, as when a
+cable is cut. Healing it closes those connections, and what was in them is lost.
+"""
+
+from typing import Final
+
+from harness.base.errors import BadInput
+from harness.cluster import ping
+from harness.cluster.proxies import Toxic
+from harness.experiment import Experiment, Fault
+from harness.run.faults.kind import Evidence, Kind, outlasts_session
+from harness.run.faults.targets import Target
+from harness.run.scene import Scene
+
+_PROBE_S: Final = 1.0
+# Of a bandwidth's probe, at most; what a narrow link carries in a second and a half is enough.
+_PADDING_BYTES: Final = 30_000
+_PADDING_MS: Final = 1_500
+_TELLABLE_MS: Final = 20  # what a probe takes longer must be more than chance
+
+
+def _toxics(fault: Fault) -> list[Toxic]:
+    match fault.kind:
+        case "latency":
+            # Half each way, so that a round trip takes latency_ms longer.
+            half = {"latency": (fault.latency_ms or 0) // 2, "jitter": 0}
+            return [Toxic("latency", "upstream", half), Toxic("latency", "downstream", half)]
+        case "bandwidth":
+            rate = {"rate": fault.bandwidth_kb_per_s or 0}
+            return [Toxic("bandwidth", "upstream", rate), Toxic("bandwidth", "downstream", rate)]
+        case _:
+            forever = {"timeout": 0}
+            return [Toxic("timeout", "upstream", forever), Toxic("timeout", "downstream", forever)]
+
+
+def _brokers(scene: Scene, target: Target) -> list[int]:
+    return [target.id] if target.id else [node.id for node in scene.cluster.plan.brokers]
+
+
+def _inject(scene: Scene, fault: Fault, target: Target) -> None:
+    scene.cluster.proxies.add(target.name, _brokers(scene, target), _toxics(fault))
+
+
+def _heal(scene: Scene, fault: Fault, target: Target) -> None:
+    scene.cluster.proxies.remove(target.name, _brokers(scene, target), _toxics(fault))
+
+
+def _ports(scene: Scene, target: Target) -> list[tuple[int, int, int]]:
+    """(broker, direct port, proxy port) of a lane on every broker of the target that runs."""
+    return [
+        (node.id, node.port, listener.proxy_port)
+        for node in scene.cluster.plan.brokers
+        for listener in node.listeners
+        if listener.lane == target.name
+        and node.id in _brokers(scene, target)
+        and scene.cluster.running(node.id)
+    ]
+
+
+def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
+    """Ask each broker through the lane and past it: only the lane may suffer."""
+    worst: list[bool] = []
+    said: list[str] = []
+    for broker, direct, proxied in _ports(scene, target):
+        through, past = _ask_both(fault, direct, proxied)
+        worst.append(past.outcome == "answered" and _suffers(fault, through, past))
+        said.append(f"broker-{broker} through {target.name}: {through}, past it: {past}")
+    return Evidence(bool(worst) and all(worst), "; ".join(said))
+
+
+def _ask_both(fault: Fault, direct: int, proxied: int) -> tuple[ping.Answer, ping.Answer]:
+    padding = _padding_bytes(fault)
+    patience_s = _PROBE_S + _expected_ms(fault) * 2 / 1_000
+    through = ping.ask(proxied, timeout_s=patience_s, padding_bytes=padding)
+    return through, ping.ask(direct, timeout_s=_PROBE_S, padding_bytes=padding)
+
+
+def _padding_bytes(fault: Fault) -> int:
+    if fault.kind != "bandwidth":
+        return 0
+    return min(_PADDING_BYTES, (fault.bandwidth_kb_per_s or 1) * _PADDING_MS)
+
+
+def _expected_ms(fault: Fault) -> float:
+    """How long the probe's answer should take at least because of the fault, in milliseconds."""
+    if fault.kind == "latency":
+        return float(fault.latency_ms or 0)
+    if fault.kind == "bandwidth":
+        return _padding_bytes(fault) / (fault.bandwidth_kb_per_s or 1)
+    return 0.0
+
+
+def _suffers(fault: Fault, through: ping.Answer, past: ping.Answer) -> bool:
+    if fault.kind == "isolate":
+        return through.outcome == "silent"
+    # Toxiproxy's own timers may fire a little early; 10 % tells a fault from none all the same.
+    return through.outcome == "answered" and through.ms - past.ms >= 0.9 * _expected_ms(fault)
+
+
+def _check_latency(fault: Fault, experiment: Experiment) -> None:
+    latency_ms = fault.latency_ms or 0
+    if latency_ms < _TELLABLE_MS:
+        raise BadInput(
+            f"latency on {fault.target} of {latency_ms} ms cannot be told from none: give it "
+            f"a latency_ms of {_TELLABLE_MS} or more"
+        )
+    if latency_ms >= experiment.group.session_timeout_ms:
+        raise BadInput(
+            f"latency_ms of {fault.latency_ms} is not below session_timeout_ms of "
+            f"{experiment.group.session_timeout_ms}: that is an isolation; use kind isolate"
+        )
+
+
+def _check_bandwidth(fault: Fault, _experiment: Experiment) -> None:
+    if not fault.bandwidth_kb_per_s or _expected_ms(fault) < _TELLABLE_MS:
+        most = _PADDING_BYTES // _TELLABLE_MS
+        raise BadInput(
+            f"bandwidth on {fault.target} of {fault.bandwidth_kb_per_s} kB/s cannot be told from "
+            f"none: give it a bandwidth_kb_per_s of 1 to {most}"
+        )
+
+
+KINDS: Final = (
+    Kind("latency", ("member", "lane"), True, _inject, _prove, _heal, check=_check_latency),
+    Kind("bandwidth", ("member", "lane"), True, _inject, _prove, _heal, check=_check_bandwidth),
+    Kind("isolate", ("member", "lane"), True, _inject, _prove, _heal, check=outlasts_session),
+)

@@ -1,0 +1,153 @@
+"""The nemesis plays the schedule of faults, and keeps the fault journal.
+
+Each fault leaves six marks: planned, injecting, injected (with the evidence that it bit), healing,
+healed, or failed. "injecting" is on disk before anything is touched, and whatever was injected is
+healed whatever happens afterwards.
+"""
+
+import heapq
+import json
+import random
+import time
+from dataclasses import asdict, dataclass, replace
+from itertools import count
+from typing import Any
+
+from consumers.journal import Journal
+from harness.base.errors import HarnessError, VoidRun
+from harness.experiment import Experiment, Fault
+from harness.run.faults import KINDS
+from harness.run.faults.targets import Target, resolve
+from harness.run.scene import FaultState, Scene
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A fault of the schedule with its time, in seconds since steady state."""
+
+    name: str
+    fault: Fault
+    inject_s: float
+    heal_s: float | None
+
+
+def plan_faults(experiment: Experiment, randomness: random.Random) -> list[Planned]:
+    """The schedule; each fault's phase is drawn from the seed, not to alias with timers."""
+    planned = []
+    for number, fault in enumerate(experiment.faults, start=1):
+        inject_s = fault.at_s + randomness.uniform(0, fault.jitter_s)
+        heal_s = inject_s + fault.lasts_s if fault.lasts_s else None
+        planned.append(Planned(f"{number}-{fault.kind}", fault, inject_s, heal_s))
+    return planned
+
+
+def _state(item: Planned, phase: str, target: Target | None = None) -> FaultState:
+    name = target.name if target else item.fault.target
+    return FaultState(item.fault.kind, name, phase, item.inject_s, item.heal_s)
+
+
+class Nemesis:
+    """Injects and heals, in the order of time."""
+
+    def __init__(self, journal: Journal, planned: list[Planned]) -> None:
+        self._journal = journal
+        self._planned = planned
+        self._open: dict[str, tuple[Planned, Target]] = {}
+        for item in planned:
+            self._mark(item, "planned")
+
+    def play(self, scene: Scene) -> None:
+        """Play the whole schedule. Raises VoidRun if a fault could not be injected or healed.
+
+        A fault that had to wait for what went before it lasts as long as it was to last.
+        """
+        order = count()  # of two at the same time the first that was planned
+        actions = [(item.inject_s, next(order), self._inject, item) for item in self._planned]
+        heapq.heapify(actions)
+        for item in self._planned:
+            scene.faults[item.name] = _state(item, "planned")
+        while actions:
+            at_s, _, act, item = heapq.heappop(actions)
+            scene.pass_time(scene.steady_at + at_s)
+            if act == self._inject and item.fault.lasts_s:
+                heal_s = time.monotonic() - scene.steady_at + item.fault.lasts_s
+                item = replace(item, heal_s=heal_s)  # what is shown of it says so too
+                heapq.heappush(actions, (heal_s, next(order), self._heal, item))
+            act(scene, item)
+
+    def heal_all(self, scene: Scene) -> list[str]:
+        """Heal what is still injected; for every way a run can end. Returns what went wrong.
+
+        It does not wait for the cluster to be well again: nobody will use it any more.
+        """
+        problems = []
+        for item, _ in list(self._open.values()):
+            try:
+                self._heal(scene, item, settle=False)
+            except HarnessError as error:
+                problems.append(str(error))
+        return problems
+
+    def _inject(self, scene: Scene, item: Planned) -> None:
+        kind = KINDS[item.fault.kind]
+        scene.follow()  # roles are what they are now, however long the fault before took
+        target = resolve(scene, item.fault)
+        self._mark(item, "injecting", target)
+        scene.faults[item.name] = _state(item, "injecting", target)
+        if kind.heals:
+            self._open[item.name] = (item, target)
+        try:
+            kind.inject(scene, item.fault, target)
+            injected_at = time.time_ns() // 1_000
+            evidence = kind.prove(scene, item.fault, target)
+        except (HarnessError, OSError) as error:
+            self._mark(item, "failed", target, evidence=str(error), took_effect=False)
+            raise VoidRun(
+                f"{item.fault.kind} of {target.name} could not be injected: {error}"
+            ) from error
+        self._mark(
+            item,
+            "injected",
+            target,
+            at_us=injected_at,
+            took_effect=evidence.took_effect,
+            evidence=evidence.text,
+        )
+        scene.faults[item.name] = _state(item, "injected", target)
+        effect = "" if evidence.took_effect else "WITHOUT EFFECT: "
+        scene.say(f"  {item.fault.kind} of {target.name}: {effect}{evidence.text}")
+
+    def _heal(self, scene: Scene, item: Planned, *, settle: bool = True) -> None:
+        _, target = self._open.pop(item.name)
+        self._mark(item, "healing", target)
+        scene.faults[item.name] = _state(item, "healing", target)
+        try:
+            KINDS[item.fault.kind].heal(scene, item.fault, target)
+            if settle:
+                KINDS[item.fault.kind].settle(scene, item.fault, target)
+        except (HarnessError, OSError) as error:
+            self._mark(item, "failed", target, evidence=str(error))
+            raise VoidRun(
+                f"{item.fault.kind} of {target.name} could not be healed: {error}"
+            ) from error
+        self._mark(item, "healed", target)
+        scene.faults[item.name] = _state(item, "healed", target)
+        scene.say(f"  {item.fault.kind} of {target.name}: healed")
+
+    def _mark(
+        self,
+        item: Planned,
+        phase: str,
+        target: Target | None = None,
+        **more: Any,
+    ) -> None:
+        self._journal.write(
+            "fault",
+            fault=item.name,
+            fault_kind=item.fault.kind,
+            target=item.fault.target,
+            resolved=target.name if target else None,
+            phase=phase,
+            parameters=json.dumps({**asdict(item.fault), "inject_s": round(item.inject_s, 3)}),
+            **more,
+        )

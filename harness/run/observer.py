@@ -1,0 +1,199 @@
+"""The observer: a process that no fault touches, watching the cluster and the machine.
+
+It looks over the direct listeners only, so that it goes on seeing while the members' links are cut,
+and it writes a row where something changed. Its main thread does nothing but tick: how late a tick
+runs is how long this machine kept everybody waiting, and the judge trusts no timing past that.
+
+It is started before the cluster is, and looks from the line "look" on, once there is one to see.
+
+    python -m harness.run.observer CONFIG.json      (ends when its standard input is closed)
+"""
+
+import json
+import select
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from consumers.journal import Journal
+from harness.cluster import ping, wire
+from harness.experiment import SLACK_MS
+
+TICK_S: Final = 0.01
+TICKS_PER_ROW: Final = 10
+LOOK_EVERY_S: Final = 0.2
+_ASK_S: Final = 0.5
+
+
+@dataclass
+class Watch:
+    """What the observer looks at, and what it last saw (by key: only changes are kept)."""
+
+    journal: Journal
+    group: str
+    topics: list[str]
+    broker_ports: dict[int, int]
+    seen: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
+    drain: threading.Event = field(default_factory=threading.Event)
+    stop: threading.Event = field(default_factory=threading.Event)
+    writing: threading.Lock = field(default_factory=threading.Lock)  # two threads, one journal
+
+    def write(self, kind: str, **row: Any) -> None:
+        """Write one frame."""
+        with self.writing:
+            self.journal.write(kind, **row)
+
+    def note(self, what: str, key: tuple[Any, ...], **row: Any) -> None:
+        """Write a row if it differs from the last one with the same key."""
+        if self.seen.get((what, *key)) != row:
+            self.seen[(what, *key)] = row
+            self.write(what, **row)
+
+    def look(self) -> None:
+        """One look at everything."""
+        answering = []
+        for broker, port in self.broker_ports.items():
+            answer = ping.ask(port, timeout_s=_ASK_S)
+            alive = answer.outcome == "answered"
+            answering += [broker] if alive else []
+            self.note("broker", (broker,), broker=broker, alive=alive, detail=answer.outcome)
+        # A broker that is not there makes the next question fail, and the next look goes on.
+        with self._noted("look"):
+            self._look_at_cluster(answering)
+        if self.drain.is_set():
+            with self._noted("ends"):
+                self._look_at_ends()
+        for broker in answering:
+            with self._noted(f"positions of broker-{broker}"):
+                self._look_at_committed(broker)
+
+    @contextmanager
+    def _noted(self, what: str) -> Iterator[None]:
+        """A question without an answer is on record, and no more than that."""
+        try:
+            yield
+            self.seen.pop(("unreachable", what), None)  # the next time is another one
+        except OSError as error:
+            self.note("unreachable", (what,), detail=f"{what}: {error}")
+
+    def _look_at_cluster(self, answering: list[int]) -> None:
+        """Partitions and the group, by the broker that knows most.
+
+        One that is cut off from its peers answers too, with what was so before.
+        """
+        known = {}
+        for broker in answering:
+            with self._noted(f"broker-{broker}"):
+                known[broker] = wire.metadata(self.broker_ports[broker], self.topics, _ASK_S)
+        if known:
+            best = max(known, key=lambda broker: known[broker].epochs)
+            for row in known[best].partitions:
+                self.note("partition", (row["topic"], row["partition"]), **row)
+            self._look_at_group(self.broker_ports[best])
+
+    def _look_at_group(self, port: int) -> None:
+        coordinator = wire.find_coordinator(port, self.group, _ASK_S)
+        if coordinator not in self.broker_ports:
+            self.note("group", (), group=self.group, state="", coordinator=None, members=0)
+            return
+        found = wire.describe_group(self.broker_ports[coordinator], self.group, _ASK_S)
+        if found.error_code == 0:
+            self.note(
+                "group",
+                (),
+                group=self.group,
+                state=found.state,
+                coordinator=coordinator,
+                members=found.members,
+            )
+
+    def _look_at_committed(self, broker: int) -> None:
+        """Ask who takes itself for the coordinator what is committed; its request log keeps it.
+
+        One that its peers have replaced may not know yet, and tell its clients what is old.
+        """
+        port = self.broker_ports[broker]
+        if wire.find_coordinator(port, self.group, _ASK_S) == broker:
+            topic = self.topics[0]
+            numbers = [key[2] for key in self.seen if key[0] == "partition" and key[1] == topic]
+            wire.committed(port, self.group, topic, numbers, _ASK_S)
+
+    def _look_at_ends(self) -> None:
+        for (what, *_), row in list(self.seen.items()):
+            if what != "partition" or row["topic"].startswith("__") or row["leader"] < 0:
+                continue
+            topic, number = row["topic"], row["partition"]
+            end = wire.end_offset(self.broker_ports[row["leader"]], topic, number, _ASK_S)
+            if end is not None:
+                self.note(
+                    "end_offset", (topic, number), topic=topic, partition=number, end_offset=end
+                )
+
+
+def tick(watch: Watch) -> bool:
+    """Tick until standard input is closed; a line "drain" asks for end offsets from now on.
+
+    A row tells the latest of its ticks, and ends with the first that is later than the slack, so
+    that its stamp says when this machine had stood still. False if standard input was not closed,
+    but something else stopped the watch.
+    """
+    latest_ms = 0.0
+    count = 0
+    due = time.monotonic() + TICK_S
+    while not watch.stop.is_set():
+        ready, _, _ = select.select([sys.stdin], [], [], max(0.0, due - time.monotonic()))
+        if ready:
+            line = sys.stdin.readline()
+            if not line:
+                watch.stop.set()
+                return True
+            if line.strip() == "drain":
+                watch.drain.set()
+            continue
+        now = time.monotonic()
+        late_ms = (now - due) * 1_000
+        latest_ms = max(latest_ms, late_ms)
+        due = max(due + TICK_S, now)
+        count += 1
+        if count == TICKS_PER_ROW or late_ms > SLACK_MS:
+            watch.write("tick", late_ms=round(latest_ms, 3))
+            latest_ms, count = 0.0, 0
+    return False
+
+
+def main(config_path: Path) -> None:
+    """Watch until standard input is closed. Exit code 1 if it could not look any longer."""
+    config = json.loads(config_path.read_text())
+    if sys.stdin.readline().strip() != "look":
+        return  # there will be no cluster
+    journal = Journal(Path(config["journal"]), member="observer")
+    watch = Watch(
+        journal=journal,
+        group=config["group"],
+        topics=[config["topic"], "__consumer_offsets"],
+        broker_ports={int(broker): port for broker, port in config["broker_ports"].items()},
+    )
+
+    def look_on() -> None:
+        try:
+            while not watch.stop.is_set():
+                watch.look()
+                watch.stop.wait(LOOK_EVERY_S)
+        finally:
+            watch.stop.set()  # who only ticks is blind, and nobody would know
+
+    looking = threading.Thread(target=look_on, daemon=True)
+    looking.start()
+    told_to_end = tick(watch)
+    looking.join(timeout=5)
+    if not told_to_end:
+        sys.exit("the observer cannot look any longer")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,116 @@
+"""Reading what members wrote in transactions, as those see it who wait for commits and who do not.
+
+Over the listener that no fault touches, after the last member has ended.
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+from consumers.journal import Journal
+from harness.base.errors import VoidRun
+from harness.base.wait import wait_until
+from harness.cluster import wire
+from harness.cluster.plan import Plan
+
+ISOLATIONS: Final = ("read_committed", "read_uncommitted")
+_ASK_S: Final = 5.0
+_SETTLE_S: Final = 40.0  # a crashed member's transaction is ended after its time-out, 10 s
+_LISTEN_S: Final = 0.2
+_IDLE_S: Final = 20.0
+
+
+def read_output(plan: Plan, topic: str, partitions: int, journal: Journal) -> None:
+    """Journal how often each source record is in `topic`, as ranges, for both isolations.
+
+    Waits until no transaction is open any more. Raises WaitTimeout or VoidRun.
+    """
+    wait_until(
+        "end of the last open transaction",
+        lambda: all(_settled(plan, topic, number) for number in range(partitions)),
+        timeout_s=_SETTLE_S,
+    )
+    for isolation in ISOLATIONS:
+        copies: Counter[tuple[str, int, int]] = Counter(
+            _records(plan, topic, partitions, isolation)
+        )
+        for source, partition, first, last, count in ranges(copies):
+            journal.write(
+                "output",
+                isolation=isolation,
+                topic=source,
+                partition=partition,
+                first_offset=first,
+                last_offset=last,
+                copies=count,
+            )
+
+
+def _settled(plan: Plan, topic: str, number: int) -> bool:
+    """Whether those who wait for commits can read as far as the others."""
+    port = plan.brokers[0].port
+    leaders = {
+        row["partition"]: row["leader"] for row in wire.metadata(port, [topic], _ASK_S).partitions
+    }
+    leader = plan.node(leaders[number]).port
+    ends = [
+        wire.end_offset(leader, topic, number, _ASK_S, stable=stable) for stable in (True, False)
+    ]
+    return ends[0] is not None and ends[0] == ends[1]
+
+
+def _records(
+    plan: Plan, topic: str, partitions: int, isolation: str
+) -> Iterator[tuple[str, int, int]]:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": plan.direct(),
+            "client.id": "harness",
+            "group.id": f"harness-{isolation}",
+            "enable.auto.commit": False,
+            "isolation.level": isolation,
+            "enable.partition.eof": True,
+        }
+    )
+    try:
+        consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+        open_ends = set(range(partitions))
+        heard_at = time.monotonic()
+        while open_ends:
+            # It waits for as many as are asked for, so not for long.
+            messages = consumer.consume(1_000, _LISTEN_S)
+            heard_at = time.monotonic() if messages else heard_at
+            if time.monotonic() - heard_at > _IDLE_S:
+                raise VoidRun(
+                    f"{topic} could not be read to its end ({isolation}): nothing came for "
+                    f"{_IDLE_S:g} s; see the brokers' logs and run again"
+                )
+            for message in messages:
+                error = message.error()
+                if error is None:
+                    source, partition, offset = json.loads(message.value() or b"null")
+                    yield source, partition, offset
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    open_ends.discard(message.partition())
+                else:
+                    raise VoidRun(f"{topic} could not be read ({error.str()}): run again")
+    finally:
+        consumer.close()
+
+
+def ranges(copies: Counter[tuple[str, int, int]]) -> Iterator[tuple[str, int, int, int, int]]:
+    """Runs of offsets with as many copies each: topic, partition, first, last, copies."""
+    run: tuple[str, int, int, int, int] | None = None
+    for (topic, partition, offset), count in sorted(copies.items()):
+        if run and (topic, partition, offset - 1, count) == (run[0], run[1], run[3], run[4]):
+            run = (topic, partition, run[2], offset, count)
+            continue
+        if run:
+            yield run
+        run = (topic, partition, offset, offset, count)
+    if run:
+        yield run

@@ -1,0 +1,169 @@
+"""What faults act on and phases wait for: the running cluster, fleet and observer together."""
+
+import random
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from consumers.journal import tail_journal
+from harness.base.errors import VoidRun
+from harness.base.wait import wait_until
+from harness.cluster.backend import RunningCluster
+from harness.experiment import Experiment
+from harness.run.fleet import Fleet
+
+
+@dataclass
+class View:
+    """What the observer saw last, read from its journal."""
+
+    journal: Path
+    read: int = 0
+    brokers: dict[int, bool] = field(default_factory=dict)
+    partitions: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
+    group: dict[str, Any] = field(default_factory=dict)
+    end_offsets: dict[int, int] = field(default_factory=dict)
+
+    def follow(self) -> None:
+        """Read the observer's journal on."""
+        frames, self.read = tail_journal(self.journal, self.read)
+        for frame in frames:
+            match frame["kind"]:
+                case "broker":
+                    self.brokers[frame["broker"]] = frame["alive"]
+                case "partition":
+                    self.partitions[frame["topic"], frame["partition"]] = frame
+                case "group":
+                    self.group = frame
+                case "end_offset":
+                    self.end_offsets[frame["partition"]] = frame["end_offset"]
+
+
+@dataclass(frozen=True)
+class FaultState:
+    """A fault of the schedule, and how far it is; times in seconds since steady state."""
+
+    kind: str
+    target: str  # the role; once it is resolved, the thing
+    phase: str
+    inject_s: float
+    heal_s: float | None
+
+
+@dataclass
+class Scene:
+    """Everything that runs, and how to wait in it.
+
+    `look` is called where the harness waits, for whoever watches; `say` tells progress in a line.
+    """
+
+    experiment: Experiment
+    cluster: RunningCluster
+    fleet: Fleet
+    view: View
+    observer: subprocess.Popen[bytes]
+    topic: str
+    random: random.Random
+    look: Callable[["Scene"], None] = lambda _scene: None
+    say: Callable[[str], None] = lambda _text: None
+    steady_at: float = 0.0  # monotonic seconds
+    well_since: float | None = None  # likewise: the group is steady and the cluster whole since
+    faults: dict[str, FaultState] = field(default_factory=dict)
+
+    def follow(self) -> None:
+        """Read every journal on, and make sure that nothing has died outside the plan.
+
+        Raises VoidRun naming what died.
+        """
+        self.fleet.follow()
+        self.view.follow()
+        ended = self.cluster.unplanned_ends() + self.fleet.unplanned_ends()
+        if self.observer.poll() is not None:
+            ended.append(f"the observer (exit code {self.observer.poll()})")
+        if ended:
+            raise VoidRun(
+                f"{'; '.join(ended)} ended outside the plan, so this run shows nothing: "
+                "see logs/ in the run's folder, and run again"
+            )
+        if not (self.steady() and self.whole()):
+            self.well_since = None
+        elif self.well_since is None:
+            self.well_since = time.monotonic()
+        self.look(self)
+
+    def well_for(self, least_s: float) -> bool:
+        """Whether all has been well for so long."""
+        return self.well_since is not None and time.monotonic() >= self.well_since + least_s
+
+    def wait(self, what: str, condition: Callable[[], bool], timeout_s: float) -> None:
+        """Wait for a condition while everything is followed.
+
+        Raises WaitTimeout with the state of the group, VoidRun as `follow` does.
+        """
+
+        def met() -> bool:
+            self.follow()
+            return condition()
+
+        wait_until(what, met, timeout_s=timeout_s, saw=self.describe)
+
+    def pass_time(self, until: float) -> None:
+        """Let time pass until a monotonic moment, in seconds, following everything."""
+        while (left_s := until - time.monotonic()) > 0:
+            self.follow()
+            time.sleep(min(0.05, left_s))
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions the topic has, as the observer sees it: it may have grown."""
+        seen = sum(topic == self.topic for topic, _ in self.view.partitions)
+        return max(seen, self.experiment.load.partitions)
+
+    def steady(self) -> bool:
+        """The group is stable, and its live members own every partition exactly once."""
+        live = self.fleet.live()
+        owned = sorted(number for member in live for number in member.assigned)
+        group = self.view.group
+        return (
+            owned == list(range(self.partitions))
+            and group.get("state") == "Stable"
+            and group.get("members") == len(live)
+        )
+
+    def whole(self) -> bool:
+        """Every broker answers, and every partition of every topic has all its replicas in sync."""
+        return (
+            sum(self.view.brokers.values()) == len(self.cluster.plan.brokers)
+            and len(self.view.partitions) > 0
+            and not self._thin()
+        )
+
+    def _thin(self) -> list[str]:
+        """Partitions that lack replicas in sync, with those that are."""
+        return [
+            f"{topic}-{number} {row['isr']}"
+            for (topic, number), row in self.view.partitions.items()
+            if len(row["isr"]) < row["replicas"]
+        ]
+
+    def consuming(self, since: dict[int, int]) -> bool:
+        """Whether every partition has been processed past where it stood in `since`."""
+        now = self.fleet.processed()
+        return all(now.get(number, 0) > since.get(number, 0) for number in range(self.partitions))
+
+    def describe(self) -> str:
+        """The state in words, for a time-out."""
+        members = ", ".join(
+            f"{member.name} {sorted(member.assigned)}" for member in self.fleet.live()
+        )
+        dead = [broker for broker, alive in self.view.brokers.items() if not alive]
+        thin = ", ".join(self._thin()[:6])
+        return (
+            f"group {self.view.group.get('state', 'unseen')} with "
+            f"{self.view.group.get('members', 0)} members; assigned: {members or 'nobody'}; "
+            f"brokers down: {dead or 'none'}; out of sync: {thin or 'none'}; "
+            f"processed {self.fleet.processed()}"
+        )

@@ -1,0 +1,168 @@
+"""What a person sees while a run goes on: a live view on a terminal, plain lines elsewhere.
+
+The view shows what the harness follows anyway, and is drawn where it waits, four times a second: no
+thread is added, and nothing more is asked of anybody.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from harness.experiment import Experiment
+from harness.run.estimate import estimate_s
+
+if TYPE_CHECKING:
+    from harness.run.fleet import Member
+    from harness.run.scene import FaultState, Scene
+
+_EVERY_S: Final = 0.25
+_RATE_OVER_S: Final = 2.0
+_MOST_MEMBERS: Final = 12  # more are counted: the view has to fit a screen
+
+
+class Screen:
+    """Where progress is told. `say` prints a line that stays; `watch` draws while a run goes on."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True, highlight=False, soft_wrap=True)
+        self._started = time.monotonic()
+        self._live: Live | None = None
+
+    @property
+    def draws(self) -> bool:
+        """Whether there is a terminal to draw on; a CI system's log is none."""
+        terminal = self._console.is_terminal and not self._console.is_dumb_terminal
+        return terminal and not os.environ.get("CI")
+
+    def say(self, text: str) -> None:
+        """One line, with the seconds since the command began."""
+        line = f"{time.monotonic() - self._started:6.1f} s  {text}"
+        if self._live is not None:
+            self._console.print(Text(line))
+        else:
+            sys.stderr.write(line + "\n")
+            sys.stderr.flush()
+
+    @contextmanager
+    def watch(self, name: str, experiment: Experiment) -> Iterator[Watch]:
+        """Draw a run while the body plays it; the view is gone after that, the lines stay."""
+        if not self.draws or self._live is not None:
+            yield Watch(name, experiment, lambda _view: None)
+            return
+        with Live(console=self._console, auto_refresh=False, transient=True) as live:
+            self._live = live
+            try:
+                yield Watch(name, experiment, lambda view: live.update(view, refresh=True))
+            finally:
+                self._live = None
+
+
+class Watch:
+    """One run as it is seen: told of its phases, and shown its scene."""
+
+    def __init__(
+        self, name: str, experiment: Experiment, draw: Callable[[RenderableType], None]
+    ) -> None:
+        self._name = name
+        self._began = time.monotonic()
+        self._estimate_s = estimate_s(experiment)
+        self._draw = draw
+        self._phase = "start"
+        self._body: RenderableType = Text()  # as it was last looked at
+        self._next = 0.0
+        self._counted: list[tuple[float, int]] = []  # when, and records processed by then
+
+    def phase(self, name: str) -> None:
+        """A phase has begun."""
+        self._phase = name
+        self._draw(Group(self._head(), self._body))
+
+    def look(self, scene: Scene) -> None:
+        """Draw what the harness knows of the scene, if it is time to."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _EVERY_S
+        self._body = self._table(scene, now)
+        self._draw(Group(self._head(), self._body))
+
+    def _head(self) -> Text:
+        passed = time.monotonic() - self._began
+        left = self._estimate_s - passed
+        to_go = f"about {left:.0f} s to go" if left >= 1 else "about to end"
+        return Text.assemble(
+            (self._name, "bold"), f"   {self._phase}   ", (f"{passed:.0f} s, {to_go}", "dim")
+        )
+
+    def _table(self, scene: Scene, now: float) -> Table:
+        table = Table.grid(padding=(0, 2))
+        table.add_row("brokers", _brokers(scene))
+        table.add_row("group", self._group(scene, now))
+        members = list(scene.fleet.members.values())
+        for member in members[:_MOST_MEMBERS]:
+            table.add_row(member.name, _member(member))
+        if len(members) > _MOST_MEMBERS:
+            table.add_row("", f"and {len(members) - _MOST_MEMBERS} more")
+        for fault in scene.faults.values():
+            table.add_row("fault", _fault(fault, scene, now))
+        return table
+
+    def _group(self, scene: Scene, now: float) -> str:
+        group = scene.view.group
+        generations = [
+            member.generation
+            for member in scene.fleet.members.values()
+            if member.running and member.generation is not None
+        ]
+        parts = [str(group.get("state", "not seen yet"))]
+        if generations:
+            parts.append(f"generation {max(generations)}")
+        parts.append(f"{group.get('members', 0)} members")
+        parts.append(f"{self._rate(scene, now):,.0f} records/s")
+        return ", ".join(parts)
+
+    def _rate(self, scene: Scene, now: float) -> float:
+        total = sum(member.records for member in scene.fleet.members.values())
+        self._counted = [each for each in self._counted if each[0] >= now - _RATE_OVER_S]
+        self._counted.append((now, total))
+        (since, before), (until, after) = self._counted[0], self._counted[-1]
+        return (after - before) / (until - since) if until > since else 0.0
+
+
+def _brokers(scene: Scene) -> Text:
+    coordinator = scene.view.group.get("coordinator")
+    text = Text()
+    for node in scene.cluster.plan.brokers:
+        alive = scene.view.brokers.get(node.id, False)
+        text.append(f"{'●' if alive else '○'} {node.id}", "green" if alive else "red")
+        text.append(" down" if not alive else "")
+        text.append(" coordinator   " if node.id == coordinator else "   ")
+    return text
+
+
+def _member(member: Member) -> Text:
+    if not member.running:
+        return Text("closed" if member.closed else "dead", "dim")
+    owned = " ".join(str(number) for number in sorted(member.assigned))
+    return Text(f"partitions {owned}" if owned else "no partitions")
+
+
+def _fault(fault: FaultState, scene: Scene, now: float) -> Text:
+    what = f"{fault.kind} of {fault.target}: {fault.phase}"
+    if fault.phase == "planned":
+        left = fault.inject_s - (now - scene.steady_at) if scene.steady_at else None
+        return Text(f"{what}, in {max(0.0, left):.0f} s" if left is not None else what, "dim")
+    if fault.phase == "injected" and fault.heal_s is not None:
+        left = fault.heal_s - (now - scene.steady_at)
+        return Text(f"{what}, heals in {max(0.0, left):.0f} s", "bold red")
+    return Text(what, "red" if fault.phase in {"injecting", "healing"} else "")

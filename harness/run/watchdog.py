@@ -1,0 +1,85 @@
+"""The watchdog: heals and cleans when the harness cannot, SIGKILL included.
+
+It holds the reading end of a pipe whose writing end only the harness has. A line "done" lets it go;
+a line "end" has it end what the harness could not end, and no more. The end of the pipe without
+either means that the harness is gone: then it ends every process that carries the run's mark (which
+also releases what a fault has stopped or cut off), writes into the fault journal that the watchdog
+healed, removes the run's scratch folder and marks the manifest.
+
+    python -m harness.run.watchdog RUN_DIR RUN BACKEND
+"""
+
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+from typing import Final
+
+from consumers.journal import Journal, read_journal
+from harness.base import processes
+from harness.base.errors import HarnessError
+from harness.cluster.backends import backend_of
+from harness.history import manifest
+
+JOURNAL: Final = "watchdog.journal"
+
+
+def heal_and_clean(run_dir: Path, run: str, backend: str = "embedded") -> int:
+    """End what the run left running and say so in its records; returns how many were ended."""
+    ended = end(run, backend)
+    journal = run_dir / "journals" / "faults.journal"
+    if journal.exists():
+        _close_open_faults(journal)
+    shutil.rmtree(run_dir / "scratch", ignore_errors=True)
+    if (run_dir / manifest.FILE_NAME).exists():
+        manifest.update(
+            run_dir,
+            status="interrupted",
+            status_reason="the harness was killed before the run was complete; "
+            "the watchdog healed and cleaned up",
+        )
+    return ended
+
+
+def end(run: str, backend: str = "embedded") -> int:
+    """End what the run left running; returns how many were ended."""
+    ended = processes.end_run(run, keep=frozenset({os.getpid()}))
+    try:
+        ended += backend_of(backend).remove(run)
+    except HarnessError as error:  # the engine is gone, or refuses: the next start looks again
+        sys.stderr.write(f"{error}\n")
+    return ended
+
+
+def _close_open_faults(path: Path) -> None:
+    frames = read_journal(path).frames
+    healed = {frame["fault"] for frame in frames if frame.get("phase") in ("healed", "failed")}
+    begun = {frame["fault"]: frame for frame in frames if frame.get("phase") == "injecting"}
+    journal = Journal(path.with_name(JOURNAL), member="watchdog")
+    for fault, frame in begun.items():
+        if fault not in healed:
+            journal.write(
+                "fault",
+                fault=fault,
+                fault_kind=frame["fault_kind"],
+                target=frame["target"],
+                resolved=frame["resolved"],
+                phase="healed",
+                evidence="the watchdog ended the whole cluster after the harness had died",
+            )
+
+
+def main(run_dir: Path, run: str, backend: str) -> None:
+    """Wait for the end of the pipe; heal unless told that the harness is done."""
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.SIG_IGN)
+    said = sys.stdin.read().split()
+    if "end" in said:
+        end(run, backend)
+    elif "done" not in said:
+        heal_and_clean(run_dir, run, backend)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:])

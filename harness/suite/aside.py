@@ -1,0 +1,148 @@
+"""Judging runs aside: in a process of its own, while the next run of a suite is played.
+
+That process gets only what processor time nobody else wants (Linux: SCHED_IDLE, which its Spark
+inherits), so that it cannot make anything late that is timed. What it is given waits until the
+next run is up, because starting brokers and consumers takes all the processors there are: beside a
+judge it took 3.6 s where it takes 2.8 s alone. Where a system has no such class, each run is judged
+before the next one begins.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Final
+
+from harness.suite.judging import Judge
+
+_IDLE: Final = getattr(os, "SCHED_IDLE", None)
+
+
+class Aside:
+    """Judges runs one after the other, in the order of `submit`, until it is closed.
+
+    `go` is when it may begin; it need not be told where runs are not judged aside.
+    `log` gets what the process says besides, and every process that takes its place.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._process: subprocess.Popen[str] | None = None
+        self._answers: SimpleQueue[str | None] = SimpleQueue()
+        self._held: list[Path] = []
+        self._pending: list[Path] = []
+
+    def submit(self, run_dir: Path) -> None:
+        """Have this run judged, and its reports written, from the next `go` on."""
+        self._held.append(run_dir)
+        if _IDLE is None:
+            self.go()
+
+    def go(self) -> None:
+        """Begin with what has been submitted."""
+        for run_dir in self._held:
+            if not self._pending and (self._process is None or self._process.poll() is not None):
+                self._start()
+            self._pending.append(run_dir)
+            self._ask(run_dir)
+        self._held = []
+
+    def finished(self, *, wait: bool = False) -> Iterator[tuple[Path, str]]:
+        """Runs that have been judged since the last call, and why one could not be ("" if it was).
+
+        `wait` goes on until none is left; so does a system where judging would disturb a run.
+        """
+        if wait:
+            self.go()
+        while self._pending:
+            try:
+                answer = self._answers.get(block=wait or _IDLE is None)
+            except Empty:
+                return
+            run_dir = self._pending.pop(0)
+            if answer is None:
+                yield run_dir, self._ended()
+            else:
+                yield run_dir, answer
+
+    def close(self) -> None:
+        """End the process; what is still to be judged is not."""
+        if self._process is not None and self._pending:
+            self._process.kill()  # its Spark goes with it
+        self._end()
+
+    def _end(self) -> int:
+        """Let the process end, if there is one; its exit code."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        assert process.stdin is not None
+        with suppress(BrokenPipeError):  # it has ended by itself
+            process.stdin.close()
+        return process.wait()
+
+    def _start(self) -> None:
+        self._end()
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "harness.suite.aside"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=Path(__file__).resolve().parents[2],
+                start_new_session=True,  # Ctrl-C is for the suite, which ends it
+            )
+        self._answers = SimpleQueue()
+        listening = (self._process, self._answers)
+        threading.Thread(target=_listen, args=listening, daemon=True).start()
+
+    def _ask(self, run_dir: Path) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it has ended, and whoever listens to it says so
+            self._process.stdin.write(json.dumps(str(run_dir.resolve())) + "\n")
+            self._process.stdin.flush()
+
+    def _ended(self) -> str:
+        """The process has ended by itself: another one gets what is left to be judged."""
+        code = self._end()
+        self._start()
+        for run_dir in self._pending:
+            self._ask(run_dir)
+        return f"the process that judges ended with exit code {code}; {self._log} has its words"
+
+
+def _listen(process: subprocess.Popen[str], answers: "SimpleQueue[str | None]") -> None:
+    """Hand on what a process answers, and null when it has ended."""
+    assert process.stdout is not None
+    with process.stdout as said:
+        for line in said:
+            answers.put(json.loads(line))
+    answers.put(None)
+
+
+def serve() -> None:
+    """Judge each run whose folder is named on standard input, and answer with what went wrong."""
+    if _IDLE is not None:
+        os.sched_setscheduler(0, _IDLE, os.sched_param(0))
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what others print is no answer
+    with closing(Judge()) as judge:
+        for line in sys.stdin:
+            try:
+                judge.judge(Path(json.loads(line)))
+                problem = ""
+            except Exception as error:  # noqa: BLE001 (whatever it is: the run could not be judged)
+                judge.close()  # what is wrong may be Spark's: the next run gets another
+                problem = f"{type(error).__name__}: {error}"
+            print(json.dumps(problem), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,101 @@
+"""From a run's history to verdicts on the screen and a page: what `experiment` does after `run`."""
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from harness.base.errors import HarnessError
+from harness.history import manifest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Spark may start as soon as nothing is timed any more: the members only read to the end.
+_WARM_AT: Final = "drain"
+
+
+class Judge:
+    """One Spark session for any number of runs, started in the background while a run comes to
+    its end; to be closed.
+    """
+
+    def __init__(self) -> None:
+        self._session: SparkSession | None = None
+        self._problem: Exception | None = None
+        self._starting: threading.Thread | None = None
+
+    def on_phase(self, name: str) -> None:
+        """A run's hook: start warming when nothing is timed any more."""
+        if name == _WARM_AT:
+            self._start()
+
+    def _start(self) -> None:
+        if self._starting is None:
+            self._starting = threading.Thread(target=self._open, daemon=True)
+            self._starting.start()
+
+    def _open(self) -> None:
+        from harness.provision.java import find_java
+        from harness.provision.tools import resolve_spark_aot
+        from harness.tables.session import start
+
+        try:
+            java = find_java()
+            self._session = start(java.binary, resolve_spark_aot(java))
+        except Exception as error:  # noqa: BLE001 (handed to the thread that waits for it)
+            self._problem = error
+
+    def judge(self, run_dir: Path) -> None:
+        """Check a run and write its reports; those of an earlier judgement are removed first.
+
+        Raises NoData where there is nothing to judge, HarnessError where Spark does not start.
+        """
+        from harness.check.check import check
+        from harness.report import report
+        from harness.report.run import files
+
+        complete = manifest.read(run_dir).get("status") == "complete"
+        self._start()
+        assert self._starting is not None
+        self._starting.join()
+        if self._problem is not None:
+            raise HarnessError(f"Spark did not start: {self._problem}") from self._problem
+        assert self._session is not None
+        if complete:  # the page of another run says why it shows nothing, and that stays so
+            files.remove(run_dir)
+        check(run_dir, self._session)
+        report(run_dir)
+
+    def close(self) -> None:
+        """End the session; the next run to be judged gets a new one."""
+        from py4j.protocol import Py4JError
+
+        from harness.tables.session import stop
+
+        if self._starting is not None:
+            self._starting.join()
+        session, self._session = self._session, None
+        self._starting = self._problem = None
+        if session is not None:
+            try:
+                stop(session)
+            except (Py4JError, OSError):  # its JVM has died: nothing is left to be stopped
+                _forget_session()
+
+
+def _forget_session() -> None:
+    """Make pyspark forget a session whose JVM has died; else every later one would ask that JVM."""
+    import pyspark
+    from pyspark.sql import SparkSession
+
+    for name in ("_gateway", "_jvm", "_active_spark_context"):
+        setattr(pyspark.SparkContext, name, None)
+    SparkSession._instantiatedSession = None
+
+
+def show(run_dir: Path) -> int:
+    """Print the short table, and return the exit code of the verdicts."""
+    from harness.report import exit_code, print_summary
+
+    print_summary(run_dir)
+    return exit_code(run_dir)

@@ -1,0 +1,291 @@
+"""Plays a suite: many runs one after the other, each judged aside while the next is played.
+
+A run that fails or is void does not end the suite: every run heals and ends all that it started,
+and what it may have left all the same is swept before the next.
+"""
+
+import os
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from harness.base.errors import Exit, HarnessError, SetupError
+from harness.base.paths import check_for_kafka
+from harness.catalogue.cover import Candidate, Cover
+from harness.cluster.backends import check_engines
+from harness.history import manifest
+from harness.provision.tools import resolve_tools
+from harness.report import exit_code, report
+from harness.report.many.suites import AGAIN, UNJUDGED, Entry, State, Suite, only_withheld
+from harness.run.run import (
+    Interrupted,
+    Progress,
+    Run,
+    default_seed,
+    interruptible,
+    reserve,
+    sweep,
+    uninterrupted,
+)
+from harness.run.screen import Screen
+from harness.suite.aside import Aside
+
+# The pages tell of every run so far: written after each of a hundred, they cost half a minute.
+PUBLISH_EVERY_S: Final = 120.0
+_AGAIN_AT_MOST: Final = 5
+_UP: Final = "steady"  # the phase of a run in which all that it needs has been started
+
+Publish = Callable[[Suite], None]  # writes what a suite shows so far into its folder
+
+
+def new_suite(kind: str, parent: Path, prefix: str, runs: Sequence[Candidate]) -> Suite:
+    """A suite that is about to be played, with a folder of its own below `parent`.
+
+    Raises SetupError where the folder cannot be made or no containers can be had, BadInput for one
+    that no run could use.
+    """
+    check_for_kafka(parent)
+    check_engines([candidate.experiment for candidate in runs])
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    folder = parent / f"{prefix}{stamp}-{os.urandom(2).hex()}"
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise SetupError(
+            f"{folder} cannot be made ({error.strerror}): choose another --results"
+        ) from error
+    return Suite(folder, kind, manifest.now(), [_entry(candidate) for candidate in runs])
+
+
+def new_nightly(results: Path, cover: Cover, asked: dict[str, Any]) -> Suite:
+    """A suite of everything that a cover has, in `results/nightly/`, and `latest` pointing at it.
+
+    `asked` are the options that chose the set: nights of the same set are compared.
+    Raises SetupError where its folder cannot be made.
+    """
+    runs = [planned.candidate for planned in cover.runs]
+    suite = new_suite("nightly", results / "nightly", "", runs)
+    suite.asked = asked
+    for entry, planned in zip(suite.entries, cover.runs, strict=True):
+        entry.adds = [goal.rule for goal in planned.adds]
+    suite.uncovered = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.uncovered]
+    suite.elsewhere = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.elsewhere]
+    suite.notes = [f"Left out: {sentence}." for sentence in cover.refused]
+    link = suite.path.with_name(f".latest-{suite.name}")
+    link.symlink_to(suite.name)
+    link.replace(suite.path.with_name("latest"))
+    return suite
+
+
+def new_repeat(results: Path, candidate: Candidate, times: int) -> Suite:
+    """A suite of one experiment many times, in `results/<experiment>/repeat-…`.
+
+    Raises SetupError where its folder cannot be made.
+    """
+    suite = new_suite("repeat", results / candidate.name, "repeat-", [candidate] * times)
+    for number, entry in enumerate(suite.entries, start=1):
+        entry.label += f" run {number}"
+    return suite
+
+
+def _entry(candidate: Candidate) -> Entry:
+    experiment = candidate.experiment
+    return Entry(
+        label=candidate.label,
+        experiment=candidate.name,
+        claim=experiment.claim,
+        client=experiment.group.client,
+        protocol=experiment.group.protocol,
+        kafka=experiment.cluster.kafka_version,
+        estimate_s=round(candidate.estimate_s, 1),
+        rules=[{"id": each.rule, "expected": str(each.verdict)} for each in experiment.rules],
+    )
+
+
+def play(
+    suite: Suite,
+    runs: Sequence[Candidate],
+    results: Path,
+    *,
+    seed: int | None,
+    screen: Screen,
+    publish: Publish,
+    port_base: int | None = None,
+) -> Exit:
+    """Play the runs of a suite and judge each; its exit code.
+
+    `seed` is the first run's, and one more for each that follows; null draws every one.
+    The record is saved after every run. `publish` is called at the end, and after a run where it
+    has not been for PUBLISH_EVERY_S. Ctrl-C heals, and ends the suite with what there is.
+    """
+    say = screen.say
+    suite.save()
+    publish_at = 0.0  # monotonic seconds
+    with closing(Aside(suite.path / "judging.log")) as judge:
+        try:
+            with interruptible():
+                for number, (entry, candidate) in enumerate(zip(suite.entries, runs, strict=True)):
+                    say(
+                        f"run {number + 1} of {len(runs)}: {entry.label}, "
+                        f"about {entry.estimate_s:.0f} s"
+                    )
+                    entry.seed = default_seed(entry.experiment) if seed is None else seed + number
+                    _play_one(suite, entry, candidate, results, screen, judge, port_base)
+                    _settle(suite, judge, say)
+                    due = time.monotonic() >= publish_at
+                    _write_so_far(partial(_publish, suite, publish) if due else suite.save, say)
+                    if due:
+                        publish_at = time.monotonic() + PUBLISH_EVERY_S
+                _settle(suite, judge, say, wait=True)
+                for spoilt, candidate in _to_play_again(suite, runs):
+                    again = _again(spoilt, candidate)
+                    suite.entries.append(again)
+                    say(f"{again.label}: this machine stood still in the run before")
+                    _play_one(suite, again, candidate, results, screen, judge, port_base)
+                    _settle(suite, judge, say, wait=True)
+                    _give_way(spoilt, again)
+        except (Interrupted, KeyboardInterrupt):
+            suite.interrupted = True
+            say("interrupted: judging what has been played, and ending with what there is")
+        with suppress(Interrupted), uninterrupted(say):  # nothing is left to be interrupted
+            _settle(suite, judge, say, wait=True)
+            suite.ended_at = manifest.now()
+            _publish(suite, publish)
+    return suite.exit_code
+
+
+def _to_play_again(suite: Suite, runs: Sequence[Candidate]) -> list[tuple[Entry, Candidate]]:
+    """Runs that show less than they should only because this machine stood still.
+
+    That says nothing of Kafka, and the record keeps both. What was violated is never played again,
+    and a machine that spoils many runs is no machine to measure on: then none is.
+    """
+    if suite.kind != "nightly":
+        return []
+    spoilt = [
+        (entry, candidate)
+        for entry, candidate in zip(suite.entries, runs, strict=True)
+        if only_withheld(suite, entry)
+    ]
+    if len(spoilt) > _AGAIN_AT_MOST:
+        suite.notes.append(
+            f"This machine stood still at judged moments of {len(spoilt)} runs, and more than "
+            f"{_AGAIN_AT_MOST} are not played again: it is no machine to measure on."
+        )
+        return []
+    return spoilt
+
+
+def _again(spoilt: Entry, candidate: Candidate) -> Entry:
+    """A spoilt run, planned anew."""
+    again = _entry(candidate)
+    again.label += AGAIN
+    again.adds = spoilt.adds
+    again.seed = default_seed(spoilt.experiment)
+    return again
+
+
+def _give_way(spoilt: Entry, again: Entry) -> None:
+    """The run that was played again takes the place of the spoilt one, if it shows anything."""
+    if again.judged:
+        spoilt.state = State.SPOILT
+        spoilt.reason = "this machine stood still at a judged moment, so it was played again"
+
+
+def _publish(suite: Suite, publish: Publish) -> None:
+    suite.save()
+    publish(suite)
+
+
+def _write_so_far(write: Callable[[], object], say: Progress) -> None:
+    """Write; what goes wrong is only said, because the runs still to come matter more."""
+    try:
+        write()
+    except Exception as error:  # noqa: BLE001 (it is raised at the end, should it still be wrong)
+        say(f"the index could not be written: {type(error).__name__}: {error}")
+
+
+def _play_one(
+    suite: Suite,
+    entry: Entry,
+    candidate: Candidate,
+    results: Path,
+    screen: Screen,
+    judge: Aside,
+    port_base: int | None,
+) -> None:
+    """Play one run, and have it judged if it can be. What else becomes of it is in its entry.
+
+    Raises Interrupted only.
+    """
+    say = screen.say
+    began = time.monotonic()
+    entry.state, entry.reason = State.INTERRUPTED, "it was interrupted before it was complete"
+    run_dir: Path | None = None
+    try:
+        tools = resolve_tools(entry.kafka, candidate.experiment.group.client_version)
+        sweep(say)
+        run_dir = reserve(results, entry.experiment)
+        entry.folder = os.path.relpath(run_dir, suite.path)
+        assert entry.seed is not None
+        with screen.watch(entry.label, candidate.experiment) as watch:
+
+            def begun(phase: str) -> None:
+                watch.phase(phase)
+                if phase == _UP:
+                    judge.go()
+
+            Run(
+                entry.experiment,
+                candidate.experiment,
+                tools,
+                run_dir,
+                seed=entry.seed,
+                port_base=port_base,
+                progress=lambda text: say(f"  {text}"),
+                on_phase=begun,
+                look=watch.look,
+            ).play()
+        entry.reason = "it has been played, and not been judged yet"
+        judge.submit(run_dir)
+        return
+    except HarnessError as error:
+        entry.state, entry.reason = State.VOID, str(error)
+    except Exception as error:  # noqa: BLE001 (one run must not cost all the others)
+        say(traceback.format_exc())
+        entry.state = State.FAILED
+        entry.reason = f"the harness failed: {type(error).__name__}: {error}"
+    finally:
+        entry.took_s = round(time.monotonic() - began, 1)
+    say(f"{entry.label}: {entry.state} ({entry.reason})")
+    if run_dir is not None:
+        _explain(run_dir, say)
+
+
+def _settle(suite: Suite, judge: Aside, say: Progress, *, wait: bool = False) -> None:
+    """Put what has been judged meanwhile into the entries."""
+    entries = {suite.run_dir(entry): entry for entry in suite.entries if entry.folder is not None}
+    states = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
+    for run_dir, problem in judge.finished(wait=wait):
+        entry = entries[run_dir.resolve()]
+        if problem:
+            entry.state, entry.reason = State.FAILED, f"{UNJUDGED}: {problem}"
+        else:
+            entry.state = states.get(exit_code(run_dir), State.FAILED)
+            entry.reason = "" if entry.judged else f"{UNJUDGED}: no rule was"
+        say(f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}")
+        if not entry.judged:
+            _explain(run_dir, say)
+
+
+def _explain(run_dir: Path, say: Progress) -> None:
+    """Give a run that shows nothing its page, which says why."""
+    try:
+        report(run_dir)
+    except HarnessError as error:
+        say(f"  no report: {error}")

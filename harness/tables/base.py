@@ -1,0 +1,132 @@
+"""Tables: everything a query can name, derived when first named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from itertools import count
+from threading import Lock, local
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from harness.tables.source import Run, Setting, Sources, Unreadable
+
+Recipe = Callable[["Tables"], DataFrame]
+Store = Callable[[str, DataFrame], DataFrame]
+_TABLE: Final = re.compile(r"\{([a-z_]\w*)\}")
+_SETTING: Final = re.compile(r"(?<![:\w]):([a-z]\w*)")
+_serial = count()
+
+
+class Tables:
+    """The history of one run and what is derived from it, for queries in Spark SQL.
+
+    In a query, `{rebalances}` is a table (of the history, or derived by a recipe the first time
+    it is named) and `:session_ms` a setting of the run (`history.Run.settings`). All times are
+    UTC; every duration in a column or setting is in milliseconds, as its name says.
+
+    Several threads may ask at once: a table is derived once, by whoever names it first.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        run: Run,
+        sources: Sources,
+        recipes: Mapping[str, Recipe],
+        store: Store,
+    ) -> None:
+        self.spark = spark
+        self.run = run
+        self._sources = sources
+        self._recipes = recipes
+        # Computes a derived table and gives a frame that only reads it: queries over queries over
+        # queries would be planned, and run, again for each rule.
+        self._store = store
+        self._views: dict[str, str] = {}
+        self._used: dict[str, frozenset[str]] = {}  # table -> history files behind it
+        self._locks: dict[str, Lock] = {}
+        self._reading = _Reading()
+        self._prefix = f"kc{next(_serial)}_"
+
+    def sql(self, query: str, **settings: Setting) -> DataFrame:
+        """The data frame of a query; more settings than the run's own may be given.
+
+        Raises Unreadable if it needs a history file that cannot be used.
+        """
+        values = {**self.run.settings, **settings}
+        named = _SETTING.sub(lambda found: _literal(values[found[1]]), query)
+        return self.spark.sql(_TABLE.sub(lambda found: self._view(found[1]), named))
+
+    def files_behind(self, build: Callable[[], DataFrame]) -> tuple[DataFrame, frozenset[str]]:
+        """What `build` returns, and the names of all history files that it is made from."""
+        self._reading.files.append(set())
+        try:
+            frame = build()
+        finally:
+            read = self._reading.files.pop()
+        return frame, frozenset(read)
+
+    def table(self, name: str) -> DataFrame:
+        """A table as a data frame."""
+        return self.spark.table(self._view(name))
+
+    def close(self) -> None:
+        """Forget the views."""
+        for view in self._views.values():
+            self.spark.catalog.dropTempView(view)
+        self._views.clear()
+
+    def _view(self, name: str) -> str:
+        # Tables are made from each other without cycles, so waiting for one cannot block for ever.
+        with self._locks.setdefault(name, Lock()):
+            if name not in self._views:
+                self._define(name)
+        for reading in self._reading.files:
+            reading |= self._used[name]
+        return self._views[name]
+
+    def _define(self, name: str) -> None:
+        if name in self._sources.unreadable:
+            raise Unreadable(self._sources.unreadable[name])
+        if name in self._sources.frames:
+            frame, files = self._sources.frames[name], frozenset({name})
+        else:
+            frame, files = self._derive(name)
+        view = f"{self._prefix}{name}"
+        frame.createOrReplaceTempView(view)
+        self._used[name] = files
+        self._views[name] = view
+
+    def _derive(self, name: str) -> tuple[DataFrame, frozenset[str]]:
+        """The stored table. A recipe that fails is not tried again for the next rule."""
+        try:
+            frame, files = self.files_behind(lambda: self._recipes[name](self))
+            return self._store(name, frame), files
+        except Unreadable as reason:
+            self._sources.unreadable[name] = str(reason)
+            raise
+        except Exception as error:  # whatever it is, the rules that do without it are judged
+            first_line = (str(error).strip().splitlines() or [""])[0]
+            reason_text = f"the table {name} cannot be derived: {first_line[:300]}"
+            self._sources.unreadable[name] = reason_text
+            raise Unreadable(reason_text) from error
+
+
+class _Reading(local):
+    """History files that a thread's queries have been seen to read, one set per nested question."""
+
+    def __init__(self) -> None:
+        self.files: list[set[str]] = []
+
+
+def _literal(value: Setting) -> str:
+    """The value as Spark SQL writes it."""
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+    return repr(value)

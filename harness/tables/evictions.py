@@ -1,0 +1,59 @@
+"""`evictions`: members that the coordinator removed because their session ran out."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from harness.tables.base import Tables
+
+
+def evictions(t: Tables) -> DataFrame:
+    """One row per eviction, with the sign of life that its deadline counts from.
+
+    A coordinator that loaded the group after that sign gave the member a full session again, so
+    the timer starts at the later of both. A heartbeat armed it between its arrival and its answer:
+    of these moments the one counts that fits the eviction best.
+    """
+    return t.sql(
+        """
+        WITH evicted AS (
+            SELECT broker, at, member_id, evidence FROM {coordinator_events}
+            WHERE `group` = :group AND event = 'evicted'
+        ),
+        seen AS (
+            SELECT e.member_id, e.at AS evicted_at, max(s.armed_at) AS at,
+                   max_by(s.api, s.armed_at) AS api,
+                   max_by(s.armed_from_at, s.armed_at) AS from_at,
+                   max(s.generation) AS generation
+            FROM evicted e JOIN {signs_of_life} s
+              ON s.member_id = e.member_id AND s.armed_at <= e.at
+            GROUP BY e.member_id, e.at
+        ),
+        loaded AS (
+            SELECT e.member_id, e.at AS evicted_at, max(l.at) AS at
+            FROM evicted e JOIN {coordinator_events} l
+              ON l.broker = e.broker AND l.at <= e.at
+            WHERE l.event = 'loaded' AND l.`group` = :group
+            GROUP BY e.member_id, e.at
+        ),
+        joined AS (
+            SELECT e.*, s.at AS last_seen_at, s.api AS last_seen_api, s.generation,
+                   coalesce(m.session_timeout_ms, :session_ms) AS session_timeout_ms, m.member,
+                   -- `least` passes over a null, and no sign of life is no deadline.
+                   CASE WHEN s.at IS NOT NULL THEN
+                       greatest(least(s.at, greatest(s.from_at, timestampadd(MILLISECOND,
+                           -coalesce(m.session_timeout_ms, :session_ms), e.at))), l.at)
+                   END AS timer_started_at
+            FROM evicted e
+            LEFT JOIN seen s ON s.member_id = e.member_id AND s.evicted_at = e.at
+            LEFT JOIN loaded l ON l.member_id = e.member_id AND l.evicted_at = e.at
+            LEFT JOIN {identities} m ON m.member_id = e.member_id
+        )
+        SELECT :group AS `group`, member, member_id, broker, generation, at AS evicted_at,
+               last_seen_at, last_seen_api, timer_started_at,
+               timestampdiff(MICROSECOND, timer_started_at, at) / 1e3 AS silence_ms,
+               session_timeout_ms, evidence
+        FROM joined
+        ORDER BY evicted_at, member_id
+        """
+    )

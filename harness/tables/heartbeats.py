@@ -1,0 +1,59 @@
+"""`heartbeats`: every heartbeat that the coordinator answered, and the gap before it."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from harness.tables.base import Tables
+
+
+def heartbeats(t: Tables) -> DataFrame:
+    """One row per heartbeat.
+
+    A gap is steady if nothing that may stretch it fell into it: both heartbeats were answered by
+    one broker for one generation without an error, and no fault of a broker, of the member's own
+    link or of its frozen process was active. Stalled processing and members that join, leave or
+    crash do not count as such: heartbeats must not depend on them.
+
+    A heartbeat of KIP-848 is timed by its arrival, for its answer waits until what the coordinator
+    wrote before is replicated. One that tells what the member owns is sent out of turn, as is the
+    one after an answer that changes the assignment: gaps beside such are not steady.
+    """
+    return t.sql(
+        """
+        WITH disturbed AS (
+            -- A member's own link or process; everybody's where the fault is of no one member.
+            SELECT collect_list(struct(injecting_at AS `from`,
+                                       coalesce(healed_at, :ended_at) AS `to`, m.member AS whose))
+                       AS windows
+            FROM {fault_windows} f LEFT JOIN {members} m ON m.member = f.resolved
+            WHERE injecting_at IS NOT NULL
+              AND kind IN ('latency', 'bandwidth', 'isolate', 'freeze-consumer', 'kill-broker',
+                           'pause-broker', 'stop-broker', 'isolate-broker')
+        ),
+        beats AS (
+            SELECT *, client_id AS member,
+                   CASE api WHEN 'HEARTBEAT' THEN processed_at ELSE arrived_at END AS at
+            FROM {requests}
+            WHERE `group` = :group AND member_id IS NOT NULL
+              AND (api = 'HEARTBEAT' OR api = 'CONSUMER_GROUP_HEARTBEAT' AND generation >= 0)
+        ),
+        followed AS (
+            SELECT `group`, member, member_id, generation, broker, at, error_code,
+                   lag(at) OVER w AS before_at,
+                   lag(broker) OVER w AS broker_before, lag(generation) OVER w AS generation_before,
+                   lag(error_code) OVER w AS error_before,
+                   owned IS NULL AND lag(owned) OVER w IS NULL
+                       AND lag(assigned) OVER w IS NULL AS in_turn
+            FROM beats WINDOW w AS (PARTITION BY member_id ORDER BY at, arrived_at)
+        )
+        SELECT `group`, member, member_id, generation, broker, at,
+               timestampdiff(MICROSECOND, before_at, at) / 1e3 AS gap_ms, error_code,
+               before_at IS NOT NULL AND error_code = 0 AND error_before = 0
+                   AND broker = broker_before AND generation = generation_before
+                   AND NOT exists(windows, w -> w.`from` <= at AND w.`to` >= before_at
+                                              AND coalesce(w.whose = member, true))
+                   AND in_turn AS steady
+        FROM followed CROSS JOIN disturbed
+        """
+    )

@@ -1,0 +1,110 @@
+"""`redeliveries`: records that were delivered more than once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+
+from harness.tables.base import Tables
+
+# Ranges are joined within buckets of offsets: wide enough that a poll's range falls into one or
+# two, narrow enough that few others share it.
+_BUCKET: Final = 1_024
+
+
+def redeliveries(t: Tables) -> DataFrame:
+    """One row per delivered range that repeats records of earlier ranges of its partition.
+
+    Only ranges below the highest position reached before them are compared with the others.
+    `committed` is the last position the coordinator accepted before the second delivery; null if
+    there was none. A zombie, a member that the coordinator had removed by then, gives its
+    application what it had fetched before: that is explained by its removal, whatever the new
+    owner has committed meanwhile. `try_…` is the first commit after the first delivery that would
+    have covered the range, by the member that had it first, and `why` says what became of it.
+    """
+    return t.sql(
+        """
+        WITH ranges AS (
+            SELECT *, explode(sequence(first_offset DIV :bucket, last_offset DIV :bucket)) AS bucket
+            FROM {progress}
+        ),
+        repeated AS (
+            SELECT a.topic, a.partition, a.member, a.polled_at, a.poll,
+                   min(greatest(a.first_offset, b.first_offset)) AS first_offset,
+                   max(least(a.last_offset, b.last_offset)) AS last_offset,
+                   any_value(a.member_id) AS member_id,
+                   max_by(b.member, b.polled_at) AS first_member,
+                   max(b.polled_at) AS first_polled_at
+            FROM ranges a JOIN ranges b
+              ON b.topic = a.topic AND b.partition = a.partition AND b.bucket = a.bucket
+             AND (b.polled_at < a.polled_at OR b.polled_at = a.polled_at AND b.poll < a.poll)
+             AND b.first_offset <= a.last_offset AND b.last_offset >= a.first_offset
+            WHERE a.first_offset <= a.reached
+            GROUP BY a.topic, a.partition, a.member, a.polled_at, a.poll
+        ),
+        mixed AS (
+            SELECT *, CAST(NULL AS BIGINT) AS committed, polled_at AS at FROM repeated
+            UNION ALL
+            SELECT topic, partition, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, committed,
+                   at
+            FROM {accepted} WHERE EXISTS (SELECT 1 FROM repeated)
+            UNION ALL
+            SELECT topic, partition, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, -1, at
+            FROM {forgotten}
+        ),
+        ordered AS (
+            SELECT *, nullif(last_value(committed, true) OVER (
+                PARTITION BY topic, partition ORDER BY at, committed NULLS LAST
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), -1) AS known
+            FROM mixed
+        ),
+        -- Commits as their coordinator answered them, and those that no coordinator's log has.
+        tries AS (
+            SELECT topic, partition, member, committed, at, error_code FROM {commits_judged}
+            UNION ALL
+            SELECT c.topic, c.partition, c.member, c.committed, c.asked_at, c.error_code
+            FROM {commits} c LEFT ANTI JOIN {commits_judged} j
+              ON j.member = c.member AND j.topic = c.topic AND j.partition = c.partition
+             AND j.committed = c.committed
+            WHERE c.asked_at IS NOT NULL
+        ),
+        tried AS (
+            SELECT o.topic, o.partition, o.member, o.polled_at, o.poll,
+                   min_by(struct(t.committed, t.at, t.error_code), t.at) AS try
+            FROM ordered o JOIN tries t
+              ON t.topic = o.topic AND t.partition = o.partition AND t.member = o.first_member
+             AND t.committed > o.first_offset AND t.at >= o.first_polled_at
+            WHERE o.first_offset IS NOT NULL
+            GROUP BY o.topic, o.partition, o.member, o.polled_at, o.poll
+        ),
+        known AS (
+            SELECT o.*, m.removed_at IS NOT NULL AS zombie, t.try
+            FROM ordered o LEFT JOIN {removals} m
+              ON m.member_id = o.member_id AND m.removed_at <= o.polled_at
+             AND (m.back_at IS NULL OR o.polled_at < m.back_at)
+            LEFT JOIN tried t
+              ON t.topic = o.topic AND t.partition = o.partition AND t.member = o.member
+             AND t.polled_at = o.polled_at AND t.poll = o.poll
+            WHERE o.first_offset IS NOT NULL
+        )
+        SELECT topic, partition, first_offset, last_offset, last_offset - first_offset + 1 AS count,
+               first_member, first_polled_at, member, polled_at, known AS committed, zombie,
+               known IS NULL OR first_offset >= known OR zombie AS explained,
+               try.committed AS try_committed, try.at AS try_at, try.error_code AS try_error_code,
+               CASE WHEN zombie THEN 'handed out by a member that had been removed'
+                    WHEN try IS NULL THEN 'no commit of them was asked for'
+                    WHEN try.error_code IS NULL
+                    THEN concat('the commit of ', try.committed, ' was never answered')
+                    WHEN try.error_code <> 0
+                    THEN concat('the commit of ', try.committed, ' was refused with error ',
+                                try.error_code)
+                    WHEN try.at > polled_at
+                    THEN concat(try.committed, ' was committed only afterwards')
+                    WHEN known IS NULL THEN concat(try.committed, ' was committed, and deleted')
+                    ELSE concat(try.committed, ' was committed before') END AS why
+        FROM known
+        ORDER BY polled_at, topic, partition
+        """,
+        bucket=_BUCKET,
+    )

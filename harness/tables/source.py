@@ -1,0 +1,324 @@
+"""Reading one run's folder: the manifest, and the history files, each verified before use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from harness.base import processes
+from harness.base.errors import NoData
+from harness.experiment import (
+    JAVA_TIMER_MS,
+    LIBRDKAFKA_TIMER_GRID_MS,
+    SLACK_MS,
+    effective_heartbeat_ms,
+)
+from harness.history import manifest, store
+from harness.history.schema import ADDED, ADDED_FILES, HISTORY, SCHEMA_VERSION
+
+# Two stamps may each be rounded to 1 ms, so what follows may seem to come 2 ms before.
+ROUNDING_MS: Final = 2
+# Java's retry.backoff.max.ms (1 s) with its jitter of 20 % (KIP-580).
+JAVA_RETRY_MS: Final = 1_200
+# How much earlier and later than its interval a client's heartbeats come. Both look for a heartbeat
+# that is due when something wakes them, and at least at each tick of their timer
+# (rd_kafka_cgrp_serve; AbstractCoordinator, HeartbeatThread). One is early by the way of the one
+# before, measured for librdkafka's within its grid: 80 ms.
+CADENCE_MS: Final = {
+    "librdkafka": (80, LIBRDKAFKA_TIMER_GRID_MS + SLACK_MS),
+    "java": (SLACK_MS, JAVA_TIMER_MS + SLACK_MS),
+}
+# Likewise for automatic commits: librdkafka's have a timer of their own (measured: within 66 ms),
+# Java looks at the clock in each poll.
+AUTO_COMMIT_LATE_MS: Final = {"librdkafka": 80, "java": JAVA_TIMER_MS + SLACK_MS}
+# How long a client that has lost its coordinator waits at most before it asks again: Java's
+# retry.backoff.max.ms with jitter and its timer, librdkafka's 1,000 ms and its timer
+# (rd_kafka_cgrp_serve).
+LOOKUP_MS: Final = {
+    "librdkafka": 1_000 + LIBRDKAFKA_TIMER_GRID_MS,
+    "java": JAVA_RETRY_MS + JAVA_TIMER_MS,
+}
+# Time-out of one poll of the consumer program.
+POLL_MS: Final = 200
+# How late a client does what a timer of its own tells it to.
+TIMER_LATE_MS: Final = {"librdkafka": LIBRDKAFKA_TIMER_GRID_MS, "java": JAVA_TIMER_MS}
+# How early before a deadline the machine must have been on time for a timing to count.
+GUARD_MS: Final = 100
+
+Setting = int | float | str | datetime
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the manifest says that judging needs."""
+
+    name: str
+    experiment: str
+    status: str
+    status_reason: str
+    settings: Mapping[str, Setting]
+    expected: tuple[Mapping[str, str], ...] = ()
+    client: str = "librdkafka"
+    protocol: str = "eager"
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run went through all its phases, so that its history can be judged."""
+        return self.status == "complete"
+
+
+def read_run(run_dir: Path) -> Run:
+    """The run in this folder.
+
+    Raises NoData where there is no run, no readable manifest, or nothing recorded, and where it
+    still goes on.
+    """
+    if not run_dir.is_dir():
+        raise NoData(
+            f"there is no run folder {run_dir}; `python -m harness list` shows what there is"
+        )
+    run = run_of(manifest.read(run_dir))
+    if run.status == "running" and _goes_on(run.name):
+        raise NoData(f"the run {run_dir} still goes on: wait for its end, and check it then")
+    history = run_dir / "history"
+    if not history.is_dir() or not any(history.glob("*.parquet")):
+        told = f"{history} holds no history, and the run is {run.status or 'without a status'}"
+        if any((run_dir / "journals").glob("*.journal")):
+            raise NoData(
+                f"{told}: `python -m harness collect {run_dir}` makes it from the journals, then "
+                "check again"
+            )
+        raise NoData(f"{told}: there are no journals to make it from, so run the experiment again")
+    return run
+
+
+def _goes_on(run: str) -> bool:
+    """Whether the harness of a run lives; its watchdog has its mark as long as the run goes on.
+
+    A manifest says "running" until somebody writes how it ended, and a machine that went down wrote
+    nothing.
+    """
+    return any(processes.owner_alive(owner) for _, _, owner in processes.marked(run))
+
+
+def run_of(content: Mapping[str, Any]) -> Run:
+    """The run that a manifest tells of.
+
+    Raises NoData naming what the manifest lacks.
+    """
+    try:
+        declared = content["declared"]
+        return Run(
+            name=str(content["run"]),
+            experiment=str(content["experiment"]),
+            status=str(content["status"]),
+            status_reason=str(content.get("status_reason") or ""),
+            settings=_settings(content),
+            expected=tuple(declared.get("rules") or ()),
+            client=declared["group"]["client"],
+            protocol=declared["group"]["protocol"],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise NoData(
+            f"the manifest cannot be read ({type(error).__name__}: {error}): "
+            "the run cannot be judged; check it with the version that wrote it"
+        ) from error
+
+
+def _initial_delay_ms(content: Mapping[str, Any]) -> int:
+    """group.initial.rebalance.delay.ms as the brokers had it, Kafka's default if nobody set it."""
+    brokers = (content.get("effective") or {}).get("brokers") or {}
+    told = {
+        int(settings["group.initial.rebalance.delay.ms"])
+        for name, settings in brokers.items()
+        if name.startswith("broker") and "group.initial.rebalance.delay.ms" in settings
+    }
+    return max(told, default=3_000)
+
+
+def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
+    """Values that queries name with a colon (`:session_ms`)."""
+    group, load = content["declared"]["group"], content["declared"]["load"]
+    cluster = content["declared"].get("cluster") or {}
+    broker = cluster.get("settings") or {}
+    phases = {phase["name"]: phase for phase in content.get("phases") or ()}
+    started = _time(content["started_at"])
+    ended = _time(content["ended_at"]) if content.get("ended_at") else started + timedelta(days=1)
+    stop = phases.get("stop") or {}
+    drain = phases.get("drain") or {}
+    steady = phases.get("steady") or {}
+    return {
+        "group": content["group"],
+        "topic": content["topic"],
+        "client": group["client"],
+        "protocol": group["protocol"],
+        "session_ms": int(group["session_timeout_ms"]),
+        "heartbeat_ms": effective_heartbeat_ms(
+            int(group["heartbeat_interval_ms"]), str(group["client"])
+        ),
+        "max_poll_ms": int(group["max_poll_interval_ms"]),
+        "commit": group["commit"],
+        "auto_commit_ms": int(group["auto_commit_interval_ms"]),
+        "batch_records": int(group["batch_records"]),
+        "members": int(group["members"]),
+        "group_max_size": int(broker.get("group.max.size", 2**31 - 1)),
+        "partitions": int(load["partitions"]),
+        "records_per_s": int(load["records_per_s"]),
+        "faults": len(content["declared"].get("faults") or ()),
+        "initial_delay_ms": _initial_delay_ms(content),
+        "metadata_refresh_ms": int(group.get("metadata_refresh_ms", 300_000)),
+        "slack_ms": SLACK_MS,
+        "rounding_ms": ROUNDING_MS,
+        "cadence_early_ms": CADENCE_MS[group["client"]][0],
+        "cadence_ms": CADENCE_MS[group["client"]][1],
+        "auto_commit_late_ms": AUTO_COMMIT_LATE_MS[group["client"]],
+        "lookup_ms": LOOKUP_MS[group["client"]],
+        "poll_ms": POLL_MS,
+        "retry_ms": JAVA_RETRY_MS,
+        "timer_late_ms": _timer_late_ms(group),
+        "guard_ms": GUARD_MS,
+        "started_at": started,
+        "ended_at": ended,
+        "brokers": int(cluster.get("brokers", 3)),
+        "offsets_min_isr": int(
+            broker.get("min.insync.replicas", min(2, int(cluster.get("brokers", 3))))
+        ),
+        "retention_check_ms": int(broker.get("offsets.retention.check.interval.ms", 600_000)),
+        "retention_ms": 60_000 * int(broker.get("offsets.retention.minutes", 10_080)),
+        "steady_at": _time(steady["from"]) if steady.get("from") else ended,
+        "drained_at": _time(drain["to"]) if drain.get("to") else ended,
+        "stopped_at": _time(stop["from"]) if stop.get("from") else ended,
+    }
+
+
+def _timer_late_ms(group: Mapping[str, Any]) -> int:
+    """In KIP-848 Java's network thread sleeps until its next heartbeat (ConsumerNetworkThread)."""
+    if group["client"] == "java" and group["protocol"] == "consumer":
+        return int(group["heartbeat_interval_ms"])
+    return TIMER_LATE_MS[group["client"]]
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+class Unreadable(Exception):
+    """A history file cannot be used; the message names the file and says why.
+
+    It never leaves `check`: it becomes the reason of a verdict.
+    """
+
+
+@dataclass
+class Sources:
+    """The history files of one run: data frames, or why a file cannot be used."""
+
+    frames: dict[str, DataFrame] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+
+
+def load(run_dir: Path, spark: SparkSession, small_rows: int) -> Sources:
+    """Every history file of the run, its checksums verified.
+
+    Where none has more than `small_rows`, their rows are held in memory; otherwise Spark reads the
+    files when a query needs them.
+    """
+    sources = Sources()
+    versions = set()
+    for name, schema in HISTORY.items():
+        try:
+            sources.rows[name], version = verify(run_dir / "history" / f"{name}.parquet", schema)
+            versions.add(version)
+        except Unreadable as reason:
+            sources.unreadable[name] = str(reason)
+    for name in _not_yet(max(versions, default=SCHEMA_VERSION)):
+        if not (run_dir / "history" / f"{name}.parquet").exists():
+            del sources.unreadable[name]
+            sources.frames[name] = in_memory(spark, HISTORY[name].empty_table())
+    small = max(sources.rows.values(), default=0) <= small_rows
+    for name in sources.rows:
+        path = run_dir / "history" / f"{name}.parquet"
+        if small:
+            rows = pq.read_table(path, page_checksum_verification=True)
+            sources.frames[name] = in_memory(spark, store.as_current(rows, HISTORY[name]))
+        else:
+            reader = spark.read.schema(cast(Any, from_arrow_schema)(HISTORY[name]))
+            sources.frames[name] = reader.parquet(str(path))
+    return sources
+
+
+def _not_yet(version: int) -> list[str]:
+    """Files that came after this version of the schema."""
+    return [name for number, files in ADDED_FILES.items() if number > version for name in files]
+
+
+def in_memory(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """A frame of rows that Spark holds itself, in one partition, so that no query shuffles them."""
+    if rows.num_rows == 0:
+        rows = rows.schema.empty_table()  # PySpark cannot take lists of structs in no chunk at all
+    return spark.createDataFrame(rows).coalesce(1)
+
+
+def verify(path: Path, schema: pa.Schema) -> tuple[int, int]:
+    """Read the whole file once with its page checksums; its rows, and its schema's version.
+
+    Raises Unreadable for a missing, damaged or foreign file. Spark would read some of these
+    without a word: bit flips pass Parquet's own checks.
+    """
+    where = f"history/{path.name}"
+    if not path.is_file():
+        raise Unreadable(f"{where} is missing")
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            version = (file.schema_arrow.metadata or {}).get(b"schema_version")
+            if version is None:
+                raise Unreadable(f"{where} is not a history file: it carries no schema version")
+            number = version.decode(errors="replace")
+            if not number.isdecimal() or not 1 <= int(number) <= SCHEMA_VERSION:
+                raise Unreadable(
+                    f"{where} has schema version {number}, and this version reads 1 to "
+                    f"{SCHEMA_VERSION}"
+                )
+            _compare(where, file.schema_arrow, _schema_at(path.stem, schema, int(number)))
+            rows = sum(batch.num_rows for batch in file.iter_batches(batch_size=2**17))
+            return rows, int(number)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise Unreadable(f"{where} is damaged ({first_line})") from error
+
+
+def _schema_at(name: str, schema: pa.Schema, version: int) -> pa.Schema:
+    """The columns that a file had in an older version of the schema."""
+    later = {
+        column
+        for number, files in ADDED.items()
+        if number > version
+        for column in files.get(name, ())
+    }
+    return pa.schema([column for column in schema if column.name not in later])
+
+
+def _compare(where: str, found: pa.Schema, wanted: pa.Schema) -> None:
+    missing = [name for name in wanted.names if name not in found.names]
+    if missing:
+        raise Unreadable(f"{where} lacks the columns {', '.join(missing)}")
+    for column in wanted:
+        actual = found.field(column.name).type
+        if not actual.equals(column.type) and not _same_lists(actual, column.type):
+            raise Unreadable(f"{where}: column {column.name} is {actual}, not {column.type}")
+
+
+def _same_lists(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Lists are equal if their values are: writers name the element differently."""
+    if not (pa.types.is_list(found) and pa.types.is_list(wanted)):
+        return False
+    return bool(found.value_type.equals(wanted.value_type))
