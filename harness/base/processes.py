@@ -6,6 +6,7 @@ can end what a killed harness left, and cannot touch anything else.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ OWNER_MARK: Final = "KAFKA_CHAOS_OWNER"
 _WATCHDOG: Final = "harness.run.watchdog"
 _SCRATCH: Final = "kafka-chaos-"  # what the names of scratch folders begin with
 _OWNER: Final = "owner"  # in each of them, the owner token of the process that made it
+_TOKEN: Final = re.compile(r"\d+:\d+(\.\d+)?(@[0-9a-fA-F-]*(#\d+)?)?")  # what `owner_token` makes
 
 
 def owner_token(pid: int | None = None) -> str:
@@ -189,11 +191,19 @@ def held(folder: Path) -> bool:
     return not token or owner_alive(token)  # an older harness writes it bit by bit
 
 
+def has_owner(folder: Path) -> bool:
+    """Whether the folder has the owner token of a process, as `hold` writes it."""
+    try:
+        return bool(_TOKEN.fullmatch((folder / _OWNER).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return False
+
+
 def sweep_scratch() -> int:
     """Remove scratch folders whose process is gone; returns how many."""
     removed = 0
     for owner in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*/{_OWNER}"):
-        if held(owner.parent):
+        if not has_owner(owner.parent) or held(owner.parent):
             continue
         with suppress(OSError):  # just being removed
             shutil.rmtree(owner.parent)

@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import shutil
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -12,8 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NoReturn
 
-from harness.base import processes
-from harness.base.errors import BadInput, Exit, HarnessError, NoData, SetupError, refused
+from harness.base.errors import BadInput, Exit, HarnessError, NoData, refused
 from harness.base.paths import here
 from harness.base.ports import LAST_PORT
 from harness.experiment import CLIENTS, PROTOCOLS, Experiment, one_of
@@ -525,48 +523,20 @@ def describe_command(arguments: argparse.Namespace) -> int:
 
 def clean_command(arguments: argparse.Namespace) -> int:
     """End what killed runs left, and remove their half-made files."""
+    from harness.cli import cleaning
     from harness.run.run import sweep
-    from harness.trend import dataset
 
-    ended = sweep(Screen().say)
-    removed = 0
-    # `latest` is a name of a run that may well live.
-    runs = [run for run in arguments.results.glob("*/*/") if not run.is_symlink()]
-    living = {run for _, run, _ in processes.marked()}  # after that: they may start meanwhile
-    going = [run for run in runs if run.name in living or processes.held(run / "scratch")]
-    for scratch in (run / "scratch" for run in runs if run not in going):
-        if scratch.exists():
-            shutil.rmtree(scratch, ignore_errors=True)
-            removed += 1
+    screen = Screen()
+    ended = sweep(screen.say)
+    cleaned = cleaning.clean(arguments.results)
+    removed = len(cleaned.removed)
     if arguments.all:
-        if going:
-            raise SetupError(
-                f"{going[0]} still goes on, so nothing is removed: wait for its end, or end it (or "
-                "remove its folder, if it went on in a container that is gone)"
-            )
-        dataset.accumulate(arguments.results)  # keeps the verdicts of what is removed
-        for folder in arguments.results.iterdir() if arguments.results.exists() else ():
-            if folder.is_dir() and _is_result(folder):
-                shutil.rmtree(folder)
-                removed += 1
-    print(f"{ended} processes and containers ended, {removed} folders removed")
+        everything = cleaning.clean_all(arguments.results)
+        removed += len(everything.removed)
+        for folder in everything.kept:
+            screen.say(f"{here(folder)} began meanwhile, so it stays")
+    print(f"{ended} processes and containers ended, {removed} folders and files removed")
     return Exit.AS_EXPECTED
-
-
-# Folders of results that have no `latest`, and what is in every one that we made.
-_MADE_WITHOUT_RUNS: Final = {
-    "trend": "trend.parquet",
-    "bench": "*.parquet",
-    "mutation": "changes.json",
-}
-
-
-def _is_result(folder: Path) -> bool:
-    """Whether it is ours and can be made again: `--results` may be a folder of other things too."""
-    if (folder / "latest").is_symlink():  # of an experiment, or of nights, or of comparisons
-        return True
-    mark = _MADE_WITHOUT_RUNS.get(folder.name)
-    return mark is not None and any(folder.glob(mark))
 
 
 def doctor_command(_arguments: argparse.Namespace) -> int:

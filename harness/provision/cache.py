@@ -14,6 +14,8 @@ from harness.base.errors import SetupError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LOCKS = Path(__file__).resolve().parent / "locks"
+# The folder may be shared with other programs, so the name must be of this project alone.
+SCRATCH = "kafka-chaos-tmp-"
 
 
 def cache_dir() -> Path:
@@ -71,7 +73,7 @@ def exclusive(cache: Path, on_wait: Callable[[], None]) -> Iterator[int]:
 @contextmanager
 def scratch(cache: Path) -> Iterator[Path]:
     """A folder for half-made things, on the cache's own disk: renames out of it are atomic."""
-    folder = Path(tempfile.mkdtemp(prefix="tmp-", dir=cache))
+    folder = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=cache))
     try:
         yield folder
     finally:
@@ -80,7 +82,7 @@ def scratch(cache: Path) -> Iterator[Path]:
 
 def sweep_scratch(cache: Path) -> None:
     """Remove what killed set-ups left behind. Only for the holder of the set-up lock."""
-    for folder in cache.glob("tmp-*"):
+    for folder in cache.glob(f"{SCRATCH}*"):
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -122,13 +122,19 @@ def test_scratch_is_gone_after_a_failure(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_sweep_removes_only_scratch(tmp_path: Path) -> None:
-    (tmp_path / "tmp-of-a-killed-one" / "deep").mkdir(parents=True)
+def test_sweep_removes_scratch_folders_of_set_ups_only(tmp_path: Path) -> None:
+    """The folder that KAFKA_CHAOS_CACHE names may be one that other programs use too."""
+    (tmp_path / "tmp-notes").mkdir()
+    (tmp_path / "tmp-notes" / "a.txt").write_text("a\n")
+    with cache.scratch(tmp_path) as folder:
+        left = folder.with_name(f"{folder.name}-of-a-killed-one")
+        (left / "deep").mkdir(parents=True)
     (tmp_path / "env-1").mkdir()
 
     cache.sweep_scratch(tmp_path)
 
-    assert [tmp_path / "env-1"] == list(tmp_path.iterdir())
+    assert {"env-1", "tmp-notes"} == {path.name for path in tmp_path.iterdir()}
+    assert "a\n" == (tmp_path / "tmp-notes" / "a.txt").read_text()
 
 
 def test_atomic_write_leaves_one_file(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from harness.cli.main import main
 from harness.experiment import CLIENTS, PROTOCOLS
 from harness.rules import RULES
 from harness.run.run import reserve
-from tests.report.sample_run import write_run
+from tests.report.sample_run import write_manifest, write_run
 
 
 @pytest.mark.parametrize(
@@ -172,30 +172,6 @@ def test_a_refusal_that_arrow_tells_of_has_the_file_in_its_text(
     assert 1 == said.count("\n")
 
 
-def test_clean_all_leaves_the_dataset_and_what_is_not_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("harness.run.run.sweep", lambda _say: 0)
-    for made in (
-        "trend/trend.parquet",
-        "bench/20261120T010000.parquet",
-        "mutation/changes.json",
-        "theirs/report.html",
-    ):
-        (tmp_path / made).parent.mkdir()
-        (tmp_path / made).touch()
-    run_dir = write_run(tmp_path / "consumer-freeze" / "run")
-    for parent, name in (("consumer-freeze", "run"), ("nightly", "1"), ("compare-protocols", "2")):
-        (tmp_path / parent).mkdir(exist_ok=True)
-        (tmp_path / parent / "latest").symlink_to(name)
-
-    assert Exit.AS_EXPECTED == main(["clean", "--all", "--results", str(tmp_path)])
-    assert {"dataset", "theirs"} == {path.name for path in tmp_path.iterdir()}
-    assert not run_dir.exists()
-    assert 1 == len(list((tmp_path / "dataset").rglob("verdicts.parquet")))
-    assert "6 folders removed" in capsys.readouterr().out
-
-
 def test_clean_all_removes_nothing_while_a_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -230,7 +206,8 @@ def test_clean_leaves_a_run_that_starts_meanwhile(
     monkeypatch.setattr("harness.run.run.sweep", lambda _say: 0)
     left = tmp_path / "baseline" / "left"
     between = tmp_path / "baseline" / "between"
-    (left / "scratch").mkdir(parents=True)
+    write_manifest(left)
+    (left / "scratch").mkdir()
     early = reserve(tmp_path, "baseline")
 
     def marked() -> list[object]:
@@ -243,17 +220,6 @@ def test_clean_leaves_a_run_that_starts_meanwhile(
     assert not (left / "scratch").exists()
     assert (between / "scratch").exists()
     assert (early / "scratch").exists()
-
-
-def test_what_is_called_as_ours_and_was_not_made_by_us_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("harness.run.run.sweep", lambda _say: 0)
-    (tmp_path / "bench").mkdir()
-    (tmp_path / "bench" / "notes.md").touch()
-
-    assert Exit.AS_EXPECTED == main(["clean", "--all", "--results", str(tmp_path)])
-    assert (tmp_path / "bench" / "notes.md").is_file()
 
 
 def test_a_failure_of_the_harness_is_no_verdict(

@@ -1,0 +1,189 @@
+"""`clean` removes what this project made, and nothing else, whatever it is called."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from harness.base import processes
+from harness.base.errors import Exit
+from harness.bench.measure import Figure, table_of
+from harness.cli.main import main
+from harness.history import manifest, store
+from harness.report.many.comparison import Compared, write_comparison
+from harness.run.run import reserve
+from tests.report.sample_run import write_manifest, write_run
+from tests.report.sample_suite import write_night
+
+DEAD = "999999999:1"  # the owner token of a process that cannot be there
+
+
+@pytest.fixture(autouse=True)
+def _sweep_no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.run.run.sweep", lambda _say: 0)
+
+
+def clean(results: Path, *options: str) -> None:
+    assert Exit.AS_EXPECTED == main(["clean", *options, "--results", str(results)])
+
+
+def content(folder: Path) -> dict[str, bytes | str]:
+    """Every file below a folder with its bytes, and every link with where it leads."""
+    return {
+        str(path.relative_to(folder)): str(path.readlink())
+        if path.is_symlink()
+        else path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_symlink() or path.is_file()
+    }
+
+
+def write_files(results: Path, *names: str) -> None:
+    for name in names:
+        (results / name).parent.mkdir(parents=True, exist_ok=True)
+        (results / name).write_text(f"{name}, written by somebody else\n")
+
+
+@pytest.mark.parametrize("options", [(), ("--all",)])
+def test_files_of_others_stay_byte_for_byte(tmp_path: Path, options: tuple[str, ...]) -> None:
+    write_files(
+        tmp_path,
+        "backups/2026-11-01/db.dump",
+        "thesis/chapter-3/scratch/draft.txt",
+        "thesis/chapter-4/scratch/owner",
+        "site/1/manifest.json",
+        "site/1/scratch/page.html",
+        "theirs/1/suite.json",
+        "theirs/2/comparison.parquet",
+        "trend/trend.parquet",
+        "bench/notes.md",
+        "mutation/changes.json",
+    )
+    (tmp_path / "backups" / "latest").symlink_to("2026-11-01")
+    pq.write_table(pa.table({"query": [1]}), tmp_path / "bench" / "tpch.parquet")
+    (tmp_path / "app" / "1" / "scratch").mkdir(parents=True)
+    (tmp_path / "app" / "1" / "manifest.json").write_text('{"name": "app", "version": 1}')
+    write_files(tmp_path, "app/1/scratch/a.txt")
+    before = content(tmp_path)
+
+    clean(tmp_path, *options)
+
+    assert before == content(tmp_path)
+
+
+def write_everything(results: Path) -> Path:
+    """One of each thing that the project makes below its results; the folder of one run."""
+    write_night(results).save()
+    (results / "nightly" / "latest").symlink_to("night-1")
+    run_dir = write_run(results / "consumer-freeze" / "run")
+    (results / "consumer-freeze" / "latest").symlink_to("run")
+    compared = results / "compare-protocols" / "1"
+    compared.mkdir(parents=True)
+    write_comparison(compared, "baseline", [Compared("java", "eager", 3, could_not="no Java")])
+    schema = pa.schema([("rule", pa.string())])
+    store.write(results / "trend" / "trend.parquet", [schema.empty_table()], schema)
+    (results / "trend" / "trend.html").touch()
+    (results / "bench").mkdir()
+    figures = table_of([Figure("check", "wall", 1.0, "s", 1)])
+    pq.write_table(figures, results / "bench" / "20261120T010000.parquet")
+    (results / "bench" / "20261120T010000.txt").touch()
+    change = {"module": "joining", "line": 1, "kind": "x", "outcome": "killed", "diff": ""}
+    write_files(results, "mutation/survivors.md")
+    (results / "mutation" / "changes.json").write_text(json.dumps([change]))
+    return run_dir
+
+
+def test_all_that_is_ours_goes_but_the_dataset(tmp_path: Path) -> None:
+    run_dir = write_everything(tmp_path)
+
+    clean(tmp_path, "--all")
+
+    assert ["dataset"] == [path.name for path in tmp_path.iterdir()]
+    assert not run_dir.exists()
+    assert 1 == len(list((tmp_path / "dataset").rglob("verdicts.parquet")))  # all have one name
+
+
+def test_beside_ours_what_is_of_others_stays(tmp_path: Path) -> None:
+    write_everything(tmp_path)
+    theirs = (
+        "bench/notes.md",
+        "mutation/notes.md",
+        "consumer-freeze/notes/a.txt",
+        "nightly/plan.md",
+        "README.md",
+    )
+    write_files(tmp_path, *theirs)
+
+    clean(tmp_path, "--all")
+
+    assert set(theirs) == {name for name in content(tmp_path) if not name.startswith("dataset/")}
+
+
+def test_scratch_of_a_killed_run_goes_and_its_record_says_how_it_ended(tmp_path: Path) -> None:
+    run_dir = tmp_path / "baseline" / "run-1"
+    write_manifest(run_dir, status="running")
+    (run_dir / "scratch").mkdir()
+    (run_dir / "scratch" / "owner").write_text(DEAD)
+    half = ["history/.requests.parquet.999999999.tmp", ".report.html.999999999.tmp"]
+    write_files(run_dir, *half, "history/.theirs.tmp", "history/requests.parquet")
+    (run_dir.parent / ".latest-run-1").symlink_to("run-1")
+    (run_dir.parent / ".latest-run-2").symlink_to("elsewhere")
+
+    clean(tmp_path)
+
+    left = content(tmp_path / "baseline")
+    assert {
+        ".latest-run-2",
+        "run-1/manifest.json",
+        "run-1/history/.theirs.tmp",
+        "run-1/history/requests.parquet",
+    } == set(left)
+    told = manifest.read(run_dir)
+    assert "interrupted" == told["status"]
+    assert "were killed before the run was complete" in told["status_reason"]
+    clean(tmp_path)
+    assert left == content(tmp_path / "baseline")
+
+
+def test_a_run_that_died_before_its_manifest_leaves_nothing(tmp_path: Path) -> None:
+    run_dir = reserve(tmp_path, "baseline")
+    (run_dir / "scratch" / "owner").write_text(DEAD)
+
+    clean(tmp_path)
+
+    assert not run_dir.exists()
+
+
+def test_a_run_that_goes_on_is_not_touched(tmp_path: Path) -> None:
+    run_dir = reserve(tmp_path, "baseline")
+    write_manifest(run_dir, status="running")
+    write_files(run_dir, "history/.requests.parquet.999999999.tmp")
+    before = content(tmp_path)
+
+    clean(tmp_path)
+    assert Exit.FAILED == main(["clean", "--all", "--results", str(tmp_path)])
+
+    assert before == content(tmp_path)
+
+
+def test_what_begins_while_verdicts_are_put_into_the_dataset_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run is judged or played again: it is held, but was not when everything was looked at."""
+    run_dir = write_run(tmp_path / "baseline" / "run-1")
+    gone = write_run(tmp_path / "baseline" / "run-0")
+
+    def accumulate(_results: Path) -> int:
+        (run_dir / "scratch").mkdir()
+        processes.hold(run_dir / "scratch")
+        return 0
+
+    monkeypatch.setattr("harness.trend.dataset.accumulate", accumulate)
+
+    clean(tmp_path, "--all")
+
+    assert run_dir.exists()
+    assert not gone.exists()
+    assert "run-1 began meanwhile, so it stays" in capsys.readouterr().err
