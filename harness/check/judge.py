@@ -11,20 +11,19 @@ from typing import Any, Final, cast
 
 import pyarrow as pa
 
+from harness.check import rows as one_row
+from harness.check.rows import Row
 from harness.experiment import Verdict
 from harness.history.schema import STOOD_STILL, TABLES
-from harness.rules import RULES, Rule
+from harness.rules import RULES, Need, Rule
 from harness.tables.base import Tables
 from harness.tables.source import Unreadable
 
-Row = dict[str, Any]
 JUDGEMENTS: Final = TABLES["judgements"]
 # A rule's rows may leave columns out; those are null.
 _NOTHING: Final = dict.fromkeys([*JUDGEMENTS.names, "guard_from", "guard_to"])
 _NUMBERS: Final = ("measured", "bound_low", "bound_high")
 _CLIENT_FILES: Final = frozenset({"client_events", "deliveries", "commits"})
-# The rule about the machine's clock, whose verdict depends on where others judged a timing.
-_CLOCK_RULE: Final = "E04"
 
 
 @dataclass(frozen=True)
@@ -63,9 +62,12 @@ def asked_of(tables: Tables) -> list[Asked]:
         for each in tables.run.expected
     ]
     named = {each.rule for each in declared}
-    evidence = [rule.id for rule in RULES.values() if rule.evidence and rule.id not in named]
-    if not tables.run.settings["faults"]:
-        evidence.remove("E01")
+    faults = bool(tables.run.settings["faults"])
+    evidence = [
+        rule.id
+        for rule in RULES.values()
+        if rule.evidence and rule.id not in named and (faults or Need.FAULTS not in rule.needs)
+    ]
     always = [
         Asked(rule.id, if_seen=True)
         for rule in RULES.values()
@@ -118,10 +120,13 @@ def _rows_of(tables: Tables, name: str, torn: Sequence[str]) -> list[Row]:
     frame, files = tables.files_behind(lambda: rule.examine(tables))
     if torn and not rule.evidence and files & _CLIENT_FILES:
         raise Unreadable(f"the journal of {' and of '.join(torn)} is torn")
-    rows = [{**_NOTHING, **row} for row in frame.toArrow().to_pylist()]
+    given = frame.toArrow().to_pylist()
+    if "ok" not in frame.columns:
+        return one_row.judged(rule, given)
+    rows = [{**_NOTHING, **row} for row in given]
     for row in rows:
         row.update({name: float(row[name]) for name in _NUMBERS if row[name] is not None})
-    return rows
+    return sorted(rows, key=one_row.in_order)
 
 
 def _guard(tables: Tables, outcome: Outcome) -> None:
@@ -145,7 +150,11 @@ def _guard(tables: Tables, outcome: Outcome) -> None:
         stalls = tables.table("late_ticks").toArrow().to_pylist()
     except Unreadable as reason:
         for row, _ in guarded:
-            row.update(ok=None, why=f"nobody knows whether this machine kept time: {reason}")
+            row.update(
+                ok=None,
+                excused=None,
+                why=f"it is not known whether this machine kept time: {reason}",
+            )
         return
     for row, of_a_ms in guarded:
         if row["ok"] is None or row["guard_to"] is None:
@@ -156,13 +165,13 @@ def _guard(tables: Tables, outcome: Outcome) -> None:
             if stall["from_at"] <= row["guard_to"] and stall["to_at"] >= row["guard_from"]
         ]
         if late and not (of_a_ms and _beyond_doubt(row, sum(late) * of_a_ms)):
-            row.update(ok=None, why=f"{STOOD_STILL} for {max(late):,.0f} ms")
+            row.update(ok=None, excused=None, why=f"{STOOD_STILL} for {max(late):,.0f} ms")
             stalled += 1
-    for row in outcome.rows.get(_CLOCK_RULE, ()):
+    clocks = [name for name in outcome.rows if RULES[name].clock]
+    for row in (row for name in clocks for row in outcome.rows[name]):
         if stalled:
-            row["ok"] = None
             timings = "timing" if stalled == 1 else "timings"
-            row["why"] = f"{STOOD_STILL} near {stalled} judged {timings}"
+            row.update(ok=None, why=f"{STOOD_STILL} near {stalled} judged {timings}")
 
 
 def _beyond_doubt(row: Row, doubt: float) -> bool:
@@ -248,12 +257,15 @@ def _reason(rule: Rule, rows: Sequence[Row]) -> str:
     bound = _bound(rows)
     if bound:
         sentence += f"; bound {bound}"
-    wrong = [row for row in rows if row["ok"] is False] or [
-        row for row in rows if row["ok"] is None
-    ]
-    if wrong:
-        kind = "not so" if wrong[0]["ok"] is False else "cannot be told"
-        sentence += f"; {kind} for {len(wrong):,}: {wrong[0]['subject']}, {wrong[0]['why']}"
+    for found, one, many in (
+        ([row for row in rows if row["ok"] is False], "violates it", "violate it"),
+        ([row for row in rows if row["ok"] is None], "cannot be judged", "cannot be judged"),
+        ([row for row in rows if row["excused"]], "is excused", "are excused"),
+    ):
+        if found:
+            kind = one if len(found) == 1 else f"{many}, the first"
+            sentence += f"; {len(found):,} {kind}: {found[0]['subject']}, {found[0]['why']}"
+            break
     return sentence
 
 
@@ -281,15 +293,10 @@ def _number(value: float) -> str:
 
 
 def to_table(outcome: Outcome) -> pa.Table:
-    """All rows as the table `judgements`, rule by rule in order of time."""
+    """All rows as the table `judgements`, rule by rule, each rule's rows in order of time."""
     rows = [
         {name: row[name] for name in JUDGEMENTS.names} | {"rule": rule}
         for rule, each in outcome.rows.items()
-        for row in sorted(each, key=_in_order)
+        for row in each
     ]
     return pa.Table.from_pylist(rows, schema=JUDGEMENTS)
-
-
-def _in_order(row: Row) -> tuple[bool, float, str]:
-    at = row["at"]
-    return (at is None, at.timestamp() if at else 0.0, row["subject"] or "")

@@ -460,8 +460,10 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("measured", _real),
             ("bound_low", _real),
             ("bound_high", _real),
-            ("why", _text),  # one clause; for ok = null why it cannot be told
+            ("why", _text),  # one clause; for ok = null why it cannot be judged
             ("evidence", _text),
+            # Why a row outside its bounds, or without a measurement, holds all the same; else null.
+            ("excused", _text),
         ]
     ),
 }

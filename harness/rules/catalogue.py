@@ -1,156 +1,40 @@
-"""Every rule there is, by its id. A new rule is one function beside its like and one line here."""
+"""Every rule there is, by its id, found in the modules beside this one."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Final
 
-from harness.rules import (
-    assignment,
-    brokers,
-    client_timers,
-    consumer_protocol,
-    cooperative,
-    delivery,
-    evidence,
-    failure_detection,
-    group_admin,
-    group_apis,
-    group_waits,
-    join_phase,
-    joining,
-    offset_apis,
-    offsets,
-    ownership,
-    polling,
-    rebalance,
-    standstill,
-    static_members,
-    topics,
-    transactions,
-)
+from harness import rules as package
 from harness.rules.rule import Rule
 
-RULES: Final[dict[str, Rule]] = {
-    "R01": failure_detection.EVICTION,
-    "R02": failure_detection.REARMED,
-    "R03-members": joining.PARKED,
-    "R03-wire": group_waits.PARKED,
-    "R04": join_phase.LIMITS_TOLD,
-    "R04-longest": join_phase.LONGEST_COUNTS,
-    "R05": client_timers.SILENT_WITHOUT_COORDINATOR,
-    "R05-lookup": client_timers.LOOKS_AGAIN,
-    "R06": client_timers.KEEPS_ASSIGNMENT,
-    "R06-java": client_timers.JAVA_SESSION,
-    "R06-librdkafka": failure_detection.LIBRDKAFKA_SESSION,
-    "R07": failure_detection.MAX_POLL,
-    "R08-members": joining.TOLD_IS_ALIVE,
-    "R08-wire": group_waits.TOLD_TO_REJOIN,
-    "R09": client_timers.RETRIES_SOON,
-    "R10": failure_detection.CRASHED,
-    "R11": brokers.CRASH_REBALANCES,
-    "R12": rebalance.ONE_LEADER,
-    "R13": group_waits.LEADER_ASSIGNS,
-    "R14": failure_detection.CADENCE,
-    "R15": offsets.LISTENER,
-    "R15-all": cooperative.ALL_IS_REVOKED,
-    "R15-repeats": offsets.HANDOVER_REPEATS,
-    "R15-seek": offsets.SOUGHT,
-    "R16": client_timers.THREE_TIMERS,
-    "R17": group_apis.SESSION_RANGE,
-    "R18": failure_detection.SLOW_DROPPED,
-    "R19": delivery.REMOVED_CANNOT_COMMIT,
-    "R20a": rebalance.NEW_MEMBER,
-    "R20b": rebalance.DEPARTURE,
-    "R20c": topics.GROWTH,
-    "R20d": brokers.CRASH_DOES_NOT,
-    "R20e": rebalance.SESSION_END,
-    "R20f": brokers.NOTHING_ELSE,
-    "R21": ownership.ONE_OWNER,
-    "R21-delivery": ownership.ONE_READER,
-    "R21-stop": ownership.STOPS,
-    "R22": assignment.EVENLY,
-    "R23": polling.AT_MOST,
-    "R24": polling.FETCH_IS_BOUNDED,
-    "R25": polling.BUFFER_FIRST,
-    "R25-rebalance": polling.NOTHING_WHILE_REBALANCING,
-    "R26": offsets.AUTO_CADENCE,
-    "R26-processed": offsets.AUTO_COVERS,
-    "R26-repeats": offsets.AUTO_REPEATS,
-    "R27-growth": topics.ONLY_GROWS,
-    "R27-shrink": offset_apis.SHRINKING,
-    "R28": group_admin.DESCRIBED,
-    "R28-epoch": group_admin.DESCRIBED_BY_THE_NEW_CALL,
-    "R28-dead": group_admin.UNKNOWN_IS_DEAD,
-    "R28-list": group_admin.LISTED,
-    "R28-unknown": group_admin.UNKNOWN_GROUP,
-    "R29-wire": group_apis.LEAVES,
-    "R30": offsets.READ_YOUR_COMMIT,
-    "R30-wire": offset_apis.FETCHES,
-    "R31": offset_apis.METADATA,
-    "R31-append": offsets.OLD_VALUE,
-    "R31-bytes": offset_apis.METADATA_BYTES,
-    "R32": rebalance.TOLD_BY_HEARTBEAT,
-    "R32-rejoin": joining.REJOINS,
-    "R33": rebalance.GENERATIONS,
-    "R34": failure_detection.SLOW_HEARTBEATS,
-    "R35": client_timers.ADDRESSED,
-    "R35-wire": group_apis.HEARTBEATS,
-    "R36": client_timers.NOTICES_SOON,
-    "X01": cooperative.ONLY_MOVED,
-    "X01-kept": cooperative.KEPT_GOES_ON,
-    "X01-two": cooperative.TWO_GENERATIONS,
-    "X02": static_members.BACK_WITHOUT_REBALANCE,
-    "X02-epoch": static_members.BACK_WITHOUT_EPOCH,
-    "X03": static_members.CLOSE_IS_SILENT,
-    "X03-epoch": static_members.CLOSE_LEAVES_FOR_NOW,
-    "X04": static_members.MAX_POLL_SILENT,
-    "X05": static_members.DUPLICATE_FENCED,
-    "X05-unreleased": static_members.NEW_ONE_REFUSED,
-    "X05-wire": group_apis.DUPLICATES,
-    "X06": offset_apis.COMMITS,
-    "X07": joining.INITIAL_DELAY,
-    "X08-members": joining.TWO_STEPS,
-    "X08-wire": group_apis.TWO_STEPS,
-    "X09": join_phase.STRAGGLERS_GO,
-    "X09-wire": group_waits.STRAGGLERS,
-    "X10": group_waits.NEVER_SYNCED,
-    "X11": failure_detection.DEFAULT_SESSION,
-    "X12": brokers.FAILOVER,
-    "X13": group_admin.COORDINATORS,
-    "X14": rebalance.CLOSE_LEAVES,
-    "X15": group_apis.FULL_GROUP,
-    "X16": topics.NOTICED_ALONE,
-    "X17": offsets.EXPIRES,
-    "X18": offsets.RESET,
-    "X19": consumer_protocol.SESSION,
-    "X20": consumer_protocol.RECONCILIATION,
-    "X21": consumer_protocol.REBALANCE_TIMEOUT,
-    "X22": consumer_protocol.COMMIT_EPOCH,
-    "X22-assignment": consumer_protocol.COMMIT_ASSIGNMENT_EPOCH,
-    "X23": consumer_protocol.FENCED_RETURNS,
-    "X24": consumer_protocol.TARGET_BATCHED,
-    "X24-at-once": consumer_protocol.TARGET_AT_ONCE,
-    "X25": consumer_protocol.CONVERSION,
-    "X26": consumer_protocol.REFUSED_SETTINGS,
-    "X27": consumer_protocol.WITHOUT_COORDINATOR,
-    "X28": offsets.COMMITS_FAIL,
-    "X28-alive": offsets.HEARTBEATS_GO_ON,
-    "X28-waits": offsets.HEARTBEATS_WAIT,
-    "X29": transactions.EXACTLY_ONCE,
-    "X29-fenced": transactions.STALE_FENCED,
-    "X29-uncommitted": transactions.SEEN_UNCOMMITTED,
-    "X30": group_admin.GUARDS,
-    "X31": join_phase.CALLBACK_UNSEEN,
-    "X31-java": join_phase.CALLBACK_SEEN,
-    "X32a": delivery.NOTHING_LOST,
-    "X32b": delivery.REPEATS_EXPLAINED,
-    "X32c": delivery.COMMITS_GO_FORWARD,
-    "X32d": delivery.REPEATS_FIT_POLICY,
-    "X33": offset_apis.EPOCHS,
-    "X34": standstill.WHOLE_INTERVALS,
-    "E01": evidence.FAULTS_BIT,
-    "E02": evidence.EVERYONE_WORKED,
-    "E03": evidence.READ_TO_THE_END,
-    "E04": evidence.MACHINE_ON_TIME,
-    "E05": evidence.RECORD_IS_WHOLE,
-}
+_KINDS: Final = "RXE"  # documented rules, rules of KIPs and our own, and those about the evidence
+
+
+def _found() -> Iterator[Rule]:
+    for module in iter_modules(package.__path__):
+        if module.name != "catalogue":
+            for value in vars(import_module(f"{package.__name__}.{module.name}")).values():
+                if isinstance(value, Rule):
+                    yield value
+
+
+def _in_order(rule: Rule) -> tuple[int, int, str]:
+    number = re.match(r"[A-Z](\d+)", rule.id)
+    if number is None or rule.id[0] not in _KINDS:
+        raise ValueError(f"rule {rule.id!r}: an id is one of {_KINDS}, a number, and a suffix")
+    return _KINDS.index(rule.id[0]), int(number[1]), rule.id[number.end() :]
+
+
+def _collected() -> dict[str, Rule]:
+    rules: dict[str, Rule] = {}
+    for rule in sorted(_found(), key=_in_order):
+        if rules.setdefault(rule.id, rule) is not rule:
+            raise ValueError(f"there are two rules {rule.id}: give one of them another id")
+    return rules
+
+
+RULES: Final = _collected()

@@ -31,14 +31,37 @@ _OVERLAPS = """
     ),
     overlaps AS (
         SELECT *, CASE WHEN latest.member <> member AND latest.end_at > from_at
-                       THEN timestampdiff(MICROSECOND, from_at, least(latest.end_at, end_at)) / 1e3
+                       THEN ms_between(from_at, least(latest.end_at, end_at))
                        ELSE 0D END AS ms
         FROM ordered
+    ),
+    -- Of several overlaps that are equally long, the last.
+    longest AS (
+        SELECT topic, partition, found.*, times
+        FROM (SELECT topic, partition, count(*) AS times,
+                     max(struct(ms, from_at, member, latest.member AS before)) AS found
+              FROM overlaps GROUP BY topic, partition)
     )
 """
 
 
-def _one_owner(t: Tables) -> DataFrame:
+@Rule(
+    "R21",
+    title="A partition belongs to one member",
+    statement=(
+        "Each partition is assigned to at most one member of a group at a time; a member that the "
+        "coordinator has removed no longer counts."
+    ),
+    source="seed 002, partition exclusivity; seed 001, SyncGroup phase",
+    unit="ms",
+    things="generations and partitions",
+    measures="held by two",
+    too_high="was held by two members at once",
+    matters=(
+        "Two members that own one partition process its records twice and commit over each other."
+    ),
+)
+def one_owner(t: Tables) -> DataFrame:
     """Per generation what the leader gave, and per partition what the callbacks say.
 
     Zombies that the coordinator had removed hold nothing any more, though they do not know it yet.
@@ -46,14 +69,13 @@ def _one_owner(t: Tables) -> DataFrame:
     overlaps = t.sql(
         _OVERLAPS
         + """
-        SELECT concat(topic, '-', partition) AS subject, max_by(from_at, ms) AS at,
-               max(ms) <= :rounding_ms AS ok, max(ms) AS measured,
-               CAST(NULL AS DOUBLE) AS bound_low, 0 AS bound_high,
-               CASE WHEN max(ms) > :rounding_ms
-                    THEN concat('held by ', max_by(latest.member, ms), ' and ', max_by(member, ms))
-                    ELSE concat(count(*), ' times held, one after the other') END AS why,
+        SELECT concat(topic, '-', partition) AS subject, from_at AS at, ms AS measured,
+               CAST(NULL AS DOUBLE) AS bound_low, :rounding_ms AS bound_high,
+               CAST(NULL AS STRING) AS wrong,
+               IF(ms > 0, concat('by ', before, ' and ', member),
+                  concat(times, ' times held, one after the other')) AS note,
                CAST(NULL AS STRING) AS evidence
-        FROM overlaps GROUP BY topic, partition
+        FROM longest
         """,
         zombies=False,
     )
@@ -68,36 +90,69 @@ def _one_owner(t: Tables) -> DataFrame:
                                 AS told_at FROM {assignments})
             GROUP BY broker, generation, topic, partition
         )
-        SELECT concat('generation ', generation) AS subject, min(at) AS at, max(owners) <= 1 AS ok,
-               CAST(0 AS DOUBLE) AS measured, CAST(NULL AS DOUBLE) AS bound_low, 0 AS bound_high,
-               CASE WHEN max(owners) <= 1 THEN 'each partition given to one member'
-                    ELSE concat(max_by(topic, owners), '-', max_by(partition, owners),
-                                ' given to ', max(owners), ' members') END AS why,
-               min(evidence) AS evidence
+        SELECT concat('generation ', generation) AS subject, min(at) AS at,
+               CAST(NULL AS DOUBLE) AS measured, CAST(NULL AS DOUBLE) AS bound_low,
+               CAST(NULL AS INT) AS bound_high,
+               CASE WHEN max(owners) > 1
+                    THEN concat(max(struct(owners, topic, partition)).topic, '-',
+                                max(struct(owners, topic, partition)).partition,
+                                ' was given to ', max(owners), ' members') END AS wrong,
+               'each partition was given to one member' AS note, min(evidence) AS evidence
         FROM owners GROUP BY broker, generation
         """
     )
     return overlaps.unionByName(given)
 
 
-def _one_reader(t: Tables) -> DataFrame:
+@Rule(
+    "R21-delivery",
+    title="A partition is consumed by one member (documented literally)",
+    statement=(
+        "A partition's records are never consumed by two members at once: not even by one that "
+        "does not know yet that it was removed."
+    ),
+    source="seed 002, partition exclusivity",
+    unit="ms",
+    things="partitions",
+    measures="held by two, as the applications saw it",
+    too_high="was held by two members, as they saw it",
+    matters=(
+        "A member that was removed while it stalled goes on with its batch, so work must bear being "
+        "done twice."
+    ),
+)
+def one_reader(t: Tables) -> DataFrame:
     return t.sql(
         _OVERLAPS
         + """
-        SELECT concat(topic, '-', partition) AS subject, max_by(from_at, ms) AS at,
-               max(ms) <= :rounding_ms AS ok, max(ms) AS measured,
-               CAST(NULL AS DOUBLE) AS bound_low, 0 AS bound_high,
-               CASE WHEN max(ms) > :rounding_ms
-                    THEN concat(max_by(latest.member, ms), ' still held it when ',
-                                max_by(member, ms), ' got it')
-                    ELSE 'one after the other' END AS why
-        FROM overlaps GROUP BY topic, partition
+        SELECT concat(topic, '-', partition) AS subject, from_at AS at,
+               ms AS measured, :rounding_ms AS bound_high,
+               IF(ms > 0, concat(before, ' still held it when ', member, ' got it'),
+                  'held by one after the other') AS note
+        FROM longest
         """,
         zombies=True,
     )
 
 
-def _stops_when_told(t: Tables) -> DataFrame:
+@Rule(
+    "R21-stop",
+    title="A member stops when told",
+    statement=(
+        "A member that was told that a partition is revoked or lost processes no record of it "
+        "any more, unless it gets the partition again."
+    ),
+    source="KIP-429; ConsumerRebalanceListener",
+    unit="records",
+    things="members per partition given up",
+    measures="processed after that",
+    too_high="went on after it was told that the partition is no longer its own",
+    matters=(
+        "The next owner begins at the committed position: whatever the old one still processes, "
+        "both do."
+    ),
+)
+def stops_when_told(t: Tables) -> DataFrame:
     """Per member and partition that it had to give up: the records processed after that.
 
     Callbacks and polls are put into one order per member and partition, so each delivery knows
@@ -137,9 +192,9 @@ def _stops_when_told(t: Tables) -> DataFrame:
         late AS (
             SELECT member, topic, partition, at, records,
                    CASE WHEN before.event IN ('revoked', 'lost')
-                             AND at > timestampadd(MILLISECOND, :slack_ms, before.at)
+                             AND at > after(:slack_ms, before.at)
                         THEN before.at
-                        WHEN processed_at > timestampadd(MILLISECOND, :slack_ms, told_at)
+                        WHEN processed_at > after(:slack_ms, told_at)
                         THEN told_at END AS told_at,
                    processed_at
             FROM ordered WHERE event IS NULL
@@ -153,51 +208,7 @@ def _stops_when_told(t: Tables) -> DataFrame:
             GROUP BY e.member, e.topic, e.partition
         )
         SELECT concat(member, ' on ', topic, '-', partition) AS subject, told_at AS at,
-               records = 0 AS ok, records AS measured, CAST(NULL AS DOUBLE) AS bound_low,
-               0 AS bound_high,
-               CASE WHEN records = 0 THEN 'stopped when told' ELSE
-                    'went on after it was told that the partition is no longer its own' END AS why
+               records AS measured, 0 AS bound_high
         FROM totals
         """
     )
-
-
-ONE_OWNER = Rule(
-    id="R21",
-    title="A partition belongs to one member",
-    statement=(
-        "Each partition is assigned to at most one member of a group at a time; a member that the "
-        "coordinator has removed no longer counts."
-    ),
-    source="seed 002, partition exclusivity; seed 001, SyncGroup phase",
-    unit="ms",
-    things="generations and partitions",
-    measures="held by two",
-    examine=_one_owner,
-)
-ONE_READER = Rule(
-    id="R21-delivery",
-    title="A partition is consumed by one member (documented literally)",
-    statement=(
-        "A partition's records are never consumed by two members at once: not even by one that "
-        "does not know yet that it was removed."
-    ),
-    source="seed 002, partition exclusivity",
-    unit="ms",
-    things="partitions",
-    measures="held by two, as the applications saw it",
-    examine=_one_reader,
-)
-STOPS = Rule(
-    id="R21-stop",
-    title="A member stops when told",
-    statement=(
-        "A member that was told that a partition is revoked or lost processes no record of it "
-        "any more, unless it gets the partition again."
-    ),
-    source="KIP-429; ConsumerRebalanceListener",
-    unit="records",
-    things="members per partition given up",
-    measures="processed after that",
-    examine=_stops_when_told,
-)

@@ -1,9 +1,10 @@
-"""What a rule is: a frozen value that says how to examine a run, one row per thing examined."""
+"""What a rule is: a documented statement, and the query that holds a run against it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from harness.experiment import CLIENTS, PROTOCOLS, Group
@@ -13,41 +14,109 @@ if TYPE_CHECKING:
 
     from harness.tables.base import Tables
 
+Query = Callable[["Tables"], "DataFrame"]
+
 # Where a rule that is `always` is judged, in the words of the page of rules and of `list`.
-OF_THE_KIND: Final = "every run that has something of the kind"
+OF_THE_KIND: Final = "every run in which it can be examined"
+
+# Every column that a row of a rule's query may have; those left out are null.
+COLUMNS: Final = (
+    "subject",
+    "at",
+    "measured",
+    "bound_low",
+    "bound_high",
+    "wrong",
+    "unknown",
+    "excused",
+    "note",
+    "too_low",
+    "too_high",
+    "evidence",
+    "guard_from",
+    "guard_to",
+)
 
 
-@dataclass(frozen=True, kw_only=True)
+class Need(StrEnum):
+    """What a run must contain, or must not, before a rule can be examined.
+
+    Experiments are refused that declare a rule and lack what it needs, and faults ask for needs
+    instead of knowing rules.
+    """
+
+    FAULTS = "a declared fault"
+    SESSION_END = "a silence longer than session.timeout.ms"
+    MAX_POLL_END = "a stall longer than max.poll.interval.ms"
+    STALL_WITHIN_MAX_POLL = "a stall shorter than max.poll.interval.ms"
+    WORKING_COORDINATOR = "a coordinator that is never paused for a session"
+
+
+def _without_query(_tables: Tables) -> DataFrame:
+    raise TypeError("a rule without a query: decorate the function that examines a run with it")
+
+
+@dataclass(frozen=True)
 class Rule:
     """A documented statement, and the query that holds a run against it.
 
-    `examine` gives one row per thing examined, with any of these columns (others are null):
-    `subject` names the thing, `at` says when; `ok` is true, false, or null for "cannot tell";
-    `measured` with `bound_low` and `bound_high`, in `unit`; `why` is one clause; `evidence` names
-    log lines. A row may add `guard_from` and `guard_to`: if this machine ran late between them,
-    its `ok` becomes null. No row at all means UNKNOWN: nothing was examined, so nothing holds.
+    It decorates its query, and the catalogue finds it:
+
+        @Rule("R01", title="…", statement="…", …)
+        def evicted_on_time(t: Tables) -> DataFrame:
+            return t.sql("…")
+
+    The query gives one row per thing examined, with any of COLUMNS:
+
+    - `subject` names the thing, `at` is the moment it is about, `evidence` names log lines
+    - `measured` is a number in `unit`, `bound_low` and `bound_high` are the least and the most that
+      the statement allows; both bounds are allowed values themselves
+    - `wrong` is a clause that says what violates the statement, whatever was measured
+    - `unknown` is a clause that says why the row cannot be judged
+    - `excused` is a clause that says why a row outside its bounds, or without a measurement, does
+      not violate the statement; readers of the report see it
+    - `note` is a clause with a fact that helps a reader; it never changes the verdict
+    - `too_low` and `too_high` replace the rule's own words in this row
+    - `guard_from` and `guard_to`: if this machine ran late between them, the row is not judged
+
+    The judge decides (check/rows.py), from these columns alone: `unknown` comes first, then
+    `wrong`, then `measured` within its bounds. No row at all means UNKNOWN: nothing was examined.
 
     `things` is what the rows are, in the plural ("evictions"); `measures` follows the measured
-    numbers in a verdict's reason ("after the last sign of life"). A rule that is `evidence` is
-    judged in every run, without being declared; one that is `always` as well, where the run has
-    something of the kind: with nothing to examine it is left out of the verdicts. `clients` and
-    `protocols` are those that the statement is about: in a run of others the rule is left out.
-    A rule of the `broker` says what brokers do, whoever asks: one client's runs show it for all.
+    numbers in a verdict's reason ("after the last sign of life"). `too_low` and `too_high` are
+    clauses about a row outside its bounds ("was evicted too early"). `matters` says why somebody
+    who runs consumers should care. A rule that is `evidence` is judged in every run without being
+    declared; one that is `always` as well, unless the run has nothing to examine. `clients` and `protocols` are those
+    that the statement is about: in a run of others the rule is left out. A rule of the `broker` is
+    about brokers alone, so runs of one client show it for all. The rule with `clock` is about this
+    machine: its verdict depends on whether any other judgement was withheld. `headline` is the name
+    of a measurement that comparisons of runs show.
     """
 
     id: str
+    _: KW_ONLY
     title: str
     statement: str
     source: str
     unit: str
     things: str
     measures: str
-    examine: Callable[[Tables], DataFrame]
+    examine: Query = _without_query
+    too_low: str = "is below its bound"
+    too_high: str = "is above its bound"
+    matters: str = ""
+    needs: tuple[Need, ...] = ()
     evidence: bool = False
     always: bool = False
     broker: bool = False
+    clock: bool = False
+    headline: str = ""
     clients: tuple[str, ...] = CLIENTS
     protocols: tuple[str, ...] = PROTOCOLS
+
+    def __call__(self, query: Query) -> Rule:
+        """The rule with its query."""
+        return replace(self, examine=query)
 
     def applies(self, group: Group) -> bool:
         """Whether the statement is about this client and protocol."""

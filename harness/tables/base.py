@@ -12,11 +12,12 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 from harness.tables.source import Run, Setting, Sources, Unreadable
+from harness.tables.vocabulary import ERRORS, expand
 
 Recipe = Callable[["Tables"], DataFrame]
 Store = Callable[[str, DataFrame], DataFrame]
 _TABLE: Final = re.compile(r"\{([a-z_]\w*)\}")
-_SETTING: Final = re.compile(r"(?<![:\w]):([a-z]\w*)")
+_SETTING: Final = re.compile(r"(?<![:\w]):([A-Za-z]\w*)")
 _serial = count()
 
 
@@ -24,8 +25,9 @@ class Tables:
     """The history of one run and what is derived from it, for queries in Spark SQL.
 
     In a query, `{rebalances}` is a table (of the history, or derived by a recipe the first time
-    it is named) and `:session_ms` a setting of the run (`history.Run.settings`). All times are
-    UTC; every duration in a column or setting is in milliseconds, as its name says.
+    it is named) and `:session_ms` a setting of the run (`history.Run.settings`); `vocabulary` has
+    all words. All times are UTC; every duration in a column or setting is in milliseconds, as its
+    name says.
 
     Several threads may ask at once: a table is derived once, by whoever names it first.
     """
@@ -56,8 +58,14 @@ class Tables:
 
         Raises Unreadable if it needs a history file that cannot be used.
         """
-        values = {**self.run.settings, **settings}
-        named = _SETTING.sub(lambda found: _literal(values[found[1]]), query)
+        values = {**ERRORS, **self.run.settings, **settings}
+
+        def value(found: re.Match[str]) -> str:
+            if found[1] not in values:
+                raise ValueError(f"a query names the setting :{found[1]}, which does not exist")
+            return _literal(values[found[1]])
+
+        named = _SETTING.sub(value, expand(query))
         return self.spark.sql(_TABLE.sub(lambda found: self._view(found[1]), named))
 
     def files_behind(self, build: Callable[[], DataFrame]) -> tuple[DataFrame, frozenset[str]]:

@@ -1,0 +1,111 @@
+"""The words that queries may use on top of Spark SQL; each is replaced before a query is run.
+
+| word | meaning |
+|---|---|
+| `{requests}` | a table of the history, or a derived one |
+| `:session_ms` | a setting of the run |
+| `:UNKNOWN_MEMBER_ID` | Kafka's error code of that name |
+| `ms_between(a, b)` | milliseconds from moment a to moment b, to the microsecond |
+| `after(ms, a)` | the moment so many milliseconds after moment a; before it, if negative |
+| `guard_from(due, seen)` | where the guard begins of an event due at one moment and seen at another |
+| `guard_to(seen)` | where that guard ends |
+
+A word is replaced by text, so a query costs an engine no more than one written out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+# Kafka's error codes (org.apache.kafka.common.protocol.Errors) that queries name.
+ERRORS: Final[Mapping[str, int]] = {
+    "NONE": 0,
+    "OFFSET_OUT_OF_RANGE": 1,
+    "UNKNOWN_TOPIC_OR_PARTITION": 3,
+    "NOT_LEADER_OR_FOLLOWER": 6,
+    "REQUEST_TIMED_OUT": 7,
+    "OFFSET_METADATA_TOO_LARGE": 12,
+    "COORDINATOR_LOAD_IN_PROGRESS": 14,
+    "COORDINATOR_NOT_AVAILABLE": 15,
+    "NOT_COORDINATOR": 16,
+    "NOT_ENOUGH_REPLICAS": 19,
+    "ILLEGAL_GENERATION": 22,
+    "INCONSISTENT_GROUP_PROTOCOL": 23,
+    "INVALID_GROUP_ID": 24,
+    "UNKNOWN_MEMBER_ID": 25,
+    "INVALID_SESSION_TIMEOUT": 26,
+    "REBALANCE_IN_PROGRESS": 27,
+    "INVALID_COMMIT_OFFSET_SIZE": 28,
+    "GROUP_AUTHORIZATION_FAILED": 30,
+    "UNSUPPORTED_VERSION": 35,
+    "INVALID_REQUEST": 42,
+    "INVALID_PRODUCER_EPOCH": 47,
+    "NON_EMPTY_GROUP": 68,
+    "GROUP_ID_NOT_FOUND": 69,
+    "FENCED_LEADER_EPOCH": 74,
+    "UNKNOWN_LEADER_EPOCH": 75,
+    "MEMBER_ID_REQUIRED": 79,
+    "GROUP_MAX_SIZE_REACHED": 81,
+    "FENCED_INSTANCE_ID": 82,
+    "GROUP_SUBSCRIBED_TO_TOPIC": 86,
+    "UNSTABLE_OFFSET_COMMIT": 88,
+    "PRODUCER_FENCED": 90,
+    "FENCED_MEMBER_EPOCH": 110,
+    "UNRELEASED_INSTANCE_ID": 111,
+    "UNSUPPORTED_ASSIGNOR": 112,
+    "STALE_MEMBER_EPOCH": 113,
+}
+
+# What each word with arguments stands for, its arguments by number.
+_MACROS: Final[Mapping[str, tuple[int, str]]] = {
+    "ms_between": (2, "(timestampdiff(MICROSECOND, {0}, {1}) / 1e3)"),
+    "after": (2, "timestampadd(MICROSECOND, CAST(round(({0}) * 1e3) AS BIGINT), {1})"),
+    # What came before it was due is guarded from when it came: a window cannot end before it
+    # starts.
+    "guard_from": (2, "least(after(-:guard_ms, {0}), {1})"),
+    "guard_to": (1, "after(:guard_ms, {0})"),
+}
+_WORD: Final = re.compile(rf"\b({'|'.join(_MACROS)})\(")
+
+
+@lru_cache(maxsize=1_024)
+def expand(query: str) -> str:
+    """The query with every word that has arguments replaced.
+
+    Raises ValueError for a word with too few or too many of them.
+    """
+    while found := _WORD.search(query):
+        name = found[1]
+        count, meaning = _MACROS[name]
+        arguments, end = _arguments(query, found.end())
+        if len(arguments) != count:
+            raise ValueError(f"{name} takes {count} arguments, and has {len(arguments)}")
+        query = query[: found.start()] + meaning.format(*arguments) + query[end:]
+    return query
+
+
+def _arguments(query: str, start: int) -> tuple[list[str], int]:
+    """The arguments after an opening parenthesis, and where the text goes on after them.
+
+    Raises ValueError where the parenthesis is not closed.
+    """
+    arguments, depth, begin, quoted = [], 0, start, ""
+    for place in range(start, len(query)):
+        letter = query[place]
+        if quoted:
+            quoted = "" if letter == quoted else quoted
+        elif letter in "'\"`":
+            quoted = letter
+        elif letter == "(":
+            depth += 1
+        elif letter == ")" and depth:
+            depth -= 1
+        elif letter in ",)" and not depth:
+            arguments.append(query[begin:place].strip())
+            begin = place + 1
+            if letter == ")":
+                return arguments, place + 1
+    raise ValueError(f"a parenthesis is not closed: {query[start - 20 : start + 40]!r}")

@@ -1,0 +1,127 @@
+"""What one row of a rule comes to: the only place where a measurement meets its bounds."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from harness.check.rows import Malformed, judged
+from harness.rules import Rule
+from tests.histories import at
+
+RULE = Rule(
+    "R99",
+    title="Nothing is late",
+    statement="Nothing is late.",
+    source="nowhere",
+    unit="ms",
+    things="things",
+    measures="late",
+    too_low="came too early",
+    too_high="came too late",
+)
+
+
+def row(**columns: Any) -> dict[str, Any]:
+    [found] = judged(RULE, [{"subject": "a thing", **columns}])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("measured", "ok", "why"),
+    [
+        (9.9, False, "came too early"),
+        (10, True, None),
+        (20, True, None),
+        (20.1, False, "came too late"),
+    ],
+)
+def test_both_bounds_are_allowed_values(measured: float, ok: bool, why: str | None) -> None:
+    found = row(measured=measured, bound_low=10, bound_high=20)
+    assert (ok, why) == (found["ok"], found["why"])
+
+
+def test_a_row_without_bounds_and_clauses_holds() -> None:
+    assert row(measured=5)["ok"] is True
+
+
+def test_a_note_helps_and_never_decides() -> None:
+    assert (True, "by hand") == itemgetter(row(measured=1, bound_high=2, note="by hand"))
+    late = row(measured=3, bound_high=2, note="by hand")
+    assert (False, "came too late; by hand") == itemgetter(late)
+
+
+def itemgetter(found: dict[str, Any]) -> tuple[bool | None, str | None]:
+    return found["ok"], found["why"]
+
+
+def test_what_is_wrong_violates_whatever_was_measured() -> None:
+    found = row(measured=1, bound_high=2, wrong="it burns", excused="it rained")
+    assert (False, "it burns", None) == (found["ok"], found["why"], found["excused"])
+
+
+def test_what_is_unknown_is_never_judged() -> None:
+    found = row(measured=3, bound_high=2, wrong="it burns", unknown="nobody looked", excused="x")
+    assert (None, "nobody looked", None) == (found["ok"], found["why"], found["excused"])
+
+
+def test_a_row_outside_its_bounds_holds_only_with_an_excuse_that_is_kept() -> None:
+    found = row(measured=3, bound_high=2, excused="it rained")
+    assert (True, "it rained", "it rained") == (found["ok"], found["why"], found["excused"])
+
+
+def test_an_excuse_that_was_not_needed_is_not_kept() -> None:
+    found = row(measured=2, bound_high=2, excused="it rained", note="dry")
+    assert (True, "dry", None) == (found["ok"], found["why"], found["excused"])
+
+
+def test_a_bound_without_a_measurement_is_unknown() -> None:
+    assert (None, "nothing was measured") == itemgetter(row(bound_high=2))
+
+
+def test_a_bound_without_a_measurement_holds_with_an_excuse() -> None:
+    found = row(bound_high=2, excused="it came back before")
+    assert (True, "it came back before") == (found["ok"], found["excused"])
+
+
+def test_a_row_may_have_words_of_its_own() -> None:
+    assert "left too late" == row(measured=3, bound_high=2, too_high="left too late")["why"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"mesured": 3}, "gives a column 'mesured'"),
+        ({"subject": None}, "a row without a subject"),
+        ({"measured": float("nan")}, "measured is not a number"),
+        ({"bound_low": 3, "bound_high": 2}, "its bounds from 3 to 2 allow nothing"),
+        ({"wrong": True}, "a clause is a text"),
+        ({"guard_from": at(2), "guard_to": at(1)}, "its guard window ends before it starts"),
+    ],
+)
+def test_a_row_that_no_rule_may_give_is_refused(columns: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(Malformed, match=sentence):
+        row(**columns)
+
+
+def test_a_guard_may_be_one_moment_or_have_one_end() -> None:
+    assert row(guard_from=at(1), guard_to=at(1))["ok"] is True
+    assert row(guard_from=at(1))["ok"] is True
+
+
+def test_the_order_of_rows_never_matters() -> None:
+    rows: list[dict[str, Any]] = [
+        {"subject": "b", "at": at(5), "wrong": "x"},
+        {"subject": "a", "at": at(5), "wrong": "y"},
+        {"subject": "a", "at": at(5), "wrong": "x"},
+        {"subject": "a", "at": at(5), "measured": 1, "wrong": "x"},
+        {"subject": "c", "at": at(4) + timedelta(microseconds=1), "wrong": "z"},
+        {"subject": "a", "wrong": "z"},
+    ]
+    [first, *others] = [judged(RULE, order) for order in permutations(rows)]
+    assert all(first == other for other in others)
+
+    assert ["c", "a", "a", "a", "b", "a"] == [found["subject"] for found in first]
