@@ -117,8 +117,8 @@ def one_owner(t: Tables) -> DataFrame:
     measures="held by two, as the applications saw it",
     too_high="was held by two members, as they saw it",
     matters=(
-        "A member that was removed while it stalled goes on with its batch, so work must bear being "
-        "done twice."
+        "A member that was removed while it stalled goes on with its batch, so the work must bear "
+        "being done twice."
     ),
 )
 def one_reader(t: Tables) -> DataFrame:

@@ -86,11 +86,11 @@ class Rule:
     numbers in a verdict's reason ("after the last sign of life"). `too_low` and `too_high` are
     clauses about a row outside its bounds ("was evicted too early"). `matters` says why somebody
     who runs consumers should care. A rule that is `evidence` is judged in every run without being
-    declared; one that is `always` as well, unless the run has nothing to examine. `clients` and `protocols` are those
-    that the statement is about: in a run of others the rule is left out. A rule of the `broker` is
-    about brokers alone, so runs of one client show it for all. The rule with `clock` is about this
-    machine: its verdict depends on whether any other judgement was withheld. `headline` is the name
-    of a measurement that comparisons of runs show.
+    declared; one that is `always` as well, unless the run has nothing to examine. `clients` and
+    `protocols` are those that the statement is about: in a run of others the rule is left out. A
+    rule of the `broker` is about brokers alone, so runs of one client show it for all. The rule
+    with `clock` is about this machine: its verdict depends on whether any other judgement was
+    withheld. `headline` is the name of a measurement that comparisons of runs show.
     """
 
     id: str

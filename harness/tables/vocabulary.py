@@ -7,7 +7,7 @@
 | `:UNKNOWN_MEMBER_ID` | Kafka's error code of that name |
 | `ms_between(a, b)` | milliseconds from moment a to moment b, to the microsecond |
 | `after(ms, a)` | the moment so many milliseconds after moment a; before it, if negative |
-| `guard_from(due, seen)` | where the guard begins of an event due at one moment and seen at another |
+| `guard_from(due, seen)` | where the guard of an event begins, by when it was due and seen |
 | `guard_to(seen)` | where that guard ends |
 
 A word is replaced by text, so a query costs an engine no more than one written out.
