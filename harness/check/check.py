@@ -105,8 +105,6 @@ class _Shelf:
             list(workers.map(derive, WRITTEN))
 
     def store(self, name: str, frame: DataFrame) -> DataFrame:
-        if name == "accepted":
-            return frame  # part of a table that is stored
         if self.small or name not in _GROWING:
             return self._store_in_memory(name, frame)
         return self._store_by_spark(name, frame)

@@ -12,6 +12,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 from harness.tables.source import Run, Setting, Sources, Unreadable
+from harness.tables.views import VIEWS
 from harness.tables.vocabulary import ERRORS, expand
 
 Recipe = Callable[["Tables"], DataFrame]
@@ -43,7 +44,7 @@ class Tables:
         self.spark = spark
         self.run = run
         self._sources = sources
-        self._recipes = recipes
+        self._recipes = {**VIEWS, **recipes}
         # Computes a derived table and gives a frame that only reads it: queries over queries over
         # queries would be planned, and run, again for each rule.
         self._store = store
@@ -112,7 +113,7 @@ class Tables:
         """The stored table. A recipe that fails is not tried again for the next rule."""
         try:
             frame, files = self.files_behind(lambda: self._recipes[name](self))
-            return self._store(name, frame), files
+            return (frame if name in VIEWS else self._store(name, frame)), files
         except Unreadable as reason:
             self._sources.unreadable[name] = str(reason)
             raise

@@ -52,7 +52,6 @@ SHARED: Final[dict[str, Recipe]] = {
     "probe_positions": probes.probe_positions,
     "probe_fetches": probes.probe_fetches,
     "progress": shared.progress,
-    "accepted": shared.accepted,
     "epochs": epochs,
     "generations": generations,
     "episodes": episodes,

@@ -377,11 +377,6 @@ def progress(t: Tables) -> DataFrame:
     )
 
 
-def accepted(t: Tables) -> DataFrame:
-    """Positions that the coordinator accepted, one row per commit and partition."""
-    return t.sql("SELECT * FROM {commits_judged} WHERE error_code = 0")
-
-
 def forgotten(t: Tables) -> DataFrame:
     """When nothing was committed any more, one row per partition and time.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.check.tables.vocabulary import expand
+from harness.tables.vocabulary import expand
 
 
 def test_a_word_is_replaced_with_its_arguments() -> None:
