@@ -295,7 +295,7 @@ def _number(value: float) -> str:
 def to_table(outcome: Outcome) -> pa.Table:
     """All rows as the table `judgements`, rule by rule, each rule's rows in order of time."""
     rows = [
-        {name: row[name] for name in JUDGEMENTS.names} | {"rule": rule}
+        {"rule": rule} | {name: row[name] for name in JUDGEMENTS.names if name != "rule"}
         for rule, each in outcome.rows.items()
         for row in each
     ]

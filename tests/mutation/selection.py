@@ -27,7 +27,9 @@ class Selection:
         self._uses = {
             item: used for module, tree in trees.items() for item, used in _uses(module, tree)
         }
-        self.rules = dict(_rules(trees["catalogue"]))
+        self.rules = {
+            rule: (module, name) for module, tree in trees.items() for rule, name in _rules(tree)
+        }
 
     def changed(self) -> dict[str, str]:
         """Sources that are not any more what they were, by module."""
@@ -115,16 +117,19 @@ def _imported(tree: ast.Module) -> dict[str, Item]:
     return found
 
 
-def _rules(catalogue: ast.Module) -> Iterable[tuple[str, Item]]:
-    """Each rule's id, and what defines it."""
-    table = dict(_tops(catalogue))["RULES"]
-    assert isinstance(table, ast.AnnAssign)
-    assert isinstance(table.value, ast.Dict)
-    for key, value in zip(table.value.keys, table.value.values, strict=True):
-        assert isinstance(key, ast.Constant)
-        assert isinstance(value, ast.Attribute)
-        assert isinstance(value.value, ast.Name)
-        yield str(key.value), (value.value.id, value.attr)
+def _rules(module: ast.Module) -> Iterable[tuple[str, str]]:
+    """Each rule's id, and the name of what defines it: a decorated query."""
+    for name, node in _tops(module):
+        made = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+        if isinstance(node, ast.Assign):
+            made = [node.value]
+        for call in made:
+            match call:
+                case ast.Call(func=ast.Name(id="Rule"), args=[ast.Constant(value=str(rule))]):
+                    yield rule, name
+                case ast.Call(func=ast.Name(id="Rule"), keywords=[first, *_]):
+                    assert isinstance(first.value, ast.Constant)
+                    yield str(first.value.value), name
 
 
 def _said_by_tests(tree: ast.Module) -> Iterable[tuple[str, set[str]]]:

@@ -17,7 +17,7 @@ def test_rules_of_every_run_say_so() -> None:
     sections = dict(zip(RULES, page().split("\n## ")[1:], strict=True))
 
     for name, section in sections.items():
-        always = "- judged in every run that has something of the kind\n" in section
+        always = "- judged in every run in which it can be examined\n" in section
         assert RULES[name].always == always, name
         assert RULES[name].evidence == ("- judged in every run: " in section), name
     assert "`bad-day`" in sections["R30"]

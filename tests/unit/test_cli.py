@@ -106,8 +106,8 @@ def test_list_rules_has_a_paragraph_per_rule(capsys: pytest.CaptureFixture[str])
     assert len(RULES) == said.count("judged by: ")
     assert "every run\n" in said
     always = [rule for rule in RULES.values() if rule.always]
-    assert len(always) == said.count("judged by: every run that has something of the kind")
-    assert "something of the kind; bad-day, " in said  # and the experiments that declare it
+    assert len(always) == said.count("judged by: every run in which it can be examined")
+    assert "it can be examined; bad-day, " in said  # and the experiments that declare it
 
 
 def test_nightly_list_plays_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
