@@ -20,6 +20,7 @@ from harness.provision.jvm import AOT_SINCE, broker_options, major
 from harness.provision.shell import Shell
 
 TRAINING_TIMEOUT_S = 180
+_SPARK_SOURCES = ("harness/bench/train_spark.py", "harness/tables/session.py")
 
 
 def kafka_cache(kafka_version: str, java: Java) -> Path | None:
@@ -42,21 +43,12 @@ def client_cache(kafka_version: str, java: Java) -> Path | None:
 
 
 def spark_cache(java: Java) -> Path | None:
-    """Where Spark's cache belongs; None where this Java has none or nothing trains it."""
-    if major(java.version) < AOT_SINCE or not _spark_trainer().is_file():
+    """Where Spark's cache belongs; None where this Java has no such caches."""
+    if major(java.version) < AOT_SINCE:
         return None
-    # Spark's jars come with the environment; its options are the trainer's and its helpers'.
-    sources = sorted(path.read_text(encoding="utf-8") for path in _spark_sources())
+    # Spark's jars come with the environment; its options are in these modules.
+    sources = ((REPOSITORY / path).read_text(encoding="utf-8") for path in _SPARK_SOURCES)
     return _place("spark", java, [str(env_dir()), *sources])
-
-
-def _spark_trainer() -> Path:
-    return REPOSITORY / "harness" / "check" / "train.py"
-
-
-def _spark_sources() -> list[Path]:
-    folder = _spark_trainer().parent
-    return [path for path in (folder / "train.py", folder / "session.py") if path.is_file()]
 
 
 def _place(purpose: str, java: Java, parts: list[str]) -> Path:
@@ -82,7 +74,7 @@ def train_kafka(kafka_version: str, java: Java, shell: Shell) -> None:
     """Train the brokers' cache; SetupError (and the note) if that fails."""
     cache = kafka_cache(kafka_version, java)
     if cache is not None:
-        args = ["harness.provision.train", *_node(kafka_version, java)]
+        args = ["harness.bench.train_brokers", *_node(kafka_version, java)]
         _train("the Kafka AOT training", args, cache, shell, "kafka-aot.log")
 
 
@@ -90,7 +82,7 @@ def train_client(kafka_version: str, java: Java, shell: Shell) -> None:
     """Train the Java client's cache; SetupError (and the note) if that fails."""
     cache = client_cache(kafka_version, java)
     if cache is not None:
-        args = ["harness.provision.train_client", *_node(kafka_version, java)]
+        args = ["harness.bench.train_client", *_node(kafka_version, java)]
         _train("the Java client's AOT training", args, cache, shell, "client-aot.log")
 
 

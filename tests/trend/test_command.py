@@ -21,9 +21,9 @@ import pyspark
 import pytest
 
 from harness.base.wait import wait_until
+from harness.bench.train_brokers import free_ports
 from harness.cluster import ping
 from harness.provision.java import find_java
-from harness.provision.train import free_ports
 from harness.trend import dataset
 from tests.trend.sample import write_series
 

@@ -1,6 +1,6 @@
 """Trains the Java client's AOT cache: the real adapter against one node, then an orderly end.
 
-Run by the environment's Python as `-m harness.provision.train_client JAVA VERSION CLASSPATH
+Run by the environment's Python as `-m harness.bench.train_client JAVA VERSION CLASSPATH
 CHECKPOINT OUTPUT`. The machine of the client is in this process, started as that of a member is,
 because a cache fits only the options and the class path that it was trained with.
 """
@@ -17,7 +17,7 @@ from consumers.client import Answer, ClientError, Partition, Position
 from consumers.config import ConsumerConfig
 from consumers.java import Java
 from consumers.java_transactions import JavaTransactions
-from harness.provision import train
+from harness.bench import train_brokers
 from harness.provision.jvm import broker_options
 
 _COPY = "training-copy"
@@ -47,12 +47,12 @@ def main(args: list[str]) -> int:
     """Train, and return 0; what went wrong is on stderr, the node's own log among it."""
     java, version, classpath, checkpoint, output = args
     folder = Path(output).parent / "node"
-    address = train.write_node(folder, Path(checkpoint))
+    address = train_brokers.write_node(folder, Path(checkpoint))
     command = [java, *broker_options(version), f"-Dlog4j2.configurationFile={folder}/log4j2.xml"]
     command += ["-cp", classpath, "kafka.Kafka", str(folder / "node.properties")]
-    with train.node(command):
-        train.make_topics(address, train.TOPIC, _COPY)
-        train.produce(address)
+    with train_brokers.node(command):
+        train_brokers.make_topics(address, train_brokers.TOPIC, _COPY)
+        train_brokers.produce(address)
         for protocol in ("cooperative", "consumer"):
             consume(
                 ConsumerConfig(
@@ -60,7 +60,7 @@ def main(args: list[str]) -> int:
                     run="training",
                     member=f"training-{protocol}",
                     group=f"training-{protocol}",
-                    topic=train.TOPIC,
+                    topic=train_brokers.TOPIC,
                     bootstrap=address,
                     journal="",
                     client="java",
@@ -104,9 +104,11 @@ def consume(config: ConsumerConfig) -> None:
             if error or refused or any(answer.error_code for answer in answers):
                 raise RuntimeError(f"a commit was refused in training: {refused or answers}")
         seen += sum(each.records for each in ranges)
-        return seen >= train.RECORDS
+        return seen >= train_brokers.RECORDS
 
-    train.until(all_read, train.WORK_TIMEOUT_S, f"a {config.protocol} member to read all records")
+    train_brokers.until(
+        all_read, train_brokers.WORK_TIMEOUT_S, f"a {config.protocol} member to read all records"
+    )
     client.close()
 
 

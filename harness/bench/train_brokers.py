@@ -1,6 +1,6 @@
 """Trains the brokers' AOT cache: one node, a little real work, an orderly end.
 
-Run by the environment's Python as `-m harness.provision.train JAVA VERSION CLASSPATH CHECKPOINT
+Run by the environment's Python as `-m harness.bench.train_brokers JAVA VERSION CLASSPATH CHECKPOINT
 OUTPUT`. It is a process of its own so that a killed set-up leaves no broker behind: this one
 goes on, ends the broker, and goes.
 """
