@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.rules.rule import Rule
+from harness.rules.rule import Need, Rule
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -258,6 +258,7 @@ FAULTS_BIT = Rule(
     measures="",
     examine=_faults_bit,
     evidence=True,
+    needs=(Need.FAULTS,),
 )
 EVERYONE_WORKED = Rule(
     id="E02",
@@ -291,6 +292,7 @@ MACHINE_ON_TIME = Rule(
     measures="late at most",
     examine=_machine_on_time,
     evidence=True,
+    clock=True,
 )
 RECORD_IS_WHOLE = Rule(
     id="E05",
