@@ -63,8 +63,9 @@ check: ## format, lint and types only
 	@$(ENV) -m ruff check .
 	@$(ENV) -m mypy
 
-docs: ## write docs/rules.md anew, from the rules and experiments there are
+docs: ## write docs/rules.md and the table of ARCHITECTURE.md anew, from the code
 	@$(ENV) -m harness.catalogue.rules_page > docs/.rules.md && mv docs/.rules.md docs/rules.md
+	@$(ENV) -m tests.rooms
 
 bench: ## measure the harness itself
 	@$(ENV) -m harness.bench

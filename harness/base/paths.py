@@ -1,8 +1,11 @@
-"""Paths as people read them."""
+"""Where the code lies, and paths as people read them."""
 
 from pathlib import Path
+from typing import Final
 
 from harness.base.errors import BadInput
+
+ROOT: Final = Path(__file__).resolve().parents[2]  # where `harness` lies
 
 
 def here(path: Path) -> str:

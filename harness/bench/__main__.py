@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
+from harness.base.paths import ROOT
 from harness.bench import backends, clusters, experiments, judging, recording
 from harness.bench.measure import Figure, table_of
-from harness.cli.main import ROOT
 from harness.provision.tools import Tools, resolve_tools
 
 PARTS: Final[dict[str, Callable[[Tools, int], list[Figure]]]] = {

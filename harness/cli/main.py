@@ -9,16 +9,14 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import NoReturn
 
 from harness.base.errors import BadInput, Exit, HarnessError, NoData, refused
-from harness.base.paths import here
+from harness.base.paths import ROOT, here
 from harness.base.ports import LAST_PORT
 from harness.experiment import CLIENTS, PROTOCOLS, Experiment, one_of
 from harness.history import manifest
 from harness.run.screen import Screen
-
-ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 class _Parser(argparse.ArgumentParser):

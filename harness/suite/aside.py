@@ -18,6 +18,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final
 
+from harness.base.paths import ROOT
 from harness.suite.judging import Judge
 
 _IDLE: Final = getattr(os, "SCHED_IDLE", None)
@@ -95,7 +96,7 @@ class Aside:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                cwd=Path(__file__).resolve().parents[2],
+                cwd=ROOT,
                 start_new_session=True,  # Ctrl-C is for the suite, which ends it
             )
         self._answers = SimpleQueue()

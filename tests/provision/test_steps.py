@@ -62,12 +62,12 @@ def test_failure_of_an_optional_step_is_a_warning(
 def test_what_killed_set_ups_left_is_swept(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (empty_cache / "tmp-left").mkdir()
+    (empty_cache / "kafka-chaos-tmp-left").mkdir()
     use(monkeypatch)
 
     steps.ensure()
 
-    assert not (empty_cache / "tmp-left").exists()
+    assert not (empty_cache / "kafka-chaos-tmp-left").exists()
 
 
 def test_failed_training_is_noted_and_forgotten_on_demand(

@@ -1,0 +1,139 @@
+"""The borders of the rooms, as `tests/rooms.py` lists them."""
+
+import ast
+import re
+
+import pytest
+
+from tests.rooms import PAGE, ROOMS, ROOT, breaches, others, page, place, sources
+
+ENTRIES = 17  # files and folders in `harness/`
+LINES = 450
+# These are longer. The list may only become shorter.
+LONG = {
+    "harness/bench/synthetic.py",
+    "harness/cli/main.py",
+    "harness/history/broker_log.py",
+    "harness/history/schema.py",
+    "harness/report/many/index.py",
+    "harness/rules/client_timers.py",
+    "harness/rules/consumer_protocol.py",
+    "harness/rules/failure_detection.py",
+    "harness/rules/offsets.py",
+    "harness/rules/static_members.py",
+    "harness/run/run.py",
+    "harness/tables/stops.py",
+}
+WRITTEN = ("*.md", "docs/*.md", "*.toml", "Makefile", ".github/workflows/*.yml", "tests/**/*.py")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_what_it_may(room: str) -> None:
+    found = [
+        breach
+        for path in sources(room)
+        for breach in breaches(room, str(path.relative_to(ROOT)), path.read_text())
+    ]
+
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_may_import_no_more_than_it_does(room: str) -> None:
+    used = {name for path in sources(room) for name in others(room, path.read_text())}
+    unused = {*ROOMS[room].imports, *ROOMS[room].libraries} - used
+
+    assert not unused, f"nothing in {place(room)} imports {', '.join(sorted(unused))}: take it out"
+
+
+def test_no_import_runs_back_up() -> None:
+    floors = list(ROOMS)
+    for number, room in enumerate(floors):
+        up = set(ROOMS[room].imports) & set(floors[: number + 1])
+
+        assert not up, f"{room} stands above {', '.join(sorted(up))}, and may not be above it too"
+
+
+@pytest.mark.parametrize(
+    ("room", "source", "breach"),
+    [
+        ("rules", "import confluent_kafka", "x.py imports confluent_kafka: rules read tables only"),
+        ("rules", "from harness import run", "x.py imports harness.run: rules read tables only"),
+        ("rules", "from . import rule", "x.py imports relatively: rules read tables only"),
+        (
+            "check",
+            "def late():\n    from harness.cluster.wire import ask",
+            "x.py imports harness.cluster: checking reads files only, and opens no socket to Kafka",
+        ),
+        (
+            "provision",
+            "from pyarrow import parquet",
+            "x.py imports pyarrow: set-up runs on a bare Python",
+        ),
+    ],
+)
+def test_a_breach_is_a_sentence(room: str, source: str, breach: str) -> None:
+    assert [breach] == list(breaches(room, "x.py", source))
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["import json", "from harness import __version__", "from harness.rules import rule"],
+)
+def test_what_everybody_may_import_is_no_breach(source: str) -> None:
+    assert not list(breaches("rules", "x.py", source))
+
+
+def test_every_entry_of_the_harness_is_a_room() -> None:
+    found = {path.stem for path in (ROOT / "harness").iterdir() if path.stem != "__pycache__"}
+
+    assert found - {"__init__"} == ROOMS.keys() - {"consumers", "experiments"}
+    assert len(found) <= ENTRIES
+
+
+def test_modules_are_short() -> None:
+    modules = {str(path.relative_to(ROOT)): path for path in (ROOT / "harness").rglob("*.py")}
+    long = {name for name, path in modules.items() if len(path.read_text().splitlines()) > LINES}
+
+    assert not long - LONG, f"more than {LINES} lines: split by subject"
+    assert not LONG - long, "shorter by now: take them off the list"
+
+
+def test_the_table_of_architecture_is_current() -> None:
+    assert page(PAGE.read_text()) == PAGE.read_text(), "run `make docs`"
+
+
+def test_names_of_modules_in_texts_exist() -> None:
+    """Processes are started, and functions replaced, by names that no import checks."""
+    missing = [
+        f"{path.relative_to(ROOT)}: {node.value}"
+        for folder in ("harness", "consumers", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.fullmatch(r"(harness|consumers|tests)(\.\w+)*\.\w*[a-z]", node.value)
+        and not _exists(node.value.split("."))
+    ]
+
+    assert not missing, "\n".join(missing)
+
+
+def _exists(parts: list[str]) -> bool:
+    """Whether it is a package or module, or what a module has."""
+    if ROOT.joinpath(*parts).is_dir():
+        return True
+    for end in range(2, len(parts) + 1):
+        module = ROOT.joinpath(*parts[:end]).with_suffix(".py")
+        if module.is_file():
+            return all(re.search(rf"\b{part}\b", module.read_text()) for part in parts[end:][:1])
+    return False
+
+
+@pytest.mark.parametrize("pattern", WRITTEN)
+def test_paths_in_texts_exist(pattern: str) -> None:
+    for path in ROOT.glob(pattern):
+        if path.name == "CHANGELOG.md":
+            continue
+        for found in re.findall(r"(?<![\w/.])harness/[\w./]*\w/?", path.read_text()):
+            assert (ROOT / found).exists(), f"{path.relative_to(ROOT)} names {found}"
