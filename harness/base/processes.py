@@ -11,8 +11,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -197,6 +197,25 @@ def has_owner(folder: Path) -> bool:
         return bool(_TOKEN.fullmatch((folder / _OWNER).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return False
+
+
+@contextmanager
+def holding(folder: Path) -> Iterator[None]:
+    """Hold a folder meanwhile, so that `clean` leaves it; whoever holds it already goes on to."""
+    if held(folder):
+        yield
+        return
+    hold(folder)
+    try:
+        yield
+    finally:
+        (folder / _OWNER).unlink(missing_ok=True)
+
+
+def let_go(folder: Path) -> None:
+    """Remove the owner token of a process that is gone."""
+    if has_owner(folder) and not held(folder):
+        (folder / _OWNER).unlink(missing_ok=True)
 
 
 def sweep_scratch() -> int:

@@ -6,11 +6,12 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+from harness.base import processes
 from harness.base.errors import BadInput, Exit, HarnessError, NoData, refused
 from harness.base.paths import ROOT, here
 from harness.base.ports import LAST_PORT
@@ -161,11 +162,12 @@ def experiment_command(arguments: argparse.Namespace) -> int:
         raise BadInput(f"--repeat {arguments.repeat} runs nothing: use 1 or more")
     if arguments.repeat > 1:
         return _repeat(arguments)
-    with closing(Judge()) as judge:
-        run_dir = _run(arguments, arguments.seed, on_phase=judge.on_phase)
-        judge.judge(run_dir)
-    code = show(run_dir)
-    dataset.accumulate(arguments.results.resolve())
+    with ExitStack() as held:
+        with closing(Judge()) as judge:
+            run_dir = _run(arguments, arguments.seed, held, on_phase=judge.on_phase)
+            judge.judge(run_dir)
+        code = show(run_dir)
+        dataset.accumulate(arguments.results.resolve())
     return code
 
 
@@ -197,23 +199,29 @@ def _repeat(arguments: argparse.Namespace) -> int:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Run an experiment and keep its history; judge it later with `check`."""
-    print(_run(arguments, arguments.seed))
+    with ExitStack() as held:
+        print(_run(arguments, arguments.seed, held))
     return Exit.AS_EXPECTED
 
 
 def _run(
     arguments: argparse.Namespace,
     seed: int | None,
+    held: ExitStack,
     on_phase: Callable[[str], None] = lambda _name: None,
 ) -> Path:
+    """Play a run; its folder, which is this process's until `held` is closed."""
     from harness.provision.tools import resolve_tools
+    from harness.run.leftovers import sweep_results
     from harness.run.run import Run, default_seed, reserve, sweep
 
     experiment = _experiment(arguments)
     tools = resolve_tools(experiment.cluster.kafka_version, experiment.group.client_version)
     screen = Screen()
     sweep(screen.say)
+    sweep_results(arguments.results)
     run_dir = reserve(arguments.results.resolve(), arguments.name)
+    held.enter_context(processes.holding(run_dir))
     seed = default_seed(arguments.name) if seed is None else seed
     screen.say(f"{arguments.name}: {experiment.claim}")
     screen.say(f"seed {seed}, into {here(run_dir)}")
@@ -521,17 +529,17 @@ def describe_command(arguments: argparse.Namespace) -> int:
 
 def clean_command(arguments: argparse.Namespace) -> int:
     """End what killed runs left, and remove their half-made files."""
-    from harness.cli import cleaning
+    from harness.cli.cleaning import clean_all
+    from harness.run.leftovers import sweep_results
     from harness.run.run import sweep
 
     screen = Screen()
     ended = sweep(screen.say)
-    cleaned = cleaning.clean(arguments.results)
-    removed = len(cleaned.removed)
+    removed = len(sweep_results(arguments.results))
     if arguments.all:
-        everything = cleaning.clean_all(arguments.results)
-        removed += len(everything.removed)
-        for folder in everything.kept:
+        cleaned = clean_all(arguments.results)
+        removed += len(cleaned.removed)
+        for folder in cleaned.kept:
             screen.say(f"{here(folder)} began meanwhile, so it stays")
     print(f"{ended} processes and containers ended, {removed} folders and files removed")
     return Exit.AS_EXPECTED

@@ -5,10 +5,11 @@ derived tables. A combination that cannot run is named with the reason, and the 
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.base import processes
 from harness.base.errors import BadInput, Exit, HarnessError
 from harness.base.paths import here
 from harness.catalogue import registry
@@ -17,6 +18,7 @@ from harness.experiment import Expect, Experiment
 from harness.provision.tools import resolve_tools
 from harness.report import exit_code
 from harness.report.many.comparison import JOIN_COST_RULE, Compared, compared, write_comparison
+from harness.run.leftovers import sweep_results
 from harness.run.run import Run, reserve, sweep
 from harness.run.screen import Screen
 from harness.suite.judging import Judge
@@ -88,20 +90,24 @@ def compare(
     check_engines(plays.values())
     runs: dict[Combination, Path] = {}
     sweep(screen.say)
-    try:
-        with closing(Judge()) as judge:
-            for each, experiment in plays.items():
-                try:
-                    runs[each] = _play(name, experiment, judge, results, seed=seed, screen=screen)
-                except HarnessError as error:
-                    screen.say(str(error))
-                    failed[each] = error
-    finally:  # interrupted or broken: what has been measured is kept
-        if runs:
-            rows = [_row(each, plays.get(each), runs, failed) for each in wanted]
-            folder = reserve(results, "compare-protocols", parts=())
-            write_comparison(folder, name, rows)
-            screen.say(f"compared {len(runs)} of {len(wanted)} in {here(folder)}")
+    sweep_results(results)
+    with ExitStack() as held:
+        try:
+            with closing(Judge()) as judge:
+                for each, experiment in plays.items():
+                    try:
+                        runs[each] = _play(
+                            name, experiment, judge, results, held, seed=seed, screen=screen
+                        )
+                    except HarnessError as error:
+                        screen.say(str(error))
+                        failed[each] = error
+        finally:  # interrupted or broken: what has been measured is kept
+            if runs:
+                rows = [_row(each, plays.get(each), runs, failed) for each in wanted]
+                folder = reserve(results, "compare-protocols", parts=())
+                write_comparison(folder, name, rows)
+                screen.say(f"compared {len(runs)} of {len(wanted)} in {here(folder)}")
     # A combination that makes no sense is told, and no failure of those that do.
     broken = [each for each in failed.values() if not isinstance(each, BadInput)]
     if not runs:
@@ -111,14 +117,22 @@ def compare(
 
 
 def _play(
-    name: str, experiment: Experiment, judge: Judge, results: Path, *, seed: int, screen: Screen
+    name: str,
+    experiment: Experiment,
+    judge: Judge,
+    results: Path,
+    held: ExitStack,
+    *,
+    seed: int,
+    screen: Screen,
 ) -> Path:
-    """Run and judge one of them; its folder."""
+    """Run and judge one of them; its folder, which is this process's until `held` is closed."""
     group = experiment.group
     label = f"{name}: {group.client}, {group.protocol}, {group.members} members"
     screen.say(label)
     tools = resolve_tools(experiment.cluster.kafka_version, group.client_version)
     run_dir = reserve(results, name)
+    held.enter_context(processes.holding(run_dir))
     with screen.watch(label, experiment) as watch:
         Run(
             name,

@@ -4,6 +4,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from harness.base import processes
 from harness.base.errors import HarnessError
 from harness.history import manifest
 
@@ -61,10 +62,11 @@ class Judge:
         if self._problem is not None:
             raise HarnessError(f"Spark did not start: {self._problem}") from self._problem
         assert self._session is not None
-        if complete:  # the page of another run says why it shows nothing, and that stays so
-            files.remove(run_dir)
-        check(run_dir, self._session)
-        report(run_dir)
+        with processes.holding(run_dir):
+            if complete:  # the page of another run says why it shows nothing, and that stays so
+                files.remove(run_dir)
+            check(run_dir, self._session)
+            report(run_dir)
 
     def close(self) -> None:
         """End the session; the next run to be judged gets a new one."""

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from harness.base import processes
 from harness.base.errors import Exit, HarnessError, SetupError
 from harness.base.paths import check_for_kafka
 from harness.catalogue.cover import Candidate, Cover
@@ -22,6 +23,7 @@ from harness.history import manifest
 from harness.provision.tools import resolve_tools
 from harness.report import exit_code, report
 from harness.report.many.suites import AGAIN, UNJUDGED, Entry, State, Suite, only_withheld
+from harness.run.leftovers import sweep_results
 from harness.run.run import (
     Interrupted,
     Progress,
@@ -124,11 +126,13 @@ def play(
     has not been for PUBLISH_EVERY_S. Ctrl-C heals, and ends the suite with what there is.
     """
     say = screen.say
-    suite.save()
     publish_at = 0.0  # monotonic seconds
-    with closing(Aside(suite.path / "judging.log")) as judge:
+    with processes.holding(suite.path), closing(Aside(suite.path / "judging.log")) as judge:
+        suite.save()
         try:
             with interruptible():
+                sweep(say)
+                sweep_results(results)
                 for number, (entry, candidate) in enumerate(zip(suite.entries, runs, strict=True)):
                     say(
                         f"run {number + 1} of {len(runs)}: {entry.label}, "
@@ -233,7 +237,7 @@ def _play_one(
         run_dir = reserve(results, entry.experiment)
         entry.folder = os.path.relpath(run_dir, suite.path)
         assert entry.seed is not None
-        with screen.watch(entry.label, candidate.experiment) as watch:
+        with processes.holding(run_dir), screen.watch(entry.label, candidate.experiment) as watch:
 
             def begun(phase: str) -> None:
                 watch.phase(phase)

@@ -1,6 +1,7 @@
 """`clean` removes what this project made, and nothing else, whatever it is called."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.base import processes
-from harness.base.errors import Exit
+from harness.base.errors import Exit, VoidRun
 from harness.bench.measure import Figure, table_of
 from harness.cli.main import main
 from harness.history import manifest, store
 from harness.report.many.comparison import Compared, write_comparison
-from harness.run.run import reserve
+from harness.run.run import Run, reserve
 from tests.report.sample_run import write_manifest, write_run
 from tests.report.sample_suite import write_night
 
@@ -187,3 +188,55 @@ def test_what_begins_while_verdicts_are_put_into_the_dataset_stays(
     assert run_dir.exists()
     assert not gone.exists()
     assert "run-1 began meanwhile, so it stays" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "baseline"),
+        ("experiment", "baseline"),
+        ("experiment", "baseline", "--repeat", "2"),
+        ("nightly", "--only", "baseline", "--client", "librdkafka"),
+        ("compare-protocols", "baseline", "--protocol", "eager,cooperative"),
+    ],
+)
+def test_a_start_completes_what_was_killed_and_is_left_alone_by_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    """`clean --all` comes after the scratch folder has gone and before the run is judged."""
+    for where in ("suite.play", "suite.compare_protocols"):
+        monkeypatch.setattr(f"harness.{where}.sweep", lambda _say: 0)
+    killed = tmp_path / "consumer-crash" / "killed"
+    write_manifest(killed, status="running")
+    (killed / "scratch").mkdir()
+    refused = []
+
+    def play(run: Run) -> None:
+        assert not (killed / "scratch").exists()
+        assert "interrupted" == manifest.read(killed)["status"]
+        manifest.write(run.run_dir, {"schema_version": 1, "run": run.run_dir.name})
+        shutil.rmtree(run.run_dir / "scratch")
+        refused.append(main(["clean", "--all", "--results", str(tmp_path)]))
+        raise VoidRun("it was ended by a test")
+
+    monkeypatch.setattr(Run, "play", play)
+
+    assert Exit.FAILED == main([*command, "--results", str(tmp_path)])
+    assert {Exit.FAILED} == set(refused)
+    assert killed.exists()
+    assert not list(tmp_path.rglob("owner"))  # whose run is over holds nothing any more
+
+    clean(tmp_path, "--all")
+
+    assert not killed.exists()
+
+
+def test_the_owner_of_a_killed_night_is_forgotten(tmp_path: Path) -> None:
+    night = write_night(tmp_path)
+    night.save()
+    (night.path / "owner").write_text(DEAD)
+
+    clean(tmp_path)
+
+    assert not (night.path / "owner").exists()
+    assert (night.path / "suite.json").is_file()

@@ -1,0 +1,141 @@
+"""What runs leave below the results when their harness and its watchdog were killed.
+
+A reboot or the machine's lack of memory ends both, and nobody removes the scratch folder with the
+brokers' data then. `clean` and every start do it later. `--results` may name a folder of other
+things too: nothing is touched without a record that only this project writes.
+"""
+
+import json
+import re
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from harness.base import processes
+from harness.base.errors import NoData
+from harness.history import manifest
+
+_SCRATCH: Final = "scratch"
+_PARTS: Final = ("history", "journals", "logs")  # of a run's folder, made empty at its start
+_HALF: Final = re.compile(r"\..+\.([0-9]{1,9})\.tmp")  # a file that a process was writing
+
+
+def sweep_results(results: Path) -> list[Path]:
+    """Remove scratch folders and half-written files of runs that were killed; which folders.
+
+    A manifest that still says "running" says "interrupted" afterwards. What cannot be removed
+    stays for the next sweep.
+    """
+    removed = []
+    folders = below(results)
+    living = living_runs()  # after the folders: what starts meanwhile has a folder of its own
+    for folder in folders:
+        run, owned = is_run(folder), is_owned(folder / _SCRATCH)
+        if not (run or owned or processes.has_owner(folder)) or in_use(folder, living):
+            continue
+        if run or owned:
+            removed += _remove_scratch(folder)
+        with suppress(OSError):
+            processes.let_go(folder)
+            if run:
+                _complete_record(folder)
+            else:
+                remove_if_empty(*(folder / part for part in _PARTS), folder)
+    return removed
+
+
+def below(results: Path) -> list[Path]:
+    """Folders two levels below the results; no links, of which `latest` is one."""
+    return [folder for parent in _folders(results) for folder in _folders(parent)]
+
+
+def _folders(parent: Path) -> list[Path]:
+    try:
+        return sorted(path for path in parent.iterdir() if path.is_dir() and not path.is_symlink())
+    except OSError:  # not there, or not ours to read
+        return []
+
+
+def is_run(folder: Path) -> bool:
+    """Whether it has the manifest of a run, of whatever schema version."""
+    content = json_of(folder / manifest.FILE_NAME)
+    return (
+        isinstance(content, dict)
+        and isinstance(content.get("schema_version"), int)
+        and isinstance(content.get("run"), str)
+    )
+
+
+def is_owned(scratch: Path) -> bool:
+    """Whether a process of this project made this scratch folder and wrote its owner token."""
+    return not scratch.is_symlink() and processes.has_owner(scratch)
+
+
+def json_of(path: Path) -> Any:
+    """The content of a JSON file; null where there is none or it is no JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def living_runs() -> set[str]:
+    """The runs that have a living process."""
+    return {run for _, run, _ in processes.marked()}
+
+
+def in_use(folder: Path, living: set[str]) -> bool:
+    """Whether whoever made or uses the folder may still run; its owner is looked up each time."""
+    return folder.name in living or processes.held(folder) or processes.held(folder / _SCRATCH)
+
+
+def _remove_scratch(folder: Path) -> list[Path]:
+    scratch = folder / _SCRATCH
+    if scratch.is_symlink() or not scratch.is_dir():
+        return []
+    shutil.rmtree(scratch, ignore_errors=True)
+    return [] if scratch.exists() else [scratch]
+
+
+def _complete_record(run_dir: Path) -> None:
+    for part in (".", *_PARTS, "tables", "violations"):
+        for half in (run_dir / part).glob(".*.tmp"):
+            if not _writer_lives(half):
+                half.unlink(missing_ok=True)
+    remove_links(run_dir.parent)
+    with suppress(NoData):  # of another version, whose words are not known here
+        status = manifest.read(run_dir).get("status")
+        if status == "running" and run_dir.name not in living_runs():
+            manifest.update(
+                run_dir,
+                status="interrupted",
+                status_reason="the harness and its watchdog were killed before the run was "
+                "complete; a later start or `clean` removed what they left",
+            )
+
+
+def _writer_lives(half: Path) -> bool:
+    """Whether the process that writes `.NAME.PID.tmp` still runs; yes where no pid is named."""
+    named = _HALF.fullmatch(half.name)
+    return named is None or psutil.pid_exists(int(named[1]))
+
+
+def remove_links(parent: Path) -> None:
+    """Remove `latest` where it leads nowhere, and what a kill left of a new one (`.latest-…`)."""
+    for link in (parent / "latest", *parent.glob(".latest-*")):
+        if not link.is_symlink():
+            continue
+        target = link.readlink()
+        ours = len(target.parts) == 1 and link.name in ("latest", f".latest-{target}")
+        if ours and (link.name != "latest" or not link.exists()):
+            link.unlink(missing_ok=True)
+
+
+def remove_if_empty(*folders: Path) -> None:
+    """Remove those of these folders, in this order, that are empty."""
+    for folder in folders:
+        with suppress(OSError):  # it is not empty, or not there
+            folder.rmdir()
