@@ -1,26 +1,28 @@
-"""Derived tables: one module each, by queries over the history and over each other."""
+"""The derived tables, by name: each is a query over the history and over other tables."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from harness.tables import probes, shared
+from harness.tables import probes
+from harness.tables.assignments import assignments
 from harness.tables.base import Recipe
 from harness.tables.commits_judged import commits_judged
+from harness.tables.coordinators import group_steps, tenures
+from harness.tables.episodes import episodes
 from harness.tables.evictions import evictions
+from harness.tables.fault_windows import broker_faults, fault_windows
+from harness.tables.gaps import disturbed_gaps, gaps, stop_gaps
 from harness.tables.heartbeats import heartbeats
+from harness.tables.machine import late_ticks
+from harness.tables.memberships import identities, memberships, removals
 from harness.tables.ownership import ownership
+from harness.tables.progress import forgotten, progress
 from harness.tables.rebalances import epochs, generations, rebalances, standstills
 from harness.tables.redeliveries import redeliveries
-from harness.tables.stops import (
-    disturbed_gaps,
-    episodes,
-    gaps,
-    stop_gaps,
-    stop_moments,
-    stop_subjects,
-    stops,
-)
+from harness.tables.silences import signs_of_life, silences
+from harness.tables.stop_moments import stop_moments, stop_subjects
+from harness.tables.stops import stops
 
 # Written to files, in this order: each may start from those above it.
 WRITTEN: Final[dict[str, Recipe]] = {
@@ -34,24 +36,24 @@ WRITTEN: Final[dict[str, Recipe]] = {
 }
 # Named by other queries only; kept in memory while a run is judged.
 SHARED: Final[dict[str, Recipe]] = {
-    "signs_of_life": shared.signs_of_life,
-    "memberships": shared.memberships,
-    "identities": shared.identities,
-    "removals": shared.removals,
-    "tenures": shared.tenures,
-    "silences": shared.silences,
-    "group_steps": shared.group_steps,
-    "fault_windows": shared.fault_windows,
-    "broker_faults": shared.broker_faults,
-    "forgotten": shared.forgotten,
-    "late_ticks": shared.late_ticks,
-    "assignments": shared.assignments,
+    "signs_of_life": signs_of_life,
+    "memberships": memberships,
+    "identities": identities,
+    "removals": removals,
+    "tenures": tenures,
+    "silences": silences,
+    "group_steps": group_steps,
+    "fault_windows": fault_windows,
+    "broker_faults": broker_faults,
+    "forgotten": forgotten,
+    "late_ticks": late_ticks,
+    "assignments": assignments,
     "probe_joins": probes.probe_joins,
     "probe_members": probes.probe_members,
     "probed": probes.probed,
     "probe_positions": probes.probe_positions,
     "probe_fetches": probes.probe_fetches,
-    "progress": shared.progress,
+    "progress": progress,
     "epochs": epochs,
     "generations": generations,
     "episodes": episodes,

@@ -1,0 +1,100 @@
+"""Who was in the group, as which member id, from when to when."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from harness.tables.base import Tables
+
+
+def memberships(t: Tables) -> DataFrame:
+    """One row per `stay` of a member id in the group: whose, when it joined, when and how removed.
+
+    A classic member that comes back has another id. A member of KIP-848 keeps its own, so its id
+    can have several stays: `since_at` is when the one before ended, `until_at` when this one did,
+    both null where there is no other. What bears the id between them belongs to this stay.
+    A static member's id is `replaced` when another process joins under its instance id.
+    """
+    return t.sql(
+        """
+        WITH told AS (
+            SELECT member_id, at, event, evidence
+            FROM {coordinator_events}
+            WHERE `group` = :group
+              AND event IN ('member_added', 'evicted', 'left', 'replaced', 'fenced')
+            UNION ALL
+            SELECT trim(straggler), at, event, evidence
+            FROM {coordinator_events}
+            LATERAL VIEW explode(split(regexp_replace(reason, '[^-_.\\\\w,]', ''), ','))
+                AS straggler
+            WHERE `group` = :group AND event = 'stragglers_removed'
+            UNION ALL
+            -- A static member of KIP-848 that came back takes the place of the one it was.
+            SELECT regexp_extract(text, 'existing member (\\\\S+)\\\\.$', 1), at, 'replaced',
+                   evidence
+            FROM {coordinator_events}
+            WHERE `group` = :group AND event = 'member_added'
+              AND text LIKE '%to replace the existing member %'
+        ),
+        numbered AS (
+            SELECT *, count_if(event <> 'member_added') OVER (
+                PARTITION BY member_id ORDER BY at, IF(event = 'member_added', 1, 0)
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS stay
+            FROM told WHERE member_id <> ''
+        ),
+        by_coordinator AS (
+            SELECT member_id, stay,
+                   min(at) FILTER (WHERE event = 'member_added') AS added_at,
+                   min(at) FILTER (WHERE event <> 'member_added') AS removed_at,
+                   min_by(event, at) FILTER (WHERE event <> 'member_added') AS removed_by,
+                   min_by(evidence, at) FILTER (WHERE event <> 'member_added') AS evidence
+            FROM numbered GROUP BY member_id, stay
+            HAVING stay = 0 OR count_if(event = 'member_added') > 0
+        ),
+        by_requests AS (
+            SELECT member_id, min(client_id) AS member,
+                   min(processed_at) FILTER (WHERE error_code = 0 AND (api = 'JOIN_GROUP'
+                       OR api = 'CONSUMER_GROUP_HEARTBEAT' AND generation = 0)) AS joined_at,
+                   max(session_timeout_ms) AS session_timeout_ms,
+                   max(instance_id) AS instance_id
+            FROM {requests}
+            WHERE `group` = :group AND member_id IS NOT NULL GROUP BY member_id
+        )
+        SELECT member_id,
+               -- A classic member id is the client id, a dash and a UUID of 36 characters.
+               coalesce(r.member, substr(member_id, 1, length(member_id) - 37)) AS member,
+               coalesce(c.added_at, CASE WHEN coalesce(c.stay, 0) = 0 THEN r.joined_at END)
+                   AS joined_at,
+               c.removed_at, c.removed_by, r.instance_id,
+               concat_ws(' ', member_id, c.stay) AS stay,
+               coalesce(r.session_timeout_ms, :session_ms) AS session_timeout_ms, c.evidence,
+               lag(c.removed_at) OVER w AS since_at,
+               CASE WHEN lead(c.stay) OVER w IS NOT NULL THEN c.removed_at END AS until_at
+        FROM by_coordinator c FULL OUTER JOIN by_requests r USING (member_id)
+        WINDOW w AS (PARTITION BY member_id ORDER BY c.stay)
+        """
+    )
+
+
+def identities(t: Tables) -> DataFrame:
+    """One row per member id: whose it was, its instance id, and its session timeout."""
+    return t.sql(
+        """
+        SELECT member_id, any_value(member) AS member, max(instance_id) AS instance_id,
+               max(session_timeout_ms) AS session_timeout_ms
+        FROM {memberships} GROUP BY member_id
+        """
+    )
+
+
+def removals(t: Tables) -> DataFrame:
+    """One row per removal of a member id, and when the same id was back, if it ever was."""
+    return t.sql(
+        """
+        SELECT * FROM (
+            SELECT *, lead(joined_at) OVER (
+                PARTITION BY member_id ORDER BY removed_at NULLS LAST) AS back_at
+            FROM {memberships})
+        WHERE removed_at IS NOT NULL
+        """
+    )

@@ -1,0 +1,101 @@
+"""Signs of life that re-arm a member's session timer, and the silences between them."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from harness.tables.base import Tables
+
+
+def signs_of_life(t: Tables) -> DataFrame:
+    """Accepted requests that re-arm a member's session timer, one row each.
+
+    `heard_at` ends the silence before it, `armed_at` starts the next. They differ for JOIN_GROUP
+    and SYNC_GROUP: a member is safe while one of these is parked, and its timer starts anew when
+    it is answered. An OFFSET_COMMIT re-arms when it is validated, long before a slow append lets
+    it be answered, so its arrival counts. (GroupMetadataManager, OffsetMetadataManager 4.3.)
+    `armed_from_at` is the earliest that it can have been: a heartbeat's answer is ready some time
+    after the heartbeat has had its effect (measured: 70 ms on a busy broker, and 4.7 s where it
+    waited for a replica), so a silence ends with its arrival.
+
+    Of a member of KIP-848 only its heartbeats count, and those by their arrival too: an answer
+    waits until whatever the coordinator has written before it is replicated.
+    """
+    return t.sql(
+        """
+        WITH modern AS (
+            SELECT DISTINCT member_id FROM {requests}
+            WHERE `group` = :group AND api = 'CONSUMER_GROUP_HEARTBEAT'
+        )
+        SELECT r.member_id, client_id AS member, broker, api, error_code, generation,
+               arrived_at AS heard_at,
+               CASE WHEN api IN ('OFFSET_COMMIT', 'CONSUMER_GROUP_HEARTBEAT') THEN arrived_at
+                    ELSE processed_at END AS armed_at,
+               CASE WHEN api IN ('OFFSET_COMMIT', 'HEARTBEAT', 'CONSUMER_GROUP_HEARTBEAT')
+                    THEN arrived_at ELSE processed_at END AS armed_from_at,
+               answered_at, evidence
+        FROM {requests} r LEFT JOIN modern m ON m.member_id = r.member_id
+        WHERE `group` = :group AND r.member_id IS NOT NULL
+          AND (api = 'HEARTBEAT' AND error_code IN (0, 27)
+               OR api IN ('JOIN_GROUP', 'SYNC_GROUP') AND error_code = 0
+               OR api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = 0 AND generation >= 0
+               OR api = 'OFFSET_COMMIT' AND error_code = 0 AND generation >= 0
+                  AND m.member_id IS NULL)
+        """
+    )
+
+
+def silences(t: Tables) -> DataFrame:
+    """One row per time that a member id was not heard of while one coordinator worked.
+
+    From the moment its session timer was armed to the next sign of life (`ended_by` "sign"), to
+    its removal ("evicted", "left", "fenced", "stragglers_removed", "replaced"), or to the last
+    sign that the coordinator was at work ("end"). Where an eviction shows that the timer was armed
+    before the last heartbeat's answer was ready, it counts from then.
+    """
+    return t.sql(
+        """
+        WITH armed AS (
+            SELECT s.member_id, s.broker, s.heard_at, s.armed_at, s.armed_from_at, t.tenure,
+                   t.to_at
+            FROM {signs_of_life} s JOIN {tenures} t
+              ON t.broker = s.broker AND (t.tenure = 1 OR s.armed_at >= t.from_at)
+             AND (t.next_at IS NULL OR s.armed_at < t.next_at)
+            UNION ALL
+            -- A coordinator that loads the group gives every member a full session.
+            SELECT m.member_id, t.broker, t.from_at, t.from_at, t.from_at, t.tenure, t.to_at
+            FROM {tenures} t JOIN {memberships} m
+              ON m.joined_at < t.from_at AND (m.removed_at IS NULL OR m.removed_at >= t.from_at)
+            WHERE t.loaded
+        ),
+        followed AS (
+            SELECT a.*, m.member, m.session_timeout_ms, m.removed_at, m.removed_by,
+                   lead(a.heard_at) OVER (PARTITION BY a.member_id, m.since_at, a.tenure
+                                          ORDER BY a.armed_at, a.heard_at) AS next_heard_at
+            FROM armed a JOIN {memberships} m
+              ON m.member_id = a.member_id AND (m.since_at IS NULL OR a.armed_at > m.since_at)
+             AND (m.until_at IS NULL OR a.armed_at <= m.until_at)
+        ),
+        ended AS (
+            SELECT *,
+                   CASE WHEN next_heard_at IS NOT NULL THEN next_heard_at
+                        WHEN removed_at <= greatest(to_at, armed_at) THEN removed_at
+                        ELSE to_at END AS to,
+                   CASE WHEN next_heard_at IS NOT NULL THEN 'sign'
+                        WHEN removed_at <= greatest(to_at, armed_at) THEN removed_by
+                        ELSE 'end' END AS ended_by
+            FROM followed
+        ),
+        timed AS (
+            SELECT *, CASE WHEN ended_by = 'evicted'
+                           THEN least(armed_at, greatest(armed_from_at,
+                                timestampadd(MILLISECOND, -session_timeout_ms, to)))
+                           ELSE armed_at END AS from_at
+            FROM ended
+        )
+        SELECT member_id, member, broker, tenure, from_at, to AS to_at, ended_by,
+               session_timeout_ms,
+               greatest(0, timestampdiff(MICROSECOND, from_at, to)) / 1e3 AS ms
+        FROM timed
+        """
+    )

@@ -1,0 +1,198 @@
+"""What caused each stop, and the moments of it that are on record."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from harness.tables.base import Tables
+
+
+def stop_subjects(t: Tables) -> DataFrame:
+    """`stop_gaps` with whom each is about, what caused it and when the coordinator noticed.
+
+    Where the old owner was removed in the episode, its own removal counts, and not the one that
+    began the rebalance. `cause` is the fault, "stall" or "close" where the subject itself stopped;
+    else what the rebalance's trigger is. `told_id` is the member whose way through the rebalance
+    is followed: the old owner's, or the new one's where the old one is gone.
+    """
+    return t.sql(
+        """
+        WITH begun AS (
+            SELECT *, lag(first_at) OVER (PARTITION BY 1 ORDER BY episode) AS before_at
+            FROM {episodes} WHERE round = 1
+        ),
+        about AS (
+            SELECT g.*, e.trigger, e.before_at, m.removed_at,
+                   CASE WHEN m.removed_at IS NULL THEN e.trigger_member ELSE g.old_member END
+                       AS subject,
+                   CASE WHEN m.removed_at IS NULL THEN e.trigger_member_id ELSE g.old_member_id END
+                       AS subject_id,
+                   coalesce(m.removed_at, e.first_at) AS noticed_at,
+                   concat('broker-', e.coordinator_before) AS coordinator_before,
+                   CASE WHEN m.removed_at IS NULL THEN g.old_member_id ELSE g.new_member_id END
+                       AS told_id
+            FROM {stop_gaps} g LEFT JOIN begun e ON e.episode = g.episode
+            LEFT JOIN {memberships} m
+              ON m.member_id = g.old_member_id AND m.removed_at <= e.last_at
+             AND (e.before_at IS NULL OR m.removed_at > e.before_at)
+        ),
+        happened AS (
+            SELECT resolved AS who, injecting_at AS at, kind AS what FROM {fault_windows}
+            WHERE injecting_at IS NOT NULL
+            UNION ALL
+            SELECT member, event_at, CASE event WHEN 'closing' THEN 'close' ELSE 'stall' END
+            FROM {client_events} WHERE event IN ('closing', 'stall_started')
+        ),
+        causes AS (
+            SELECT a.topic, a.partition, a.from_at,
+                   max_by(h.at, struct(h.who = a.subject, h.at)) AS cause_at,
+                   max_by(h.what, struct(h.who = a.subject, h.at)) AS cause
+            FROM about a JOIN happened h
+              ON h.who IN (a.subject, a.coordinator_before) AND h.at <= a.noticed_at
+             AND (a.before_at IS NULL OR h.at > a.before_at)
+            GROUP BY a.topic, a.partition, a.from_at
+        ),
+        arrivals AS (
+            SELECT a.topic, a.partition, a.from_at, min(r.arrived_at) AS at
+            FROM about a JOIN {requests} r ON r.client_id = a.subject
+            WHERE r.api = 'JOIN_GROUP' AND a.trigger = 'join' AND r.arrived_at <= a.noticed_at
+              AND (a.before_at IS NULL OR r.arrived_at > a.before_at)
+            GROUP BY a.topic, a.partition, a.from_at
+        ),
+        leaders AS (
+            -- A stop without a rebalance: what the observer saw of the partition's leader.
+            SELECT a.topic, a.partition, a.from_at, min(s.at) AS at
+            FROM about a JOIN
+                 (SELECT topic, partition, at, leader,
+                         lag(leader) OVER (PARTITION BY topic, partition ORDER BY at)
+                             AS leader_before
+                  FROM {topology} WHERE what = 'partition') s
+              ON s.topic = a.topic AND s.partition = a.partition AND s.leader <> s.leader_before
+             AND s.leader >= 0 AND s.at BETWEEN a.began_at AND a.to_at
+            WHERE a.episode IS NULL
+            GROUP BY a.topic, a.partition, a.from_at
+        )
+        SELECT a.episode, a.trigger, a.topic, a.partition, a.from_at, a.to_at, a.ms, a.usual_ms,
+               a.old_member, a.old_member_id, a.new_member, a.new_member_id, a.assigned_at,
+               a.told_id, a.removed_at IS NULL AS told_old,
+               CASE WHEN a.episode IS NULL THEN f.resolved ELSE a.subject END AS subject,
+               CASE WHEN a.episode IS NULL THEN f.kind ELSE coalesce(c.cause, a.trigger) END
+                   AS cause,
+               CASE WHEN a.episode IS NULL THEN a.began_at
+                    ELSE coalesce(c.cause_at, v.last_seen_at, r.at) END AS cause_at,
+               CASE WHEN a.episode IS NULL THEN l.at ELSE a.noticed_at END AS noticed_at
+        FROM about a
+        LEFT JOIN causes c
+          ON c.topic = a.topic AND c.partition = a.partition AND c.from_at = a.from_at
+        LEFT JOIN arrivals r
+          ON r.topic = a.topic AND r.partition = a.partition AND r.from_at = a.from_at
+        LEFT JOIN leaders l
+          ON l.topic = a.topic AND l.partition = a.partition AND l.from_at = a.from_at
+        LEFT JOIN {evictions} v ON v.member_id = a.subject_id AND v.evicted_at = a.noticed_at
+        LEFT JOIN {fault_windows} f ON f.fault = a.fault
+        """
+    )
+
+
+def stop_moments(t: Tables) -> DataFrame:
+    """`stop_subjects` with the moments of the rebalance that are on record for each.
+
+    `generation` is the one in which the partition was given to its new owner, `rounds` how many
+    the episode had until then. In the consumer protocol (KIP-848) nobody joins: `revoked_at` is
+    when the coordinator heard that the old owner had let go, and `synced_at` when its answer gave
+    the partition to the new one.
+    """
+    return t.sql(
+        """
+        WITH rounds AS (
+            SELECT s.topic, s.partition, s.from_at, max_by(e.generation, e.number) AS generation,
+                   max_by(e.coordinator, e.number) AS broker, max(e.round) AS rounds,
+                   max_by(e.joined_at, e.number) AS joined_at
+            FROM {stop_subjects} s JOIN {episodes} e ON e.episode = s.episode
+            WHERE e.round = 1 OR s.assigned_at IS NULL
+               OR IF(:protocol = 'consumer', e.started_at, e.joined_at)
+                  <= timestampadd(MILLISECOND, :rounding_ms, s.assigned_at)
+            GROUP BY s.topic, s.partition, s.from_at
+        ),
+        placed AS (
+            SELECT s.*, r.generation, r.broker, r.rounds,
+                   CASE WHEN :protocol <> 'consumer' THEN r.joined_at END AS joined_at
+            FROM {stop_subjects} s LEFT JOIN rounds r
+              ON r.topic = s.topic AND r.partition = s.partition AND r.from_at = s.from_at
+        ),
+        given_up AS (
+            SELECT s.topic, s.partition, s.from_at, max(e.at) AS given_up_at
+            FROM placed s JOIN
+                 (SELECT member, coalesce(observed_at, event_at) AS at, p.topic, p.partition
+                  FROM {client_events} LATERAL VIEW explode(partitions) AS p
+                  WHERE event IN ('revoked', 'lost')) e
+              ON e.member = s.old_member AND e.topic = s.topic AND e.partition = s.partition
+             AND e.at <= s.assigned_at
+             AND e.at >= coalesce(s.cause_at, s.noticed_at, s.from_at)
+            GROUP BY s.topic, s.partition, s.from_at
+        ),
+        joins AS (
+            SELECT broker, generation, member_id, client_id, arrived_at
+            FROM {requests}
+            WHERE `group` = :group AND api = 'JOIN_GROUP' AND error_code = 0
+        ),
+        last_joins AS (
+            SELECT broker, generation, max_by(client_id, arrived_at) AS waited_for
+            FROM joins GROUP BY broker, generation
+        ),
+        rejoined AS (
+            SELECT s.topic, s.partition, s.from_at, max(j.arrived_at) AS rejoined_at
+            FROM placed s JOIN joins j
+              ON j.broker = s.broker AND j.generation = s.generation AND j.member_id = s.told_id
+            GROUP BY s.topic, s.partition, s.from_at
+        ),
+        let_go AS (
+            SELECT s.*, g.given_up_at, j.rejoined_at,
+                   CASE WHEN s.told_old THEN coalesce(g.given_up_at, j.rejoined_at)
+                        ELSE j.rejoined_at END AS stopped_at
+            FROM placed s LEFT JOIN given_up g
+              ON g.topic = s.topic AND g.partition = s.partition AND g.from_at = s.from_at
+            LEFT JOIN rejoined j
+              ON j.topic = s.topic AND j.partition = s.partition AND j.from_at = s.from_at
+        ),
+        answers AS (
+            SELECT member_id, client_id, api, error_code, arrived_at, processed_at, owned, assigned
+            FROM {requests}
+            WHERE `group` = :group
+              AND (api = 'SYNC_GROUP' AND error_code = 0 OR api = 'HEARTBEAT' AND error_code = 27
+                   OR api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = 0
+                      AND (owned IS NOT NULL OR assigned IS NOT NULL))
+        ),
+        answered AS (
+            SELECT l.topic, l.partition, l.from_at,
+                   max(a.processed_at) FILTER (
+                       WHERE a.member_id = l.told_id AND a.processed_at >= l.noticed_at
+                         AND a.processed_at <= coalesce(l.stopped_at, l.to_at)
+                         AND (a.api = 'HEARTBEAT' OR l.told_old
+                              AND NOT coalesce(exists(a.assigned, p -> p.topic = l.topic
+                                               AND p.partition = l.partition), true))) AS heard_at,
+                   min(a.arrived_at) FILTER (
+                       WHERE a.api = 'CONSUMER_GROUP_HEARTBEAT' AND a.member_id = l.told_id
+                         AND l.told_old AND a.arrived_at >= l.given_up_at
+                         AND NOT coalesce(exists(a.owned, p -> p.topic = l.topic
+                                          AND p.partition = l.partition), true)) AS revoked_at,
+                   max(a.processed_at) FILTER (
+                       WHERE a.client_id = l.new_member AND a.processed_at <= l.assigned_at
+                         AND a.processed_at >= l.noticed_at
+                         AND coalesce(exists(a.assigned, p -> p.topic = l.topic
+                                      AND p.partition = l.partition), false)) AS synced_at
+            FROM let_go l JOIN answers a
+              ON a.client_id IN (l.old_member, l.new_member) AND a.processed_at >= l.noticed_at
+             AND a.arrived_at <= l.to_at
+            GROUP BY l.topic, l.partition, l.from_at
+        )
+        SELECT l.*, o.waited_for, a.synced_at,
+               CASE WHEN :protocol <> 'consumer' OR l.told_old THEN a.heard_at
+                    ELSE a.synced_at END AS heard_at,
+               CASE WHEN :protocol <> 'consumer' THEN l.stopped_at
+                    WHEN l.told_old THEN a.revoked_at ELSE a.synced_at END AS revoked_at
+        FROM let_go l LEFT JOIN answered a
+          ON a.topic = l.topic AND a.partition = l.partition AND a.from_at = l.from_at
+        LEFT JOIN last_joins o ON o.broker = l.broker AND o.generation = l.generation
+        """
+    )
