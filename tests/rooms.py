@@ -52,7 +52,7 @@ ROOMS: Final = {
             *("suite", "report", "trend", "catalogue", "run"),
             *("history", "provision", "experiment", "base"),
         ),
-        ("psutil", "pyarrow"),
+        ("pyarrow",),
     ),
     "suite": Room(
         "many runs: nights, repeats, comparisons of protocols; judging one run (`judging`), "
