@@ -1,6 +1,6 @@
-"""What tests share: one Spark session for all of them, started when the first one needs it.
+"""What tests share: the engines that judge, each started when the first test needs it.
 
-And which of them are left out where this machine lacks what they need.
+And which tests are left out where this machine lacks what they need.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import SparkSession
 
-from harness.check.check import SMALL_SETTINGS
+from harness.engines.base import Engine
+from harness.engines.duckdb import DuckDb
+from harness.engines.spark import SMALL_SETTINGS, Spark
 from harness.tables import session
-from tests.histories import History, judged, numbers
+from tests.histories import History, differences, judged, numbers
 from tests.machine import NEEDS, REQUIRED
 
 if TYPE_CHECKING:  # a plugin of pytest, which wants to import it itself
@@ -80,9 +82,59 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop(started)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--engine`."""
+    parser.addoption(
+        "--engine",
+        choices=("duckdb", "spark", "both"),
+        default="duckdb",
+        help="what judges hand-written histories: duckdb (default; starts no JVM), spark, or both, "
+        "which have to agree on every row",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests that ask for `engine` run with each of those chosen."""
+    if "engine" in metafunc.fixturenames:
+        metafunc.parametrize("engine", _chosen(metafunc.config), indirect=True, scope="session")
+
+
+def _chosen(config: pytest.Config) -> list[str]:
+    chosen = str(config.getoption("--engine"))
+    return ["duckdb", "spark"] if chosen == "both" else [chosen]
+
+
+@pytest.fixture(scope="session")
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """What runs the queries of a test; see `--engine`."""
+    return _started(request, request.param)
+
+
+def _started(request: pytest.FixtureRequest, name: str) -> Engine:
+    """The engine of this name, one for all tests."""
+    fixture = "duckdb_engine" if name == "duckdb" else "spark_engine"
+    found: Engine = request.getfixturevalue(fixture)
+    return found
+
+
+@pytest.fixture(scope="session")
+def duckdb_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """DuckDB; the texts that it translates are kept from one run of the tests to the next."""
+    cache = getattr(request.config, "cache", None)  # there is none with -p no:cacheprovider
+    started = DuckDb(cache.mkdir("sql") if cache else None)
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="session")
+def spark_engine(spark: SparkSession) -> Engine:
+    """Spark, as it is for small histories."""
+    return Spark(spark)
+
+
 @pytest.fixture
 def judge(
-    spark: SparkSession, snapshot: SnapshotAssertion
+    request: pytest.FixtureRequest, snapshot: SnapshotAssertion
 ) -> Callable[[History, str], dict[str, Any]]:
     """Judges one rule by a hand-written history; the verdict row.
 
@@ -90,9 +142,12 @@ def judge(
     `__snapshots__`, so that no bound, no time and no guard moves unseen: `make pin` writes them
     anew, and the difference is there to be read.
     """
+    engines = [_started(request, name) for name in _chosen(request.config)]
 
     def judged_as_pinned(history: History, rule: str) -> dict[str, Any]:
-        verdict = judged(history, spark, rule)
+        verdict, *others = [judged(history, engine, rule) for engine in engines]
+        for other in others:
+            assert [] == differences(verdict, other)
         assert numbers(verdict) == snapshot
         return verdict
 

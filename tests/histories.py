@@ -1,6 +1,6 @@
 """Hand-written histories: rows with defaults, times in milliseconds from a common start.
 
-A history is a value: `run(history, spark, "R01")` judges one rule by it and gives the verdict row.
+A history is a value: `judged(history, engine, "R01")` gives the verdict row of one rule.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from harness.check.judge import Asked, Outcome, examine, verdict_of
+from harness.engines.base import Engine, Frame
 from harness.history import store as files
 from harness.history.schema import HISTORY
+from harness.rules import RULES
 from harness.tables.base import Tables
 from harness.tables.recipes import RECIPES
-from harness.tables.source import Sources, in_memory, run_of
+from harness.tables.source import Sources, run_of
 
 T0 = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 GROUP, TOPIC = "orders", "t"
@@ -333,40 +334,68 @@ def beat(history: History, member: str, ms: float, epoch: int, now: int, *parts:
     )  # fmt: skip
 
 
-def tables_of(history: History, spark: SparkSession) -> Tables:
+def tables_of(history: History, engine: Engine) -> Tables:
     """Its tables, each derived when a query names it; nothing is written."""
-    run = run_of(history.manifest())
-
-    def store(_name: str, frame: DataFrame) -> DataFrame:
-        return in_memory(spark, frame.toArrow())
-
-    return Tables(spark, run, Sources(frames=_Frames(history, spark)), RECIPES, store)
+    return _tables(history, engine, Sources(frames=_Frames(history, engine)))
 
 
-class _Frames(dict[str, DataFrame]):
-    """Every history file, handed to Spark when it is first asked for: most rules need a few."""
+def _tables(history: History, engine: Engine, sources: Sources) -> Tables:
+    def store(_name: str, frame: Frame) -> Frame:
+        return engine.rows(frame.toArrow())
 
-    def __init__(self, history: History, spark: SparkSession) -> None:
+    return Tables(engine, run_of(history.manifest()), sources, RECIPES, store)
+
+
+class _Frames(dict[str, Frame]):
+    """Every history file, handed to the engine when it is first asked for: most rules need few."""
+
+    def __init__(self, history: History, engine: Engine) -> None:
         super().__init__()
-        self._history, self._spark = history, spark
+        self._history, self._engine = history, engine
 
     def __contains__(self, name: object) -> bool:
         return name in HISTORY
 
-    def __missing__(self, name: str) -> DataFrame:
-        self[name] = in_memory(self._spark, self._history.arrow(name))
+    def __missing__(self, name: str) -> Frame:
+        self[name] = self._engine.rows(self._history.arrow(name))
         return self[name]
 
 
-def judged(history: History, spark: SparkSession, rule: str) -> dict[str, Any]:
-    """The verdict row of one rule, with its examined rows under "rows"."""
-    tables = tables_of(history, spark)
+def judged(history: History, engine: Engine, rule: str) -> dict[str, Any]:
+    """The verdict row of one rule, with its examined rows under "rows".
+
+    A query that fails is raised here. In a recorded run it makes the verdict UNKNOWN, which is also
+    what a history gives in which there is nothing to examine.
+    """
+    sources = Sources(frames=_Frames(history, engine))
+    tables = _tables(history, engine, sources)
     try:
         outcome: Outcome = examine(tables, [rule])
+        if outcome.unknown or sources.unreadable:
+            RULES[rule].examine(tables).toArrow()  # with the whole message, if it fails again
+            raise AssertionError(f"{rule}: {outcome.unknown} {sources.unreadable}")
         verdict = verdict_of(Asked(rule), outcome, tables)
     finally:
         tables.close()
     return {**verdict, "rows": outcome.rows.get(rule, [])}
+
+
+def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """What two engines say of the same rule and history otherwise, a line each."""
+    found = [
+        f"{name}: {one.get(name)!r} and {other.get(name)!r}"
+        for name in sorted({*one, *other} - {"rows"})
+        if one.get(name) != other.get(name)
+    ]
+    left, right = (sorted(_as_line(row) for row in each["rows"]) for each in (one, other))
+    if left != right:
+        found += [f"only in the first: {line}" for line in left if line not in right]
+        found += [f"only in the second: {line}" for line in right if line not in left]
+    return found
+
+
+def _as_line(row: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {row[name]!r}" for name in sorted(row))
 
 
 def numbers(verdict: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness.bench.synthetic import write_synthetic
 from harness.check.check import SMALL_ROWS, check
+from harness.engines.spark import Spark
 from harness.provision.java import find_java
 from harness.tables import session
 
@@ -24,7 +25,7 @@ def main(output: Path) -> int:
         spark = session.start(find_java().binary, None, Path(folder) / "spark.log", output)
         try:
             for small_rows in (SMALL_ROWS, 0, SMALL_ROWS):  # the one way, the other, and again
-                check(run_dir, spark, small_rows)
+                check(run_dir, Spark(spark), small_rows)
         finally:
             session.stop(spark)
     if not output.is_file():

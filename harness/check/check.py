@@ -11,35 +11,30 @@ Nothing but the run's folder is read, so a run can be judged again at any time, 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
 
 from harness.check import judge
+from harness.engines.base import Engine, Frame
 from harness.history import store
 from harness.history.schema import TABLES, VERDICTS, VERDICTS_FILE
 from harness.tables.base import Tables
 from harness.tables.recipes import RECIPES, WRITTEN
-from harness.tables.source import Run, Sources, Unreadable, in_memory, load, read_run
+from harness.tables.source import Run, Sources, Unreadable, load, read_run
 
 # Up to so many rows in the largest file, a history is held in memory and worked on by one task,
 # with nothing compiled: that takes half the time for a run of some minutes, and as long as files,
 # shuffles and compiled code for one of about 50,000 rows (10^7 records).
 SMALL_ROWS: Final = 40_000
-SMALL_SETTINGS: Final = {
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
 # Derived tables that grow with the history; the others never pass a few thousand rows a day.
 _GROWING: Final = frozenset(
     {
@@ -54,18 +49,22 @@ _GROWING: Final = frozenset(
 )
 
 
-def check(run_dir: Path, spark: SparkSession, small_rows: int = SMALL_ROWS) -> list[dict[str, Any]]:
+def check(
+    run_dir: Path, engine: Engine, small_rows: int = SMALL_ROWS, *, keep: bool = True
+) -> list[dict[str, Any]]:
     """Judge one run; the rows of its `verdicts.parquet`.
+
+    Unless it is to `keep` them, nothing of what is found is written to the run's folder.
 
     Raises NoData where there is no run or nothing recorded. Everything else that is wrong with a
     run becomes a verdict UNKNOWN with the reason.
     """
     run = read_run(run_dir)
-    sources = load(run_dir, spark, small_rows)
+    sources = load(run_dir, engine, small_rows)
     small = max(sources.rows.values(), default=0) <= small_rows
-    with _settings(spark, SMALL_SETTINGS if small else {}), _scratch(run_dir) as scratch:
-        shelf = _Shelf(run_dir, scratch, spark, small)
-        tables = Tables(spark, run, sources, RECIPES, shelf.store)
+    with engine.sized(small=small), _scratch(run_dir if keep else None) as scratch:
+        shelf = _Shelf(run_dir / "tables" if keep else None, scratch, engine, small)
+        tables = Tables(engine, run, sources, RECIPES, shelf.store)
         try:
             shelf.fill(tables)
             asked = judge.asked_of(tables)
@@ -80,17 +79,18 @@ def check(run_dir: Path, spark: SparkSession, small_rows: int = SMALL_ROWS) -> l
             ]
         finally:
             tables.close()
-    _write_results(run_dir, outcome, verdicts, shelf.written)
+    if keep:
+        _write_results(run_dir, outcome, verdicts, shelf.written)
     return verdicts
 
 
 @dataclass
 class _Shelf:
-    """Where derived tables are put, and read back from."""
+    """Where derived tables are put, and read back from; no file is written without a folder."""
 
-    run_dir: Path
+    folder: Path | None
     scratch: Path
-    spark: SparkSession
+    engine: Engine
     small: bool
     written: set[str] = field(default_factory=set)
 
@@ -104,49 +104,41 @@ class _Shelf:
         with ThreadPoolExecutor(max_workers=2, thread_name_prefix="derive") as workers:
             list(workers.map(derive, WRITTEN))
 
-    def store(self, name: str, frame: DataFrame) -> DataFrame:
+    def store(self, name: str, frame: Frame) -> Frame:
         if self.small or name not in _GROWING:
             return self._store_in_memory(name, frame)
-        return self._store_by_spark(name, frame)
+        return self._store_in_files(name, frame)
 
-    def _path(self, name: str) -> Path:
-        return self.run_dir / "tables" / f"{name}.parquet"
-
-    def _store_in_memory(self, name: str, frame: DataFrame) -> DataFrame:
+    def _store_in_memory(self, name: str, frame: Frame) -> Frame:
         rows = frame.toArrow()
         if name in WRITTEN:
             rows = rows.select(TABLES[name].names).cast(TABLES[name])
-            store.write(self._path(name), [rows], TABLES[name])
-            self.written.add(name)
-        return in_memory(self.spark, rows)
+            self._write(name, [rows])
+        return self.engine.rows(rows)
 
-    def _store_by_spark(self, name: str, frame: DataFrame) -> DataFrame:
-        """By way of a folder of Spark's own; what is to last goes into one file, part by part."""
+    def _store_in_files(self, name: str, frame: Frame) -> Frame:
+        """By way of a folder of the engine's own; what is to last goes into one file."""
         folder = self.scratch / name
-        frame.write.parquet(str(folder))
+        stored = self.engine.spill(frame, folder)
         if name in WRITTEN:
             parts = sorted(folder.glob("part-*.parquet"))
             batches = pads.dataset([str(part) for part in parts]).to_batches()
-            pieces = (pa.Table.from_batches([batch]) for batch in batches)
-            store.write(self._path(name), pieces, TABLES[name])
+            self._write(name, (pa.Table.from_batches([batch]) for batch in batches))
+        return stored
+
+    def _write(self, name: str, pieces: Iterable[pa.Table]) -> None:
+        if self.folder is not None:
+            store.write(self.folder / f"{name}.parquet", pieces, TABLES[name])
             self.written.add(name)
-        return self.spark.read.schema(frame.schema).parquet(str(folder))
 
 
 @contextmanager
-def _settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    before = {key: spark.conf.get(key) for key in settings}
-    try:
-        for key, value in settings.items():
-            spark.conf.set(key, value)
-        yield
-    finally:
-        for key, old in before.items():
-            spark.conf.set(key, str(old))
-
-
-@contextmanager
-def _scratch(run_dir: Path) -> Iterator[Path]:
+def _scratch(run_dir: Path | None) -> Iterator[Path]:
+    """A folder for the time of a judgement: in the run's own, or else where temporary files go."""
+    if run_dir is None:
+        with TemporaryDirectory(prefix="kafka-chaos-check-") as name:
+            yield Path(name)
+        return
     folder = run_dir / "tables" / ".scratch"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 
@@ -86,14 +85,14 @@ _SPREAD = """
 """
 
 
-def _evenly(t: Tables) -> DataFrame:
+def _evenly(t: Tables) -> Frame:
     """Assignments, of a group leader or of the broker, that give every partition to somebody.
 
     The first round of a cooperative move leaves partitions out on purpose and is not examined, and
     neither is an epoch of KIP-848 that was overtaken before everybody had been told.
     """
     led, told = t.sql(_GIVEN_BY_LEADER + _SPREAD), t.sql(_TOLD_BY_HEARTBEATS + _SPREAD)
-    return led.unionByName(told)
+    return t.union(led, told)
 
 
 EVENLY = Rule(

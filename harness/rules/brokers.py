@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 # From the intent on: a broker that is told to end hands over before it is gone.
@@ -48,7 +47,7 @@ _REBALANCES = """
 """
 
 
-def _crash_rebalances(t: Tables) -> DataFrame:
+def _crash_rebalances(t: Tables) -> Frame:
     return t.sql(
         _BROKER_FAULTS
         + _REBALANCES
@@ -61,15 +60,15 @@ def _crash_rebalances(t: Tables) -> DataFrame:
     )
 
 
-def _crash_does_not_rebalance(t: Tables) -> DataFrame:
+def _crash_does_not_rebalance(t: Tables) -> Frame:
     return _no_rebalance(t, _BROKER_FAULTS)
 
 
-def _nothing_else_rebalances(t: Tables) -> DataFrame:
+def _nothing_else_rebalances(t: Tables) -> Frame:
     return _no_rebalance(t, _DISTURBANCES)
 
 
-def _no_rebalance(t: Tables, windows: str) -> DataFrame:
+def _no_rebalance(t: Tables, windows: str) -> Frame:
     return t.sql(
         windows
         + _REBALANCES
@@ -93,7 +92,7 @@ def _no_rebalance(t: Tables, windows: str) -> DataFrame:
     )
 
 
-def _failover_keeps_members(t: Tables) -> DataFrame:
+def _failover_keeps_members(t: Tables) -> Frame:
     """Members at each change of the coordinator to another broker.
 
     It begins with the fault that hit the former coordinator, else with the last sign that the

@@ -9,8 +9,7 @@ from harness.rules.failure_detection import TIME_OUTS
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 # Answers that say something of the member, and not only that the group is elsewhere or not yet
@@ -60,7 +59,7 @@ _DEATHS = """
 """
 
 
-def _silent_without_coordinator(t: Tables) -> DataFrame:
+def _silent_without_coordinator(t: Tables) -> Frame:
     """By the client's own log where it tells, and by whom the coordinators heard.
 
     After its coordinator died, a member's first heartbeat must reach the broker that its last
@@ -109,7 +108,7 @@ def _silent_without_coordinator(t: Tables) -> DataFrame:
     )
 
 
-def _looks_again(t: Tables) -> DataFrame:
+def _looks_again(t: Tables) -> Frame:
     """Gaps between one member's lookups while its coordinator is dead; both of its threads ask.
 
     The first counts from the death: the connection breaks with it. A timer that is looked at
@@ -128,7 +127,8 @@ def _looks_again(t: Tables) -> DataFrame:
         longest AS (
             SELECT fault, member, count(*) AS lookups,
                    max(timestampdiff(MICROSECOND, before_at, at)) / 1e3 AS ms,
-                   max_by(before_at, at - before_at) AS from_at, max_by(at, at - before_at) AS at
+                   max_by(before_at, struct(at - before_at, at)) AS from_at,
+                   max_by(at, struct(at - before_at, at)) AS at
             FROM asked GROUP BY fault, member
         )
         SELECT concat(member, ' after ', fault) AS subject, at,
@@ -144,7 +144,7 @@ def _looks_again(t: Tables) -> DataFrame:
     )
 
 
-def _keeps_assignment(t: Tables) -> DataFrame:
+def _keeps_assignment(t: Tables) -> Frame:
     """By librdkafka's own word when its session times out; for Java each long silence counts.
 
     Java's log does not always tell: a coordinator that dies closes the connection, and each lookup
@@ -191,7 +191,7 @@ def _keeps_assignment(t: Tables) -> DataFrame:
     )
 
 
-def _java_session(t: Tables) -> DataFrame:
+def _java_session(t: Tables) -> Frame:
     """From what gave the client a new session last: an answer, a join, or a coordinator found."""
     return t.sql(
         f"""
@@ -227,7 +227,7 @@ def _java_session(t: Tables) -> DataFrame:
     )
 
 
-def _retries_soon(t: Tables) -> DataFrame:
+def _retries_soon(t: Tables) -> Frame:
     """From the failure, or from when there was a coordinator again, to the next heartbeat.
 
     Several heartbeats that fail together are one thing. A member that has to join anew first, or
@@ -276,7 +276,7 @@ def _retries_soon(t: Tables) -> DataFrame:
     )
 
 
-def _three_timers(t: Tables) -> DataFrame:
+def _three_timers(t: Tables) -> Frame:
     """Each removal needs the timer that it is made by; a member that no timer is up for stays."""
     return t.sql(
         """
@@ -318,7 +318,7 @@ def _three_timers(t: Tables) -> DataFrame:
     )
 
 
-def _addressed(t: Tables) -> DataFrame:
+def _addressed(t: Tables) -> Frame:
     """Heartbeats per member id and broker, and those of ids that are out, each by itself.
 
     librdkafka drops its id when its own session ends, and a heartbeat that is due before it joins
@@ -393,7 +393,7 @@ def _addressed(t: Tables) -> DataFrame:
     )
 
 
-def _notices_soon(t: Tables) -> DataFrame:
+def _notices_soon(t: Tables) -> Frame:
     return t.sql(
         """
         WITH noticed AS (

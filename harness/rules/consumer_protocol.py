@@ -10,8 +10,7 @@ from harness.rules.rebalance import START_MS
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 # group.consumer.assignment.interval.ms, of which there is nothing to set before Kafka 4.3.
@@ -58,7 +57,7 @@ _GIVEN_AND_TAKEN = """
 """
 
 
-def _handed_over_when_released(t: Tables) -> DataFrame:
+def _handed_over_when_released(t: Tables) -> Frame:
     """Each partition that another member had before: given only once that one had let it go.
 
     It lets go by a heartbeat that owns it no more after the partition was taken from it, or by
@@ -96,7 +95,7 @@ def _handed_over_when_released(t: Tables) -> DataFrame:
     )
 
 
-def _unacknowledged_is_fenced(t: Tables) -> DataFrame:
+def _unacknowledged_is_fenced(t: Tables) -> Frame:
     """Revocations that were not acknowledged within the member's rebalance timeout.
 
     The timer starts between the arrival of the heartbeat that is answered with less and that
@@ -161,7 +160,7 @@ _REFUSED = """
 """
 
 
-def _fenced_comes_back(t: Tables) -> DataFrame:
+def _fenced_comes_back(t: Tables) -> Frame:
     """Members that were told that they are out: what they did until they were in again.
 
     A member may act on a refusal before the line is stamped from which its arrival counts back.
@@ -202,7 +201,7 @@ def _fenced_comes_back(t: Tables) -> DataFrame:
     )
 
 
-def _target_is_batched(t: Tables) -> DataFrame:
+def _target_is_batched(t: Tables) -> Frame:
     """Group epochs with a target: how long after the first bump, and after the target before.
 
     The coordinator computes one only when a member heartbeats, and a new coordinator starts anew.
@@ -235,7 +234,7 @@ def _target_is_batched(t: Tables) -> DataFrame:
     )
 
 
-def _target_at_once(t: Tables) -> DataFrame:
+def _target_at_once(t: Tables) -> Frame:
     """Joins: whether the target of their epoch was computed before that heartbeat was answered.
 
     A request's line is stamped late, and its arrival counts back from there: the coordinator's own
@@ -275,7 +274,7 @@ def _target_at_once(t: Tables) -> DataFrame:
     )
 
 
-def _converted(t: Tables) -> DataFrame:
+def _converted(t: Tables) -> Frame:
     """The first member of the new protocol among classic ones, and the last one's end.
 
     A conversion is part of the request that causes it: its line lies between the arrival of that
@@ -338,7 +337,7 @@ def _converted(t: Tables) -> DataFrame:
     )
 
 
-def _goes_on_without_coordinator(t: Tables) -> DataFrame:
+def _goes_on_without_coordinator(t: Tables) -> Frame:
     """Members cut off from their coordinator alone that were evicted meanwhile.
 
     A member whose partitions are all led by that very broker cannot show whether it goes on.
@@ -409,7 +408,7 @@ def _goes_on_without_coordinator(t: Tables) -> DataFrame:
     )
 
 
-def _refused_settings(t: Tables) -> DataFrame:
+def _refused_settings(t: Tables) -> Frame:
     """Consumers that were made with one setting too many, and one with none."""
     return t.sql(
         """
@@ -453,11 +452,11 @@ _SCRIPTED_COMMITS = """
 """
 
 
-def _commits_need_the_epoch(t: Tables) -> DataFrame:
+def _commits_need_the_epoch(t: Tables) -> Frame:
     return t.sql(_SCRIPTED_COMMITS, exact=True)
 
 
-def _commits_need_the_assignment(t: Tables) -> DataFrame:
+def _commits_need_the_assignment(t: Tables) -> Frame:
     return t.sql(_SCRIPTED_COMMITS, exact=False)
 
 

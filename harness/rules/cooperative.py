@@ -8,14 +8,13 @@ from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 _COOPERATIVE = ("cooperative",)
 
 
-def _only_moved_is_revoked(t: Tables) -> DataFrame:
+def _only_moved_is_revoked(t: Tables) -> Frame:
     """Partitions that a member was told to give up, and who had each next.
 
     What a member gives up because it closes is not examined.
@@ -65,7 +64,7 @@ _MOVES = """
 """
 
 
-def _moves_in_two(t: Tables) -> DataFrame:
+def _moves_in_two(t: Tables) -> Frame:
     """Partitions that went from one member to another while both were in the group."""
     return t.sql(
         f"""
@@ -84,7 +83,7 @@ def _moves_in_two(t: Tables) -> DataFrame:
     )
 
 
-def _kept_goes_on(t: Tables) -> DataFrame:
+def _kept_goes_on(t: Tables) -> Frame:
     """Partitions whose owner kept them through a rebalance, and how long each stood still in it.
 
     Measured against the longest time that any partition stood still in this run while no rebalance
@@ -161,7 +160,7 @@ def _kept_goes_on(t: Tables) -> DataFrame:
     )
 
 
-def _all_is_revoked(t: Tables) -> DataFrame:
+def _all_is_revoked(t: Tables) -> Frame:
     """Members that went through a rebalance with partitions, and how many they kept meanwhile."""
     return t.sql(
         """

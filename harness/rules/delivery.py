@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 # How the coordinator refuses a member that is no longer in the group: ILLEGAL_GENERATION,
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 _REFUSALS = "(22, 25, 27, 82, 110, 113)"
 
 
-def _removed_cannot_commit(t: Tables) -> DataFrame:
+def _removed_cannot_commit(t: Tables) -> Frame:
     """Commits of member ids that had been removed, and what they had read but not committed.
 
     Who left by closing gave its partitions back first and is not examined. A commit that its
@@ -114,7 +113,7 @@ def _removed_cannot_commit(t: Tables) -> DataFrame:
     )
 
 
-def _nothing_lost(t: Tables) -> DataFrame:
+def _nothing_lost(t: Tables) -> Frame:
     """Per partition, acknowledged records that nobody finished processing.
 
     Ranges are merged into islands on both sides before they are compared. What lies past the last
@@ -202,7 +201,7 @@ def _nothing_lost(t: Tables) -> DataFrame:
     )
 
 
-def _repeats_explained(t: Tables) -> DataFrame:
+def _repeats_explained(t: Tables) -> Frame:
     """Where positions are kept elsewhere than with the coordinator, nothing is examined."""
     return t.sql(
         """
@@ -235,7 +234,7 @@ def _repeats_explained(t: Tables) -> DataFrame:
     )
 
 
-def _commits_go_forward(t: Tables) -> DataFrame:
+def _commits_go_forward(t: Tables) -> Frame:
     return t.sql(
         """
         SELECT concat(topic, '-', partition) AS subject,
@@ -253,7 +252,7 @@ def _commits_go_forward(t: Tables) -> DataFrame:
     )
 
 
-def _repeats_fit_policy(t: Tables) -> DataFrame:
+def _repeats_fit_policy(t: Tables) -> Frame:
     """Hand-overs: a partition's next owner, and how many records it read again.
 
     What may be read again is what the commit policy had left open when the one before stopped.

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from harness.rules.rule import Need, Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 # A frozen or isolated member's last requests may be on their way for a moment.
@@ -32,7 +31,7 @@ _LATE_MS = 10_000
     evidence=True,
     needs=(Need.FAULTS,),
 )
-def faults_took_effect(t: Tables) -> DataFrame:
+def faults_took_effect(t: Tables) -> Frame:
     """Faults, each against what the other side recorded while it was active.
 
     `unknown` where the fault did not take effect, or nobody else saw it: then what the run shows
@@ -158,7 +157,7 @@ def faults_took_effect(t: Tables) -> DataFrame:
     matters="A client that did nothing proves nothing: rules hold for it because nothing happened.",
     evidence=True,
 )
-def everyone_worked(t: Tables) -> DataFrame:
+def everyone_worked(t: Tables) -> Frame:
     """The producer, and each consumer; who never owned a partition had nothing to work on.
 
     That is so for a member too many, for one that came just before the end, and for one that was
@@ -212,7 +211,7 @@ def everyone_worked(t: Tables) -> DataFrame:
     matters="Whether records were lost or read twice can be told only of those that were reached.",
     evidence=True,
 )
-def read_to_the_end(t: Tables) -> DataFrame:
+def read_to_the_end(t: Tables) -> Frame:
     return t.sql(
         """
         WITH ends AS (
@@ -245,7 +244,7 @@ def read_to_the_end(t: Tables) -> DataFrame:
     evidence=True,
     clock=True,
 )
-def machine_on_time(t: Tables) -> DataFrame:
+def machine_on_time(t: Tables) -> Frame:
     """All ticks in one row; the judge makes it null if one was late where a timing was judged."""
     return t.sql(
         """
@@ -269,7 +268,7 @@ def machine_on_time(t: Tables) -> DataFrame:
     matters="What is missing from the record looks as if it had never happened.",
     evidence=True,
 )
-def record_is_whole(t: Tables) -> DataFrame:
+def record_is_whole(t: Tables) -> Frame:
     """Journals, and the coordinator's view. A killed process may leave its last frame cut off."""
     return t.sql(
         """

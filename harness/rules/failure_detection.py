@@ -8,15 +8,14 @@ from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 # session.timeout.ms where nobody sets it, since Kafka 3.0 and librdkafka 1.7.0.
 DEFAULT_SESSION_MS: Final = 45_000
 
 
-def evicted_on_time(t: Tables) -> DataFrame:
+def evicted_on_time(t: Tables) -> Frame:
     """Evictions, and members that should have been evicted while their coordinator worked.
 
     A member may also be removed while a rebalance is under way already; then no second one starts.
@@ -59,11 +58,11 @@ def evicted_on_time(t: Tables) -> DataFrame:
     )
 
 
-def _rearmed(t: Tables) -> DataFrame:
+def _rearmed(t: Tables) -> Frame:
     return t.sql(
         """
         SELECT concat(coalesce(any_value(member), member_id), ' (', member_id, ')') AS subject,
-               max_by(to_at, ms) AS at,
+               max_by(to_at, struct(ms, to_at)) AS at,
                bool_and(CASE ended_by WHEN 'evicted' THEN ms >= session_timeout_ms - :slack_ms
                                       ELSE ms < session_timeout_ms + :slack_ms END) AS ok,
                coalesce(max(ms) FILTER (WHERE ended_by <> 'evicted'), max(ms)) AS measured,
@@ -75,9 +74,10 @@ def _rearmed(t: Tables) -> DataFrame:
                     WHEN count_if(ended_by = 'evicted') > 0
                     THEN 'evicted once its session had run out, and never before'
                     ELSE concat('longest of ', count(*), ' silences') END AS why,
-               timestampadd(MILLISECOND, max(session_timeout_ms) - :guard_ms, max_by(from_at, ms))
+               timestampadd(MILLISECOND, max(session_timeout_ms) - :guard_ms,
+                            max_by(from_at, struct(ms, to_at)))
                    AS guard_from,
-               max_by(to_at, ms) AS guard_to
+               max_by(to_at, struct(ms, to_at)) AS guard_to
         FROM {silences} GROUP BY member_id
         """
     )
@@ -112,7 +112,7 @@ TIME_OUTS = """
 """
 
 
-def _librdkafka_session(t: Tables) -> DataFrame:
+def _librdkafka_session(t: Tables) -> Frame:
     """The client's own time-out, from the last answer that can have reached it.
 
     Answers that the coordinator wrote into an isolated link did not arrive.
@@ -156,12 +156,12 @@ def _librdkafka_session(t: Tables) -> DataFrame:
     )
 
 
-def _left_by_max_poll(t: Tables) -> DataFrame:
+def _left_by_max_poll(t: Tables) -> Frame:
     """The limit counts from the last poll; the stall begins when its batch has been handed over."""
     return left_by_limit(t, "stall_started")
 
 
-def left_by_limit(t: Tables, event: str) -> DataFrame:
+def left_by_limit(t: Tables, event: str) -> Frame:
     """Stalls past max.poll.interval.ms that begin with `event`, and when their members left."""
     return t.sql(
         """
@@ -212,7 +212,7 @@ def left_by_limit(t: Tables, event: str) -> DataFrame:
     )
 
 
-def _crashed_is_replaced(t: Tables) -> DataFrame:
+def _crashed_is_replaced(t: Tables) -> Frame:
     return t.sql(
         """
         WITH kills AS (
@@ -252,7 +252,7 @@ def _crashed_is_replaced(t: Tables) -> DataFrame:
     )
 
 
-def _default_session(t: Tables) -> DataFrame:
+def _default_session(t: Tables) -> Frame:
     """Crashes of members with the default session, from the kill to the eviction.
 
     The last heartbeat before the kill can be as old as their interval, so the wait is shorter by
@@ -288,7 +288,7 @@ def _default_session(t: Tables) -> DataFrame:
     )
 
 
-def _cadence(t: Tables) -> DataFrame:
+def _cadence(t: Tables) -> Frame:
     """Medians over a generation, so that one late heartbeat of a busy machine does not count."""
     return t.sql(
         """
@@ -315,7 +315,7 @@ _SLOW = """
 """
 
 
-def _slow_is_dropped(t: Tables) -> DataFrame:
+def _slow_is_dropped(t: Tables) -> Frame:
     return t.sql(
         _SLOW
         + """
@@ -333,7 +333,7 @@ def _slow_is_dropped(t: Tables) -> DataFrame:
     )
 
 
-def _slow_heartbeats(t: Tables) -> DataFrame:
+def _slow_heartbeats(t: Tables) -> Frame:
     """Gaps that touch the stall; the one to its end counts too, so that silence cannot hide."""
     return t.sql(
         _SLOW

@@ -9,8 +9,7 @@ from harness.rules.group_apis import ANSWERED
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 _DESCRIBED = """
@@ -26,7 +25,7 @@ _DESCRIBED = """
 """
 
 
-def _describe(t: Tables) -> DataFrame:
+def _describe(t: Tables) -> Frame:
     """Each member of each described group, and each description as a whole."""
     return t.sql(
         _DESCRIBED
@@ -84,7 +83,7 @@ def _describe(t: Tables) -> DataFrame:
     )
 
 
-def _described_by_the_new_call(t: Tables) -> DataFrame:
+def _described_by_the_new_call(t: Tables) -> Frame:
     """Descriptions of a settled group of KIP-848, by its own call and by the classic one.
 
     The first tells each member as the script knows it, and nobody else; to the second there is no
@@ -105,9 +104,9 @@ def _described_by_the_new_call(t: Tables) -> DataFrame:
             FROM {calls} WHERE rule = 'R28-epoch'
         ),
         known AS (
-            SELECT step, sent_at, member_id, member, state, told,
-                   get(filter(told, m -> m.memberId = member_id), 0) AS found
-            FROM asked LATERAL VIEW explode(members) AS member_id, member
+            SELECT step, sent_at, each.key AS member_id, each.value AS member, state, told,
+                   get(filter(told, m -> m.memberId = each.key), 0) AS found
+            FROM asked LATERAL VIEW explode(map_entries(members)) AS each
             WHERE api = 'CONSUMER_GROUP_DESCRIBE'
         ),
         compared AS (
@@ -130,9 +129,10 @@ def _described_by_the_new_call(t: Tables) -> DataFrame:
                coalesce(wrong, 'as it was told itself') AS why
         FROM compared
         UNION ALL
-        SELECT step, sent_at, error_code = 0 AND state = 'Stable' AND size(told) = size(members),
+        SELECT step, sent_at, error_code = 0 AND state = 'Stable'
+               AND size(told) = size(map_keys(members)),
                concat('answered ', error_code, coalesce(concat(', ', state), ''), ' with ',
-                      coalesce(size(told), 0), ' of ', size(members), ' members')
+                      coalesce(size(told), 0), ' of ', size(map_keys(members)), ' members')
         FROM asked WHERE api = 'CONSUMER_GROUP_DESCRIBE'
         UNION ALL
         SELECT step, sent_at, error_code = 69 AND state = 'Dead',
@@ -142,7 +142,7 @@ def _described_by_the_new_call(t: Tables) -> DataFrame:
     )
 
 
-def _unknown_is_dead(t: Tables) -> DataFrame:
+def _unknown_is_dead(t: Tables) -> Frame:
     """By the newest version of the call that both sides know: the one that clients use."""
     return t.sql(
         _DESCRIBED
@@ -155,7 +155,7 @@ def _unknown_is_dead(t: Tables) -> DataFrame:
     )
 
 
-def _unknown_group(t: Tables) -> DataFrame:
+def _unknown_group(t: Tables) -> Frame:
     return t.sql(
         _DESCRIBED
         + """
@@ -167,7 +167,7 @@ def _unknown_group(t: Tables) -> DataFrame:
     )
 
 
-def _list(t: Tables) -> DataFrame:
+def _list(t: Tables) -> Frame:
     return t.sql(
         """
         WITH coordinators AS (
@@ -202,7 +202,7 @@ def _list(t: Tables) -> DataFrame:
     )
 
 
-def _guards(t: Tables) -> DataFrame:
+def _guards(t: Tables) -> Frame:
     """Deletes of groups and of positions, and positions set by nobody."""
     return t.sql(
         f"""
@@ -242,7 +242,7 @@ def _guards(t: Tables) -> DataFrame:
     )
 
 
-def _coordinators(t: Tables) -> DataFrame:
+def _coordinators(t: Tables) -> Frame:
     """Java's hash of a group's name, computed here, against the leader that the observer saw."""
     return t.sql(
         """

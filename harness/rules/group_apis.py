@@ -8,8 +8,7 @@ from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 # A rebalance that a leave starts is logged by the same event; that took 1 ms at most.
@@ -43,7 +42,7 @@ ANSWERED: Final = """
 """
 
 
-def answers(t: Tables, api: str, must: str, where: str = "true") -> DataFrame:
+def answers(t: Tables, api: str, must: str, where: str = "true") -> Frame:
     """Every call of one API against the error code that `must` (a query's expression) gives."""
     return t.sql(
         f"""
@@ -53,7 +52,7 @@ def answers(t: Tables, api: str, must: str, where: str = "true") -> DataFrame:
     )
 
 
-def _session_range(t: Tables) -> DataFrame:
+def _session_range(t: Tables) -> Frame:
     return t.sql(
         """
         WITH asked AS (
@@ -72,7 +71,7 @@ def _session_range(t: Tables) -> DataFrame:
     )
 
 
-def _two_steps(t: Tables) -> DataFrame:
+def _two_steps(t: Tables) -> Frame:
     """First steps, second steps, and ids that nobody came back with."""
     return t.sql(
         """
@@ -137,11 +136,11 @@ def _two_steps(t: Tables) -> DataFrame:
     )
 
 
-def _heartbeats(t: Tables) -> DataFrame:
+def _heartbeats(t: Tables) -> Frame:
     return answers(t, "HEARTBEAT", HEARTBEAT_ANSWER)
 
 
-def _duplicates(t: Tables) -> DataFrame:
+def _duplicates(t: Tables) -> Frame:
     """Everything that the older and the newer owner of an instance id say after the change."""
     return t.sql(
         """
@@ -160,7 +159,7 @@ def _duplicates(t: Tables) -> DataFrame:
     )
 
 
-def _full_group(t: Tables) -> DataFrame:
+def _full_group(t: Tables) -> Frame:
     return t.sql(
         """
         SELECT subject, sent_at AS at,
@@ -176,7 +175,7 @@ def _full_group(t: Tables) -> DataFrame:
     )
 
 
-def _leaves(t: Tables) -> DataFrame:
+def _leaves(t: Tables) -> Frame:
     """What a leave starts or completes, by the state that it met."""
     return t.sql(
         """

@@ -8,12 +8,11 @@ from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 
-def _leader_assigns(t: Tables) -> DataFrame:
+def _leader_assigns(t: Tables) -> Frame:
     """Each follower's answer against what the leader gave; and who is told the members."""
     return t.sql(
         """
@@ -97,7 +96,7 @@ _REBALANCES = """
 """
 
 
-def _never_synced(t: Tables) -> DataFrame:
+def _never_synced(t: Tables) -> Frame:
     """Members of a generation that never asked for their part of it."""
     return t.sql(
         _REBALANCES
@@ -138,7 +137,7 @@ def _never_synced(t: Tables) -> DataFrame:
     )
 
 
-def _parked(t: Tables) -> DataFrame:
+def _parked(t: Tables) -> Frame:
     """Requests that waited for longer than a session; 27 tells a SyncGroup to join again."""
     return t.sql(
         """
@@ -164,7 +163,7 @@ def _parked(t: Tables) -> DataFrame:
     )
 
 
-def _told_to_rejoin(t: Tables) -> DataFrame:
+def _told_to_rejoin(t: Tables) -> Frame:
     """Members whose only signs of life for longer than a session were answered 27."""
     return t.sql(
         """
@@ -202,7 +201,7 @@ def _told_to_rejoin(t: Tables) -> DataFrame:
     )
 
 
-def _stragglers(t: Tables) -> DataFrame:
+def _stragglers(t: Tables) -> Frame:
     """Members that did not rejoin while a rebalance waited for them to its end."""
     return t.sql(
         _REBALANCES

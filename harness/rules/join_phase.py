@@ -10,8 +10,7 @@ from harness.rules.rebalance import START_MS
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 # Each join phase, with the least and the largest rebalance timeout of the members of that time: the
@@ -44,7 +43,7 @@ _PHASES = """
 """
 
 
-def _limits_are_told(t: Tables) -> DataFrame:
+def _limits_are_told(t: Tables) -> Frame:
     """Joins that the coordinator accepted, each beside the settings of the process that asked."""
     return t.sql(
         """
@@ -70,7 +69,7 @@ def _limits_are_told(t: Tables) -> DataFrame:
     )
 
 
-def _longest_counts(t: Tables) -> DataFrame:
+def _longest_counts(t: Tables) -> Frame:
     """Join phases that outlasted the shortest limit of a member, or ended at a limit."""
     return t.sql(
         f"""
@@ -96,7 +95,7 @@ def _longest_counts(t: Tables) -> DataFrame:
     )
 
 
-def _stragglers_go(t: Tables) -> DataFrame:
+def _stragglers_go(t: Tables) -> Frame:
     """Members that the coordinator removed because they had not joined in time."""
     return t.sql(
         f"""
@@ -125,7 +124,7 @@ def _stragglers_go(t: Tables) -> DataFrame:
     )
 
 
-def _callback_is_not_seen(t: Tables) -> DataFrame:
+def _callback_is_not_seen(t: Tables) -> Frame:
     """Stalls in a callback past max.poll.interval.ms, and how each was found out, if it was."""
     return t.sql(
         """
@@ -180,7 +179,7 @@ def _callback_is_not_seen(t: Tables) -> DataFrame:
     )
 
 
-def _callback_is_seen(t: Tables) -> DataFrame:
+def _callback_is_seen(t: Tables) -> Frame:
     """The poll that calls back began its time at its start, a poll's length before at most."""
     return left_by_limit(t, "callback_stall_started")
 

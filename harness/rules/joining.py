@@ -8,8 +8,7 @@ from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 # librdkafka asks to join at most once a second (rdkafka_cgrp.c, rkcg_join_intvl); the Java client
@@ -20,7 +19,7 @@ JOIN_INTERVAL_MS: Final = 1_000
 NEW_MEMBER_MS: Final = 300_000
 
 
-def _initial_delay(t: Tables) -> DataFrame:
+def _initial_delay(t: Tables) -> Frame:
     """Rebalances of an empty group, from their start; of others, from the last one waited for.
 
     The delay is looked at when it is over: if a member was added meanwhile, it begins again, up to
@@ -154,7 +153,7 @@ def _initial_delay(t: Tables) -> DataFrame:
     )
 
 
-def _two_steps(t: Tables) -> DataFrame:
+def _two_steps(t: Tables) -> Frame:
     """Member ids that joined, by the coordinator's lines; static members, by their requests.
 
     An id that was given and never came back is no join; what becomes of it is not asked here.
@@ -200,7 +199,7 @@ def _two_steps(t: Tables) -> DataFrame:
     )
 
 
-def _parked_is_safe(t: Tables) -> DataFrame:
+def _parked_is_safe(t: Tables) -> Frame:
     """JoinGroups and SyncGroups answered after a session or more, and evictions in the midst."""
     return t.sql(
         """
@@ -227,7 +226,7 @@ def _parked_is_safe(t: Tables) -> DataFrame:
     )
 
 
-def _told_is_alive(t: Tables) -> DataFrame:
+def _told_is_alive(t: Tables) -> Frame:
     """Stretches in which a member did nothing but have heartbeats answered REBALANCE_IN_PROGRESS.
 
     Examined are those that outlast a session: without these heartbeats it would have run out.
@@ -281,7 +280,7 @@ def _told_is_alive(t: Tables) -> DataFrame:
     )
 
 
-def _rejoins_when_told(t: Tables) -> DataFrame:
+def _rejoins_when_told(t: Tables) -> Frame:
     """Members told of a rebalance by a heartbeat, from when their application could poll next.
 
     It cannot while it works on a batch, waits for the answer to a commit, or stalls. Nor does

@@ -9,14 +9,13 @@ from harness.rules.group_apis import COMMIT_ANSWER, answers
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 METADATA_MAX: Final = 4_096  # offset.metadata.max.bytes
 
 
-def _commits(t: Tables) -> DataFrame:
+def _commits(t: Tables) -> Frame:
     """Commits without metadata: too much of it is another rule's matter."""
     return answers(t, "OFFSET_COMMIT", COMMIT_ANSWER, "error_code <> 12")
 
@@ -51,7 +50,7 @@ _METADATA: Final = """
 """
 
 
-def _metadata(t: Tables) -> DataFrame:
+def _metadata(t: Tables) -> Frame:
     return t.sql(
         _METADATA
         + """
@@ -70,7 +69,7 @@ def _metadata(t: Tables) -> DataFrame:
     )
 
 
-def _metadata_bytes(t: Tables) -> DataFrame:
+def _metadata_bytes(t: Tables) -> Frame:
     """Only metadata in which bytes and characters differ can tell."""
     return t.sql(
         _METADATA
@@ -87,7 +86,7 @@ def _metadata_bytes(t: Tables) -> DataFrame:
     )
 
 
-def _fetches(t: Tables) -> DataFrame:
+def _fetches(t: Tables) -> Frame:
     """Each partition of each answer, and each answer for all partitions as a whole."""
     return t.sql(
         """
@@ -160,7 +159,7 @@ _EPOCHS: Final = """
             || 'currentLeaderEpoch:int,leaderEpoch:int>>>>')) AS t
         WHERE c.api = 'OFFSET_FOR_LEADER_EPOCH' AND c.answered_at IS NOT NULL
     ),
-    then AS (
+    placed AS (
         SELECT a.*, max_by(l.leader, l.sent_at) AS leader, max_by(l.epoch, l.sent_at) AS epoch_now
         FROM asked a JOIN looked l
           ON l.topic = a.topic AND l.partition = a.partition AND l.sent_at < a.sent_at
@@ -169,7 +168,7 @@ _EPOCHS: Final = """
 """
 
 
-def _epochs(t: Tables) -> DataFrame:
+def _epochs(t: Tables) -> Frame:
     """The end of an epoch is what the partition's end was found to be when it was the epoch."""
     return t.sql(
         _EPOCHS
@@ -185,7 +184,7 @@ def _epochs(t: Tables) -> DataFrame:
                    CASE WHEN t.asked > t.epoch_now THEN -1
                         ELSE max_by(e.end_offset, e.sent_at) FILTER (WHERE e.epoch <= t.asked)
                    END AS must_end
-            FROM then t LEFT JOIN ends e ON e.topic = t.topic AND e.sent_at < t.sent_at
+            FROM placed t LEFT JOIN ends e ON e.topic = t.topic AND e.sent_at < t.sent_at
             GROUP BY ALL
         )
         SELECT concat('epoch ', asked, ': ', step, ' (', topic, '-', partition, ')') AS subject,
@@ -199,7 +198,7 @@ def _epochs(t: Tables) -> DataFrame:
     )
 
 
-def _shrinking(t: Tables) -> DataFrame:
+def _shrinking(t: Tables) -> Frame:
     return t.sql(
         """
         WITH sizes AS (

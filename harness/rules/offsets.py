@@ -8,8 +8,7 @@ from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 # Codes with which a coordinator refuses a commit for good. After any other, the time-outs of the
@@ -34,7 +33,7 @@ _MOVED = """
 """
 
 
-def _callback_first(t: Tables) -> DataFrame:
+def _callback_first(t: Tables) -> Frame:
     """Moved partitions by the callbacks of both members, and commits made in a callback.
 
     What a commit finds at the coordinator is told by its last line before: once a rebalance has
@@ -92,7 +91,7 @@ def _callback_first(t: Tables) -> DataFrame:
     )
 
 
-def _handover_repeats(t: Tables) -> DataFrame:
+def _handover_repeats(t: Tables) -> Frame:
     return t.sql(
         "WITH "
         + _MOVED
@@ -113,7 +112,7 @@ def _handover_repeats(t: Tables) -> DataFrame:
     )
 
 
-def _sought(t: Tables) -> DataFrame:
+def _sought(t: Tables) -> Frame:
     """Assignments of partitions of which a position was kept outside Kafka before.
 
     A member that died while it wrote one may have kept it or not.
@@ -154,7 +153,7 @@ def _sought(t: Tables) -> DataFrame:
     )
 
 
-def _read_your_commit(t: Tables) -> DataFrame:
+def _read_your_commit(t: Tables) -> Frame:
     """Every position that a coordinator named, whoever asked, against the commits before.
 
     It is the last one whose committer had been told so, or a later one: asked for by then, and
@@ -259,7 +258,7 @@ def _read_your_commit(t: Tables) -> DataFrame:
     )
 
 
-def _auto_cadence(t: Tables) -> DataFrame:
+def _auto_cadence(t: Tables) -> Frame:
     """Gaps between automatic commits of a member, with work and without a rebalance between.
 
     Medians over a member's stay in its group, so that one late commit of a busy machine does not
@@ -314,7 +313,7 @@ def _auto_cadence(t: Tables) -> DataFrame:
     )
 
 
-def _auto_repeats(t: Tables) -> DataFrame:
+def _auto_repeats(t: Tables) -> Frame:
     """Partitions of crashed members: what came twice, against what was handed over lately.
 
     Lately is a commit interval, the slowest commit of that member and a poll before the last poll
@@ -410,7 +409,7 @@ def _auto_repeats(t: Tables) -> DataFrame:
     )
 
 
-def _auto_covers(t: Tables) -> DataFrame:
+def _auto_covers(t: Tables) -> Frame:
     """Automatic commits per partition and member, against what was processed when each arrived."""
     return t.sql(
         """
@@ -441,7 +440,7 @@ def _auto_covers(t: Tables) -> DataFrame:
     )
 
 
-def _reset(t: Tables) -> DataFrame:
+def _reset(t: Tables) -> Frame:
     """Where each member began to read a partition it was given, and what it should have been.
 
     The committed position, as its coordinator told it, if there is one and the log still has it.
@@ -533,7 +532,7 @@ _UNWRITABLE = """
 _COMMIT_TIMEOUT_MS = 5_000
 
 
-def _commits_fail(t: Tables) -> DataFrame:
+def _commits_fail(t: Tables) -> Frame:
     """Commits made while the replicas were too few, and those refused that came as a broker died.
 
     One that was accepted in that moment may have come before: it tells nothing.
@@ -562,7 +561,7 @@ def _commits_fail(t: Tables) -> DataFrame:
     )
 
 
-def _heartbeats_go_on(t: Tables) -> DataFrame:
+def _heartbeats_go_on(t: Tables) -> Frame:
     return t.sql(
         "WITH "
         + _UNWRITABLE
@@ -582,7 +581,7 @@ def _heartbeats_go_on(t: Tables) -> DataFrame:
     )
 
 
-def _heartbeats_wait(t: Tables) -> DataFrame:
+def _heartbeats_wait(t: Tables) -> Frame:
     return t.sql(
         "WITH "
         + _UNWRITABLE
@@ -604,7 +603,7 @@ def _heartbeats_wait(t: Tables) -> DataFrame:
     )
 
 
-def _old_value_served(t: Tables) -> DataFrame:
+def _old_value_served(t: Tables) -> Frame:
     """Positions told while no commit could be made: the last accepted one, and never another."""
     return t.sql(
         "WITH "
@@ -653,7 +652,7 @@ def _old_value_served(t: Tables) -> DataFrame:
     )
 
 
-def _expires(t: Tables) -> DataFrame:
+def _expires(t: Tables) -> Frame:
     """Partitions of a group that became empty for good, and when nobody was told a position more.
 
     The observer asks a few times a second, so the time is known to lie between two answers.

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 # Overlaps are found in one pass in order of time: the latest end of what other members held before
@@ -61,7 +60,7 @@ _OVERLAPS = """
         "Two members that own one partition process its records twice and commit over each other."
     ),
 )
-def one_owner(t: Tables) -> DataFrame:
+def one_owner(t: Tables) -> Frame:
     """Per generation what the leader gave, and per partition what the callbacks say.
 
     Zombies that the coordinator had removed hold nothing any more, though they do not know it yet.
@@ -101,7 +100,7 @@ def one_owner(t: Tables) -> DataFrame:
         FROM owners GROUP BY broker, generation
         """
     )
-    return overlaps.unionByName(given)
+    return t.union(overlaps, given)
 
 
 @Rule(
@@ -121,7 +120,7 @@ def one_owner(t: Tables) -> DataFrame:
         "being done twice."
     ),
 )
-def one_reader(t: Tables) -> DataFrame:
+def one_reader(t: Tables) -> Frame:
     return t.sql(
         _OVERLAPS
         + """
@@ -152,7 +151,7 @@ def one_reader(t: Tables) -> DataFrame:
         "both do."
     ),
 )
-def stops_when_told(t: Tables) -> DataFrame:
+def stops_when_told(t: Tables) -> Frame:
     """Per member and partition that it had to give up: the records processed after that.
 
     Callbacks and polls are put into one order per member and partition, so each delivery knows

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 # What one fetch brought of one partition, by the client's own log, and the polls that handed it
@@ -42,7 +41,7 @@ _FETCHES = """
 """
 
 
-def _at_most(t: Tables) -> DataFrame:
+def _at_most(t: Tables) -> Frame:
     """The largest poll of each member; one of several partitions counts as a whole."""
     return t.sql(
         """
@@ -63,7 +62,7 @@ def _at_most(t: Tables) -> DataFrame:
     )
 
 
-def _fetch_is_bounded(t: Tables) -> DataFrame:
+def _fetch_is_bounded(t: Tables) -> Frame:
     return t.sql(
         f"""
         WITH {_FETCHES}
@@ -76,7 +75,7 @@ def _fetch_is_bounded(t: Tables) -> DataFrame:
     )
 
 
-def _buffer_first(t: Tables) -> DataFrame:
+def _buffer_first(t: Tables) -> Frame:
     """The next fetch of a partition comes when its last records are handed out, not before.
 
     `polled` is stamped when a poll has returned, and the fetch is sent just before that: so it may
@@ -94,7 +93,7 @@ def _buffer_first(t: Tables) -> DataFrame:
     )
 
 
-def _nothing_while_rebalancing(t: Tables) -> DataFrame:
+def _nothing_while_rebalancing(t: Tables) -> Frame:
     return t.sql(
         """
         WITH given_up AS (

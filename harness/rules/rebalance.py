@@ -8,15 +8,14 @@ from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 # What a coordinator takes to start a rebalance after the line that caused it (measured: 1 ms).
 START_MS = 10
 
 
-def _one_assignment(t: Tables) -> DataFrame:
+def _one_assignment(t: Tables) -> Frame:
     """Generations whose leader had its say; one that the next rebalance cut short is passed over.
 
     The group leader stays while it is among those who rejoined under the same member id.
@@ -83,11 +82,11 @@ _STARTS = """
 """
 
 
-def _new_member_starts_one(t: Tables) -> DataFrame:
+def _new_member_starts_one(t: Tables) -> Frame:
     return t.sql(_STARTS, first="member_added", second="member_added", start_ms=START_MS)
 
 
-def _departure_starts_one(t: Tables) -> DataFrame:
+def _departure_starts_one(t: Tables) -> Frame:
     """What the coordinator was told or noticed, and static members that closed and told nobody."""
     silent = t.sql(
         """
@@ -116,14 +115,14 @@ def _departure_starts_one(t: Tables) -> DataFrame:
         start_ms=START_MS,
     )
     heard = t.sql(_STARTS, first="left", second="evicted", start_ms=START_MS)
-    return heard.unionByName(silent)
+    return t.union(heard, silent)
 
 
-def _eviction_starts_one(t: Tables) -> DataFrame:
+def _eviction_starts_one(t: Tables) -> Frame:
     return t.sql(_STARTS, first="evicted", second="evicted", start_ms=START_MS)
 
 
-def _told_by_heartbeat(t: Tables) -> DataFrame:
+def _told_by_heartbeat(t: Tables) -> Frame:
     """Members of the generation before that rejoined and had not caused the rebalance.
 
     A member that rejoined before its next heartbeat (the second round of a cooperative rebalance)
@@ -180,7 +179,7 @@ def _told_by_heartbeat(t: Tables) -> DataFrame:
     )
 
 
-def _generations_count_up(t: Tables) -> DataFrame:
+def _generations_count_up(t: Tables) -> Frame:
     """Steps between generations, each through all states.
 
     The coordinator's log tells of each change of state: the group is being prepared, all have
@@ -211,7 +210,7 @@ def _generations_count_up(t: Tables) -> DataFrame:
     )
 
 
-def _close_leaves(t: Tables) -> DataFrame:
+def _close_leaves(t: Tables) -> Frame:
     """Members that were in the group when they closed; what left before then has nothing to say.
 
     Static members are to stay silent, and are not examined.

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Final
 from harness.experiment import CLIENTS, PROTOCOLS, Group
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
-Query = Callable[["Tables"], "DataFrame"]
+Query = Callable[["Tables"], "Frame"]
 
 # Where a rule that is `always` is judged, in the words of the page of rules and of `list`.
 OF_THE_KIND: Final = "every run in which it can be examined"
@@ -52,7 +51,7 @@ class Need(StrEnum):
     WORKING_COORDINATOR = "a coordinator that is never paused for a session"
 
 
-def _without_query(_tables: Tables) -> DataFrame:
+def _without_query(_tables: Tables) -> Frame:
     raise TypeError("a rule without a query: decorate the function that examines a run with it")
 
 
@@ -63,7 +62,7 @@ class Rule:
     It decorates its query, and the catalogue finds it:
 
         @Rule("R01", title="…", statement="…", …)
-        def evicted_on_time(t: Tables) -> DataFrame:
+        def evicted_on_time(t: Tables) -> Frame:
             return t.sql("…")
 
     The query gives one row per thing examined, with any of COLUMNS:

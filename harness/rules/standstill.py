@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 
-def _whole_intervals(t: Tables) -> DataFrame:
+def _whole_intervals(t: Tables) -> Frame:
     """Changes of a group that had members, from the coordinator's notice to the last join.
 
     A member that has heard goes on when it polls next, so the work of one batch comes on top of

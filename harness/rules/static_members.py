@@ -8,8 +8,7 @@ from harness.experiment import CLASSIC, JAVA_TIMER_MS, LIBRDKAFKA_TIMER_GRID_MS
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 _KIP_848 = ("consumer",)
@@ -41,7 +40,7 @@ _REPLACEMENTS = """
 """
 
 
-def _back_without_rebalance(t: Tables) -> DataFrame:
+def _back_without_rebalance(t: Tables) -> Frame:
     """Replacements in a stable group; while a rebalance runs, one more member to wait for is new.
 
     From the replacement until the new process has its partitions, no rebalance may start.
@@ -101,7 +100,7 @@ def _back_without_rebalance(t: Tables) -> DataFrame:
     )
 
 
-def _close_is_silent(t: Tables) -> DataFrame:
+def _close_is_silent(t: Tables) -> Frame:
     """Static members that closed while the run went on.
 
     Their absence is found out when their session ends, unless another process came in their place.
@@ -166,7 +165,7 @@ def _close_is_silent(t: Tables) -> DataFrame:
     )
 
 
-def _falls_silent_past_max_poll(t: Tables) -> DataFrame:
+def _falls_silent_past_max_poll(t: Tables) -> Frame:
     """Stalls that outlast max.poll.interval.ms and the session after it.
 
     The last heartbeat goes out within one interval (kept as well as the client keeps it) before the
@@ -223,7 +222,7 @@ def _falls_silent_past_max_poll(t: Tables) -> DataFrame:
     )
 
 
-def _old_one_is_fenced(t: Tables) -> DataFrame:
+def _old_one_is_fenced(t: Tables) -> Frame:
     """Replaced members whose process still lived: it asked again, or ended later by itself.
 
     It hears of it by its next request, a heartbeat at the latest. Lines are stamped some
@@ -316,7 +315,7 @@ _LEFT_FOR_NOW = """
 """
 
 
-def _back_without_epoch(t: Tables) -> DataFrame:
+def _back_without_epoch(t: Tables) -> Frame:
     """The first to join under the instance id of a member that had left for now.
 
     From that leaving until the new process has its partitions no group epoch may be bumped because
@@ -378,7 +377,7 @@ def _back_without_epoch(t: Tables) -> DataFrame:
     )
 
 
-def _close_leaves_for_now(t: Tables) -> DataFrame:
+def _close_leaves_for_now(t: Tables) -> Frame:
     """Static members that closed while the run went on: how they said so, and what it changed.
 
     The session runs on from the last heartbeat before; nothing is to change because of them until
@@ -445,7 +444,7 @@ def _close_leaves_for_now(t: Tables) -> DataFrame:
     )
 
 
-def _new_one_is_refused(t: Tables) -> DataFrame:
+def _new_one_is_refused(t: Tables) -> Frame:
     """Joins under the instance id of a member that has neither said it leaves nor been removed.
 
     The owner may be alive or dead: the coordinator cannot tell. `ms` is its silence at that time.

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 # The times at which partitions were added, and the numbers of those that came.
@@ -24,7 +23,7 @@ _GROWTH = """
 """
 
 
-def _new_partitions_are_assigned(t: Tables) -> DataFrame:
+def _new_partitions_are_assigned(t: Tables) -> Frame:
     """Added partitions, each until a member has it.
 
     In a classic group the leader has to ask for metadata first; in a KIP-848 group the broker
@@ -59,7 +58,7 @@ def _new_partitions_are_assigned(t: Tables) -> DataFrame:
     )
 
 
-def _only_grows(t: Tables) -> DataFrame:
+def _only_grows(t: Tables) -> Frame:
     """Every partition that there was before has a leader at the end, and so has every new one."""
     return t.sql(
         f"""
@@ -83,7 +82,7 @@ def _only_grows(t: Tables) -> DataFrame:
     )
 
 
-def _noticed_alone(t: Tables) -> DataFrame:
+def _noticed_alone(t: Tables) -> Frame:
     """Joins, after the topic grew, of members that no heartbeat had told to join."""
     return t.sql(
         f"""

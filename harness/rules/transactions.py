@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Tables
 
 
-def _output(t: Tables, isolation: str) -> DataFrame:
+def _output(t: Tables, isolation: str) -> Frame:
     """Per source partition, records acknowledged against their copies in the output."""
     return t.sql(
         """
@@ -41,15 +40,15 @@ def _output(t: Tables, isolation: str) -> DataFrame:
     )
 
 
-def _exactly_once(t: Tables) -> DataFrame:
+def _exactly_once(t: Tables) -> Frame:
     return _output(t, "read_committed")
 
 
-def _seen_uncommitted(t: Tables) -> DataFrame:
+def _seen_uncommitted(t: Tables) -> Frame:
     return _output(t, "read_uncommitted")
 
 
-def _stale_fenced(t: Tables) -> DataFrame:
+def _stale_fenced(t: Tables) -> Frame:
     """Positions offered in a transaction by member ids that had been removed.
 
     At the coordinator if they came so far; a client may also refuse them by itself.

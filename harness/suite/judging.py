@@ -52,6 +52,7 @@ class Judge:
         Raises NoData where there is nothing to judge, HarnessError where Spark does not start.
         """
         from harness.check.check import check
+        from harness.engines.spark import Spark
         from harness.report import report
         from harness.report.run import files
 
@@ -65,7 +66,7 @@ class Judge:
         with processes.holding(run_dir):
             if complete:  # the page of another run says why it shows nothing, and that stays so
                 files.remove(run_dir)
-            check(run_dir, self._session)
+            check(run_dir, Spark(self._session))
             report(run_dir)
 
     def close(self) -> None:

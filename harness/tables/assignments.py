@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 
-def assignments(t: Tables) -> DataFrame:
+def assignments(t: Tables) -> Frame:
     """What was given to whom, one row per generation and partition.
 
     By the group leader; or, in a group of KIP-848, by the coordinator, as the members had last been

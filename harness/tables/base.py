@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from itertools import count
 from threading import Lock, local
-from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
-
-from harness.tables.source import Run, Setting, Sources, Unreadable
+from harness.engines.base import Engine, Frame, Setting, settings_in, tables_in
+from harness.tables.source import Run, Sources, Unreadable
 from harness.tables.views import VIEWS
 from harness.tables.vocabulary import ERRORS, expand
 
-Recipe = Callable[["Tables"], DataFrame]
-Store = Callable[[str, DataFrame], DataFrame]
-_TABLE: Final = re.compile(r"\{([a-z_]\w*)\}")
-_SETTING: Final = re.compile(r"(?<![:\w]):([A-Za-z]\w*)")
+Recipe = Callable[["Tables"], Frame]
+Store = Callable[[str, Frame], Frame]
 _serial = count()
 
 
@@ -35,13 +29,13 @@ class Tables:
 
     def __init__(
         self,
-        spark: SparkSession,
+        engine: Engine,
         run: Run,
         sources: Sources,
         recipes: Mapping[str, Recipe],
         store: Store,
     ) -> None:
-        self.spark = spark
+        self.engine = engine
         self.run = run
         self._sources = sources
         self._recipes = {**VIEWS, **recipes}
@@ -54,22 +48,24 @@ class Tables:
         self._reading = _Reading()
         self._prefix = f"kc{next(_serial)}_"
 
-    def sql(self, query: str, **settings: Setting) -> DataFrame:
-        """The data frame of a query; more settings than the run's own may be given.
+    def sql(self, query: str, **settings: Setting) -> Frame:
+        """The frame of a query; more settings than the run's own may be given.
 
         Raises Unreadable if it needs a history file that cannot be used.
         """
+        text = expand(query)
         values = {**ERRORS, **self.run.settings, **settings}
+        for name in settings_in(text):
+            if name not in values:
+                raise ValueError(f"a query names the setting :{name}, which does not exist")
+        views = {name: self._view(name) for name in tables_in(text)}
+        return self.engine.query(text, views, values)
 
-        def value(found: re.Match[str]) -> str:
-            if found[1] not in values:
-                raise ValueError(f"a query names the setting :{found[1]}, which does not exist")
-            return _literal(values[found[1]])
+    def union(self, *frames: Frame) -> Frame:
+        """The rows of all of these frames, which have columns of the same names."""
+        return self.engine.union(frames)
 
-        named = _SETTING.sub(value, expand(query))
-        return self.spark.sql(_TABLE.sub(lambda found: self._view(found[1]), named))
-
-    def files_behind(self, build: Callable[[], DataFrame]) -> tuple[DataFrame, frozenset[str]]:
+    def files_behind(self, build: Callable[[], Frame]) -> tuple[Frame, frozenset[str]]:
         """What `build` returns, and the names of all history files that it is made from."""
         self._reading.files.append(set())
         try:
@@ -78,14 +74,14 @@ class Tables:
             read = self._reading.files.pop()
         return frame, frozenset(read)
 
-    def table(self, name: str) -> DataFrame:
-        """A table as a data frame."""
-        return self.spark.table(self._view(name))
+    def table(self, name: str) -> Frame:
+        """A table as a frame."""
+        return self.sql(f"SELECT * FROM {{{name}}}")
 
     def close(self) -> None:
         """Forget the views."""
         for view in self._views.values():
-            self.spark.catalog.dropTempView(view)
+            self.engine.drop(view)
         self._views.clear()
 
     def _view(self, name: str) -> str:
@@ -105,11 +101,11 @@ class Tables:
         else:
             frame, files = self._derive(name)
         view = f"{self._prefix}{name}"
-        frame.createOrReplaceTempView(view)
+        self.engine.define(view, frame)
         self._used[name] = files
         self._views[name] = view
 
-    def _derive(self, name: str) -> tuple[DataFrame, frozenset[str]]:
+    def _derive(self, name: str) -> tuple[Frame, frozenset[str]]:
         """The stored table. A recipe that fails is not tried again for the next rule."""
         try:
             frame, files = self.files_behind(lambda: self._recipes[name](self))
@@ -129,13 +125,3 @@ class _Reading(local):
 
     def __init__(self) -> None:
         self.files: list[set[str]] = []
-
-
-def _literal(value: Setting) -> str:
-    """The value as Spark SQL writes it."""
-    if isinstance(value, datetime):
-        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-        return f"'{escaped}'"
-    return repr(value)

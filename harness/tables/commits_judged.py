@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 
-def commits_judged(t: Tables) -> DataFrame:
+def commits_judged(t: Tables) -> Frame:
     """One row per commit and partition, with the coordinator's answer.
 
     What is committed after the group's positions were deleted has nothing before it.

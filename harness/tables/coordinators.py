@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 
-def tenures(t: Tables) -> DataFrame:
+def tenures(t: Tables) -> Frame:
     """One row per stretch of time that one broker coordinated the group.
 
     A stretch starts when the broker loaded the group (the first: with the group). `to_at` is the
@@ -48,7 +47,7 @@ def tenures(t: Tables) -> DataFrame:
     )
 
 
-def group_steps(t: Tables) -> DataFrame:
+def group_steps(t: Tables) -> Frame:
     """The coordinator's lines in order, and where the group stood when each was written.
 
     `rebalancing`: members were being waited for, so that nothing needs to start a rebalance.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 
-def episodes(t: Tables) -> DataFrame:
+def episodes(t: Tables) -> Frame:
     """One row per generation: the episode it belongs to, which is one change and all it led to.
 
     A rebalance goes on with the episode before it if it began before that was over, or if a member

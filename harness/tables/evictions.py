@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 
-def evictions(t: Tables) -> DataFrame:
+def evictions(t: Tables) -> Frame:
     """One row per eviction, with the sign of life that its deadline counts from.
 
     A coordinator that loaded the group after that sign gave the member a full session again, so

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 
-def fault_windows(t: Tables) -> DataFrame:
+def fault_windows(t: Tables) -> Frame:
     """One row per fault: when each of its phases began, and whether it took effect."""
     return t.sql(
         """
@@ -26,7 +25,7 @@ def fault_windows(t: Tables) -> DataFrame:
     )
 
 
-def broker_faults(t: Tables) -> DataFrame:
+def broker_faults(t: Tables) -> Frame:
     """The fault windows in which a broker was gone for the others: dead, paused, or cut off."""
     return t.sql(
         """

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 _BUCKET_S: Final = 10  # gaps are joined with episodes and faults within buckets of time
 
 
-def gaps(t: Tables) -> DataFrame:
+def gaps(t: Tables) -> Frame:
     """One row per time that nobody processed a partition, between two members' (or one's) polls.
 
     From the end of the work on all that was delivered before to the next poll with records.
@@ -31,7 +30,7 @@ def gaps(t: Tables) -> DataFrame:
     )
 
 
-def disturbed_gaps(t: Tables) -> DataFrame:
+def disturbed_gaps(t: Tables) -> Frame:
     """The gaps that overlap an episode or a fault, once for each, and when the gap ended for whom.
 
     `assigned_at` is when the new owner was given the partition, if within the gap; null if nobody
@@ -81,7 +80,7 @@ def disturbed_gaps(t: Tables) -> DataFrame:
     )
 
 
-def stop_gaps(t: Tables) -> DataFrame:
+def stop_gaps(t: Tables) -> Frame:
     """The gap that each row of `stops` is about: `usual_ms` is the longest one of quiet times.
 
     A gap that spans several episodes belongs to the last that had begun when the new owner got the

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 
-def heartbeats(t: Tables) -> DataFrame:
+def heartbeats(t: Tables) -> Frame:
     """One row per heartbeat.
 
     A gap is steady if nothing that may stretch it fell into it: both heartbeats were answered by

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 
-def late_ticks(t: Tables) -> DataFrame:
+def late_ticks(t: Tables) -> Frame:
     """Times in which this machine stood still for longer than the slack, one row each.
 
     A row of `host` ends with the tick that it tells. In older runs that may be any of its ten, and

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 
-def memberships(t: Tables) -> DataFrame:
+def memberships(t: Tables) -> Frame:
     """One row per `stay` of a member id in the group: whose, when it joined, when and how removed.
 
     A classic member that comes back has another id. A member of KIP-848 keeps its own, so its id
@@ -76,7 +75,7 @@ def memberships(t: Tables) -> DataFrame:
     )
 
 
-def identities(t: Tables) -> DataFrame:
+def identities(t: Tables) -> Frame:
     """One row per member id: whose it was, its instance id, and its session timeout."""
     return t.sql(
         """
@@ -87,7 +86,7 @@ def identities(t: Tables) -> DataFrame:
     )
 
 
-def removals(t: Tables) -> DataFrame:
+def removals(t: Tables) -> Frame:
     """One row per removal of a member id, and when the same id was back, if it ever was."""
     return t.sql(
         """

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 
-def ownership(t: Tables) -> DataFrame:
+def ownership(t: Tables) -> Frame:
     """One row per partition held, by the member's own callbacks, as its application saw them.
 
     What a member holds ends with revoked or lost, or with the process; of one that was killed, when

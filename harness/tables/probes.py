@@ -7,12 +7,11 @@ believes.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 
-def probe_joins(t: Tables) -> DataFrame:
+def probe_joins(t: Tables) -> Frame:
     """One row per JoinGroup of a probe that was accepted, with the id that it was answered."""
     return t.sql(
         """
@@ -29,7 +28,7 @@ def probe_joins(t: Tables) -> DataFrame:
     )
 
 
-def probe_members(t: Tables) -> DataFrame:
+def probe_members(t: Tables) -> Frame:
     """One row per member that a probe played: from its first accepted JoinGroup to its removal.
 
     It counts from when that was sent: whoever is parked is a member already.
@@ -68,7 +67,7 @@ def probe_members(t: Tables) -> DataFrame:
     )
 
 
-def probed(t: Tables) -> DataFrame:
+def probed(t: Tables) -> Frame:
     """Calls about a group that were answered, one row each, with what was so when they were sent.
 
     `state` of the group, null where the call or another changed it meanwhile; its `generation_now`,
@@ -106,7 +105,7 @@ def probed(t: Tables) -> DataFrame:
     )
 
 
-def probe_positions(t: Tables) -> DataFrame:
+def probe_positions(t: Tables) -> Frame:
     """What probes changed of committed positions, one row per change and partition.
 
     `committed` is -1 for a deletion. What a transaction holds counts from when it was ended.
@@ -155,7 +154,7 @@ def probe_positions(t: Tables) -> DataFrame:
     )
 
 
-def probe_fetches(t: Tables) -> DataFrame:
+def probe_fetches(t: Tables) -> Frame:
     """Positions that probes fetched, one row per answer and partition, and what they should be.
 
     `committed` is what was answered, `wanted` the last position accepted before it was asked, -1 if

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 
-def progress(t: Tables) -> DataFrame:
+def progress(t: Tables) -> Frame:
     """Deliveries, each with how far its partition had been read and processed before it.
 
     A partition is busy with a batch for the time declared for its records at most: a member that
@@ -30,7 +29,7 @@ def progress(t: Tables) -> DataFrame:
     )
 
 
-def forgotten(t: Tables) -> DataFrame:
+def forgotten(t: Tables) -> Frame:
     """When nothing was committed any more, one row per partition and time.
 
     Positions deleted on purpose, and those of a group that was empty for its retention, found to be

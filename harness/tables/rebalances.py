@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 _BUCKET_S: Final = 10  # standstills and rebalances are joined within buckets of time
 
 
-def rebalances(t: Tables) -> DataFrame:
+def rebalances(t: Tables) -> Frame:
     """One row per generation that the coordinator completed, those of an emptied group included.
 
     In a group of KIP-848 it is one per group epoch that got a target assignment: see `epochs`.
@@ -27,7 +26,7 @@ def rebalances(t: Tables) -> DataFrame:
     return t.sql(_REBALANCES)
 
 
-def standstills(t: Tables) -> DataFrame:
+def standstills(t: Tables) -> Frame:
     """Per generation and partition, the longest time that no member processed the partition.
 
     The times meant are those between the end of the work on everything delivered before (as long
@@ -61,7 +60,7 @@ def standstills(t: Tables) -> DataFrame:
     )
 
 
-def epochs(t: Tables) -> DataFrame:
+def epochs(t: Tables) -> Frame:
     """Group epochs of KIP-848 for which the coordinator computed a target assignment.
 
     Epochs that were passed over, because the next came before anybody's heartbeat had one computed,
@@ -149,7 +148,7 @@ def epochs(t: Tables) -> DataFrame:
     )
 
 
-def generations(t: Tables) -> DataFrame:
+def generations(t: Tables) -> Frame:
     """Completed generations, and group epochs, in order of time: when and why each was begun."""
     return t.sql(
         """

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 # Ranges are joined within buckets of offsets: wide enough that a poll's range falls into one or
@@ -13,7 +12,7 @@ from harness.tables.base import Tables
 _BUCKET: Final = 1_024
 
 
-def redeliveries(t: Tables) -> DataFrame:
+def redeliveries(t: Tables) -> Frame:
     """One row per delivered range that repeats records of earlier ranges of its partition.
 
     Only ranges below the highest position reached before them are compared with the others.

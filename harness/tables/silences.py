@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 
-def signs_of_life(t: Tables) -> DataFrame:
+def signs_of_life(t: Tables) -> Frame:
     """Accepted requests that re-arm a member's session timer, one row each.
 
     `heard_at` ends the silence before it, `armed_at` starts the next. They differ for JOIN_GROUP
@@ -45,7 +44,7 @@ def signs_of_life(t: Tables) -> DataFrame:
     )
 
 
-def silences(t: Tables) -> DataFrame:
+def silences(t: Tables) -> Frame:
     """One row per time that a member id was not heard of while one coordinator worked.
 
     From the moment its session timer was armed to the next sign of life (`ended_by` "sign"), to

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from harness.base import processes
 from harness.base.errors import NoData
+from harness.engines.base import Engine, Frame, Setting
 from harness.experiment import (
     JAVA_TIMER_MS,
     LIBRDKAFKA_TIMER_GRID_MS,
@@ -52,8 +51,6 @@ POLL_MS: Final = 200
 TIMER_LATE_MS: Final = {"librdkafka": LIBRDKAFKA_TIMER_GRID_MS, "java": JAVA_TIMER_MS}
 # How early before a deadline the machine must have been on time for a timing to count.
 GUARD_MS: Final = 100
-
-Setting = int | float | str | datetime
 
 
 @dataclass(frozen=True)
@@ -219,14 +216,14 @@ class Unreadable(Exception):
 
 @dataclass
 class Sources:
-    """The history files of one run: data frames, or why a file cannot be used."""
+    """The history files of one run: frames, or why a file cannot be used."""
 
-    frames: dict[str, DataFrame] = field(default_factory=dict)
+    frames: dict[str, Frame] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
 
 
-def load(run_dir: Path, spark: SparkSession, small_rows: int) -> Sources:
+def load(run_dir: Path, engine: Engine, small_rows: int) -> Sources:
     """Every history file of the run, its checksums verified.
 
     Where none has more than `small_rows`, their rows are held in memory; otherwise Spark reads the
@@ -243,29 +240,21 @@ def load(run_dir: Path, spark: SparkSession, small_rows: int) -> Sources:
     for name in _not_yet(max(versions, default=SCHEMA_VERSION)):
         if not (run_dir / "history" / f"{name}.parquet").exists():
             del sources.unreadable[name]
-            sources.frames[name] = in_memory(spark, HISTORY[name].empty_table())
+            sources.frames[name] = engine.rows(HISTORY[name].empty_table())
     small = max(sources.rows.values(), default=0) <= small_rows
     for name in sources.rows:
         path = run_dir / "history" / f"{name}.parquet"
         if small:
             rows = pq.read_table(path, page_checksum_verification=True)
-            sources.frames[name] = in_memory(spark, store.as_current(rows, HISTORY[name]))
+            sources.frames[name] = engine.rows(store.as_current(rows, HISTORY[name]))
         else:
-            reader = spark.read.schema(cast(Any, from_arrow_schema)(HISTORY[name]))
-            sources.frames[name] = reader.parquet(str(path))
+            sources.frames[name] = engine.parquet(path, HISTORY[name])
     return sources
 
 
 def _not_yet(version: int) -> list[str]:
     """Files that came after this version of the schema."""
     return [name for number, files in ADDED_FILES.items() if number > version for name in files]
-
-
-def in_memory(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """A frame of rows that Spark holds itself, in one partition, so that no query shuffles them."""
-    if rows.num_rows == 0:
-        rows = rows.schema.empty_table()  # PySpark cannot take lists of structs in no chunk at all
-    return spark.createDataFrame(rows).coalesce(1)
 
 
 def verify(path: Path, schema: pa.Schema) -> tuple[int, int]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 
-def stop_subjects(t: Tables) -> DataFrame:
+def stop_subjects(t: Tables) -> Frame:
     """`stop_gaps` with whom each is about, what caused it and when the coordinator noticed.
 
     Where the old owner was removed in the episode, its own removal counts, and not the one that
@@ -94,7 +93,7 @@ def stop_subjects(t: Tables) -> DataFrame:
     )
 
 
-def stop_moments(t: Tables) -> DataFrame:
+def stop_moments(t: Tables) -> Frame:
     """`stop_subjects` with the moments of the rebalance that are on record for each.
 
     `generation` is the one in which the partition was given to its new owner, `rounds` how many

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from harness.engines.base import Frame
 from harness.tables.base import Tables
 
 
-def stops(t: Tables) -> DataFrame:
+def stops(t: Tables) -> Frame:
     """One row per episode and partition, and one per fault and partition that it stopped.
 
     The parts are the times between the moments, as far as they lie within the stop: a member that

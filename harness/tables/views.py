@@ -5,22 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from harness.engines.base import Frame
     from harness.tables.base import Recipe, Tables
 
 
-def own_requests(t: Tables) -> DataFrame:
+def own_requests(t: Tables) -> Frame:
     """Requests of the group under test, and not those of probes; `member` is who asked."""
     return t.sql("SELECT *, client_id AS member FROM {requests} WHERE `group` = :group")
 
 
-def joins(t: Tables) -> DataFrame:
+def joins(t: Tables) -> Frame:
     """Accepted JoinGroup requests of the group under test, one row each, as `own_requests`."""
     return t.sql("SELECT * FROM {own_requests} WHERE api = 'JOIN_GROUP' AND error_code = :NONE")
 
 
-def positions(t: Tables) -> DataFrame:
+def positions(t: Tables) -> Frame:
     """Positions in requests of the group under test, one row per request and partition.
 
     `api` says whether one was committed, read, looked up or deleted (history.schema, requests);
@@ -36,12 +35,12 @@ def positions(t: Tables) -> DataFrame:
     )
 
 
-def accepted(t: Tables) -> DataFrame:
+def accepted(t: Tables) -> Frame:
     """Positions that the coordinator accepted, one row per commit and partition."""
     return t.sql("SELECT * FROM {commits_judged} WHERE error_code = :NONE")
 
 
-def busy(t: Tables) -> DataFrame:
+def busy(t: Tables) -> Frame:
     """When the application of a member could not poll, one row per reason.
 
     `reason` is "commit" (it waits for the answer), "work" (on what a poll returned) or "stall".

@@ -17,6 +17,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from harness.check.check import check
+from harness.engines.spark import Spark
 from harness.history import manifest
 from harness.report import report
 from harness.report.many import index
@@ -95,7 +96,7 @@ def run_dir(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """A recorded run in which a consumer was killed, judged and reported."""
     recorded = max(DATA.glob("schema-*/*/*"))
     folder = Path(shutil.copytree(recorded, tmp_path_factory.mktemp("results") / "run"))
-    check(folder, spark)
+    check(folder, Spark(spark))
     report(folder)
     return folder
 

@@ -7,27 +7,25 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
 
 from harness.base.errors import NoData
 from harness.bench.synthetic import write_synthetic
 from harness.check import judge
 from harness.check.check import as_expected, check
+from harness.engines.base import Engine, Frame
 from harness.history.schema import HISTORY, SCHEMA_VERSION, TABLES, VERDICTS
 from harness.rules import RULES, Rule
 from harness.tables.base import Tables
 from harness.tables.recipes import RECIPES
 from tests.histories import History, at, member_id
 
-pytestmark = pytest.mark.spark
-
 RECORDS = 20_000
 
 
 @pytest.fixture(scope="module")
-def judged_run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def judged_run(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_dir = write_synthetic(tmp_path_factory.mktemp("synthetic") / "run", RECORDS)
-    check(run_dir, spark)
+    check(run_dir, engine)
     return run_dir
 
 
@@ -106,22 +104,22 @@ def test_the_rebalances_of_a_made_up_run_are_all_there(judged_run: Path) -> None
 
 
 def test_large_and_small_histories_are_judged_alike(
-    spark: SparkSession, judged_run: Path, tmp_path: Path
+    engine: Engine, judged_run: Path, tmp_path: Path
 ) -> None:
     run_dir = write_synthetic(tmp_path / "run", RECORDS)
-    check(run_dir, spark, small_rows=0)
+    check(run_dir, engine, small_rows=0)
     for name in ("verdicts.parquet", *(f"tables/{name}.parquet" for name in TABLES)):
         large, small = (pq.read_table(folder / name) for folder in (run_dir, judged_run))
         assert sorted(map(str, large.to_pylist())) == sorted(map(str, small.to_pylist())), name
 
 
-def test_a_run_is_judged_again_by_newer_rules(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_run_is_judged_again_by_newer_rules(engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01")
-    first = verdicts_by_rule(check(run_dir, spark))
+    first = verdicts_by_rule(check(run_dir, engine))
     manifest = json.loads((run_dir / "manifest.json").read_text())
     manifest["declared"]["rules"] = [{"rule": "R33", "verdict": "HOLDS", "because": ""}]
     (run_dir / "manifest.json").write_text(json.dumps(manifest))
-    second = verdicts_by_rule(check(run_dir, spark))
+    second = verdicts_by_rule(check(run_dir, engine))
     assert "HOLDS" == first["R01"]["verdict"]
     assert "HOLDS" == second["R33"]["verdict"]
     assert "R01" not in second
@@ -130,69 +128,69 @@ def test_a_run_is_judged_again_by_newer_rules(spark: SparkSession, tmp_path: Pat
 # What can be wrong with a run's folder.
 
 
-def test_no_folder_is_no_data(spark: SparkSession, tmp_path: Path) -> None:
+def test_no_folder_is_no_data(engine: Engine, tmp_path: Path) -> None:
     with pytest.raises(NoData, match="there is no run folder"):
-        check(tmp_path / "nothing", spark)
+        check(tmp_path / "nothing", engine)
 
 
-def test_a_folder_without_a_manifest_is_no_data(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_folder_without_a_manifest_is_no_data(engine: Engine, tmp_path: Path) -> None:
     with pytest.raises(NoData, match=r"manifest\.json"):
-        check(tmp_path, spark)
+        check(tmp_path, engine)
 
 
-def test_a_manifest_that_cannot_be_read_is_no_data(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_manifest_that_cannot_be_read_is_no_data(engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path)
     (run_dir / "manifest.json").write_text('{"schema_version": 1')
     with pytest.raises(NoData, match="cannot be read"):
-        check(run_dir, spark)
+        check(run_dir, engine)
 
 
-def test_a_manifest_without_its_declaration_is_no_data(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_manifest_without_its_declaration_is_no_data(engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path)
     (run_dir / "manifest.json").write_text('{"schema_version": 1, "run": "x"}')
     with pytest.raises(NoData, match="declared"):
-        check(run_dir, spark)
+        check(run_dir, engine)
 
 
 def test_a_run_whose_journals_were_never_collected_is_no_data(
-    spark: SparkSession, tmp_path: Path
+    engine: Engine, tmp_path: Path
 ) -> None:
     run_dir = small(tmp_path, status="interrupted")
     for path in (run_dir / "history").iterdir():
         path.unlink()
     with pytest.raises(NoData, match="holds no history"):
-        check(run_dir, spark)
+        check(run_dir, engine)
 
 
-def test_a_void_run_judges_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_void_run_judges_nothing(engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01", status="void", status_reason="broker-2 died by itself")
-    verdicts = check(run_dir, spark)
+    verdicts = check(run_dir, engine)
     assert {"UNKNOWN"} == {row["verdict"] for row in verdicts}
     assert {"the run is void: broker-2 died by itself"} == {row["reason"] for row in verdicts}
 
 
 def test_a_missing_file_makes_the_rules_that_need_it_unknown(
-    spark: SparkSession, tmp_path: Path
+    engine: Engine, tmp_path: Path
 ) -> None:
     run_dir = small(tmp_path, "R01", "X32a")
     (run_dir / "history" / "deliveries.parquet").unlink()
-    verdicts = verdicts_by_rule(check(run_dir, spark))
+    verdicts = verdicts_by_rule(check(run_dir, engine))
     assert "UNKNOWN" == verdicts["X32a"]["verdict"]
     assert "history/deliveries.parquet is missing" == verdicts["X32a"]["reason"]
     assert "HOLDS" == verdicts["R01"]["verdict"]
 
 
-def test_a_truncated_file_is_damaged_not_empty(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_truncated_file_is_damaged_not_empty(engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01")
     path = run_dir / "history" / "requests.parquet"
     path.write_bytes(path.read_bytes()[:-20])
-    verdict = verdicts_by_rule(check(run_dir, spark))["R01"]
+    verdict = verdicts_by_rule(check(run_dir, engine))["R01"]
     assert "UNKNOWN" == verdict["verdict"]
     assert "history/requests.parquet is damaged" in verdict["reason"]
 
 
 @pytest.mark.parametrize("column", ["api", "processed_at", "error_code"])
-def test_a_flipped_bit_is_found(spark: SparkSession, tmp_path: Path, column: str) -> None:
+def test_a_flipped_bit_is_found(engine: Engine, tmp_path: Path, column: str) -> None:
     run_dir = small(tmp_path, "R01")
     path = run_dir / "history" / "requests.parquet"
     with pq.ParquetFile(path) as file:
@@ -201,59 +199,55 @@ def test_a_flipped_bit_is_found(spark: SparkSession, tmp_path: Path, column: str
     begins = chunk.dictionary_page_offset or chunk.data_page_offset
     content[begins + chunk.total_compressed_size - 3] ^= 0x10
     path.write_bytes(content)
-    verdict = verdicts_by_rule(check(run_dir, spark))["R01"]
+    verdict = verdicts_by_rule(check(run_dir, engine))["R01"]
     assert "UNKNOWN" == verdict["verdict"]
     assert "history/requests.parquet is damaged" in verdict["reason"]
 
 
-def test_a_foreign_parquet_file_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_foreign_parquet_file_is_refused(engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01")
     table = pa.table({"whatever": [1]})
     pq.write_table(table, run_dir / "history" / "requests.parquet")
-    verdict = verdicts_by_rule(check(run_dir, spark))["R01"]
+    verdict = verdicts_by_rule(check(run_dir, engine))["R01"]
     assert "UNKNOWN" == verdict["verdict"]
     assert "carries no schema version" in verdict["reason"]
 
 
-def test_another_schema_version_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_another_schema_version_is_refused(engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01")
     path = run_dir / "history" / "requests.parquet"
     pq.write_table(pq.read_table(path).replace_schema_metadata({"schema_version": "99"}), path)
-    assert "schema version 99" in verdicts_by_rule(check(run_dir, spark))["R01"]["reason"]
+    assert "schema version 99" in verdicts_by_rule(check(run_dir, engine))["R01"]["reason"]
 
 
-def test_a_lacking_column_is_named(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_lacking_column_is_named(engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01")
     path = run_dir / "history" / "requests.parquet"
     pq.write_table(pq.read_table(path).drop_columns(["processed_at"]), path)
-    reason = verdicts_by_rule(check(run_dir, spark))["R01"]["reason"]
+    reason = verdicts_by_rule(check(run_dir, engine))["R01"]["reason"]
     assert "history/requests.parquet lacks the columns processed_at" == reason
 
 
-def test_a_torn_journal_leaves_what_consumers_saw_unknown(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_torn_journal_leaves_what_consumers_saw_unknown(engine: Engine, tmp_path: Path) -> None:
     history = History().member("member-1", journal_torn=True).acknowledged(0, 0, 9)
     history.delivered("member-1", 0, 0, 9, 100).rebalance(0, 1, 1).rebalance(5, 2, 1)
     declared = [{"rule": rule, "verdict": "HOLDS", "because": ""} for rule in ("X32a", "R33")]
-    verdicts = verdicts_by_rule(check(history.write(tmp_path / "run", declared), spark))
+    verdicts = verdicts_by_rule(check(history.write(tmp_path / "run", declared), engine))
     assert "the journal of member-1 is torn" == verdicts["X32a"]["reason"]
     assert "HOLDS" == verdicts["R33"]["verdict"]
 
 
-def test_a_rule_that_is_not_in_the_catalogue_is_unknown(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    verdict = verdicts_by_rule(check(small(tmp_path, "R99"), spark))["R99"]
+def test_a_rule_that_is_not_in_the_catalogue_is_unknown(engine: Engine, tmp_path: Path) -> None:
+    verdict = verdicts_by_rule(check(small(tmp_path, "R99"), engine))["R99"]
     assert "UNKNOWN" == verdict["verdict"]
     assert "there is no rule R99" in verdict["reason"]
 
 
 @pytest.mark.parametrize("query", ["SELECT nonsense FROM {requests}", "SELECT 1 DIV 0 AS measured"])
 def test_a_rule_that_crashes_is_unknown_and_takes_no_other_down(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
-    def crashes(t: Tables) -> DataFrame:
+    def crashes(t: Tables) -> Frame:
         return t.sql(query)
 
     holds = RULES["R01"]
@@ -262,7 +256,7 @@ def test_a_rule_that_crashes_is_unknown_and_takes_no_other_down(
         examine=crashes,
     )  # fmt: skip
     monkeypatch.setitem(RULES, "R98", broken)
-    verdicts = verdicts_by_rule(check(small(tmp_path, "R98", holds.id), spark))
+    verdicts = verdicts_by_rule(check(small(tmp_path, "R98", holds.id), engine))
     assert "UNKNOWN" == verdicts["R98"]["verdict"]
     assert "could not be judged" in verdicts["R98"]["reason"]
     assert "HOLDS" == verdicts["R01"]["verdict"]
@@ -298,20 +292,20 @@ def test_percentiles_are_numbers_that_were_measured() -> None:
 
 
 def test_a_table_says_whose_member_id_it_was_though_no_request_was_logged(
-    spark: SparkSession, tmp_path: Path
+    engine: Engine, tmp_path: Path
 ) -> None:
     history = History().says("member_added", 0, "member-7").says("evicted", 9_000, "member-7")
     run_dir = history.write(tmp_path / "run")
-    check(run_dir, spark)
+    check(run_dir, engine)
     (eviction,) = pq.read_table(run_dir / "tables" / "evictions.parquet").to_pylist()
     assert ("member-7", member_id("member-7")) == (eviction["member"], eviction["member_id"])
 
 
 def test_a_table_that_cannot_be_derived_leaves_its_rules_unknown(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(RECIPES, "evictions", lambda t: t.sql("SELECT nonsense FROM {requests}"))
-    verdicts = verdicts_by_rule(check(small(tmp_path, "R01", "R33"), spark))
+    verdicts = verdicts_by_rule(check(small(tmp_path, "R01", "R33"), engine))
     assert "the table evictions cannot be derived" in verdicts["R01"]["reason"]
     assert "HOLDS" == verdicts["R33"]["verdict"]
     assert not (tmp_path / "run" / "tables" / "evictions.parquet").exists()

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from harness.check.check import check
+from harness.engines.spark import Spark
 from harness.history.schema import SCHEMA_VERSION
 from harness.report.run.files import report
 from harness.trend import dataset, job
@@ -43,7 +44,7 @@ def test_a_run_of_each_schema_version_is_judged_as_it_was(
         row["rule"]: row["verdict"]
         for row in pq.read_table(run_dir / "verdicts.parquet").to_pylist()
     }
-    now = {row["rule"]: row["verdict"] for row in check(run_dir, spark)}
+    now = {row["rule"]: row["verdict"] for row in check(run_dir, Spark(spark))}
 
     assert {"HOLDS"} == set(then.values())
     assert then == {rule: now[rule] for rule in then}

@@ -8,17 +8,15 @@ from functools import cache
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
+from harness.engines.base import Engine
 from tests.histories import TOPIC, History, at, member_id, tables_of
-
-pytestmark = pytest.mark.spark
 
 PARTS = ("idle", "commit", "detection", "notice", "revoke", "join", "sync", "first_fetch", "other")
 
 
-def stops_of(history: History, spark: SparkSession) -> list[dict[str, Any]]:
-    tables = tables_of(history, spark)
+def stops_of(history: History, engine: Engine) -> list[dict[str, Any]]:
+    tables = tables_of(history, engine)
     try:
         found: list[dict[str, Any]] = tables.table("stops").toArrow().to_pylist()
     finally:
@@ -170,9 +168,9 @@ Stops = Callable[[Callable[[], History]], list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def stops(spark: SparkSession) -> Stops:
+def stops(engine: Engine) -> Stops:
     """The table of one of HISTORIES, derived once."""
-    return cache(lambda history: stops_of(history(), spark))
+    return cache(lambda history: stops_of(history(), engine))
 
 
 @pytest.mark.parametrize("history", HISTORIES[:-1])

@@ -10,7 +10,6 @@ import pytest
 from tests.histories import GROUP, History, at, member_id
 from tests.probe_histories import OWN, Probed
 
-pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
 
 

@@ -4,13 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from harness.check.judge import examine
+from harness.engines.base import Engine
 from tests.histories import History, at, tables_of
 from tests.probe_histories import OWN, Probed
 
-pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
 
 RULES = (
@@ -20,8 +19,8 @@ RULES = (
 )
 
 
-def test_without_a_probe_nothing_is_examined(spark: SparkSession) -> None:
-    tables = tables_of(History().rebalance(0, 1, 1).heartbeats("member-1", 2_000), spark)
+def test_without_a_probe_nothing_is_examined(engine: Engine) -> None:
+    tables = tables_of(History().rebalance(0, 1, 1).heartbeats("member-1", 2_000), engine)
     outcome = examine(tables, RULES)
     tables.close()
     assert {} == outcome.unknown

@@ -8,7 +8,6 @@ import pytest
 from tests.histories import History, at
 from tests.probe_histories import Probed
 
-pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
 OTHER = "orders-other"
 

@@ -7,7 +7,6 @@ import pytest
 
 from tests.histories import History, at, member_id
 
-pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
 
 

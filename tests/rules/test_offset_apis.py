@@ -9,7 +9,6 @@ import pytest
 from tests.histories import History
 from tests.probe_histories import Probed
 
-pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
 Positions = dict[int, int]
 

@@ -9,7 +9,6 @@ import pytest
 
 from tests.histories import TOPIC, History, at, member_id
 
-pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
 NAME, NEW = "member-2", "member-4"
 

@@ -9,7 +9,6 @@ import pytest
 
 from tests.histories import TOPIC, History, at
 
-pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
 
 

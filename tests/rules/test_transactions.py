@@ -3,11 +3,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from tests.histories import TOPIC, History
 
-pytestmark = pytest.mark.spark
 Judge = Callable[[History, str], dict[str, Any]]
 
 

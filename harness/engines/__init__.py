@@ -1,0 +1,1 @@
+"""What runs the queries: Spark, the product's engine, and DuckDB, by which tests judge quickly."""

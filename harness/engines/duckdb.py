@@ -1,0 +1,142 @@
+"""DuckDB: the same queries, translated, without a JVM. An independent check of what Spark says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+
+from harness.engines.base import Frame, Setting, fill
+from harness.engines.dialect import MACROS, Translator
+
+
+class DuckDb:
+    """Runs queries in a database in memory; one thread at a time, in milliseconds.
+
+    `translations` is a folder that keeps the translated texts between processes.
+    """
+
+    name: Final = "duckdb"
+
+    def __init__(self, translations: Path | None = None) -> None:
+        self._translator = Translator(translations)
+        self._lock = RLock()
+        # Small rows and many queries: a second thread only costs, and rows keep their order.
+        self._database = duckdb.connect(":memory:", config={"threads": "1"})
+        for statement in ("SET TimeZone = 'UTC'", *MACROS):
+            self._database.execute(statement)
+            self._database.complete()
+
+    def rows(self, rows: pa.Table) -> Frame:
+        """A frame of these rows."""
+        return _Held(rows)
+
+    def parquet(self, path: Path, schema: pa.Schema) -> Frame:
+        """A frame of a file's rows, read at once."""
+        return _Held(pads.dataset(str(path), schema=schema).to_table())
+
+    def spill(self, frame: Frame, folder: Path) -> Frame:
+        """Write the rows; they stay in memory as well."""
+        folder.mkdir()
+        pq.write_table(frame.toArrow(), folder / "part-0.parquet")
+        return frame
+
+    def query(self, query: str, views: Mapping[str, str], settings: Mapping[str, Setting]) -> Frame:
+        """A frame that runs the query when its rows are first asked for."""
+        translated = self._translator.translated(query)
+        text = fill(translated, lambda name: f'"{views[name]}"', lambda n: _literal(settings[n]))
+        return _Asked(self, text)
+
+    def union(self, frames: Sequence[Frame]) -> Frame:
+        """The rows of all; a column of whole numbers in one and of others in another is of both."""
+        rows = [frame.toArrow() for frame in frames]
+        return _Held(pa.concat_tables(rows, promote_options="permissive"))
+
+    def define(self, view: str, frame: Frame) -> None:
+        """As a view of the rows, computed now."""
+        rows = frame.toArrow()
+        with self._lock:
+            self._database.register(view, rows)
+
+    def drop(self, view: str) -> None:
+        """Forget the view and its rows."""
+        with self._lock:
+            self._database.unregister(view)
+
+    @contextmanager
+    def sized(self, *, small: bool) -> Iterator[None]:
+        """Nothing to be changed: DuckDB suits itself."""
+        yield
+
+    def run(self, text: str) -> pa.Table:
+        """The rows of a query in DuckDB's own SQL."""
+        with self._lock:
+            rows: pa.Table = self._database.sql(text).to_arrow_table()
+        return rows.cast(_plain(rows.schema))
+
+    def close(self) -> None:
+        """Give up the database."""
+        self._database.close()
+
+
+class _Held:
+    """Rows in memory."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._rows.column_names)
+
+    def toArrow(self) -> pa.Table:  # noqa: N802
+        return self._rows
+
+
+class _Asked:
+    """The rows of a query, computed once."""
+
+    def __init__(self, engine: DuckDb, text: str) -> None:
+        self._engine = engine
+        self._text = text
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._rows.column_names)
+
+    def toArrow(self) -> pa.Table:  # noqa: N802
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> pa.Table:
+        return self._engine.run(self._text)
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """The types that Spark would give: DuckDB sums whole numbers as wider ones."""
+    return pa.schema([(column.name, _plain_type(column.type)) for column in schema])
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_decimal(kind) and kind.precision == 38 and kind.scale == 0:
+        return pa.int64()
+    return kind
+
+
+def _literal(value: Setting) -> str:
+    """The value as DuckDB writes it."""
+    if isinstance(value, datetime):
+        return f"TIMESTAMPTZ '{value.astimezone(UTC).isoformat(sep=' ')}'"
+    if isinstance(value, str):
+        escaped = value.replace("'", "''")
+        return f"'{escaped}'"
+    return repr(value)
