@@ -29,7 +29,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (README, *Exit codes*)."""
-    from harness.run.run import Interrupted
+    from harness.run.interrupts import Interrupted
 
     try:
         arguments = _parser().parse_args(argv)
@@ -211,38 +211,30 @@ def _run(
     on_phase: Callable[[str], None] = lambda _name: None,
 ) -> Path:
     """Play a run; its folder, which is this process's until `held` is closed."""
-    from harness.provision.tools import resolve_tools
-    from harness.run.leftovers import sweep_results
-    from harness.run.run import Run, default_seed, reserve, sweep
+    from harness.run.leftovers import sweep, sweep_results
+    from harness.run.start import default_seed, play_run
 
     experiment = _experiment(arguments)
-    tools = resolve_tools(experiment.cluster.kafka_version, experiment.group.client_version)
     screen = Screen()
+    seed = default_seed(arguments.name) if seed is None else seed
     sweep(screen.say)
     sweep_results(arguments.results)
-    run_dir = reserve(arguments.results.resolve(), arguments.name)
-    held.enter_context(processes.holding(run_dir))
-    seed = default_seed(arguments.name) if seed is None else seed
-    screen.say(f"{arguments.name}: {experiment.claim}")
-    screen.say(f"seed {seed}, into {here(run_dir)}")
-    with screen.watch(arguments.name, experiment) as watch:
 
-        def begun(phase: str) -> None:
-            on_phase(phase)
-            watch.phase(phase)
+    def reserved(run_dir: Path) -> None:
+        held.enter_context(processes.holding(run_dir))
+        screen.say(f"{arguments.name}: {experiment.claim}")
+        screen.say(f"seed {seed}, into {here(run_dir)}")
 
-        Run(
-            arguments.name,
-            experiment,
-            tools,
-            run_dir,
-            seed=seed,
-            port_base=arguments.port_base,
-            progress=screen.say,
-            on_phase=begun,
-            look=watch.look,
-        ).play()
-    return run_dir
+    return play_run(
+        arguments.name,
+        experiment,
+        arguments.results.resolve(),
+        seed=seed,
+        screen=screen,
+        port_base=arguments.port_base,
+        reserved=reserved,
+        on_phase=on_phase,
+    )
 
 
 def _experiment(arguments: argparse.Namespace) -> Experiment:
@@ -392,7 +384,7 @@ def _comparison_options(several: argparse.ArgumentParser) -> None:
 def compare_protocols_command(arguments: argparse.Namespace) -> int:
     """Run an experiment under each protocol, and print what it cost side by side."""
     from harness.report.many.comparison import lines, read_comparison
-    from harness.run.run import default_seed
+    from harness.run.start import default_seed
     from harness.suite.compare_protocols import combinations, compare
 
     try:
@@ -530,8 +522,7 @@ def describe_command(arguments: argparse.Namespace) -> int:
 def clean_command(arguments: argparse.Namespace) -> int:
     """End what killed runs left, and remove their half-made files."""
     from harness.cli.cleaning import clean_all
-    from harness.run.leftovers import sweep_results
-    from harness.run.run import sweep
+    from harness.run.leftovers import sweep, sweep_results
 
     screen = Screen()
     ended = sweep(screen.say)

@@ -7,11 +7,15 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     ConfigEntry,
     ConfigResource,
+    NewTopic,
     ResourceType,
 )
 
 from harness.base.errors import ClusterError
-from harness.cluster.plan import Plan
+from harness.base.wait import wait_until
+from harness.cluster import wire
+from harness.cluster.plan import OUTPUT, TOPIC, Plan
+from harness.experiment import Experiment
 
 _PATIENCE_S: Final = 30
 
@@ -42,3 +46,35 @@ def defaults(plan: Plan) -> dict[str, str]:
         for name, entry in sorted(described(plan).items())
         if entry.is_default and not entry.is_sensitive
     }
+
+
+def create_topic(plan: Plan, experiment: Experiment) -> None:
+    """Create the topic over the direct listeners, once enough brokers are registered.
+
+    Raises WaitTimeout or ClusterError.
+    """
+    load = experiment.load
+    wait_until(
+        f"{len(plan.brokers)} registered brokers",
+        lambda: all(
+            len(wire.metadata(node.port, [], 5).brokers) == len(plan.brokers)
+            for node in plan.brokers
+        ),
+        timeout_s=60,
+    )
+    admin = admin_of(plan)
+    names = [TOPIC] + ([OUTPUT] if experiment.group.commit == "transaction" else [])
+    topics = [
+        NewTopic(
+            name,
+            num_partitions=load.partitions,
+            replication_factor=min(load.replication, len(plan.brokers)),
+            config={"min.insync.replicas": str(load.min_insync_replicas)},
+        )
+        for name in names
+    ]
+    try:
+        for made in admin.create_topics(topics, operation_timeout=30).values():
+            made.result(timeout=40)
+    except (KafkaException, TimeoutError) as error:
+        raise ClusterError(f"the topic could not be created: {error}") from error

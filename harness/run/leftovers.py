@@ -1,4 +1,4 @@
-"""What runs leave below the results when their harness and its watchdog were killed.
+"""What runs leave when their harness and its watchdog were killed: processes, and files.
 
 A reboot or the machine's lack of memory ends both, and nobody removes the scratch folder with the
 brokers' data then. `clean` and every start do it later. `--results` may name a folder of other
@@ -15,12 +15,31 @@ from typing import Any, Final
 import psutil
 
 from harness.base import processes
-from harness.base.errors import NoData
+from harness.base.errors import HarnessError, NoData
+from harness.cluster.backends import sweep_backends
 from harness.history import manifest
+from harness.run.interrupts import Progress
 
 _SCRATCH: Final = "scratch"
 _PARTS: Final = ("history", "journals", "logs")  # of a run's folder, made empty at its start
 _HALF: Final = re.compile(r"\..+\.([0-9]{1,9})\.tmp")  # a file that a process was writing
+
+
+def sweep(say: Progress = lambda _text: None) -> int:
+    """End what runs of dead harnesses left; at every start, and by `clean`. Returns how many."""
+    count = 0
+    processes.await_watchdogs()  # they know more than this does: open faults, and the manifest
+    for run, left in processes.orphans().items():
+        say(f"ending {len(left)} processes that run {run} left behind")
+        count += processes.end(left)
+    try:
+        for run, removed in sweep_backends().items():
+            say(f"removed or healed {removed} containers that run {run} left behind")
+            count += removed
+    except (HarnessError, OSError) as error:  # what another run left is in nobody's way here
+        say(f"something of an earlier run is left: {error}")
+    processes.sweep_scratch()
+    return count
 
 
 def sweep_results(results: Path) -> list[Path]:

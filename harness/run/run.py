@@ -1,102 +1,42 @@
 """One run of an experiment, from an empty folder to a whole history. No judging happens here."""
 
-import hashlib
 import json
-import os
-import platform
 import random
 import shutil
 import signal
 import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
-from importlib.metadata import version
+from dataclasses import replace
 from pathlib import Path
-from types import FrameType
-from typing import Any, Final
-
-from confluent_kafka import KafkaException, libversion
-from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+from typing import Final
 
 from consumers.journal import Journal
-from harness import __version__
 from harness.base import processes
-from harness.base.errors import ClusterError, HarnessError, SetupError, VoidRun
-from harness.base.paths import check_for_kafka
+from harness.base.errors import HarnessError, VoidRun
 from harness.base.ports import Ports
-from harness.base.wait import wait_until
-from harness.cluster import wire
-from harness.cluster.admin import admin_of, defaults
+from harness.cluster.admin import create_topic, defaults
 from harness.cluster.backend import RunningCluster
-from harness.cluster.backends import backend_of, sweep_backends
+from harness.cluster.backends import backend_of
 from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan, group_settings
-from harness.experiment import Experiment, Group, Probe
+from harness.experiment import Experiment, Probe
 from harness.history import manifest
 from harness.history.collect import collect
 from harness.provision.tools import Tools
 from harness.run.faults.targets import lanes
 from harness.run.fleet import Fleet
+from harness.run.folder import SCRATCH
+from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
 from harness.run.nemesis import Nemesis, plan_faults
 from harness.run.output import read_output
+from harness.run.record import first_record
 from harness.run.scene import Scene, View
 
-NEEDED_BYTES: Final = 1_000_000_000  # four JVMs' data, logs and the history of a long run
 PROBE_S: Final = 180.0  # no script waits for more than a few session timeouts
-_SCRATCH: Final = "scratch"  # in a run's folder, what is thrown away at its end
-_ASK_AGAIN_S: Final = 0.01  # by then the finalizer that ignored an interruption is over
+
+
 AFTER_S: Final = 1.0  # kept running when all is well: whoever is about to drop out would have
-
-Progress = Callable[[str], None]
-
-
-class Interrupted(BaseException):
-    """Ctrl-C or SIGTERM: heal, clean, and end with exit code 2.
-
-    As KeyboardInterrupt it is no Exception, so that nothing that goes on after any failure goes on
-    after this.
-    """
-
-
-def reserve(
-    results: Path,
-    name: str,
-    parts: tuple[str, ...] = ("history", "journals", "logs", _SCRATCH),
-) -> Path:
-    """A new folder for a run, sortable by time, and `latest` pointing at it.
-
-    Raises SetupError where the disk has no room or cannot be written, BadInput for a name that
-    Kafka would take apart.
-    """
-    parent = results / name
-    check_for_kafka(parent)
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(parent).free
-        if free < NEEDED_BYTES:
-            raise SetupError(
-                f"only {free // 2**20} MB are free below {parent} and a run may need "
-                f"{NEEDED_BYTES // 2**20}: make room, or choose another --results"
-            )
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-        run_dir = parent / f"{stamp}-{os.urandom(2).hex()}"
-        run_dir.mkdir()
-        for part in parts:
-            (run_dir / part).mkdir()
-        if _SCRATCH in parts:
-            processes.hold(run_dir / _SCRATCH)  # no process has the run's mark yet
-        link = parent / f".latest-{run_dir.name}"
-        link.symlink_to(run_dir.name)
-        link.replace(parent / "latest")
-    except OSError as error:
-        raise SetupError(
-            f"{parent} cannot be written ({error.strerror}): choose another --results"
-        ) from error
-    return run_dir
 
 
 class Run:
@@ -134,28 +74,10 @@ class Run:
         self._on_phase = on_phase
         self._look = look
         self._ports = Ports(port_base)
-        self._phases: list[dict[str, str]] = []
         self._random = random.Random(seed)
         self._keep: frozenset[int] = frozenset()  # what must outlive the run's other processes
         self._stopped = self._ended = True  # its cluster; and nothing of it is left to be ended
-        self._manifest: dict[str, Any] = {
-            "schema_version": manifest.SCHEMA_VERSION,
-            "run": self._run,
-            "experiment": name,
-            "claim": experiment.claim,
-            "status": "running",
-            "status_reason": "",
-            "seed": seed,
-            "started_at": manifest.now(),
-            "ended_at": None,
-            "group": GROUP,
-            "topic": TOPIC,
-            "versions": _versions(tools, experiment.group),
-            "host": manifest.host_facts(),
-            "declared": asdict(experiment),
-            "phases": self._phases,
-            "effective": {},
-        }
+        self._manifest = first_record(name, experiment, tools, self._run, seed)
 
     def play(self) -> None:
         """Run it to the end.
@@ -199,7 +121,7 @@ class Run:
                 node.name: plan.properties(node, Path("data") / node.name) for node in plan.nodes
             },
         }
-        started = self._backend.make(plan, self._tools, self.run_dir / _SCRATCH, self._logs)
+        started = self._backend.make(plan, self._tools, self.run_dir / SCRATCH, self._logs)
         fleet = Fleet(self._experiment, plan, self._tools, self.run_dir, GROUP, TOPIC)
         observer: subprocess.Popen[bytes] | None = None
         self._stopped = self._ended = False
@@ -355,7 +277,7 @@ class Run:
         self._say(name)
         self._on_phase(name)
         phase = {"name": name, "from": manifest.now(), "to": ""}
-        self._phases.append(phase)
+        self._manifest["phases"].append(phase)
         self._write_manifest()
         try:
             yield
@@ -411,7 +333,7 @@ class Run:
 
     def _end(self, status: str, reason: str) -> None:
         with uninterrupted(self._say):
-            shutil.rmtree(self.run_dir / _SCRATCH, ignore_errors=True)
+            shutil.rmtree(self.run_dir / SCRATCH, ignore_errors=True)
             ended = {"status": status, "status_reason": reason, "ended_at": manifest.now()}
             self._manifest |= ended
             self._write_manifest()
@@ -420,133 +342,7 @@ class Run:
         manifest.write(self.run_dir, self._manifest)
 
 
-def create_topic(plan: Plan, experiment: Experiment) -> None:
-    """Create the topic over the direct listeners, once enough brokers are registered.
-
-    Raises WaitTimeout or ClusterError.
-    """
-    load = experiment.load
-    wait_until(
-        f"{len(plan.brokers)} registered brokers",
-        lambda: all(
-            len(wire.metadata(node.port, [], 5).brokers) == len(plan.brokers)
-            for node in plan.brokers
-        ),
-        timeout_s=60,
-    )
-    admin = admin_of(plan)
-    names = [TOPIC] + ([OUTPUT] if experiment.group.commit == "transaction" else [])
-    topics = [
-        NewTopic(
-            name,
-            num_partitions=load.partitions,
-            replication_factor=min(load.replication, len(plan.brokers)),
-            config={"min.insync.replicas": str(load.min_insync_replicas)},
-        )
-        for name in names
-    ]
-    try:
-        for made in admin.create_topics(topics, operation_timeout=30).values():
-            made.result(timeout=40)
-    except (KafkaException, TimeoutError) as error:
-        raise ClusterError(f"the topic could not be created: {error}") from error
-
-
 def _tell(process: subprocess.Popen[bytes], order: str) -> None:
     """Give a process an order. That it is no more, whoever follows the scene tells."""
     with suppress(BrokenPipeError):
         processes.tell(process, order)
-
-
-def default_seed(name: str) -> int:
-    """A seed for a run that names none: different each time, and written to the manifest."""
-    return int.from_bytes(hashlib.sha256(f"{name}{time.time_ns()}".encode()).digest()[:4], "big")
-
-
-def _versions(tools: Tools, group: Group) -> dict[str, str]:
-    java_client = {"kafka-clients": group.client_version or tools.kafka_version}
-    return {
-        **(java_client if group.client == "java" else {}),
-        "harness": __version__,
-        "kafka": tools.kafka_version,
-        "librdkafka": str(libversion()[0]),
-        "confluent-kafka": version("confluent-kafka"),
-        "toxiproxy": tools.toxiproxy_version,
-        "java": tools.java_version,
-        "spark": version("pyspark"),
-        "python": platform.python_version(),
-    }
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into Interrupted while a run goes on.
-
-    One that comes while Python finalizes an object would be lost, for what is raised there is
-    ignored: it is sent again until it has been heard.
-    """
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise Interrupted
-
-    def ask_again() -> None:
-        main = threading.main_thread().ident
-        assert main is not None
-        signal.pthread_kill(main, signal.SIGINT)
-
-    def hear(ignored: "sys.UnraisableHookArgs") -> None:
-        if ignored.exc_type is Interrupted:
-            threading.Timer(_ASK_AGAIN_S, ask_again).start()
-        else:
-            hook(ignored)
-
-    hook, sys.unraisablehook = sys.unraisablehook, hear
-    before = {
-        number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        sys.unraisablehook = hook
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def uninterrupted(say: Progress) -> Iterator[None]:
-    """Healing and cleaning run to their end: a Ctrl-C meanwhile says so, and comes after them.
-
-    Raises Interrupted then.
-    """
-    asked = False
-
-    def wait(_number: int, _frame: FrameType | None) -> None:
-        nonlocal asked
-        asked = True
-        say("healing and cleaning up, a moment please")
-
-    before = {number: signal.signal(number, wait) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if asked:
-            raise Interrupted
-
-
-def sweep(say: Progress = lambda _text: None) -> int:
-    """End what runs of dead harnesses left; at every start, and by `clean`. Returns how many."""
-    count = 0
-    processes.await_watchdogs()  # they know more than this does: open faults, and the manifest
-    for run, left in processes.orphans().items():
-        say(f"ending {len(left)} processes that run {run} left behind")
-        count += processes.end(left)
-    try:
-        for run, removed in sweep_backends().items():
-            say(f"removed or healed {removed} containers that run {run} left behind")
-            count += removed
-    except (HarnessError, OSError) as error:  # what another run left is in nobody's way here
-        say(f"something of an earlier run is left: {error}")
-    processes.sweep_scratch()
-    return count

@@ -15,12 +15,12 @@ from harness.base.paths import here
 from harness.catalogue import registry
 from harness.cluster.backends import check_engines
 from harness.experiment import Expect, Experiment
-from harness.provision.tools import resolve_tools
 from harness.report import exit_code
 from harness.report.many.comparison import JOIN_COST_RULE, Compared, compared, write_comparison
-from harness.run.leftovers import sweep_results
-from harness.run.run import Run, reserve, sweep
+from harness.run.folder import reserve
+from harness.run.leftovers import sweep, sweep_results
 from harness.run.screen import Screen
+from harness.run.start import play_run
 from harness.suite.judging import Judge
 
 
@@ -130,20 +130,15 @@ def _play(
     group = experiment.group
     label = f"{name}: {group.client}, {group.protocol}, {group.members} members"
     screen.say(label)
-    tools = resolve_tools(experiment.cluster.kafka_version, group.client_version)
-    run_dir = reserve(results, name)
-    held.enter_context(processes.holding(run_dir))
-    with screen.watch(label, experiment) as watch:
-        Run(
-            name,
-            experiment,
-            tools,
-            run_dir,
-            seed=seed,
-            progress=screen.say,
-            on_phase=watch.phase,
-            look=watch.look,
-        ).play()
+    run_dir = play_run(
+        name,
+        experiment,
+        results,
+        seed=seed,
+        screen=screen,
+        label=label,
+        reserved=lambda folder: held.enter_context(processes.holding(folder)),
+    )
     judge.judge(run_dir)
     return run_dir
 

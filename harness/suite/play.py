@@ -20,21 +20,12 @@ from harness.base.paths import check_for_kafka
 from harness.catalogue.cover import Candidate, Cover
 from harness.cluster.backends import check_engines
 from harness.history import manifest
-from harness.provision.tools import resolve_tools
 from harness.report import exit_code, report
 from harness.report.many.suites import AGAIN, UNJUDGED, Entry, State, Suite, only_withheld
-from harness.run.leftovers import sweep_results
-from harness.run.run import (
-    Interrupted,
-    Progress,
-    Run,
-    default_seed,
-    interruptible,
-    reserve,
-    sweep,
-    uninterrupted,
-)
+from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
+from harness.run.leftovers import sweep, sweep_results
 from harness.run.screen import Screen
+from harness.run.start import default_seed, play_run
 from harness.suite.aside import Aside
 
 # The pages tell of every run so far: written after each of a hundred, they cost half a minute.
@@ -230,31 +221,28 @@ def _play_one(
     say = screen.say
     began = time.monotonic()
     entry.state, entry.reason = State.INTERRUPTED, "it was interrupted before it was complete"
-    run_dir: Path | None = None
-    try:
-        tools = resolve_tools(entry.kafka, candidate.experiment.group.client_version)
-        sweep(say)
-        run_dir = reserve(results, entry.experiment)
+
+    def reserved(run_dir: Path) -> None:
         entry.folder = os.path.relpath(run_dir, suite.path)
+
+    def begun(phase: str) -> None:
+        if phase == _UP:
+            judge.go()
+
+    try:
         assert entry.seed is not None
-        with processes.holding(run_dir), screen.watch(entry.label, candidate.experiment) as watch:
-
-            def begun(phase: str) -> None:
-                watch.phase(phase)
-                if phase == _UP:
-                    judge.go()
-
-            Run(
-                entry.experiment,
-                candidate.experiment,
-                tools,
-                run_dir,
-                seed=entry.seed,
-                port_base=port_base,
-                progress=lambda text: say(f"  {text}"),
-                on_phase=begun,
-                look=watch.look,
-            ).play()
+        run_dir = play_run(
+            entry.experiment,
+            candidate.experiment,
+            results,
+            seed=entry.seed,
+            screen=screen,
+            label=entry.label,
+            port_base=port_base,
+            say=lambda text: say(f"  {text}"),
+            reserved=reserved,
+            on_phase=begun,
+        )
         entry.reason = "it has been played, and not been judged yet"
         judge.submit(run_dir)
         return
@@ -267,8 +255,8 @@ def _play_one(
     finally:
         entry.took_s = round(time.monotonic() - began, 1)
     say(f"{entry.label}: {entry.state} ({entry.reason})")
-    if run_dir is not None:
-        _explain(run_dir, say)
+    if (folder := suite.run_dir(entry)) is not None:
+        _explain(folder, say)
 
 
 def _settle(suite: Suite, judge: Aside, say: Progress, *, wait: bool = False) -> None:

@@ -16,7 +16,7 @@ from harness.report.many.comparison import (
     read_comparison,
     write_comparison,
 )
-from harness.run.run import Interrupted
+from harness.run.interrupts import Interrupted
 from harness.run.screen import Screen
 from harness.suite.compare_protocols import Combination, combinations, compare, declared
 from tests.report.sample_run import verdict, write_run
@@ -128,7 +128,6 @@ def test_what_was_measured_before_a_comparison_ended_is_kept(
         return write_run(tmp_path / "consumer-crash" / "run-1", verdicts=[verdict("R01")])
 
     monkeypatch.setattr("harness.suite.compare_protocols._play", play)
-    monkeypatch.setattr("harness.suite.compare_protocols.sweep", lambda _say: 0)
     wanted = combinations(["librdkafka"], ["eager", "consumer", "cooperative"], [])
     if isinstance(end, SetupError):
         folder, code = compare("consumer-crash", wanted, {}, tmp_path, seed=1, screen=Screen())
@@ -150,7 +149,6 @@ def test_why_none_could_run_is_said_before_what_makes_no_sense(
         raise SetupError("the disk is full")
 
     monkeypatch.setattr("harness.suite.compare_protocols._play", play)
-    monkeypatch.setattr("harness.suite.compare_protocols.sweep", lambda _say: 0)
     wanted = combinations(["java"], ["eager", "consumer"], [])
 
     with pytest.raises(SetupError, match="the disk is full"):

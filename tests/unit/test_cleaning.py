@@ -14,7 +14,8 @@ from harness.bench.measure import Figure, table_of
 from harness.cli.main import main
 from harness.history import manifest, store
 from harness.report.many.comparison import Compared, write_comparison
-from harness.run.run import Run, reserve
+from harness.run.folder import reserve
+from harness.run.run import Run
 from tests.report.sample_run import write_manifest, write_run
 from tests.report.sample_suite import write_night
 
@@ -23,7 +24,7 @@ DEAD = "999999999:1"  # the owner token of a process that cannot be there
 
 @pytest.fixture(autouse=True)
 def _sweep_no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.run.run.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.run.leftovers.sweep", lambda _say: 0)
 
 
 def clean(results: Path, *options: str) -> None:

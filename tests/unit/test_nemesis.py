@@ -18,7 +18,7 @@ from harness.base.errors import ClusterError
 from harness.base.wait import wait_until
 from harness.catalogue import registry
 from harness.experiment import Experiment, Fault
-from harness.run import nemesis, run
+from harness.run import interrupts, nemesis
 from harness.run.faults.kind import Evidence, Kind
 from harness.run.faults.targets import Target, lanes, resolve
 from harness.run.scene import Scene
@@ -167,11 +167,11 @@ def test_an_interruption_of_a_finalizer_is_not_lost(number: int) -> None:
     ignored: list[InterruptedInTheEnd] = [InterruptedInTheEnd(number)]
 
     def play() -> None:
-        with run.interruptible():
+        with interrupts.interruptible():
             ignored.clear()
             wait_until("an interruption", lambda: False, timeout_s=10)
 
-    with pytest.raises(run.Interrupted):
+    with pytest.raises(interrupts.Interrupted):
         play()
     assert (hook, before) == (sys.unraisablehook, signal.getsignal(number))
 
@@ -184,7 +184,7 @@ def test_what_else_is_ignored_is_told_as_ever(monkeypatch: pytest.MonkeyPatch) -
             raise ValueError
 
     monkeypatch.setattr(sys, "unraisablehook", lambda ignored: told.append(ignored.exc_type))
-    with run.interruptible():
+    with interrupts.interruptible():
         Broken()
     assert [ValueError] == told
 
@@ -196,11 +196,11 @@ def test_an_interruption_while_cleaning_up_comes_after_it(number: int) -> None:
     cleaned: list[bool] = []
 
     def clean() -> None:
-        with run.uninterrupted(said.append):
+        with interrupts.uninterrupted(said.append):
             os.kill(os.getpid(), number)
             cleaned.append(True)
 
-    with pytest.raises(run.Interrupted):
+    with pytest.raises(interrupts.Interrupted):
         clean()
     assert cleaned
     assert ["healing and cleaning up, a moment please"] == said
@@ -209,9 +209,9 @@ def test_an_interruption_while_cleaning_up_comes_after_it(number: int) -> None:
 
 def test_cleaning_up_that_fails_and_is_interrupted_is_interrupted() -> None:
     def clean() -> None:
-        with run.uninterrupted(lambda _text: None):
+        with interrupts.uninterrupted(lambda _text: None):
             os.kill(os.getpid(), signal.SIGINT)
             raise ClusterError("the engine refused")
 
-    with pytest.raises(run.Interrupted):
+    with pytest.raises(interrupts.Interrupted):
         clean()

@@ -21,7 +21,7 @@ from harness.cluster.container_nodes import check_version
 from harness.history import manifest, store
 from harness.history.collect import collect
 from harness.history.schema import HISTORY, SCHEMA_VERSION
-from harness.run import run, watchdog
+from harness.run import folder, watchdog
 from harness.run.nemesis import plan_faults
 from harness.suite.play import new_suite
 
@@ -145,17 +145,17 @@ def test_history_files_say_their_schema_and_keep_microseconds(tmp_path: Path) ->
 def test_a_full_disk_is_found_before_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "NEEDED_BYTES", 2**60)
+    monkeypatch.setattr(folder, "NEEDED_BYTES", 2**60)
     with pytest.raises(SetupError, match="make room, or choose another --results"):
-        run.reserve(tmp_path, "baseline")
+        folder.reserve(tmp_path, "baseline")
 
 
 def test_results_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SetupError, match="cannot be written"):
-        run.reserve(tmp_path / "file", "baseline")
+        folder.reserve(tmp_path / "file", "baseline")
     with pytest.raises(BadInput, match="has a ',' in its name"):
-        run.reserve(tmp_path / "a,b", "baseline")
+        folder.reserve(tmp_path / "a,b", "baseline")
     with pytest.raises(BadInput, match="has a ',' in its name"):
         new_suite("repeat", tmp_path / "a,b", "", [])
 
@@ -172,7 +172,7 @@ def test_a_set_of_runs_without_an_engine_is_refused_once_and_leaves_no_folder(
 
 
 def test_run_folders_sort_by_time_and_latest_points_at_the_last(tmp_path: Path) -> None:
-    first, second = run.reserve(tmp_path, "baseline"), run.reserve(tmp_path, "baseline")
+    first, second = folder.reserve(tmp_path, "baseline"), folder.reserve(tmp_path, "baseline")
 
     assert first.name[:15] <= second.name[:15]
     assert second == (tmp_path / "baseline" / "latest").resolve()

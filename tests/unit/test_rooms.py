@@ -21,7 +21,6 @@ LONG = {
     "harness/rules/failure_detection.py",
     "harness/rules/offsets.py",
     "harness/rules/static_members.py",
-    "harness/run/run.py",
 }
 WRITTEN = ("*.md", "docs/*.md", "*.toml", "Makefile", ".github/workflows/*.yml", "tests/**/*.py")
 

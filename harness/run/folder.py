@@ -1,0 +1,53 @@
+"""The folder of a run."""
+
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from harness.base import processes
+from harness.base.errors import SetupError
+from harness.base.paths import check_for_kafka
+
+NEEDED_BYTES: Final = 1_000_000_000  # four JVMs' data, logs and the history of a long run
+
+
+SCRATCH: Final = "scratch"  # in a run's folder, what is thrown away at its end
+
+
+def reserve(
+    results: Path,
+    name: str,
+    parts: tuple[str, ...] = ("history", "journals", "logs", SCRATCH),
+) -> Path:
+    """A new folder for a run, sortable by time, and `latest` pointing at it.
+
+    Raises SetupError where the disk has no room or cannot be written, BadInput for a name that
+    Kafka would take apart.
+    """
+    parent = results / name
+    check_for_kafka(parent)
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(parent).free
+        if free < NEEDED_BYTES:
+            raise SetupError(
+                f"only {free // 2**20} MB are free below {parent} and a run may need "
+                f"{NEEDED_BYTES // 2**20}: make room, or choose another --results"
+            )
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+        run_dir = parent / f"{stamp}-{os.urandom(2).hex()}"
+        run_dir.mkdir()
+        for part in parts:
+            (run_dir / part).mkdir()
+        if SCRATCH in parts:
+            processes.hold(run_dir / SCRATCH)  # no process has the run's mark yet
+        link = parent / f".latest-{run_dir.name}"
+        link.symlink_to(run_dir.name)
+        link.replace(parent / "latest")
+    except OSError as error:
+        raise SetupError(
+            f"{parent} cannot be written ({error.strerror}): choose another --results"
+        ) from error
+    return run_dir

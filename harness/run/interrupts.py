@@ -1,0 +1,78 @@
+"""Ctrl-C and SIGTERM while a run goes on: heal, clean, and end."""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+Progress = Callable[[str], None]  # where a line for a person goes
+
+_ASK_AGAIN_S: Final = 0.01  # by then the finalizer that ignored an interruption is over
+
+
+class Interrupted(BaseException):
+    """Ctrl-C or SIGTERM: heal, clean, and end with exit code 2.
+
+    As KeyboardInterrupt it is no Exception, so that nothing that goes on after any failure goes on
+    after this.
+    """
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into Interrupted while a run goes on.
+
+    One that comes while Python finalizes an object would be lost, for what is raised there is
+    ignored: it is sent again until it has been heard.
+    """
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise Interrupted
+
+    def ask_again() -> None:
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, signal.SIGINT)
+
+    def hear(ignored: "sys.UnraisableHookArgs") -> None:
+        if ignored.exc_type is Interrupted:
+            threading.Timer(_ASK_AGAIN_S, ask_again).start()
+        else:
+            hook(ignored)
+
+    hook, sys.unraisablehook = sys.unraisablehook, hear
+    before = {
+        number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def uninterrupted(say: Progress) -> Iterator[None]:
+    """Healing and cleaning run to their end: a Ctrl-C meanwhile says so, and comes after them.
+
+    Raises Interrupted then.
+    """
+    asked = False
+
+    def wait(_number: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        asked = True
+        say("healing and cleaning up, a moment please")
+
+    before = {number: signal.signal(number, wait) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if asked:
+            raise Interrupted

@@ -1,0 +1,63 @@
+"""The one way to start a run."""
+
+import hashlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.base import processes
+from harness.experiment import Experiment
+from harness.provision.tools import resolve_tools
+from harness.run.folder import reserve
+from harness.run.interrupts import Progress
+from harness.run.leftovers import sweep
+from harness.run.run import Run
+from harness.run.screen import Screen
+
+
+def default_seed(name: str) -> int:
+    """A seed for a run that names none: different each time, and written to the manifest."""
+    return int.from_bytes(hashlib.sha256(f"{name}{time.time_ns()}".encode()).digest()[:4], "big")
+
+
+def play_run(
+    name: str,
+    experiment: Experiment,
+    results: Path,
+    *,
+    seed: int,
+    screen: Screen,
+    label: str = "",
+    port_base: int | None = None,
+    say: Progress | None = None,
+    reserved: Callable[[Path], None] = lambda _run_dir: None,
+    on_phase: Progress = lambda _name: None,
+) -> Path:
+    """Play a run of an experiment in a new folder, and show it as it goes on; the folder.
+
+    `label` names the run on the screen (else `name`), and `say` gets its lines (else the screen).
+    `reserved` is called with the folder before anything is in it, `on_phase` as a phase begins.
+    Raises what `Run.play` and `reserve` do, and SetupError where a version cannot be had.
+    """
+    tools = resolve_tools(experiment.cluster.kafka_version, experiment.group.client_version)
+    sweep(screen.say)
+    run_dir = reserve(results, name)
+    reserved(run_dir)
+    with processes.holding(run_dir), screen.watch(label or name, experiment) as watch:
+
+        def begun(phase: str) -> None:
+            watch.phase(phase)
+            on_phase(phase)
+
+        Run(
+            name,
+            experiment,
+            tools,
+            run_dir,
+            seed=seed,
+            port_base=port_base,
+            progress=say or screen.say,
+            on_phase=begun,
+            look=watch.look,
+        ).play()
+    return run_dir
