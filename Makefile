@@ -75,8 +75,8 @@ mutants: ## change the rules' SQL in small ways, and tell which changes no test 
 	@$(ENV) -m tests.mutation $(if $(SAMPLE),--sample '$(SAMPLE)') $(if $(SEED),--seed '$(SEED)') \
 	    $(if $(ONLY),--only '$(ONLY)')
 
-clean: ## stop and remove what earlier runs left
-	@$(ENV) -m harness clean
+clean: ## stop and remove what earlier runs left [CACHE=1 offers unused environments, YES=1 removes them]
+	@$(ENV) -m harness clean $(if $(CACHE),--cache) $(if $(YES),--yes)
 
 setup: ## set up everything a run needs, ahead of the first one [KAFKA=4.2.1]
 	@$(PYTHON) -m harness.provision setup $(if $(KAFKA),--kafka '$(KAFKA)')

@@ -133,6 +133,18 @@ def marked(run: str | None = None) -> list[tuple[psutil.Process, str, str]]:
     return found
 
 
+def uses(path: Path) -> bool:
+    """Whether a living process was started from a file or folder, or with it in an argument."""
+    for process in psutil.process_iter():
+        try:
+            started = [process.exe(), *process.cmdline()]
+        except (psutil.Error, OSError):
+            continue  # gone, or not ours to look at
+        if any(str(path) in argument for argument in started):
+            return True
+    return False
+
+
 def end(processes: Iterable[psutil.Process], *, patience_s: float = 5.0) -> int:
     """SIGKILL processes and wait until they are gone; returns how many there were.
 

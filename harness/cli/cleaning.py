@@ -7,6 +7,7 @@ trends, of a benchmark or of mutation tests, or the owner token in a scratch fol
 """
 
 import shutil
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,8 @@ import pyarrow.parquet as pq
 from harness.base import processes
 from harness.base.errors import SetupError
 from harness.history import store
+from harness.provision import unused
+from harness.provision.cache import cache_dir
 from harness.report.many import suites
 from harness.run.leftovers import (
     below,
@@ -125,3 +128,40 @@ def _made_files(results: Path) -> list[Path]:
     ):
         made += [mutation / "changes.json", mutation / "survivors.md"]
     return [path for path in made if path.is_file() and not path.is_symlink()]
+
+
+def clean_cache(*, yes: bool) -> None:
+    """Offer what set-up made and nothing uses any more, and remove it if `yes` or the user agrees.
+
+    Without a terminal that could be asked, it is only listed.
+    """
+    offered = unused.unused()
+    for each in offered:
+        print(f"{_megabytes(each.size)}  {each.path.name}  {each.what}")
+    if not offered:
+        print(f"nothing in {cache_dir()} is unused")
+        return
+    total = _megabytes(sum(each.size for each in offered))
+    print(f"{total}  in all, in {cache_dir()}")
+    if not (yes or _agrees()):
+        print("nothing of it was removed: add --yes (make clean CACHE=1 YES=1) to remove it")
+        return
+    removed = unused.remove(offered, processes.uses, _say_waiting)
+    for each in offered:
+        if each not in removed:
+            print(f"{each.path.name} is in use, so it stays")
+    print(f"{len(removed)} of {len(offered)} removed")
+
+
+def _agrees() -> bool:
+    if not sys.stdin.isatty():
+        return False
+    return input("Remove them? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _say_waiting() -> None:
+    sys.stderr.write("a set-up goes on: waiting for its end\n")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:>9,.1f} MB"

@@ -100,12 +100,19 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--rules", action="store_true", help="every rule, and what judges it")
     listing.add_argument("--json", action="store_true", help="both, for programs")
     command("describe", describe_command).add_argument("name", metavar="NAME")
-    command("clean", clean_command).add_argument(
+    cleaning = command("clean", clean_command)
+    cleaning.add_argument(
         "--all",
         action="store_true",
         help="remove all runs, repeats, nights, comparisons, trends, benchmarks and mutation tests "
         "as well; the dataset, which has the verdicts of all runs, stays",
     )
+    cleaning.add_argument(
+        "--cache",
+        action="store_true",
+        help="offer environments, jars and AOT caches that nothing uses any more for removal",
+    )
+    cleaning.add_argument("--yes", action="store_true", help="with --cache: remove without asking")
     command("doctor", doctor_command)
     _comparison_options(command("compare-protocols", compare_protocols_command))
     return parser
@@ -521,9 +528,11 @@ def describe_command(arguments: argparse.Namespace) -> int:
 
 def clean_command(arguments: argparse.Namespace) -> int:
     """End what killed runs left, and remove their half-made files."""
-    from harness.cli.cleaning import clean_all
+    from harness.cli.cleaning import clean_all, clean_cache
     from harness.run.leftovers import sweep, sweep_results
 
+    if arguments.yes and not arguments.cache:
+        raise BadInput("--yes is the answer for --cache: name both")
     screen = Screen()
     ended = sweep(screen.say)
     removed = len(sweep_results(arguments.results))
@@ -533,6 +542,8 @@ def clean_command(arguments: argparse.Namespace) -> int:
         for folder in cleaned.kept:
             screen.say(f"{here(folder)} began meanwhile, so it stays")
     print(f"{ended} processes and containers ended, {removed} folders and files removed")
+    if arguments.cache:
+        clean_cache(yes=arguments.yes)
     return Exit.AS_EXPECTED
 
 

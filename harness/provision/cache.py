@@ -16,6 +16,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 LOCKS = Path(__file__).resolve().parent / "locks"
 # The folder may be shared with other programs, so the name must be of this project alone.
 SCRATCH = "kafka-chaos-tmp-"
+RECORD = ".kafka-chaos"  # in each folder that set-up makes and `clean --cache` may remove
 
 
 def cache_dir() -> Path:
@@ -78,6 +79,17 @@ def scratch(cache: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def mark(folder: Path) -> None:
+    """Make a folder of the cache, and record that it is this project's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / RECORD, "made by the set-up of kafka-chaos\n")
+
+
+def is_marked(folder: Path) -> bool:
+    """Whether `mark` made the folder."""
+    return (folder / RECORD).is_file()
 
 
 def sweep_scratch(cache: Path) -> None:

@@ -11,7 +11,7 @@ import sysconfig
 from pathlib import Path
 
 from harness.base.errors import SetupError
-from harness.provision.cache import LOCKS, REPOSITORY, cache_dir, write_atomically
+from harness.provision.cache import LOCKS, REPOSITORY, cache_dir, mark, write_atomically
 from harness.provision.shell import FETCH_REMEDY, Shell
 
 REQUIREMENTS = REPOSITORY / "requirements.lock"
@@ -31,6 +31,12 @@ def env_dir() -> Path:
     python = f"{platform.python_version()} {sys.implementation.cache_tag}"
     digest.update(f"{python} {sysconfig.get_platform()}".encode())
     return cache_dir() / f"env-{digest.hexdigest()[:12]}"
+
+
+def mutation_dir() -> Path:
+    """Where the environment of mutation tests belongs for their lock and this Python."""
+    lock = (LOCKS / "mutation.lock").read_bytes()
+    return cache_dir() / f"mutation-{hashlib.sha256(lock + sys.version.encode()).hexdigest()[:12]}"
 
 
 def env_python(env: Path) -> Path:
@@ -64,6 +70,7 @@ def install(env: Path, shell: Shell) -> None:
     """Make `env` anew and install the locks into it; the completion marker is written last."""
     check_python()
     shutil.rmtree(env, ignore_errors=True)
+    mark(env)
     shell.run("making the Python environment", [sys.executable, "-m", "venv", env], log="pip.log")
     pip = [env_python(env), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
     # Build tools first, and then no build isolation: isolated builds fetch tools without hashes.

@@ -16,7 +16,7 @@ from xml.sax.saxutils import quoteattr
 
 from harness.base.errors import SetupError
 from harness.provision import truststore
-from harness.provision.cache import LOCKS, cache_dir, scratch, write_atomically
+from harness.provision.cache import LOCKS, cache_dir, mark, scratch, write_atomically
 from harness.provision.environment import env_dir, site_packages
 from harness.provision.java import Java
 from harness.provision.kafka import Jar, digest, home, read_lock, wrong_jars
@@ -54,7 +54,7 @@ def fetch_jars(kafka_version: str, java: Java, shell: Shell) -> None:
                 "mirror answered"
             )
         place = home(kafka_version) / "jars"
-        place.parent.mkdir(exist_ok=True)
+        mark(place.parent)
         shutil.rmtree(place, ignore_errors=True)
         (folder / "jars").rename(place)
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from harness.base.errors import SetupError
-from harness.provision.cache import LOCKS, cache_dir, scratch, write_atomically
+from harness.provision.cache import LOCKS, cache_dir, mark, scratch, write_atomically
 from harness.provision.environment import env_dir, env_python
 from harness.provision.shell import FETCH_REMEDY, Shell
 
@@ -70,7 +70,7 @@ def build(shell: Shell) -> None:
 
 
 def _put_in_place(built: Path) -> None:
-    home().mkdir(exist_ok=True)
+    mark(home())
     digest = _digest(built)
     built.replace(binary())
     write_atomically(home() / "sha256", digest + "\n")

@@ -6,7 +6,6 @@ See the package. Everything happens in a copy of the repository in a temporary f
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import math
 import os
@@ -20,7 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from harness.provision.cache import LOCKS, REPOSITORY, cache_dir
+from harness.provision.cache import LOCKS, REPOSITORY, mark
+from harness.provision.environment import mutation_dir
 
 _LOCK: Final = LOCKS / "mutation.lock"
 # What only people read, and what has no SQL.
@@ -51,10 +51,10 @@ def main(arguments: list[str]) -> int:
 
 def _tool() -> Path:
     """The Python of an environment with cosmic-ray, made if it is not there."""
-    digest = hashlib.sha256(_LOCK.read_bytes() + sys.version.encode()).hexdigest()[:12]
-    env = cache_dir() / f"mutation-{digest}"
+    env = mutation_dir()
     if not (env / "bin" / "cosmic-ray").is_file():
         shutil.rmtree(env, ignore_errors=True)
+        mark(env)
         subprocess.run([sys.executable, "-m", "venv", env], check=True)
         pip = [env / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*map(str, pip), "--require-hashes", "--no-deps", "-r", _LOCK], check=True)

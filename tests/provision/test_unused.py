@@ -1,0 +1,157 @@
+"""Only what set-up made and nothing uses any more is offered, and nothing of others."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.base import processes
+from harness.base.errors import Exit, SetupError
+from harness.cli.main import main
+from harness.provision import aot, environment, kafka, toxiproxy, unused
+from harness.provision.cache import mark
+from harness.provision.java import Java
+
+JAVA = Java(Path("/somewhere/java"), "25.0.1")
+MAGIC = bytes.fromhex("a2ab0bf0")
+OLD = "0123456789ab"
+
+
+@pytest.fixture(autouse=True)
+def _java(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.provision.unused.find_java", lambda: JAVA)
+
+
+def write(path: Path, content: bytes = b"something\n") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def write_current(cache: Path) -> set[str]:
+    """What this version uses; the names."""
+    mark(environment.env_dir())
+    mark(environment.mutation_dir())
+    mark(toxiproxy.home())
+    mark(kafka.home(kafka.DEFAULT_VERSION))
+    for path in (
+        aot.spark_cache(JAVA),
+        aot.kafka_cache(kafka.DEFAULT_VERSION, JAVA),
+        aot.client_cache(kafka.DEFAULT_VERSION, JAVA),
+    ):
+        assert path is not None
+        write(path, MAGIC)
+    write(cache / "logs" / "pip.log")
+    return {path.name for path in cache.iterdir()}
+
+
+def write_old(cache: Path) -> set[str]:
+    """What earlier versions made, with and without the record of set-up; the names."""
+    before = {path.name for path in cache.iterdir()}
+    for name in ("pyvenv.cfg", environment.COMPLETE):
+        write(cache / f"env-{OLD}" / name)
+    mark(cache / f"env-{OLD[::-1]}")  # its installation was killed
+    for name in ("pyvenv.cfg", "bin/cosmic-ray"):
+        write(cache / f"mutation-{OLD}" / name)
+    write(cache / "kafka-1.2.3" / "jars" / "org.apache.kafka__kafka-clients__1.2.3.jar")
+    for name in (toxiproxy.BINARY, "sha256"):
+        write(cache / "toxiproxy-1.2.3" / name)
+    for name in ("modules/a", "build-cache/b"):
+        write(cache / "tmp-ab_cd123" / name)
+    for purpose in ("spark", "kafka-1.2.3", f"client-{kafka.DEFAULT_VERSION}"):
+        write(cache / f"{purpose}-{OLD}-{OLD}.aot", MAGIC)
+    return {path.name for path in cache.iterdir()} - before
+
+
+def write_theirs(cache: Path) -> set[str]:
+    """What is called as ours is, and was made by somebody else; the names."""
+    before = {path.name for path in cache.iterdir()}
+    for name in (
+        f"env-{OLD.replace('0', 'f')}/notes.md",
+        f"mutation-{OLD.replace('0', 'f')}/pyvenv.cfg",
+        "env-production/pyvenv.cfg",
+        "kafka-3.2.1/bin/kafka-server-start.sh",
+        "kafka-3.2.2/jars/kafka-clients-3.2.2.jar",
+        "toxiproxy-2.0.0/toxiproxy-server",
+        "tmp-notes/a.txt",
+        "tmp-notes123/a.txt",
+        f"spark-{OLD[::-1]}-{OLD}.aot",
+        "app.aot",
+    ):
+        write(cache / name)
+    (cache / f"env-{'e' * 12}").symlink_to(f"env-{OLD}")
+    return {path.name for path in cache.iterdir()} - before
+
+
+def test_what_earlier_versions_made_is_offered_and_removed(empty_cache: Path) -> None:
+    kept = write_current(empty_cache) | write_theirs(empty_cache)
+    old = write_old(empty_cache)
+
+    offered = unused.unused()
+    removed = unused.remove(offered, lambda _path: False, lambda: None)
+
+    assert old == {each.path.name for each in offered}
+    assert offered == removed
+    assert all(each.size > 0 and each.what for each in offered)
+    assert kept | {"setup.lock"} == {path.name for path in empty_cache.iterdir()}
+
+
+def test_without_java_no_aot_cache_is_offered(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_java() -> Java:
+        raise SetupError("there is no Java")
+
+    write_old(empty_cache)
+    monkeypatch.setattr("harness.provision.unused.find_java", no_java)
+
+    names = [each.path.name for each in unused.unused()]
+
+    assert f"env-{OLD}" in names
+    assert not [name for name in names if name.endswith(".aot")]
+
+
+def test_what_a_process_was_started_from_stays(empty_cache: Path, tmp_path: Path) -> None:
+    write_old(empty_cache)
+    used = empty_cache / f"env-{OLD}"
+    with processes.spawn(
+        [sys.executable, "-c", "import sys; print(); sys.stdin.read()", used / "bin"],
+        run="no-run",
+        log=tmp_path / "log",
+        stdin=-1,
+    ) as process:
+        removed = unused.remove(unused.unused(), processes.uses, lambda: None)
+        process.communicate()
+
+    assert removed
+    assert [used.name] == [each.path.name for each in unused.unused()]
+
+
+@pytest.mark.parametrize(
+    ("options", "goes"), [((), False), (("--yes",), True)], ids=["asked of nobody", "yes"]
+)
+def test_nothing_is_removed_without_a_yes(
+    empty_cache: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+    goes: bool,
+) -> None:
+    monkeypatch.setattr("harness.run.leftovers.sweep", lambda _say: 0)
+    old = write_old(empty_cache)
+
+    code = main(["clean", "--cache", *options, "--results", str(tmp_path / "results")])
+
+    assert Exit.AS_EXPECTED == code
+    said = capsys.readouterr().out
+    assert all(name in said for name in old)
+    assert goes == ("9 of 9 removed" in said)
+    assert goes != ("nothing of it was removed: add --yes" in said)
+    assert goes != bool(old & {path.name for path in empty_cache.iterdir()})
+
+
+def test_a_yes_to_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Exit.BAD_ARGUMENTS == main(["clean", "--yes"])
+    assert "--yes is the answer for --cache" in capsys.readouterr().err
