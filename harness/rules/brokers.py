@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 # From the intent on: a broker that is told to end hands over before it is gone.
 _BROKER_FAULTS = """
-    WITH down AS (
-        SELECT fault, concat(fault, ' of ', resolved) AS subject, injecting_at AS from_at,
-               coalesce(healed_at, timestampadd(SECOND, 30, injected_at)) AS to_at
+    WITH spans AS (
+        SELECT fault AS span, concat(fault, ' of ', resolved) AS subject, injecting_at AS from_at,
+               coalesce(healed_at, after(30000, injected_at)) AS to_at
         FROM {broker_faults} WHERE took_effect
     )
 """
 # What changes neither members nor partitions: the time before the first fault, and faults below
 # every limit. A controller coordinates nothing, and a cluster sees no lost lanes.
 _DISTURBANCES = """
-    WITH down AS (
-        SELECT fault, concat(fault, ' of ', resolved) AS subject, injecting_at AS from_at,
+    WITH spans AS (
+        SELECT fault AS span, concat(fault, ' of ', resolved) AS subject, injecting_at AS from_at,
                coalesce(healed_at, :drained_at) AS to_at
         FROM {fault_windows}
         WHERE took_effect
@@ -35,116 +35,20 @@ _DISTURBANCES = """
         FROM {fault_windows} HAVING :steady_at < coalesce(min(injecting_at), :drained_at)
     )
 """
+# How often the group rebalanced within each of the `spans`, and the first of those rebalances.
 _REBALANCES = """
-    , started AS (
-        SELECT d.fault, count(e.at) AS rebalances, min_by(e.reason, e.at) AS reason,
-               min(e.evidence) AS evidence
-        FROM down d LEFT JOIN {coordinator_events} e
+    , rebalanced AS (
+        SELECT s.span, count(e.at) AS rebalances, min(struct(e.at, e.evidence, e.reason)) AS first
+        FROM spans s LEFT JOIN {coordinator_events} e
           ON e.event IN ('rebalance_started', 'epoch_bumped') AND e.`group` = :group
-         AND e.at >= d.from_at AND e.at <= d.to_at
-        GROUP BY d.fault
+         AND e.at >= s.from_at AND e.at <= s.to_at
+        GROUP BY s.span
     )
 """
 
 
-def _crash_rebalances(t: Tables) -> Frame:
-    return t.sql(
-        _BROKER_FAULTS
-        + _REBALANCES
-        + """
-        SELECT subject, from_at AS at, rebalances >= 1 AS ok,
-               rebalances AS measured, 1 AS bound_low, CAST(NULL AS DOUBLE) AS bound_high,
-               coalesce(reason, 'no rebalance while it was gone') AS why, evidence
-        FROM down JOIN started USING (fault)
-        """
-    )
-
-
-def _crash_does_not_rebalance(t: Tables) -> Frame:
-    return _no_rebalance(t, _BROKER_FAULTS)
-
-
-def _nothing_else_rebalances(t: Tables) -> Frame:
-    return _no_rebalance(t, _DISTURBANCES)
-
-
-def _no_rebalance(t: Tables, windows: str) -> Frame:
-    return t.sql(
-        windows
-        + _REBALANCES
-        + """
-        , callbacks AS (
-            SELECT d.fault, count(c.event) AS callbacks, min_by(c.member, c.event_at) AS member
-            FROM down d LEFT JOIN {client_events} c
-              ON c.event IN ('revoked', 'lost') AND c.event_at >= d.from_at
-             AND c.event_at <= d.to_at
-            GROUP BY d.fault
-        )
-        SELECT subject, from_at AS at,
-               rebalances = 0 AND callbacks = 0 AS ok, rebalances AS measured,
-               CAST(NULL AS DOUBLE) AS bound_low, 0 AS bound_high,
-               CASE WHEN rebalances > 0 THEN reason
-                    WHEN callbacks > 0 THEN concat(member, ' had to give up partitions')
-                    ELSE 'no rebalance and no callback meanwhile' END AS why,
-               evidence
-        FROM down JOIN started USING (fault) JOIN callbacks USING (fault)
-        """
-    )
-
-
-def _failover_keeps_members(t: Tables) -> Frame:
-    """Members at each change of the coordinator to another broker.
-
-    It begins with the fault that hit the former coordinator, else with the last sign that the
-    former one was at work. A member that had died before then cannot be kept and is not examined.
-    """
-    return t.sql(
-        """
-        WITH moves AS (
-            SELECT t.tenure, t.broker, t.from_at AS loaded_at,
-                   coalesce(max(f.injected_at), t.to_at_before) AS from_at,
-                   timestampadd(MILLISECOND, 2000, t.from_at) AS to_at
-            FROM {tenures} t LEFT JOIN {broker_faults} f
-              ON f.resolved = concat('broker-', t.broker_before)
-             AND f.injected_at <= t.from_at
-             AND f.injected_at >= timestampadd(SECOND, -60, t.from_at)
-            WHERE t.loaded AND coalesce(t.members > 0, true) AND t.broker <> t.broker_before
-            GROUP BY t.tenure, t.broker, t.from_at, t.to_at_before
-        ),
-        kept AS (
-            SELECT m.*, s.member, s.member_id FROM moves m JOIN {memberships} s
-              ON s.joined_at < m.from_at AND (s.removed_at IS NULL OR s.removed_at >= m.from_at)
-            LEFT ANTI JOIN {fault_windows} f
-              ON f.resolved = s.member AND f.kind = 'kill-consumer' AND f.injecting_at <= m.to_at
-        ),
-        callbacks AS (
-            SELECT k.tenure, k.member_id, count(c.event) AS callbacks,
-                   min_by(c.event, c.event_at) AS event
-            FROM kept k LEFT JOIN {client_events} c
-              ON c.member = k.member AND c.event IN ('revoked', 'lost')
-             AND c.event_at >= k.from_at AND c.event_at <= k.to_at
-            GROUP BY k.tenure, k.member_id
-        ),
-        rebalanced AS (
-            SELECT m.tenure, count(e.at) AS starts, min_by(e.reason, e.at) AS reason
-            FROM moves m LEFT JOIN {coordinator_events} e
-              ON e.event IN ('rebalance_started', 'epoch_bumped') AND e.`group` = :group
-             AND e.at >= m.from_at AND e.at <= m.to_at
-            GROUP BY m.tenure
-        )
-        SELECT concat(k.member, ' at broker-', k.broker) AS subject, k.loaded_at AS at,
-               c.callbacks = 0 AND r.starts = 0 AS ok,
-               timestampdiff(MICROSECOND, k.from_at, k.loaded_at) / 1e3 AS measured,
-               CASE WHEN c.callbacks > 0 THEN concat('its assignment was ', c.event)
-                    WHEN r.starts > 0 THEN r.reason
-                    ELSE 'kept its member id and its assignment' END AS why
-        FROM kept k JOIN callbacks c USING (tenure, member_id) JOIN rebalanced r USING (tenure)
-        """
-    )
-
-
-CRASH_REBALANCES = Rule(
-    id="R11",
+@Rule(
+    "R11",
     title="A broker crash triggers a rebalance (documented, outdated)",
     statement=(
         "A broker that crashes, and with it a partition without a leader, triggers a rebalance."
@@ -153,10 +57,45 @@ CRASH_REBALANCES = Rule(
     unit="rebalances",
     things="broker faults",
     measures="while it was gone",
-    examine=_crash_rebalances,
+    too_low="the group did not rebalance",
+    matters="Were it so, every restart of a broker would interrupt all consumers.",
 )
-CRASH_DOES_NOT = Rule(
-    id="R20d",
+def crash_rebalances(t: Tables) -> Frame:
+    return t.sql(
+        _BROKER_FAULTS
+        + _REBALANCES
+        + """
+        SELECT subject, from_at AS at, rebalances AS measured, 1 AS bound_low,
+               concat('logged reason: ', first.reason) AS note, first.evidence AS evidence
+        FROM spans JOIN rebalanced USING (span)
+        """
+    )
+
+
+def _no_rebalance(t: Tables, spans: str) -> Frame:
+    """Per span of time: rebalances, and callbacks that took partitions away."""
+    return t.sql(
+        spans
+        + _REBALANCES
+        + """
+        , callbacks AS (
+            SELECT s.span, min(struct(c.event_at, c.member)).member AS member
+            FROM spans s LEFT JOIN {client_events} c
+              ON c.event IN ('revoked', 'lost') AND c.event_at >= s.from_at
+             AND c.event_at <= s.to_at
+            GROUP BY s.span
+        )
+        SELECT subject, from_at AS at, rebalances AS measured, 0 AS bound_high,
+               concat('partitions were taken from ', member,
+                      coalesce(concat('; logged reason: ', first.reason), '')) AS wrong,
+               concat('logged reason: ', first.reason) AS note, first.evidence AS evidence
+        FROM spans JOIN rebalanced USING (span) JOIN callbacks USING (span)
+        """
+    )
+
+
+@Rule(
+    "R20d",
     title="A broker crash triggers no rebalance",
     statement=(
         "A broker that is gone changes nothing in the group: no rebalance, no callback; its "
@@ -166,10 +105,15 @@ CRASH_DOES_NOT = Rule(
     unit="rebalances",
     things="broker faults",
     measures="while it was gone",
-    examine=_crash_does_not_rebalance,
+    too_high="the group rebalanced",
+    matters="Brokers can be restarted one by one while consumers keep their partitions.",
 )
-NOTHING_ELSE = Rule(
-    id="R20f",
+def crash_does_not_rebalance(t: Tables) -> Frame:
+    return _no_rebalance(t, _BROKER_FAULTS)
+
+
+@Rule(
+    "R20f",
     title="Nothing else triggers a rebalance",
     statement=(
         "While no member comes, goes or falls silent for a session and no partition is added, the "
@@ -180,10 +124,15 @@ NOTHING_ELSE = Rule(
     unit="rebalances",
     things="stretches of time",
     measures="meanwhile",
-    examine=_nothing_else_rebalances,
+    too_high="the group rebalanced",
+    matters="A rebalance in a quiet group has a cause, so it is worth looking into.",
 )
-FAILOVER = Rule(
-    id="X12",
+def nothing_else_rebalances(t: Tables) -> Frame:
+    return _no_rebalance(t, _DISTURBANCES)
+
+
+@Rule(
+    "X12",
     title="A new coordinator keeps the members",
     statement=(
         "The broker that takes over a group loads its members: generation and assignments stay, "
@@ -193,5 +142,49 @@ FAILOVER = Rule(
     unit="ms",
     things="members at a failover",
     measures="without a coordinator",
-    examine=_failover_keeps_members,
+    matters="Consumers survive the loss of their coordinator; they only cannot commit meanwhile.",
 )
+def failover_keeps_members(t: Tables) -> Frame:
+    """Members at each change of the coordinator to another broker.
+
+    It begins with the fault that hit the former coordinator, else with the last sign that the
+    former one was at work. A member that had died before then cannot be kept and is not examined.
+    """
+    return t.sql(
+        """
+        WITH spans AS (
+            SELECT t.tenure AS span, t.broker, t.from_at AS loaded_at,
+                   coalesce(max(f.injected_at), t.to_at_before) AS from_at,
+                   after(2000, t.from_at) AS to_at
+            FROM {tenures} t LEFT JOIN {broker_faults} f
+              ON f.resolved = concat('broker-', t.broker_before)
+             AND f.injected_at <= t.from_at AND f.injected_at >= after(-60000, t.from_at)
+            WHERE t.loaded AND coalesce(t.members > 0, true) AND t.broker <> t.broker_before
+            GROUP BY t.tenure, t.broker, t.from_at, t.to_at_before
+        ),
+        kept AS (
+            SELECT s.*, m.member, m.member_id FROM spans s JOIN {memberships} m
+              ON m.joined_at < s.from_at AND (m.removed_at IS NULL OR m.removed_at >= s.from_at)
+            LEFT ANTI JOIN {fault_windows} f
+              ON f.resolved = m.member AND f.kind = 'kill-consumer' AND f.injecting_at <= s.to_at
+        ),
+        callbacks AS (
+            SELECT k.span, k.member_id, min(struct(c.event_at, c.event)).event AS event
+            FROM kept k LEFT JOIN {client_events} c
+              ON c.member = k.member AND c.event IN ('revoked', 'lost')
+             AND c.event_at >= k.from_at AND c.event_at <= k.to_at
+            GROUP BY k.span, k.member_id
+        )
+        """
+        + _REBALANCES
+        + """
+        SELECT concat(k.member, ' at broker-', k.broker) AS subject, k.loaded_at AS at,
+               ms_between(k.from_at, k.loaded_at) AS measured,
+               CASE WHEN c.event IS NOT NULL THEN concat('had its assignment ', c.event)
+                    WHEN r.rebalances > 0
+                    THEN concat('had to rebalance',
+                                coalesce(concat('; logged reason: ', r.first.reason), ''))
+                    END AS wrong
+        FROM kept k JOIN callbacks c USING (span, member_id) JOIN rebalanced r USING (span)
+        """
+    )

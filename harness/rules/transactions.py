@@ -24,58 +24,25 @@ def _output(t: Tables, isolation: str) -> Frame:
         sent AS (
             SELECT topic, partition, sum(count) AS acknowledged
             FROM {sends} WHERE outcome = 'acknowledged' GROUP BY topic, partition
+        ),
+        compared AS (
+            SELECT topic, partition, s.acknowledged, coalesce(c.found, 0) AS found,
+                   coalesce(c.twice, 0) AS twice, c.first_twice
+            FROM sent s LEFT JOIN copied c USING (topic, partition)
         )
-        SELECT concat(s.topic, '-', s.partition) AS subject,
-               coalesce(c.twice, 0) = 0 AND coalesce(c.found, 0) >= s.acknowledged AS ok,
-               coalesce(c.twice, 0) + greatest(0, s.acknowledged - coalesce(c.found, 0))
-                   AS measured,
-               0 AS bound_high,
-               concat(s.acknowledged, ' acknowledged, ', coalesce(c.found, 0),
-                      ' of them in the output, ', coalesce(c.twice, 0), ' copies too many',
-                      coalesce(concat(', the first of ', c.first_twice), '')) AS why
-        FROM sent s LEFT JOIN copied c USING (topic, partition)
-        WHERE EXISTS (SELECT 1 FROM {outputs})
+        SELECT concat(topic, '-', partition) AS subject,
+               twice + greatest(0, acknowledged - found) AS measured, 0 AS bound_high,
+               concat(acknowledged, ' records acknowledged, ', found, ' in the output, ', twice,
+                      ' copies too many',
+                      coalesce(concat(', the first of record ', first_twice), '')) AS note
+        FROM compared WHERE EXISTS (SELECT 1 FROM {outputs})
         """,
         isolation=isolation,
     )
 
 
-def _exactly_once(t: Tables) -> Frame:
-    return _output(t, "read_committed")
-
-
-def _seen_uncommitted(t: Tables) -> Frame:
-    return _output(t, "read_uncommitted")
-
-
-def _stale_fenced(t: Tables) -> Frame:
-    """Positions offered in a transaction by member ids that had been removed.
-
-    At the coordinator if they came so far; a client may also refuse them by itself.
-    """
-    return t.sql(
-        """
-        SELECT concat(r.client_id, ' (coordinator)') AS subject, r.arrived_at AS at,
-               r.error_code IN (22, 25, 82, 110, 113) AS ok, r.error_code AS measured,
-               concat('answered with error ', r.error_code) AS why, r.evidence
-        FROM {requests} r JOIN {removals} m
-          ON m.member_id = r.member_id AND m.removed_at < r.arrived_at
-         AND coalesce(r.arrived_at < m.back_at, true)
-        WHERE r.`group` = :group AND r.api = 'TXN_OFFSET_COMMIT'
-        UNION ALL
-        SELECT concat(c.member, ' ', c.topic, '-', c.partition, ' (client)'), c.asked_at,
-               CASE WHEN c.answered_at IS NOT NULL THEN c.error_code <> 0 END, c.error_code,
-               coalesce(c.error, 'accepted'), NULL
-        FROM {commits} c JOIN {removals} m
-          ON m.member_id = c.member_id AND m.removed_at < c.asked_at
-         AND coalesce(c.asked_at < m.back_at, true)
-        WHERE c.how = 'transaction'
-        """
-    )
-
-
-EXACTLY_ONCE = Rule(
-    id="X29",
+@Rule(
+    "X29",
     title="What is committed with its positions is there once",
     statement=(
         "Of every record that is read, processed and written in a transaction with its position, "
@@ -85,21 +52,31 @@ EXACTLY_ONCE = Rule(
     unit="records",
     things="source partitions",
     measures="missing or too many",
-    examine=_exactly_once,
+    too_high="has records without exactly one committed result",
+    matters="Results need no deduplication, even if a consumer dies before it commits.",
 )
-SEEN_UNCOMMITTED = Rule(
-    id="X29-uncommitted",
+def exactly_once(t: Tables) -> Frame:
+    return _output(t, "read_committed")
+
+
+@Rule(
+    "X29-uncommitted",
     title="Every record is written once",
     statement="Readers that do not wait for commits find exactly one result of every record too.",
     source="isolation.level (read_uncommitted)",
     unit="records",
     things="source partitions",
     measures="missing or too many",
-    examine=_seen_uncommitted,
+    too_high="has records without exactly one result",
+    matters="Whoever reads uncommitted records finds results of aborted transactions, too.",
     broker=True,
 )
-STALE_FENCED = Rule(
-    id="X29-fenced",
+def seen_uncommitted(t: Tables) -> Frame:
+    return _output(t, "read_uncommitted")
+
+
+@Rule(
+    "X29-fenced",
     title="A removed member's transaction is refused",
     statement=(
         "Positions that a member offers to a transaction after it was removed from its group are "
@@ -109,6 +86,36 @@ STALE_FENCED = Rule(
     unit="error code",
     things="transactions of removed members",
     measures="answered",
-    examine=_stale_fenced,
+    matters="A member that wakes up late cannot commit what the next owner writes as well.",
     broker=True,
 )
+def removed_are_fenced(t: Tables) -> Frame:
+    """Positions offered in a transaction by member ids that had been removed.
+
+    At the coordinator if they came so far; a client may also refuse them by itself.
+    """
+    return t.sql(
+        """
+        SELECT concat(r.member, ' (coordinator)') AS subject, r.arrived_at AS at,
+               r.error_code AS measured,
+               CASE WHEN r.error_code NOT IN (:ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID,
+                        :FENCED_INSTANCE_ID, :FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
+                    THEN concat('was not refused as a removed member: answered with error ',
+                                r.error_code) END AS wrong,
+               IF(r.error_code IS NULL, 'was never answered', NULL) AS unknown,
+               CAST(NULL AS STRING) AS note, r.evidence
+        FROM {own_requests} r JOIN {removals} m
+          ON m.member_id = r.member_id AND m.removed_at < r.arrived_at
+         AND coalesce(r.arrived_at < m.back_at, true)
+        WHERE r.api = 'TXN_OFFSET_COMMIT'
+        UNION ALL
+        SELECT concat(c.member, ' ', c.topic, '-', c.partition, ' (client)'), c.asked_at,
+               c.error_code, IF(c.error_code = :NONE, 'was accepted', NULL),
+               IF(c.answered_at IS NULL OR c.error_code IS NULL, 'was never answered', NULL),
+               concat('refused: ', c.error), NULL
+        FROM {commits} c JOIN {removals} m
+          ON m.member_id = c.member_id AND m.removed_at < c.asked_at
+         AND coalesce(c.asked_at < m.back_at, true)
+        WHERE c.how = 'transaction'
+        """
+    )

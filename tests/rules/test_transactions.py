@@ -34,7 +34,7 @@ def test_two_results_of_a_record_violate(judge: Judge) -> None:
 
 def test_the_first_record_with_two_results_is_named(judge: Judge) -> None:
     history = output((0, 9, 1), (10, 10, 2), (11, 19, 2))
-    assert "the first of 10" in judge(history, "X29")["reason"]
+    assert "the first of record 10" in judge(history, "X29")["reason"]
 
 
 def test_only_what_was_acknowledged_has_to_be_there(judge: Judge) -> None:
