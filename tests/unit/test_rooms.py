@@ -12,7 +12,6 @@ LINES = 450
 # These are longer. The list may only become shorter.
 LONG = {
     "harness/bench/synthetic.py",
-    "harness/cli/main.py",
     "harness/history/broker_log.py",
     "harness/history/schema.py",
     "harness/report/many/index.py",

@@ -1,0 +1,143 @@
+"""What the commands' options mean, and what of them is refused."""
+
+import argparse
+
+from harness.base.errors import BadInput
+from harness.base.ports import LAST_PORT
+from harness.experiment import Experiment
+
+
+def port(text: str) -> int:
+    """A number of a port; raises argparse's error for another."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= LAST_PORT:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no port: choose one from 1 to {LAST_PORT}, with free ports after it"
+        )
+    return number
+
+
+def add_run_options(one: argparse.ArgumentParser) -> None:
+    """The options of every command that plays runs of one experiment, or of many."""
+    one.add_argument("--seed", type=int, help="draws the phases of faults (default: random)")
+    one.add_argument(
+        "--set", action="append", default=[], metavar="KNOB=VALUE", help="see `describe`"
+    )
+    one.add_argument("--client", help="client library of the members: librdkafka or java")
+    one.add_argument(
+        "--client-version", help="version of Kafka whose Java client is used (default: --kafka)"
+    )
+    one.add_argument(
+        "--protocol", help="rebalance protocol: eager, cooperative or consumer (KIP-848)"
+    )
+    one.add_argument("--backend", help="embedded (processes), docker or compose")
+    one.add_argument("--kafka", help="version of Kafka")
+
+
+def add_nightly_options(nightly: argparse.ArgumentParser) -> None:
+    """The options of `nightly`."""
+    nightly.add_argument("--list", action="store_true", help="print the set, and play nothing")
+    nightly.add_argument("--long", action="store_true", help="the experiments that take minutes")
+    nightly.add_argument(
+        "--only",
+        metavar="NAME,NAME:CLIENT/PROTOCOL",
+        help="these runs instead of the whole set",
+    )
+    nightly.add_argument(
+        "--share", default="1/1", metavar="K/N", help="one of N parts that are the set together"
+    )
+    add_run_options(nightly)
+
+
+def experiment_of(arguments: argparse.Namespace) -> Experiment:
+    """The experiment that the arguments ask for, checked, its knobs turned."""
+    from harness.catalogue import registry
+
+    if not arguments.name:
+        raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
+    experiment = registry.with_knobs(registry.load(arguments.name), settings_of(arguments))
+    return registry.resolved(registry.checked(experiment))
+
+
+def share_of(text: str) -> tuple[int, int]:
+    """The number of a part and of how many, from K/N. Raises BadInput."""
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal()):
+        raise BadInput(f"--share {text!r} is not of the form K/N, such as 1/2")
+    return int(number), int(of)
+
+
+def names_of(text: str | None) -> list[str]:
+    """The runs that `--only` names; empty where it was not given. Raises BadInput."""
+    if text is None:
+        return []
+    names = text.replace(",", " ").split()
+    if not names:
+        raise BadInput("--only names no run: see `python -m harness nightly --list`")
+    return list(dict.fromkeys(names))
+
+
+def refuse_to_set(arguments: argparse.Namespace, *options: str) -> None:
+    """Refuse a knob that the command turns itself, run by run."""
+    for item in arguments.set:
+        name = item.partition("=")[0].rpartition(".")[2]
+        if name in options:
+            raise BadInput(
+                f"--set {item} has no effect: this command chooses the {name} of each run; use "
+                f"--{name}"
+            )
+
+
+def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """Knobs and values, from `--set` and the options that stand for a knob. Raises BadInput."""
+    from harness.provision.kafka import kafka_versions
+
+    settings = {}
+    for item in arguments.set:
+        name, found, value = item.partition("=")
+        if not found:
+            raise BadInput(f"--set {item!r} is not of the form KNOB=VALUE")
+        settings[name] = value
+    if arguments.kafka is not None and arguments.kafka not in kafka_versions():
+        raise BadInput(
+            f"Kafka {arguments.kafka} is not offered: choose {' or '.join(kafka_versions())}"
+        )
+    for option, knob in (
+        ("client", "group.client"),
+        ("client_version", "group.client_version"),
+        ("protocol", "group.protocol"),
+        ("backend", "cluster.backend"),
+        ("kafka", "cluster.kafka_version"),
+    ):
+        if getattr(arguments, option) is not None:
+            settings[knob] = getattr(arguments, option)
+    return settings
+
+
+def add_comparison_options(several: argparse.ArgumentParser) -> None:
+    """The options of `compare-protocols`."""
+    several.add_argument("name", metavar="NAME", nargs="?", default="consumer-crash")
+    several.add_argument("--seed", type=int, help="the same for every run (default: random)")
+    several.add_argument(
+        "--set", action="append", default=[], metavar="KNOB=VALUE", help="see `describe`"
+    )
+    several.add_argument(
+        "--client", default="librdkafka", help="librdkafka, java, or both with a comma between"
+    )
+    several.add_argument(
+        "--client-version", help="version of Kafka whose Java client is used (default: --kafka)"
+    )
+    several.add_argument(
+        "--protocol", default="eager,cooperative,consumer", help="one or several (default: all)"
+    )
+    several.add_argument("--members", default="", help="sizes of the group, such as 1,10,30")
+    several.add_argument("--backend", help="embedded (processes), docker or compose")
+    several.add_argument("--kafka", help="version of Kafka")
+
+
+def listed(text: str) -> list[str]:
+    """The items between commas."""
+    return [item.strip() for item in text.split(",") if item.strip()]

@@ -1,0 +1,201 @@
+"""The commands that play runs: `experiment`, `run`, `nightly` and `compare-protocols`."""
+
+import argparse
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
+
+from harness.base import processes
+from harness.base.errors import BadInput, Exit, NoData
+from harness.base.paths import here
+from harness.cli.options import (
+    experiment_of,
+    listed,
+    names_of,
+    refuse_to_set,
+    settings_of,
+    share_of,
+)
+from harness.experiment import CLIENTS, PROTOCOLS, one_of
+from harness.run.screen import Screen
+
+
+def experiment_command(arguments: argparse.Namespace) -> int:
+    """Run an experiment, check it, and report: all in one go."""
+    from harness.suite.judging import Judge, show
+    from harness.trend import dataset
+
+    if arguments.repeat < 1:
+        raise BadInput(f"--repeat {arguments.repeat} runs nothing: use 1 or more")
+    if arguments.repeat > 1:
+        return _repeat(arguments)
+    with ExitStack() as held:
+        with closing(Judge()) as judge:
+            run_dir = _run(arguments, arguments.seed, held, on_phase=judge.on_phase)
+            judge.judge(run_dir)
+        code = show(run_dir)
+        dataset.accumulate(arguments.results.resolve())
+    return code
+
+
+def _repeat(arguments: argparse.Namespace) -> int:
+    from harness.catalogue import cover
+    from harness.report.many import repeat
+    from harness.suite import play
+    from harness.trend import dataset
+
+    candidate = cover.Candidate.of(arguments.name, experiment_of(arguments))
+    results = arguments.results.resolve()
+    repeated = play.new_repeat(results, candidate, arguments.repeat)
+    screen = Screen()
+    screen.say(f"{arguments.name}: {candidate.experiment.claim}")
+    screen.say(f"{arguments.repeat} runs, into {here(repeated.path)}")
+    code = play.play(
+        repeated,
+        [candidate] * arguments.repeat,
+        results,
+        seed=arguments.seed,
+        screen=screen,
+        publish=repeat.write,
+        port_base=arguments.port_base,
+    )
+    repeat.print_repeat(repeated)
+    dataset.accumulate(results)
+    return code
+
+
+def run_command(arguments: argparse.Namespace) -> int:
+    """Run an experiment and keep its history; judge it later with `check`."""
+    with ExitStack() as held:
+        print(_run(arguments, arguments.seed, held))
+    return Exit.AS_EXPECTED
+
+
+def _run(
+    arguments: argparse.Namespace,
+    seed: int | None,
+    held: ExitStack,
+    on_phase: Callable[[str], None] = lambda _name: None,
+) -> Path:
+    """Play a run; its folder, which is this process's until `held` is closed."""
+    from harness.run.leftovers import sweep, sweep_results
+    from harness.run.start import default_seed, play_run
+
+    experiment = experiment_of(arguments)
+    screen = Screen()
+    seed = default_seed(arguments.name) if seed is None else seed
+    sweep(screen.say)
+    sweep_results(arguments.results)
+
+    def reserved(run_dir: Path) -> None:
+        held.enter_context(processes.holding(run_dir))
+        screen.say(f"{arguments.name}: {experiment.claim}")
+        screen.say(f"seed {seed}, into {here(run_dir)}")
+
+    return play_run(
+        arguments.name,
+        experiment,
+        arguments.results.resolve(),
+        seed=seed,
+        screen=screen,
+        port_base=arguments.port_base,
+        reserved=reserved,
+        on_phase=on_phase,
+    )
+
+
+def nightly_command(arguments: argparse.Namespace) -> int:
+    """Play the whole set one after the other, judge it, and write one index of all."""
+    from harness.catalogue import cover, registry
+    from harness.report.many import index
+
+    for option, allowed in (("client", CLIENTS), ("protocol", PROTOCOLS)):
+        if getattr(arguments, option) is not None:
+            one_of(option, getattr(arguments, option), allowed)
+    refuse_to_set(arguments, "client", "protocol", "backend")
+    settings = {
+        knob: value
+        for knob, value in settings_of(arguments).items()
+        if knob not in ("group.client", "group.protocol")
+    }
+    if settings.get("cluster.backend") == "compose":
+        raise BadInput(
+            "a night needs clusters of its own, and BACKEND=compose has one: use BACKEND=docker"
+        )
+    plan = cover.plan(
+        long=arguments.long,
+        only=names_of(arguments.only),
+        client=arguments.client,
+        protocol=arguments.protocol,
+        backend=settings.get("cluster.backend", "embedded"),
+        turn=partial(registry.variant, settings=settings),
+        share=share_of(arguments.share),
+    )
+    if arguments.list:
+        print(cover.told(plan))
+        return Exit.AS_EXPECTED
+    if not plan.runs:
+        raise NoData("no experiment fits: see `python -m harness nightly --list`")
+    from harness.suite import play
+    from harness.trend import dataset
+
+    results = arguments.results.resolve()
+    night = play.new_nightly(
+        results,
+        plan,
+        {
+            "long": arguments.long,
+            "only": arguments.only,
+            "share": arguments.share,
+            "client": arguments.client,
+            "protocol": arguments.protocol,
+            "settings": settings,
+        },
+    )
+    screen = Screen()
+    screen.say(
+        f"{len(plan.runs)} runs, about {plan.estimate_s / 60:.0f} min, into {here(night.path)}"
+    )
+    code = play.play(
+        night,
+        [planned.candidate for planned in plan.runs],
+        results,
+        seed=arguments.seed,
+        screen=screen,
+        publish=index.write,
+    )
+    index.print_suite(night)
+    dataset.accumulate(results)
+    return code
+
+
+def compare_protocols_command(arguments: argparse.Namespace) -> int:
+    """Run an experiment under each protocol, and print what it cost side by side."""
+    from harness.report.many.comparison import lines, read_comparison
+    from harness.run.start import default_seed
+    from harness.suite.compare_protocols import combinations, compare
+
+    try:
+        members = [int(text) for text in listed(arguments.members)]
+    except ValueError:
+        raise BadInput(
+            f"--members {arguments.members!r} is no list of sizes: write 1,10,30"
+        ) from None
+    refuse_to_set(arguments, "client", "protocol", "members")
+    wanted = combinations(listed(arguments.client), listed(arguments.protocol), members)
+    arguments.client = arguments.protocol = None  # each run has its own
+    settings = settings_of(arguments)
+    seed = default_seed(arguments.name) if arguments.seed is None else arguments.seed
+    folder, code = compare(
+        arguments.name,
+        wanted,
+        settings,
+        arguments.results.resolve(),
+        seed=seed,
+        screen=Screen(),
+    )
+    told = lines(read_comparison(folder), arguments.results)
+    for line in ("", *told, "", f"comparison  {here(folder / 'comparison.html')}"):
+        print(line)
+    return code
