@@ -46,17 +46,25 @@ compare-protocols: ## the same fault under each protocol: [NAME=consumer-join CL
 	    $(if $(PROTOCOL),--protocol '$(PROTOCOL)') $(if $(BACKEND),--backend '$(BACKEND)') \
 	    $(if $(KAFKA),--kafka '$(KAFKA)')
 
-test: ## everything that must hold before a change goes in (format, lint, types, tests)
-	@$(MAKE) test-fast
-	@$(ENV) -m pytest -m cluster
-
-# Two processes, and no more: each has a JVM for Spark.
-test-fast: ## the same without the tests that start Kafka brokers
+test: ## what must hold before a change goes in: format, lint, types, tests, some on real brokers [ALL=1: all of them]
 	@$(MAKE) check
+	@$(if $(ALL),$(ENV) -m tests.everything,$(MAKE) test-fast-only && $(ENV) -m pytest -m "cluster and not long")
+
+# Two processes, and no more: each may have a JVM for Spark.
+.PHONY: test-fast-only
+test-fast-only:
 	@$(ENV) -m pytest -m "not cluster" --numprocesses 2 --dist worksteal
 
-pin: ## write anew which numbers the hand-written histories give, after a change of a rule
-	@$(ENV) -m pytest tests/rules --snapshot-update
+test-fast: ## the same without the tests that start Kafka brokers
+	@$(MAKE) check
+	@$(MAKE) test-fast-only
+
+.PHONY: recorded
+recorded: ## play the runs that the tests play, and keep their histories for tests/recorded [RESULTS=folder: keep those]
+	@$(ENV) -m tests.recorded $(if $(RESULTS),'$(RESULTS)')
+
+pin: ## write anew what hand-written and recorded histories are judged to be, after a change of a rule [ONLY=tests/rules/test_joining.py]
+	@$(ENV) -m pytest $(if $(ONLY),'$(ONLY)',tests/rules tests/recorded) --snapshot-update
 
 check: ## format, lint and types only
 	@$(ENV) -m ruff format --check .

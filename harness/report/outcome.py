@@ -1,5 +1,6 @@
 """What the verdicts add up to, said once for the page, the summary, JUnit and the terminal."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -29,6 +30,14 @@ def verdict_of(row: Row) -> str:
     return str(row["verdict"] or Verdict.UNKNOWN)
 
 
+def title_of(row: Row) -> str:
+    """The name of the rule in words; nothing for a rule that this version does not have."""
+    from harness.rules import RULES  # every module of rules, which most commands do without
+
+    found = RULES.get(row["rule"] or "")
+    return found.title if found else ""
+
+
 def expected_of(row: Row) -> str:
     """Return the expected verdict, HOLDS unless the experiment says otherwise."""
     return str(row["expected"] or Verdict.HOLDS)
@@ -46,6 +55,11 @@ def sign_of(row: Row) -> str:
     how = standing(row)
     unknown = how is Standing.DIFFERS and verdict_of(row) == Verdict.UNKNOWN
     return "?" if unknown else SIGNS[how]
+
+
+def is_excused(row: Row) -> bool:
+    """Whether the reason tells of a row that holds outside its bound (check.judge writes it so)."""
+    return re.search(r"; [\d,]+ (is|are) excused", row["reason"] or "") is not None
 
 
 def in_order(verdicts: Sequence[Row]) -> list[Row]:

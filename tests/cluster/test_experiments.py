@@ -4,8 +4,9 @@ Method: the command itself plays each experiment, as a user would; its history i
 the next is played. Saboteurs are experiments too: their runs prove that each rule can fail.
 
 Played are the fewest runs (least time per rule that is new) that show every rule and inject every
-kind of fault there is, and some for each client and protocol; the night plays all the rest. What
-needs containers is played by tests/docker.
+kind of fault there is, and some for each client and protocol; the night plays all the rest. Without
+those that are marked `long`, it is a few runs of each sort. What needs containers is played by
+tests/docker.
 """
 
 import subprocess
@@ -92,7 +93,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
         yield Runs(results, judge)
 
 
-# What is played in any case: clients and protocols of each sort, and a saboteur.
+# Clients and protocols of each sort, and a saboteur: `make test` plays these alone.
 ALWAYS: Final = (
     "baseline:librdkafka/eager",
     "consumer-crash:java/eager",
@@ -133,9 +134,12 @@ def chosen() -> list[str]:
 
 
 RUNS: Final = [*chosen(), "consumer-crash:librdkafka/eager on 3.9.2"]
+PARAMETERS: Final = [
+    pytest.param(run, marks=() if run in ALWAYS else pytest.mark.long, id=run) for run in RUNS
+]
 
 
-@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("run", PARAMETERS)
 def test_a_run_is_whole_and_leaves_nothing_running(run: str, runs: Runs) -> None:
     run_dir = runs.played(run)
     assert "complete" == manifest.read(run_dir)["status"]
@@ -143,7 +147,7 @@ def test_a_run_is_whole_and_leaves_nothing_running(run: str, runs: Runs) -> None
     assert [] == processes.marked(run_dir.name)
 
 
-@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("run", PARAMETERS)
 def test_every_verdict_is_as_expected(run: str, runs: Runs) -> None:
     run_dir = runs.judged(run)
     verdicts = read_verdicts(run_dir)

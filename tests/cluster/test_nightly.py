@@ -19,7 +19,7 @@ from harness.base import processes
 from harness.base.wait import wait_until
 from harness.history import manifest
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.spark]
 
 LONGEST_S: Final = 300
 ROOT: Final = Path(__file__).resolve().parents[2]

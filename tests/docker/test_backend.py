@@ -31,7 +31,7 @@ from harness.provision.tools import resolve_tools
 from harness.trend import dataset
 from tests.verdicts import differing
 
-pytestmark = [pytest.mark.cluster, pytest.mark.docker, pytest.mark.spark]
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.docker, pytest.mark.spark]
 
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST_S = 300

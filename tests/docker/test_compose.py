@@ -23,7 +23,7 @@ from harness.experiment import Cluster
 from harness.provision import jvm
 from tests.verdicts import differing
 
-pytestmark = [pytest.mark.cluster, pytest.mark.docker, pytest.mark.spark]
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.docker, pytest.mark.spark]
 
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST_S = 300

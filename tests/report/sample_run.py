@@ -254,9 +254,39 @@ def owners() -> list[tuple[int, str, float, float | None, int, str | None, float
     return found
 
 
+def stop(partition: int, ms: float, detection_ms: float, **changes: Any) -> Row:
+    """A partition of member-1 that went to member-2 when it was killed."""
+    row = {
+        "group": GROUP,
+        "episode": 2,
+        "generation": 3,
+        "rounds": 1,
+        "protocol": "eager",
+        "trigger": "expiry",
+        "cause": "kill-consumer",
+        "subject": "member-1",
+        "topic": TOPIC,
+        "partition": partition,
+        "old_member": "member-1",
+        "new_member": "member-2",
+        "waited_for": "member-3",
+        "from_at": at(8.3),
+        "to_at": at(8.3 + ms / 1e3),
+        "ms": ms,
+        "usual_ms": 210.0,
+        "stopped": True,
+        "idle_ms": 0.0,
+        "detection_ms": detection_ms,
+        "join_ms": ms - detection_ms,
+        "redelivered": 4,
+    }
+    return row | changes
+
+
 def _tables() -> dict[str, list[Row]]:
     return {
         "rebalances": [_rebalance(n) for n in range(len(GENERATIONS))],
+        "stops": [stop(0, 7_100, 5_900), stop(1, 1_900, 700)],
         "ownership": [
             {
                 "topic": TOPIC,

@@ -19,8 +19,7 @@ from harness.report.many.comparison import (
 from harness.run.interrupts import Interrupted
 from harness.run.screen import Screen
 from harness.suite.compare_protocols import Combination, combinations, compare, declared
-from tests.report.sample_run import verdict, write_run
-from tests.report.test_stops import stop
+from tests.report.sample_run import stop, verdict, write_run
 
 ROWS = (
     Compared(

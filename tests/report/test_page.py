@@ -62,7 +62,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def rules_in_order(page: str) -> list[str]:
-    table = page.partition('class="verdicts"')[2].partition("</table>")[0]
+    table = page.partition('id="verdicts"')[2].partition("</section>")[0]
     return re.findall(r'data-label="Rule"[^>]*><code>([^<]*)</code>', table)
 
 

@@ -1,42 +1,12 @@
 """Where the time went: the section of the page, and one line for the terminal."""
 
 from pathlib import Path
-from typing import Any
 
 from harness.report.load import load
 from harness.report.parts import stops
 from harness.report.parts.members import members_of
 from harness.report.run.page import page
-from tests.report.sample_run import GROUP, STEADY, TOPIC, at, write_run
-
-
-def stop(partition: int, ms: float, detection_ms: float, **changes: Any) -> dict[str, Any]:
-    """A partition of member-1 that went to member-2 when it was killed."""
-    row = {
-        "group": GROUP,
-        "episode": 2,
-        "generation": 3,
-        "rounds": 1,
-        "protocol": "eager",
-        "trigger": "expiry",
-        "cause": "kill-consumer",
-        "subject": "member-1",
-        "topic": TOPIC,
-        "partition": partition,
-        "old_member": "member-1",
-        "new_member": "member-2",
-        "waited_for": "member-3",
-        "from_at": at(8.3),
-        "to_at": at(8.3 + ms / 1e3),
-        "ms": ms,
-        "usual_ms": 210.0,
-        "stopped": True,
-        "idle_ms": 0.0,
-        "detection_ms": detection_ms,
-        "join_ms": ms - detection_ms,
-        "redelivered": 4,
-    }
-    return row | changes
+from tests.report.sample_run import STEADY, TOPIC, at, stop, write_run
 
 
 def test_a_change_is_told_with_its_partitions_and_their_parts(tmp_path: Path) -> None:
@@ -83,6 +53,6 @@ def test_epochs_are_called_so(tmp_path: Path) -> None:
 
 
 def test_a_run_in_which_nothing_stopped_says_so(tmp_path: Path) -> None:
-    run = load(write_run(tmp_path / "run"))
-    assert "no partition stopped" == stops.told(run)
+    run = load(write_run(tmp_path / "run", stops=[]))
+    assert "no partition stood still" == stops.told(run)
     assert "No partition stopped, and the group was not changed." in page(run)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from harness.base.errors import NoData
 from harness.report.load import Run
-from harness.report.parts import standstill
+from harness.report.parts import stops
 from harness.report.parts.records import records
 
 
@@ -38,7 +38,6 @@ def figures(run: Run) -> list[Figure]:
     """The figures of a run, in the order of NAMES."""
     rebalances = run.tables["rebalances"]
     count = records(run)
-    still = standstill.longest(run)
     lasted = [row["duration_ms"] for row in rebalances if row["duration_ms"] is not None]
     rebalanced = len(rebalances) if run.has("rebalances") else None
     evicted = len(run.tables["evictions"]) if run.has("evictions") else None
@@ -46,7 +45,7 @@ def figures(run: Run) -> list[Figure]:
         _one("rebalances", "", rebalanced),
         Figure("rebalance lasts", "ms", tuple(map(float, lasted))),
         _one("evictions", "", evicted),
-        _one("longest standstill", "ms", still.ms if still else None),
+        _one("longest standstill", "ms", stops.longest_ms(run)),
         _one("acknowledged", "records", count.acknowledged),
         _one("lost", "records", count.lost),
         _one("redelivered", "records", count.redelivered),

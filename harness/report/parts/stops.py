@@ -101,13 +101,31 @@ def longest(run: Run) -> Row | None:
     return max(stopped(run), key=lambda row: float(row["ms"]), default=None)
 
 
+def longest_ms(run: Run) -> float | None:
+    """The longest of them, 0 if there is none; null where stops were not derived."""
+    row = longest(run)
+    if row is not None:
+        return float(row["ms"])
+    return 0.0 if run.has("stops") else None
+
+
+def longest_by(run: Run, *columns: str) -> dict[tuple[object, ...], Row]:
+    """The longest stop for each value of these columns, among all that stopped."""
+    found: dict[tuple[object, ...], Row] = {}
+    for row in run.tables["stops"]:
+        key = tuple(row[column] for column in columns)
+        if row["stopped"] and (key not in found or row["ms"] > found[key]["ms"]):
+            found[key] = row
+    return found
+
+
 def told(run: Run) -> str:
-    """Say the longest stop and its parts in one line."""
+    """The longest standstill and its parts in one line."""
     if not run.has("stops"):
         return "not derived"
     row = longest(run)
     if row is None:
-        return "no partition stopped"
+        return "no partition stood still"
     where = partition_name(row["topic"], row["partition"])
     return f"{duration(row['ms'])} of {where} ({_about(row)}): {said(row)}"
 

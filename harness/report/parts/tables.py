@@ -6,14 +6,19 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 from urllib.parse import quote
 
+from harness.experiment import Verdict
 from harness.report.load import Row, Run
 from harness.report.outcome import (
+    Standing,
     expected_of,
     in_order,
+    is_excused,
     sign_of,
     standing,
+    title_of,
     verdict_of,
 )
+from harness.report.parts import stops
 from harness.report.parts.faults import FaultStory, stories
 from harness.report.parts.members import Members
 from harness.report.words import (
@@ -49,6 +54,7 @@ class VerdictRow:
     """One rule, ready to be shown."""
 
     rule: str
+    title: str
     statement: str
     source: str
     applies_to: str
@@ -56,6 +62,7 @@ class VerdictRow:
     verdict: str
     standing: str
     sign: str
+    folded: bool  # it held, and nobody has to look at it
     bound: str
     measured: tuple[tuple[str, str], ...]  # name and value
     unit: str
@@ -79,6 +86,7 @@ def _verdict_row(run: Run, row: Row) -> VerdictRow:
     unit = row["unit"] or ""
     return VerdictRow(
         rule=row["rule"] or NOTHING,
+        title=title_of(row),
         statement=clip(row["statement"], _MOST_TEXT),
         source=clip(row["source"], _MOST_TEXT),
         applies_to=", ".join(text for text in (row["client"], row["protocol"]) if text),
@@ -86,6 +94,9 @@ def _verdict_row(run: Run, row: Row) -> VerdictRow:
         verdict=verdict_of(row),
         standing=how,
         sign=sign_of(row),
+        folded=how is Standing.AS_EXPECTED
+        and verdict_of(row) == Verdict.HOLDS
+        and not is_excused(row),
         bound=bound(row["bound_low"], row["bound_high"], unit),
         measured=_measured(row),
         unit=unit,
@@ -177,20 +188,19 @@ def rebalance_rows(run: Run, members: Members, zero: datetime | None) -> list[Re
     """Make the rows of the rebalance table, by generation as recorded."""
     rows = run.tables["rebalances"]
     longest_ms = max((ms for row in rows if (ms := _length_ms(row)) is not None), default=0.0)
-    return [_rebalance_row(row, members, zero, longest_ms) for row in rows[:MOST_ROWS]]
+    still = stops.longest_by(run, "generation")
+    return [
+        _rebalance_row(row, members, zero, longest_ms, still.get((row["generation"],)))
+        for row in rows[:MOST_ROWS]
+    ]
 
 
 def _rebalance_row(
-    row: Row, members: Members, zero: datetime | None, longest_ms: float
+    row: Row, members: Members, zero: datetime | None, longest_ms: float, still: Row | None
 ) -> RebalanceRow:
     member = row["trigger_member"] or ""
     if not member and row["trigger_member_id"]:
         member = members.of_id(row["trigger_member_id"])
-    worst = max(
-        (s for s in row["standstills"] or [] if not absent(s["ms"])),
-        key=lambda s: float(s["ms"]),
-        default=None,
-    )
     return RebalanceRow(
         generation=number(row["generation"]),
         at=seconds(row["started_at"], zero),
@@ -205,8 +215,8 @@ def _rebalance_row(
         moved=number(row["partitions_moved"]),
         kept=number(row["partitions_kept"]),
         revoked=number(row["partitions_revoked"]),
-        standstill=duration(row["longest_standstill_ms"]),
-        where=partition_name(worst["topic"], worst["partition"]) if worst else "",
+        standstill=duration(still["ms"]) if still else NOTHING,
+        where=partition_name(still["topic"], still["partition"]) if still else "",
     )
 
 

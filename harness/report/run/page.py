@@ -17,9 +17,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from harness.history.schema import VERDICTS_FILE
 from harness.report.load import Run
 from harness.report.outcome import files_lost, outcome
-from harness.report.parts import standstill, stops, tables
+from harness.report.parts import stops, tables
 from harness.report.parts.members import members_of
 from harness.report.parts.records import Records, records
+from harness.report.parts.story import story
 from harness.report.run.axis import axis_of
 from harness.report.run.heartbeats import heartbeat_chart
 from harness.report.run.shapes import PATH_WIDTH
@@ -58,6 +59,7 @@ def page(run: Run) -> str:
             outcome=outcome(run),
             facts=_facts(run),
             figures=_figures(run, counts),
+            story=story(run, counts),
             verdicts=tables.verdict_rows(run),
             unjudged=run.verdicts is None,
             lost=files_lost(run),
@@ -153,15 +155,15 @@ def _figures(run: Run, counts: Records) -> list[Fact]:
     rebalances = run.tables["rebalances"]
     count = len(rebalances) if run.has("rebalances") else None
     evicted = plural(len(run.tables["evictions"]), "eviction") if run.has("evictions") else ""
-    still = standstill.longest(run)
+    still = stops.longest(run)
     lost = "" if counts.lost is None else "read by nobody"
     unexplained = "" if counts.unexplained is None else f"{counts.unexplained:,} unexplained"
     return [
         Fact("rebalances", number(count), evicted),
         Fact(
             "longest standstill",
-            duration(still.ms if still else None),
-            f"of {partition_name(still.topic, still.partition)}" if still else "of one partition",
+            duration(stops.longest_ms(run)),
+            f"of {partition_name(still['topic'], still['partition'])}" if still else "",
         ),
         Fact("acknowledged", number(counts.acknowledged), "records"),
         Fact(

@@ -8,6 +8,7 @@ from typing import Final
 from harness.report.load import Row, Run
 from harness.report.parts.members import Members
 from harness.report.parts.records import Partition, Throughput, throughput
+from harness.report.parts.stops import longest_by
 from harness.report.run.axis import Axis, fits, stack
 from harness.report.run.backdrop import close_chart, open_chart, phase_lane
 from harness.report.run.shapes import PATH_WIDTH, Bar, Chart, Path, Text
@@ -32,7 +33,7 @@ def timeline(run: Run, axis: Axis, members: Members) -> Chart | None:
     coordinator_lane(chart, run, axis)
     shown = _worth_showing(partitions, run, chart)
     held = _capped({partition: held.get(partition, []) for partition in shown}, chart)
-    still_ms = longest_standstills_ms(run.tables["rebalances"])
+    still_ms = longest_standstills_ms(run)
     several_topics = len({topic for topic, _ in partitions}) > 1
     for partition in shown:
         row = _PartitionRow(chart, axis, members, rates)
@@ -42,15 +43,12 @@ def timeline(run: Run, axis: Axis, members: Members) -> Chart | None:
     return close_chart(chart, run, axis)
 
 
-def longest_standstills_ms(rebalances: Iterable[Row]) -> dict[Partition, float]:
-    """Find each partition's longest standstill around any rebalance."""
-    longest: dict[Partition, float] = {}
-    for row in rebalances:
-        for still in row["standstills"] or []:
-            partition = (still["topic"], still["partition"])
-            if still["ms"] is not None:
-                longest[partition] = max(longest.get(partition, 0.0), still["ms"])
-    return longest
+def longest_standstills_ms(run: Run) -> dict[Partition, float]:
+    """Each partition's longest standstill; one that never stood still is left out."""
+    return {
+        (row["topic"], row["partition"]): float(row["ms"])
+        for row in longest_by(run, "topic", "partition").values()
+    }
 
 
 def coordinator_lane(chart: Chart, run: Run, axis: Axis) -> None:
@@ -183,7 +181,7 @@ def _worth_showing(partitions: list[Partition], run: Run, chart: Chart) -> list[
     """Keep those that stood still longest where there are too many to read."""
     if len(partitions) <= MOST_PARTITIONS:
         return partitions
-    still_ms = longest_standstills_ms(run.tables["rebalances"])
+    still_ms = longest_standstills_ms(run)
     ranked = sorted(partitions, key=lambda partition: -still_ms.get(partition, 0.0))
     left_out = len(partitions) - MOST_PARTITIONS
     chart.left_out.append(f"the {left_out:,} partitions that stood still least")

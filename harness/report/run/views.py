@@ -1,13 +1,14 @@
 """Each rebalance told twice: by the coordinator, and by the members it happened to."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from harness.report.load import Row, Run
 from harness.report.parts.members import Members
-from harness.report.words import absent, clip, duration, generation_word, number, plural
+from harness.report.parts.stops import longest_by
+from harness.report.words import clip, duration, generation_word, number, plural
 
 MOST_LINES: Final = 40
 MOST_REBALANCES: Final = 60
@@ -52,7 +53,8 @@ def two_views(run: Run, members: Members) -> list[TwoViews]:
     coordinator = sorted([*_events(run, members), *_requests(run, members)], key=_time)
     noticed = sorted(_client_events(run, members), key=_time)
     starts = [row["started_at"] - _CAUSE for row in rebalances]
-    worst = max(rebalances, key=_standstill_ms, default=None)
+    still = longest_by(run, "generation")
+    worst = max(rebalances, key=lambda row: _standstill_ms(row, still), default=None)
     views: list[TwoViews] = []
     for row, start, end in zip(rebalances, starts, [*starts, _LAST][1:], strict=True):
         if len(views) == MOST_REBALANCES:
@@ -76,8 +78,9 @@ def _views(row: Row, coordinator: list[Said], noticed: list[Said], *, opened: bo
     )
 
 
-def _standstill_ms(row: Row) -> float:
-    return 0.0 if absent(row["longest_standstill_ms"]) else float(row["longest_standstill_ms"])
+def _standstill_ms(rebalance: Row, longest: Mapping[tuple[object, ...], Row]) -> float:
+    stop = longest.get((rebalance["generation"],))
+    return float(stop["ms"]) if stop else 0.0
 
 
 def _after(said: Iterable[Said], zero: datetime) -> list[Said]:

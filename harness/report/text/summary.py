@@ -11,7 +11,7 @@ from harness.report.outcome import (
     sign_of,
     verdict_of,
 )
-from harness.report.parts import standstill, stops
+from harness.report.parts import stops
 from harness.report.parts.records import fate, records
 from harness.report.parts.tables import rebalanced
 from harness.report.text.markdown import safe, table_row
@@ -36,8 +36,7 @@ def summary(run: Run) -> str:
         *([safe(files_lost(run)), ""] if run.problems else []),
         *_verdicts(in_order(run.verdicts or [])),
         f"- rebalances: {rebalanced(run)}",
-        f"- standstill: {standstill.told(run)}",
-        f"- longest stop: {safe(stops.told(run))}",
+        f"- standstill: {safe(stops.told(run))}",
         f"- records: {fate(records(run))}",
         "",
         _origin(manifest),

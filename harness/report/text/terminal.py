@@ -16,9 +16,9 @@ from harness.report.outcome import (
     outcome,
     sign_of,
     standing,
+    title_of,
     verdict_of,
 )
-from harness.report.parts import standstill
 from harness.report.parts.records import fate, records
 from harness.report.parts.stops import told as told_stop
 from harness.report.parts.tables import rebalanced
@@ -26,7 +26,7 @@ from harness.report.text.columns import align, show, width_of
 from harness.report.words import NOTHING, bound, measured_range, number
 
 _STYLES: Final = {Standing.AS_EXPECTED: "green", Standing.RESULT: "cyan", Standing.DIFFERS: "red"}
-_FREE: Final = (1, 3, 4)  # sign, verdict and count are never cut
+_FREE: Final = (2, 4, 5)  # sign, rule, verdict and count are never cut
 
 
 def print_summary(run_dir: Path, console: Console | None = None) -> None:
@@ -51,24 +51,30 @@ def _lines(run: Run, width: int) -> list[Text]:
     if run.problems:
         lines.append(Text(files_lost(run)))
     if run.verdicts:
-        lines += [Text(), *_table(in_order(run.verdicts), width)]
+        lines += [Text(), *_table(in_order(run.verdicts), width), *_legend(run.verdicts)]
     lines += [
         Text(),
         Text(f"rebalances  {rebalanced(run)}"),
-        Text(f"standstill  {standstill.told(run)}"),
-        Text(f"longest     {told_stop(run)}"),
+        Text(f"standstill  {told_stop(run)}"),
         Text(f"records     {fate(records(run))}"),
     ]
     lines.append(Text(f"report      {here(run.path / 'report.html')}"))
     return lines
 
 
+def _legend(rows: list[Row]) -> list[Text]:
+    """What a sign means that does not explain itself, where there is one."""
+    if not any(standing(row) is Standing.RESULT for row in rows):
+        return []
+    return [Text("≠ is VIOLATED as the experiment expects: documented, and measured otherwise")]
+
+
 def _table(rows: list[Row], width: int) -> list[Text]:
-    head = ("", "rule", "verdict", "measured", "bound", "examined")
+    head = ("", "rule", "", "verdict", "measured", "bound", "rows")
     cells = [head, *(_cells(row) for row in rows)]
     styles = ["bold", *(_STYLES[standing(row)] for row in rows)]
-    rows_of_text = align(cells, width, free=_FREE, right=(5,))
-    marked = rows_of_text[0].index(head[3])  # sign, rule and verdict carry the colour
+    rows_of_text = align(cells, width, free=_FREE, right=(6,))
+    marked = rows_of_text[0].index(head[4])  # all before it carries the colour
     lines = []
     for line, style in zip(rows_of_text, styles, strict=True):
         text = Text(line)
@@ -81,13 +87,11 @@ def _table(rows: list[Row], width: int) -> list[Text]:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    how = standing(row)
     verdict = verdict_of(row)
-    if how is Standing.DIFFERS:
-        verdict = f"{verdict} (expected {expected_of(row)})"
-    elif how is Standing.RESULT:
-        verdict = f"{verdict} (expected)"
+    if standing(row) is Standing.DIFFERS:
+        verdict = f"{verdict}, not {expected_of(row)}"
     found = measured_range(row)
     unit = "" if found != NOTHING else row["unit"] or ""  # said once is enough on one line
     limits = bound(row["bound_low"], row["bound_high"], unit)
-    return sign_of(row), row["rule"] or "", verdict, found, limits, number(row["examined"])
+    rows = number(row["examined"])
+    return sign_of(row), row["rule"] or "", title_of(row), verdict, found, limits, rows

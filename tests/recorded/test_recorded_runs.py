@@ -1,0 +1,55 @@
+"""Every recorded run is judged as before: each verdict and each number.
+
+Method: a kept run is copied and checked like any other, and what is found is compared with what was
+found when it was kept. A change that is meant is looked at, line by line, and kept by `make pin`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from harness.check.check import check
+from harness.engines.base import Engine
+from tests.recorded.keep import RUNS
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+KEPT = sorted(path.name for path in RUNS.iterdir())
+
+
+@pytest.mark.parametrize("run", KEPT)
+def test_a_recorded_run_is_judged_as_before(
+    run: str, tmp_path: Path, engine: Engine, snapshot: SnapshotAssertion
+) -> None:
+    run_dir = tmp_path / run
+    shutil.copytree(RUNS / run, run_dir)
+    verdicts = check(run_dir, engine)
+    rows = pq.read_table(run_dir / "tables" / "judgements.parquet").to_pylist()
+
+    assert [] == [each["rule"] for each in verdicts if each["verdict"] != each["expected"]]
+    assert "\n".join([*map(as_verdict, verdicts), "", *map(as_row, rows)]) == snapshot
+
+
+def as_verdict(verdict: dict[str, Any]) -> str:
+    return f"{verdict['rule']} {verdict['verdict']} of {verdict['examined']}"
+
+
+def as_row(row: dict[str, Any]) -> str:
+    text = f"{row['rule']} {row['subject']}: {row['ok']}, {row['measured']} of "
+    text += f"{row['bound_low']} to {row['bound_high']}"
+    return text + (f" ({row['excused']})" if row["excused"] else "")
+
+
+def test_runs_of_both_clients_and_all_protocols_are_kept() -> None:
+    sorts = {tuple(name.split(".")[1:3]) for name in KEPT}
+    assert {
+        (client, protocol)
+        for client in ("librdkafka", "java")
+        for protocol in ("eager", "cooperative", "consumer")
+    } == sorts
