@@ -93,7 +93,15 @@ def _parser() -> argparse.ArgumentParser:
             one.add_argument("--repeat", type=int, default=1, help="runs, each with its own seed")
     add_nightly_options(command("nightly", nightly_command))
     for name, function in (("check", check_command), ("report", report_command)):
-        command(name, function).add_argument("run", type=Path, metavar="RUN", help="a run's folder")
+        one = command(name, function)
+        one.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
+        if name == "check":
+            one.add_argument(
+                "--engine",
+                choices=("spark", "duckdb"),
+                default="spark",
+                help="duckdb: print the verdicts within seconds, and keep nothing (default: spark)",
+            )
     comparing = command("compare", compare_command)
     for side in ("a", "b"):
         comparing.add_argument(

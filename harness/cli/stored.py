@@ -12,9 +12,13 @@ from harness.run.screen import Screen
 
 def check_command(arguments: argparse.Namespace) -> int:
     """Judge a stored run again, without a cluster."""
-    from harness.suite.judging import Judge, show
+    from harness.suite.judging import Judge, look, show
 
     manifest.read(arguments.run)
+    if arguments.engine == "duckdb":
+        code = look(arguments.run)
+        print("\nNothing was stored: only verdicts of Spark are. Check again without --engine.")
+        return code
     with closing(Judge()) as judge:
         judge.judge(arguments.run)
     return show(arguments.run)

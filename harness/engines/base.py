@@ -13,8 +13,7 @@ import pyarrow as pa
 
 Setting = int | float | str | datetime
 # In a query, `{rebalances}` is a table and `:session_ms` a setting.
-_TABLE: Final = re.compile(r"\{([a-z_]\w*)\}")
-_SETTING: Final = re.compile(r"(?<![:\w]):([A-Za-z]\w*)")
+_WORD: Final = re.compile(r"\{(?P<table>[a-z_]\w*)\}|(?<![:\w]):(?P<setting>[A-Za-z]\w*)")
 
 
 class Frame(Protocol):
@@ -66,15 +65,20 @@ class Engine(Protocol):
 
 def tables_in(query: str) -> list[str]:
     """The tables that a query names, each once."""
-    return list(dict.fromkeys(_TABLE.findall(query)))
+    return _names(query, "table")
 
 
 def settings_in(query: str) -> list[str]:
     """The settings that a query names, each once."""
-    return list(dict.fromkeys(_SETTING.findall(query)))
+    return _names(query, "setting")
+
+
+def _names(query: str, kind: str) -> list[str]:
+    return list(dict.fromkeys(found[kind] for found in _WORD.finditer(query) if found[kind]))
 
 
 def fill(query: str, table: Callable[[str], str], setting: Callable[[str], str]) -> str:
     """The query with the engine's text for each of its tables and settings."""
-    with_settings = _SETTING.sub(lambda found: setting(found[1]), query)
-    return _TABLE.sub(lambda found: table(found[1]), with_settings)
+    return _WORD.sub(
+        lambda found: table(found["table"]) if found["table"] else setting(found["setting"]), query
+    )

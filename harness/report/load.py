@@ -125,7 +125,7 @@ def load_verdicts(run_dir: Path) -> tuple[Manifest, list[Row] | None]:
         NoData: the manifest is missing, damaged or of another schema, or the verdicts are: those
             of a complete run have to be there.
     """
-    manifest = _manifest(run_dir)
+    manifest = load_manifest(run_dir)
     path = run_dir / VERDICTS_FILE
     remedy = f"judge the run again with `python -m harness check {run_dir}`"
     if not path.exists():
@@ -205,7 +205,8 @@ def _rows(table: pa.Table) -> list[Row]:
     return list(table.to_pylist())
 
 
-def _manifest(run_dir: Path) -> Manifest:
+def load_manifest(run_dir: Path) -> Manifest:
+    """Read how a run ended. Raises NoData: it is missing, damaged or of another schema."""
     path = run_dir / "manifest.json"
     if not path.is_file():
         raise NoData(

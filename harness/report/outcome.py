@@ -83,10 +83,11 @@ class Outcome:
 
 def outcome(run: Run) -> Outcome:
     """Say in one line what the run showed."""
-    return _outcome(run.manifest, run.verdicts)
+    return outcome_of(run.manifest, run.verdicts)
 
 
-def _outcome(manifest: Manifest, verdicts: Sequence[Row] | None) -> Outcome:
+def outcome_of(manifest: Manifest, verdicts: Sequence[Row] | None) -> Outcome:
+    """The same, from how the run ended and its verdicts."""
     if not manifest.complete:
         return Outcome("unjudged", _unfinished(manifest), _reason(manifest, verdicts))
     if not verdicts:
@@ -105,7 +106,12 @@ def _outcome(manifest: Manifest, verdicts: Sequence[Row] | None) -> Outcome:
 
 def exit_code(run_dir: Path) -> Exit:
     """The exit code that a checked run ends its command with. Raises NoData as `load_verdicts`."""
-    kind = _outcome(*load_verdicts(run_dir)).kind
+    return exit_code_of(*load_verdicts(run_dir))
+
+
+def exit_code_of(manifest: Manifest, verdicts: Sequence[Row] | None) -> Exit:
+    """The same, from how the run ended and its verdicts."""
+    kind = outcome_of(manifest, verdicts).kind
     return {"as-expected": Exit.AS_EXPECTED, "differs": Exit.DIFFERS}.get(kind, Exit.FAILED)
 
 

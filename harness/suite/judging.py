@@ -86,6 +86,27 @@ class Judge:
                 _forget_session()
 
 
+def look(run_dir: Path) -> int:
+    """Print what DuckDB finds in a run at once, and keep nothing; the exit code of that.
+
+    Every verdict that is kept is Spark's. Raises NoData where there is nothing to judge.
+    """
+    from harness.check.check import check
+    from harness.engines.duckdb import DuckDb
+    from harness.report.load import load_manifest
+    from harness.report.outcome import exit_code_of
+    from harness.report.text.terminal import print_verdicts
+
+    engine = DuckDb()
+    try:
+        verdicts = check(run_dir, engine, keep=False)
+    finally:
+        engine.close()
+    about = load_manifest(run_dir)
+    print_verdicts(about, verdicts)
+    return exit_code_of(about, verdicts)
+
+
 def _forget_session() -> None:
     """Make pyspark forget a session whose JVM has died; else every later one would ask that JVM."""
     import pyspark

@@ -1,5 +1,6 @@
 """The short table that a run ends with on standard output."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -7,13 +8,15 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base.paths import here
-from harness.report.load import Row, Run, load
+from harness.report.load import Manifest, Row, Run, load
 from harness.report.outcome import (
+    Outcome,
     Standing,
     expected_of,
     files_lost,
     in_order,
     outcome,
+    outcome_of,
     sign_of,
     standing,
     title_of,
@@ -40,12 +43,29 @@ def print_summary(run_dir: Path, console: Console | None = None) -> None:
     show(console, _lines(run, width_of(console)))
 
 
+def print_verdicts(
+    manifest: Manifest, verdicts: Sequence[Row], console: Console | None = None
+) -> None:
+    """Print one line per rule, and the sentence of each that differs from what was expected."""
+    console = console or Console(highlight=False)
+    rows = in_order(verdicts)
+    differing = [row for row in rows if standing(row) is Standing.DIFFERS]
+    lines = [_headline(manifest, outcome_of(manifest, verdicts)), Text()]
+    lines += _table(rows, width_of(console))
+    lines += [Text()] if differing else []
+    lines += [Text(f"{row['rule']}  {row['reason']}") for row in differing]
+    show(console, lines)
+
+
+def _headline(manifest: Manifest, result: Outcome) -> Text:
+    style = {"as-expected": "bold green", "differs": "bold red"}.get(result.kind, "bold yellow")
+    headline = Text(f"{manifest.experiment} {manifest.run}: ")
+    return headline.append(result.headline, style)
+
+
 def _lines(run: Run, width: int) -> list[Text]:
     result = outcome(run)
-    style = {"as-expected": "bold green", "differs": "bold red"}.get(result.kind, "bold yellow")
-    headline = Text(f"{run.manifest.experiment} {run.manifest.run}: ")
-    headline.append(result.headline, style)
-    lines = [headline]
+    lines = [_headline(run.manifest, result)]
     if result.kind == "unjudged":
         lines.append(Text(result.detail))
     if run.problems:
