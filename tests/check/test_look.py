@@ -1,0 +1,64 @@
+"""`check --engine duckdb`: verdicts at once, without a JVM, and nothing is stored."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import NoData
+from harness.bench.synthetic import write_synthetic
+from harness.suite.judging import look
+
+
+def files(folder: Path) -> dict[Path, float]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_synthetic(tmp_path_factory.mktemp("look") / "run", 20_000)
+
+
+def test_every_verdict_is_printed_and_nothing_is_stored(
+    run_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = files(run_dir)
+
+    code = look(run_dir)
+
+    printed = capsys.readouterr().out
+    assert 0 == code
+    assert "Every verdict as expected" in printed
+    assert {"R01", "R21-delivery", "E05"} <= set(printed.split())
+    assert before == files(run_dir)
+
+
+def test_what_differs_is_printed_with_its_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_dir = write_synthetic(tmp_path / "run", 20_000)
+    (run_dir / "history" / "topology.parquet").unlink()
+
+    assert 0 != look(run_dir)
+    assert "history/topology.parquet is missing" in capsys.readouterr().out
+
+
+def test_a_folder_without_a_run_is_no_data(tmp_path: Path) -> None:
+    with pytest.raises(NoData):
+        look(tmp_path)
+
+
+def test_the_command_loads_no_spark(run_dir: Path) -> None:
+    code = (
+        "import sys; from harness.cli.main import main;"
+        f"code = main(['check', {str(run_dir)!r}, '--engine', 'duckdb']);"
+        "sys.exit(code or 9 * ('pyspark' in sys.modules))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True)
+
+    assert 0 == done.returncode, done.stderr
+    assert "Nothing was stored" in done.stdout
