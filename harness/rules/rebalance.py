@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
@@ -12,246 +12,61 @@ if TYPE_CHECKING:
     from harness.tables.base import Tables
 
 # What a coordinator takes to start a rebalance after the line that caused it (measured: 1 ms).
-START_MS = 10
+START_MS: Final = 10
 
-
-def _one_assignment(t: Tables) -> Frame:
-    """Generations whose leader had its say; one that the next rebalance cut short is passed over.
-
-    The group leader stays while it is among those who rejoined under the same member id.
-    """
-    return t.sql(
-        """
-        WITH joined AS (
-            SELECT broker, generation, collect_set(member_id) AS member_ids
-            FROM {requests}
-            WHERE `group` = :group AND api = 'JOIN_GROUP' AND error_code = 0
-            GROUP BY broker, generation
-        ),
-        led AS (
-            SELECT g.*, array_contains(j.member_ids, g.leader) AS leader_joined,
-                   array_contains(j.member_ids, g.leader_before) AS former_joined
-            FROM {generations} g
-            LEFT JOIN joined j ON j.broker = g.broker AND j.generation = g.generation
-            WHERE g.event = 'stabilized' AND g.members > 0
-              -- Without a word of the leader: only if nothing came between.
-              AND (g.times > 0 OR g.next_started_at IS NULL AND g.broker_after IS NULL)
-        ),
-        clauses AS (
-            SELECT *,
-                   CASE WHEN times = 0
-                         AND joined_at >= timestampadd(MILLISECOND, -1000, :stopped_at)
-                        THEN 'the run ended before the leader answered'
-                        WHEN leader_joined IS NULL AND times > 0
-                        THEN 'no join of this generation is on record' END AS unknown,
-                   CASE WHEN times = 0 THEN 'the leader never gave its assignment'
-                        WHEN times > 1 THEN concat(times, ' assignments were received')
-                        WHEN NOT leader_joined THEN 'the leader had not joined'
-                        WHEN former_joined AND leader <> leader_before
-                             AND generation_before < generation
-                        THEN 'the former leader rejoined and was replaced' END AS wrong
-            FROM led
-        )
-        SELECT concat('generation ', generation) AS subject, joined_at AS at,
-               CASE WHEN unknown IS NULL THEN wrong IS NULL END AS ok, times AS measured,
-               1 AS bound_low, 1 AS bound_high,
-               coalesce(unknown, wrong, concat('led by ', leader)) AS why, evidence
-        FROM clauses
-        """
-    )
-
-
-_STARTS = """
-    WITH steps AS (
-        SELECT *, timestampdiff(MICROSECOND, at, next_start_at) / 1e3 AS ms
-        FROM {group_steps} WHERE event IN (:first, :second)
-    )
-    SELECT concat(event, ' ', member_id) AS subject, at,
-           rebalancing OR coalesce(ms <= :start_ms + :slack_ms, false) AS ok,
-           CASE WHEN NOT rebalancing THEN ms END AS measured, CAST(NULL AS DOUBLE) AS bound_low,
-           :start_ms + :slack_ms AS bound_high,
-           CASE WHEN rebalancing THEN 'members were being waited for already'
-                WHEN ms IS NULL THEN 'no rebalance started after it'
-                ELSE next_reason END AS why,
-           evidence,
-           -- The coordinator tells both moments itself: a machine that stood still can only have
-           -- made it longer.
-           CASE WHEN rebalancing OR ms <= :start_ms + :slack_ms THEN NULL ELSE at END AS guard_from,
-           timestampadd(MILLISECOND, :start_ms + :guard_ms, at) AS guard_to
-    FROM steps
+# The coordinator's lines that cause a rebalance.
+_HEARD: Final = """
+    SELECT concat(event, ' ', member_id) AS subject, at, at AS cause_at, rebalancing,
+           next_start_at AS started_at, next_reason AS reason, false AS silent, evidence
+    FROM {group_steps} WHERE event IN
+"""
+# Static members that closed; they do not tell the coordinator.
+_SILENT: Final = """
+    SELECT concat(c.member, ' (close)'), c.event_at, c.event_at, false,
+           min(g.at), min(struct(g.at, g.reason)).reason, true, NULL
+    FROM {client_events} c
+    JOIN {members} m ON m.member = c.member AND m.instance_id IS NOT NULL
+    LEFT JOIN {coordinator_events} g
+      ON g.`group` = :group AND g.event = 'rebalance_started' AND g.at >= c.event_at
+    WHERE c.event = 'closing' AND c.event_at < :stopped_at
+    GROUP BY c.member, c.event_at
 """
 
 
-def _new_member_starts_one(t: Tables) -> Frame:
-    return t.sql(_STARTS, first="member_added", second="member_added", start_ms=START_MS)
-
-
-def _departure_starts_one(t: Tables) -> Frame:
-    """What the coordinator was told or noticed, and static members that closed and told nobody."""
-    silent = t.sql(
-        """
-        WITH closings AS (
-            SELECT c.member, c.event_at AS at, min(g.at) AS started_at,
-                   min_by(g.reason, g.at) AS reason
-            FROM {client_events} c
-            JOIN {members} m ON m.member = c.member AND m.instance_id IS NOT NULL
-            LEFT JOIN {coordinator_events} g
-              ON g.`group` = :group AND g.event = 'rebalance_started' AND g.at >= c.event_at
-            WHERE c.event = 'closing' AND c.event_at < :stopped_at
-            GROUP BY c.member, c.event_at
-        ),
+def _starts(t: Tables, causes: str) -> Frame:
+    """What should start a rebalance, and how long it took to."""
+    return t.sql(
+        f"""
+        WITH causes AS ({causes}),
         timed AS (
-            SELECT *, timestampdiff(MICROSECOND, at, started_at) / 1e3 AS ms FROM closings
+            -- Where members are being waited for already, nothing needs to start.
+            SELECT *, IF(rebalancing, NULL, :start_ms + :slack_ms) AS most_ms,
+                   CASE WHEN NOT rebalancing THEN ms_between(cause_at, started_at) END AS ms
+            FROM causes
         )
-        SELECT concat(member, ' (close)') AS subject, at,
-               coalesce(ms <= :start_ms + :slack_ms, false) AS ok, ms AS measured,
-               CAST(NULL AS DOUBLE) AS bound_low, :start_ms + :slack_ms AS bound_high,
-               concat('a static member does not say that it leaves; ',
-                      coalesce(reason, 'no rebalance started after it')) AS why,
-               CAST(NULL AS STRING) AS evidence, at AS guard_from,
-               timestampadd(MILLISECOND, :start_ms + :guard_ms, at) AS guard_to
-        FROM timed
-        """,
-        start_ms=START_MS,
-    )
-    heard = t.sql(_STARTS, first="left", second="evicted", start_ms=START_MS)
-    return t.union(heard, silent)
-
-
-def _eviction_starts_one(t: Tables) -> Frame:
-    return t.sql(_STARTS, first="evicted", second="evicted", start_ms=START_MS)
-
-
-def _told_by_heartbeat(t: Tables) -> Frame:
-    """Members of the generation before that rejoined and had not caused the rebalance.
-
-    A member that rejoined before its next heartbeat (the second round of a cooperative rebalance)
-    did not need to be told and is not examined. A heartbeat that had come before the rebalance
-    began may be answered, or told to be, some milliseconds after that as if nothing was up.
-    """
-    return t.sql(
-        """
-        WITH begun AS (
-            SELECT number, broker, generation, generation_before, started_at, joined_at, reason
-            FROM {generations}
-            WHERE event = 'stabilized' AND broker = broker_before AND started_at IS NOT NULL
-        ),
-        joins AS (
-            SELECT broker, generation, member_id, client_id AS member, arrived_at
-            FROM {requests}
-            WHERE `group` = :group AND api = 'JOIN_GROUP' AND error_code = 0
-        ),
-        rejoined AS (
-            -- The first join of a generation: a follower that joins anew later is told at once
-            -- that it has this generation already.
-            SELECT b.number, b.generation, b.started_at, j.member_id, j.member,
-                   min(j.arrived_at) AS arrived_at
-            FROM begun b JOIN joins j ON j.broker = b.broker AND j.generation = b.generation
-            JOIN joins p ON p.broker = b.broker AND p.generation = b.generation_before
-             AND p.member_id = j.member_id
-            WHERE j.arrived_at > b.started_at AND NOT contains(coalesce(b.reason, ''), j.member_id)
-            GROUP BY b.number, b.generation, b.started_at, j.member_id, j.member
-        ),
-        told AS (
-            SELECT r.number, r.generation, r.started_at, r.member_id, r.member, r.arrived_at,
-                   min(h.at) FILTER (WHERE h.error_code = 27) AS told_at,
-                   count_if(h.error_code = 0
-                            AND h.at > timestampadd(MILLISECOND, :slack_ms, r.started_at))
-                       AS misled
-            FROM rejoined r JOIN {heartbeats} h
-              ON h.member_id = r.member_id AND h.at >= r.started_at AND h.at <= r.arrived_at
-            GROUP BY ALL
-        ),
-        timed AS (
-            SELECT *, timestampdiff(MICROSECOND, started_at, told_at) / 1e3 AS ms FROM told
-            WHERE told_at IS NOT NULL OR misled > 0
-        )
-        SELECT concat(member, ' in generation ', generation) AS subject, started_at AS at,
-               misled = 0 AND coalesce(ms <= :heartbeat_ms + :cadence_ms + :slack_ms, false) AS ok,
-               ms AS measured, CAST(NULL AS DOUBLE) AS bound_low,
-               :heartbeat_ms + :cadence_ms + :slack_ms AS bound_high,
-               CASE WHEN misled > 0 THEN concat(misled, ' heartbeats answered as if nothing was up')
-                    ELSE 'told by a heartbeat answered 27' END AS why,
-               timestampadd(MILLISECOND, -:guard_ms, started_at) AS guard_from,
-               timestampadd(MILLISECOND, :guard_ms, coalesce(told_at, arrived_at)) AS guard_to
-        FROM timed
-        """
-    )
-
-
-def _generations_count_up(t: Tables) -> Frame:
-    """Steps between generations, each through all states.
-
-    The coordinator's log tells of each change of state: the group is being prepared, all have
-    joined, the leader's assignment is there. A generation that was overtaken before its leader gave
-    one says nothing of that last, and is not stored: a coordinator that takes over begins from the
-    one before and uses the number again.
-    """
-    return t.sql(
-        """
-        WITH steps AS (
-            SELECT *, lag(times) OVER (ORDER BY number) AS times_before FROM {generations}
-        )
-        SELECT concat('generation ', generation) AS subject, joined_at AS at,
-               (generation = generation_before + 1
-                   OR broker <> broker_before AND times_before = 0
-                      AND generation = generation_before)
-                   AND started_at IS NOT NULL
-                   AND coalesce(broker_after <> broker OR synced_at <= next_started_at, true) AS ok,
-               generation - generation_before AS measured, 1 AS bound_low, 1 AS bound_high,
-               concat('after generation ', generation_before,
-                      CASE WHEN started_at IS NULL THEN ', was never prepared'
-                           WHEN broker_after = broker AND synced_at > next_started_at
-                           THEN ', given out when the next was being prepared'
-                           ELSE '' END) AS why,
-               evidence
-        FROM steps WHERE generation_before IS NOT NULL
-        """
-    )
-
-
-def _close_leaves(t: Tables) -> Frame:
-    """Members that were in the group when they closed; what left before then has nothing to say.
-
-    Static members are to stay silent, and are not examined.
-    """
-    return t.sql(
-        """
-        WITH closings AS (
-            SELECT c.member, c.event_at AS at, max_by(s.member_id, s.joined_at) AS member_id
-            FROM {client_events} c JOIN {memberships} s
-              ON s.member = c.member AND s.joined_at <= c.event_at
-             AND (s.removed_at IS NULL OR s.removed_at >= c.event_at)
-            WHERE c.event = 'closing' AND s.instance_id IS NULL
-            GROUP BY c.member, c.event_at
-        ),
-        gone AS (
-            SELECT c.member, c.at, g.at AS left_at, g.rebalancing, g.next_reason, g.evidence,
-                   timestampdiff(MICROSECOND, g.at, g.next_start_at) / 1e3 AS ms
-            FROM closings c LEFT JOIN {group_steps} g
-              ON g.event = 'left' AND g.member_id = c.member_id AND g.at >= c.at
-        )
-        SELECT concat(member, ' (close)') AS subject, at,
-               left_at IS NOT NULL
-                   AND (rebalancing OR coalesce(ms <= :start_ms + :slack_ms, false)) AS ok,
-               CASE WHEN NOT rebalancing THEN ms END AS measured,
-               CAST(NULL AS DOUBLE) AS bound_low, :start_ms + :slack_ms AS bound_high,
-               CASE WHEN left_at IS NULL THEN 'the coordinator never heard that it left'
-                    WHEN rebalancing THEN 'members were being waited for already'
-                    ELSE next_reason END AS why,
+        SELECT subject, at, ms AS measured, most_ms AS bound_high,
+               CASE WHEN cause_at IS NULL THEN 'never left, by the coordinator''s log'
+                    WHEN silent AND ms IS NULL
+                    THEN 'did not announce that it leaves, and no rebalance started after it'
+                    WHEN NOT rebalancing AND ms IS NULL THEN 'no rebalance started after it'
+                    END AS wrong,
+               CASE WHEN rebalancing THEN 'a rebalance was under way already'
+                    WHEN silent
+                    THEN concat('a static member does not announce that it leaves; ', reason)
+                    ELSE concat('the coordinator''s reason: ', reason) END AS note,
                evidence,
-               -- The coordinator tells both moments itself, as above.
-               CASE WHEN rebalancing OR ms <= :start_ms + :slack_ms THEN NULL ELSE left_at END
-                   AS guard_from,
-               timestampadd(MILLISECOND, :start_ms + :guard_ms, left_at) AS guard_to
-        FROM gone
+               -- The coordinator writes both lines of what it heard: a machine that stood still can
+               -- only have made the time between them longer.
+               IF(rebalancing OR NOT silent AND ms <= most_ms, NULL, cause_at) AS guard_from,
+               after(:start_ms + :guard_ms, cause_at) AS guard_to
+        FROM timed
         """,
         start_ms=START_MS,
     )
 
 
-ONE_LEADER = Rule(
-    id="R12",
+@Rule(
+    "R12",
     title="One leader per generation",
     statement=(
         "In each generation one member that joined it leads the group and gives the assignment "
@@ -261,21 +76,69 @@ ONE_LEADER = Rule(
     unit="assignments",
     things="generations",
     measures="received",
-    examine=_one_assignment,
+    too_low="was never given an assignment by its leader",
+    too_high="was given more than one assignment",
+    matters=(
+        "Members wait in SyncGroup for the leader's assignment; without one nobody consumes, and "
+        "with two they may disagree about who owns what."
+    ),
     protocols=CLASSIC,  # in KIP-848 the coordinator assigns: X24
 )
-NEW_MEMBER = Rule(
-    id="R20a",
+def one_assignment(t: Tables) -> Frame:
+    """Generations that lasted until their leader gave an assignment, or that had time for it.
+
+    The group leader stays while it is among those who rejoined under the same member id.
+    """
+    return t.sql(
+        """
+        WITH joined AS (
+            SELECT broker, generation, collect_set(member_id) AS member_ids
+            FROM {joins} GROUP BY broker, generation
+        ),
+        led AS (
+            SELECT g.*, array_contains(j.member_ids, g.leader) AS leader_joined,
+                   array_contains(j.member_ids, g.leader_before) AS former_joined
+            FROM {generations} g
+            LEFT JOIN joined j ON j.broker = g.broker AND j.generation = g.generation
+            WHERE g.event = 'stabilized' AND g.members > 0
+              -- Without an assignment: only if nothing came between.
+              AND (g.times > 0 OR g.next_started_at IS NULL AND g.broker_after IS NULL)
+        )
+        SELECT concat('generation ', generation) AS subject, joined_at AS at, times AS measured,
+               1 AS bound_low, 1 AS bound_high,
+               CASE WHEN times = 0 AND joined_at >= after(-1000, :stopped_at)
+                    THEN 'the run ended before the leader answered'
+                    WHEN times > 0 AND leader_joined IS NULL
+                    THEN 'no join of this generation is on record' END AS unknown,
+               CASE WHEN times > 0 AND NOT leader_joined
+                    THEN concat('its leader ', leader, ' had not joined it')
+                    WHEN times > 0 AND former_joined AND leader <> leader_before
+                         AND generation_before < generation
+                    THEN concat('the former leader ', leader_before, ' rejoined and was replaced')
+                    END AS wrong,
+               concat('led by ', leader) AS note, evidence
+        FROM led
+        """
+    )
+
+
+@Rule(
+    "R20a",
     title="A new member starts a rebalance",
     statement="A member that joins a group starts a rebalance, unless one is under way.",
     source="seed 002, rebalance conditions; seed 001, triggers",
     unit="ms",
     things="new members",
     measures="until the rebalance started",
-    examine=_new_member_starts_one,
+    too_high="was followed by a rebalance too late",
+    matters="A new member gets partitions in a rebalance only; until then it adds no capacity.",
 )
-DEPARTURE = Rule(
-    id="R20b",
+def new_member_starts_one(t: Tables) -> Frame:
+    return _starts(t, _HEARD + "('member_added')")
+
+
+@Rule(
+    "R20b",
     title="A departure starts a rebalance",
     statement=(
         "A member that leaves or is evicted starts a rebalance at once, unless one is under way."
@@ -284,10 +147,16 @@ DEPARTURE = Rule(
     unit="ms",
     things="departures",
     measures="until the rebalance started",
-    examine=_departure_starts_one,
+    too_high="was followed by a rebalance too late",
+    matters="Nobody consumes the partitions of a member that is gone until a rebalance moves them.",
 )
-SESSION_END = Rule(
-    id="R20e",
+def departure_starts_one(t: Tables) -> Frame:
+    """What the coordinator was told or noticed, and static members that closed and told nobody."""
+    return _starts(t, _HEARD + "('left', 'evicted') UNION ALL" + _SILENT)
+
+
+@Rule(
+    "R20e",
     title="A session that ends starts a rebalance",
     statement=(
         "A member whose session runs out is evicted, and a rebalance starts at once, unless one "
@@ -297,11 +166,19 @@ SESSION_END = Rule(
     unit="ms",
     things="evictions",
     measures="until the rebalance started",
-    examine=_eviction_starts_one,
+    too_high="was followed by a rebalance too late",
+    matters=(
+        "After a crash session.timeout.ms is what to reckon with before others take over; anything "
+        "on top makes the outage longer."
+    ),
     protocols=CLASSIC,
 )
-TOLD_BY_HEARTBEAT = Rule(
-    id="R32",
+def eviction_starts_one(t: Tables) -> Frame:
+    return _starts(t, _HEARD + "('evicted')")
+
+
+@Rule(
+    "R32",
     title="Members learn of a rebalance by their heartbeat",
     statement=(
         "The coordinator answers each member's next heartbeat with REBALANCE_IN_PROGRESS, and the "
@@ -311,11 +188,57 @@ TOLD_BY_HEARTBEAT = Rule(
     unit="ms",
     things="members told",
     measures="after the rebalance started",
-    examine=_told_by_heartbeat,
+    too_high="learned of the rebalance too late",
+    matters=(
+        "A rebalance waits for every member, so heartbeat.interval.ms is part of each standstill."
+    ),
     protocols=CLASSIC,  # in KIP-848 heartbeats carry the assignment itself: X20
 )
-GENERATIONS = Rule(
-    id="R33",
+def told_by_heartbeat(t: Tables) -> Frame:
+    """Members of the generation before that rejoined and had not caused the rebalance.
+
+    A member that rejoined before its next heartbeat (the second round of a cooperative rebalance)
+    did not need to be told and is not examined. A heartbeat that had come before the rebalance
+    began may be answered without an error some milliseconds after that.
+    """
+    return t.sql(
+        """
+        WITH rejoined AS (
+            -- The first join of a generation: a follower that joins anew later is told at once
+            -- that it has this generation already.
+            SELECT b.number, b.generation, b.started_at, j.member_id, j.member,
+                   min(j.arrived_at) AS arrived_at
+            FROM {generations} b
+            JOIN {joins} j ON j.broker = b.broker AND j.generation = b.generation
+            JOIN {joins} p ON p.broker = b.broker AND p.generation = b.generation_before
+             AND p.member_id = j.member_id
+            WHERE b.event = 'stabilized' AND b.broker = b.broker_before
+              AND j.arrived_at > b.started_at AND NOT contains(coalesce(b.reason, ''), j.member_id)
+            GROUP BY b.number, b.generation, b.started_at, j.member_id, j.member
+        ),
+        told AS (
+            SELECT r.number, r.generation, r.started_at, r.member_id, r.member, r.arrived_at,
+                   min(h.at) FILTER (WHERE h.error_code = :REBALANCE_IN_PROGRESS) AS told_at,
+                   count_if(h.error_code = :NONE AND h.at > after(:slack_ms, r.started_at))
+                       AS misled
+            FROM rejoined r JOIN {heartbeats} h
+              ON h.member_id = r.member_id AND h.at >= r.started_at AND h.at <= r.arrived_at
+            GROUP BY ALL
+        )
+        SELECT concat(member, ' in generation ', generation) AS subject, started_at AS at,
+               ms_between(started_at, told_at) AS measured,
+               :heartbeat_ms + :cadence_ms + :slack_ms AS bound_high,
+               IF(misled > 0, concat('was not told of the rebalance in answers to its heartbeats, ',
+                                     misled, ' of them'), NULL) AS wrong,
+               after(-:guard_ms, started_at) AS guard_from,
+               guard_to(coalesce(told_at, arrived_at)) AS guard_to
+        FROM told WHERE told_at IS NOT NULL OR misled > 0
+        """
+    )
+
+
+@Rule(
+    "R33",
     title="Generations count up by one, through all states",
     statement=(
         "Each completed join gives the group the next generation, whichever broker is asked: it is "
@@ -326,11 +249,41 @@ GENERATIONS = Rule(
     unit="generations",
     things="generations",
     measures="further than the one before",
-    examine=_generations_count_up,
+    too_low="repeats a generation or goes back",
+    too_high="skips generations",
+    matters=(
+        "Commits are fenced by the generation; a number that comes twice lets a former owner "
+        "commit over the new one."
+    ),
     protocols=CLASSIC,  # group epochs of KIP-848 are passed over: X24
 )
-CLOSE_LEAVES = Rule(
-    id="X14",
+def generations_count_up(t: Tables) -> Frame:
+    """Steps between generations, each through all states.
+
+    The coordinator's log shows each change of state: the group is being prepared, all have
+    joined, the leader's assignment is there. A generation that was overtaken before its leader gave
+    one does not show that last, and is not stored: a coordinator that takes over begins from the
+    one before and uses the number again.
+    """
+    return t.sql(
+        """
+        WITH steps AS (
+            SELECT *, lag(times) OVER (ORDER BY number) AS times_before FROM {generations}
+        )
+        SELECT concat('generation ', generation) AS subject, joined_at AS at,
+               generation - generation_before AS measured,
+               IF(broker <> broker_before AND times_before = 0, 0, 1) AS bound_low, 1 AS bound_high,
+               CASE WHEN started_at IS NULL THEN 'was never prepared'
+                    WHEN broker_after = broker AND synced_at > next_started_at
+                    THEN 'was assigned only when the next was being prepared' END AS wrong,
+               concat('after generation ', generation_before) AS note, evidence
+        FROM steps WHERE generation_before IS NOT NULL
+        """
+    )
+
+
+@Rule(
+    "X14",
     title="close() leaves the group at once",
     statement=(
         "A dynamic member that closes sends LeaveGroup, and the others' rebalance starts at once, "
@@ -340,5 +293,28 @@ CLOSE_LEAVES = Rule(
     unit="ms",
     things="closed members",
     measures="from leaving to the rebalance",
-    examine=_close_leaves,
+    too_high="left, and the rebalance started too late",
+    matters=(
+        "With a clean close a deployment costs no session timeout; without it each restart leaves "
+        "partitions unread for that long."
+    ),
 )
+def close_leaves(t: Tables) -> Frame:
+    """Members that were in the group when they closed; those that had left before are passed over.
+
+    Static members are to stay silent, and are not examined.
+    """
+    closings = """
+        SELECT concat(c.member, ' (close)') AS subject, c.at, g.at AS cause_at, g.rebalancing,
+               g.next_start_at AS started_at, g.next_reason AS reason, false AS silent, g.evidence
+        FROM (SELECT c.member, c.event_at AS at,
+                     max(struct(s.joined_at, s.member_id)).member_id AS member_id
+              FROM {client_events} c JOIN {memberships} s
+                ON s.member = c.member AND s.joined_at <= c.event_at
+               AND (s.removed_at IS NULL OR s.removed_at >= c.event_at)
+              WHERE c.event = 'closing' AND s.instance_id IS NULL
+              GROUP BY c.member, c.event_at) c
+        LEFT JOIN {group_steps} g
+          ON g.event = 'left' AND g.member_id = c.member_id AND g.at >= c.at
+    """
+    return _starts(t, closings)
