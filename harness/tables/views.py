@@ -59,6 +59,33 @@ def busy(t: Tables) -> Frame:
     )
 
 
+def consumer_heartbeats(t: Tables) -> Frame:
+    """Heartbeats of KIP-848 by which members of the group under test join, stay and leave."""
+    return t.sql(
+        """
+        SELECT * FROM {own_requests}
+        WHERE api = 'CONSUMER_GROUP_HEARTBEAT' AND member_id IS NOT NULL
+        """
+    )
+
+
+def epoch_bumps(t: Tables) -> Frame:
+    """Bumps of the group epoch, each with the coordinator's line before it.
+
+    `event_before` is what that line is about, `named` the member id in it. Lines of one moment are
+    in the order of the log.
+    """
+    return t.sql(
+        """
+        SELECT * FROM (
+            SELECT *, lag(event) OVER w AS event_before, lag(member_id) OVER w AS named
+            FROM {coordinator_events} WHERE `group` = :group
+            WINDOW w AS (PARTITION BY `group` ORDER BY at, length(evidence), evidence)
+        ) WHERE event = 'epoch_bumped'
+        """
+    )
+
+
 # Each is part of every query that names it: none is computed or stored by itself.
 VIEWS: Final[dict[str, Recipe]] = {
     "own_requests": own_requests,
@@ -66,4 +93,6 @@ VIEWS: Final[dict[str, Recipe]] = {
     "positions": positions,
     "accepted": accepted,
     "busy": busy,
+    "consumer_heartbeats": consumer_heartbeats,
+    "epoch_bumps": epoch_bumps,
 }

@@ -16,7 +16,6 @@ LONG = {
     "harness/history/schema.py",
     "harness/report/many/index.py",
     "harness/rules/client_timers.py",
-    "harness/rules/consumer_protocol.py",
     "harness/rules/failure_detection.py",
     "harness/rules/offsets.py",
     "harness/rules/static_members.py",

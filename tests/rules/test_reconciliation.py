@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.consumer_histories import Group, alone, measured, parts
+from tests.histories import History, at
+
+Judge = Callable[[History, str], dict[str, Any]]
+
+
+# X20
+
+
+def moving(given_ms: float) -> Group:
+    """t-2 moves from member-1, which acknowledges at 2,020 ms, to member-2."""
+    history = alone().joins("member-2", 1_000, 3)
+    history.beat("member-1", 2_000, 2, gets=(0, 1)).beat("member-1", 2_020, 2, owns=(0, 1), now=3)
+    return history.beat("member-2", given_ms, 3, gets=(2,))
+
+
+def test_a_partition_given_after_the_acknowledgement_holds(judge: Judge) -> None:
+    verdict = judge(moving(3_000), "X20")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+    assert 981 == verdict["measured_max"]
+
+
+def test_a_partition_given_before_the_acknowledgement_violates(judge: Judge) -> None:
+    assert "given before its owner let it go" in judge(moving(2_005), "X20")["reason"]
+
+
+def test_a_partition_whose_owner_never_let_go_violates(judge: Judge) -> None:
+    history = alone().joins("member-2", 1_000, 3).beat("member-2", 3_000, 3, gets=(2,))
+    assert "while member-1 still had it" in judge(history, "X20")["reason"]
+
+
+def test_a_partition_of_a_member_that_is_gone_may_be_given(judge: Judge) -> None:
+    history = alone().joins("member-2", 1_000, 3)
+    history.says("left", 2_000, "member-1", reason="left")
+    history.beat("member-2", 3_000, 3, gets=(2,))
+    assert "HOLDS" == judge(history, "X20")["verdict"]
+
+
+def test_only_the_owners_first_heartbeat_without_it_lets_a_partition_go(judge: Judge) -> None:
+    history = moving(3_000)
+    history.beat("member-1", 2_003, owns=(0, 1), group="payments")
+    history.beat("member-1", 2_004, owns=(0, 1), error_code=110)
+    history.request("OFFSET_COMMIT", "member-1", 2_005, generation=2, owned=parts((0, 1)))
+    history.beat("member-1", 2_006, owns=(0, 1, 2)).beat("member-1", 2_007)
+    history.beat("member-2", 2_008, 3, owns=(0, 1)).beat("member-1", 2_500, owns=(0, 1))
+    verdict = judge(history, "X20")
+    assert ("HOLDS", 1, 981) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_an_assignment_counts_if_this_group_gave_it_without_an_error(judge: Judge) -> None:
+    history = moving(3_000)
+    history.beat("member-2", 2_003, 3, gets=(2,), group="payments")
+    history.beat("member-2", 2_004, 3, gets=(2,), error_code=110)
+    history.request("SYNC_GROUP", "member-2", 2_005, generation=3, assigned=parts((2,)))
+    history.beat("member-2", 2_006, -1, gets=(2,))
+    verdict = judge(history, "X20")
+    assert ("HOLDS", 1, 981) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_the_heartbeat_that_is_told_does_not_acknowledge(judge: Judge) -> None:
+    history = alone().joins("member-2", 1_000, 3)
+    history.beat("member-1", 2_000, 2, gets=(0, 1), owns=(0, 1))
+    history.beat("member-1", 2_020, 2, owns=(0, 1), now=3).beat("member-2", 3_000, 3, gets=(2,))
+    assert 981 == judge(history, "X20")["measured_max"]
+
+
+@pytest.mark.parametrize(("given_ms", "verdict"), [(2_017, "HOLDS"), (2_016.9, "VIOLATED")])
+def test_clocks_may_be_2_ms_apart_at_a_hand_over(
+    judge: Judge, given_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(moving(given_ms), "X20")["verdict"]
+
+
+def test_each_partition_is_let_go_by_its_own_acknowledgement(judge: Judge) -> None:
+    history = alone().joins("member-2", 1_000, 3)
+    history.beat("member-1", 1_500, 2, gets=(0, 2)).beat("member-1", 1_520, 2, owns=(0, 2))
+    history.beat("member-1", 2_000, 2, gets=(0,)).beat("member-1", 2_020, 2, owns=(0,), now=3)
+    history.beat("member-2", 3_000, 3, gets=(1, 2))
+    assert [981, 1_481] == measured(judge(history, "X20"))
+
+
+def test_a_partition_that_comes_back_is_handed_over_each_time(judge: Judge) -> None:
+    history = moving(3_000)
+    history.beat("member-2", 4_000, 3, gets=()).beat("member-2", 4_020, 3, owns=())
+    history.beat("member-1", 5_010, 3, gets=(0, 1, 2))
+    history.beat("member-1", 6_000, 3, gets=(0, 1)).beat("member-1", 6_030, 3, owns=(0, 1))
+    history.beat("member-2", 7_000, 3, gets=(2,))
+    assert [971, 981, 991] == measured(judge(history, "X20"))
+
+
+def test_a_partition_given_back_to_its_owner_is_no_hand_over(judge: Judge) -> None:
+    history = alone().beat("member-1", 2_000, gets=(0, 1)).beat("member-1", 2_020, owns=(0, 1))
+    assert 0 == judge(history.beat("member-1", 3_000, gets=(0, 1, 2)), "X20")["examined"]
+
+
+def test_a_member_that_comes_back_under_its_id_is_another_owner(judge: Judge) -> None:
+    history = alone().beat("member-1", 2_000, gets=(0, 1, 2, 3))  # the last of its first stay
+    history.says("evicted", 2_000, "member-1", reason="session").bumped(2_001, 3)
+    history.joins("member-1", 4_000, 4, gets=(0, 1, 2, 3))
+    assert [2_001] * 4 == measured(judge(history, "X20"))
+
+
+@pytest.mark.parametrize(
+    ("left_ms", "ms", "why"),
+    [(2_500, 981, "member-1 acknowledged the revocation"), (2_010, 991, "member-1 was gone")],
+)
+def test_what_lets_a_partition_go_first_counts(
+    judge: Judge, left_ms: float, ms: float, why: str
+) -> None:
+    verdict = judge(moving(3_000).says("left", left_ms, "member-1", reason="left"), "X20")
+    assert ("HOLDS", ms) == (verdict["verdict"], verdict["measured_max"])
+    assert why == verdict["rows"][0]["why"]
+
+
+def test_without_a_hand_over_x20_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(alone(), "X20")["verdict"]
+
+
+# X21
+
+
+def stalled(fenced_ms: float | None) -> Group:
+    """member-1 is to give t-2 up from 2,000 ms on, within 8 s, and only heartbeats."""
+    history = alone().joins("member-2", 1_000, 3)
+    history.rows["requests"][0]["rebalance_timeout_ms"] = 8_000
+    history.beat("member-1", 2_000, 2, gets=(0, 1))
+    for ms in range(4_000, 40_000, 2_000):
+        if fenced_ms is None or ms < fenced_ms:
+            history.beat("member-1", ms, 2)
+    if fenced_ms is not None:
+        history.says("fenced", fenced_ms, "member-1", generation=2, reason="failed to transition")
+    return history
+
+
+def test_a_stalled_member_is_fenced_after_its_rebalance_timeout(judge: Judge) -> None:
+    verdict = judge(stalled(10_001), "X21")
+    assert ("HOLDS", 8_001) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_a_member_fenced_too_late_violates(judge: Judge) -> None:
+    assert "too late" in judge(stalled(10_200), "X21")["reason"]
+
+
+def test_a_member_that_is_never_fenced_violates(judge: Judge) -> None:
+    assert (
+        "neither acknowledged the revocation nor was fenced"
+        in judge(stalled(None), "X21")["reason"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("fenced_ms", "verdict"),
+    [(9_949, "VIOLATED"), (9_950, "HOLDS"), (10_051, "HOLDS"), (10_052, "VIOLATED")],
+)
+def test_a_fencing_may_be_50_ms_off(judge: Judge, fenced_ms: float, verdict: str) -> None:
+    assert verdict == judge(stalled(fenced_ms), "X21")["verdict"]
+
+
+@pytest.mark.parametrize(("fenced_ms", "verdict"), [(10_451, "HOLDS"), (10_452, "VIOLATED")])
+def test_the_timer_may_start_as_late_as_the_answer(
+    judge: Judge, fenced_ms: float, verdict: str
+) -> None:
+    history = stalled(fenced_ms)
+    told = next(row for row in history.rows["requests"] if row["assigned"] == parts((0, 1)))
+    told["processed_at"] = at(2_401)
+    assert verdict == judge(history, "X21")["verdict"]
+
+
+def test_the_rebalance_timeout_is_what_the_member_told_this_group(judge: Judge) -> None:
+    history = stalled(10_001)
+    history.beat("member-1", 1_500, rebalance_timeout_ms=20_000, group="payments")
+    history.beat("member-1", 1_510, rebalance_timeout_ms=20_000, error_code=110)
+    history.beat("member-2", 1_520, 3, rebalance_timeout_ms=20_000)
+    history.request("JOIN_GROUP", "member-1", 1_530, rebalance_timeout_ms=20_000)
+    verdict = judge(history, "X21")
+    assert ("HOLDS", 8_051) == (verdict["verdict"], verdict["bound_high"])
+
+
+def test_a_member_that_told_no_timeout_has_the_groups(judge: Judge) -> None:
+    history = stalled(10_001)
+    history.rows["requests"][0]["rebalance_timeout_ms"] = None
+    history.group["max_poll_interval_ms"] = 8_000
+    assert "HOLDS" == judge(history, "X21")["verdict"]
+
+
+@pytest.mark.parametrize("owns", [(0, 1), (0,)])
+def test_a_revocation_is_acknowledged_when_all_of_it_is_let_go(
+    judge: Judge, owns: tuple[int, ...]
+) -> None:
+    history = alone().joins("member-2", 1_000, 3)
+    history.rows["requests"][0]["rebalance_timeout_ms"] = 8_000
+    history.beat("member-1", 2_000, gets=(0,)).beat("member-1", 4_000, owns=owns)
+    history.says("fenced", 10_001, "member-1", generation=2)
+    assert (1 if owns == (0, 1) else 0) == judge(history, "X21")["examined"]
+
+
+def test_who_is_fenced_for_one_revocation_had_acknowledged_another(judge: Judge) -> None:
+    history = stalled(14_001).beat("member-1", 2_020, owns=(0, 1))
+    history.beat("member-1", 6_000, gets=(0,))
+    verdict = judge(history, "X21")
+    assert ("HOLDS", 1, 8_001) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"), [(5_000, "UNKNOWN"), (10_051, "UNKNOWN"), (10_052, "VIOLATED")]
+)
+def test_who_is_gone_or_acknowledges_in_time_is_not_examined(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    left = judge(stalled(None).says("left", ms, "member-1", reason="left"), "X21")
+    assert verdict == left["verdict"]
+    assert verdict == "UNKNOWN" or "was not fenced, but left" in left["reason"]
+    assert verdict == judge(stalled(None).beat("member-1", ms, owns=(0, 1)), "X21")["verdict"]
+
+
+@pytest.mark.parametrize(("end_ms", "verdict"), [(10_052, "UNKNOWN"), (10_053, "VIOLATED")])
+def test_a_run_that_ends_before_a_fencing_is_due_tells_nothing(
+    judge: Judge, end_ms: float, verdict: str
+) -> None:
+    history = stalled(None)
+    history.end_ms = end_ms
+    assert verdict == judge(history, "X21")["verdict"]
+
+
+def test_an_acknowledged_revocation_is_not_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(moving(3_000), "X21")["verdict"]
