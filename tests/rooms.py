@@ -124,7 +124,8 @@ ROOMS: Final = {
         ("confluent_kafka", "docker", "psutil", "requests", "toxiproxy", "urllib3"),
     ),
     "history": Room(
-        "columns of every file (`schema`), broker logs to rows, journals to Parquet, the manifest",
+        "columns of every file (`schema`), broker logs to rows, journals to Parquet, the "
+        "manifest, and the record of a suite (`suites`)",
         "a history is files only",
         ("consumers", "base"),
         ("psutil", "pyarrow"),

@@ -17,10 +17,9 @@ import pyarrow.parquet as pq
 
 from harness.base import processes
 from harness.base.errors import SetupError
-from harness.history import store
+from harness.history import store, suites
 from harness.provision import unused
 from harness.provision.cache import cache_dir
-from harness.report.many import suites
 from harness.run.leftovers import (
     below,
     in_use,

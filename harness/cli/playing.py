@@ -108,7 +108,7 @@ def _run(
 def nightly_command(arguments: argparse.Namespace) -> int:
     """Play the whole set one after the other, judge it, and write one index of all."""
     from harness.catalogue import cover, registry
-    from harness.report.many import index
+    from harness.report.many import index, suite_text
 
     for option, allowed in (("client", CLIENTS), ("protocol", PROTOCOLS)):
         if getattr(arguments, option) is not None:
@@ -165,7 +165,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         screen=screen,
         publish=index.write,
     )
-    index.print_suite(night)
+    suite_text.print_suite(night)
     dataset.accumulate(results)
     return code
 

@@ -26,21 +26,22 @@ def check_command(arguments: argparse.Namespace) -> int:
 
 def report_command(arguments: argparse.Namespace) -> int:
     """Write report.html, summary.md and junit.xml of a checked run again."""
+    from harness.history.suites import is_suite, load_suite
     from harness.report import report
-    from harness.report.many import index, repeat
-    from harness.report.many.suites import is_suite, load_suite, take_up
+    from harness.report.many import index, repeat, suite_text
+    from harness.report.many.verdicts import refresh_states
     from harness.suite.judging import show
 
     if is_suite(arguments.run):
         suite = load_suite(arguments.run)
-        take_up(suite)
+        refresh_states(suite)
         suite.save()
         if suite.kind == "repeat":
             repeat.write(suite)
             repeat.print_repeat(suite)
         else:
             index.write(suite)
-            index.print_suite(suite)
+            suite_text.print_suite(suite)
         return suite.exit_code
     report(arguments.run)
     return show(arguments.run)

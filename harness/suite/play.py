@@ -20,8 +20,9 @@ from harness.base.paths import check_for_kafka
 from harness.catalogue.cover import Candidate, Cover
 from harness.cluster.backends import check_engines
 from harness.history import manifest
+from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
 from harness.report import exit_code, report
-from harness.report.many.suites import AGAIN, UNJUDGED, Entry, State, Suite, only_withheld
+from harness.report.many.verdicts import only_withheld
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
 from harness.run.leftovers import sweep, sweep_results
 from harness.run.screen import Screen

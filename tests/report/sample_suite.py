@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from harness.history.schema import TABLES
+from harness.history.suites import Entry, State, Suite
 from harness.report import report
-from harness.report.many.suites import Entry, State, Suite
 from tests.report.sample_run import Row, verdict, write_manifest, write_run, write_table
 
 

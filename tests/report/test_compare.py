@@ -9,8 +9,8 @@ from rich.console import Console
 
 from harness.base.errors import Exit, NoData
 from harness.cli.main import main
+from harness.history.suites import State
 from harness.report.many.compare import compare, print_compared, settings_of
-from harness.report.many.suites import State
 from tests.report.sample_run import manifest, measured, verdict, write_manifest
 from tests.report.sample_suite import write_judged, write_night, write_repeats
 

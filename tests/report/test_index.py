@@ -11,8 +11,9 @@ from rich.console import Console
 
 from harness.base.errors import Exit, NoData
 from harness.cli.main import main
-from harness.report.many import documented, index
-from harness.report.many.suites import State, Suite, headline, load_suite
+from harness.history.suites import State, Suite, load_suite
+from harness.report.many import documented, index, suite_rows, suite_text
+from harness.report.many.verdicts import headline
 from tests.report.sample_suite import write_night
 
 
@@ -140,7 +141,7 @@ def test_the_summary_has_the_verdicts_by_client_and_protocol(night: Suite) -> No
 
 def test_the_terminal_has_a_line_per_run(night: Suite) -> None:
     file = io.StringIO()
-    index.print_suite(night, Console(file=file, width=120))
+    suite_text.print_suite(night, Console(file=file, width=120))
     lines = file.getvalue().splitlines()
 
     assert lines[0].startswith("nightly night-1: 1 of 4 runs as expected")
@@ -177,7 +178,7 @@ def test_what_is_documented_is_held_against_what_the_runs_showed(night: Suite) -
     rows = pq.read_table(night.path / "documented.parquet").to_pylist()
     crash = {row["status"] for row in rows if row["rule"] == "R01" and row["part"] == "stated"}
     assert {documented.PARTLY} == crash  # it held in one run and not in the other
-    sentence = index.told_of_documents(index.read_verdicts(night))
+    sentence = suite_rows.told_of_documents(suite_rows.read_verdicts(night))
     assert "3 hold for some clients, protocols or situations only" in sentence
     page = (night.path / "index.html").read_text()
     assert sentence in page

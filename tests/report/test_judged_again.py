@@ -14,8 +14,8 @@ import pytest
 from harness.base.errors import Exit, NoData
 from harness.cli.main import main
 from harness.history.schema import VERDICTS
+from harness.history.suites import State, Suite
 from harness.report import report
-from harness.report.many.suites import State, Suite
 from harness.suite.judging import Judge
 from tests.report.sample_run import verdict, write_manifest, write_table
 from tests.report.sample_suite import entry, write_judged

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 from harness.base.errors import Exit
+from harness.history.suites import Suite
 from harness.report.many import repeat
-from harness.report.many.suites import Suite
 from tests.report.sample_suite import write_repeats
 
 SIX = [[6_000.0 + n, 6_010.0 + n] for n in range(6)]

@@ -12,10 +12,11 @@ from harness.base.errors import Exit, NoData
 from harness.catalogue.cover import Candidate
 from harness.experiment import Experiment, Group
 from harness.history.schema import TABLES
-from harness.report.many import index
+from harness.history.suites import State, Suite, load_suite
+from harness.report.many import index, suite_rows, suite_text
 from harness.report.many.compare import compare
 from harness.report.many.since import night_before
-from harness.report.many.suites import State, Suite, headline, load_suite, only_withheld, take_up
+from harness.report.many.verdicts import headline, only_withheld, refresh_states
 from harness.suite import play as player
 from tests.report.sample_run import Row, verdict, write_manifest, write_table
 from tests.report.sample_suite import entry, write_judged
@@ -72,7 +73,7 @@ def test_a_second_run_that_shows_nothing_leaves_the_first_its_place(
 ) -> None:
     suite = night(tmp_path, ([verdict("R02"), UNKNOWN], {"R01": [STOOD_STILL]}))
     again(suite, becomes)
-    verdicts = index.read_verdicts(suite)
+    verdicts = suite_rows.read_verdicts(suite)
 
     assert [State.DIFFERS, becomes] == [each.state for each in suite.entries]
     assert [["R02", "R01"], []] == [[row["rule"] for row in rows] for rows in verdicts.values()]
@@ -107,7 +108,7 @@ def test_a_machine_that_spoils_many_runs_gets_no_second_chance(
     told = "This machine stood still at judged moments of 6 runs"
     assert told in (suite.path / "summary.md").read_text()
     assert told in (suite.path / "index.html").read_text()
-    index.print_suite(suite)
+    suite_text.print_suite(suite)
     assert told in " ".join(capsys.readouterr().out.split())
 
 
@@ -211,7 +212,7 @@ def test_what_was_judged_again_is_taken_up(tmp_path: Path) -> None:
     suite.entries[0].state = State.FAILED
     suite.entries[0].reason = "it could not be judged: Spark died"
     suite.entries[1].state = State.AS_EXPECTED
-    take_up(suite)
+    refresh_states(suite)
 
     assert [State.AS_EXPECTED, State.DIFFERS] == [each.state for each in suite.entries]
     assert "" == suite.entries[0].reason
@@ -225,7 +226,7 @@ def test_a_run_whose_verdicts_are_gone_could_not_be_judged(tmp_path: Path) -> No
     kept = verdicts.read_bytes()
     verdicts.unlink()
     write_judged(tmp_path / "consumer-crash" / "run-2")
-    take_up(suite)
+    refresh_states(suite)
 
     assert [State.FAILED, State.FAILED] == [each.state for each in suite.entries]
     assert suite.entries[0].reason.startswith("it could not be judged: ")
@@ -233,10 +234,10 @@ def test_a_run_whose_verdicts_are_gone_could_not_be_judged(tmp_path: Path) -> No
     assert "it could not be judged: no rule was" == suite.entries[1].reason
     assert Exit.FAILED is suite.exit_code
     assert ["UNKNOWN"] * 4 == [
-        row["verdict"] for rows in index.read_verdicts(suite).values() for row in rows
+        row["verdict"] for rows in suite_rows.read_verdicts(suite).values() for row in rows
     ]
     verdicts.write_bytes(kept)
-    take_up(suite)
+    refresh_states(suite)
 
     assert [State.AS_EXPECTED, State.FAILED] == [each.state for each in suite.entries]
 
@@ -246,18 +247,18 @@ def test_a_night_whose_runs_were_removed_still_says_what_they_showed(tmp_path: P
     suite = night(tmp_path, ([verdict("R01", "VIOLATED")], {}), ([verdict("R21")], {}))
     suite.save()
     index.write(suite)
-    shown = index.read_verdicts(suite)
+    shown = suite_rows.read_verdicts(suite)
     shutil.rmtree(tmp_path / "consumer-crash")
-    take_up(suite)
+    refresh_states(suite)
     index.write(suite)
 
     assert [State.DIFFERS, State.DIFFERS] == [each.state for each in suite.entries]
-    assert shown == index.read_verdicts(suite)
+    assert shown == suite_rows.read_verdicts(suite)
     with pytest.raises(NoData, match=r"no run of .* was judged and is still there"):
         compare(suite.path, suite.path)
     (suite.path / "verdicts.parquet").unlink()
     with pytest.raises(NoData, match="consumer-crash/run-1 was removed, so what it showed is"):
-        index.read_verdicts(suite)
+        suite_rows.read_verdicts(suite)
 
 
 def test_a_run_that_a_killed_night_had_not_judged_is_taken_up(tmp_path: Path) -> None:
@@ -265,14 +266,14 @@ def test_a_run_that_a_killed_night_had_not_judged_is_taken_up(tmp_path: Path) ->
     for each in suite.entries:
         each.state, each.reason = State.INTERRUPTED, "it has been played, and not been judged yet"
     write_manifest(tmp_path / "consumer-crash" / "run-2", status="interrupted")
-    take_up(suite)
+    refresh_states(suite)
 
     assert [State.AS_EXPECTED, State.INTERRUPTED] == [each.state for each in suite.entries]
     assert ["", "it has been played, and not been judged yet"] == [
         each.reason for each in suite.entries
     ]
     write_manifest(tmp_path / "consumer-crash" / "run-2")
-    take_up(suite)
+    refresh_states(suite)
 
     assert Exit.AS_EXPECTED is suite.exit_code
 
@@ -281,7 +282,7 @@ def test_a_killed_night_without_all_its_runs_is_not_as_expected(tmp_path: Path) 
     suite = night(tmp_path, ([verdict("R01")], {}))
     suite.entries[0].state = State.INTERRUPTED
     suite.entries.append(entry("baseline:librdkafka/eager", State.PLANNED))
-    take_up(suite)
+    refresh_states(suite)
 
     assert State.AS_EXPECTED is suite.entries[0].state
     assert Exit.INTERRUPTED is suite.exit_code
@@ -291,6 +292,6 @@ def test_a_killed_night_without_all_its_runs_is_not_as_expected(tmp_path: Path) 
 def test_what_was_never_whole_is_not_taken_up(tmp_path: Path) -> None:
     suite = night(tmp_path, ([verdict("R01")], {}))
     suite.entries[0].state = State.VOID
-    take_up(suite)
+    refresh_states(suite)
 
     assert State.VOID is suite.entries[0].state

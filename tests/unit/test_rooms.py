@@ -14,7 +14,6 @@ LONG = {
     "harness/bench/synthetic.py",
     "harness/history/broker_log.py",
     "harness/history/schema.py",
-    "harness/report/many/index.py",
     "harness/rules/client_timers.py",
     "harness/rules/failure_detection.py",
     "harness/rules/offsets.py",

@@ -19,10 +19,11 @@ from harness.base.distribution import CONFIDENCE
 from harness.base.errors import NoData
 from harness.experiment import label
 from harness.history import manifest
+from harness.history.suites import is_suite, load_suite
 from harness.report.load import Row, load
 from harness.report.many.figures import Figure, figures, measurements
 from harness.report.many.repeat import Spread, figures_over, rules_over, verdict_told
-from harness.report.many.suites import is_suite, load_suite, verdicts_of
+from harness.report.many.verdicts import verdicts_of
 from harness.report.outcome import Standing
 from harness.report.text.columns import align, show, width_of
 from harness.report.words import NOTHING, number, plural

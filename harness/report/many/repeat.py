@@ -20,19 +20,13 @@ from harness.base.paths import here
 from harness.experiment import Verdict
 from harness.history import store
 from harness.history.schema import VERDICTS_FILE
+from harness.history.suites import Entry, Suite
 from harness.report.load import Row, load
 from harness.report.many.figures import Figure, figures, measurements
-from harness.report.many.index import (
-    Verdicts,
-    detail_of,
-    junit_of,
-    kind_of,
-    read_verdicts,
-    run_row,
-    runs_lines,
-    style_of,
-)
-from harness.report.many.suites import SUITE_VERDICTS, Entry, Suite, headline, table_of
+from harness.report.many.suite_junit import junit_of
+from harness.report.many.suite_rows import Verdicts, detail_of, kind_of, read_verdicts, run_row
+from harness.report.many.suite_text import runs_lines, style_of
+from harness.report.many.verdicts import SUITE_VERDICTS, headline, table_of
 from harness.report.outcome import SIGNS, Standing, expected_of, standing, verdict_of
 from harness.report.run.files import write_whole
 from harness.report.run.page import Fact, environment
