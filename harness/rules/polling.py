@@ -41,7 +41,19 @@ _FETCHES = """
 """
 
 
-def _at_most(t: Tables) -> Frame:
+@Rule(
+    "R23",
+    title="One poll returns at most max.poll.records",
+    statement="One poll returns at most max.poll.records records, over all partitions together.",
+    source="seed 002, poll and max.poll.records",
+    unit="records",
+    things="members",
+    measures="by one poll at most",
+    too_high="got more than max.poll.records from one poll",
+    matters="The work between two polls is bounded by it, and so is the time that it may take.",
+    clients=("java",),
+)
+def at_most(t: Tables) -> Frame:
     """The largest poll of each member; one of several partitions counts as a whole."""
     return t.sql(
         """
@@ -50,84 +62,18 @@ def _at_most(t: Tables) -> Frame:
                    count(DISTINCT partition) AS partitions
             FROM {deliveries} GROUP BY member, poll
         )
-        SELECT p.member AS subject, max_by(p.at, p.records) AS at,
-               max(p.records) <= m.batch_records AS ok, max(p.records) AS measured,
-               CAST(NULL AS DOUBLE) AS bound_low, m.batch_records AS bound_high,
+        SELECT p.member AS subject, max(struct(p.records, p.at)).at AS at,
+               max(p.records) AS measured, m.batch_records AS bound_high,
                concat('of ', count(*), ' polls, of ', max(p.partitions), ' partitions at most')
-                   AS why
-        FROM polls p JOIN {members} m USING (member)
-        WHERE m.client = 'java'
+                   AS note
+        FROM polls p JOIN {members} m USING (member) WHERE m.client = 'java'
         GROUP BY p.member, m.batch_records
         """
     )
 
 
-def _fetch_is_bounded(t: Tables) -> Frame:
-    return t.sql(
-        f"""
-        WITH {_FETCHES}
-        SELECT concat(member, ', t-', partition, ' from ', first) AS subject, at,
-               bytes <= limit_bytes AND polls >= ceil(records / batch_records) AS ok,
-               bytes AS measured, CAST(NULL AS DOUBLE) AS bound_low, limit_bytes AS bound_high,
-               concat(records, ' records handed out by ', polls, ' polls') AS why
-        FROM fetches
-        """
-    )
-
-
-def _buffer_first(t: Tables) -> Frame:
-    """The next fetch of a partition comes when its last records are handed out, not before.
-
-    `polled` is stamped when a poll has returned, and the fetch is sent just before that: so it may
-    be answered from the last but one poll on.
-    """
-    return t.sql(
-        f"""
-        WITH {_FETCHES}
-        SELECT concat(member, ', t-', partition, ' from ', first) AS subject, at,
-               next_at >= polled[1] AS ok, polls AS measured, 2 AS bound_low,
-               CAST(NULL AS DOUBLE) AS bound_high,
-               concat(records, ' records handed out before the next fetch') AS why
-        FROM fetches WHERE polls >= 2
-        """
-    )
-
-
-def _nothing_while_rebalancing(t: Tables) -> Frame:
-    return t.sql(
-        """
-        WITH given_up AS (
-            SELECT e.member, e.event_at AS from_at, min(a.event_at) AS to_at
-            FROM {client_events} e JOIN {client_events} a
-              ON a.member = e.member AND a.event = 'assigned' AND a.event_at >= e.event_at
-            WHERE e.event IN ('revoked', 'lost')
-            GROUP BY e.member, e.event_at
-        )
-        SELECT concat(g.member, ' (rebalance)') AS subject, g.from_at AS at,
-               coalesce(sum(d.count), 0) = 0 AS ok, coalesce(sum(d.count), 0) AS measured,
-               CAST(NULL AS DOUBLE) AS bound_low, 0 AS bound_high,
-               concat('in ', CAST(round(timestampdiff(MICROSECOND, g.from_at, g.to_at) / 1e3)
-                                  AS INT), ' ms without an assignment') AS why
-        FROM given_up g LEFT JOIN {deliveries} d
-          ON d.member = g.member AND d.polled_at > g.from_at AND d.polled_at < g.to_at
-        GROUP BY g.member, g.from_at, g.to_at
-        """
-    )
-
-
-AT_MOST = Rule(
-    id="R23",
-    title="One poll returns at most max.poll.records",
-    statement="One poll returns at most max.poll.records records, over all partitions together.",
-    source="seed 002, poll and max.poll.records",
-    unit="records",
-    things="members",
-    measures="by one poll at most",
-    examine=_at_most,
-    clients=("java",),
-)
-FETCH_IS_BOUNDED = Rule(
-    id="R24",
+@Rule(
+    "R24",
     title="A fetch brings at most max.partition.fetch.bytes of a partition",
     statement=(
         "A fetch brings at most max.partition.fetch.bytes of one partition, and its records are "
@@ -137,11 +83,27 @@ FETCH_IS_BOUNDED = Rule(
     unit="bytes",
     things="fetches of a partition",
     measures="by one fetch",
-    examine=_fetch_is_bounded,
+    too_high="brought more than max.partition.fetch.bytes",
+    matters="It bounds the memory that a consumer needs for each of its partitions.",
     clients=("java",),
 )
-BUFFER_FIRST = Rule(
-    id="R25",
+def fetch_is_bounded(t: Tables) -> Frame:
+    return t.sql(
+        f"""
+        WITH {_FETCHES}
+        SELECT concat(member, ', t-', partition, ' from ', first) AS subject, at,
+               bytes AS measured, limit_bytes AS bound_high,
+               CASE WHEN polls < ceil(records / batch_records)
+                    THEN concat(records, ' records handed out by ', polls, ' polls') END
+                   AS wrong,
+               concat(records, ' records handed out by ', polls, ' polls') AS note
+        FROM fetches
+        """
+    )
+
+
+@Rule(
+    "R25",
     title="Poll hands out what is buffered before it fetches again",
     statement=(
         "Records that a fetch brought are handed out, poll by poll, before the next fetch of "
@@ -151,11 +113,31 @@ BUFFER_FIRST = Rule(
     unit="polls",
     things="fetches handed out by several polls",
     measures="for one fetch",
-    examine=_buffer_first,
+    matters="A small max.poll.records costs no more fetches, only more polls.",
     clients=("java",),
 )
-NOTHING_WHILE_REBALANCING = Rule(
-    id="R25-rebalance",
+def buffer_first(t: Tables) -> Frame:
+    """The next fetch of a partition comes when its last records are handed out, not before.
+
+    `polled` is stamped when a poll has returned, and the fetch is sent just before that: so it may
+    be answered from the last but one poll on.
+    """
+    return t.sql(
+        f"""
+        WITH {_FETCHES}
+        SELECT concat(member, ', t-', partition, ' from ', first) AS subject, at,
+               polls AS measured, 2 AS bound_low,
+               CASE WHEN next_at < polled[1]
+                    THEN 'the partition was fetched again before its last records were handed out'
+                    END AS wrong,
+               concat(records, ' records handed out before the next fetch') AS note
+        FROM fetches WHERE polls >= 2
+        """
+    )
+
+
+@Rule(
+    "R25-rebalance",
     title="Poll returns nothing while a rebalance is pending",
     statement=(
         "From giving up its partitions to the next assignment, an eager member's polls return no "
@@ -165,7 +147,26 @@ NOTHING_WHILE_REBALANCING = Rule(
     unit="records",
     things="rebalances of a member",
     measures="polled meanwhile",
-    examine=_nothing_while_rebalancing,
+    too_high="polled records of partitions that it had given up",
+    matters="A record polled then may be another member's already.",
     clients=("java",),
     protocols=("eager",),
 )
+def nothing_while_rebalancing(t: Tables) -> Frame:
+    return t.sql(
+        """
+        WITH given_up AS (
+            SELECT e.member, e.event_at AS from_at, min(a.event_at) AS to_at
+            FROM {client_events} e JOIN {client_events} a
+              ON a.member = e.member AND a.event = 'assigned' AND a.event_at >= e.event_at
+            WHERE e.event IN ('revoked', 'lost') GROUP BY e.member, e.event_at
+        )
+        SELECT concat(g.member, ' (rebalance)') AS subject, g.from_at AS at,
+               coalesce(sum(d.count), 0) AS measured, 0 AS bound_high,
+               concat('in ', CAST(round(ms_between(g.from_at, g.to_at)) AS INT),
+                      ' ms without an assignment') AS note
+        FROM given_up g LEFT JOIN {deliveries} d
+          ON d.member = g.member AND d.polled_at > g.from_at AND d.polled_at < g.to_at
+        GROUP BY g.member, g.from_at, g.to_at
+        """
+    )

@@ -38,7 +38,7 @@ LONGEST_S = 300
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[docker.DockerClient]:
+def docker_engine() -> Iterator[docker.DockerClient]:
     client = containers.connect()
     yield client
     client.close()
@@ -59,22 +59,22 @@ LeftOf = Callable[[str], list[Any]]
 
 
 @pytest.fixture
-def left_of(engine: docker.DockerClient) -> LeftOf:
+def left_of(docker_engine: docker.DockerClient) -> LeftOf:
     """Tells the containers and networks of a run, and the volumes made since the test began.
 
     Those that an image declares carry no label. A test that has a cluster asks for this before it.
     """
 
     def volumes() -> set[str]:
-        return {each["Name"] for each in engine.api.volumes()["Volumes"] or []}
+        return {each["Name"] for each in docker_engine.api.volumes()["Volumes"] or []}
 
     before = volumes()
 
     def left(run: str) -> list[Any]:
         wanted = {"label": f"{containers.RUN_LABEL}={run}"}
         return [
-            *engine.api.containers(all=True, filters=wanted),
-            *engine.api.networks(filters=wanted),
+            *docker_engine.api.containers(all=True, filters=wanted),
+            *docker_engine.api.networks(filters=wanted),
             *sorted(volumes() - before),
         ]
 
@@ -134,7 +134,7 @@ def clean(results: Path) -> str:
 
 
 def test_clean_removes_what_a_killed_harness_and_its_watchdog_left_and_no_living_run(
-    tmp_path: Path, engine: docker.DockerClient, left_of: LeftOf
+    tmp_path: Path, docker_engine: docker.DockerClient, left_of: LeftOf
 ) -> None:
     arguments = ("run", "baseline", "--backend", "docker", "--results", str(tmp_path))
     with subprocess.Popen(
@@ -148,12 +148,12 @@ def test_clean_removes_what_a_killed_harness_and_its_watchdog_left_and_no_living
             wanted = {"label": containers.RUN_LABEL, "status": "running"}
             wait_until(
                 "four nodes, who keeps their networks, and Toxiproxy",
-                lambda: len(engine.api.containers(filters=wanted)) == 9,
+                lambda: len(docker_engine.api.containers(filters=wanted)) == 9,
                 timeout_s=LONGEST_S,
             )
             run_dir = latest(tmp_path, "baseline")
             assert run_dir.name not in clean(tmp_path)
-            assert 9 == len(engine.api.containers(filters=wanted))
+            assert 9 == len(docker_engine.api.containers(filters=wanted))
             assert (run_dir / "scratch").exists()
         finally:
             watchdogs = [
@@ -193,17 +193,17 @@ def test_trouble_is_one_sentence_and_leaves_nothing(
 
 
 def test_ports_are_published_on_loopback_alone(
-    tmp_path: Path, engine: docker.DockerClient, left_of: LeftOf
+    tmp_path: Path, docker_engine: docker.DockerClient, left_of: LeftOf
 ) -> None:
     run = harness("run", "baseline", "--backend", "docker", "--results", str(tmp_path))
     try:
         wanted = {"label": containers.RUN_LABEL, "status": "running"}
         wait_until(
             "four nodes, who keeps their networks, and Toxiproxy",
-            lambda: len(engine.api.containers(filters=wanted)) == 9,
+            lambda: len(docker_engine.api.containers(filters=wanted)) == 9,
             timeout_s=LONGEST_S,
         )
-        found = engine.containers.list(filters=wanted)
+        found = docker_engine.containers.list(filters=wanted)
         addresses: set[str] = set()
         for container in found:
             host = container.attrs["HostConfig"]
@@ -251,22 +251,24 @@ def cluster(tmp_path: Path) -> Iterator[DockerCluster]:
         yield cluster
 
 
-def asked_within(engine: docker.DockerClient, run: str, node: str, host: str, port: int) -> int:
+def asked_within(
+    docker_engine: docker.DockerClient, run: str, node: str, host: str, port: int
+) -> int:
     """The exit code of a connection made in a node's container: 1 refused, 124 no answer."""
     attempt = ["timeout", "5", "bash", "-c", f"exec 3<>/dev/tcp/{host}/{port}"]
-    code = engine.containers.get(f"kafka-chaos-{run}-{node}").exec_run(attempt).exit_code
+    code = docker_engine.containers.get(f"kafka-chaos-{run}-{node}").exec_run(attempt).exit_code
     return int(code)
 
 
 def test_a_killed_broker_refuses_at_once_and_comes_back_where_it_was(
-    engine: docker.DockerClient, healed: DockerCluster
+    docker_engine: docker.DockerClient, healed: DockerCluster
 ) -> None:
     plan = healed.plan
     run, victim = plan.run, plan.node(2)
     host = plan.hosts.of(victim.name, "peers")
 
     def from_another() -> int:
-        return asked_within(engine, run, "broker-1", host, victim.peer_port)
+        return asked_within(docker_engine, run, "broker-1", host, victim.peer_port)
 
     assert 0 == from_another()
     healed.pause(2)
@@ -298,23 +300,23 @@ def test_a_broker_comes_back_to_the_network_that_it_was_taken_off(
 
 
 def test_whoever_else_cleans_up_at_the_same_time_is_no_trouble(
-    engine: docker.DockerClient, left_of: LeftOf, cluster: DockerCluster
+    docker_engine: docker.DockerClient, left_of: LeftOf, cluster: DockerCluster
 ) -> None:
     with ThreadPoolExecutor() as cleaners:
         run = cluster.plan.run
-        removed = list(cleaners.map(lambda _: containers.remove_run(engine, run), range(3)))
+        removed = list(cleaners.map(lambda _: containers.remove_run(docker_engine, run), range(3)))
 
     assert 9 == max(removed)
     assert [] == left_of(run)
 
 
 def test_a_container_that_ends_by_itself_is_told_with_its_last_words(
-    engine: docker.DockerClient, cluster: DockerCluster
+    docker_engine: docker.DockerClient, cluster: DockerCluster
 ) -> None:
     name = f"kafka-chaos-{cluster.plan.run}-broker-3"
-    engine.containers.get(name).kill()
+    docker_engine.containers.get(name).kill()
     wait_until("end of broker-3", cluster.unplanned_ends, timeout_s=30)
     (told,) = cluster.unplanned_ends()
     assert told.startswith("broker-3 (exited: exit code 137: ")
-    engine.containers.get(name).remove()
+    docker_engine.containers.get(name).remove()
     assert ["broker-3 (gone: its container was removed)"] == cluster.unplanned_ends()

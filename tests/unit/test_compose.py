@@ -78,7 +78,7 @@ class Engine:
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+def docker_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """What a run is on that has killed broker-2, and was killed."""
     made = Engine()
     monkeypatch.setenv("KAFKA_CHAOS_CACHE", str(tmp_path))
@@ -109,49 +109,55 @@ def start(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("first", [compose.sweep, watchdog])
 @pytest.mark.parametrize("second", [compose.sweep, watchdog])
-def test_what_a_killed_run_broke_is_healed_once(engine: Any, first: Any, second: Any) -> None:
-    assert 1 == first(engine)
-    assert [] == engine.down()
-    engine.nodes["broker-1"].status = "exited"  # by its owner
-    assert 0 == second(engine)
-    assert ["broker-1"] == engine.down()
+def test_what_a_killed_run_broke_is_healed_once(
+    docker_engine: Any, first: Any, second: Any
+) -> None:
+    assert 1 == first(docker_engine)
+    assert [] == docker_engine.down()
+    docker_engine.nodes["broker-1"].status = "exited"  # by its owner
+    assert 0 == second(docker_engine)
+    assert ["broker-1"] == docker_engine.down()
 
 
 @pytest.mark.parametrize("other", ["", "another cluster"])
 @pytest.mark.parametrize("healer", [compose.sweep, watchdog])
-def test_a_cluster_that_no_run_left_is_its_owners(engine: Any, healer: Any, other: str) -> None:
+def test_a_cluster_that_no_run_left_is_its_owners(
+    docker_engine: Any, healer: Any, other: str
+) -> None:
     mark(other)
 
-    assert 0 == healer(engine)
-    assert ["broker-2"] == engine.down()
+    assert 0 == healer(docker_engine)
+    assert ["broker-2"] == docker_engine.down()
 
 
 @pytest.mark.parametrize("healer", [compose.sweep, watchdog])
-def test_nothing_is_healed_under_a_run_that_goes_on(engine: Any, healer: Any) -> None:
+def test_nothing_is_healed_under_a_run_that_goes_on(docker_engine: Any, healer: Any) -> None:
     with compose._alone():
-        assert 0 == healer(engine)
-    assert ["broker-2"] == engine.down()
+        assert 0 == healer(docker_engine)
+    assert ["broker-2"] == docker_engine.down()
 
 
-def test_a_start_heals_what_nobody_has_and_nothing_after_that(engine: Any, tmp_path: Path) -> None:
-    engine.nodes["toxiproxy"].start = lambda: None  # so that both starts are refused
-    engine.nodes["toxiproxy"].status = "exited"
+def test_a_start_heals_what_nobody_has_and_nothing_after_that(
+    docker_engine: Any, tmp_path: Path
+) -> None:
+    docker_engine.nodes["toxiproxy"].start = lambda: None  # so that both starts are refused
+    docker_engine.nodes["toxiproxy"].status = "exited"
 
     assert start(tmp_path).startswith("toxiproxy of docker-compose.yml is not running")
-    engine.nodes["broker-1"].status = "exited"  # by its owner
+    docker_engine.nodes["broker-1"].status = "exited"  # by its owner
     assert start(tmp_path).startswith("broker-1, toxiproxy of docker-compose.yml are not running")
 
 
 def test_a_start_does_not_undo_what_its_owner_did_since_a_sweep(
-    engine: Any, tmp_path: Path
+    docker_engine: Any, tmp_path: Path
 ) -> None:
-    compose.sweep(engine)
-    engine.nodes["broker-1"].status = "exited"
+    compose.sweep(docker_engine)
+    docker_engine.nodes["broker-1"].status = "exited"
 
     assert start(tmp_path) == (
         "broker-1 of docker-compose.yml is not running: `docker compose up --wait` first"
     )
-    assert ["broker-1"] == engine.down()
+    assert ["broker-1"] == docker_engine.down()
 
 
 class Admin:
@@ -184,7 +190,7 @@ def forget_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, admin: Admin) ->
     compose.ComposeCluster(PLAN, tmp_path, "4.3.1")._forget_run()
 
 
-@pytest.mark.usefixtures("engine")
+@pytest.mark.usefixtures("docker_engine")
 @pytest.mark.parametrize("answer", [None, KafkaError.GROUP_ID_NOT_FOUND])
 def test_a_group_is_gone_when_brokers_say_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: int | None
@@ -203,7 +209,7 @@ def test_a_group_is_gone_when_brokers_say_so(
     assert [answer] == admin.answers
 
 
-@pytest.mark.usefixtures("engine")
+@pytest.mark.usefixtures("docker_engine")
 @pytest.mark.parametrize(
     ("answer", "said"),
     [

@@ -107,7 +107,7 @@ class _Answers(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Engine]:
+def docker_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Engine]:
     """An engine on a port of this machine, which DOCKER_HOST names."""
     with Engine() as server:
         serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -134,11 +134,11 @@ def fetch(image: str = IMAGE) -> None:
         client.close()
 
 
-def test_an_image_that_is_here_is_not_pulled(engine: Engine) -> None:
-    engine.here = True
+def test_an_image_that_is_here_is_not_pulled(docker_engine: Engine) -> None:
+    docker_engine.here = True
     fetch()
 
-    assert [] == engine.asked
+    assert [] == docker_engine.asked
 
 
 @pytest.mark.parametrize(
@@ -153,13 +153,13 @@ def test_an_image_that_is_here_is_not_pulled(engine: Engine) -> None:
     ],
 )
 def test_one_image_is_pulled_whatever_its_name_is(
-    engine: Engine, image: str, repository: str, tag: str
+    docker_engine: Engine, image: str, repository: str, tag: str
 ) -> None:
-    engine.said = [PROGRESS]
-    engine.then = _Answers.whole
+    docker_engine.said = [PROGRESS]
+    docker_engine.then = _Answers.whole
     fetch(image)
 
-    assert [(repository, tag)] == [(each["fromImage"], each["tag"]) for each in engine.asked]
+    assert [(repository, tag)] == [(each["fromImage"], each["tag"]) for each in docker_engine.asked]
 
 
 @pytest.mark.parametrize(
@@ -171,10 +171,10 @@ def test_one_image_is_pulled_whatever_its_name_is(
     ],
 )
 def test_what_the_registry_refuses_amid_a_pull_is_told_in_its_words(
-    engine: Engine, problem: dict[str, Any]
+    docker_engine: Engine, problem: dict[str, Any]
 ) -> None:
-    engine.said = [PROGRESS, problem]
-    engine.then = _Answers.end
+    docker_engine.said = [PROGRESS, problem]
+    docker_engine.then = _Answers.end
 
     with pytest.raises(SetupError) as refused:
         fetch()
@@ -186,13 +186,13 @@ def test_what_the_registry_refuses_amid_a_pull_is_told_in_its_words(
 
 @pytest.mark.parametrize("headers", [True, False])
 def test_a_registry_that_says_nothing_is_given_up(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, headers: bool
+    docker_engine: Engine, monkeypatch: pytest.MonkeyPatch, headers: bool
 ) -> None:
     """Before it has answered at all, and amid its answer."""
     monkeypatch.setattr(containers, "_SILENCE_S", 0.3)
-    engine.headers = headers
-    engine.said = [PROGRESS]
-    engine.then = _Answers.silent
+    docker_engine.headers = headers
+    docker_engine.said = [PROGRESS]
+    docker_engine.then = _Answers.silent
 
     with pytest.raises(SetupError, match=r"cannot be pulled \(its registry said nothing for 0\.3"):
         fetch()
@@ -201,10 +201,10 @@ def test_a_registry_that_says_nothing_is_given_up(
 @pytest.mark.parametrize("said", [[PROGRESS], ['{"status": "Pull'], []])
 @pytest.mark.parametrize("then", [_Answers.cut, _Answers.end])
 def test_a_pull_that_breaks_off_is_one_sentence(
-    engine: Engine, said: list[object], then: Callable[[_Answers], None]
+    docker_engine: Engine, said: list[object], then: Callable[[_Answers], None]
 ) -> None:
-    engine.said = said
-    engine.then = then
+    docker_engine.said = said
+    docker_engine.then = then
 
     with pytest.raises(SetupError, match=rf"the image {IMAGE} is not here and cannot be pulled"):
         fetch()
@@ -260,8 +260,8 @@ def starting(
     with Ports() as ports:
         plan = draw_plan(Cluster(), ("members",), "run", ports, IN_CONTAINERS)
 
-        def start(engine: FakeEngine) -> None:
-            monkeypatch.setattr(containers, "connect", lambda: engine)
+        def start(docker_engine: FakeEngine) -> None:
+            monkeypatch.setattr(containers, "connect", lambda: docker_engine)
             DockerCluster(plan, tools, tmp_path, tmp_path / "logs", IMAGE).start()
 
         yield start
@@ -300,20 +300,22 @@ def test_containers_run_as_who_has_the_mounted_folders(
     user: str,
     remapped: str | None,
 ) -> None:
-    engine = FakeEngine(*options)
-    starting(engine)
+    docker_engine = FakeEngine(*options)
+    starting(docker_engine)
 
-    assert 9 == len(engine.made)
-    assert {(user, remapped)} == {(made["user"], made.get("userns_mode")) for made in engine.made}
-    assert [["ALL"]] * 9 == [made["cap_drop"] for made in engine.made]
-    assert 1 == engine.looked
+    assert 9 == len(docker_engine.made)
+    assert {(user, remapped)} == {
+        (made["user"], made.get("userns_mode")) for made in docker_engine.made
+    }
+    assert [["ALL"]] * 9 == [made["cap_drop"] for made in docker_engine.made]
+    assert 1 == docker_engine.looked
 
 
 @pytest.mark.usefixtures("ours")
 def test_an_engine_that_tells_no_security_options_is_an_ordinary_one() -> None:
-    engine: Any = SimpleNamespace(info=lambda: {"SecurityOptions": None})
+    docker_engine: Any = SimpleNamespace(info=lambda: {"SecurityOptions": None})
 
-    assert {"user": OURS} == containers.user_of(engine)
+    assert {"user": OURS} == containers.user_of(docker_engine)
 
 
 def test_an_image_that_writes_no_log_is_refused(
@@ -353,10 +355,10 @@ class LateEngine:
 
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> Any:
-    engine = LateEngine(["broker-2", "broker-3"])
-    monkeypatch.setattr(containers, "time", SimpleNamespace(sleep=engine.pass_time))
-    monkeypatch.setattr(containers, "connect", lambda: engine)
-    return engine
+    docker_engine = LateEngine(["broker-2", "broker-3"])
+    monkeypatch.setattr(containers, "time", SimpleNamespace(sleep=docker_engine.pass_time))
+    monkeypatch.setattr(containers, "connect", lambda: docker_engine)
+    return docker_engine
 
 
 def test_a_sweep_removes_what_the_engine_was_just_making(late: Any) -> None:
