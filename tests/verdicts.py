@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
-from harness.history.schema import STOOD_STILL
+from harness.history.derived import STOOD_STILL
 
 if TYPE_CHECKING:
     from pathlib import Path

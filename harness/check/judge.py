@@ -14,7 +14,7 @@ import pyarrow as pa
 from harness.check import rows as one_row
 from harness.check.rows import Row
 from harness.experiment import Verdict
-from harness.history.schema import STOOD_STILL, TABLES
+from harness.history.derived import STOOD_STILL, TABLES
 from harness.rules import RULES, Need, Rule
 from harness.tables.base import Tables
 from harness.tables.source import Unreadable

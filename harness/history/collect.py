@@ -15,7 +15,7 @@ from consumers.collect import consumer_rows, producer_rows
 from consumers.config import ConsumerConfig, ProducerConfig
 from consumers.journal import read_journal
 from harness.base.errors import NoData
-from harness.history import broker_log, store
+from harness.history import coordinator_log, request_log, store
 from harness.history.schema import HISTORY
 
 Row = dict[str, Any]
@@ -45,13 +45,15 @@ def collect(run_dir: Path, *, killed: Iterable[str] = ()) -> dict[str, Any]:
     rows["faults"] = list(_faults(journals))
     topics: dict[str, str] = {}
     for log in sorted((run_dir / "logs").glob("controller-*.server.log")):
-        topics |= broker_log.read_topic_ids(log)
+        topics |= request_log.read_topic_ids(log)
     for log in sorted((run_dir / "logs").iterdir()):
         match = _BROKER_LOG.fullmatch(log.name)
         if match and match[2] == "requests":
-            rows["requests"] += broker_log.read_requests(log, int(match[1]), topics)
+            rows["requests"] += request_log.read_requests(log, int(match[1]), topics)
         elif match:
-            rows["coordinator_events"] += broker_log.read_coordinator_events(log, int(match[1]))
+            rows["coordinator_events"] += coordinator_log.read_coordinator_events(
+                log, int(match[1])
+            )
     rows["requests"].sort(key=lambda row: row["processed_at"])
     rows["coordinator_events"].sort(key=lambda row: row["at"])
     (run_dir / "history").mkdir(exist_ok=True)

@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 
 from harness.base.errors import NoData
 from harness.history import store
+from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.history.manifest import SCHEMA_VERSION, client_of
-from harness.history.schema import HISTORY, TABLES, VERDICTS, VERDICTS_FILE
+from harness.history.schema import HISTORY
 
 Row = Mapping[str, Any]
 

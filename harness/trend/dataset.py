@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from harness.base.errors import NoData, SetupError
 from harness.experiment import Cluster, Fault, Group, Load, Probe
 from harness.history import manifest, store
-from harness.history.schema import VERDICTS, VERDICTS_FILE
+from harness.history.derived import VERDICTS, VERDICTS_FILE
 
 FOLDER: Final = "dataset"
 SCHEMA: Final = pa.schema(

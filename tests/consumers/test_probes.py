@@ -12,7 +12,7 @@ from consumers.config import ProbeConfig
 from consumers.probes.member import assignment, commit_topics, subscription
 from consumers.probes.script import worst
 from harness.base.errors import BadInput
-from harness.history.broker_log import decode_assignment
+from harness.history.request_log import decode_assignment
 
 # In a process of its own: a JVM in the tests' process would take its signals.
 CODEC = """

@@ -13,7 +13,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.history.schema import HISTORY, TABLES, VERDICTS
+from harness.history.derived import TABLES, VERDICTS
+from harness.history.schema import HISTORY
 
 Row = Mapping[str, Any]
 

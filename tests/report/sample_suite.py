@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from harness.history.schema import TABLES
+from harness.history.derived import TABLES
 from harness.history.suites import Entry, State, Suite
 from harness.report import report
 from tests.report.sample_run import Row, verdict, write_manifest, write_run, write_table

@@ -13,7 +13,7 @@ import pytest
 
 from harness.base.errors import Exit, NoData
 from harness.cli.main import main
-from harness.history.schema import VERDICTS
+from harness.history.derived import VERDICTS
 from harness.history.suites import State, Suite
 from harness.report import report
 from harness.suite.judging import Judge

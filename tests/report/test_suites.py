@@ -11,7 +11,7 @@ import pytest
 from harness.base.errors import Exit, NoData
 from harness.catalogue.cover import Candidate
 from harness.experiment import Experiment, Group
-from harness.history.schema import TABLES
+from harness.history.derived import TABLES
 from harness.history.suites import State, Suite, load_suite
 from harness.report.many import index, suite_rows, suite_text
 from harness.report.many.compare import compare

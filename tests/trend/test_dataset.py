@@ -14,7 +14,7 @@ import pytest
 
 from harness.base.errors import SetupError
 from harness.experiment import Cluster, Fault, Group, Load, Probe
-from harness.history.schema import VERDICTS
+from harness.history.derived import VERDICTS
 from harness.trend import dataset
 from tests.report.sample_run import verdict, write_manifest, write_table
 from tests.report.sample_suite import write_judged

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.base.stamps import parse_stamp
-from harness.history import broker_log
+from harness.history import coordinator_log, request_log
 
 PREFIX = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
 
@@ -177,7 +177,7 @@ def test_each_line_of_the_coordinator_is_understood(
     log = tmp_path / "broker-3.server.log"
     log.write_text(f"2026-11-21T10:07:52.554575 INFO GroupMetadataManager {PREFIX}{text}\n")
 
-    (row,) = broker_log.read_coordinator_events(log, 3)
+    (row,) = coordinator_log.read_coordinator_events(log, 3)
 
     assert (event, "g", value) == (row["event"], row["group"], row[column])
     assert "broker-3.server.log:1" == row["evidence"]
@@ -185,7 +185,8 @@ def test_each_line_of_the_coordinator_is_understood(
 
 def test_lines_of_no_group_are_passed_over() -> None:
     assert (
-        broker_log.coordinator_row("Finished loading of metadata from __consumer_offsets-3") is None
+        coordinator_log.coordinator_row("Finished loading of metadata from __consumer_offsets-3")
+        is None
     )
 
 
@@ -218,7 +219,7 @@ def test_times_count_back_from_the_answer(tmp_path: Path) -> None:
         call("HEARTBEAT", {"groupId": "g", "memberId": "m", "generationId": 2}, {"errorCode": 27})
     )
 
-    (row,) = broker_log.read_requests(log, 1)
+    (row,) = request_log.read_requests(log, 1)
 
     assert 12_500 == row["answered_at"] - row["arrived_at"]
     assert 2_000 == row["answered_at"] - row["processed_at"]
@@ -232,7 +233,7 @@ def test_a_line_cut_off_by_sigkill_is_passed_over(tmp_path: Path) -> None:
     log = tmp_path / "broker-1.requests.log"
     log.write_text(f"{whole}\n{whole[:200]}")
 
-    assert 1 == len(list(broker_log.read_requests(log, 1)))
+    assert 1 == len(list(request_log.read_requests(log, 1)))
 
 
 def test_a_first_join_gets_the_member_id_it_was_given(tmp_path: Path) -> None:
@@ -240,7 +241,7 @@ def test_a_first_join_gets_the_member_id_it_was_given(tmp_path: Path) -> None:
     request = {"groupId": "g", "memberId": "", "sessionTimeoutMs": 6000, "protocols": []}
     log.write_text(call("JOIN_GROUP", request, {"errorCode": 79, "memberId": "m-7"}))
 
-    (row,) = broker_log.read_requests(log, 1)
+    (row,) = request_log.read_requests(log, 1)
 
     assert "m-7" == row["member_id"]
 
@@ -257,7 +258,7 @@ def test_a_lookup_keeps_whom_it_named(tmp_path: Path, answer: dict[str, Any]) ->
     log = tmp_path / "broker-1.requests.log"
     log.write_text(call("FIND_COORDINATOR", {"coordinatorKeys": ["g"]}, answer))
 
-    (row,) = broker_log.read_requests(log, 1)
+    (row,) = request_log.read_requests(log, 1)
 
     assert ("g", 0) == (row["group"], row["error_code"])
     assert {"coordinator": 2} == json.loads(row["detail"])
@@ -278,7 +279,7 @@ def test_commits_keep_position_and_answer_of_each_partition(tmp_path: Path) -> N
         )
     )
 
-    (row,) = broker_log.read_requests(log, 1)
+    (row,) = request_log.read_requests(log, 1)
 
     assert [(0, 5, 0), (1, 9, 12)] == [
         (item["partition"], item["committed"], item["error_code"]) for item in row["positions"]
@@ -307,7 +308,7 @@ def test_positions_that_an_answer_tells_are_kept(
     answer = {"errorCode": 0, "topics": [{"name": "t", "partitions": told}]}
     log.write_text(call(api, {"groupId": "g", "topics": asked}, answer))
 
-    (row,) = broker_log.read_requests(log, 1)
+    (row,) = request_log.read_requests(log, 1)
 
     assert [(0, wanted, 0), (1, wanted, 3)] == [
         (item["partition"], item["committed"], item["error_code"]) for item in row["positions"]
@@ -322,7 +323,7 @@ def test_positions_of_a_fetch_of_several_groups_are_those_of_the_first(tmp_path:
     answer = {"groups": [{"groupId": "g", "topics": [{"name": "t", "partitions": told}]}]}
     log.write_text(call("OFFSET_FETCH", {"groups": [{"groupId": "g"}]}, answer))
 
-    (row,) = broker_log.read_requests(log, 1)
+    (row,) = request_log.read_requests(log, 1)
 
     assert [{"topic": "t", "partition": 4, "committed": -1, "error_code": 0}] == row["positions"]
 
@@ -334,7 +335,7 @@ def test_a_transactional_commit_names_its_transaction(tmp_path: Path) -> None:
     refused = [{"name": "t", "partitions": [{"partitionIndex": 0, "errorCode": 25}]}]
     log.write_text(call("TXN_OFFSET_COMMIT", request | {"topics": asked}, {"topics": refused}))
 
-    (row,) = broker_log.read_requests(log, 1)
+    (row,) = request_log.read_requests(log, 1)
 
     assert (3, 25, {"transactional_id": "x"}) == (
         row["generation"],
@@ -362,7 +363,7 @@ def test_a_heartbeat_of_kip_848_names_its_topics(tmp_path: Path) -> None:
         + call("CONSUMER_GROUP_HEARTBEAT", {**request, "topicPartitions": None}, {"errorCode": 25})
     )
 
-    changed, refused = broker_log.read_requests(log, 1, {"id-of-t": "t"})
+    changed, refused = request_log.read_requests(log, 1, {"id-of-t": "t"})
 
     assert (2, 4) == (changed["generation"], changed["member_epoch"])
     owned = [{"topic": "t", "partition": 0}, {"topic": "t", "partition": 1}]
@@ -380,7 +381,7 @@ def test_commits_that_name_topics_by_id_get_their_names(tmp_path: Path) -> None:
         call("OFFSET_COMMIT", {"groupId": "g", "topics": [asked]}, {"topics": [answered]})
     )
 
-    (row,) = broker_log.read_requests(log, 1, {"id-of-t": "t"})
+    (row,) = request_log.read_requests(log, 1, {"id-of-t": "t"})
 
     (position,) = row["positions"]
     assert ("t", 5, 113) == (position["topic"], position["committed"], position["error_code"])
@@ -393,7 +394,7 @@ def test_topic_ids_come_from_the_controller(tmp_path: Path) -> None:
         "Replayed TopicRecord for topic t with topic ID g41A7YlDR9qdkYyeAv8EVQ.\n"
     )
 
-    assert {"g41A7YlDR9qdkYyeAv8EVQ": "t"} == broker_log.read_topic_ids(log)
+    assert {"g41A7YlDR9qdkYyeAv8EVQ": "t"} == request_log.read_topic_ids(log)
 
 
 def test_an_assignment_is_decoded_topic_by_topic() -> None:
@@ -406,9 +407,9 @@ def test_an_assignment_is_decoded_topic_by_topic() -> None:
     encoded = base64.b64encode(struct.pack(">hi", 0, 2) + topics + struct.pack(">i", 0)).decode()
 
     assert [("orders", 0), ("orders", 3), ("t", 7)] == [
-        (item["topic"], item["partition"]) for item in broker_log.decode_assignment(encoded)
+        (item["topic"], item["partition"]) for item in request_log.decode_assignment(encoded)
     ]
-    assert [] == broker_log.decode_assignment("")
+    assert [] == request_log.decode_assignment("")
 
 
 OLD = "2026-11-21T13:51:11.{us:06d} INFO GroupCoordinator [GroupCoordinator 1]: {text}\n"
@@ -480,7 +481,7 @@ def test_lines_of_the_old_coordinator_are_read(
     log = tmp_path / "broker-1.server.log"
     log.write_text(OLD.format(us=1, text=text))
 
-    [row] = broker_log.read_coordinator_events(log, 1)
+    [row] = coordinator_log.read_coordinator_events(log, 1)
 
     assert (event, "g", value) == (row["event"], row["group"], row[column])
 
@@ -494,6 +495,6 @@ def test_the_old_coordinator_tells_of_a_departure_after_what_it_caused(tmp_path:
         + OLD.format(us=90_000, text=left)
     )
 
-    at = [row["at"] % 1_000_000 for row in broker_log.read_coordinator_events(log, 1)]
+    at = [row["at"] % 1_000_000 for row in coordinator_log.read_coordinator_events(log, 1)]
 
     assert [100, 100, 90_000] == at

@@ -12,8 +12,6 @@ LINES = 450
 # These are longer. The list may only become shorter.
 LONG = {
     "harness/bench/synthetic.py",
-    "harness/history/broker_log.py",
-    "harness/history/schema.py",
     "harness/rules/client_timers.py",
     "harness/rules/failure_detection.py",
     "harness/rules/offsets.py",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from harness.history import store
-from harness.history.schema import VERDICTS_FILE
+from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import State, Suite
 from harness.report.load import Row
 from harness.report.many import documented

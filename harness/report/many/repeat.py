@@ -19,7 +19,7 @@ from harness.base.distribution import Distribution, Interval, distribution, medi
 from harness.base.paths import here
 from harness.experiment import Verdict
 from harness.history import store
-from harness.history.schema import VERDICTS_FILE
+from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import Entry, Suite
 from harness.report.load import Row, load
 from harness.report.many.figures import Figure, figures, measurements

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from harness.base.errors import NoData
 from harness.experiment import label
-from harness.history.schema import VERDICTS_FILE
+from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import Suite, is_suite, load_suite
 from harness.report.load import Row
 from harness.report.outcome import Standing, sign_of, standing, verdict_of

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from harness.base.errors import Exit, NoData
 from harness.experiment import Verdict
-from harness.history.schema import STOOD_STILL, VERDICTS, VERDICTS_FILE
+from harness.history.derived import STOOD_STILL, VERDICTS, VERDICTS_FILE
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
 from harness.report.load import Row
 from harness.report.outcome import Standing, exit_code, standing

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from harness.history.schema import VERDICTS_FILE
+from harness.history.derived import VERDICTS_FILE
 from harness.report.load import Run
 from harness.report.outcome import files_lost, outcome
 from harness.report.parts import stops, tables

@@ -1,0 +1,317 @@
+"""Rows of `coordinator_events` from the brokers' server logs.
+
+Texts are those of Kafka's GroupMetadataManager, the coordinator of 4.x, and in OLD_PATTERNS those
+of the one that 3.x has (GroupCoordinator.scala); each marks its lines in its own way. Times are
+UTC, integers of microseconds since the epoch.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from harness.base.stamps import parse_stamp
+from harness.history.broker_log import Row, lines_of
+
+# One entry per line that tells of a group, in the order they are tried. Named groups become
+# columns of `coordinator_events`.
+_GROUP: Final = r"group (?P<group>\S+?)"
+
+
+PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
+    (event, re.compile(pattern))
+    for event, pattern in (
+        (
+            "member_id_given",
+            (
+                rf"^Dynamic member with unknown member id joins {_GROUP} in \w+ state\. "
+                r"Created a new member id (?P<member_id>\S+) and"
+            ),
+        ),
+        (
+            "member_added",
+            r"^Pending dynamic member with id (?P<member_id>\S+) joins "
+            + _GROUP
+            + r" in \w+ state",
+        ),
+        (
+            "member_added",
+            (
+                r"^Static member with groupInstanceId=(?P<instance_id>\S+) and unknown member id "
+                rf"joins {_GROUP} in \w+ state\. Created a new member id (?P<member_id>\S+) for"
+            ),
+        ),
+        (
+            "replaced",
+            (
+                r"^Static member with groupInstanceId=(?P<instance_id>\S+) and unknown member id "
+                rf"joins {_GROUP} in \w+ state\. Replacing previously mapped member "
+                r"(?P<member_id>\S+) with"
+            ),
+        ),
+        (
+            "rebalance_started",
+            (
+                rf"^Preparing to rebalance {_GROUP} in state \w+ with old generation "
+                r"(?P<generation>-?\d+) \(reason: (?P<reason>.*)\)\.$"
+            ),
+        ),
+        (
+            "stabilized",
+            rf"^Stabilized {_GROUP} generation (?P<generation>\d+) with (?P<members>\d+) members",
+        ),
+        (
+            "assignment_received",
+            (
+                rf"^Assignment received from leader (?P<member_id>\S+) for {_GROUP} for generation "
+                r"(?P<generation>\d+)\. The group has (?P<members>\d+) members"
+            ),
+        ),
+        (
+            "evicted",
+            rf"^Member (?P<member_id>\S+) in {_GROUP} has failed, removing it from the group",
+        ),
+        (
+            "pending_evicted",
+            r"^Pending member (?P<member_id>\S+) in "
+            + _GROUP
+            + r" has been removed after session timeout",
+        ),
+        (
+            "left",
+            (
+                r"^\[Group (?P<group>\S+)\] Member (?P<member_id>\S+) has left group through "
+                r"explicit `LeaveGroup` request; client reason: (?P<reason>.*)$"
+            ),
+        ),
+        (
+            "stragglers_removed",
+            r"^Group (?P<group>\S+) removed dynamic members who haven't joined: (?P<reason>.*)$",
+        ),
+        ("emptied", r"^Group (?P<group>\S+) with generation (?P<generation>\d+) is now empty"),
+        (
+            "loaded",
+            r"^Loaded (?:classic|consumer) group (?P<group>\S+) with (?P<members>\d+) members",
+        ),
+        # Groups of KIP-848, and of classic members in one.
+        *(
+            (event, rf"^\[GroupId (?P<group>[^\]]+)\] {text}")
+            for event, text in (
+                (
+                    "member_added",
+                    (
+                        r"(?P<reason>Member (?P<member_id>\S+) joins the consumer group using the "
+                        r"\w+ protocol)\.$"
+                    ),
+                ),
+                (
+                    "member_added",
+                    (
+                        r"(?P<reason>Static member with instance id (?P<instance_id>\S+) "
+                        r"re-joins the consumer group using the \w+ protocol)\. "
+                        r"Created a new member (?P<member_id>\S+) to replace"
+                    ),
+                ),
+                (
+                    "member_id_given",
+                    (
+                        r"Dynamic member with unknown member id joins the consumer group\. "
+                        r"Created a new member id (?P<member_id>\S+) and"
+                    ),
+                ),
+                (
+                    "left",
+                    (
+                        r"(?P<reason>(?:Dynamic|Static) member (?P<member_id>\S+) "
+                        r"(?:with instance id (?P<instance_id>\S+) )?has left group through "
+                        r"explicit `LeaveGroup` request)"
+                    ),
+                ),
+                (
+                    "member_added",
+                    (
+                        r"(?P<reason>Static member (?P<member_id>\S+) with instance id "
+                        r"(?P<instance_id>\S+) joins the consumer group using the \w+ protocol)\.$"
+                    ),
+                ),
+                (
+                    "replacing_failed",
+                    (
+                        r"(?P<reason>Static member (?P<member_id>\S+) with instance id "
+                        r"(?P<instance_id>\S+) cannot join the group because .*)\.$"
+                    ),
+                ),
+                (
+                    "epoch_bumped",
+                    (
+                        r"Bumped group epoch to (?P<generation>\d+)"
+                        r"(?: with (?P<reason>metadata hash -?\d+))?"
+                    ),
+                ),
+                (
+                    "target_computed",
+                    (
+                        r"Computed a new target assignment for epoch (?P<generation>\d+) with "
+                        r"'(?P<reason>[^']*)' assignor"
+                    ),
+                ),
+                (
+                    "evicted",
+                    (
+                        r"Member (?P<member_id>\S+) (?P<reason>fenced from the group because the "
+                        r"member session expired)"
+                    ),
+                ),
+                (
+                    "fenced",
+                    (
+                        r"Member (?P<member_id>\S+) (?P<reason>fenced from the group because it "
+                        r"failed to transition from epoch (?P<generation>-?\d+) within \d+ms)"
+                    ),
+                ),
+                (
+                    "left",
+                    (
+                        r"(?P<reason>(?:Static member|Member) (?P<member_id>\S+) "
+                        r"(?:with instance id (?P<instance_id>\S+) )?left the consumer group)\.$"
+                    ),
+                ),
+                (
+                    "left_for_now",
+                    (
+                        r"(?P<reason>(?:Static member|Member) (?P<member_id>\S+) with instance id "
+                        r"(?P<instance_id>\S+) temporarily left the consumer group)\.$"
+                    ),
+                ),
+                (
+                    "upgraded",
+                    r"(?P<reason>Converted the (?:empty )?classic group to a consumer group)\.$",
+                ),
+                (
+                    "downgraded",
+                    r"(?P<reason>Converted the (?:empty )?consumer group to a classic group)\.$",
+                ),
+            )
+        ),
+        (
+            "unloaded",
+            (
+                r"^\[GroupId=(?P<group>[^\]]+)\] Unload(?:ing|ed) group metadata for "
+                r"(?:generation|group epoch) (?P<generation>-?\d+)"
+            ),
+        ),
+    )
+)
+
+
+# The old coordinator names the offsets partition after a generation, ends few lines with a full
+# stop, and tells of a departure after the rebalance that it caused.
+_OFFSETS_PARTITION: Final = r"\(__consumer_offsets-\d+\)"
+
+
+OLD_PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
+    (event, re.compile(pattern))
+    for event, pattern in (
+        (
+            "rebalance_started",
+            (
+                rf"^Preparing to rebalance {_GROUP} in state \w+ with old generation "
+                rf"(?P<generation>-?\d+) {_OFFSETS_PARTITION} \(reason: (?P<reason>.*)\)$"
+            ),
+        ),
+        (
+            "stabilized",
+            (
+                rf"^Stabilized {_GROUP} generation (?P<generation>\d+) {_OFFSETS_PARTITION} "
+                r"with (?P<members>\d+) members"
+            ),
+        ),
+        (
+            "left",
+            (
+                r"^Member MemberMetadata\(memberId=(?P<member_id>[^,]+), .*\) has left "
+                rf"{_GROUP} through explicit `LeaveGroup`; client reason: (?P<reason>.*)$"
+            ),
+        ),
+        (
+            "loaded",
+            r"^Loading group metadata for (?P<group>\S+) with generation (?P<generation>-?\d+)",
+        ),
+        (
+            "unloaded",
+            r"^Unloading group metadata for (?P<group>\S+) with generation (?P<generation>-?\d+)",
+        ),
+        # The rest reads as in 4.x.
+        *(
+            (event, pattern.pattern)
+            for event, pattern in PATTERNS
+            if event not in ("rebalance_started", "stabilized", "left", "loaded", "unloaded")
+        ),
+    )
+)
+
+
+# The old coordinator tells of sets as Scala does, the new one as Java does.
+_SET: Final = re.compile(r"\b(?:Hash)?Set\(([^()]*)\)")
+
+
+# What marks a line of a coordinator, and how to read it.
+_COORDINATORS: Final = (
+    (re.compile(r"\[GroupCoordinator id=\d+[^\]]*\] "), PATTERNS),
+    (re.compile(r"\[GroupCoordinator \d+\]: "), OLD_PATTERNS),
+)
+
+
+def read_coordinator_events(log: Path, broker: int) -> Iterator[Row]:
+    """Rows of `coordinator_events` from one broker's server log.
+
+    The old coordinator writes that a member left after what this caused, all under one lock: that
+    row gets the time of the line before it, where that one tells of the consequence.
+    """
+    before: dict[str, Row] = {}  # by group, its last line
+    for number, line in lines_of(log):
+        row = _row_of_line(line)
+        if row is None:
+            continue
+        try:
+            at = parse_stamp(line)
+        except ValueError:
+            continue
+        last = before.get(row["group"])
+        if last is not None and _caused(row, last):
+            at = last["at"]
+        before[row["group"]] = {**row, "at": at}
+        yield {**row, "broker": broker, "at": at, "evidence": f"{log.name}:{number}"}
+
+
+def _caused(row: Row, last: Row) -> bool:
+    """Whether `row` is the old coordinator's line of a departure, and `last` what came of it."""
+    if row["event"] != "left" or row["text"].startswith("[Group"):
+        return False
+    if last["event"] == "rebalance_started":
+        return row["member_id"] in last["reason"]
+    return last["event"] in ("stabilized", "emptied")
+
+
+def _row_of_line(line: str) -> Row | None:
+    for mark, patterns in _COORDINATORS:
+        if found := mark.search(line):
+            return coordinator_row(line[found.end() :].rstrip("\n"), patterns)
+    return None
+
+
+def coordinator_row(
+    text: str, patterns: tuple[tuple[str, re.Pattern[str]], ...] = PATTERNS
+) -> Row | None:
+    """What one message of the group coordinator says, or None if it tells of no group."""
+    for event, pattern in patterns:
+        match = pattern.match(text)
+        if match:
+            found = match.groupdict()
+            numbers = {
+                name: int(found[name]) for name in ("generation", "members") if found.get(name)
+            }
+            if found.get("reason"):
+                found["reason"] = _SET.sub(r"[\1]", found["reason"])
+            return {**found, **numbers, "event": event, "text": text}
+    return None

@@ -1,0 +1,289 @@
+"""Rows of `requests` from the brokers' request logs.
+
+Times are UTC, integers of microseconds since the epoch.
+"""
+
+import base64
+import json
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from harness.base.stamps import parse_stamp
+from harness.history.broker_log import Row, lines_of
+
+_NO_TOPICS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+_COMPLETED: Final = "Completed request:"
+
+
+def read_requests(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS) -> Iterator[Row]:
+    """Rows of `requests` from a broker's request log; a line cut off by SIGKILL is passed over.
+
+    `topics` are names by topic id, as which newer calls tell of topics (see `read_topic_ids`).
+    """
+    for number, line in lines_of(log):
+        stamp, found, body = line.partition(_COMPLETED)
+        if not found:
+            continue
+        try:
+            logged_at = parse_stamp(stamp)
+            call = json.loads(body)
+        except ValueError:
+            continue
+        yield from request_rows(call, logged_at, broker, f"{log.name}:{number}", topics)
+
+
+_TOPIC_ID: Final = re.compile(r"Replayed TopicRecord for topic (\S+) with topic ID (\S+)\.$")
+
+
+def read_topic_ids(log: Path) -> dict[str, str]:
+    """Names of topics by their ids, from a controller's server log."""
+    found = (_TOPIC_ID.search(line) for _, line in lines_of(log))
+    return {match[2]: match[1] for match in found if match}
+
+
+def request_rows(
+    call: Row, logged_at: int, broker: int, evidence: str, topics: Mapping[str, str] = _NO_TOPICS
+) -> Iterator[Row]:
+    """The row of one completed request; none for a request of no group.
+
+    The line is written when the answer is on the wire, and counts back from there: total time is
+    from the wire to the wire, and the answer was ready before it queued for sending.
+    """
+    request, answer = _named(call["request"], topics), _named(call["response"], topics)
+    total_us = round(call["totalTimeMs"] * 1_000)
+    after_ready_ms = call["responseQueueTimeMs"] + call["sendTimeMs"] + call["throttleTimeMs"]
+    row: Row = {
+        "broker": broker,
+        "api": call["requestHeader"]["requestApiKeyName"],
+        "client_id": call["requestHeader"]["clientId"],
+        "group": request.get("groupId"),
+        "member_id": request.get("memberId") or None,
+        "generation": request.get("generationId"),
+        "error_code": answer.get("errorCode"),
+        "arrived_at": logged_at - total_us,
+        "processed_at": logged_at - round(after_ready_ms * 1_000),
+        "answered_at": logged_at,
+        "listener": call.get("listener"),
+        "instance_id": request.get("groupInstanceId") or request.get("instanceId"),
+        "client_software": call.get("clientInformation", {}).get("softwareName"),
+        "client_software_version": call.get("clientInformation", {}).get("softwareVersion"),
+        "evidence": evidence,
+    }
+    details = _DETAILS.get(row["api"])
+    yield {**row, **details(request, answer)} if details else row
+
+
+def _named(body: Row, topics: Mapping[str, str]) -> Row:
+    """The body, with the names of topics that it has by id only."""
+    known = [
+        {**topic, "name": topics.get(topic["topicId"], topic["topicId"])}
+        if "topicId" in topic and not topic.get("name")
+        else topic
+        for topic in body.get("topics") or ()
+        if isinstance(topic, dict)
+    ]
+    partitions: Row = {
+        place: _partitions(body[place], topics)
+        for place in ("topicPartitions", "assignment")
+        if place in body and not isinstance(body[place], str)
+    }
+    named: Row = {**partitions, **({"topics": known} if known else {})}
+    if body.get("groups"):  # several groups in one call
+        named["groups"] = [_named(group, topics) for group in body["groups"]]
+    return {**body, **named}
+
+
+def _partitions(found: Any, topics: Mapping[str, str]) -> list[Row] | None:
+    """Partitions that a heartbeat of KIP-848 or its answer names by topic id; null stays null."""
+    if found is None:
+        return None
+    listed = found["topicPartitions"] if isinstance(found, dict) else found
+    return [
+        {"topic": topics.get(topic["topicId"], topic["topicId"]), "partition": partition}
+        for topic in listed
+        for partition in topic["partitions"]
+    ]
+
+
+def _join(request: Row, answer: Row) -> Row:
+    return {
+        "member_id": request.get("memberId") or answer.get("memberId") or None,
+        "generation": answer.get("generationId"),
+        "session_timeout_ms": request.get("sessionTimeoutMs"),
+        "rebalance_timeout_ms": request.get("rebalanceTimeoutMs"),
+        "assignors": [protocol["name"] for protocol in request.get("protocols", [])],
+        "leader": answer.get("leader") or None,
+        "protocol_name": answer.get("protocolName") or None,
+    }
+
+
+def _sync(request: Row, answer: Row) -> Row:
+    return {
+        "assignments": [
+            {"member_id": given["memberId"], **partition}
+            for given in request.get("assignments", [])
+            for partition in decode_assignment(given["assignment"])
+        ],
+        "assigned": decode_assignment(answer.get("assignment", "")),
+    }
+
+
+def _leave(request: Row, answer: Row) -> Row:
+    members = request.get("members") or []
+    answers = answer.get("members") or []
+    return {
+        "member_id": request.get("memberId") or (members[0]["memberId"] if members else None),
+        "error_code": answer.get("errorCode") or (answers[0]["errorCode"] if answers else 0),
+    }
+
+
+def _commit(request: Row, answer: Row) -> Row:
+    codes = {
+        (topic.get("name"), partition["partitionIndex"]): partition["errorCode"]
+        for topic in answer.get("topics", [])
+        for partition in topic["partitions"]
+    }
+    positions = [
+        {
+            "topic": topic.get("name"),
+            "partition": partition["partitionIndex"],
+            "committed": partition["committedOffset"],
+            "error_code": codes.get((topic.get("name"), partition["partitionIndex"])),
+        }
+        for topic in request.get("topics", [])
+        for partition in topic["partitions"]
+    ]
+    return {
+        "generation": request.get("generationIdOrMemberEpoch"),
+        "positions": positions,
+        "error_code": max((code for code in codes.values() if code), default=0),
+    }
+
+
+def _transactional_commit(request: Row, answer: Row) -> Row:
+    told = {"transactional_id": request.get("transactionalId")}
+    return {
+        **_commit(request, answer),
+        "generation": request.get("generationId"),
+        "detail": json.dumps(told),
+    }
+
+
+def _answered(answer: Row, position: str | None) -> Row:
+    """Positions as an answer tells them, `position` naming its field; without one they are -1."""
+    positions = [
+        {
+            "topic": topic.get("name"),
+            "partition": partition["partitionIndex"],
+            "committed": partition[position] if position else -1,
+            "error_code": partition["errorCode"],
+        }
+        for topic in answer.get("topics", [])
+        for partition in topic["partitions"]
+    ]
+    # An unknown error is -1, and no less of one than the others.
+    worst = max((each["error_code"] for each in positions if each["error_code"]), default=0)
+    return {"positions": positions, "error_code": answer.get("errorCode") or worst}
+
+
+def _delete_offsets(_request: Row, answer: Row) -> Row:
+    return _answered(answer, None)
+
+
+def _delete_records(_request: Row, answer: Row) -> Row:
+    return _answered(answer, "lowWatermark")
+
+
+def _list(request: Row, answer: Row) -> Row:
+    asked = {
+        partition.get("timestamp")
+        for topic in request.get("topics", [])
+        for partition in topic["partitions"]
+    }
+    return {
+        **_answered(answer, "offset"),
+        "detail": json.dumps({"timestamp": next(iter(asked)) if len(asked) == 1 else None}),
+    }
+
+
+def _find(request: Row, answer: Row) -> Row:
+    keys = request.get("coordinatorKeys") or []
+    named = (answer.get("coordinators") or [answer])[0]  # since version 4 a list
+    return {
+        "group": request.get("key") or (keys[0] if keys else None),
+        "error_code": named.get("errorCode"),
+        "detail": json.dumps({"coordinator": named.get("nodeId")}),
+    }
+
+
+def _fetch(request: Row, answer: Row) -> Row:
+    groups = request.get("groups") or [{}]
+    answered = answer.get("groups") or [{}]
+    return {
+        "group": request.get("groupId") or groups[0].get("groupId"),
+        "member_id": groups[0].get("memberId") or None,
+        "error_code": answered[0].get("errorCode", answer.get("errorCode")),
+        "positions": _answered(answered[0] if answer.get("groups") else answer, "committedOffset")[
+            "positions"
+        ],
+    }
+
+
+def _consumer_heartbeat(request: Row, answer: Row) -> Row:
+    """Of what did not change since its last heartbeat, a member says nothing (null, -1)."""
+    said = {
+        "heartbeat_interval_ms": answer.get("heartbeatIntervalMs"),
+        "topics": request.get("subscribedTopicNames"),
+        "regex": request.get("subscribedTopicRegex") or None,
+        "error": answer.get("errorMessage"),
+    }
+    timeout_ms = request.get("rebalanceTimeoutMs", -1)
+    return {
+        "member_id": request.get("memberId") or answer.get("memberId") or None,
+        "generation": request.get("memberEpoch"),
+        "member_epoch": answer.get("memberEpoch"),
+        "rebalance_timeout_ms": timeout_ms if timeout_ms >= 0 else None,
+        "assignors": [request["serverAssignor"]] if request.get("serverAssignor") else None,
+        "owned": request.get("topicPartitions"),
+        "assigned": answer.get("assignment"),
+        "detail": json.dumps({name: value for name, value in said.items() if value is not None}),
+    }
+
+
+_DETAILS: Final = {
+    "JOIN_GROUP": _join,
+    "SYNC_GROUP": _sync,
+    "LEAVE_GROUP": _leave,
+    "OFFSET_COMMIT": _commit,
+    "OFFSET_FETCH": _fetch,
+    "OFFSET_DELETE": _delete_offsets,
+    "TXN_OFFSET_COMMIT": _transactional_commit,
+    "DELETE_RECORDS": _delete_records,
+    "LIST_OFFSETS": _list,
+    "FIND_COORDINATOR": _find,
+    "CONSUMER_GROUP_HEARTBEAT": _consumer_heartbeat,
+}
+
+
+def decode_assignment(encoded: str) -> list[Row]:
+    """Partitions in a consumer protocol assignment (base64): version, topics, user data."""
+    data = base64.b64decode(encoded)
+    if len(data) < 6:
+        return []
+    _version, topics = struct.unpack_from(">hi", data, 0)
+    at, partitions = 6, []
+    for _ in range(topics):
+        (length,) = struct.unpack_from(">h", data, at)
+        topic = data[at + 2 : at + 2 + length].decode()
+        at += 2 + length
+        (count,) = struct.unpack_from(">i", data, at)
+        numbers = struct.unpack_from(f">{count}i", data, at + 4)
+        at += 4 + 4 * count
+        partitions += [{"topic": topic, "partition": number} for number in numbers]
+    return partitions
