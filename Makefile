@@ -7,6 +7,9 @@ MAKEFLAGS += --no-print-directory
 # The environment's Python, after a set-up where one is needed.
 ENV = $(PYTHON) -m harness.provision exec $(if $(KAFKA),--kafka '$(KAFKA)') --
 
+# The same with what an experiment sets up after its verdict.
+WHOLE = $(PYTHON) -m harness.provision exec --whole --
+
 # An option is passed on only when it was given: the command line knows the defaults.
 OPTIONS = $(if $(SEED),--seed '$(SEED)') $(if $(REPEAT),--repeat '$(REPEAT)') \
           $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
@@ -48,12 +51,12 @@ compare-protocols: ## the same fault under each protocol: [NAME=consumer-join CL
 
 test: ## what must hold before a change goes in: format, lint, types, tests, some on real brokers [ALL=1: all of them]
 	@$(MAKE) check
-	@$(if $(ALL),$(ENV) -m tests.everything,$(MAKE) test-fast-only && $(ENV) -m pytest -m "cluster and not long")
+	@$(if $(ALL),$(WHOLE) -m tests.everything,$(MAKE) test-fast-only && $(WHOLE) -m pytest -m "cluster and not long")
 
 # Two processes, and no more: each may have a JVM for Spark.
 .PHONY: test-fast-only
 test-fast-only:
-	@$(ENV) -m pytest -m "not cluster" --numprocesses 2 --dist worksteal
+	@$(WHOLE) -m pytest -m "not cluster" --numprocesses 2 --dist worksteal
 
 test-fast: ## the same without the tests that start Kafka brokers
 	@$(MAKE) check
@@ -61,7 +64,7 @@ test-fast: ## the same without the tests that start Kafka brokers
 
 .PHONY: recorded
 recorded: ## play the runs that the tests play, and keep their histories for tests/recorded [RESULTS=folder: keep those]
-	@$(ENV) -m tests.recorded $(if $(RESULTS),'$(RESULTS)')
+	@$(WHOLE) -m tests.recorded $(if $(RESULTS),'$(RESULTS)')
 
 pin: ## write anew what hand-written and recorded histories are judged to be, after a change of a rule [ONLY=tests/rules/test_joining.py]
 	@$(ENV) -m pytest $(if $(ONLY),'$(ONLY)',tests/rules tests/recorded) --snapshot-update
@@ -76,11 +79,11 @@ docs: ## write docs/rules.md and the table of ARCHITECTURE.md anew, from the cod
 	@$(ENV) -m tests.rooms
 
 bench: ## measure the harness itself
-	@$(ENV) -m harness.bench
+	@$(WHOLE) -m harness.bench
 
 .PHONY: mutants
 mutants: ## change the rules' SQL in small ways, and tell which changes no test notices [SAMPLE=400 ONLY=joining]
-	@$(ENV) -m tests.mutation $(if $(SAMPLE),--sample '$(SAMPLE)') $(if $(SEED),--seed '$(SEED)') \
+	@$(WHOLE) -m tests.mutation $(if $(SAMPLE),--sample '$(SAMPLE)') $(if $(SEED),--seed '$(SEED)') \
 	    $(if $(ONLY),--only '$(ONLY)')
 
 clean: ## stop and remove what earlier runs left [CACHE=1 offers unused environments, YES=1 removes them]

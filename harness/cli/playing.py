@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from harness.run.screen import Screen
 
 def experiment_command(arguments: argparse.Namespace) -> int:
     """Run an experiment, check it, and report: all in one go."""
+    from harness.provision import steps
     from harness.suite.judging import Judge, show
     from harness.trend import dataset
 
@@ -36,6 +37,8 @@ def experiment_command(arguments: argparse.Namespace) -> int:
             judge.judge(run_dir)
         code = show(run_dir)
         dataset.accumulate(arguments.results.resolve())
+    with suppress(KeyboardInterrupt):  # the verdict is there, and decides the exit code
+        steps.finish()
     return code
 
 

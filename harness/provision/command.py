@@ -41,6 +41,9 @@ def _parser() -> _Parser:
         "exec", help="set up if needed, then run the environment's Python"
     )
     execute.add_argument("arguments", nargs="+", metavar="ARG", help="after --: Python's arguments")
+    execute.add_argument(
+        "--whole", action="store_true", help="set up what could wait for the first verdict, too"
+    )
     for command in (setup, execute):
         command.add_argument("--kafka", default=kafka.DEFAULT_VERSION, metavar="VERSION")
     lock = commands.add_parser("lock-kafka", help="for maintainers: pin another Kafka version")
@@ -56,7 +59,8 @@ def _dispatch(chosen: argparse.Namespace) -> int:
         # A version that is not pinned may still be an image's (BACKEND=docker), so it is the
         # command below that has to refuse it; the tools it needs are there in any case.
         pinned = chosen.kafka in kafka.kafka_versions()
-        return _exec(chosen.arguments, chosen.kafka if pinned else kafka.DEFAULT_VERSION)
+        version = chosen.kafka if pinned else kafka.DEFAULT_VERSION
+        return _exec(chosen.arguments, version, late=chosen.whole)
     if chosen.command == "lock-kafka":
         print(steps.lock_kafka(chosen.version))
         return Exit.AS_EXPECTED
@@ -74,9 +78,9 @@ def _setup(kafka_version: str) -> int:
     return 0
 
 
-def _exec(arguments: list[str], kafka_version: str) -> int:
-    if not steps.is_complete(kafka_version):
-        steps.ensure(kafka_version)
+def _exec(arguments: list[str], kafka_version: str, *, late: bool) -> int:
+    if not steps.is_complete(kafka_version, late=late):
+        steps.ensure(kafka_version, late=late)
     os.chdir(REPOSITORY)
     python = env_python(env_dir())
     os.execv(python, [str(python), *arguments])

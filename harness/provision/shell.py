@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.base.errors import SetupError
@@ -18,8 +18,6 @@ FETCH_REMEDY = "check the network and the proxy, then run `make setup` again"
 # What pip and Ivy say last, whatever happened.
 BOILERPLATE = ("[notice]", ":: USE VERBOSE")
 
-DOT_EVERY_S = 5.0  # a sign of life for someone who watches a minute of installing
-
 
 @dataclass(frozen=True)
 class Shell:
@@ -27,6 +25,14 @@ class Shell:
 
     logs: Path
     lock_fd: int | None = None
+    _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def stop(self) -> None:
+        """End what runs, and start nothing more: whoever waits for it gets a SetupError."""
+        self._over.set()
+        for process in list(self._running):
+            process.kill()
 
     def run(
         self,
@@ -58,7 +64,13 @@ class Shell:
                 )
             except OSError as error:
                 raise SetupError(f"{what} failed: {args[0]} does not start ({error})") from error
+            self._running.add(process)
+            if self._over.is_set():
+                process.kill()
             code = _wait(process, timeout_s)
+            self._running.discard(process)
+        if self._over.is_set():
+            raise SetupError(f"{what} was ended, because the set-up was")
         if code is None:
             raise SetupError(
                 f"{what} did not end within {timeout_s:.0f} s; its output is in {path}"
@@ -72,13 +84,8 @@ class Shell:
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
     """The exit code, or None (and the process ended) once `timeout_s` is over."""
     try:
-        waited_s = 0.0
-        while waited_s < timeout_s:
-            try:
-                return process.wait(DOT_EVERY_S)
-            except subprocess.TimeoutExpired:
-                waited_s += DOT_EVERY_S
-                print(".", end="", file=sys.stderr, flush=True)
+        return process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
         return None
     finally:
         if process.poll() is None:

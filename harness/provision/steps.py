@@ -1,20 +1,25 @@
 """Set-up as a numbered list:
 
 1. Python environment   2. Java   3. Kafka's jars   4. Toxiproxy   5. controller template
-6. AOT cache for brokers   7. AOT cache for Spark
+6. AOT cache for brokers   7. AOT cache for the Java client   8. AOT cache for Spark
 
 Each step knows whether it is done, cheaply and without network, and how to do itself. A step
 leaves either its whole result or nothing: it works in a scratch folder (or behind a completion
-marker) and renames last.
+marker) and renames last. Steps that do not need each other are done two at a time. The last one
+saves seconds of every start of Spark and takes longer than all others, so the first experiment
+does it after its verdict (`finish`).
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from harness.base.errors import SetupError
 from harness.provision import aot, environment, kafka, toxiproxy
@@ -25,12 +30,18 @@ from harness.provision.shell import Shell
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to set up. An `optional` one only makes runs faster: its failure is a warning."""
+    """One thing to set up, once the steps whose titles begin with those in `after` are done.
+
+    An `optional` one only makes runs faster: its failure is a warning. A `late` one can wait until
+    there is a verdict.
+    """
 
     title: str
     is_done: Callable[[], bool]
     do: Callable[[Shell], None]
+    after: tuple[str, ...] = ()
     optional: bool = False
+    late: bool = False
 
 
 def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
@@ -43,39 +54,46 @@ def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
             lambda: environment.is_complete(env),
             lambda shell: environment.install(env, shell),
         ),
-        Step("Java", lambda: _succeeds(find_java), _require_java),
+        Step("Java", lambda: _succeeds(find_java), _require_java, after=("Python",)),
         Step(
             f"Kafka {kafka_version} jars ({len(jars)} files)",
             lambda: not kafka.wrong_jars(kafka.home(kafka_version) / "jars", jars),
             lambda shell: _fetch_jars(kafka_version, shell),
+            after=("Java",),
         ),
         Step(
             f"Toxiproxy {toxiproxy.VERSION}",
             lambda: _succeeds(toxiproxy.check_binary),
             toxiproxy.build,
+            after=("Python",),  # which brings a Go where this machine has none
         ),
         Step(
             "controller template",
             lambda: kafka.checkpoint(kafka_version).is_file(),
             lambda shell: kafka.format_template(kafka_version, find_java(), shell),
+            after=("Kafka",),
         ),
         Step(
             "AOT cache for brokers",
             lambda: aot.is_settled(aot.kafka_cache(kafka_version, find_java())),
             lambda shell: aot.train_kafka(kafka_version, find_java(), shell),
+            after=("controller",),
             optional=True,
         ),
         Step(
             "AOT cache for the Java client",
             lambda: aot.is_settled(aot.client_cache(kafka_version, find_java())),
             lambda shell: aot.train_client(kafka_version, find_java(), shell),
+            after=("controller",),
             optional=True,
         ),
         Step(
             "AOT cache for Spark",
             lambda: aot.is_settled(aot.spark_cache(find_java())),
             lambda shell: aot.train_spark(find_java(), shell),
+            after=("Java",),
             optional=True,
+            late=True,
         ),
     ]
 
@@ -98,26 +116,30 @@ def _require_java(_: Shell) -> None:
     find_java()
 
 
-def is_complete(kafka_version: str = kafka.DEFAULT_VERSION) -> bool:
-    """Whether every step is done. No network, no lock, about 0.1 s."""
-    return all(step.is_done() for step in steps(kafka_version))
+def is_complete(kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True) -> bool:
+    """Whether every step is done, `late` ones included or not. No network, no lock, about 0.1 s."""
+    return all(step.is_done() for step in steps(kafka_version) if late or not step.late)
 
 
-def ensure(kafka_version: str = kafka.DEFAULT_VERSION) -> list[str]:
-    """Do every step that is not done; what was done, one phrase each.
+def ensure(kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True) -> list[str]:
+    """Do every step that is not done, `late` ones included or not; what was done, a phrase each.
 
     One set-up at a time: others wait. SetupError if a step that runs need fails.
     """
     cache = make_cache_dir()
     with exclusive(cache, _say_waiting) as lock_fd:
         sweep_scratch(cache)
-        shell = Shell(cache / "logs", lock_fd)
-        todo = steps(kafka_version)
-        done = []
-        for number, step in enumerate(todo, 1):
-            if not step.is_done():
-                done.append(_do(step, f"set-up {number}/{len(todo)}", shell))
-        return done
+        every = [step for step in steps(kafka_version) if late or not step.late]
+        return _Work(every, Shell(cache / "logs", lock_fd)).do()
+
+
+def finish(kafka_version: str = kafka.DEFAULT_VERSION) -> None:
+    """Do what the set-up left for after the first verdict; a failure of that is a warning only."""
+    if not is_complete(kafka_version):
+        _say(
+            "set-up goes on, so that later runs are judged sooner; Ctrl-C leaves it to `make setup`"
+        )
+        ensure(kafka_version)
 
 
 def lock_kafka(kafka_version: str) -> Path:
@@ -136,20 +158,78 @@ def _say_waiting() -> None:
     )
 
 
-def _do(step: Step, label: str, shell: Shell) -> str:
-    print(f"{label}: {step.title} …", end="", file=sys.stderr, flush=True)
-    begun = time.monotonic()
-    try:
-        step.do(shell)
-    except SetupError as error:
-        print(" failed", file=sys.stderr, flush=True)
-        if not step.optional:
+_ALIVE_EVERY_S: Final = 10.0  # a sign of life for someone who watches a minute of installing
+
+
+class _Work:
+    """Does steps, two at a time and each when what it needs is there."""
+
+    def __init__(self, every: Sequence[Step], shell: Shell) -> None:
+        self._every = every
+        self._shell = shell
+        self._todo = [step for step in every if not step.is_done()]
+        self._running: dict[Future[str], Step] = {}
+
+    def do(self) -> list[str]:
+        """Do them all; what was done, a phrase each, in their order."""
+        if not self._todo:
+            return []
+        begun = time.monotonic()
+        waiting, done = list(self._todo), dict[str, str]()
+        with (
+            ThreadPoolExecutor(max_workers=2, thread_name_prefix="set-up") as workers,
+            self._ended(),
+        ):
+            while waiting or self._running:
+                for step in [each for each in waiting if self._may_begin(each, done)]:
+                    waiting.remove(step)
+                    self._running[workers.submit(self._one, step)] = step
+                ended, _ = wait(self._running, _ALIVE_EVERY_S, FIRST_COMPLETED)
+                if not ended:
+                    titles = " and ".join(step.title for step in self._running.values())
+                    _say(f"set-up: {titles}, {time.monotonic() - begun:.0f} s so far")
+                for future in ended:
+                    step = self._running.pop(future)
+                    done[step.title] = future.result()
+        return [done[step.title] for step in self._todo]
+
+    @contextmanager
+    def _ended(self) -> Iterator[None]:
+        """End what runs, should one step fail or somebody interrupt the set-up."""
+        try:
+            yield
+        except BaseException:
+            self._shell.stop()
             raise
-        print(f"warning: {error}; runs start more slowly without it", file=sys.stderr, flush=True)
-        return f"{step.title}: failed, going on without"
-    took = f"{time.monotonic() - begun:.1f} s"
-    print(f" {took}", file=sys.stderr, flush=True)
-    return f"{step.title}: {took}"
+
+    def _may_begin(self, step: Step, done: Collection[str]) -> bool:
+        """A late one is done alone: it takes both processors."""
+        left = [each for each in self._todo if each.title not in done and each is not step]
+        if step.late:
+            return not left
+        return not any(each.title.startswith(step.after) for each in left) if step.after else True
+
+    def _one(self, step: Step) -> str:
+        label = f"set-up {self._every.index(step) + 1}/{len(self._every)}: {step.title}"
+        _say(f"{label} …")
+        begun = time.monotonic()
+        try:
+            step.do(self._shell)
+        except SetupError as error:
+            if not step.optional:
+                _say(f"{label} failed")
+                raise
+            _say(f"{label} failed\nwarning: {error}; runs start more slowly without it")
+            return f"{step.title}: failed, going on without"
+        took = f"{time.monotonic() - begun:.1f} s"
+        _say(f"{label}: {took}")
+        return f"{step.title}: {took}"
+
+
+def _say(text: str) -> None:
+    """One write, so that lines of two steps never mix."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
 
 
 def forget_failures(kafka_version: str = kafka.DEFAULT_VERSION) -> None:

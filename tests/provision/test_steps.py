@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def test_only_what_is_not_done_is_done(
     use(monkeypatch, Step("one", lambda: True, fail), Step("two", lambda: False, nothing))
 
     assert steps.ensure() == ["two: 0.0 s"]
-    assert capsys.readouterr().err == "set-up 2/2: two … 0.0 s\n"
+    assert capsys.readouterr().err == "set-up 2/2: two …\nset-up 2/2: two: 0.0 s\n"
 
 
 def test_failure_of_a_needed_step_ends_the_set_up(
@@ -40,7 +41,11 @@ def test_failure_of_a_needed_step_ends_the_set_up(
     def never(_: Shell) -> None:
         pytest.fail("ran after a failure")
 
-    use(monkeypatch, Step("one", lambda: False, fail), Step("two", lambda: False, never))
+    use(
+        monkeypatch,
+        Step("one", lambda: False, fail),
+        Step("two", lambda: False, never, after=("one",)),
+    )
 
     with pytest.raises(SetupError, match="no room left"):
         steps.ensure()
@@ -57,6 +62,69 @@ def test_failure_of_an_optional_step_is_a_warning(
 
     assert steps.ensure() == ["one: failed, going on without", "two: 0.0 s"]
     assert "warning: no room left; runs start more slowly without it" in capsys.readouterr().err
+
+
+def test_steps_that_do_not_need_each_other_are_done_side_by_side(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = threading.Barrier(2, timeout=30)
+    order: list[str] = []
+
+    def meet(_: Shell) -> None:
+        both.wait()
+        order.append("both")
+
+    use(
+        monkeypatch,
+        Step("last", lambda: False, lambda _: order.append("last"), late=True),
+        Step("one", lambda: False, meet),
+        Step("two", lambda: False, meet),
+        Step("three", lambda: False, lambda _: order.append("three"), after=("one", "two")),
+    )
+
+    assert 4 == len(steps.ensure())
+    assert ["both", "both", "three", "last"] == order
+
+
+def test_what_can_wait_is_left_for_after_the_first_verdict(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    done: list[str] = []
+    use(
+        monkeypatch,
+        Step("needed", lambda: "needed" in done, lambda _: done.append("needed")),
+        Step("late", lambda: "late" in done, lambda _: done.append("late"), late=True),
+    )
+
+    steps.ensure(late=False)
+    assert ["needed"] == done
+    assert steps.is_complete(late=False)
+    assert not steps.is_complete()
+
+    steps.finish()
+    assert ["needed", "late"] == done
+    assert "set-up goes on, so that later runs are judged sooner" in capsys.readouterr().err
+    steps.finish()
+    assert "" == capsys.readouterr().err
+
+
+def test_a_failure_ends_what_is_done_beside_it(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = threading.Event()
+
+    def endless(shell: Shell) -> None:
+        begun.set()
+        shell.run("the other", ["tail", "-f", "/dev/null"], log="other.log")
+
+    def fail_later(_: Shell) -> None:
+        assert begun.wait(30)
+        raise SetupError("no room left")
+
+    use(monkeypatch, Step("one", lambda: False, endless), Step("two", lambda: False, fail_later))
+
+    with pytest.raises(SetupError, match="no room left"):
+        steps.ensure()
 
 
 def test_what_killed_set_ups_left_is_swept(
