@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _DESCRIBED = """
     WITH described AS (
         SELECT p.*, CAST(get_json_object(p.request, '$.version') AS INT) AS version,
-               get_json_object(p.answer, '$.groups[0].groupState') AS told,
+               get_json_object(p.answer, '$.groups[0].groupState') AS described_as,
                from_json(get_json_object(p.answer, '$.groups[0].members'),
                          'array<struct<memberId:string,groupInstanceId:string,clientId:string,'
                          || 'clientHost:string,memberMetadata:string,memberAssignment:string>>')
@@ -25,57 +25,70 @@ _DESCRIBED = """
 """
 
 
-def _describe(t: Tables) -> Frame:
+@Rule(
+    "R28",
+    title="DescribeGroups tells who is in a group",
+    statement=(
+        "A described group has each member with its id, instance id, client id, host and the "
+        "assignment that it was given last; with its metadata only where the group is stable."
+    ),
+    source="seed 003, DESCRIBE_GROUPS; ClassicGroupMember.describe and describeNoMetadata",
+    unit="members",
+    things="described members and groups",
+    measures="",
+    matters="Tools for administrators show this, so it decides whom an operator looks for.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def described_members(t: Tables) -> Frame:
     """Each member of each described group, and each description as a whole."""
     return t.sql(
         _DESCRIBED
         + """
-        , told AS (
+        , shown AS (
             SELECT d.* EXCEPT (members), one.*
             FROM described d LATERAL VIEW explode(members) AS one WHERE d.state IS NOT NULL
-        ),
-        parts AS (
-            SELECT `group`, member_id, sent_at,
-                   get_json_object(answer, '$.assignment') AS assignment
-            FROM {calls} WHERE api = 'SYNC_GROUP' AND error_code = 0
         ),
         known AS (
             SELECT t.call, t.subject, t.sent_at, t.state, t.memberId, t.clientId, t.clientHost,
                    t.memberMetadata, t.memberAssignment, t.probe, m.member_id,
                    m.instance_id <=> t.groupInstanceId AS same_instance, m.metadata,
-                   max_by(s.assignment, s.sent_at) AS assignment
-            FROM told t LEFT JOIN {probe_members} m
+                   max(struct(s.sent_at, get_json_object(s.answer, '$.assignment') AS assignment))
+                       .assignment AS assignment
+            FROM shown t LEFT JOIN {probe_members} m
               ON m.`group` = t.`group` AND m.member_id = t.memberId AND m.from_at < t.sent_at
              AND (m.to_at IS NULL OR m.to_at > t.sent_at)
-            LEFT JOIN parts s
-              ON s.`group` = t.`group` AND s.member_id = t.memberId AND s.sent_at < t.sent_at
+            LEFT JOIN {calls} s
+              ON s.api = 'SYNC_GROUP' AND s.error_code = :NONE AND s.`group` = t.`group`
+             AND s.member_id = t.memberId AND s.sent_at < t.sent_at
             WHERE t.`group` <> :group GROUP BY ALL
-        ),
-        judged AS (
-            SELECT *, CASE WHEN member_id IS NULL THEN 'is no member'
-                           WHEN NOT same_instance THEN 'has another instance id'
-                           WHEN clientId <> concat('probe-', probe)
-                           THEN concat('is said to be client ', clientId)
-                           WHEN coalesce(length(clientHost), 0) = 0 THEN 'has no host'
-                           WHEN memberMetadata <> CASE WHEN state = 'Stable' THEN metadata
-                                                       ELSE '' END
-                           THEN 'has other metadata than it must have'
-                           WHEN memberAssignment <> coalesce(assignment, '')
-                           THEN 'has another assignment than it was given last' END AS wrong
-            FROM known
         )
-        SELECT concat('member in ', subject) AS subject, sent_at AS at, wrong IS NULL AS ok,
-               coalesce(wrong, 'as it joined and was assigned') AS why
-        FROM judged
+        SELECT concat('member in ', subject) AS subject, sent_at AS at,
+               CAST(NULL AS STRING) AS unknown, CAST(NULL AS STRING) AS note,
+               CASE WHEN member_id IS NULL THEN 'is no member'
+                    WHEN NOT same_instance THEN 'is described with another instance id'
+                    WHEN clientId <> concat('probe-', probe)
+                    THEN concat('is described as client ', clientId)
+                    WHEN coalesce(clientHost, '') = '' THEN 'is described without a host'
+                    WHEN memberMetadata <> IF(state = 'Stable', metadata, '')
+                    THEN concat('is described with wrong metadata for state ', state)
+                    WHEN memberAssignment <> coalesce(assignment, '')
+                    THEN 'is described with another assignment than it was given last'
+                    END AS wrong
+        FROM known
         UNION ALL
-        SELECT subject, sent_at, error_code = 0 AND told = state AND size(members) = size,
-               concat(told, ' with ', size(members), ' of ', size, ' members')
+        SELECT subject, sent_at, NULL, concat(described_as, ' with ', size(members), ' members'),
+               IF(error_code = :NONE AND described_as <=> state AND size(members) <=> size, NULL,
+                  concat('was answered ', concat_ws(', ', error_code, described_as), ' with ',
+                         coalesce(size(members), 0), ' of ', size, ' members'))
         FROM described WHERE state IS NOT NULL AND state <> 'Dead' AND `group` <> :group
         UNION ALL
         -- The group under test: no script made it, so its members are those of the request log.
-        SELECT concat('member in ', t.subject), t.sent_at, m.member = t.clientId,
-               concat(coalesce(m.member, 'nobody'), ' is described as client ', t.clientId)
-        FROM told t LEFT JOIN {memberships} m
+        SELECT concat('member in ', t.subject), t.sent_at,
+               IF(m.member IS NULL, 'is no member by the request log', NULL), NULL,
+               IF(m.member <> t.clientId,
+                  concat('is ', m.member, ', described as client ', t.clientId), NULL)
+        FROM shown t LEFT JOIN {memberships} m
           ON m.member_id = t.memberId AND m.joined_at < t.sent_at
          AND (m.removed_at IS NULL OR m.removed_at > t.sent_at)
         WHERE t.`group` = :group
@@ -83,96 +96,162 @@ def _describe(t: Tables) -> Frame:
     )
 
 
-def _described_by_the_new_call(t: Tables) -> Frame:
+@Rule(
+    "R28-epoch",
+    title="ConsumerGroupDescribe tells who is in a group of KIP-848",
+    statement=(
+        "ConsumerGroupDescribe gives each member with its epoch, client and the partitions that it "
+        "was given last; to DescribeGroups there is no such group (GROUP_ID_NOT_FOUND, 69)."
+    ),
+    source="KIP-848, ConsumerGroupDescribe API; KIP-1043",
+    unit="members",
+    things="described members and groups",
+    measures="",
+    matters="A tool that knows only the older call finds no such group, though it is at work.",
+    broker=True,
+    protocols=("consumer",),
+)
+def described_by_the_new_call(t: Tables) -> Frame:
     """Descriptions of a settled group of KIP-848, by its own call and by the classic one.
 
-    The first tells each member as the script knows it, and nobody else; to the second there is no
-    such group.
+    The first must have each member as the script knows it, and nobody else.
     """
     return t.sql(
         """
         WITH asked AS (
-            SELECT step, sent_at, api, error_code, answer,
+            SELECT step, sent_at, api, error_code,
                    from_json(expected, 'map<string,struct<epoch:int,client:string,'
-                         || 'partitions:array<int>>>')
-                       AS members,
+                                       || 'partitions:array<int>>>') AS members,
                    from_json(get_json_object(answer, '$.groups[0].members'),
                              'array<struct<memberId:string,memberEpoch:int,clientId:string,'
                              || 'clientHost:string,assignment:struct<topicPartitions:'
-                             || 'array<struct<partitions:array<int>>>>>>') AS told,
+                             || 'array<struct<partitions:array<int>>>>>>') AS shown,
                    get_json_object(answer, '$.groups[0].groupState') AS state
             FROM {calls} WHERE rule = 'R28-epoch'
         ),
         known AS (
-            SELECT step, sent_at, each.key AS member_id, each.value AS member, state, told,
-                   get(filter(told, m -> m.memberId = each.key), 0) AS found
+            SELECT sent_at, each.key AS member_id, each.value AS member,
+                   get(filter(shown, m -> m.memberId = each.key), 0) AS found
             FROM asked LATERAL VIEW explode(map_entries(members)) AS each
             WHERE api = 'CONSUMER_GROUP_DESCRIBE'
-        ),
-        compared AS (
-            SELECT step, sent_at, member_id,
-                   CASE WHEN found IS NULL THEN 'is not told'
-                        WHEN NOT found.memberEpoch <=> member.epoch
-                        THEN concat('is said to be in epoch ',
-                                    coalesce(string(found.memberEpoch), 'none'), ', not ',
-                                    member.epoch)
-                        WHEN NOT found.clientId <=> member.client
-                        THEN concat('is said to be client ', coalesce(found.clientId, 'nobody'))
-                        WHEN coalesce(length(found.clientHost), 0) = 0 THEN 'has no host'
-                        WHEN NOT array_sort(flatten(transform(
-                                 found.assignment.topicPartitions, p -> p.partitions)))
-                             <=> member.partitions
-                        THEN 'has another assignment than it was given' END AS wrong
-            FROM known
         )
-        SELECT concat('member ', member_id) AS subject, sent_at AS at, wrong IS NULL AS ok,
-               coalesce(wrong, 'as it was told itself') AS why
-        FROM compared
+        SELECT concat('member ', member_id) AS subject, sent_at AS at,
+               CAST(NULL AS STRING) AS unknown,
+               CASE WHEN found IS NULL THEN 'is not described'
+                    WHEN NOT found.memberEpoch <=> member.epoch
+                    THEN concat('is described in epoch ',
+                                coalesce(string(found.memberEpoch), 'none'), ', not ',
+                                member.epoch)
+                    WHEN NOT found.clientId <=> member.client
+                    THEN concat('is described as client ', coalesce(found.clientId, 'none'))
+                    WHEN coalesce(found.clientHost, '') = '' THEN 'is described without a host'
+                    WHEN NOT array_sort(flatten(transform(
+                             found.assignment.topicPartitions, p -> p.partitions)))
+                         <=> member.partitions
+                    THEN 'is described with another assignment than it was given' END AS wrong
+        FROM known
         UNION ALL
-        SELECT step, sent_at, error_code = 0 AND state = 'Stable'
-               AND size(told) = size(map_keys(members)),
-               concat('answered ', error_code, coalesce(concat(', ', state), ''), ' with ',
-                      coalesce(size(told), 0), ' of ', size(map_keys(members)), ' members')
-        FROM asked WHERE api = 'CONSUMER_GROUP_DESCRIBE'
-        UNION ALL
-        SELECT step, sent_at, error_code = 69 AND state = 'Dead',
-               concat('answered ', error_code, coalesce(concat(', ', state), ''))
-        FROM asked WHERE api = 'DESCRIBE_GROUPS'
+        SELECT step, sent_at, IF(error_code IS NULL, 'was not answered', NULL),
+               CASE WHEN api = 'DESCRIBE_GROUPS'
+                         AND NOT (error_code = :GROUP_ID_NOT_FOUND AND state <=> 'Dead')
+                    THEN concat('was answered ', concat_ws(', ', error_code, state))
+                    WHEN api = 'CONSUMER_GROUP_DESCRIBE'
+                         AND NOT (error_code = :NONE AND state <=> 'Stable'
+                                  AND size(shown) <=> size(map_keys(members)))
+                    THEN concat('was answered ', concat_ws(', ', error_code, state), ' with ',
+                                coalesce(size(shown), 0), ' of ', size(map_keys(members)),
+                                ' members') END
+        FROM asked WHERE api IN ('CONSUMER_GROUP_DESCRIBE', 'DESCRIBE_GROUPS')
         """
     )
 
 
-def _unknown_is_dead(t: Tables) -> Frame:
+# Descriptions of groups that do not exist.
+_MISSING = (
+    _DESCRIBED
+    + """
+    , missing AS (
+        SELECT subject, sent_at AS at, version, error_code, described_as,
+               concat('version ', version, ' was answered ', error_code, ', ',
+                      coalesce(described_as, 'no state')) AS answer
+        FROM described WHERE state = 'Dead'
+    )
+"""
+)
+
+
+@Rule(
+    "R28-dead",
+    title="A group that does not exist is described as dead (documented, outdated)",
+    statement="A group that does not exist is described as one in state Dead, without an error.",
+    source="seed 003, DESCRIBE_GROUPS and the group's states",
+    unit="descriptions",
+    things="descriptions of groups that do not exist",
+    measures="",
+    matters="Tools that look for Dead in an answer without an error miss what brokers send today.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def unknown_is_dead(t: Tables) -> Frame:
     """By the newest version of the call that both sides know: the one that clients use."""
     return t.sql(
-        _DESCRIBED
+        _MISSING
         + """
-        , newest AS (SELECT max(version) AS version FROM described)
-        SELECT d.subject, d.sent_at AS at, d.error_code = 0 AND d.told = 'Dead' AS ok,
-               concat('version ', d.version, ' answered ', d.error_code, ', ', d.told) AS why
-        FROM described d JOIN newest n ON n.version = d.version WHERE d.state = 'Dead'
+        SELECT subject, at, answer AS note,
+               IF(error_code = :NONE AND described_as <=> 'Dead', NULL, answer) AS wrong
+        FROM missing WHERE version = (SELECT max(version) FROM described)
         """
     )
 
 
-def _unknown_group(t: Tables) -> Frame:
+@Rule(
+    "R28-unknown",
+    title="A group that does not exist is not found",
+    statement=(
+        "A group that does not exist is described with GROUP_ID_NOT_FOUND (69) from DescribeGroups "
+        "v6 on, and as Dead without an error before."
+    ),
+    source="KIP-1043; DescribeGroupsResponse v6",
+    unit="descriptions",
+    things="descriptions of groups that do not exist",
+    measures="",
+    matters="A tool can tell a misspelt group from an empty one, if its library is new enough.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def unknown_group(t: Tables) -> Frame:
     return t.sql(
-        _DESCRIBED
+        _MISSING
         + """
-        SELECT subject, sent_at AS at,
-               told = 'Dead' AND error_code = CASE WHEN version >= 6 THEN 69 ELSE 0 END AS ok,
-               concat('version ', version, ' answered ', error_code, ', ', told) AS why
-        FROM described WHERE state = 'Dead'
+        SELECT subject, at, answer AS note,
+               IF(error_code = IF(version >= 6, :GROUP_ID_NOT_FOUND, :NONE)
+                  AND described_as <=> 'Dead', NULL, answer) AS wrong
+        FROM missing
         """
     )
 
 
-def _list(t: Tables) -> Frame:
+@Rule(
+    "R28-list",
+    title="Each coordinator lists its groups",
+    statement=(
+        "ListGroups gives a group at its coordinator and nowhere else, with its state, and only if "
+        "that is one of those asked for."
+    ),
+    source="seed 003, LIST_GROUPS; KIP-518",
+    unit="answers",
+    things="lists of groups",
+    measures="",
+    matters="Only who asks every broker sees all groups, and those of a dead one are missing.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def listed_groups(t: Tables) -> Frame:
     return t.sql(
         """
         WITH coordinators AS (
             SELECT `group`, max(broker) AS coordinator FROM {calls}
-            WHERE api = 'JOIN_GROUP' AND error_code = 0 GROUP BY `group`
+            WHERE api = 'JOIN_GROUP' AND error_code = :NONE GROUP BY `group`
         ),
         listed AS (
             SELECT p.*, c.coordinator,
@@ -180,29 +259,46 @@ def _list(t: Tables) -> Frame:
                                         'array<struct<groupId:string,protocolType:string,'
                                         || 'groupState:string>>'),
                               one -> one.groupId = p.`group`), 0) AS found,
-                   from_json(get_json_object(p.request, '$.statesFilter'),
-                             'array<string>') AS states
+                   from_json(get_json_object(request, '$.statesFilter'), 'array<string>') AS states
             FROM {probed} p JOIN coordinators c USING (`group`) WHERE p.api = 'LIST_GROUPS'
         ),
         judged AS (
             SELECT *, broker = coordinator
-                      AND (size(states) = 0 OR array_contains(states, state)) AS must
+                      AND coalesce(size(states) = 0 OR array_contains(states, state), true) AS must
             FROM listed
         )
         SELECT concat(subject, ', broker ', broker) AS subject, sent_at AS at,
-               CASE WHEN state IS NOT NULL THEN
-                   error_code = 0 AND must = (found IS NOT NULL)
-                   AND (found IS NULL OR found.groupState = state
-                        AND found.protocolType = 'consumer')
-               END AS ok,
-               CASE WHEN found IS NULL THEN 'not listed' ELSE concat('listed as ', found.groupState)
-               END AS why
+               IF(state IS NULL, 'the group changed meanwhile', NULL) AS unknown,
+               CASE WHEN error_code <> :NONE THEN concat('answered ', error_code)
+                    WHEN found IS NULL THEN IF(must, 'did not list the group', NULL)
+                    WHEN NOT must THEN 'listed a group of another broker or state'
+                    WHEN NOT (found.groupState <=> state AND found.protocolType <=> 'consumer')
+                    THEN concat('listed the group as ', concat_ws(', ', found.protocolType,
+                                found.groupState), ', not as consumer, ', state) END AS wrong,
+               IF(found IS NULL, 'not listed', concat('listed as ', found.groupState)) AS note
         FROM judged
         """
     )
 
 
-def _guards(t: Tables) -> Frame:
+@Rule(
+    "X30",
+    title="What members use cannot be deleted or altered",
+    statement=(
+        "A group with members cannot be deleted (NON_EMPTY_GROUP, 68), nor the positions of a "
+        "topic that they subscribe to (GROUP_SUBSCRIBED_TO_TOPIC, 86), nor set by others "
+        "(UNKNOWN_MEMBER_ID, 25); an empty group and its positions can; one that does not exist is "
+        "not found (69)."
+    ),
+    source="seed 003, DELETE_GROUPS and OFFSET_DELETE; KIP-229; KIP-496",
+    unit="error code",
+    things="deletes and alterations",
+    measures="",
+    matters="Positions can be reset only after all consumers of the group have been stopped.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def used_are_guarded(t: Tables) -> Frame:
     """Deletes of groups and of positions, and positions set by nobody."""
     return t.sql(
         f"""
@@ -218,31 +314,47 @@ def _guards(t: Tables) -> Frame:
             WHERE a.api = 'OFFSET_DELETE' GROUP BY a.call
         ),
         judged AS (
-            SELECT a.*, CASE
-                       WHEN api = 'DELETE_GROUPS' AND state_before = 'Empty' THEN 0
-                       WHEN api = 'OFFSET_COMMIT' AND state_before IN ('Empty', 'Dead') THEN 0
-                       WHEN state IS NULL THEN NULL
-                       WHEN api = 'DELETE_GROUPS' AND state = 'Dead' THEN 69
-                       WHEN api = 'DELETE_GROUPS' THEN 68
-                       WHEN api = 'OFFSET_DELETE' AND state = 'Dead' THEN 69
-                       WHEN api = 'OFFSET_DELETE'
-                       THEN CASE WHEN coalesce(s.subscribed, false) THEN 86 ELSE 0 END
-                       ELSE 25 END AS must
+            SELECT a.*,
+                   CASE WHEN api = 'DELETE_GROUPS' AND state_before = 'Empty' THEN :NONE
+                        WHEN api = 'OFFSET_COMMIT' AND state_before IN ('Empty', 'Dead') THEN :NONE
+                        WHEN state IS NULL THEN NULL
+                        WHEN api = 'OFFSET_COMMIT' THEN :UNKNOWN_MEMBER_ID
+                        WHEN state = 'Dead' THEN :GROUP_ID_NOT_FOUND
+                        WHEN api = 'DELETE_GROUPS' THEN :NON_EMPTY_GROUP
+                        WHEN s.subscribed THEN :GROUP_SUBSCRIBED_TO_TOPIC
+                        ELSE :NONE END AS must
             FROM asked a LEFT JOIN subscribed s USING (call)
             WHERE api IN ('DELETE_GROUPS', 'OFFSET_DELETE')
                -- Too much metadata is another rule's matter.
-               OR api = 'OFFSET_COMMIT' AND nobody AND error_code <> 12
+               OR api = 'OFFSET_COMMIT' AND nobody AND error_code <> :OFFSET_METADATA_TOO_LARGE
         )
         SELECT subject, sent_at AS at, {ANSWERED} FROM judged
         UNION ALL
-        SELECT concat('after it: ', subject), answered_at, state_after = 'Dead',
-               concat('the group is in state ', state_after)
-        FROM judged WHERE api = 'DELETE_GROUPS' AND error_code = 0
+        SELECT concat('after it: ', subject), answered_at,
+               IF(state_after IS NULL, 'the state of the group is not known', NULL),
+               IF(state_after <> 'Dead', concat('the group was in state ', state_after), NULL),
+               NULL
+        FROM judged WHERE api = 'DELETE_GROUPS' AND error_code = :NONE
         """
     )
 
 
-def _coordinators(t: Tables) -> Frame:
+@Rule(
+    "X13",
+    title="A group's name decides its coordinator",
+    statement=(
+        "A group is coordinated by the leader of the partition of __consumer_offsets whose number "
+        "is the absolute value of the name's Java hash, modulo the number of partitions."
+    ),
+    source="GroupCoordinatorService.partitionFor; Utils.abs",
+    unit="groups",
+    things="groups",
+    measures="",
+    matters="It can be known beforehand which groups the loss of a broker concerns.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def coordinator_by_name(t: Tables) -> Frame:
     """Java's hash of a group's name, computed here, against the leader that the observer saw."""
     return t.sql(
         """
@@ -266,120 +378,22 @@ def _coordinators(t: Tables) -> Frame:
                              WHEN bits > 2147483648L THEN 4294967296L - bits
                              ELSE bits END % s.partitions AS partition
             FROM hashed h CROSS JOIN sized s WHERE s.partitions > 0
+        ),
+        led AS (
+            SELECT p.*, max(struct(l.at, l.leader)).leader AS leader
+            FROM placed p JOIN {topology} l
+              ON l.what = 'partition' AND l.topic = '__consumer_offsets'
+             AND l.partition = p.partition AND l.at <= p.sent_at
+            GROUP BY ALL
         )
-        SELECT p.key AS subject, p.sent_at AS at,
-               p.errorCode = 0 AND p.nodeId = max_by(l.leader, l.at) AS ok,
-               concat('partition ', p.partition, ' is led by broker ', max_by(l.leader, l.at),
-                      ', its coordinator is said to be broker ', p.nodeId) AS why
-        FROM placed p JOIN {topology} l
-          ON l.what = 'partition' AND l.topic = '__consumer_offsets' AND l.partition = p.partition
-         AND l.at <= p.sent_at
-        GROUP BY p.key, p.sent_at, p.errorCode, p.nodeId, p.partition
+        SELECT key AS subject, sent_at AS at,
+               IF(errorCode = :NONE AND leader IS NULL,
+                  concat('partition ', partition, ' had no leader'), NULL) AS unknown,
+               CASE WHEN errorCode <> :NONE THEN concat('was answered ', errorCode)
+                    WHEN nodeId <> leader
+                    THEN concat('has coordinator ', nodeId, ', but partition ', partition,
+                                ' has leader ', leader) END AS wrong,
+               concat('belongs to partition ', partition) AS note
+        FROM led
         """
     )
-
-
-DESCRIBED = Rule(
-    id="R28",
-    title="DescribeGroups tells who is in a group",
-    statement=(
-        "A described group has each member with its id, instance id, client id, host and the "
-        "assignment that it was given last; with its metadata only where the group is stable."
-    ),
-    source="seed 003, DESCRIBE_GROUPS; ClassicGroupMember.describe and describeNoMetadata",
-    unit="members",
-    things="described members and groups",
-    measures="",
-    examine=_describe,
-    broker=True,
-    protocols=CLASSIC,
-)
-DESCRIBED_BY_THE_NEW_CALL = Rule(
-    id="R28-epoch",
-    title="ConsumerGroupDescribe tells who is in a group of KIP-848",
-    statement=(
-        "ConsumerGroupDescribe gives each member with its epoch, client and the partitions that it "
-        "was given last; to DescribeGroups there is no such group (GROUP_ID_NOT_FOUND, 69)."
-    ),
-    source="KIP-848, ConsumerGroupDescribe API; KIP-1043",
-    unit="members",
-    things="described members and groups",
-    measures="",
-    examine=_described_by_the_new_call,
-    broker=True,
-    protocols=("consumer",),
-)
-UNKNOWN_IS_DEAD = Rule(
-    id="R28-dead",
-    title="A group that does not exist is described as dead (documented, outdated)",
-    statement="A group that does not exist is described as one in state Dead, without an error.",
-    source="seed 003, DESCRIBE_GROUPS and the group's states",
-    unit="descriptions",
-    things="descriptions of groups that do not exist",
-    measures="",
-    examine=_unknown_is_dead,
-    broker=True,
-    protocols=CLASSIC,
-)
-UNKNOWN_GROUP = Rule(
-    id="R28-unknown",
-    title="A group that does not exist is not found",
-    statement=(
-        "A group that does not exist is described with GROUP_ID_NOT_FOUND (69) from DescribeGroups "
-        "v6 on, and as Dead without an error before."
-    ),
-    source="KIP-1043; DescribeGroupsResponse v6",
-    unit="descriptions",
-    things="descriptions of groups that do not exist",
-    measures="",
-    examine=_unknown_group,
-    broker=True,
-    protocols=CLASSIC,
-)
-LISTED = Rule(
-    id="R28-list",
-    title="Each coordinator lists its groups",
-    statement=(
-        "ListGroups gives a group at its coordinator and nowhere else, with its state, and only if "
-        "that is one of those asked for."
-    ),
-    source="seed 003, LIST_GROUPS; KIP-518",
-    unit="answers",
-    things="lists of groups",
-    measures="",
-    examine=_list,
-    broker=True,
-    protocols=CLASSIC,
-)
-GUARDS = Rule(
-    id="X30",
-    title="What members use cannot be deleted or altered",
-    statement=(
-        "A group with members cannot be deleted (NON_EMPTY_GROUP, 68), nor the positions of a "
-        "topic that they subscribe to (GROUP_SUBSCRIBED_TO_TOPIC, 86), nor set by others "
-        "(UNKNOWN_MEMBER_ID, 25); an empty group and its positions can; one that does not exist is "
-        "not found (69)."
-    ),
-    source="seed 003, DELETE_GROUPS and OFFSET_DELETE; KIP-229; KIP-496",
-    unit="error code",
-    things="deletes and alterations",
-    measures="",
-    examine=_guards,
-    broker=True,
-    protocols=CLASSIC,
-)
-COORDINATORS = Rule(
-    id="X13",
-    title="A group's name decides its coordinator",
-    statement=(
-        "A group is coordinated by the leader of the partition of __consumer_offsets whose number "
-        "is the absolute value of the name's Java hash, modulo the number of partitions."
-    ),
-    source="GroupCoordinatorService.partitionFor; Utils.abs",
-    unit="groups",
-    things="groups",
-    measures="",
-    examine=_coordinators,
-    broker=True,
-    protocols=CLASSIC,
-)

@@ -5,40 +5,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from harness.experiment import CLASSIC
+from harness.rules.rebalance import START_MS
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
     from harness.engines.base import Frame
     from harness.tables.base import Tables
 
-# A rebalance that a leave starts is logged by the same event; that took 1 ms at most.
-START_MS: Final = 10
-
 # What a member that says who it is must be answered: the coordinator looks at its instance id, its
 # member id and its generation, in this order (ClassicGroup.validateMember and its callers).
 _IDENTITY: Final = """
-    WHEN instance_id IS NOT NULL AND owner IS NULL THEN 25
-    WHEN instance_id IS NOT NULL AND owner <> member_id THEN 82
-    WHEN NOT known THEN 25
-    WHEN generation <> generation_now THEN 22
+    WHEN instance_id IS NOT NULL AND owner IS NULL THEN :UNKNOWN_MEMBER_ID
+    WHEN instance_id IS NOT NULL AND owner <> member_id THEN :FENCED_INSTANCE_ID
+    WHEN NOT known THEN :UNKNOWN_MEMBER_ID
+    WHEN generation <> generation_now THEN :ILLEGAL_GENERATION
 """
 HEARTBEAT_ANSWER: Final = f"""
-    CASE WHEN state IS NULL THEN NULL WHEN state = 'Dead' THEN 25 {_IDENTITY}
-         WHEN state = 'PreparingRebalance' THEN 27 ELSE 0 END
+    CASE WHEN state IS NULL THEN NULL WHEN state = 'Dead' THEN :UNKNOWN_MEMBER_ID {_IDENTITY}
+         WHEN state = 'PreparingRebalance' THEN :REBALANCE_IN_PROGRESS ELSE :NONE END
 """
 # A group that is not there is made by whoever commits as nobody; an empty one takes that as well.
 COMMIT_ANSWER: Final = f"""
-    CASE WHEN state_before IN ('Dead', 'Empty') AND coalesce(generation, -1) < 0 THEN 0
-         WHEN state IS NULL THEN NULL WHEN state = 'Dead' THEN 22 WHEN nobody THEN 25 {_IDENTITY}
-         WHEN state = 'CompletingRebalance' THEN 27 ELSE 0 END
+    CASE WHEN state_before IN ('Dead', 'Empty') AND coalesce(generation, -1) < 0 THEN :NONE
+         WHEN state IS NULL THEN NULL WHEN state = 'Dead' THEN :ILLEGAL_GENERATION
+         WHEN nobody THEN :UNKNOWN_MEMBER_ID {_IDENTITY}
+         WHEN state = 'CompletingRebalance' THEN :REBALANCE_IN_PROGRESS ELSE :NONE END
 """
-# Columns `ok` and `why` of an answer against the one that it must be.
+# Columns of an answer against the one that it must be; that is known only if the state is, too.
 ANSWERED: Final = """
-    CASE WHEN must IS NOT NULL AND error_code IS NOT NULL THEN error_code = must END AS ok,
     CASE WHEN must IS NULL THEN 'the group changed meanwhile'
-         WHEN error_code = must THEN concat('answered ', error_code, ' in state ', state_before)
-         ELSE concat('answered ', error_code, ' and not ', must, ' in state ', state_before)
-    END AS why
+         WHEN error_code IS NULL THEN 'was not answered' END AS unknown,
+    CASE WHEN error_code <> must
+         THEN concat('was answered ', error_code, ', not ', must, ', in state ', state_before)
+         END AS wrong,
+    concat('answered ', error_code, ' in state ', state_before) AS note
 """
 
 
@@ -52,130 +52,234 @@ def answers(t: Tables, api: str, must: str, where: str = "true") -> Frame:
     )
 
 
-def _session_range(t: Tables) -> Frame:
+@Rule(
+    "R17",
+    title="Session timeouts are accepted from 6 s to 30 min",
+    statement=(
+        "A join with a session timeout below 6,000 or above 1,800,000 ms is refused with "
+        "INVALID_SESSION_TIMEOUT (26), any other is not."
+    ),
+    source="seed 002, session.timeout.ms; group.min.session.timeout.ms and group.max…",
+    unit="ms",
+    things="joins",
+    measures="asked for",
+    matters="A consumer whose session.timeout.ms is outside this range never joins its group.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def session_timeouts_in_range(t: Tables) -> Frame:
     return t.sql(
         """
         WITH asked AS (
             SELECT *, CAST(get_json_object(request, '$.sessionTimeoutMs') AS INT) AS session_ms
             FROM {probed} WHERE api = 'JOIN_GROUP'
-        ),
-        judged AS (
-            SELECT *, session_ms BETWEEN 6000 AND 1800000 AS inside FROM asked
         )
-        SELECT subject, sent_at AS at, inside <> (error_code = 26) AS ok, session_ms AS measured,
-               CASE WHEN inside THEN 6000 END AS bound_low,
-               CASE WHEN inside THEN 1800000 END AS bound_high,
-               concat('a session timeout of ', session_ms, ' ms was answered ', error_code) AS why
-        FROM judged
+        SELECT subject, sent_at AS at, session_ms AS measured,
+               CASE WHEN (session_ms BETWEEN 6000 AND 1800000)
+                         = (error_code = :INVALID_SESSION_TIMEOUT)
+                    THEN concat('was answered ', error_code, ' to a session timeout of ',
+                                session_ms, ' ms') END AS wrong
+        FROM asked
         """
     )
 
 
-def _two_steps(t: Tables) -> Frame:
+@Rule(
+    "X08-wire",
+    title="A dynamic member joins in two steps",
+    statement=(
+        "A dynamic member that joins without an id is given one with MEMBER_ID_REQUIRED (79); the "
+        "id is dropped when its session timeout passes before it is used. A static member joins at "
+        "once."
+    ),
+    source="KIP-394; GroupMetadataManager.classicGroupJoinNewDynamicMember",
+    unit="ms",
+    things="joins and unused ids",
+    measures="from the first step to the end of an unused id",
+    too_low="was dropped too early",
+    too_high="was dropped too late",
+    matters="Clients that try to join again and again do not fill the group with dead members.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def two_steps(t: Tables) -> Frame:
     """First steps, second steps, and ids that nobody came back with."""
     return t.sql(
         """
         WITH first_steps AS (
-            SELECT p.*, get_json_object(p.answer, '$.memberId') AS given,
-                   CAST(get_json_object(p.request, '$.sessionTimeoutMs') AS INT) AS session_ms
-            FROM {probed} p
-            WHERE api = 'JOIN_GROUP' AND member_id IS NULL AND error_code NOT IN (26, 81)
+            SELECT *, get_json_object(answer, '$.memberId') AS given,
+                   CAST(get_json_object(request, '$.sessionTimeoutMs') AS INT) AS session_ms
+            FROM {probed}
+            WHERE api = 'JOIN_GROUP' AND member_id IS NULL
+              AND error_code NOT IN (:INVALID_SESSION_TIMEOUT, :GROUP_MAX_SIZE_REACHED)
         ),
         waited AS (
-            SELECT f.`group`, f.given, f.subject, f.session_ms, f.answered_at,
-                   min(p.sent_at) AS back_at, min_by(p.error_code, p.sent_at) AS error_code,
-                   min_by(p.api, p.sent_at) AS api, min_by(p.subject, p.sent_at) AS back
+            SELECT f.`group`, f.given, f.session_ms, f.answered_at,
+                   after(f.session_ms, f.answered_at) AS due_at,
+                   min_by(struct(p.sent_at, p.api, p.error_code, p.subject), p.call) AS back
             FROM first_steps f LEFT JOIN {probed} p
               ON p.`group` = f.`group` AND p.member_id = f.given
-            WHERE f.error_code = 79 GROUP BY ALL
+            WHERE f.error_code = :MEMBER_ID_REQUIRED GROUP BY ALL
         ),
         dropped AS (
-            SELECT w.*, r.arrived_at, r.processed_at, e.at, e.evidence,
-                   timestampdiff(MICROSECOND, r.arrived_at, e.at) / 1e3 AS ms,
-                   timestampdiff(MICROSECOND, r.arrived_at, r.processed_at) / 1e3 AS answering_ms,
-                   timestampadd(MILLISECOND, w.session_ms, w.answered_at) AS due_at
+            SELECT w.*, r.arrived_at, e.at, e.evidence, ms_between(r.arrived_at, e.at) AS ms,
+                   coalesce(ms_between(r.arrived_at, r.processed_at), 0) AS answering_ms
             FROM waited w
             LEFT JOIN {requests} r ON r.`group` = w.`group` AND r.member_id = w.given
-                 AND r.api = 'JOIN_GROUP' AND r.error_code = 79
+                 AND r.api = 'JOIN_GROUP' AND r.error_code = :MEMBER_ID_REQUIRED
             LEFT JOIN {coordinator_events} e ON e.`group` = w.`group` AND e.member_id = w.given
                  AND e.event = 'pending_evicted'
         )
-        SELECT subject, sent_at AS at,
-               CASE WHEN instance_id IS NULL
-                    THEN error_code = 79 AND coalesce(length(given), 0) > 0
-                    ELSE error_code <> 79 END AS ok,
-               CAST(NULL AS DOUBLE) AS measured, CAST(NULL AS DOUBLE) AS bound_low,
-               CAST(NULL AS DOUBLE) AS bound_high, concat('answered ', error_code) AS why,
+        SELECT subject, sent_at AS at, CAST(NULL AS DOUBLE) AS measured,
+               CAST(NULL AS DOUBLE) AS bound_low, CAST(NULL AS DOUBLE) AS bound_high,
+               CASE WHEN (instance_id IS NULL) <> (error_code = :MEMBER_ID_REQUIRED)
+                    THEN concat('was answered ', error_code, ' as a ',
+                                IF(instance_id IS NULL, 'dynamic', 'static'), ' member')
+                    WHEN instance_id IS NULL AND coalesce(given, '') = ''
+                    THEN 'was given no id' END AS wrong,
+               CAST(NULL AS STRING) AS unknown, CAST(NULL AS STRING) AS note,
                CAST(NULL AS STRING) AS evidence, CAST(NULL AS TIMESTAMP) AS guard_from,
                CAST(NULL AS TIMESTAMP) AS guard_to
         FROM first_steps
         UNION ALL
-        SELECT back, back_at,
-               CASE WHEN back_at < timestampadd(MILLISECOND, -:slack_ms, due_at)
-                    THEN error_code <> 25
-                    WHEN back_at > timestampadd(MILLISECOND, :slack_ms, due_at)
-                    THEN error_code = 25 END,
-               NULL, NULL, NULL,
-               concat('it came back ', timestampdiff(MILLISECOND, answered_at, back_at),
-                      ' ms after it was given its id and was answered ', error_code),
+        SELECT back.subject, back.sent_at, NULL, NULL, NULL,
+               CASE WHEN (back.sent_at < due_at) = (back.error_code = :UNKNOWN_MEMBER_ID)
+                    THEN concat('was answered ', back.error_code, ' with an id given ',
+                                ms_between(answered_at, back.sent_at), ' ms before') END,
+               IF(back.sent_at BETWEEN after(-:slack_ms, due_at) AND after(:slack_ms, due_at),
+                  'came when its id was due to be dropped', NULL),
+               concat('came ', ms_between(answered_at, back.sent_at),
+                      ' ms after its id was given'),
                NULL, NULL, NULL
-        FROM dropped WHERE api = 'JOIN_GROUP'
+        FROM dropped WHERE back.api = 'JOIN_GROUP'
         UNION ALL
         SELECT concat('unused id (', `group`, ')'), coalesce(at, due_at),
-               CASE WHEN at IS NULL OR arrived_at IS NOT NULL
-                    THEN coalesce(ms >= session_ms - :slack_ms
-                                  AND ms <= session_ms + answering_ms + :slack_ms, false) END,
-               ms, session_ms - :slack_ms, session_ms + coalesce(answering_ms, 0) + :slack_ms,
-               CASE WHEN at IS NULL THEN 'its id was never dropped'
-                    ELSE 'its id was dropped' END,
-               evidence, timestampadd(MILLISECOND, -:guard_ms, due_at), at
+               ms, session_ms - :slack_ms, session_ms + answering_ms + :slack_ms,
+               IF(at IS NULL, 'was never dropped', NULL),
+               IF(at IS NOT NULL AND arrived_at IS NULL, 'its request was not recorded', NULL),
+               NULL, evidence, guard_from(due_at, at), at
         FROM dropped
-        WHERE (back_at IS NULL OR back_at > timestampadd(MILLISECOND, :slack_ms, due_at))
-          AND due_at < timestampadd(MILLISECOND, -1000, :stopped_at)
+        WHERE (back.sent_at IS NULL OR back.sent_at > after(:slack_ms, due_at))
+          AND due_at < after(-1000, :stopped_at)
         """
     )
 
 
-def _heartbeats(t: Tables) -> Frame:
+@Rule(
+    "R35-wire",
+    title="A heartbeat is held against group, instance, member and generation",
+    statement=(
+        "A heartbeat of an unknown member or group is answered UNKNOWN_MEMBER_ID (25), of another "
+        "generation ILLEGAL_GENERATION (22), of an instance id that another member has "
+        "FENCED_INSTANCE_ID (82); a right one 0, or REBALANCE_IN_PROGRESS (27) while members are "
+        "waited for."
+    ),
+    source="seed 004, heartbeat request; GroupMetadataManager.classicGroupHeartbeat; KIP-345",
+    unit="error code",
+    things="heartbeats",
+    measures="",
+    matters="The answer decides whether a consumer goes on, joins again or must stop for good.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def heartbeats(t: Tables) -> Frame:
     return answers(t, "HEARTBEAT", HEARTBEAT_ANSWER)
 
 
-def _duplicates(t: Tables) -> Frame:
-    """Everything that the older and the newer owner of an instance id say after the change."""
+@Rule(
+    "X05-wire",
+    title="Of two members with one instance id the older is fenced",
+    statement=(
+        "When a second member joins with the group.instance.id of a live one, whatever the older "
+        "one says afterwards is answered FENCED_INSTANCE_ID (82), and the newer one has its place."
+    ),
+    source="KIP-345; ClassicGroup.validateMember",
+    unit="error code",
+    things="calls after the change",
+    measures="",
+    matters="Two processes with one group.instance.id by mistake: the first of them has to stop.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def older_is_fenced(t: Tables) -> Frame:
+    """Every call of the older and the newer owner of an instance id after the change."""
     return t.sql(
         """
-        SELECT p.subject, p.sent_at AS at,
-               CASE WHEN p.member_id = m.member_id THEN p.error_code = 82
-                    ELSE p.error_code NOT IN (25, 82) END AS ok,
-               concat(CASE WHEN p.member_id = m.member_id THEN 'the older' ELSE 'the newer' END,
-                      ' was answered ', p.error_code) AS why
-        FROM {probe_members} m JOIN {probed} p
-          ON p.`group` = m.`group` AND p.instance_id = m.instance_id
-         AND p.member_id IN (m.member_id, m.replaced_by) AND p.sent_at > m.replaced_at
-        WHERE m.replaced_by IS NOT NULL
-          -- A rejoin after leaving is no duplicate.
-          AND m.ended_by = 'replaced'
+        WITH calls AS (
+            SELECT p.*, IF(p.member_id = m.member_id, 'older', 'newer') AS owner_is
+            FROM {probe_members} m JOIN {probed} p
+              ON p.`group` = m.`group` AND p.instance_id = m.instance_id
+             AND p.member_id IN (m.member_id, m.replaced_by) AND p.sent_at > m.replaced_at
+            -- A rejoin after leaving is no duplicate.
+            WHERE m.replaced_by IS NOT NULL AND m.ended_by = 'replaced'
+        )
+        SELECT subject, sent_at AS at,
+               CASE WHEN owner_is = 'older' AND error_code <> :FENCED_INSTANCE_ID
+                      OR owner_is = 'newer'
+                         AND error_code IN (:UNKNOWN_MEMBER_ID, :FENCED_INSTANCE_ID)
+                    THEN concat('was answered ', error_code, ' as the ', owner_is, ' member')
+                    END AS wrong,
+               concat('answered ', error_code, ' as the ', owner_is, ' member') AS note
+        FROM calls
         """
     )
 
 
-def _full_group(t: Tables) -> Frame:
+@Rule(
+    "X15",
+    title="A full group takes nobody more",
+    statement=(
+        "A join that would make a group larger than group.max.size is answered "
+        "GROUP_MAX_SIZE_REACHED (81); those who are in stay."
+    ),
+    source="group.max.size; KIP-389",
+    unit="members",
+    things="joins to a group that is or was full",
+    measures="with it",
+    too_high="made the group too large",
+    matters="A consumer that is one too many fails at once, and does not disturb the others.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def full_group(t: Tables) -> Frame:
     return t.sql(
         """
         SELECT subject, sent_at AS at,
-               (error_code = 81) = (NOT known AND size >= :group_max_size) AS ok,
-               size + CASE WHEN error_code NOT IN (81) AND NOT known THEN 1 ELSE 0 END AS measured,
-               CAST(NULL AS DOUBLE) AS bound_low, :group_max_size AS bound_high,
-               concat('answered ', error_code, ' with ', size, ' members there') AS why
+               size + IF(error_code <> :GROUP_MAX_SIZE_REACHED AND NOT known, 1, 0) AS measured,
+               :group_max_size AS bound_high,
+               CASE WHEN error_code <> :GROUP_MAX_SIZE_REACHED THEN NULL
+                    WHEN known THEN 'was refused, though it is a member'
+                    WHEN size < :group_max_size
+                    THEN concat('was refused, though the group had ', size, ' members')
+                    END AS wrong,
+               IF(known OR error_code = :GROUP_MAX_SIZE_REACHED,
+                  'made the group no larger', NULL) AS excused,
+               concat('answered ', error_code, ' with ', size, ' members in the group') AS note
         FROM {probed}
-        WHERE api = 'JOIN_GROUP' AND error_code <> 26
+        WHERE api = 'JOIN_GROUP' AND error_code <> :INVALID_SESSION_TIMEOUT
           -- Only a group that is or was full says anything.
           AND `group` IN (SELECT `group` FROM {probed} WHERE size >= :group_max_size)
         """
     )
 
 
-def _leaves(t: Tables) -> Frame:
+@Rule(
+    "R29-wire",
+    title="What a leave starts depends on the group's state",
+    statement=(
+        "A LeaveGroup does nothing in an empty or unknown group; in a stable or completing one it "
+        "starts a rebalance; while members are waited for it starts none, and completes the join "
+        "if the one that leaves was the last one missing."
+    ),
+    source="seed 003, LEAVE_GROUP",
+    unit="ms",
+    things="leaves",
+    measures="from the leave to what it starts",
+    matters="Partitions of a consumer that closes are taken over at once, not after its session.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def leaves(t: Tables) -> Frame:
     """What a leave starts or completes, by the state that it met."""
     return t.sql(
         """
@@ -201,8 +305,8 @@ def _leaves(t: Tables) -> Frame:
         expected AS (
             SELECT l.call, get_json_object(p.answer, '$.memberId') AS member_id
             FROM leaves l JOIN {probed} p
-              ON p.`group` = l.`group` AND p.api = 'JOIN_GROUP' AND p.error_code = 79
-             AND p.sent_at < l.left_at
+              ON p.`group` = l.`group` AND p.sent_at < l.left_at
+             AND p.api = 'JOIN_GROUP' AND p.error_code = :MEMBER_ID_REQUIRED
             LEFT ANTI JOIN {probed} b
               ON b.`group` = l.`group` AND b.sent_at < l.left_at
              AND b.member_id = get_json_object(p.answer, '$.memberId')
@@ -235,130 +339,34 @@ def _leaves(t: Tables) -> Frame:
               ON e.`group` = l.`group` AND e.event IN ('rebalance_started', 'stabilized', 'emptied')
              AND e.at >= coalesce(l.left_at, l.sent_at)
              AND (s.until_at IS NULL OR e.at < s.until_at)
-             AND e.at <= timestampadd(MILLISECOND, :start_ms + :slack_ms,
-                                      coalesce(l.left_at, l.answered_at))
+             AND e.at <= after(:start_ms + :slack_ms, coalesce(l.left_at, l.answered_at))
             GROUP BY l.call
         ),
         judged AS (
-            SELECT l.*, coalesce(m.missing, 0) AS missing, f.started_at, f.completed_at,
+            SELECT l.*,
                    CASE WHEN l.left_at IS NULL THEN 'nothing'
-                        WHEN l.state_before IN ('Stable', 'CompletingRebalance') THEN 'rebalance'
-                        WHEN l.state_before <> 'PreparingRebalance' THEN 'nothing'
-                        WHEN coalesce(m.missing, 0) > 0 THEN 'nothing'
-                        ELSE 'completion' END AS must,
-                   CASE WHEN f.started_at IS NOT NULL THEN 'rebalance'
-                        WHEN f.completed_at IS NOT NULL THEN 'completion'
+                        WHEN l.state_before IN ('Stable', 'CompletingRebalance') THEN 'a rebalance'
+                        WHEN l.state_before = 'PreparingRebalance' AND m.missing IS NULL
+                        THEN 'the end of the join phase'
+                        ELSE 'nothing' END AS must,
+                   CASE WHEN f.started_at IS NOT NULL THEN 'a rebalance'
+                        WHEN f.completed_at IS NOT NULL THEN 'the end of the join phase'
                         ELSE 'nothing' END AS came,
-                   timestampdiff(MICROSECOND, l.left_at, f.at) / 1e3 AS ms
+                   ms_between(l.left_at, f.at) AS ms
             FROM leaves l LEFT JOIN missing m USING (call) LEFT JOIN followed f USING (call)
         )
-        SELECT subject, coalesce(left_at, sent_at) AS at,
-               CASE WHEN state_before = 'Stable' AND known AND left_at IS NULL THEN false
-                    ELSE must = came END AS ok,
-               ms AS measured, CAST(NULL AS DOUBLE) AS bound_low,
-               CASE WHEN must <> 'nothing' THEN :start_ms + :slack_ms END AS bound_high,
-               concat(came, ' followed in state ', state_before, ', answered ', error_code,
-                      CASE WHEN must <> came THEN concat(', but must be ', must) ELSE '' END)
-                   AS why,
-               evidence, CASE WHEN must <> 'nothing' THEN left_at END AS guard_from,
-               timestampadd(MILLISECOND, :start_ms + :slack_ms, left_at) AS guard_to
+        SELECT subject, coalesce(left_at, sent_at) AS at, ms AS measured,
+               IF(must <> 'nothing', :start_ms + :slack_ms, NULL) AS bound_high,
+               CASE WHEN state_before = 'Stable' AND known AND left_at IS NULL
+                    THEN concat('did not leave the group, answered ', error_code)
+                    WHEN must <> came
+                    THEN concat_ws(' in state ', concat('was followed by ', came, ', not by ',
+                                                        must), state_before) END AS wrong,
+               concat('followed by ', came, ' in state ', state_before, ', answered ', error_code)
+                   AS note,
+               evidence, IF(must <> 'nothing', left_at, NULL) AS guard_from,
+               after(:start_ms + :slack_ms, left_at) AS guard_to
         FROM judged
         """,
         start_ms=START_MS,
     )
-
-
-SESSION_RANGE = Rule(
-    id="R17",
-    title="Session timeouts are accepted from 6 s to 30 min",
-    statement=(
-        "A join with a session timeout below 6,000 or above 1,800,000 ms is refused with "
-        "INVALID_SESSION_TIMEOUT (26), any other is not."
-    ),
-    source="seed 002, session.timeout.ms; group.min.session.timeout.ms and group.max…",
-    unit="ms",
-    things="joins",
-    measures="asked for",
-    examine=_session_range,
-    broker=True,
-    protocols=CLASSIC,
-)
-TWO_STEPS = Rule(
-    id="X08-wire",
-    title="A dynamic member joins in two steps",
-    statement=(
-        "A dynamic member that joins without an id is given one with MEMBER_ID_REQUIRED (79); the "
-        "id is dropped when its session timeout passes before it is used. A static member joins at "
-        "once."
-    ),
-    source="KIP-394; GroupMetadataManager.classicGroupJoinNewDynamicMember",
-    unit="ms",
-    things="joins and unused ids",
-    measures="from the first step to the end of an unused id",
-    examine=_two_steps,
-    broker=True,
-    protocols=CLASSIC,
-)
-HEARTBEATS = Rule(
-    id="R35-wire",
-    title="A heartbeat is held against group, instance, member and generation",
-    statement=(
-        "A heartbeat of an unknown member or group is answered UNKNOWN_MEMBER_ID (25), of another "
-        "generation ILLEGAL_GENERATION (22), of an instance id that another member has "
-        "FENCED_INSTANCE_ID (82); a right one 0, or REBALANCE_IN_PROGRESS (27) while members are "
-        "waited for."
-    ),
-    source="seed 004, heartbeat request; GroupMetadataManager.classicGroupHeartbeat; KIP-345",
-    unit="error code",
-    things="heartbeats",
-    measures="",
-    examine=_heartbeats,
-    broker=True,
-    protocols=CLASSIC,
-)
-DUPLICATES = Rule(
-    id="X05-wire",
-    title="Of two members with one instance id the older is fenced",
-    statement=(
-        "When a second member joins with the group.instance.id of a live one, whatever the older "
-        "one says afterwards is answered FENCED_INSTANCE_ID (82), and the newer one has its place."
-    ),
-    source="KIP-345; ClassicGroup.validateMember",
-    unit="error code",
-    things="calls after the change",
-    measures="",
-    examine=_duplicates,
-    broker=True,
-    protocols=CLASSIC,
-)
-FULL_GROUP = Rule(
-    id="X15",
-    title="A full group takes nobody more",
-    statement=(
-        "A join that would make a group larger than group.max.size is answered "
-        "GROUP_MAX_SIZE_REACHED (81); those who are in stay."
-    ),
-    source="group.max.size; KIP-389",
-    unit="members",
-    things="joins to a group that is or was full",
-    measures="with it",
-    examine=_full_group,
-    broker=True,
-    protocols=CLASSIC,
-)
-LEAVES = Rule(
-    id="R29-wire",
-    title="What a leave starts depends on the group's state",
-    statement=(
-        "A LeaveGroup does nothing in an empty or unknown group; in a stable or completing one it "
-        "starts a rebalance; while members are waited for it starts none, and completes the join "
-        "if the one that leaves was the last one missing."
-    ),
-    source="seed 003, LEAVE_GROUP",
-    unit="ms",
-    things="leaves",
-    measures="from the leave to what it starts",
-    examine=_leaves,
-    broker=True,
-    protocols=CLASSIC,
-)

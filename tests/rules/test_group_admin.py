@@ -130,15 +130,15 @@ def test_the_assignment_given_last_before_counts(judge: Judge) -> None:
 
 
 def test_a_member_without_a_host_on_record_or_in_another_state_violates(judge: Judge) -> None:
-    assert ["has no host"] == wrongs(judge(described(clientHost=None), "R28"))
+    assert ["is described without a host"] == wrongs(judge(described(clientHost=None), "R28"))
     history = described()
     told = json.loads(history.rows["calls"][-1]["answer"])
     told["groups"][0]["groupState"] = "Empty"
     history.rows["calls"][-1]["answer"] = json.dumps(told)
-    assert ["Empty with 2 of 2 members"] == wrongs(judge(history, "R28"))
+    assert ["was answered 0, Empty with 2 of 2 members"] == wrongs(judge(history, "R28"))
     history = described()
     history.rows["calls"][-1]["error_code"] = 16
-    assert ["Stable with 2 of 2 members"] == wrongs(judge(history, "R28"))
+    assert ["was answered 16, Stable with 2 of 2 members"] == wrongs(judge(history, "R28"))
 
 
 @pytest.mark.parametrize(
@@ -207,15 +207,15 @@ def test_a_group_of_kip_848_is_described_by_its_own_call(judge: Judge) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"memberId": "c"}, "is not told"),
-        ({"memberEpoch": 3}, "is said to be in epoch 3, not 4"),
-        ({"memberEpoch": None}, "is said to be in epoch none, not 4"),
-        ({"clientId": "member-1"}, "is said to be client member-1"),
-        ({"clientId": None}, "is said to be client nobody"),
-        ({"clientHost": None}, "has no host"),
-        ({"assignment": None}, "has another assignment"),
-        ({"assignment": {"topicPartitions": []}}, "has another assignment"),
-        ({"assignment": {"topicPartitions": [{"partitions": [0, 1]}]}}, "has another assignment"),
+        ({"memberId": "c"}, "is not described"),
+        ({"memberEpoch": 3}, "is described in epoch 3, not 4"),
+        ({"memberEpoch": None}, "is described in epoch none, not 4"),
+        ({"clientId": "member-1"}, "is described as client member-1"),
+        ({"clientId": None}, "is described as client none"),
+        ({"clientHost": None}, "is described without a host"),
+        ({"assignment": None}, "another assignment"),
+        ({"assignment": {"topicPartitions": []}}, "another assignment"),
+        ({"assignment": {"topicPartitions": [{"partitions": [0, 1]}]}}, "another assignment"),
     ],
 )
 def test_a_member_of_kip_848_told_otherwise_than_it_is_violates(
