@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.rules.rule import Rule
+from harness.rules.rule import Need, Rule
 
 if TYPE_CHECKING:
     from harness.engines.base import Frame
     from harness.tables.base import Tables
 
-# How the coordinator refuses a member that is no longer in the group: ILLEGAL_GENERATION,
-# UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_INSTANCE_ID; in KIP-848 FENCED_MEMBER_EPOCH and
-# STALE_MEMBER_EPOCH.
-_REFUSALS = "(22, 25, 27, 82, 110, 113)"
 
-
-def _removed_cannot_commit(t: Tables) -> Frame:
+@Rule(
+    "R19",
+    title="A removed member cannot commit",
+    statement=(
+        "Once a member is removed its commits are refused, and what it had not committed is "
+        "delivered again."
+    ),
+    source="seed 002, session.timeout.ms; CommitFailedException",
+    unit="error code",
+    things="commits after a removal and partitions left uncommitted",
+    measures="answered",
+    matters="Work that a removed member finishes late is done twice, so it must bear repetition.",
+    needs=(Need.MAX_POLL_END,),
+)
+def removed_cannot_commit(t: Tables) -> Frame:
     """Commits of member ids that had been removed, and what they had read but not committed.
 
     Who left by closing gave its partitions back first and is not examined. A commit that its
@@ -31,28 +40,6 @@ def _removed_cannot_commit(t: Tables) -> Frame:
             SELECT m.* FROM {removals} m LEFT ANTI JOIN {client_events} c
               ON c.member = m.member AND c.event = 'closing' AND c.event_at <= m.removed_at
         ),
-        at_coordinator AS (
-            SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (coordinator)')
-                       AS subject, c.at, c.error_code IN """
-        + _REFUSALS
-        + """ AS ok,
-                   c.error_code AS measured, concat('answered with error ', c.error_code) AS why
-            FROM {commits_judged} c JOIN removed r
-              ON r.member_id = c.member_id AND r.removed_at = c.removed_at
-        ),
-        at_client AS (
-            SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (client)') AS subject,
-                   c.asked_at AS at, coalesce(c.error_code <> 0, true) AS ok,
-                   c.error_code AS measured,
-                   CASE WHEN c.error_code IS NULL THEN 'never answered'
-                        WHEN c.error_code = 0 THEN 'accepted'
-                        ELSE concat('refused: ', coalesce(c.error, string(c.error_code)))
-                        END AS why
-            FROM {commits} c JOIN removed r
-              ON r.member_id = c.member_id AND c.asked_at > r.removed_at
-             AND (r.back_at IS NULL OR c.asked_at < r.back_at)
-            WHERE c.how <> 'external'
-        ),
         -- The last position accepted before each removal, in one pass over the commits.
         moments AS (
             SELECT topic, partition, at, committed, CAST(NULL AS STRING) AS stay
@@ -63,7 +50,8 @@ def _removed_cannot_commit(t: Tables) -> Frame:
         ),
         positions AS (
             SELECT topic, partition, stay,
-                   last_value(committed, true) OVER (PARTITION BY topic, partition ORDER BY at
+                   last_value(committed, true) OVER (
+                       PARTITION BY topic, partition ORDER BY at, committed NULLS LAST, stay
                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS committed
             FROM moments
         ),
@@ -88,7 +76,7 @@ def _removed_cannot_commit(t: Tables) -> Frame:
             FROM {deliveries}
         ),
         reread AS (
-            SELECT u.member, u.member_id, u.topic, u.partition, u.removed_at, u.first, u.last,
+            SELECT u.member, u.topic, u.partition, u.removed_at, u.first, u.last,
                    min(d.first_offset) AS again_from, max(d.last_offset) AS again_to
             FROM wanted u LEFT JOIN reads d
               ON d.topic = u.topic AND d.partition = u.partition AND d.bucket = u.bucket
@@ -96,24 +84,87 @@ def _removed_cannot_commit(t: Tables) -> Frame:
              AND d.polled_at > u.removed_at
              AND (d.member_id <> u.member_id OR d.polled_at > u.back_at)
             GROUP BY u.member, u.member_id, u.topic, u.partition, u.removed_at, u.first, u.last
-        ),
-        work AS (
-            SELECT concat(topic, '-', partition, ' after ', member) AS subject, removed_at AS at,
-                   coalesce(again_from <= first AND again_to >= last, false) AS ok,
-                   CAST(NULL AS INT) AS measured,
-                   CASE WHEN again_from <= first AND again_to >= last
-                        THEN concat(last - first + 1, ' uncommitted records delivered again')
-                        WHEN again_from IS NULL
-                        THEN 'its uncommitted work was never delivered again'
-                        ELSE concat('read again from ', again_from, ', not from ', first) END AS why
-            FROM reread WHERE :commit NOT IN ('external', 'transaction')
         )
-        SELECT * FROM at_coordinator UNION ALL SELECT * FROM at_client UNION ALL SELECT * FROM work
+        SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (coordinator)')
+                   AS subject, c.at, c.error_code AS measured,
+               -- How a coordinator refuses a member that is no longer in the group.
+               CASE WHEN c.error_code NOT IN (
+                        :ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :REBALANCE_IN_PROGRESS,
+                        :FENCED_INSTANCE_ID, :FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
+                    THEN concat('was answered with error ', c.error_code) END AS wrong,
+               IF(c.error_code IS NULL, 'was never answered', NULL) AS unknown,
+               CAST(NULL AS STRING) AS note
+        FROM {commits_judged} c JOIN removed r
+          ON r.member_id = c.member_id AND r.removed_at = c.removed_at
+        UNION ALL
+        SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (client)'), c.asked_at,
+               c.error_code, IF(c.error_code = :NONE, 'was accepted', NULL), NULL,
+               CASE WHEN c.error_code IS NULL THEN 'never answered'
+                    ELSE concat('refused: ', coalesce(c.error, string(c.error_code))) END
+        FROM {commits} c JOIN removed r
+          ON r.member_id = c.member_id AND c.asked_at > r.removed_at
+         AND (r.back_at IS NULL OR c.asked_at < r.back_at)
+        WHERE c.how <> 'external'
+        UNION ALL
+        SELECT concat(topic, '-', partition, ' after ', member), removed_at, NULL,
+               CASE WHEN again_from IS NULL THEN 'its uncommitted records never came again'
+                    WHEN again_from > first OR again_to < last
+                    THEN concat('only ', greatest(again_from, first), ' to ', least(again_to, last),
+                                ' of its records ', first, ' to ', last, ' came again') END,
+               NULL, concat(last - first + 1, ' records read and not committed')
+        FROM reread WHERE :commit NOT IN ('external', 'transaction')
         """
     )
 
 
-def _nothing_lost(t: Tables) -> Frame:
+def _islands(name: str, ranges: str) -> str:
+    """A CTE of the ranges of a query, merged per partition where they touch or overlap."""
+    return f"""
+        {name} AS (
+            SELECT topic, partition, min(first_offset) AS first, max(last_offset) AS last
+            FROM (
+                SELECT *, count_if(reached IS NULL OR first_offset > reached + 1) OVER (
+                    PARTITION BY topic, partition ORDER BY first_offset, last_offset) AS island
+                FROM (
+                    SELECT *, max(last_offset) OVER (
+                        PARTITION BY topic, partition ORDER BY first_offset, last_offset
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+                    FROM ({ranges})))
+            GROUP BY topic, partition, island
+        )"""
+
+
+_SENT = """
+    SELECT topic, partition, first_offset, last_offset
+    FROM {sends} WHERE outcome = 'acknowledged' AND first_offset IS NOT NULL
+"""
+_DONE = """
+    SELECT topic, partition, first_offset, last_offset
+    FROM {deliveries} WHERE processed_at IS NOT NULL
+    UNION ALL
+    -- A transaction may have been committed when its process died before it said so.
+    SELECT topic, partition, first_offset, last_offset
+    FROM {outputs} WHERE isolation = 'read_committed'
+    UNION ALL
+    -- What was deleted on purpose is nobody's work any more.
+    SELECT p.topic, p.partition, 0, p.committed - 1
+    FROM {requests} LATERAL VIEW explode(positions) AS p
+    WHERE api = 'DELETE_RECORDS' AND p.error_code = :NONE AND p.committed > 0
+"""
+
+
+@Rule(
+    "X32a",
+    title="No acknowledged record is lost",
+    statement="Every record that was acknowledged to the producer is processed by a member.",
+    source="Kafka documentation, Message Delivery Semantics (at least once)",
+    unit="records",
+    things="partitions",
+    measures="missing",
+    too_high="has acknowledged records that nobody processed",
+    matters="At-least-once delivery promises this, whatever happens to members or brokers.",
+)
+def nothing_lost(t: Tables) -> Frame:
     """Per partition, acknowledged records that nobody finished processing.
 
     Ranges are merged into islands on both sides before they are compared. What lies past the last
@@ -121,55 +172,25 @@ def _nothing_lost(t: Tables) -> Frame:
     partition's end. Records that were deleted on purpose count as done.
     """
     return t.sql(
-        """
-        WITH sent AS (
-            SELECT topic, partition, first_offset, last_offset,
-                   max(last_offset) OVER (PARTITION BY topic, partition ORDER BY first_offset
-                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
-            FROM {sends} WHERE outcome = 'acknowledged' AND first_offset IS NOT NULL
-        ),
-        sent_islands AS (
-            SELECT topic, partition, min(first_offset) AS first, max(last_offset) AS last
-            FROM (SELECT *, count_if(reached IS NULL OR first_offset > reached + 1) OVER (
-                      PARTITION BY topic, partition ORDER BY first_offset) AS island FROM sent)
-            GROUP BY topic, partition, island
-        ),
-        done AS (
-            SELECT topic, partition, first_offset, last_offset,
-                   max(last_offset) OVER (PARTITION BY topic, partition ORDER BY first_offset
-                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
-            FROM (SELECT topic, partition, first_offset, last_offset
-                  FROM {deliveries} WHERE processed_at IS NOT NULL
-                  UNION ALL
-                  -- A transaction may have been committed when its process died before it said so.
-                  SELECT topic, partition, first_offset, last_offset
-                  FROM {outputs} WHERE isolation = 'read_committed'
-                  UNION ALL
-                  -- What was deleted on purpose is nobody's work any more.
-                  SELECT p.topic, p.partition, 0, p.committed - 1
-                  FROM {requests} LATERAL VIEW explode(positions) AS p
-                  WHERE api = 'DELETE_RECORDS' AND p.error_code = 0 AND p.committed > 0)
-        ),
-        done_islands AS (
-            SELECT topic, partition, min(first_offset) AS first, max(last_offset) AS last
-            FROM (SELECT *, count_if(reached IS NULL OR first_offset > reached + 1) OVER (
-                      PARTITION BY topic, partition ORDER BY first_offset) AS island FROM done)
-            GROUP BY topic, partition, island
-        ),
+        "WITH"
+        + _islands("sent", _SENT)
+        + ","
+        + _islands("done", _DONE)
+        + """,
         read_to AS (
             SELECT topic, partition, max(last_offset) AS last FROM {deliveries}
             GROUP BY topic, partition
         ),
         ends AS (
-            SELECT topic, partition, max_by(end_offset, at) AS end_offset
+            SELECT topic, partition, max(struct(at, end_offset)).end_offset AS end_offset
             FROM {topology} WHERE what = 'end_offset' GROUP BY topic, partition
         ),
         compared AS (
             SELECT s.topic, s.partition, s.first, s.last, r.last AS read_to, e.end_offset,
                    coalesce(sum(least(s.last, d.last) - greatest(s.first, d.first) + 1)
                             FILTER (WHERE d.first IS NOT NULL), 0) AS found
-            FROM sent_islands s
-            LEFT JOIN done_islands d
+            FROM sent s
+            LEFT JOIN done d
               ON d.topic = s.topic AND d.partition = s.partition
              AND d.first <= s.last AND d.last >= s.first
             LEFT JOIN read_to r ON r.topic = s.topic AND r.partition = s.partition
@@ -185,33 +206,40 @@ def _nothing_lost(t: Tables) -> Frame:
                    coalesce(max(read_to) + 1 >= max(end_offset), false) AS read_all
             FROM compared GROUP BY topic, partition
         )
-        SELECT concat(topic, '-', partition) AS subject,
-               CASE WHEN skipped > 0 OR missing > 0 AND read_all THEN false
-                    WHEN missing > 0 THEN NULL ELSE true END AS ok,
-               missing AS measured, CAST(NULL AS DOUBLE) AS bound_low, 0 AS bound_high,
-               CASE WHEN missing = 0
-                    THEN concat('all ', acknowledged, ' acknowledged records were processed')
-                    WHEN skipped > 0 OR read_all
-                    THEN concat(missing, ' of ', acknowledged,
-                                ' acknowledged records were never processed')
-                    ELSE concat(missing, ' records past the last position read: unseen, not lost')
-               END AS why
+        SELECT concat(topic, '-', partition) AS subject, missing AS measured, 0 AS bound_high,
+               IF(missing > 0 AND skipped <= 0 AND NOT read_all,
+                  concat(missing, ' records lie past the last position read: unseen, not lost'),
+                  NULL) AS unknown,
+               concat(missing, ' of ', acknowledged, ' acknowledged records missing') AS note
         FROM counted
         """
     )
 
 
-def _repeats_explained(t: Tables) -> Frame:
+@Rule(
+    "X32b",
+    title="Only uncommitted records come twice",
+    statement=(
+        "A record is delivered again only if it lies at or after the last position that was "
+        "committed before; a member that has been removed may still hand out what it had fetched."
+    ),
+    source="Kafka documentation, Message Delivery Semantics; KafkaConsumer, Offsets",
+    unit="records",
+    things="partitions",
+    measures="below the committed position",
+    too_high="was read again below its committed position",
+    matters="A commit protects from repetition, so committing more often means fewer duplicates.",
+)
+def repeats_explained(t: Tables) -> Frame:
     """Where positions are kept elsewhere than with the coordinator, nothing is examined."""
     return t.sql(
         """
         WITH again AS (
             SELECT topic, partition, sum(count) AS count,
-                   count_if(NOT explained) AS unexplained,
                    sum(count) FILTER (WHERE zombie) AS zombies,
-                   max(CASE WHEN NOT explained THEN committed - first_offset END) AS below,
-                   min_by(struct(first_offset, last_offset, member, committed, polled_at),
-                          CASE WHEN explained THEN NULL ELSE polled_at END) AS worst
+                   max(committed - first_offset) FILTER (WHERE NOT explained) AS below,
+                   min(struct(polled_at, first_offset, last_offset, member, committed))
+                       FILTER (WHERE NOT explained) AS worst
             FROM {redeliveries} GROUP BY topic, partition
         ),
         read AS (
@@ -219,40 +247,61 @@ def _repeats_explained(t: Tables) -> Frame:
             WHERE :commit NOT IN ('external', 'transaction')
         )
         SELECT concat(r.topic, '-', r.partition) AS subject, a.worst.polled_at AS at,
-               coalesce(a.unexplained, 0) = 0 AS ok, coalesce(a.below, 0) AS measured,
-               CAST(NULL AS DOUBLE) AS bound_low, 0 AS bound_high,
-               CASE WHEN a.unexplained > 0
-                    THEN concat(a.worst.first_offset, ' to ', a.worst.last_offset, ' again to ',
-                                a.worst.member, ', although ', a.worst.committed,
-                                ' had been committed')
-                    ELSE concat(coalesce(a.count, 0), ' records delivered again, ',
-                                coalesce(a.zombies, 0), ' of them to a removed member, none ',
-                                'of the others below what was committed')
-               END AS why
+               coalesce(a.below, 0) AS measured, 0 AS bound_high,
+               concat(coalesce(a.count, 0), ' records delivered again, ', coalesce(a.zombies, 0),
+                      ' of them to a removed member',
+                      coalesce(concat('; first ', a.worst.first_offset, ' to ',
+                                      a.worst.last_offset, ' again to ', a.worst.member,
+                                      ', although ', a.worst.committed, ' had been committed'),
+                               '')) AS note
         FROM read r LEFT JOIN again a ON a.topic = r.topic AND a.partition = r.partition
         """
     )
 
 
-def _commits_go_forward(t: Tables) -> Frame:
+@Rule(
+    "X32c",
+    title="Committed positions never go back",
+    statement="The accepted committed position of a partition never decreases.",
+    source="KafkaConsumer, Offsets and Consumer Position",
+    unit="records",
+    things="partitions",
+    measures="backwards",
+    too_high="had a commit that went back",
+    matters="A commit that goes back makes the next owner repeat work that was done and committed.",
+)
+def commits_go_forward(t: Tables) -> Frame:
     return t.sql(
         """
-        SELECT concat(topic, '-', partition) AS subject,
-               min(at) FILTER (WHERE committed < previous_committed) AS at,
-               count_if(committed < previous_committed) = 0 AS ok,
-               coalesce(max(previous_committed - committed)
-                        FILTER (WHERE committed < previous_committed), 0) AS measured,
-               CAST(NULL AS DOUBLE) AS bound_low, 0 AS bound_high,
-               CASE WHEN count_if(committed < previous_committed) = 0
-                    THEN concat(count(*), ' commits accepted')
-                    ELSE concat('went back by ', min_by(member, at)
-                                FILTER (WHERE committed < previous_committed)) END AS why
-        FROM {accepted} GROUP BY topic, partition
+        WITH commits AS (
+            SELECT topic, partition, count(*) AS count,
+                   max(previous_committed - committed) AS furthest,
+                   min(struct(at, member)) FILTER (WHERE committed < previous_committed) AS back
+            FROM {accepted} GROUP BY topic, partition
+        )
+        SELECT concat(topic, '-', partition) AS subject, back.at AS at,
+               greatest(furthest, 0) AS measured, 0 AS bound_high,
+               concat(count, ' commits accepted',
+                      coalesce(concat(', the first that went back by ', back.member), '')) AS note
+        FROM commits
         """
     )
 
 
-def _repeats_fit_policy(t: Tables) -> Frame:
+@Rule(
+    "X32d",
+    title="What comes twice fits the commit policy",
+    statement=(
+        "At a hand-over no more records come twice than the commit policy had left uncommitted."
+    ),
+    source="enable.auto.commit; KafkaConsumer, Manual Offset Control",
+    unit="records",
+    things="hand-overs",
+    measures="delivered again",
+    too_high="had more records delivered again than its commit policy leaves open",
+    matters="The commit policy sets how many duplicates a rebalance costs at most.",
+)
+def repeats_fit_policy(t: Tables) -> Frame:
     """Hand-overs: a partition's next owner, and how many records it read again.
 
     What may be read again is what the commit policy had left open when the one before stopped.
@@ -266,12 +315,13 @@ def _repeats_fit_policy(t: Tables) -> Frame:
         """
         WITH handovers AS (
             SELECT *, lag(member) OVER w AS member_before, lag(ended_by) OVER w AS ended_before
-            FROM {ownership} WINDOW w AS (PARTITION BY topic, partition ORDER BY from_at)
+            FROM {ownership} WINDOW w AS (PARTITION BY topic, partition
+                                   ORDER BY from_at, member)
         ),
         repeated AS (
             SELECT h.topic, h.partition, h.member, h.from_at, h.ended_before, h.member_before,
                    coalesce(sum(r.count), 0) AS count, min(r.first_offset) AS first_offset,
-                   max_by(r.first_member, r.first_polled_at) AS first_member,
+                   max(struct(r.first_polled_at, r.first_member)).first_member AS first_member,
                    max(r.first_polled_at) AS first_polled_at
             FROM handovers h LEFT JOIN {redeliveries} r
               ON r.topic = h.topic AND r.partition = h.partition AND r.member = h.member
@@ -288,8 +338,7 @@ def _repeats_fit_policy(t: Tables) -> Frame:
         ),
         committed AS (
             SELECT topic, partition, at AS from_at, member,
-                   last_value(accepted_at, true) OVER (PARTITION BY topic, partition ORDER BY at
-                       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS at
+                   max(accepted_at) OVER (PARTITION BY topic, partition ORDER BY at) AS at
             FROM moments
         ),
         failed AS (
@@ -297,13 +346,13 @@ def _repeats_fit_policy(t: Tables) -> Frame:
             FROM repeated r LEFT JOIN committed k USING (topic, partition, from_at, member)
             JOIN {commits} c ON c.topic = r.topic AND c.partition = r.partition
              AND c.asked_at <= r.from_at AND (k.at IS NULL OR c.asked_at >= k.at)
-            WHERE c.error_code IS NULL OR c.error_code <> 0
+            WHERE c.error_code IS NULL OR c.error_code <> :NONE
             GROUP BY r.topic, r.partition, r.from_at
         ),
         -- Within buckets of time as long as what is looked for.
         intervals AS (
             SELECT topic, partition, from_at, first_member, first_polled_at AS to_at,
-                   timestampadd(MILLISECOND, -(:auto_commit_ms + 1000), first_polled_at) AS since
+                   after(-(:auto_commit_ms + 1000), first_polled_at) AS since
             FROM repeated WHERE :commit IN ('auto', 'interval') AND count > 0
         ),
         slots AS (
@@ -332,71 +381,10 @@ def _repeats_fit_policy(t: Tables) -> Frame:
             LEFT JOIN fresh f USING (topic, partition, from_at)
         )
         SELECT concat(topic, '-', partition, ' to ', member) AS subject, from_at AS at,
-               count <= high AS ok, count AS measured, CAST(NULL AS DOUBLE) AS bound_low,
-               high AS bound_high,
+               count AS measured, high AS bound_high,
                concat(:commit, ' commits, ', commits, ' of them not accepted since the last one')
-                   AS why
+                   AS note
         FROM bounded
         WHERE :commit <> 'revoke' OR ended_before IN ('revoked', 'closed')
         """
     )
-
-
-REMOVED_CANNOT_COMMIT = Rule(
-    id="R19",
-    title="A removed member cannot commit",
-    statement=(
-        "Once a member is removed its commits are refused, and what it had not committed is "
-        "delivered again."
-    ),
-    source="seed 002, session.timeout.ms; CommitFailedException",
-    unit="error code",
-    things="commits after a removal and partitions left uncommitted",
-    measures="answered",
-    examine=_removed_cannot_commit,
-)
-NOTHING_LOST = Rule(
-    id="X32a",
-    title="No acknowledged record is lost",
-    statement="Every record that was acknowledged to the producer is processed by a member.",
-    source="Kafka documentation, Message Delivery Semantics (at least once)",
-    unit="records",
-    things="partitions",
-    measures="missing",
-    examine=_nothing_lost,
-)
-REPEATS_EXPLAINED = Rule(
-    id="X32b",
-    title="Only uncommitted records come twice",
-    statement=(
-        "A record is delivered again only if it lies at or after the last position that was "
-        "committed before; a member that has been removed may still hand out what it had fetched."
-    ),
-    source="Kafka documentation, Message Delivery Semantics; KafkaConsumer, Offsets",
-    unit="records",
-    things="partitions",
-    measures="below the committed position",
-    examine=_repeats_explained,
-)
-COMMITS_GO_FORWARD = Rule(
-    id="X32c",
-    title="Committed positions never go back",
-    statement="The accepted committed position of a partition never decreases.",
-    source="KafkaConsumer, Offsets and Consumer Position",
-    unit="records",
-    things="partitions",
-    measures="backwards",
-    examine=_commits_go_forward,
-)
-REPEATS_FIT_POLICY = Rule(
-    id="X32d",
-    title="What comes twice fits the commit policy",
-    statement=(
-        "At a hand-over no more records come twice than the commit policy had left uncommitted."
-    ),
-    source="enable.auto.commit; KafkaConsumer, Manual Offset Control",
-    unit="records",
-    things="hand-overs",
-    measures="delivered again",
-    examine=_repeats_fit_policy,
-)
