@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
@@ -12,248 +12,8 @@ if TYPE_CHECKING:
     from harness.tables.base import Tables
 
 
-def _leader_assigns(t: Tables) -> Frame:
-    """Each follower's answer against what the leader gave; and who is told the members."""
-    return t.sql(
-        """
-        WITH syncs AS (
-            SELECT c.*, get_json_object(c.answer, '$.assignment') AS got,
-                   from_json(get_json_object(c.request, '$.assignments'),
-                             'array<struct<memberId:string,assignment:string>>') AS given
-            FROM {calls} c WHERE c.api = 'SYNC_GROUP' AND c.error_code = 0
-        ),
-        elected AS (
-            SELECT `group`, generation, max(leader) AS leader
-            FROM {probe_joins} GROUP BY `group`, generation
-        ),
-        of_leaders AS (
-            SELECT s.`group`, s.generation, e.leader, min(s.sent_at) AS sent_at,
-                   min(r.arrived_at) AS arrived_at, min_by(s.given, s.sent_at) AS given
-            FROM syncs s JOIN elected e
-              ON e.`group` = s.`group` AND e.generation = s.generation AND e.leader = s.member_id
-            LEFT JOIN {requests} r
-              ON r.api = 'SYNC_GROUP' AND r.`group` = s.`group` AND r.member_id = s.member_id
-             AND r.generation = s.generation AND r.error_code = 0
-            -- Only the first one assigns; a later one is answered what that gave.
-            WHERE size(s.given) > 0 GROUP BY s.`group`, s.generation, e.leader
-        ),
-        of_followers AS (
-            SELECT s.*, l.sent_at AS leader_sent_at, l.arrived_at AS leader_arrived_at,
-                   r.processed_at, r.evidence,
-                   get(filter(l.given, g -> g.memberId IN (s.member_id, m.member_id)), 0)
-                       .assignment AS given_to_it,
-                   get(filter(s.given, g -> g.memberId = s.member_id), 0).assignment AS own_wish,
-                   timestampdiff(MICROSECOND, l.arrived_at, r.processed_at) / 1e3 AS ms
-            FROM syncs s JOIN of_leaders l
-              ON l.`group` = s.`group` AND l.generation = s.generation AND l.leader <> s.member_id
-            -- Who took a static member's place has the part that was given to that.
-            LEFT JOIN {probe_members} m
-              ON m.`group` = s.`group` AND m.replaced_by = s.member_id
-            LEFT JOIN {requests} r
-              ON r.api = 'SYNC_GROUP' AND r.`group` = s.`group` AND r.member_id = s.member_id
-             AND r.generation = s.generation AND r.error_code = 0
-        )
-        SELECT concat(step, ' (', `group`, ')') AS subject, answered_at AS at,
-               CASE WHEN ms IS NOT NULL THEN
-                   ms >= 0 AND answered_at >= leader_sent_at AND got = coalesce(given_to_it, '')
-               END AS ok,
-               ms AS measured, 0 AS bound_low, CAST(NULL AS DOUBLE) AS bound_high,
-               CASE WHEN answered_at < leader_sent_at THEN 'answered before the leader assigned'
-                    WHEN got <> coalesce(given_to_it, '')
-                    THEN 'it did not get what the leader gave it'
-                    WHEN own_wish IS NOT NULL
-                    THEN 'it got what the leader gave it, and not what it gave itself'
-                    ELSE 'it got what the leader gave it' END AS why,
-               evidence
-        FROM of_followers
-        UNION ALL
-        SELECT concat(step, ' (', `group`, ')'), answered_at, told_members = (leader = member_id),
-               NULL, NULL, NULL,
-               concat(CASE WHEN leader = member_id THEN 'the leader was '
-                           ELSE 'a follower was ' END,
-                      CASE WHEN told_members THEN 'told the members'
-                           ELSE 'not told the members' END), NULL
-        FROM {probe_joins}
-        -- A static member that takes its place in a stable group is told what its client needs.
-        WHERE NOT (instance_id IS NOT NULL AND state_before = 'Stable')
-        """
-    )
-
-
-# Probes' rebalances: from the coordinator's line that one starts to the next that it is joined.
-_REBALANCES = """
-    WITH lines AS (
-        SELECT e.`group`, e.event, e.at, e.reason, e.generation, e.evidence
-        FROM {coordinator_events} e
-        WHERE e.event IN ('rebalance_started', 'stabilized', 'emptied')
-          AND e.`group` IN (SELECT `group` FROM {probe_joins})
-    ),
-    followed AS (
-        SELECT *, lead(at) OVER w AS next_at, lead(event) OVER w AS next_event,
-               lead(reason) OVER w AS next_reason
-        FROM lines WINDOW w AS (PARTITION BY `group` ORDER BY at)
-    )
-"""
-
-
-def _never_synced(t: Tables) -> Frame:
-    """Members of a generation that never asked for their part of it."""
-    return t.sql(
-        _REBALANCES
-        + """
-        , timeouts AS (
-            SELECT f.`group`, f.generation, f.at, f.next_at, f.next_reason, f.evidence,
-                   max(j.rebalance_ms) AS timeout_ms
-            FROM followed f JOIN {probe_joins} j
-              ON j.`group` = f.`group` AND j.generation = f.generation
-            WHERE f.event = 'stabilized' GROUP BY ALL
-        ),
-        silent AS (
-            SELECT f.*, j.member_id,
-                   timestampadd(MILLISECOND, f.timeout_ms, f.at) AS due_at,
-                   coalesce(f.next_reason LIKE 'Removing [%'
-                            AND contains(f.next_reason, j.member_id), false) AS removed,
-                   timestampdiff(MICROSECOND, f.at, f.next_at) / 1e3 AS ms
-            FROM timeouts f JOIN {probe_joins} j
-              ON j.`group` = f.`group` AND j.generation = f.generation
-            LEFT ANTI JOIN {calls} s
-              ON s.api = 'SYNC_GROUP' AND s.`group` = j.`group` AND s.member_id = j.member_id
-             AND s.generation = j.generation
-        )
-        SELECT concat('member without SyncGroup (', `group`, ' generation ', generation, ')')
-                   AS subject,
-               coalesce(next_at, due_at) AS at,
-               removed AND ms >= timeout_ms - :slack_ms AND ms <= timeout_ms + :slack_ms AS ok,
-               CASE WHEN removed THEN ms END AS measured, timeout_ms - :slack_ms AS bound_low,
-               timeout_ms + :slack_ms AS bound_high,
-               CASE WHEN removed THEN next_reason ELSE 'it was not removed' END AS why, evidence,
-               timestampadd(MILLISECOND, -:guard_ms, due_at) AS guard_from,
-               greatest(next_at, due_at) AS guard_to
-        FROM silent
-        -- Where something else ended the generation first, nothing was due.
-        WHERE removed OR next_at IS NULL AND due_at < :stopped_at
-           OR next_at > timestampadd(MILLISECOND, :slack_ms, due_at)
-        """
-    )
-
-
-def _parked(t: Tables) -> Frame:
-    """Requests that waited for longer than a session; 27 tells a SyncGroup to join again."""
-    return t.sql(
-        """
-        WITH parked AS (
-            SELECT c.`group`, c.step, c.sent_at, c.answered_at, c.error_code, m.member_id,
-                   m.session_ms, timestampdiff(MICROSECOND, c.sent_at, c.answered_at) / 1e3 AS ms
-            FROM {calls} c JOIN {probe_members} m
-              ON m.`group` = c.`group` AND m.member_id = c.member_id
-            WHERE c.api IN ('JOIN_GROUP', 'SYNC_GROUP')
-        )
-        SELECT concat(p.step, ' (', p.`group`, ')') AS subject, p.answered_at AS at,
-               p.error_code IN (0, 27) AND count(e.at) = 0 AS ok, p.ms AS measured,
-               p.session_ms AS bound_low, CAST(NULL AS DOUBLE) AS bound_high,
-               CASE WHEN count(e.at) > 0 THEN 'evicted while its request was parked'
-                    ELSE concat('answered ', p.error_code) END AS why,
-               min(e.evidence) AS evidence
-        FROM parked p LEFT JOIN {coordinator_events} e
-          ON e.event = 'evicted' AND e.`group` = p.`group` AND e.member_id = p.member_id
-         AND e.at BETWEEN p.sent_at AND p.answered_at
-        WHERE p.ms > p.session_ms
-        GROUP BY p.`group`, p.step, p.sent_at, p.answered_at, p.error_code, p.ms, p.session_ms
-        """
-    )
-
-
-def _told_to_rejoin(t: Tables) -> Frame:
-    """Members whose only signs of life for longer than a session were answered 27."""
-    return t.sql(
-        """
-        WITH signs AS (
-            SELECT c.`group`, c.member_id, m.session_ms, c.error_code, c.sent_at,
-                   max(CASE WHEN NOT (c.api = 'HEARTBEAT' AND c.error_code = 27)
-                            THEN c.answered_at END)
-                       OVER (PARTITION BY c.`group`, c.member_id ORDER BY c.sent_at
-                             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS else_at,
-                   c.api
-            FROM {calls} c JOIN {probe_members} m
-              ON m.`group` = c.`group` AND m.member_id = c.member_id
-            WHERE c.api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP', 'OFFSET_COMMIT')
-              AND c.answered_at IS NOT NULL AND c.error_code <> 25
-        ),
-        spans AS (
-            SELECT `group`, member_id, session_ms, else_at, max(sent_at) AS last_at,
-                   timestampdiff(MICROSECOND, else_at, max(sent_at)) / 1e3 AS ms
-            FROM signs WHERE api = 'HEARTBEAT' AND error_code = 27 AND else_at IS NOT NULL
-            GROUP BY `group`, member_id, session_ms, else_at
-        )
-        SELECT concat('heartbeats during a rebalance (', s.`group`, ')') AS subject,
-               s.last_at AS at,
-               count(e.at) = 0 AS ok, s.ms AS measured, s.session_ms AS bound_low,
-               CAST(NULL AS DOUBLE) AS bound_high,
-               CASE WHEN count(e.at) = 0 THEN 'it kept its place'
-                    ELSE 'it was evicted although it sent heartbeats' END AS why,
-               min(e.evidence) AS evidence
-        FROM spans s LEFT JOIN {coordinator_events} e
-          ON e.event = 'evicted' AND e.`group` = s.`group` AND e.member_id = s.member_id
-         AND e.at BETWEEN s.else_at AND timestampadd(MILLISECOND, s.session_ms, s.last_at)
-        WHERE s.ms > s.session_ms
-        GROUP BY s.`group`, s.member_id, s.session_ms, s.else_at, s.last_at, s.ms
-        """
-    )
-
-
-def _stragglers(t: Tables) -> Frame:
-    """Members that did not rejoin while a rebalance waited for them to its end."""
-    return t.sql(
-        _REBALANCES
-        + """
-        , rebalances AS (
-            SELECT f.`group`, f.at AS started_at, f.next_at AS joined_at, f.evidence,
-                   timestampdiff(MICROSECOND, f.at, f.next_at) / 1e3 AS ms
-            FROM followed f
-            WHERE f.event = 'rebalance_started' AND f.next_event = 'stabilized'
-        ),
-        -- The timeout that each member had told last: that of a later join is for later rebalances.
-        present AS (
-            SELECT r.`group`, r.started_at, r.joined_at, r.evidence, r.ms, m.member_id,
-                   m.instance_id, m.joined_at AS answered_at, m.to_at, m.ended_by,
-                   max_by(j.rebalance_ms, j.sent_at) AS rebalance_ms
-            FROM rebalances r JOIN {probe_members} m
-              ON m.`group` = r.`group` AND m.from_at < r.started_at
-             AND (m.to_at IS NULL OR m.to_at > r.started_at)
-            JOIN {probe_joins} j
-              ON j.`group` = m.`group` AND j.member_id = m.member_id AND j.sent_at < r.started_at
-            GROUP BY ALL
-        ),
-        awaited AS (
-            SELECT *, max(rebalance_ms) OVER (PARTITION BY `group`, started_at) AS timeout_ms
-            FROM present
-        ),
-        missing AS (
-            SELECT a.*, timestampadd(MILLISECOND, a.timeout_ms, a.started_at) AS due_at,
-                   coalesce(a.to_at <= a.joined_at, false) AS removed
-            FROM awaited a
-            LEFT ANTI JOIN {probe_joins} j
-              ON j.`group` = a.`group` AND j.member_id = a.member_id
-             AND j.answered_at > a.started_at AND j.sent_at < a.joined_at
-            WHERE a.answered_at < a.started_at
-              AND NOT coalesce(a.ended_by = 'left' AND a.to_at <= a.joined_at, false)
-        )
-        SELECT concat(CASE WHEN instance_id IS NULL THEN 'dynamic' ELSE 'static' END,
-                      ' straggler (', `group`, ')') AS subject, joined_at AS at,
-               (removed = (instance_id IS NULL)) AND ms >= timeout_ms - :slack_ms
-                   AND ms <= timeout_ms + :slack_ms AS ok,
-               ms AS measured, timeout_ms - :slack_ms AS bound_low,
-               timeout_ms + :slack_ms AS bound_high,
-               CASE WHEN removed THEN concat('removed: ', ended_by) ELSE 'kept' END AS why,
-               evidence, timestampadd(MILLISECOND, -:guard_ms, due_at) AS guard_from,
-               greatest(joined_at, due_at) AS guard_to
-        FROM missing
-        """
-    )
-
-
-LEADER_ASSIGNS = Rule(
-    id="R13",
+@Rule(
+    "R13",
     title="The leader assigns, and nobody else",
     statement=(
         "Followers' SyncGroups wait until the leader's brings the assignment, and each gets the "
@@ -263,12 +23,103 @@ LEADER_ASSIGNS = Rule(
     unit="ms",
     things="answers to SyncGroup and JoinGroup",
     measures="from the leader's SyncGroup to a follower's part",
-    examine=_leader_assigns,
+    too_low="was answered before the leader's SyncGroup had come",
+    matters=(
+        "The assignment strategy runs in one consumer: a leader that is slow keeps all the others "
+        "waiting."
+    ),
     broker=True,
     protocols=CLASSIC,
 )
-NEVER_SYNCED = Rule(
-    id="X10",
+def leader_assigns(t: Tables) -> Frame:
+    """Each follower's answer against what the leader gave; and who is told the members."""
+    return t.sql(
+        """
+        WITH brought AS (
+            SELECT `group`, member_id, generation, arrived_at, processed_at, evidence
+            FROM {requests} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
+        ),
+        syncs AS (
+            SELECT c.*, get_json_object(c.answer, '$.assignment') AS got,
+                   from_json(get_json_object(c.request, '$.assignments'),
+                             'array<struct<memberId:string,assignment:string>>') AS given
+            FROM {calls} c WHERE c.api = 'SYNC_GROUP' AND c.error_code = :NONE
+        ),
+        elected AS (
+            SELECT `group`, generation, max(leader) AS leader
+            FROM {probe_joins} GROUP BY `group`, generation
+        ),
+        of_leaders AS (
+            SELECT s.`group`, s.generation, e.leader, min(s.sent_at) AS sent_at,
+                   min(r.arrived_at) AS arrived_at,
+                   min_by(s.given, struct(s.sent_at, s.step)) AS given
+            FROM syncs s JOIN elected e
+              ON e.`group` = s.`group` AND e.generation = s.generation AND e.leader = s.member_id
+            LEFT JOIN brought r
+              ON r.`group` = s.`group` AND r.member_id = s.member_id
+             AND r.generation = s.generation
+            -- Only the first one assigns; a later one is answered what that gave.
+            WHERE size(s.given) > 0 GROUP BY s.`group`, s.generation, e.leader
+        ),
+        of_followers AS (
+            SELECT s.*, l.sent_at AS leader_sent_at, r.evidence,
+                   coalesce(get(filter(l.given, g -> g.memberId IN (s.member_id, m.member_id)), 0)
+                                .assignment, '') AS given_to_it,
+                   get(filter(s.given, g -> g.memberId = s.member_id), 0).assignment AS own_wish,
+                   ms_between(l.arrived_at, r.processed_at) AS ms
+            FROM syncs s JOIN of_leaders l
+              ON l.`group` = s.`group` AND l.generation = s.generation AND l.leader <> s.member_id
+            -- Who took a static member's place has the part that was given to that.
+            LEFT JOIN {probe_members} m
+              ON m.`group` = s.`group` AND m.replaced_by = s.member_id
+            LEFT JOIN brought r
+              ON r.`group` = s.`group` AND r.member_id = s.member_id
+             AND r.generation = s.generation
+        )
+        SELECT concat(step, ' (', `group`, ')') AS subject, answered_at AS at, ms AS measured,
+               0 AS bound_low,
+               CASE WHEN ms IS NULL THEN 'no SyncGroup of it or of the leader is on record'
+                    WHEN got IS NULL THEN 'its answer names no assignment' END AS unknown,
+               CASE WHEN answered_at < leader_sent_at THEN 'was answered before the leader assigned'
+                    WHEN got <> given_to_it THEN 'did not get what the leader gave it' END AS wrong,
+               CASE WHEN own_wish IS NOT NULL
+                    THEN 'got what the leader gave it, and not what it gave itself' END AS note,
+               evidence
+        FROM of_followers
+        UNION ALL
+        SELECT concat(step, ' (', `group`, ')'), answered_at, NULL, NULL, NULL,
+               CASE WHEN leader = member_id AND NOT told_members
+                    THEN 'the leader was not told the members'
+                    WHEN leader <> member_id AND told_members
+                    THEN 'a follower was told the members' END, NULL, NULL
+        FROM {probe_joins}
+        -- A static member that takes its place in a stable group is told what its client needs.
+        WHERE NOT (instance_id IS NOT NULL AND state_before = 'Stable')
+        """
+    )
+
+
+# Probes' rebalances: from the coordinator's line that one starts to the next that it is joined.
+_REBALANCES: Final = """
+    WITH lines AS (
+        SELECT e.`group`, e.event, e.at, e.reason, e.generation, e.evidence
+        FROM {coordinator_events} e
+        WHERE e.event IN ('rebalance_started', 'stabilized', 'emptied')
+          AND e.`group` IN (SELECT `group` FROM {probe_joins})
+    ),
+    followed AS (
+        SELECT *, lead(at) OVER w AS next_at, lead(event) OVER w AS next_event,
+               lead(reason) OVER w AS next_reason, ms_between(at, lead(at) OVER w) AS ms
+        FROM lines
+        -- The line that a rebalance starts names the generation before it.
+        WINDOW w AS (PARTITION BY `group` ORDER BY at, generation,
+                     IF(event = 'rebalance_started', 1, 0), evidence)
+    )
+"""
+
+
+@Rule(
+    "X10",
     title="A member that never syncs is removed",
     statement=(
         "A member that joined and sends no SyncGroup is removed one rebalance timeout after the "
@@ -278,12 +129,54 @@ NEVER_SYNCED = Rule(
     unit="ms",
     things="members without SyncGroup",
     measures="from the join to the removal",
-    examine=_never_synced,
+    too_low="was removed too early",
+    too_high="was removed too late",
+    matters=(
+        "A consumer that dies between its two requests blocks its share of the partitions for a "
+        "whole max.poll.interval.ms, though its heartbeats go on."
+    ),
     broker=True,
     protocols=CLASSIC,
 )
-PARKED = Rule(
-    id="R03-wire",
+def never_synced(t: Tables) -> Frame:
+    """Members of a generation that never asked for their part of it."""
+    return t.sql(
+        _REBALANCES
+        + """,
+        timeouts AS (
+            SELECT f.`group`, f.generation, f.at, f.next_at, f.next_reason, f.ms, f.evidence,
+                   max(j.rebalance_ms) AS timeout_ms
+            FROM followed f JOIN {probe_joins} j
+              ON j.`group` = f.`group` AND j.generation = f.generation
+            WHERE f.event = 'stabilized' GROUP BY ALL
+        ),
+        silent AS (
+            SELECT f.*, after(f.timeout_ms, f.at) AS due_at,
+                   coalesce(f.next_reason LIKE 'Removing [%'
+                            AND contains(f.next_reason, j.member_id), false) AS removed
+            FROM timeouts f JOIN {probe_joins} j
+              ON j.`group` = f.`group` AND j.generation = f.generation
+            LEFT ANTI JOIN {calls} s
+              ON s.api = 'SYNC_GROUP' AND s.`group` = j.`group` AND s.member_id = j.member_id
+             AND s.generation = j.generation
+        )
+        SELECT concat('member without SyncGroup (', `group`, ' generation ', generation, ')')
+                   AS subject,
+               coalesce(next_at, due_at) AS at, IF(removed, ms, NULL) AS measured,
+               timeout_ms - :slack_ms AS bound_low, timeout_ms + :slack_ms AS bound_high,
+               IF(removed, NULL, 'was not removed') AS wrong,
+               concat('the coordinator''s reason: ', next_reason) AS note, evidence,
+               after(-:guard_ms, due_at) AS guard_from, greatest(next_at, due_at) AS guard_to
+        FROM silent
+        -- Where something else ended the generation first, nothing was due.
+        WHERE removed OR next_at IS NULL AND due_at < :stopped_at
+           OR next_at > after(:slack_ms, due_at)
+        """
+    )
+
+
+@Rule(
+    "R03-wire",
     title="A parked JoinGroup or SyncGroup is a sign of life",
     statement=(
         "A member whose JoinGroup or SyncGroup the coordinator has not answered yet is not "
@@ -293,12 +186,41 @@ PARKED = Rule(
     unit="ms",
     things="requests parked for longer than a session",
     measures="parked",
-    examine=_parked,
+    matters=(
+        "A rebalance may last longer than the session timeout without costing those who wait their "
+        "place."
+    ),
     broker=True,
     protocols=CLASSIC,
 )
-TOLD_TO_REJOIN = Rule(
-    id="R08-wire",
+def parked(t: Tables) -> Frame:
+    """Requests that waited for longer than a session; 27 tells a SyncGroup to join again."""
+    return t.sql(
+        """
+        WITH parked AS (
+            SELECT c.`group`, c.step, c.sent_at, c.answered_at, c.error_code, m.member_id,
+                   m.session_ms, ms_between(c.sent_at, c.answered_at) AS ms
+            FROM {calls} c JOIN {probe_members} m
+              ON m.`group` = c.`group` AND m.member_id = c.member_id
+            WHERE c.api IN ('JOIN_GROUP', 'SYNC_GROUP')
+        )
+        SELECT concat(p.step, ' (', p.`group`, ')') AS subject, p.answered_at AS at,
+               p.ms AS measured, p.session_ms AS bound_low,
+               CASE WHEN count(e.at) > 0 THEN 'was evicted while its request was parked'
+                    WHEN p.error_code NOT IN (:NONE, :REBALANCE_IN_PROGRESS)
+                    THEN concat('was answered ', p.error_code) END AS wrong,
+               concat('answered ', p.error_code) AS note, min(e.evidence) AS evidence
+        FROM parked p LEFT JOIN {coordinator_events} e
+          ON e.event = 'evicted' AND e.`group` = p.`group` AND e.member_id = p.member_id
+         AND e.at BETWEEN p.sent_at AND p.answered_at
+        WHERE p.ms > p.session_ms
+        GROUP BY p.`group`, p.step, p.sent_at, p.answered_at, p.error_code, p.ms, p.session_ms
+        """
+    )
+
+
+@Rule(
+    "R08-wire",
     title="A heartbeat answered REBALANCE_IN_PROGRESS counts",
     statement=(
         "A member that goes on sending heartbeats during a rebalance keeps its place beyond its "
@@ -308,12 +230,51 @@ TOLD_TO_REJOIN = Rule(
     unit="ms",
     things="members that only sent heartbeats for longer than a session",
     measures="on such heartbeats alone",
-    examine=_told_to_rejoin,
+    matters=(
+        "A member that finishes a long batch while the others rebalance is not dropped, as long as "
+        "it rejoins within max.poll.interval.ms."
+    ),
     broker=True,
     protocols=CLASSIC,
 )
-STRAGGLERS = Rule(
-    id="X09-wire",
+def told_to_rejoin(t: Tables) -> Frame:
+    """Members whose only signs of life for longer than a session were answered 27."""
+    return t.sql(
+        """
+        WITH signs AS (
+            SELECT c.`group`, c.member_id, m.session_ms, c.sent_at,
+                   c.api = 'HEARTBEAT' AND c.error_code = :REBALANCE_IN_PROGRESS AS told,
+                   max(CASE WHEN NOT (c.api = 'HEARTBEAT'
+                                      AND c.error_code = :REBALANCE_IN_PROGRESS)
+                            THEN c.answered_at END)
+                       OVER (PARTITION BY c.`group`, c.member_id ORDER BY c.sent_at, c.api, c.step
+                             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS else_at
+            FROM {calls} c JOIN {probe_members} m
+              ON m.`group` = c.`group` AND m.member_id = c.member_id
+            WHERE c.api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP', 'OFFSET_COMMIT')
+              AND c.answered_at IS NOT NULL AND c.error_code <> :UNKNOWN_MEMBER_ID
+        ),
+        spans AS (
+            SELECT `group`, member_id, session_ms, else_at, max(sent_at) AS last_at,
+                   ms_between(else_at, max(sent_at)) AS ms
+            FROM signs WHERE told AND else_at IS NOT NULL
+            GROUP BY `group`, member_id, session_ms, else_at
+        )
+        SELECT concat('heartbeats during a rebalance (', s.`group`, ')') AS subject,
+               s.last_at AS at, s.ms AS measured, s.session_ms AS bound_low,
+               IF(count(e.at) > 0, 'their member was evicted in spite of them', NULL) AS wrong,
+               min(e.evidence) AS evidence
+        FROM spans s LEFT JOIN {coordinator_events} e
+          ON e.event = 'evicted' AND e.`group` = s.`group` AND e.member_id = s.member_id
+         AND e.at BETWEEN s.else_at AND after(s.session_ms, s.last_at)
+        WHERE s.ms > s.session_ms
+        GROUP BY s.`group`, s.member_id, s.session_ms, s.else_at, s.last_at, s.ms
+        """
+    )
+
+
+@Rule(
+    "X09-wire",
     title="Who does not rejoin in time is removed, unless static",
     statement=(
         "A rebalance waits for the longest rebalance timeout of its members; dynamic members that "
@@ -323,7 +284,55 @@ STRAGGLERS = Rule(
     unit="ms",
     things="members that did not rejoin",
     measures="from the start of the rebalance to its join",
-    examine=_stragglers,
+    too_low="was not waited for long enough",
+    too_high="was waited for too long",
+    matters=(
+        "A static member that hangs keeps its partitions, and nobody reads them until its session "
+        "ends."
+    ),
     broker=True,
     protocols=CLASSIC,
 )
+def stragglers(t: Tables) -> Frame:
+    """Members that did not rejoin while a rebalance waited for them to its end."""
+    return t.sql(
+        _REBALANCES
+        + """,
+        -- The timeout that each member had asked for last: that of a later join is for later
+        -- rebalances.
+        present AS (
+            SELECT r.`group`, r.at AS started_at, r.next_at AS joined_at, r.evidence, r.ms,
+                   m.member_id, m.instance_id, m.joined_at AS answered_at, m.to_at, m.ended_by,
+                   max(struct(j.sent_at, j.rebalance_ms)).rebalance_ms AS rebalance_ms
+            FROM followed r JOIN {probe_members} m
+              ON m.`group` = r.`group` AND m.from_at < r.at AND (m.to_at IS NULL OR m.to_at > r.at)
+            JOIN {probe_joins} j
+              ON j.`group` = m.`group` AND j.member_id = m.member_id AND j.sent_at < r.at
+            WHERE r.event = 'rebalance_started' AND r.next_event = 'stabilized'
+            GROUP BY ALL
+        ),
+        awaited AS (
+            SELECT *, max(rebalance_ms) OVER (PARTITION BY `group`, started_at) AS timeout_ms,
+                   coalesce(to_at <= joined_at, false) AS gone
+            FROM present
+        ),
+        missing AS (
+            SELECT a.*, after(a.timeout_ms, a.started_at) AS due_at FROM awaited a
+            LEFT ANTI JOIN {probe_joins} j
+              ON j.`group` = a.`group` AND j.member_id = a.member_id
+             AND j.answered_at > a.started_at AND j.sent_at < a.joined_at
+            WHERE a.answered_at < a.started_at AND NOT coalesce(a.ended_by = 'left' AND gone, false)
+        )
+        SELECT concat(IF(instance_id IS NULL, 'dynamic', 'static'), ' straggler (', `group`, ')')
+                   AS subject,
+               joined_at AS at, ms AS measured, timeout_ms - :slack_ms AS bound_low,
+               timeout_ms + :slack_ms AS bound_high,
+               CASE WHEN gone AND instance_id IS NOT NULL
+                    THEN concat('was removed (', ended_by, ') and should have been kept')
+                    WHEN NOT gone AND instance_id IS NULL
+                    THEN 'was kept and should have been removed' END AS wrong,
+               IF(gone, concat('removed: ', ended_by), 'kept') AS note, evidence,
+               after(-:guard_ms, due_at) AS guard_from, greatest(joined_at, due_at) AS guard_to
+        FROM missing
+        """
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from harness.experiment import CLASSIC
 from harness.rules.failure_detection import left_by_limit
@@ -15,177 +15,34 @@ if TYPE_CHECKING:
 
 # Each join phase, with the least and the largest rebalance timeout of the members of that time: the
 # coordinator waits for the largest.
-_PHASES = """
-    asked AS (
+_PHASES: Final = """
+    WITH asked AS (
         SELECT member_id, max(rebalance_timeout_ms) AS timeout_ms
-        FROM {requests}
-        WHERE `group` = :group AND api = 'JOIN_GROUP' AND rebalance_timeout_ms IS NOT NULL
-          AND error_code = 0
-        GROUP BY member_id
+        FROM {joins} WHERE rebalance_timeout_ms IS NOT NULL GROUP BY member_id
     ),
     phases AS (
         SELECT g.broker, g.generation, g.started_at, g.joined_at, g.evidence,
-               timestampdiff(MICROSECOND, g.started_at, g.joined_at) / 1e3 AS ms,
-               min(a.timeout_ms) AS least_ms, max(a.timeout_ms) AS most_ms
+               ms_between(g.started_at, g.joined_at) AS ms,
+               min(a.timeout_ms) AS least_ms, max(a.timeout_ms) AS most_ms,
+               after(max(a.timeout_ms), g.started_at) AS due_at
         FROM {generations} g JOIN {memberships} m
           ON m.joined_at <= g.joined_at AND (m.removed_at IS NULL OR m.removed_at >= g.started_at)
         JOIN asked a ON a.member_id = m.member_id
         WHERE g.started_at IS NOT NULL
-        GROUP BY ALL
+        GROUP BY g.broker, g.generation, g.started_at, g.joined_at, g.evidence
     ),
     stragglers AS (
-        SELECT p.broker, p.generation, p.started_at, p.joined_at, p.most_ms, s.member_id, s.member,
+        SELECT p.generation, p.started_at, p.joined_at, p.most_ms, p.due_at, s.member_id, s.member,
                s.removed_at, s.instance_id, s.evidence
         FROM phases p JOIN {memberships} s
           ON s.removed_by = 'stragglers_removed' AND s.removed_at >= p.started_at
-         AND s.removed_at <= timestampadd(MILLISECOND, :rounding_ms, p.joined_at)
+         AND s.removed_at <= after(:rounding_ms, p.joined_at)
     )
 """
 
 
-def _limits_are_told(t: Tables) -> Frame:
-    """Joins that the coordinator accepted, each beside the settings of the process that asked."""
-    return t.sql(
-        """
-        WITH asked AS (
-            SELECT client_id AS member, member_id, min(arrived_at) AS at,
-                   max(session_timeout_ms) AS session_ms, max(rebalance_timeout_ms) AS rebalance_ms,
-                   min(evidence) AS evidence
-            FROM {requests}
-            WHERE `group` = :group AND api = 'JOIN_GROUP' AND error_code = 0
-              AND rebalance_timeout_ms IS NOT NULL
-            GROUP BY client_id, member_id
-        )
-        SELECT concat(a.member, ' (', a.member_id, ')') AS subject, a.at,
-               a.session_ms = m.session_timeout_ms AND a.rebalance_ms = m.max_poll_interval_ms
-                   AS ok,
-               a.rebalance_ms AS measured,
-               concat('session ', a.session_ms, ' and rebalance ', a.rebalance_ms,
-                      ' ms told, ', m.session_timeout_ms, ' and ', m.max_poll_interval_ms,
-                      ' ms set') AS why,
-               a.evidence
-        FROM asked a JOIN {members} m ON m.member = a.member
-        """
-    )
-
-
-def _longest_counts(t: Tables) -> Frame:
-    """Join phases that outlasted the shortest limit of a member, or ended at a limit."""
-    return t.sql(
-        f"""
-        WITH {_PHASES},
-        late AS (
-            SELECT generation, started_at, count(*) AS stragglers FROM stragglers
-            GROUP BY generation, started_at
-        )
-        SELECT concat('generation ', p.generation) AS subject, p.started_at AS at,
-               CASE WHEN l.stragglers > 0 THEN p.ms >= p.most_ms - :slack_ms ELSE true END
-                   AND p.ms <= p.most_ms + :slack_ms AS ok,
-               p.ms AS measured,
-               CASE WHEN l.stragglers > 0 THEN p.most_ms - :slack_ms END AS bound_low,
-               p.most_ms + :slack_ms AS bound_high,
-               concat('limits of ', p.least_ms, ' to ', p.most_ms, ' ms; ',
-                      coalesce(l.stragglers, 0), ' members had not come when it ended') AS why,
-               p.evidence,
-               timestampadd(MILLISECOND, p.most_ms - :guard_ms, p.started_at) AS guard_from,
-               timestampadd(MILLISECOND, :guard_ms, p.joined_at) AS guard_to
-        FROM phases p LEFT JOIN late l USING (generation, started_at)
-        WHERE p.ms > p.least_ms OR l.stragglers > 0
-        """
-    )
-
-
-def _stragglers_go(t: Tables) -> Frame:
-    """Members that the coordinator removed because they had not joined in time."""
-    return t.sql(
-        f"""
-        WITH {_PHASES},
-        timed AS (
-            SELECT *, timestampdiff(MICROSECOND, started_at, removed_at) / 1e3 AS ms,
-                   timestampdiff(MICROSECOND, removed_at, joined_at) / 1e3 AS end_ms
-            FROM stragglers
-        )
-        SELECT concat(coalesce(member, member_id), ' (straggler)') AS subject, removed_at AS at,
-               ms BETWEEN most_ms - :slack_ms AND most_ms + :slack_ms
-                   AND instance_id IS NULL AND end_ms <= :start_ms + :slack_ms AS ok,
-               ms AS measured, most_ms - :slack_ms AS bound_low, most_ms + :slack_ms AS bound_high,
-               CASE WHEN instance_id IS NOT NULL THEN 'a static member, which is to be kept'
-                    WHEN ms < most_ms - :slack_ms THEN 'removed too early'
-                    WHEN ms > most_ms + :slack_ms THEN 'removed too late'
-                    WHEN end_ms > :start_ms + :slack_ms
-                    THEN 'the others had to wait still when it was gone'
-                    ELSE concat('generation ', generation, ' went on without it') END AS why,
-               evidence,
-               timestampadd(MILLISECOND, most_ms - :guard_ms, started_at) AS guard_from,
-               timestampadd(MILLISECOND, :guard_ms, joined_at) AS guard_to
-        FROM timed
-        """,
-        start_ms=START_MS,
-    )
-
-
-def _callback_is_not_seen(t: Tables) -> Frame:
-    """Stalls in a callback past max.poll.interval.ms, and how each was found out, if it was."""
-    return t.sql(
-        """
-        WITH stalls AS (
-            SELECT e.member, e.event_at AS at, e.member_id, e.duration_ms,
-                   m.max_poll_interval_ms AS limit_ms,
-                   timestampadd(MICROSECOND, CAST(e.duration_ms * 1e3 AS BIGINT), e.event_at)
-                       AS to_at
-            FROM {client_events} e JOIN {members} m USING (member)
-            WHERE e.event = 'callback_stall_started'
-              AND e.duration_ms > m.max_poll_interval_ms + 500 + :slack_ms
-        ),
-        said AS (
-            SELECT s.member, s.at, count(r.arrived_at) AS leaves,
-                   min(timestampdiff(MICROSECOND, s.at, r.arrived_at)) / 1e3 AS left_ms
-            FROM stalls s LEFT JOIN {requests} r
-              ON r.client_id = s.member AND r.api = 'LEAVE_GROUP' AND r.`group` = :group
-             AND r.arrived_at >= s.at AND r.arrived_at <= s.to_at
-            GROUP BY s.member, s.at
-        ),
-        noticed AS (
-            SELECT s.member, s.at, count(c.event_at) AS noticed
-            FROM stalls s LEFT JOIN {client_events} c
-              ON c.member = s.member AND c.event = 'max_poll_exceeded' AND c.event_at >= s.at
-             AND c.event_at <= s.to_at
-            GROUP BY s.member, s.at
-        ),
-        removed AS (
-            SELECT s.member, s.at, min(m.removed_at) AS removed_at,
-                   min_by(m.removed_by, m.removed_at) AS removed_by,
-                   min_by(m.evidence, m.removed_at) AS evidence
-            FROM stalls s LEFT JOIN {memberships} m
-              ON m.member = s.member AND m.removed_at >= s.at AND m.removed_at <= s.to_at
-            GROUP BY s.member, s.at
-        )
-        SELECT concat(member, ' (callback)') AS subject, at,
-               leaves = 0 AND noticed = 0
-                   AND coalesce(removed_by = 'stragglers_removed', true) AS ok,
-               coalesce(timestampdiff(MICROSECOND, at, removed_at) / 1e3, duration_ms) AS measured,
-               limit_ms AS bound_low,
-               CASE WHEN leaves > 0
-                    THEN concat('it left after ', CAST(round(left_ms) AS INT), ' ms')
-                    WHEN noticed > 0 THEN 'the client noticed that it was not polled'
-                    WHEN removed_by IS NULL THEN 'nobody noticed until it went on'
-                    WHEN removed_by <> 'stragglers_removed'
-                    THEN concat('removed otherwise: ', removed_by)
-                    ELSE 'removed by the coordinator, which waited for it no longer' END AS why,
-               evidence
-        FROM stalls JOIN said USING (member, at) JOIN noticed USING (member, at)
-        JOIN removed USING (member, at)
-        """
-    )
-
-
-def _callback_is_seen(t: Tables) -> Frame:
-    """The poll that calls back began its time at its start, a poll's length before at most."""
-    return left_by_limit(t, "callback_stall_started")
-
-
-LIMITS_TOLD = Rule(
-    id="R04",
+@Rule(
+    "R04",
     title="Each member tells the coordinator its own limits",
     statement=(
         "A member's session.timeout.ms becomes its session timeout at the coordinator, and its "
@@ -195,11 +52,40 @@ LIMITS_TOLD = Rule(
     unit="ms",
     things="members that joined",
     measures="of rebalance timeout",
-    examine=_limits_are_told,
+    too_low="asked for a rebalance timeout below its max.poll.interval.ms",
+    too_high="asked for a rebalance timeout above its max.poll.interval.ms",
+    matters=(
+        "Failures are detected by what a member asked for: a setting that does not reach the "
+        "coordinator changes nothing."
+    ),
     protocols=CLASSIC,
 )
-LONGEST_COUNTS = Rule(
-    id="R04-longest",
+def limits_are_told(t: Tables) -> Frame:
+    """Joins that the coordinator accepted, each beside the settings of the process that asked."""
+    return t.sql(
+        """
+        WITH asked AS (
+            SELECT member, member_id, min(arrived_at) AS at,
+                   max(session_timeout_ms) AS session_ms, max(rebalance_timeout_ms) AS rebalance_ms,
+                   min(evidence) AS evidence
+            FROM {joins} WHERE rebalance_timeout_ms IS NOT NULL GROUP BY member, member_id
+        )
+        SELECT concat(a.member, ' (', a.member_id, ')') AS subject, a.at,
+               a.rebalance_ms AS measured, m.max_poll_interval_ms AS bound_low,
+               m.max_poll_interval_ms AS bound_high,
+               IF(a.session_ms + m.session_timeout_ms + m.max_poll_interval_ms IS NULL,
+                  'its settings are not on record', NULL) AS unknown,
+               IF(a.session_ms <> m.session_timeout_ms,
+                  concat('asked for a session timeout of ', a.session_ms, ' ms instead of ',
+                         m.session_timeout_ms), NULL) AS wrong,
+               concat('its session timeout is ', a.session_ms, ' ms') AS note, a.evidence
+        FROM asked a JOIN {members} m ON m.member = a.member
+        """
+    )
+
+
+@Rule(
+    "R04-longest",
     title="A rebalance waits for the longest limit of all members",
     statement=(
         "The coordinator waits for members to rejoin for the largest max.poll.interval.ms in the "
@@ -209,12 +95,41 @@ LONGEST_COUNTS = Rule(
     unit="ms",
     things="join phases past a member's limit",
     measures="from start to end",
-    examine=_longest_counts,
+    too_low="ended although a member was missing",
+    too_high="went on after every member's limit",
+    matters=(
+        "One member with a large max.poll.interval.ms decides how long a stuck member can hold up "
+        "the whole group."
+    ),
     broker=True,
     protocols=CLASSIC,
 )
-STRAGGLERS_GO = Rule(
-    id="X09",
+def longest_counts(t: Tables) -> Frame:
+    """Join phases that outlasted the shortest limit of a member, or ended at a limit."""
+    return t.sql(
+        _PHASES
+        + """,
+        missed AS (
+            SELECT p.generation, p.started_at, p.joined_at, p.ms, p.least_ms, p.most_ms, p.due_at,
+                   p.evidence, count(s.member_id) AS missing
+            FROM phases p LEFT JOIN stragglers s
+              ON s.generation = p.generation AND s.started_at = p.started_at
+            GROUP BY ALL
+        )
+        SELECT concat('generation ', generation) AS subject, started_at AS at, ms AS measured,
+               IF(missing > 0, most_ms - :slack_ms, NULL) AS bound_low,
+               most_ms + :slack_ms AS bound_high,
+               concat('limits of ', least_ms, ' to ', most_ms, ' ms, and ', missing,
+                      ' missing at the end') AS note,
+               evidence, guard_from(due_at, joined_at) AS guard_from,
+               guard_to(joined_at) AS guard_to
+        FROM missed WHERE ms > least_ms OR missing > 0
+        """
+    )
+
+
+@Rule(
+    "X09",
     title="Who does not rejoin in time is removed",
     statement=(
         "A dynamic member that has not rejoined when the group's rebalance timeout is over is "
@@ -224,12 +139,38 @@ STRAGGLERS_GO = Rule(
     unit="ms",
     things="members removed as late",
     measures="after the rebalance started",
-    examine=_stragglers_go,
+    too_low="was removed too early",
+    too_high="was removed too late",
+    matters=(
+        "A member that is busy for too long loses its partitions without noticing: what it "
+        "processes then is done again by others."
+    ),
     broker=True,
     protocols=CLASSIC,
 )
-CALLBACK_UNSEEN = Rule(
-    id="X31",
+def stragglers_go(t: Tables) -> Frame:
+    """Members that the coordinator removed because they had not joined in time."""
+    return t.sql(
+        _PHASES
+        + """
+        SELECT concat(coalesce(member, member_id), ' (straggler)') AS subject, removed_at AS at,
+               ms_between(started_at, removed_at) AS measured, most_ms - :slack_ms AS bound_low,
+               most_ms + :slack_ms AS bound_high,
+               CASE WHEN instance_id IS NOT NULL
+                    THEN 'is a static member, which is to be kept'
+                    WHEN ms_between(removed_at, joined_at) > :start_ms + :slack_ms
+                    THEN 'was removed, and the others still had to wait' END AS wrong,
+               concat('generation ', generation, ' went on without it') AS note,
+               evidence, guard_from(due_at, removed_at) AS guard_from,
+               guard_to(joined_at) AS guard_to
+        FROM stragglers
+        """,
+        start_ms=START_MS,
+    )
+
+
+@Rule(
+    "X31",
     title="librdkafka does not see a callback that does not return",
     statement=(
         "Time spent in a rebalance callback does not count against max.poll.interval.ms: the "
@@ -239,12 +180,61 @@ CALLBACK_UNSEEN = Rule(
     unit="ms",
     things="callbacks past the limit",
     measures="until removed or returned",
-    examine=_callback_is_not_seen,
+    matters=(
+        "No timer of the client ends a callback that hangs: its partitions stay unread until a "
+        "rebalance times out."
+    ),
     clients=("librdkafka",),
     protocols=CLASSIC,
 )
-CALLBACK_SEEN = Rule(
-    id="X31-java",
+def callback_is_not_seen(t: Tables) -> Frame:
+    """Stalls in a callback past max.poll.interval.ms, and how each was found out, if it was."""
+    return t.sql(
+        """
+        WITH stalls AS (
+            SELECT e.member, e.event_at AS at, e.duration_ms, m.max_poll_interval_ms AS limit_ms,
+                   after(e.duration_ms, e.event_at) AS to_at
+            FROM {client_events} e JOIN {members} m USING (member)
+            WHERE e.event = 'callback_stall_started'
+              AND e.duration_ms > m.max_poll_interval_ms + 500 + :slack_ms
+        ),
+        signs AS (
+            SELECT member, 'leave asked' AS what, arrived_at AS at, CAST(NULL AS STRING) AS evidence
+            FROM {own_requests} WHERE api = 'LEAVE_GROUP'
+            UNION ALL
+            SELECT member, event, event_at, NULL FROM {client_events}
+            WHERE event = 'max_poll_exceeded'
+            UNION ALL
+            SELECT member, removed_by, removed_at, evidence FROM {memberships}
+        ),
+        found AS (
+            SELECT s.member, s.at, s.duration_ms, s.limit_ms,
+                   min(x.at) FILTER (WHERE x.what = 'leave asked') AS left_at,
+                   count_if(x.what = 'max_poll_exceeded') AS noticed,
+                   min(struct(x.at, x.what, x.evidence)) FILTER (
+                       WHERE x.what NOT IN ('leave asked', 'max_poll_exceeded')) AS removed
+            FROM stalls s LEFT JOIN signs x
+              ON x.member = s.member AND x.at >= s.at AND x.at <= s.to_at
+            GROUP BY s.member, s.at, s.duration_ms, s.limit_ms
+        )
+        SELECT concat(member, ' (callback)') AS subject, at,
+               coalesce(ms_between(at, removed.at), duration_ms) AS measured,
+               CASE WHEN left_at IS NOT NULL
+                    THEN concat('left after ', CAST(round(ms_between(at, left_at)) AS INT), ' ms')
+                    WHEN noticed > 0 THEN 'was warned by its client that it does not poll'
+                    WHEN removed.what <> 'stragglers_removed'
+                    THEN concat('was removed otherwise: ', removed.what) END AS wrong,
+               concat(IF(removed.what IS NULL, 'nobody noticed it before it returned',
+                         'the coordinator removed it as a straggler'),
+                      '; its limit is ', limit_ms, ' ms') AS note,
+               removed.evidence AS evidence
+        FROM found
+        """
+    )
+
+
+@Rule(
+    "X31-java",
     title="The Java client leaves from within a callback that does not return",
     statement=(
         "Time spent in a rebalance callback counts against max.poll.interval.ms: the client's "
@@ -254,7 +244,15 @@ CALLBACK_SEEN = Rule(
     unit="ms",
     things="callbacks past the limit",
     measures="from the callback to the LeaveGroup",
-    examine=_callback_is_seen,
+    too_low="left too early",
+    too_high="left too late",
+    matters=(
+        "A slow callback costs the member its partitions while it still works on giving them up or "
+        "taking them over."
+    ),
     clients=("java",),
     protocols=CLASSIC,
 )
+def callback_is_seen(t: Tables) -> Frame:
+    """The poll that calls back began its time at its start, a poll's length before at most."""
+    return left_by_limit(t, "callback_stall_started")
