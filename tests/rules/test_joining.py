@@ -212,12 +212,12 @@ def test_a_rebalance_that_nobody_was_seen_to_start_or_end_is_not_examined(judge:
 @pytest.mark.parametrize(
     ("joined_ms", "verdict", "why"),
     [
-        (12_999, "HOLDS", "over when the last had joined, without a delay"),
-        (13_000, "VIOLATED", "went on after the last had joined"),
+        (12_999, "HOLDS", None),
+        (13_000, "VIOLATED", "went on after the last member had joined"),
     ],
 )
 def test_a_rebalance_that_nobody_was_waited_for_counts_from_its_start(
-    judge: Judge, joined_ms: float, verdict: str, why: str
+    judge: Judge, joined_ms: float, verdict: str, why: str | None
 ) -> None:
     history = History().says("rebalance_started", 10_000, generation=1, reason="Adding")
     judged = judge(history.says("stabilized", joined_ms, generation=2, members=2), "X07")
@@ -352,7 +352,7 @@ def test_only_joins_of_the_group_are_steps_of_a_static_member(judge: Judge) -> N
     history.join("member-2", 1, error_code=79)
     verdict = judge(history, "X08-members")
     assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
-    assert (at(5), "joined in one step") == (verdict["rows"][0]["at"], verdict["rows"][0]["why"])
+    assert at(5) == verdict["rows"][0]["at"]
     history.join("member-1", 7, error_code=79, **static)
     assert "was sent back for an id 1 times" in judge(history, "X08-members")["reason"]
 
