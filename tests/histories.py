@@ -334,6 +334,14 @@ def beat(history: History, member: str, ms: float, epoch: int, now: int, *parts:
     )  # fmt: skip
 
 
+def java() -> History:
+    """One Java member in generation 1, coordinated by broker-1."""
+    history = History(group={"client": "java"}).member("member-1", client="java")
+    history.request("FIND_COORDINATOR", "member-1", 0, detail='{"coordinator": 1}')
+    history.says("member_added", 1, "member-1").join("member-1", 5)
+    return history.rebalance(1, 1, 1).heartbeats("member-1", 2_000, 4_000)
+
+
 def tables_of(history: History, engine: Engine) -> Tables:
     """Its tables, each derived when a query names it; nothing is written."""
     return _tables(history, engine, Sources(frames=_Frames(history, engine)))

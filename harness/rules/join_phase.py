@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from harness.experiment import CLASSIC
-from harness.rules.failure_detection import left_by_limit
 from harness.rules.rebalance import START_MS
 from harness.rules.rule import Rule
+from harness.rules.stalling import left_by_limit
 
 if TYPE_CHECKING:
     from harness.engines.base import Frame

@@ -57,15 +57,14 @@ def test_only_sql_is_changed(text: str, sql: bool) -> None:
 
 def test_a_rule_is_reached_by_what_it_uses_and_by_nothing_else() -> None:
     selection = Selection(REPOSITORY)
-    source = (REPOSITORY / "harness/rules/failure_detection.py").read_text()
-    own = source.replace("silent for longer than its session", "silent for too long")
-    shared = source.replace("how IN ('sync', 'revoke', 'interval')", "how IN ('sync')")
+    source = (REPOSITORY / "harness/rules/stalling.py").read_text()
+    own = source.replace("heartbeats while nothing was polled", "heartbeats without a poll")
+    shared = source.replace("did not leave the group", "stayed in the group")
 
     assert own != source != shared
-    assert "R01" in selection.reached({"failure_detection": own})
-    assert "R06-librdkafka" not in selection.reached({"failure_detection": own})
+    assert {"R34"} == selection.reached({"stalling": own})
     # What two modules share reaches the rules of both.
-    assert {"R06", "R06-librdkafka"} <= selection.reached({"failure_detection": shared})
+    assert {"R07", "X31-java"} == selection.reached({"stalling": shared})
 
 
 def test_every_rule_is_known_and_named_by_a_test() -> None:

@@ -12,8 +12,6 @@ LINES = 450
 # These are longer. The list may only become shorter.
 LONG = {
     "harness/bench/synthetic.py",
-    "harness/rules/client_timers.py",
-    "harness/rules/failure_detection.py",
     "harness/rules/offsets.py",
     "harness/rules/static_members.py",
 }

@@ -1,0 +1,206 @@
+"""What a client does when nobody answers it for as long as its session lasts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.experiment import CLASSIC
+from harness.rules.rule import Need, Rule
+
+if TYPE_CHECKING:
+    from harness.engines.base import Frame
+    from harness.tables.base import Tables
+
+# Answers that say something of the member, and not only that the group is elsewhere or not yet
+# loaded or that the log did not take it in time. What a coordinator writes into an isolated link
+# does not arrive.
+_ANSWERS = """
+    WITH cut_off AS (
+        SELECT m.member, f.injecting_at AS from_at, coalesce(f.healed_at, :ended_at) AS to_at
+        FROM {fault_windows} f JOIN {members} m ON f.resolved IN (m.member, m.lane)
+        WHERE f.kind = 'isolate'
+    ),
+    answers AS (
+        SELECT r.member, r.member_id, r.api, r.error_code, r.processed_at, r.answered_at,
+               IF(r.api IN ('JOIN_GROUP', 'SYNC_GROUP'), r.arrived_at, r.answered_at) AS heard_at
+        FROM {own_requests} r LEFT ANTI JOIN cut_off c
+          ON c.member = r.member AND r.answered_at BETWEEN c.from_at AND c.to_at
+        WHERE r.member_id IS NOT NULL
+          AND r.api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP', 'OFFSET_COMMIT')
+          AND r.error_code IN (:NONE, :ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID,
+                               :REBALANCE_IN_PROGRESS, :FENCED_INSTANCE_ID)
+    ),
+"""
+
+# Each time-out of a client's session, with when the application was told that its assignment is
+# lost, if it was. librdkafka decides on a thread of its own and tells by callback from poll: so it
+# has a second from when the application could poll, which it cannot while it waits for the answer
+# to a commit or works on a batch.
+_TIME_OUTS = """
+    noticed AS (
+        SELECT e.member, e.event_at AS at, max(e.duration_ms) AS duration_ms,
+               greatest(e.event_at, max(b.to_at)) AS could_poll_at
+        FROM {client_events} e LEFT JOIN {busy} b
+          ON b.member = e.member AND b.reason IN ('commit', 'work')
+         AND b.from_at <= e.event_at AND b.to_at > e.event_at
+        WHERE e.event = 'session_timed_out'
+        GROUP BY e.member, e.event_at
+    ),
+    time_outs AS (
+        SELECT n.member, n.at, n.duration_ms, min(l.event_at) AS lost_at
+        FROM noticed n LEFT JOIN {client_events} l
+          ON l.member = n.member AND l.event = 'lost' AND l.event_at >= n.at
+         AND l.event_at <= after(1000, n.could_poll_at)
+        GROUP BY n.member, n.at, n.duration_ms
+    ),
+"""
+
+
+@Rule(
+    "R06",
+    title="Without heartbeat answers the client only looks for the coordinator",
+    statement=(
+        "A client that gets no heartbeat answer for its session timeout marks the coordinator "
+        "unknown and keeps its assignment."
+    ),
+    source="seed 000, AbstractCoordinator (client side of session.timeout.ms)",
+    unit="ms",
+    things="sessions without an answer",
+    measures="until the assignment was declared lost",
+    matters=(
+        "A client that gives its assignment up stops processing, and its batch is repeated, though "
+        "no other member may have its partitions."
+    ),
+    needs=(Need.SESSION_END,),
+    protocols=CLASSIC,
+)
+def keeps_its_assignment(t: Tables) -> Frame:
+    """By librdkafka's own word when its session times out; for Java each long silence counts.
+
+    Java's log does not always tell: a coordinator that dies closes the connection, and each lookup
+    that names the dead one again gives the client a new session.
+    """
+    return t.sql(
+        _ANSWERS
+        + _TIME_OUTS
+        + """
+        followed AS (
+            SELECT member, processed_at, lag(answered_at) OVER w AS before_at,
+                   ms_between(lag(answered_at) OVER w, heard_at) AS ms
+            FROM answers
+            WINDOW w AS (PARTITION BY member_id ORDER BY answered_at, heard_at, processed_at)
+        ),
+        silences AS (
+            SELECT f.member, f.ms, f.processed_at, after(m.session_timeout_ms, f.before_at) AS at
+            FROM followed f JOIN {members} m USING (member)
+            WHERE m.client = 'java' AND f.ms > m.session_timeout_ms + :timer_late_ms + :slack_ms
+        ),
+        examined AS (
+            SELECT member, at, lost_at, CAST(NULL AS DOUBLE) AS ms FROM time_outs
+            WHERE :client <> 'java'
+            UNION ALL
+            SELECT s.member, s.at, min(l.event_at), max(s.ms)
+            FROM silences s LEFT JOIN {client_events} l
+              ON l.member = s.member AND l.event = 'lost' AND l.event_at >= s.at
+             -- It may be logged late that the answer was on the wire, not that it was ready.
+             AND l.event_at < s.processed_at
+            GROUP BY s.member, s.at
+        )
+        SELECT member AS subject, at, ms_between(at, lost_at) AS measured,
+               CASE WHEN lost_at IS NOT NULL THEN 'declared its assignment lost' END AS wrong,
+               concat(CAST(round(ms) AS INT), ' ms without an answer') AS note
+        FROM examined
+        """
+    )
+
+
+@Rule(
+    "R06-librdkafka",
+    title="librdkafka declares its assignment lost when its session ends",
+    statement=(
+        "librdkafka declares its assignment lost within 500 ms after its session timeout has "
+        "passed since the last heartbeat that was answered."
+    ),
+    source="librdkafka rdkafka_cgrp.c (SESSTMOUT); session.timeout.ms",
+    unit="ms",
+    things="client session time-outs",
+    measures="after the last answer",
+    too_low="gave its session up too early",
+    too_high="gave its session up too late",
+    matters="From then on the application knows that another member may process its partitions.",
+    clients=("librdkafka",),
+    protocols=CLASSIC,
+)
+def librdkafka_gives_up(t: Tables) -> Frame:
+    """The client's own time-out, from the last accepted request whose answer can have arrived."""
+    return t.sql(
+        _ANSWERS
+        + _TIME_OUTS
+        + """
+        heard AS (
+            SELECT t.member, t.at, t.duration_ms, t.lost_at, max(a.answered_at) AS heard_at
+            FROM time_outs t LEFT JOIN answers a
+              ON a.member = t.member AND a.answered_at <= t.at AND a.api <> 'OFFSET_COMMIT'
+             AND (a.error_code = :NONE
+                  OR a.api = 'HEARTBEAT' AND a.error_code = :REBALANCE_IN_PROGRESS)
+            GROUP BY t.member, t.at, t.duration_ms, t.lost_at
+        )
+        SELECT member AS subject, at, ms_between(heard_at, at) AS measured,
+               :session_ms - :slack_ms AS bound_low, :session_ms + 500 + :slack_ms AS bound_high,
+               CASE WHEN heard_at IS NULL THEN 'no answer to it is on record' END AS unknown,
+               CASE WHEN lost_at IS NULL THEN 'did not declare its assignment lost' END AS wrong,
+               concat('its own log says ', CAST(round(duration_ms) AS INT), ' ms') AS note,
+               guard_from(after(:session_ms, heard_at), at) AS guard_from, guard_to(at) AS guard_to
+        FROM heard
+        """
+    )
+
+
+@Rule(
+    "R06-java",
+    title="Java gives its coordinator up when its session ends",
+    statement=(
+        "The Java client marks its coordinator unknown a session timeout after the last answer to "
+        "a heartbeat, late by its timer's 100 ms and one poll of the application at most: the two "
+        "threads share one connection to the network, and a poll keeps it for its time-out."
+    ),
+    source="seed 000, AbstractCoordinator (HeartbeatThread); session.timeout.ms",
+    unit="ms",
+    things="client session time-outs",
+    measures="after the last answer",
+    too_low="gave its coordinator up too early",
+    too_high="gave its coordinator up too late",
+    matters="Only then does the client look for another coordinator that may answer.",
+    clients=("java",),
+    protocols=CLASSIC,
+)
+def java_gives_up(t: Tables) -> Frame:
+    """From what gave the client a new session last: an answer, a join, or a coordinator found."""
+    return t.sql(
+        _ANSWERS
+        + """
+        armed AS (
+            SELECT member, answered_at AS at, api AS what FROM answers
+            WHERE api IN ('HEARTBEAT', 'JOIN_GROUP')
+              AND error_code IN (:NONE, :REBALANCE_IN_PROGRESS)
+            UNION ALL
+            SELECT member, event_at, 'a coordinator found' FROM {client_events}
+            WHERE event = 'coordinator_found'
+        ),
+        since AS (
+            SELECT e.member, e.event_at AS at, max(a.at) AS armed_at,
+                   max_by(a.what, struct(a.at, a.what)) AS what
+            FROM {client_events} e LEFT JOIN armed a
+              ON a.member = e.member AND a.at <= e.event_at
+            WHERE e.event = 'session_timed_out'
+            GROUP BY e.member, e.event_at
+        )
+        SELECT member AS subject, at, ms_between(armed_at, at) AS measured,
+               :session_ms - :slack_ms AS bound_low,
+               :session_ms + :timer_late_ms + :poll_ms + :slack_ms AS bound_high,
+               CASE WHEN armed_at IS NULL THEN 'nothing before it is on record' END AS unknown,
+               concat('since ', what) AS note,
+               guard_from(after(:session_ms, armed_at), at) AS guard_from, guard_to(at) AS guard_to
+        FROM since
+        """
+    )

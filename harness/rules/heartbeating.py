@@ -1,0 +1,103 @@
+"""How often a client sends heartbeats, and how soon it repeats one that failed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.experiment import CLASSIC
+from harness.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from harness.engines.base import Frame
+    from harness.tables.base import Tables
+
+
+@Rule(
+    "R09",
+    title="A failed heartbeat is repeated after a backoff",
+    statement=(
+        "After a heartbeat that failed, the next is sent after a backoff (retry.backoff.ms, "
+        "growing to retry.backoff.max.ms with 20 % jitter), not after a whole interval."
+    ),
+    source="seed 000, Heartbeat; seed 004, HeartbeatThread; KIP-580",
+    unit="ms",
+    things="failed heartbeats",
+    measures="to the next heartbeat",
+    too_high="repeated its heartbeat too late",
+    matters="One lost heartbeat does not use up a third of the session.",
+    clients=("java",),
+    protocols=CLASSIC,
+)
+def retries_soon(t: Tables) -> Frame:
+    """From the failure, or from when there was a coordinator again, to the next heartbeat.
+
+    Several heartbeats that fail together are one thing. A member that has to join anew first, or
+    closes, has nothing to repeat.
+    """
+    return t.sql(
+        """
+        WITH failed AS (
+            SELECT member, event_at AS at FROM {client_events} WHERE event = 'heartbeat_failed'
+            UNION ALL
+            SELECT member, answered_at FROM {own_requests}
+            WHERE api = 'HEARTBEAT' AND error_code IN (
+                :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR)
+        ),
+        retried AS (
+            SELECT f.member, f.at, min(s.event_at) AS sent_at
+            FROM failed f JOIN {client_events} s
+              ON s.member = f.member AND s.event = 'heartbeat_sent' AND s.event_at > f.at
+            GROUP BY f.member, f.at
+        ),
+        together AS (
+            SELECT r.member, r.sent_at, max(r.at) AS at FROM retried r
+            LEFT ANTI JOIN {client_events} c
+              ON c.member = r.member AND c.event IN ('lost', 'revoked', 'assigned', 'closing')
+             AND c.event_at > r.at AND c.event_at <= r.sent_at
+            GROUP BY r.member, r.sent_at
+        ),
+        found AS (
+            SELECT r.member, r.sent_at, r.at, greatest(r.at, max(c.event_at)) AS ready_at,
+                   :retry_ms + :timer_late_ms + :slack_ms AS high
+            FROM together r LEFT JOIN {client_events} c
+              ON c.member = r.member AND c.event = 'coordinator_found'
+             AND c.event_at > r.at AND c.event_at <= r.sent_at
+            GROUP BY r.member, r.sent_at, r.at
+        )
+        SELECT member AS subject, sent_at AS at, ms_between(ready_at, sent_at) AS measured,
+               high AS bound_high,
+               IF(ready_at > at, 'since it found its coordinator again', 'since the failure')
+                   AS note,
+               CASE WHEN ms_between(ready_at, sent_at) > high THEN ready_at END AS guard_from,
+               sent_at AS guard_to
+        FROM found
+        """
+    )
+
+
+@Rule(
+    "R14",
+    title="Heartbeats keep their interval",
+    statement=(
+        "In a stable group each member heartbeats every heartbeat.interval.ms and up "
+        "to a tick of its timer later (librdkafka: 500 ms, Java: 100 ms)."
+    ),
+    source="seed 001, heartbeat; heartbeat.interval.ms",
+    unit="ms",
+    things="members per generation",
+    measures="between heartbeats (median)",
+    too_low="sent its heartbeats too often",
+    too_high="sent its heartbeats too rarely",
+    matters="The interval and its delay decide how many lost heartbeats a session survives.",
+)
+def heartbeats_keep_their_interval(t: Tables) -> Frame:
+    """Medians over a generation, so that one late heartbeat of a busy machine does not count."""
+    return t.sql(
+        """
+        SELECT concat(min(member), ' in generation ', generation) AS subject, max(at) AS at,
+               median(gap_ms) AS measured, :heartbeat_ms - :cadence_early_ms AS bound_low,
+               :heartbeat_ms + :cadence_ms AS bound_high, concat(count(*), ' steady gaps') AS note
+        FROM {heartbeats} WHERE steady
+        GROUP BY member_id, generation HAVING count(*) >= 3
+        """
+    )

@@ -1,0 +1,243 @@
+"""How a member finds its coordinator, and which broker its heartbeats go to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.experiment import CLASSIC
+from harness.rules.rule import Need, Rule
+
+if TYPE_CHECKING:
+    from harness.engines.base import Frame
+    from harness.tables.base import Tables
+
+_LOOKUPS = """
+    WITH lookups AS (
+        SELECT member, arrived_at, answered_at, error_code,
+               CAST(get_json_object(detail, '$.coordinator') AS INT) AS coordinator
+        FROM {own_requests} WHERE api = 'FIND_COORDINATOR'
+    ),
+"""
+
+# Members whose coordinator was killed, each with its first heartbeat to another broker after that.
+_BEREFT = """
+    deaths AS (
+        SELECT f.fault, f.injecting_at AS at,
+               max_by(t.broker, struct(t.from_at, t.broker)) AS broker
+        FROM {fault_windows} f JOIN {tenures} t ON t.from_at <= f.injecting_at
+        WHERE f.kind = 'kill-broker' AND f.took_effect
+        GROUP BY f.fault, f.injecting_at, f.resolved
+        HAVING concat('broker-', max_by(t.broker, struct(t.from_at, t.broker))) = f.resolved
+    ),
+    bereft AS (
+        SELECT d.fault, d.at, h.member, min(h.arrived_at) AS heartbeat_at,
+               min_by(h.broker, struct(h.arrived_at, h.broker, h.evidence)) AS broker,
+               min_by(h.evidence, struct(h.arrived_at, h.broker, h.evidence)) AS evidence
+        FROM deaths d JOIN {own_requests} h
+          ON h.api = 'HEARTBEAT' AND h.arrived_at > d.at AND h.broker <> d.broker
+        GROUP BY d.fault, d.at, h.member
+    ),
+"""
+
+
+@Rule(
+    "R05",
+    title="No heartbeats without a known coordinator",
+    statement=(
+        "A member that has lost its coordinator sends no heartbeat until a lookup has named one, "
+        "and then heartbeats to that one."
+    ),
+    source="seed 000, AbstractCoordinator (HeartbeatThread); seed 004, HeartbeatThread",
+    unit="heartbeats",
+    things="losses of the coordinator",
+    measures="while it was unknown",
+    too_high="sent heartbeats while it knew no coordinator",
+    matters="Only a lookup brings a member back to its group after its coordinator has failed.",
+    protocols=CLASSIC,
+)
+def silent_without_coordinator(t: Tables) -> Frame:
+    """By the client's own log where it tells, and by whom the coordinators heard.
+
+    After its coordinator died, a member's first heartbeat must reach the broker that its last
+    lookup named.
+    """
+    return t.sql(
+        _LOOKUPS
+        + _BEREFT
+        + """
+        -- Of events in one moment, a heartbeat comes after a lookup's answer and before a loss.
+        known AS (
+            SELECT member, event, event_at,
+                   last_value(CASE WHEN event <> 'heartbeat_sent' THEN event END, true)
+                       OVER (PARTITION BY member
+                             ORDER BY event_at, array_position(array('coordinator_found',
+                                 'heartbeat_sent', 'coordinator_lost'), event)
+                             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS state
+            FROM {client_events}
+            WHERE event IN ('coordinator_lost', 'coordinator_found', 'heartbeat_sent')
+        ),
+        by_client AS (
+            SELECT member, min(event_at) FILTER (WHERE event = 'coordinator_lost') AS at,
+                   count_if(event = 'coordinator_lost') AS losses,
+                   count_if(event = 'heartbeat_sent' AND state = 'coordinator_lost') AS sent
+            FROM known GROUP BY member
+        ),
+        by_broker AS (
+            SELECT b.fault, b.member, b.heartbeat_at, b.broker, b.evidence,
+                   max_by(l.coordinator, struct(l.answered_at, l.arrived_at, l.coordinator))
+                       AS named,
+                   count(l.answered_at) AS asked
+            FROM bereft b LEFT JOIN lookups l
+              ON l.member = b.member AND l.error_code = :NONE AND l.arrived_at > b.at
+             AND l.arrived_at <= b.heartbeat_at
+            GROUP BY b.fault, b.member, b.heartbeat_at, b.broker, b.evidence
+        )
+        SELECT concat(member, ' (its log)') AS subject, at, sent AS measured, 0 AS bound_high,
+               CAST(NULL AS STRING) AS too_high,
+               concat('lost its coordinator ', losses, ' times') AS note,
+               CAST(NULL AS STRING) AS evidence
+        FROM by_client WHERE losses > 0
+        UNION ALL
+        SELECT concat(member, ' after ', fault), heartbeat_at,
+               IF(coalesce(named = broker, false), 0, 1), 0,
+               coalesce(concat('sent a heartbeat to broker-', broker, ' after it was told of ',
+                               'broker-', named),
+                        'sent a heartbeat to another broker without having asked'),
+               CASE WHEN asked > 0 THEN concat('asked ', asked, ' times before') END, evidence
+        FROM by_broker
+        """
+    )
+
+
+@Rule(
+    "R05-lookup",
+    title="A member that has lost its coordinator keeps looking for it",
+    statement=(
+        "While its coordinator is dead, a member asks for it again and again: Java at the latest "
+        "every retry.backoff.max.ms with 20 % jitter, librdkafka every 1,000 ms."
+    ),
+    source="retry.backoff.max.ms; KIP-580; librdkafka rdkafka_cgrp.c (rd_kafka_cgrp_serve)",
+    unit="ms",
+    things="members without a coordinator",
+    measures="between lookups at most",
+    too_high="did not ask for its coordinator for too long",
+    matters="This adds to the time in which a group stands still after its coordinator has failed.",
+    protocols=CLASSIC,
+)
+def looks_again(t: Tables) -> Frame:
+    """Gaps between one member's lookups while its coordinator is dead; both of its threads ask.
+
+    The first counts from the death: the connection breaks with it. A timer that is looked at
+    late may be so at both ends of a gap.
+    """
+    return t.sql(
+        _LOOKUPS
+        + _BEREFT
+        + """
+        asked AS (
+            SELECT b.fault, b.member, l.arrived_at AS at,
+                   coalesce(lag(l.arrived_at) OVER (PARTITION BY b.fault, b.member
+                                                    ORDER BY l.arrived_at), b.at) AS from_at
+            FROM bereft b JOIN lookups l
+              ON l.member = b.member AND l.arrived_at > b.at AND l.arrived_at <= b.heartbeat_at
+        ),
+        longest AS (
+            SELECT fault, member, count(*) AS lookups, :lookup_ms + 2 * :slack_ms AS high,
+                   max(struct(ms_between(from_at, at) AS ms, at, from_at)) AS gap
+            FROM asked GROUP BY fault, member
+        )
+        SELECT concat(member, ' after ', fault) AS subject, gap.at, gap.ms AS measured,
+               high AS bound_high, concat('longest gap of ', lookups, ' lookups') AS note,
+               -- A machine that stood still can only have made it longer.
+               CASE WHEN gap.ms > high THEN gap.from_at END AS guard_from, gap.at AS guard_to
+        FROM longest
+        """
+    )
+
+
+@Rule(
+    "R35",
+    title="A heartbeat names its member and goes to the coordinator",
+    statement=(
+        "Each heartbeat carries group, member id and generation, and goes to the broker that the "
+        "member's last lookup named; one of a member that was removed, or whose client has dropped "
+        "its id, is refused, and the member joins anew."
+    ),
+    source="seed 004, sendHeartbeatRequest",
+    unit="heartbeats",
+    things="member ids per broker",
+    measures="of each",
+    matters="A removed member learns of it by its next heartbeat, and only then comes back.",
+    needs=(Need.SESSION_END,),
+    protocols=CLASSIC,
+)
+def heartbeats_are_addressed(t: Tables) -> Frame:
+    """Heartbeats per member id and broker, and those of ids that are out, each by itself.
+
+    librdkafka drops its id when its own session ends, and a heartbeat that is due before it joins
+    anew goes out without one: that waits until the application has been told that all is lost,
+    which it can be only when it polls. A member that closes has no reason to join anew, and is not
+    examined for it.
+    """
+    return t.sql(
+        _LOOKUPS
+        + """
+        heartbeats AS (SELECT * FROM {own_requests} WHERE api = 'HEARTBEAT'),
+        dropped AS (
+            SELECT h.member, h.arrived_at, max(e.event_at) AS removed_at
+            FROM heartbeats h JOIN {client_events} e
+              ON e.member = h.member AND e.event = 'session_timed_out'
+             AND e.event_at <= after(:rounding_ms, h.arrived_at)
+            LEFT ANTI JOIN {requests} j
+              ON j.client_id = h.member AND j.api = 'JOIN_GROUP'
+             AND j.arrived_at >= e.event_at AND j.arrived_at <= h.arrived_at
+            WHERE h.member_id IS NULL GROUP BY h.member, h.arrived_at
+        ),
+        beats AS (
+            SELECT h.member, h.member_id, h.generation, h.broker, h.arrived_at, h.error_code,
+                   h.evidence, coalesce(r.removed_at, d.removed_at) AS removed_at,
+                   d.removed_at IS NOT NULL AS dropped
+            FROM heartbeats h LEFT JOIN {memberships} r ON r.member_id = h.member_id
+            LEFT JOIN dropped d ON d.member = h.member AND d.arrived_at = h.arrived_at
+        ),
+        named AS (
+            SELECT member, member_id, broker, min(arrived_at) AS at, count(*) AS heartbeats,
+                   count_if(member_id IS NULL OR coalesce(generation, -1) < 0) AS nameless,
+                   min_by(evidence, struct(arrived_at, evidence)) AS evidence
+            FROM beats WHERE NOT dropped GROUP BY member, member_id, broker
+        ),
+        led AS (
+            SELECT n.*, max_by(l.coordinator, struct(l.answered_at, l.arrived_at, l.coordinator))
+                       AS coordinator
+            FROM named n LEFT JOIN lookups l
+              ON l.member = n.member AND l.error_code = :NONE AND l.arrived_at <= n.at
+            GROUP BY ALL
+        ),
+        late AS (
+            SELECT b.member, b.member_id, b.arrived_at AS at, b.error_code, b.evidence,
+                   min(j.arrived_at) AS joined_at
+            FROM beats b LEFT JOIN {requests} j
+              ON j.client_id = b.member AND j.api = 'JOIN_GROUP' AND j.arrived_at > b.arrived_at
+            LEFT ANTI JOIN {client_events} c
+              ON c.member = b.member AND c.event = 'closing' AND c.event_at <= b.arrived_at
+            WHERE (b.dropped OR b.arrived_at > b.removed_at) AND b.error_code NOT IN (
+                :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR)
+            GROUP BY ALL
+        )
+        SELECT concat(member, ' at broker-', broker) AS subject, at, heartbeats AS measured,
+               CASE WHEN nameless > 0 THEN concat(nameless, ' of its heartbeats name no member')
+                    WHEN coordinator IS NULL THEN 'had not asked for the coordinator'
+                    WHEN coordinator <> broker
+                    THEN concat('its last lookup named broker-', coordinator) END AS wrong,
+               CAST(NULL AS STRING) AS note, evidence
+        FROM led
+        UNION ALL
+        SELECT concat(member, ' after it was removed'), at, 1,
+               CASE WHEN error_code <> :UNKNOWN_MEMBER_ID
+                    THEN concat('was answered with error ', error_code)
+                    WHEN joined_at IS NULL THEN 'did not join anew' END,
+               concat('joined anew ', CAST(round(ms_between(at, joined_at)) AS INT), ' ms later'),
+               evidence
+        FROM late
+        """
+    )

@@ -1,0 +1,198 @@
+"""What becomes of a member whose application does not poll, and of its heartbeats meanwhile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.experiment import CLASSIC
+from harness.rules.rule import Need, Rule
+
+if TYPE_CHECKING:
+    from harness.engines.base import Frame
+    from harness.tables.base import Tables
+
+
+@Rule(
+    "R07",
+    title="A consumer that does not poll leaves the group",
+    statement=(
+        "A dynamic member whose application does not poll for max.poll.interval.ms leaves by "
+        "itself, within its timer (librdkafka: 500 ms, Java: 100 ms, or in KIP-848 with its next "
+        "heartbeat), and is not evicted."
+    ),
+    source="seed 000, max.poll.interval.ms; seed 004, HeartbeatThread",
+    unit="ms",
+    things="stalls past the limit",
+    measures="from the last poll to LeaveGroup",
+    matters="A batch that takes longer costs the consumer its partitions and is processed again.",
+    needs=(Need.MAX_POLL_END,),
+)
+def leaves_without_polls(t: Tables) -> Frame:
+    """The limit counts from the last poll; the stall begins when its batch has been handed over."""
+    return left_by_limit(t, "stall_started")
+
+
+def left_by_limit(t: Tables, event: str) -> Frame:
+    """Stalls past max.poll.interval.ms that begin with `event`, and when their members left."""
+    return t.sql(
+        """
+        WITH stalls AS (
+            SELECT e.member, e.event_at AS at, e.duration_ms, m.max_poll_interval_ms AS limit_ms
+            FROM {client_events} e JOIN {members} m USING (member)
+            WHERE e.event = :event AND e.duration_ms > m.max_poll_interval_ms
+              AND m.sabotage IS NULL AND m.instance_id IS NULL
+        ),
+        leaves AS (
+            SELECT s.member, s.at, s.duration_ms, s.limit_ms, min(r.arrived_at) AS left_at,
+                   min_by(r.member_id, struct(r.arrived_at, r.evidence)) AS member_id,
+                   min_by(r.evidence, struct(r.arrived_at, r.evidence)) AS evidence
+            FROM stalls s LEFT JOIN {requests} r
+              ON r.client_id = s.member AND r.arrived_at > s.at
+             AND (r.api = 'LEAVE_GROUP'
+                  OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
+             AND r.arrived_at <= after(s.duration_ms + 1000, s.at)
+            GROUP BY s.member, s.at, s.duration_ms, s.limit_ms
+        ),
+        judged AS (
+            SELECT l.member, l.at, l.limit_ms, l.left_at, l.evidence,
+                   count(v.member_id) AS evictions,
+                   coalesce(l.left_at, after(l.limit_ms + :timer_late_ms, l.at)) AS seen_at
+            FROM leaves l LEFT JOIN {evictions} v
+              ON v.member = l.member AND v.evicted_at > l.at
+             AND (v.member_id = l.member_id OR l.left_at IS NULL)
+             AND v.evicted_at <= after(l.duration_ms + :session_ms + 1000, l.at)
+            GROUP BY ALL
+        )
+        SELECT concat(member, ' (stall)') AS subject, at, ms_between(at, left_at) AS measured,
+               limit_ms - :poll_ms - :slack_ms AS bound_low,
+               limit_ms + :timer_late_ms + :slack_ms AS bound_high,
+               CASE WHEN evictions > 0 THEN 'was evicted instead of leaving by itself'
+                    WHEN left_at IS NULL THEN 'did not leave the group' END AS wrong,
+               'left too early' AS too_low, 'left too late' AS too_high, evidence,
+               guard_from(after(limit_ms, at), seen_at) AS guard_from,
+               guard_to(seen_at) AS guard_to
+        FROM judged
+        """,
+        event=event,
+    )
+
+
+@Rule(
+    "R36",
+    title="Between heartbeats the thread wakes up every retry.backoff.ms",
+    statement=(
+        "Java's heartbeat thread waits for retry.backoff.ms between two looks at its timers, not "
+        "for heartbeat.interval.ms: it notices a missed poll at most 100 ms late, where librdkafka "
+        "takes up to 500 ms."
+    ),
+    source="seed 004, HeartbeatThread (retryBackoffMs)",
+    unit="ms",
+    things="missed polls",
+    measures="after max.poll.interval.ms",
+    too_low="was noticed too early",
+    too_high="was noticed too late",
+    matters="A longer heartbeat interval does not delay the moment in which a stall is noticed.",
+    clients=("java",),
+    protocols=CLASSIC,
+)
+def missed_poll_is_noticed(t: Tables) -> Frame:
+    return t.sql(
+        """
+        WITH noticed AS (
+            SELECT e.member, e.event_at AS at, m.max_poll_interval_ms AS limit_ms,
+                   max(s.event_at) AS stalled_at
+            FROM {client_events} e JOIN {members} m ON m.member = e.member
+            JOIN {client_events} s
+              ON s.member = e.member AND s.event = 'stall_started' AND s.event_at < e.event_at
+            WHERE e.event = 'max_poll_exceeded'
+            GROUP BY e.member, e.event_at, m.max_poll_interval_ms
+        )
+        SELECT concat(member, ' (stall)') AS subject, at,
+               ms_between(stalled_at, at) - limit_ms AS measured,
+               -:poll_ms - :slack_ms AS bound_low, :timer_late_ms + :slack_ms AS bound_high,
+               concat('with a heartbeat interval of ', :heartbeat_ms, ' ms') AS note,
+               guard_from(after(limit_ms, stalled_at), at) AS guard_from, guard_to(at) AS guard_to
+        FROM noticed
+        """
+    )
+
+
+_SLOW = """
+    WITH slow AS (
+        SELECT e.member, e.event_at AS at, e.duration_ms, after(e.duration_ms, e.event_at) AS to_at
+        FROM {client_events} e JOIN {members} m USING (member)
+        WHERE e.event = 'stall_started' AND e.duration_ms > m.session_timeout_ms
+          AND e.duration_ms < m.max_poll_interval_ms AND m.sabotage IS NULL
+    )
+"""
+
+
+@Rule(
+    "R18",
+    title="Slow processing gets a consumer dropped (documented, outdated)",
+    statement=(
+        "A consumer that takes longer than session.timeout.ms to process what it polled is "
+        "dropped from the group."
+    ),
+    source="seed 002, session.timeout.ms; outdated since KIP-62",
+    unit="ms",
+    things="stalls past the session only",
+    measures="without a poll",
+    matters="Raising session.timeout.ms does not help slow processing; max.poll.interval.ms does.",
+    needs=(Need.STALL_WITHIN_MAX_POLL,),
+)
+def slow_is_dropped(t: Tables) -> Frame:
+    return t.sql(
+        _SLOW
+        + """
+        SELECT concat(s.member, ' (stall)') AS subject, s.at,
+               coalesce(min(ms_between(s.at, r.removed_at)), s.duration_ms) AS measured,
+               CASE WHEN count(r.member_id) = 0
+                    THEN concat('stayed in the group through ', CAST(round(s.duration_ms) AS INT),
+                                ' ms without a poll') END AS wrong,
+               concat('removed: ', min_by(r.removed_by, struct(r.removed_at, r.removed_by))) AS note
+        FROM slow s LEFT JOIN {memberships} r
+          ON r.member = s.member AND r.removed_at >= s.at
+         AND r.removed_at <= after(:slack_ms, s.to_at)
+        GROUP BY s.member, s.at, s.duration_ms
+        """
+    )
+
+
+@Rule(
+    "R34",
+    title="Heartbeats do not depend on poll",
+    statement=(
+        "While an application processes for longer than its session, but shorter than "
+        "max.poll.interval.ms, its heartbeats go on as before."
+    ),
+    source="seed 004, HeartbeatThread; KIP-62",
+    unit="ms",
+    things="stalls past the session only",
+    measures="between heartbeats at most",
+    too_high="stopped its heartbeats for too long",
+    matters="A long batch alone does not cost a consumer its session.",
+    needs=(Need.STALL_WITHIN_MAX_POLL,),
+)
+def heartbeats_go_on(t: Tables) -> Frame:
+    """Gaps that touch the stall; the one to its end counts too, so that silence cannot hide."""
+    return t.sql(
+        _SLOW
+        + """
+        , gaps AS (
+            SELECT s.member, s.at, s.to_at, count(h.at) AS heartbeats,
+                   greatest(coalesce(max(h.gap_ms), 0),
+                            ms_between(coalesce(max(h.at), s.at), s.to_at)) AS ms,
+                   :heartbeat_ms + :cadence_ms AS high
+            FROM slow s LEFT JOIN {heartbeats} h
+              ON h.member = s.member AND h.at >= s.at AND h.at <= s.to_at
+             AND h.error_code IN (:NONE, :REBALANCE_IN_PROGRESS)
+            GROUP BY s.member, s.at, s.to_at
+        )
+        SELECT concat(member, ' (stall)') AS subject, at, ms AS measured, high AS bound_high,
+               concat(heartbeats, ' heartbeats while nothing was polled') AS note,
+               -- A machine that stood still can only have made it longer.
+               CASE WHEN ms > high THEN at END AS guard_from, to_at AS guard_to
+        FROM gaps
+        """
+    )

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History, at
+
+Judge = Callable[[History, str], dict[str, Any]]
+
+
+# R10
+
+
+def crash(*, next_owner_ms: float | None) -> History:
+    history = History().member("member-1").fault("kill-consumer", "member-2", 10_000)
+    history.member("member-2", end="killed", ended_at=at(10_000))
+    history.told("member-1", "assigned", 100, [0]).told("member-2", "assigned", 100, [1])
+    if next_owner_ms is not None:
+        history.told("member-1", "revoked", 16_000, [0])
+        history.told("member-1", "assigned", next_owner_ms, [0, 1])
+    return history
+
+
+def test_an_orphaned_partition_owned_again_in_time_holds(judge: Judge) -> None:
+    verdict = judge(crash(next_owner_ms=18_000), "R10")
+    assert "HOLDS" == verdict["verdict"]
+    assert (1, 8_000) == (verdict["examined"], verdict["measured_max"])
+
+
+def test_an_orphaned_partition_owned_too_late_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(crash(next_owner_ms=19_100), "R10")["verdict"]
+
+
+def test_an_orphaned_partition_that_nobody_gets_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(crash(next_owner_ms=None), "R10")["verdict"]
+
+
+def test_a_run_that_ended_before_the_deadline_cannot_tell(judge: Judge) -> None:
+    history = crash(next_owner_ms=None)
+    history.end_ms = 15_000
+    assert "UNKNOWN" == judge(history, "R10")["verdict"]
+
+
+def test_a_member_that_closed_left_no_orphans(judge: Judge) -> None:
+    history = History().member("member-2").told("member-2", "assigned", 100, [1])
+    assert "UNKNOWN" == judge(history, "R10")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(19_050, "HOLDS"), (19_051, "VIOLATED")])
+def test_an_orphaned_partition_waits_for_a_session_a_heartbeat_and_a_second(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    assert verdict == judge(crash(next_owner_ms=ms), "R10")["verdict"]
+
+
+@pytest.mark.parametrize(("end_ms", "verdict"), [(19_051, "VIOLATED"), (19_050, "UNKNOWN")])
+def test_a_run_that_ends_just_at_the_deadline_can_tell(
+    judge: Judge, end_ms: float, verdict: str
+) -> None:
+    history = crash(next_owner_ms=None)
+    history.end_ms = end_ms
+    assert verdict == judge(history, "R10")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "took_effect", "examined"),
+    [("kill-consumer", True, 1), ("kill-consumer", False, 0), ("freeze-consumer", True, 0)],
+)
+def test_only_a_member_that_was_killed_leaves_orphans(
+    judge: Judge, kind: str, took_effect: bool, examined: int
+) -> None:
+    history = History().member("member-1").member("member-2", end="killed", ended_at=at(10_000))
+    history.told("member-2", "assigned", 100, [1]).told("member-1", "assigned", 12_000, [1])
+    history.fault(kind, "member-2", 10_000, None, took_effect)
+    assert examined == judge(history, "R10")["examined"]
+
+
+@pytest.mark.parametrize(
+    ("assigned_ms", "revoked_ms", "examined"),
+    [(9_999, None, 1), (10_000, None, 0), (100, 9_999, 1), (100, 9_998, 0), (100, 12_000, 1)],
+)
+def test_orphans_are_what_it_held_when_it_was_killed(
+    judge: Judge, assigned_ms: float, revoked_ms: float | None, examined: int
+) -> None:
+    history = History().member("member-2", end="killed", ended_at=at(10_000))
+    history.fault("kill-consumer", "member-2", 10_000).member("member-1")
+    history.told("member-1", "assigned", 100, [3]).told("member-2", "assigned", assigned_ms, [1])
+    if revoked_ms is not None:
+        history.told("member-2", "revoked", revoked_ms, [1])
+    assert examined == judge(history, "R10")["examined"]
+
+
+def test_an_orphan_still_held_on_record_at_the_end_is_one(judge: Judge) -> None:
+    history = History().member("member-2", end=None, ended_at=None)
+    history.fault("kill-consumer", "member-2", 10_000).told("member-2", "assigned", 100, [1])
+    assert 1 == judge(history, "R10")["examined"]
+
+
+def test_the_first_other_owner_after_the_kill_counts(judge: Judge) -> None:
+    history = crash(next_owner_ms=None).told("member-3", "assigned", 9_000, [1])
+    history.told("member-1", "assigned", 18_000, [1]).told("member-4", "assigned", 19_500, [1])
+    history.told("member-2", "assigned", 10_000, [1]).told("member-4", "assigned", 11_000, [2])
+    history.rows["client_events"][-1]["partitions"] += [{"topic": "u", "partition": 1}]
+    verdict = judge(history, "R10")
+    assert ("HOLDS", 8_000) == (verdict["verdict"], verdict["measured_max"])
+    history.told("member-5", "assigned", 10_000, [1])
+    assert 0 == judge(history, "R10")["measured_max"]
+
+
+# X11
+
+
+def default_crash(evicted_ms: float | None) -> History:
+    """member-2 is killed at 10 s, with a session of 45 s and a heartbeat every 3 s."""
+    history = History(group={"session_timeout_ms": 45_000, "heartbeat_interval_ms": 3_000})
+    history.end_ms = 80_000
+    history.member("member-2", session_timeout_ms=45_000).fault("kill-consumer", "member-2", 10_000)
+    history.join("member-2", 5, session_timeout_ms=45_000)
+    if evicted_ms is not None:
+        history.says("evicted", evicted_ms, "member-2")
+    return history
+
+
+@pytest.mark.parametrize("evicted_ms", [52_000, 55_040])
+def test_a_crash_noticed_within_the_default_session_holds(judge: Judge, evicted_ms: float) -> None:
+    assert "HOLDS" == judge(default_crash(evicted_ms), "X11")["verdict"]
+
+
+@pytest.mark.parametrize("evicted_ms", [51_300, 55_100, None])
+def test_a_crash_noticed_sooner_later_or_never_violates(
+    judge: Judge, evicted_ms: float | None
+) -> None:
+    assert "VIOLATED" == judge(default_crash(evicted_ms), "X11")["verdict"]
+
+
+def test_a_crash_with_another_session_says_nothing_of_the_default(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(crash(next_owner_ms=18_000), "X11")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("evicted_ms", "verdict"),
+    [(51_448, "VIOLATED"), (51_449, "HOLDS"), (55_050, "HOLDS"), (55_051, "VIOLATED")],
+)
+def test_a_crash_is_noticed_a_session_after_the_last_heartbeat_before_it(
+    judge: Judge, evicted_ms: float, verdict: str
+) -> None:
+    """The member may have been killed a millisecond before 10 s, when that was begun."""
+    assert verdict == judge(default_crash(evicted_ms), "X11")["verdict"]
+
+
+@pytest.mark.parametrize(("end_ms", "verdict"), [(55_051, "VIOLATED"), (55_050, "UNKNOWN")])
+def test_a_crash_near_the_end_cannot_be_told(judge: Judge, end_ms: float, verdict: str) -> None:
+    history = default_crash(None)
+    history.end_ms = end_ms
+    judged = judge(history, "X11")
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "took_effect"), [("kill-consumer", False), ("freeze-consumer", True)]
+)
+def test_only_a_kill_that_took_effect_is_a_crash(
+    judge: Judge, kind: str, took_effect: bool
+) -> None:
+    history = default_crash(52_000)
+    for row in history.rows["faults"]:
+        row["kind"] = kind
+        row["took_effect"] = row["took_effect"] and took_effect
+    assert "UNKNOWN" == judge(history, "X11")["verdict"]
+
+
+def test_only_its_own_eviction_from_the_kill_on_notices_a_crash(judge: Judge) -> None:
+    history = default_crash(52_000).says("evicted", 9_998, "member-2", life=3)
+    history.member("member-1", session_timeout_ms=45_000).says("evicted", 30_000, "member-1")
+    verdict = judge(history, "X11")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+    history = default_crash(None).says("evicted", 9_999, "member-2")
+    assert 0 == judge(history, "X11")["measured_max"]

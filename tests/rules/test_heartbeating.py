@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History, java, member_id
+
+Judge = Callable[[History, str], dict[str, Any]]
+OTHER: dict[str, Any] = {"group": "payments"}
+
+
+# R09
+
+
+def failed() -> History:
+    history = java().told("member-1", "heartbeat_failed", 10_000)
+    return history.told("member-1", "coordinator_found", 10_500)
+
+
+def test_a_failed_heartbeat_is_repeated_after_the_backoff(judge: Judge) -> None:
+    verdict = judge(failed().told("member-1", "heartbeat_sent", 10_700), "R09")
+    assert "HOLDS" == verdict["verdict"]
+    assert 200 == verdict["measured_max"]
+
+
+def test_a_member_that_joins_anew_first_has_nothing_to_repeat(judge: Judge) -> None:
+    history = failed().told("member-1", "lost", 11_000, [0])
+    history.told("member-1", "heartbeat_sent", 16_000)
+    assert "UNKNOWN" == judge(history, "R09")["verdict"]
+
+
+def test_a_whole_interval_after_a_failed_heartbeat_violates(judge: Judge) -> None:
+    verdict = judge(failed().told("member-1", "heartbeat_sent", 12_500), "R09")
+    assert "VIOLATED" == verdict["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(11_850, "HOLDS"), (11_851, "VIOLATED")])
+def test_a_failed_heartbeat_is_repeated_within_the_longest_backoff_and_a_tick(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    assert verdict == judge(failed().told("member-1", "heartbeat_sent", ms), "R09")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("api", "row", "examined"),
+    [
+        ("HEARTBEAT", {"error_code": 14}, 1),
+        ("HEARTBEAT", {"error_code": 15}, 1),
+        ("HEARTBEAT", {"error_code": 16}, 1),
+        ("HEARTBEAT", {"error_code": 27}, 0),
+        ("HEARTBEAT", {"error_code": 16, **OTHER}, 0),
+        ("JOIN_GROUP", {"error_code": 16}, 0),
+    ],
+)
+def test_a_heartbeat_fails_where_the_group_is_elsewhere(
+    judge: Judge, api: str, row: dict[str, Any], examined: int
+) -> None:
+    history = java().request(api, "member-1", 10_000, **row)
+    verdict = judge(history.told("member-1", "heartbeat_sent", 10_300), "R09")
+    assert examined == verdict["examined"]
+    assert [300] * examined == [row["measured"] for row in verdict["rows"]]
+
+
+def test_heartbeats_that_fail_together_count_once_and_from_the_last(judge: Judge) -> None:
+    history = java().told("member-1", "heartbeat_failed", 10_000)
+    history.told("member-1", "heartbeat_failed", 10_200)
+    history.told("member-1", "heartbeat_sent", 10_200.5).told("member-1", "heartbeat_sent", 12_000)
+    history.told("member-2", "heartbeat_sent", 10_100).told("member-1", "coordinator_lost", 10_050)
+    verdict = judge(history, "R09")
+    assert ("HOLDS", 1, 0.5) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_a_heartbeat_sent_in_the_moment_of_the_failure_is_no_repetition(judge: Judge) -> None:
+    history = java().told("member-1", "heartbeat_failed", 10_000)
+    history.told("member-1", "heartbeat_sent", 10_000).told("member-1", "heartbeat_sent", 10_400)
+    assert 400 == judge(history, "R09")["measured_max"]
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "member", "examined"),
+    [
+        ("lost", 10_001, "member-1", 0),
+        ("revoked", 10_300, "member-1", 0),
+        ("assigned", 10_700, "member-1", 0),
+        ("closing", 10_300, "member-1", 0),
+        ("closing", 10_000, "member-1", 1),
+        ("closing", 10_701, "member-1", 1),
+        ("closing", 10_300, "member-2", 1),
+        ("stall_started", 10_300, "member-1", 1),
+    ],
+)
+def test_only_what_comes_between_failure_and_heartbeat_leaves_nothing_to_repeat(
+    judge: Judge, event: str, ms: float, member: str, examined: int
+) -> None:
+    history = failed().told("member-1", "heartbeat_sent", 10_700).told(member, event, ms)
+    assert examined == judge(history, "R09")["examined"]
+
+
+@pytest.mark.parametrize(
+    ("found_ms", "member", "measured"),
+    [
+        (10_600, "member-1", 100),  # the last of two
+        (10_700, "member-1", 0),
+        (10_701, "member-1", 200),
+        (10_600, "member-2", 200),
+        (9_999, "member-1", 200),
+    ],
+)
+def test_the_coordinator_found_last_before_the_heartbeat_counts(
+    judge: Judge, found_ms: float, member: str, measured: float
+) -> None:
+    history = failed().told("member-1", "heartbeat_sent", 10_700)
+    history.told("member-1", "coordinator_lost", 10_650)
+    verdict = judge(history.told(member, "coordinator_found", found_ms), "R09")
+    assert (1, measured) == (verdict["examined"], verdict["measured_max"])
+
+
+# R14
+
+
+def test_a_heartbeat_every_interval_holds(judge: Judge) -> None:
+    history = History().heartbeats("member-1", 2_000, 4_003, 6_001, 8_000)
+    assert "HOLDS" == judge(history, "R14")["verdict"]
+
+
+def test_heartbeats_a_timer_s_tick_off_their_interval_violate(judge: Judge) -> None:
+    history = History().heartbeats("member-1", 2_000, 4_600, 7_200, 9_800)
+    assert "VIOLATED" == judge(history, "R14")["verdict"]
+
+
+def test_one_late_heartbeat_is_no_cadence(judge: Judge) -> None:
+    history = History().heartbeats("member-1", 2_000, 4_000, 6_000, 8_400, 10_400)
+    assert "HOLDS" == judge(history, "R14")["verdict"]
+
+
+def test_an_interval_off_the_clients_grid_is_rounded_up(judge: Judge) -> None:
+    history = History(group={"heartbeat_interval_ms": 1_700})
+    history.heartbeats("member-1", 2_000, 4_000, 6_000, 8_000)
+    assert "HOLDS" == judge(history, "R14")["verdict"]
+
+
+def test_gaps_in_a_network_fault_are_not_steady(judge: Judge) -> None:
+    history = History().heartbeats("member-1", 2_000, 5_000, 8_000, 11_000)
+    assert "UNKNOWN" == judge(history.fault("latency", "members", 1_000, 12_000), "R14")["verdict"]
+
+
+def test_gaps_in_a_fault_of_another_member_are_steady(judge: Judge) -> None:
+    history = History().member("member-1").member("member-2")
+    history.heartbeats("member-1", 2_000, 4_000, 6_000, 8_000)
+    history.fault("latency", "member-2", 1_000, 12_000)
+    assert "HOLDS" == judge(history, "R14")["verdict"]
+    assert "UNKNOWN" == judge(history.fault("latency", "member-1", 1_000, 12_000), "R14")["verdict"]
+
+
+def test_two_gaps_are_too_few(judge: Judge) -> None:
+    assert (
+        "UNKNOWN" == judge(History().heartbeats("member-1", 2_000, 5_000, 8_000), "R14")["verdict"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("gap_ms", "verdict"),
+    [(1_919, "VIOLATED"), (1_920, "HOLDS"), (2_550, "HOLDS"), (2_551, "VIOLATED")],
+)
+def test_how_early_and_late_librdkafka_s_heartbeats_may_be(
+    judge: Judge, gap_ms: int, verdict: str
+) -> None:
+    history = History().heartbeats("member-1", *range(2_000, 2_001 + 3 * gap_ms, gap_ms))
+    assert verdict == judge(history, "R14")["verdict"]
+
+
+@pytest.mark.parametrize("rule", ["R09"])
+def test_nothing_to_examine_is_unknown(judge: Judge, rule: str) -> None:
+    history = History(group={"client": "java"}).member("member-1", client="java")
+    verdict = judge(history.says("member_added", 0, "member-1"), rule)
+    assert "UNKNOWN" == verdict["verdict"]
+    assert member_id("member-1") not in verdict["reason"]

@@ -1,0 +1,348 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History, at, java, member_id
+
+Judge = Callable[[History, str], dict[str, Any]]
+OTHER: dict[str, Any] = {"group": "payments"}
+
+
+def bereft(history: History) -> History:
+    """Its coordinator dies at 5 s; broker-2 has the group from 9 s on."""
+    history.fault("kill-broker", "broker-1", 5_000, 30_000)
+    return history.says("loaded", 9_000, broker=2, members=1)
+
+
+def asked(history: History, ms: float, broker: int) -> History:
+    named = f'{{"coordinator": {broker}}}'
+    return history.request("FIND_COORDINATOR", "member-1", ms, broker=3, detail=named)
+
+
+# R05
+
+
+def test_a_heartbeat_after_the_lookup_that_named_its_broker_holds(judge: Judge) -> None:
+    history = asked(bereft(java()), 9_100, 2).heartbeats("member-1", 9_200, broker=2)
+    assert "HOLDS" == judge(history, "R05")["verdict"]
+
+
+def test_a_heartbeat_to_another_broker_without_a_lookup_violates(judge: Judge) -> None:
+    verdict = judge(bereft(java()).heartbeats("member-1", 9_200, broker=2), "R05")
+    assert "VIOLATED" == verdict["verdict"]
+    assert "without having asked" in verdict["reason"]
+
+
+def test_a_heartbeat_to_another_broker_than_was_named_violates(judge: Judge) -> None:
+    history = asked(bereft(java()), 9_100, 1).heartbeats("member-1", 9_200, broker=2)
+    assert "told of broker-1" in judge(history, "R05")["reason"]
+
+
+def test_no_heartbeat_between_loss_and_lookup_holds(judge: Judge) -> None:
+    history = java().told("member-1", "heartbeat_sent", 4_000)
+    history.told("member-1", "coordinator_lost", 5_000)
+    history.told("member-1", "coordinator_found", 5_200).told("member-1", "heartbeat_sent", 5_201)
+    assert "HOLDS" == judge(history, "R05")["verdict"]
+
+
+def test_a_heartbeat_between_loss_and_lookup_violates(judge: Judge) -> None:
+    history = java().told("member-1", "coordinator_lost", 5_000)
+    history.told("member-1", "heartbeat_sent", 5_100).told("member-1", "coordinator_found", 5_200)
+    verdict = judge(history, "R05")
+    assert "VIOLATED" == verdict["verdict"]
+    assert 1 == verdict["measured_max"]
+
+
+def named(history: History, ms: float, broker: int, answered_ms: float, **row: Any) -> History:
+    """A lookup that is answered later than it is asked."""
+    row = {"detail": f'{{"coordinator": {broker}}}', **row}
+    return history.request("FIND_COORDINATOR", "member-1", ms, answered_at=at(answered_ms), **row)
+
+
+def test_the_last_of_a_members_own_lookups_counts(judge: Judge) -> None:
+    """Of those that were answered, from the death to the heartbeat."""
+    history = asked(asked(bereft(java()), 5_100, 1), 9_200, 2)
+    named(history, 4_999, 1, 9_300)
+    named(history, 9_201, 1, 9_300)
+    named(history, 9_150, 1, 9_300, error_code=15)
+    named(history, 9_150, 1, 9_300, client_id="member-2")
+    named(history, 9_150, 1, 9_300, **OTHER)
+    history.request(
+        "METADATA", "member-1", 9_190, answered_at=at(9_300), detail='{"coordinator":1}'
+    )
+    history.heartbeats("member-1", 9_200, broker=2).heartbeats("member-1", 9_400, broker=3)
+    verdict = judge(history, "R05")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+    assert "asked 2 times before" == verdict["rows"][0]["why"]
+
+
+def test_the_first_heartbeat_to_another_broker_after_the_death_counts(judge: Judge) -> None:
+    history = asked(bereft(java()), 9_100, 2).heartbeats("member-1", 4_999, broker=2)
+    history.heartbeats("member-1", 5_500).heartbeats("member-1", 9_050, broker=2, **OTHER)
+    history.join("member-1", 9_060, 2, broker=2).heartbeats("member-1", 9_200, broker=2)
+    verdict = judge(history, "R05")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "broker", "took_effect", "examined"),
+    [
+        ("kill-broker", "broker-1", True, 1),
+        ("kill-broker", "broker-3", True, 0),
+        ("kill-broker", "broker-1", False, 0),
+        ("pause-broker", "broker-1", True, 0),
+    ],
+)
+def test_only_a_coordinator_that_was_killed_is_dead(
+    judge: Judge, kind: str, broker: str, took_effect: bool, examined: int
+) -> None:
+    history = java().fault(kind, broker, 5_000, 30_000, took_effect)
+    history.says("loaded", 9_000, broker=2).heartbeats("member-1", 9_200, broker=2)
+    assert examined == judge(history, "R05")["examined"]
+
+
+@pytest.mark.parametrize(("loaded_ms", "examined"), [(4_998, 0), (4_999, 0), (5_000, 1)])
+def test_the_coordinator_is_the_broker_that_loaded_the_group_last(
+    judge: Judge, loaded_ms: float, examined: int
+) -> None:
+    history = java().fault("kill-broker", "broker-1", 5_000, 30_000)
+    history.says("loaded", loaded_ms, broker=3).heartbeats("member-1", 9_200, broker=2)
+    assert examined == judge(history, "R05")["examined"]
+
+
+def test_every_heartbeat_between_a_loss_and_the_next_lookup_counts(judge: Judge) -> None:
+    history = java().told("member-1", "heartbeat_sent", 4_000)
+    for event, ms in (
+        ("coordinator_lost", 5_000), ("heartbeat_sent", 5_100), ("coordinator_found", 5_200),
+        ("heartbeat_sent", 5_300), ("coordinator_lost", 6_000), ("heartbeat_sent", 6_100),
+        ("heartbeat_failed", 6_150), ("heartbeat_sent", 6_200),
+    ):  # fmt: skip
+        history.told("member-1", event, ms)
+    history.told("member-2", "coordinator_found", 5_050).told("member-2", "heartbeat_sent", 6_000)
+    verdict = judge(history, "R05")
+    assert (1, 3) == (verdict["examined"], verdict["measured_max"])
+    assert at(5_000) == verdict["rows"][0]["at"]
+
+
+# R05-lookup
+
+
+def test_lookups_within_the_backoff_hold(judge: Judge) -> None:
+    history = bereft(java())
+    for ms in (5_100, 6_200, 7_400, 8_600, 9_700):
+        asked(history, ms, 2)
+    history.heartbeats("member-1", 9_800, broker=2)
+    assert "HOLDS" == judge(history, "R05-lookup")["verdict"]
+
+
+def test_a_member_that_rests_between_lookups_violates(judge: Judge) -> None:
+    history = asked(asked(bereft(java()), 5_100, 1), 9_100, 2)
+    verdict = judge(history.heartbeats("member-1", 9_200, broker=2), "R05-lookup")
+    assert "VIOLATED" == verdict["verdict"]
+    assert 4_000 == verdict["measured_max"]
+
+
+@pytest.mark.parametrize(
+    ("times", "ms", "verdict"),
+    [
+        ((6_399,), 1_400, "HOLDS"),  # from the death
+        ((6_400,), 1_401, "VIOLATED"),
+        ((5_100, 6_500), 1_400, "HOLDS"),
+        ((5_100, 6_501), 1_401, "VIOLATED"),
+        ((4_999, 5_100, 6_000, 9_000), 900, "HOLDS"),  # before the death, after the heartbeat
+    ],
+)
+def test_the_longest_gap_counts_from_the_death_to_the_heartbeat(
+    judge: Judge, times: tuple[float, ...], ms: float, verdict: str
+) -> None:
+    history = bereft(java())
+    for each in times:
+        asked(history, each, 2)
+    history.heartbeats("member-1", times[1] if len(times) < 4 and times[1:] else 6_600, broker=2)
+    judged = judge(history, "R05-lookup")
+    assert (verdict, ms) == (judged["verdict"], judged["measured_max"])
+
+
+def test_lookups_of_others_or_for_other_groups_fill_no_gap(judge: Judge) -> None:
+    history = asked(bereft(java()), 7_000, 2).heartbeats("member-1", 7_100, broker=2)
+    named(named(history, 6_000, 2, 6_000, client_id="member-2"), 6_000, 2, 6_000, **OTHER)
+    verdict = judge(history, "R05-lookup")
+    assert ("VIOLATED", 2_001) == (verdict["verdict"], verdict["measured_max"])
+
+
+# R35
+
+
+def test_heartbeats_with_a_name_at_the_coordinator_hold(judge: Judge) -> None:
+    assert "HOLDS" == judge(java(), "R35")["verdict"]
+
+
+def test_a_heartbeat_without_a_generation_violates(judge: Judge) -> None:
+    history = java().heartbeats("member-1", 6_000, generation=-1)
+    assert "VIOLATED" == judge(history, "R35")["verdict"]
+
+
+def test_a_heartbeat_at_another_broker_violates(judge: Judge) -> None:
+    history = java().heartbeats("member-1", 6_000, broker=2)
+    assert "named broker-1" in judge(history, "R35")["reason"]
+
+
+def test_a_removed_member_is_refused_and_joins_anew(judge: Judge) -> None:
+    history = java().says("evicted", 10_001, "member-1")
+    history.heartbeats("member-1", 12_000, error_code=25)
+    assert "VIOLATED" == judge(history, "R35")["verdict"]
+    assert "HOLDS" == judge(history.join("member-1", 12_100, life=2), "R35")["verdict"]
+
+
+def dropped(timed_out_ms: float, error_code: int = 25) -> History:
+    """A heartbeat without an id at 6 s, after the client's own session has ended."""
+    history = History(group={"client": "librdkafka"}).member("member-1")
+    asked(history, 0, 1)
+    history.heartbeats("member-1", 2_000).told("member-1", "session_timed_out", timed_out_ms)
+    return history.heartbeats("member-1", 6_000, member_id=None, error_code=error_code)
+
+
+def test_an_id_that_librdkafka_dropped_is_refused_and_joins_anew(judge: Judge) -> None:
+    assert "did not join anew" in judge(dropped(5_997), "R35")["reason"]
+    verdict = judge(dropped(5_997).join("member-1", 6_010, life=2), "R35")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+def test_an_id_stays_dropped_until_the_member_joins_anew(judge: Judge) -> None:
+    """The application may be busy for seconds before it can be told that all is lost."""
+    history = dropped(3_000).join("member-1", 6_200, life=2)
+    assert "HOLDS" == judge(history, "R35")["verdict"]
+
+
+def test_a_heartbeat_without_an_id_violates_unless_the_client_has_just_dropped_it(
+    judge: Judge,
+) -> None:
+    joined = dropped(3_000).join("member-1", 3_500, life=2)
+    for history in (joined, dropped(6_100), dropped(5_997, error_code=0)):
+        history.join("member-1", 6_200, life=2)
+        assert "VIOLATED" == judge(history, "R35")["verdict"]
+
+
+def test_a_member_that_has_closed_need_not_join_anew(judge: Judge) -> None:
+    history = java().told("member-1", "closing", 9_000).says("left", 9_010, "member-1")
+    history.heartbeats("member-1", 9_012, error_code=25)
+    assert "HOLDS" == judge(history, "R35")["verdict"]
+
+
+def test_a_removed_member_that_is_answered_as_one_violates(judge: Judge) -> None:
+    history = java().says("evicted", 10_001, "member-1").heartbeats("member-1", 12_000)
+    history.join("member-1", 12_100, life=2)
+    assert "answered with error 0" in judge(history, "R35")["reason"]
+
+
+def test_the_last_answered_lookup_by_the_first_heartbeat_names_the_coordinator(
+    judge: Judge,
+) -> None:
+    history = java()
+    named(history, 2_000, 1, 2_001)
+    named(history, 1_000, 2, 1_000)
+    for row in ({"ms": 2_000.5}, {"error_code": 15}, {"client_id": "member-2"}, {**OTHER}):
+        named(history, broker=2, answered_ms=3_000, **{"ms": 1_500, **row})
+    verdict = judge(history, "R35")
+    assert ("HOLDS", 1, 2) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_heartbeats_of_another_group_and_other_requests_are_not_examined(judge: Judge) -> None:
+    history = java().heartbeats("member-1", 6_000, generation=-1, **OTHER)
+    history.request("SYNC_GROUP", "member-1", 6_000, generation=-1)
+    verdict = judge(history, "R35")
+    assert ("HOLDS", 1, 2) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(("generation", "verdict"), [(0, "HOLDS"), (None, "VIOLATED")])
+def test_a_heartbeat_names_a_generation(judge: Judge, generation: int | None, verdict: str) -> None:
+    history = java().heartbeats("member-1", 6_000, generation=generation)
+    assert verdict == judge(history, "R35")["verdict"]
+
+
+def test_a_member_that_never_asked_for_its_coordinator_violates(judge: Judge) -> None:
+    history = java()
+    history.rows["requests"].pop(0)
+    assert "had not asked" in judge(history, "R35")["reason"]
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "row", "violations"),
+    [
+        (12_100, {}, 0),
+        (12_000, {}, 1),  # it was under way when the heartbeat came
+        (12_100, {"client_id": "member-2"}, 1),
+    ],
+)
+def test_joining_anew_is_its_own_next_join_group(
+    judge: Judge, at_ms: float, row: dict[str, Any], violations: int
+) -> None:
+    history = java().says("evicted", 10_001, "member-1").sync("member-1", 12_050, life=2)
+    history.heartbeats("member-1", 12_000, error_code=25).join("member-1", at_ms, life=2, **row)
+    verdict = judge(history, "R35")
+    assert violations == verdict["violations"]
+    whys = [row["why"] for row in verdict["rows"]]
+    assert ("joined anew 100 ms later" in whys) is not bool(violations)
+
+
+@pytest.mark.parametrize(
+    ("ms", "error", "examined"),
+    [(10_001, 25, 1), (10_002, 25, 2), *((10_002, elsewhere, 1) for elsewhere in (14, 15, 16))],
+)
+def test_a_heartbeat_after_the_removal_that_reaches_the_group_is_examined(
+    judge: Judge, ms: float, error: int, examined: int
+) -> None:
+    history = java().says("evicted", 10_001, "member-1").join("member-1", 12_100, life=2)
+    history.heartbeats("member-1", ms, error_code=error)
+    assert examined == judge(history, "R35")["examined"]
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "member", "verdict"),
+    [
+        ("closing", 12_000, "member-1", "HOLDS"),
+        ("closing", 12_001, "member-1", "VIOLATED"),
+        ("closing", 9_000, "member-2", "VIOLATED"),
+        ("lost", 9_000, "member-1", "VIOLATED"),
+    ],
+)
+def test_only_a_member_that_closes_need_not_join_anew(
+    judge: Judge, event: str, ms: float, member: str, verdict: str
+) -> None:
+    history = java().says("evicted", 10_001, "member-1").told(member, event, ms)
+    history.heartbeats("member-1", 12_000, error_code=25)
+    assert verdict == judge(history, "R35")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("timed_out_ms", "joined_ms", "row", "verdict"),
+    [
+        (6_002, 6_200, {}, "HOLDS"),  # stamps are rounded
+        (6_003, 6_200, {}, "VIOLATED"),
+        (3_000, 3_000, {}, "VIOLATED"),
+        (3_000, 6_000, {}, "VIOLATED"),
+        (3_000, 2_999, {}, "HOLDS"),
+        (3_000, 4_000, {"api": "SYNC_GROUP"}, "HOLDS"),
+        (3_000, 4_000, {"client_id": "member-2"}, "HOLDS"),
+    ],
+)
+def test_an_id_is_dropped_from_the_time_out_to_the_members_own_next_join(
+    judge: Judge, timed_out_ms: float, joined_ms: float, row: dict[str, Any], verdict: str
+) -> None:
+    history = dropped(timed_out_ms).told("member-1", "lost", 3_000)
+    history.told("member-2", "session_timed_out", 5_000)
+    row = {"api": "JOIN_GROUP", **row}
+    history.request(row.pop("api"), "member-1", joined_ms, life=2, **row)
+    history.join("member-1", 6_300, life=3)
+    assert verdict == judge(history, "R35")["verdict"]
+
+
+@pytest.mark.parametrize("rule", ["R05", "R05-lookup", "R35"])
+def test_nothing_to_examine_is_unknown(judge: Judge, rule: str) -> None:
+    history = History(group={"client": "java"}).member("member-1", client="java")
+    verdict = judge(history.says("member_added", 0, "member-1"), rule)
+    assert "UNKNOWN" == verdict["verdict"]
+    assert member_id("member-1") not in verdict["reason"]

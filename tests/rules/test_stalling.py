@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History, java, member_id
+
+Judge = Callable[[History, str], dict[str, Any]]
+
+
+# R07
+
+
+def stalled(duration_ms: float, left_ms: float | None, **member: Any) -> History:
+    """member-1 stops polling at 1 s; its limit is 8 s."""
+    history = History().member("member-1", max_poll_interval_ms=8_000, **member)
+    history.says("member_added", 0, "member-1").join("member-1", 5)
+    history.told("member-1", "stall_started", 1_000, duration_ms=duration_ms)
+    if left_ms is not None:
+        history.request("LEAVE_GROUP", "member-1", left_ms)
+    return history
+
+
+def test_leaving_within_half_a_second_of_the_limit_holds(judge: Judge) -> None:
+    verdict = judge(stalled(12_000, 9_336), "R07")
+    assert "HOLDS" == verdict["verdict"]
+    assert 8_336 == verdict["measured_max"]
+
+
+def test_leaving_a_second_late_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(stalled(12_000, 10_000), "R07")["verdict"]
+
+
+def test_leaving_before_the_limit_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(stalled(12_000, 8_000), "R07")["verdict"]
+
+
+def test_being_evicted_instead_of_leaving_violates(judge: Judge) -> None:
+    history = stalled(12_000, None).says("evicted", 9_500, "member-1")
+    assert "evicted instead" in judge(history, "R07")["reason"]
+
+
+def test_a_stall_below_the_limit_is_not_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(stalled(7_000, None), "R07")["verdict"]
+
+
+def test_without_a_stall_r07_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(History(), "R07")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("left_ms", "verdict"),
+    [(8_749, "VIOLATED"), (8_750, "HOLDS"), (9_550, "HOLDS"), (9_551, "VIOLATED")],
+)
+def test_leaving_has_an_idle_poll_before_and_a_tick_after_the_limit(
+    judge: Judge, left_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(stalled(12_000, left_ms), "R07")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("duration_ms", "member", "examined"),
+    [
+        (8_000, {}, 0),
+        (8_001, {}, 1),
+        (12_000, {"sabotage": "no-leave"}, 0),
+        (12_000, {"instance_id": "member-1"}, 0),
+    ],
+)
+def test_only_dynamic_members_that_work_as_they_should_and_stall_beyond_the_limit_are_examined(
+    judge: Judge, duration_ms: float, member: dict[str, Any], examined: int
+) -> None:
+    history = stalled(duration_ms, 9_100, **member)
+    history.told("member-1", "stall_ended", 1_000, duration_ms=90_000.0)
+    assert examined == judge(history, "R07")["examined"]
+
+
+@pytest.mark.parametrize(
+    ("api", "ms", "row", "measured"),
+    [
+        ("LEAVE_GROUP", 13_999, {}, 12_999),
+        ("LEAVE_GROUP", 14_000, {}, 13_000),
+        ("LEAVE_GROUP", 14_001, {}, None),
+        ("LEAVE_GROUP", 1_000, {}, None),
+        ("LEAVE_GROUP", 1_001, {}, 1),
+        ("LEAVE_GROUP", 9_100, {"client_id": "member-2"}, None),
+        ("HEARTBEAT", 9_100, {"generation": -1}, None),
+        ("CONSUMER_GROUP_HEARTBEAT", 9_100, {"generation": -1}, 8_100),
+        ("CONSUMER_GROUP_HEARTBEAT", 9_100, {"generation": 0}, None),
+    ],
+)
+def test_a_member_leaves_by_its_own_request_from_its_stall_to_a_second_after(
+    judge: Judge, api: str, ms: float, row: dict[str, Any], measured: float | None
+) -> None:
+    history = stalled(12_000, None).request(api, "member-1", ms, **row)
+    verdict = judge(history, "R07")
+    assert (1, measured) == (verdict["examined"], verdict["measured_max"])
+
+
+def test_the_first_of_two_leaves_counts(judge: Judge) -> None:
+    history = stalled(12_000, 9_100).request("LEAVE_GROUP", "member-1", 10_500)
+    assert ("HOLDS", 8_100) == (
+        judge(history, "R07")["verdict"], judge(history, "R07")["measured_max"]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ms", "member", "life", "verdict"),
+    [
+        (1_000, "member-1", 1, "HOLDS"),
+        (1_001, "member-1", 1, "VIOLATED"),
+        (20_000, "member-1", 1, "VIOLATED"),
+        (20_001, "member-1", 1, "HOLDS"),  # it was back under its id, as in KIP-848
+        (20_000, "member-1", 2, "HOLDS"),  # it was back under another id
+        (9_000, "member-2", 1, "HOLDS"),
+    ],
+)
+def test_an_eviction_after_the_stall_and_of_that_id_is_instead_of_leaving(
+    judge: Judge, ms: float, member: str, life: int, verdict: str
+) -> None:
+    history = stalled(12_000, 9_100).says("evicted", ms, member, life=life)
+    assert verdict == judge(history, "R07")["verdict"]
+
+
+# R18 and R34
+
+
+def slow(*heartbeats: float) -> History:
+    """member-1 processes for 16 s from 1 s on, with a session of 6 s and 60 s between polls."""
+    history = History().member("member-1").says("member_added", 0, "member-1").join("member-1", 5)
+    history.told("member-1", "stall_started", 1_000, duration_ms=16_000.0)
+    return history.heartbeats("member-1", *heartbeats)
+
+
+def test_staying_in_the_group_while_slow_violates_the_old_rule(judge: Judge) -> None:
+    assert "VIOLATED" == judge(slow(), "R18")["verdict"]
+
+
+def test_being_dropped_while_slow_is_what_the_old_rule_says(judge: Judge) -> None:
+    assert "HOLDS" == judge(slow().says("evicted", 8_000, "member-1"), "R18")["verdict"]
+
+
+def test_a_stall_below_the_session_says_nothing_of_slow_members(judge: Judge) -> None:
+    history = History().member("member-1").told("member-1", "stall_started", 0, duration_ms=5_000.0)
+    assert "UNKNOWN" == judge(history, "R18")["verdict"]
+    assert "UNKNOWN" == judge(history, "R34")["verdict"]
+
+
+def test_heartbeats_that_go_on_while_slow_hold(judge: Judge) -> None:
+    history = slow(*range(500, 18_001, 2_000))
+    assert "HOLDS" == judge(history, "R34")["verdict"]
+
+
+def test_a_heartbeat_missing_while_slow_violates(judge: Judge) -> None:
+    history = slow(500, 2_500, 6_500, 8_500, 10_500, 12_500, 14_500, 16_500)
+    assert "VIOLATED" == judge(history, "R34")["verdict"]
+
+
+def test_no_heartbeat_at_all_while_slow_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(slow(), "R34")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("duration_ms", "row", "examined"),
+    [
+        (6_000, {}, 0),
+        (6_001, {}, 1),
+        (59_999, {}, 1),
+        (60_000, {}, 0),
+        (16_000, {"sabotage": "no-heartbeats"}, 0),
+    ],
+)
+@pytest.mark.parametrize("rule", ["R18", "R34"])
+def test_slow_is_a_stall_between_a_session_and_the_longest_interval(
+    judge: Judge, rule: str, duration_ms: float, row: dict[str, Any], examined: int
+) -> None:
+    history = History().member("member-1", **row).heartbeats("member-1", 500)
+    history.told("member-1", "stall_started", 1_000, duration_ms=duration_ms)
+    history.told("member-1", "stall_ended", 1_000, duration_ms=20_000.0)
+    assert examined == judge(history, rule)["examined"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "member", "verdict"),
+    [
+        (1_000, "member-1", "HOLDS"),
+        (999, "member-1", "VIOLATED"),
+        (17_050, "member-1", "HOLDS"),
+        (17_051, "member-1", "VIOLATED"),
+        (8_000, "member-2", "VIOLATED"),
+    ],
+)
+def test_being_dropped_while_slow_is_so_from_the_stall_to_its_end(
+    judge: Judge, ms: float, member: str, verdict: str
+) -> None:
+    assert verdict == judge(slow().says("evicted", ms, member), "R18")["verdict"]
+
+
+def test_the_first_of_two_removals_is_measured(judge: Judge) -> None:
+    history = slow().says("evicted", 8_000, "member-1").says("left", 12_000, "member-1", life=2)
+    assert 7_000 == judge(history, "R18")["measured_max"]
+
+
+@pytest.mark.parametrize(
+    ("last_ms", "missing_ms", "verdict"),
+    [
+        (14_450, 0, "HOLDS"),
+        (14_449, 0, "VIOLATED"),
+        (16_500, 2_550, "HOLDS"),
+        (16_500, 2_551, "VIOLATED"),
+    ],
+)
+def test_the_longest_gap_in_a_stall_counts_and_the_one_to_its_end(
+    judge: Judge, last_ms: int, missing_ms: int, verdict: str
+) -> None:
+    times = list(range(500, last_ms, 500))
+    history = slow(*(ms for ms in times if not 6_000 < ms < 6_000 + missing_ms), last_ms)
+    if missing_ms:
+        history.heartbeats("member-1", 6_000 + missing_ms)
+    assert verdict == judge(history, "R34")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        ({}, "HOLDS"),
+        ({"error_code": 27}, "HOLDS"),
+        ({"error_code": 25}, "VIOLATED"),
+        ({"client_id": "member-2"}, "VIOLATED"),
+    ],
+)
+def test_only_its_own_heartbeats_that_are_accepted_fill_a_stall(
+    judge: Judge, row: dict[str, Any], verdict: str
+) -> None:
+    history = slow(500).heartbeats("member-1", *range(2_500, 16_501, 2_000), **row)
+    history.heartbeats("member-1", 17_001)
+    assert verdict == judge(history, "R34")["verdict"]
+
+
+# R36
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [(63_080, "HOLDS"), (63_300, "VIOLATED"), (62_900, "HOLDS"), (62_700, "VIOLATED")],
+)
+def test_a_missed_poll_is_noticed_within_the_thread_s_wait(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = java().told("member-1", "stall_started", 3_000, duration_ms=90_000.0)
+    history.told("member-1", "max_poll_exceeded", ms)
+    assert verdict == judge(history, "R36")["verdict"]
+
+
+def test_a_missed_poll_without_a_stall_or_of_a_stranger_is_not_examined(judge: Judge) -> None:
+    history = java().told("member-1", "max_poll_exceeded", 63_000)
+    history.told("observer", "stall_started", 3_000).told("observer", "max_poll_exceeded", 63_000)
+    assert "UNKNOWN" == judge(history, "R36")["verdict"]
+    assert 0 == judge(history, "R36")["examined"]
+
+
+def test_a_missed_poll_counts_from_the_members_own_last_stall_and_by_its_own_limit(
+    judge: Judge,
+) -> None:
+    history = java().told("member-1", "stall_started", 1_000).told("member-1", "lost", 4_000)
+    history.told("member-1", "stall_started", 3_000).told("member-1", "stall_started", 33_080)
+    history.told("member-2", "stall_started", 5_000).told("member-1", "max_poll_exceeded", 33_080)
+    history.rows["members"][0]["max_poll_interval_ms"] = 30_000
+    verdict = judge(history, "R36")
+    assert ("HOLDS", 1, 80) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [(62_750, "HOLDS"), (62_749, "VIOLATED"), (63_150, "HOLDS"), (63_151, "VIOLATED")],
+)
+def test_a_missed_poll_is_noticed_from_an_idle_poll_before_to_a_tick_after(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = java().told("member-1", "stall_started", 3_000, duration_ms=90_000.0)
+    history.told("member-1", "max_poll_exceeded", ms)
+    assert verdict == judge(history, "R36")["verdict"]
+
+
+@pytest.mark.parametrize("rule", ["R36"])
+def test_nothing_to_examine_is_unknown(judge: Judge, rule: str) -> None:
+    history = History(group={"client": "java"}).member("member-1", client="java")
+    verdict = judge(history.says("member_added", 0, "member-1"), rule)
+    assert "UNKNOWN" == verdict["verdict"]
+    assert member_id("member-1") not in verdict["reason"]
