@@ -81,9 +81,13 @@ docs: ## write docs/rules.md and the table of ARCHITECTURE.md anew, from the cod
 bench: ## measure the harness itself
 	@$(WHOLE) -m harness.bench
 
+.PHONY: watch
+watch: ## judge every edit by the tests that it concerns, within seconds: RULE=R01 or FILE=tests/rules/test_joining.py
+	@$(ENV) -m tests.watch $(if $(RULE),--rule '$(RULE)') $(if $(FILE),--file '$(FILE)')
+
 .PHONY: mutants
-mutants: ## change the rules' SQL in small ways, and tell which changes no test notices [SAMPLE=400 ONLY=joining]
-	@$(WHOLE) -m tests.mutation $(if $(SAMPLE),--sample '$(SAMPLE)') $(if $(SEED),--seed '$(SEED)') \
+mutants: ## change the rules' SQL in small ways, and show which changes no test notices [SAMPLE=400 ONLY=joining]
+	@$(ENV) -m tests.mutation $(if $(SAMPLE),--sample '$(SAMPLE)') $(if $(SEED),--seed '$(SEED)') \
 	    $(if $(ONLY),--only '$(ONLY)')
 
 clean: ## stop and remove what earlier runs left [CACHE=1 offers unused environments, YES=1 removes them]
@@ -107,7 +111,7 @@ lock: ## for maintainers: renew requirements.lock from requirements.in [UPGRADE=
 	$(PYTHON) -m venv "$$work/uv" && "$$work/uv/bin/pip" install --quiet uv && \
 	PATH="$$work/uv/bin:$$PATH" && \
 	$(UV_COMPILE) $(UPGRADE) requirements.in -o requirements.lock && \
-	for name in build go mutation; do \
+	for name in build go; do \
 	    $(UV_COMPILE) $(UPGRADE) harness/provision/locks/$$name.in \
 	        -o harness/provision/locks/$$name.lock; \
 	done

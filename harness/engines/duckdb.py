@@ -52,9 +52,12 @@ class DuckDb:
 
     def query(self, query: str, views: Mapping[str, str], settings: Mapping[str, Setting]) -> Frame:
         """A frame that runs the query when its rows are first asked for."""
+        return _Asked(self, self.text(query, views, settings))
+
+    def text(self, query: str, views: Mapping[str, str], settings: Mapping[str, Setting]) -> str:
+        """The query in DuckDB's own SQL."""
         translated = self._translator.translated(query)
-        text = fill(translated, lambda name: f'"{views[name]}"', lambda n: _literal(settings[n]))
-        return _Asked(self, text)
+        return fill(translated, lambda name: f'"{views[name]}"', lambda n: _literal(settings[n]))
 
     def union(self, frames: Sequence[Frame]) -> Frame:
         """The rows of all; a column of whole numbers in one and of others in another is of both."""

@@ -33,12 +33,6 @@ def env_dir() -> Path:
     return cache_dir() / f"env-{digest.hexdigest()[:12]}"
 
 
-def mutation_dir() -> Path:
-    """Where the environment of mutation tests belongs for their lock and this Python."""
-    lock = (LOCKS / "mutation.lock").read_bytes()
-    return cache_dir() / f"mutation-{hashlib.sha256(lock + sys.version.encode()).hexdigest()[:12]}"
-
-
 def env_python(env: Path) -> Path:
     """The environment's Python."""
     return env / "bin" / "python"

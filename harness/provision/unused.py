@@ -70,7 +70,7 @@ def remove(
 def _current() -> set[Path]:
     """What this version of the project uses, or would make."""
     versions = kafka.kafka_versions()
-    used: set[Path | None] = {environment.env_dir(), environment.mutation_dir(), toxiproxy.home()}
+    used: set[Path | None] = {environment.env_dir(), toxiproxy.home()}
     used |= {kafka.home(version) for version in versions}
     try:
         java = find_java()
@@ -92,7 +92,7 @@ def _folder(path: Path) -> str:
         what = "Python environment of other locks, or of another Python"
     elif re.fullmatch(f"mutation-{_HASH}", path.name):
         ours = "pyvenv.cfg" in has and (path / "bin" / "cosmic-ray").is_file()
-        what = "environment of other mutation tests"
+        what = "environment of the mutation tests of earlier versions"
     elif re.fullmatch(r"kafka-\d+\.\d+\.\d+", path.name):
         ours = _has_jars(path / "jars")
         what = "jars of a Kafka version that is not pinned any more"

@@ -1,7 +1,6 @@
-"""Mutation testing of the rules: cosmic-ray with operators of our own for the SQL they are.
+"""Mutation testing of the rules: small changes to the SQL they are, one at a time.
 
-A rule is a text to Python, so operators for Python would change next to nothing. `python -m
-tests.mutation` (`make mutants`) takes a sample of all small changes to that SQL, makes each in a
-copy of the repository, and runs the tests that name a rule it can reach, on a Spark session that
-stays warm. A change that no test notices is a survivor.
+A rule is a text to Python, so tools that change Python would change next to nothing. `python -m
+tests.mutation` (`make mutants`) runs the tests of the rules once, by DuckDB, and then, for each
+change, those that judge by a rule which it can reach. A change that no test notices is a survivor.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -20,10 +20,7 @@ class Selection:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._sources = {
-            path.stem: path.read_text() for path in sorted((root / RULES).glob("*.py"))
-        }
-        trees = {module: ast.parse(source) for module, source in self._sources.items()}
+        trees = {path.stem: ast.parse(path.read_text()) for path in (root / RULES).glob("*.py")}
         self._uses = {
             item: used for module, tree in trees.items() for item, used in _uses(module, tree)
         }
@@ -31,27 +28,9 @@ class Selection:
             rule: (module, name) for module, tree in trees.items() for rule, name in _rules(tree)
         }
 
-    def changed(self) -> dict[str, str]:
-        """Sources that are not any more what they were, by module."""
-        now = {module: self._path(module).read_text() for module in self._sources}
-        return {module: text for module, text in now.items() if text != self._sources[module]}
-
-    def _path(self, module: str) -> Path:
-        return self._root / RULES / f"{module}.py"
-
-    def reached(self, changed: Mapping[str, str]) -> set[str]:
-        """Ids of the rules that use something which is different in `changed`."""
-        different = {
-            item for module, text in changed.items() for item in self._different(module, text)
-        }
-        return {rule for rule, item in self.rules.items() if different & self._closure(item)}
-
-    def _different(self, module: str, text: str) -> set[Item]:
-        before, after = (
-            {name: ast.dump(node) for name, node in _tops(ast.parse(source))}
-            for source in (self._sources[module], text)
-        )
-        return {(module, name) for name in before if before[name] != after.get(name)}
+    def users(self, item: Item) -> set[str]:
+        """Ids of the rules that use what is defined there."""
+        return {rule for rule, own in self.rules.items() if item in self._closure(own)}
 
     def _closure(self, item: Item) -> set[Item]:
         found, todo = {item}, [item]

@@ -35,7 +35,7 @@ _PAIRS: Final = (
 )
 _OTHER: Final = dict(_PAIRS) | {b: a for a, b in _PAIRS}
 # Told to people and judged by nobody: whatever changes there is no change of a verdict.
-_TOLD: Final = {"WHY", "EVIDENCE", "SUBJECT"}
+_TOLD: Final = {"WHY", "EVIDENCE", "SUBJECT", "NOTE"}
 
 
 @dataclass(frozen=True)

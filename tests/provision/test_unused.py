@@ -32,7 +32,6 @@ def write(path: Path, content: bytes = b"something\n") -> None:
 def write_current(cache: Path) -> set[str]:
     """What this version uses; the names."""
     mark(environment.env_dir())
-    mark(environment.mutation_dir())
     mark(toxiproxy.home())
     mark(kafka.home(kafka.DEFAULT_VERSION))
     for path in (

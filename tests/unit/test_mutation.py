@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+from unittest.mock import Mock
 
+import pyarrow as pa
 import pytest
 
 from harness.rules import RULES
+from tests.mutation.mutants import mutants
+from tests.mutation.remembering import Remembering
 from tests.mutation.selection import Selection
 from tests.mutation.sql import changes, is_sql
 
@@ -55,16 +61,77 @@ def test_only_sql_is_changed(text: str, sql: bool) -> None:
     assert sql is is_sql(text)
 
 
+SOURCE = """'''SELECT a < b is no query here.'''
+SHARED = "busy AS (SELECT 1 FROM {commits} WHERE a AND b)"
+
+@Rule("R1", statement="a < b")
+def one(t):
+    '''SELECT a < b is none either.'''
+    return t.sql(
+        f'''
+        WITH {SHARED}
+        SELECT x = 'y < z' FROM busy
+        '''
+    )
+"""
+
+
+def test_each_change_of_a_module_is_made_in_its_place() -> None:
+    found = list(mutants("module", SOURCE))
+
+    assert [("SHARED", 2, "logic"), ("SHARED", 2, "number"), ("one", 10, "compare")] == sorted(
+        (each.within, each.line, each.kind) for each in found
+    )
+    for each in found:
+        changed = each.apply(SOURCE).splitlines()
+        different = [n for n, line in enumerate(SOURCE.splitlines(), 1) if changed[n - 1] != line]
+        assert [each.line] == different
+    assert any("SELECT x <> 'y < z' FROM busy" in each.apply(SOURCE) for each in found)
+
+
 def test_a_rule_is_reached_by_what_it_uses_and_by_nothing_else() -> None:
     selection = Selection(REPOSITORY)
-    source = (REPOSITORY / "harness/rules/stalling.py").read_text()
-    own = source.replace("heartbeats while nothing was polled", "heartbeats without a poll")
-    shared = source.replace("did not leave the group", "stayed in the group")
+    module, own = selection.rules["R01"]
 
-    assert own != source != shared
-    assert {"R34"} == selection.reached({"stalling": own})
-    # What two modules share reaches the rules of both.
-    assert {"R07", "X31-java"} == selection.reached({"stalling": shared})
+    assert "R01" in selection.users((module, own))
+    assert "R21" not in selection.users((module, own))
+    # What several rules share reaches them all.
+    shared, _ = selection.rules["R21"]
+    assert {"R21", "R21-delivery"} <= selection.users((shared, "_OVERLAPS"))
+
+
+def test_a_change_is_in_the_catalogue_as_it_was_imported_before() -> None:
+    code = """
+from pathlib import Path
+from harness.rules import RULES
+from tests.mutation.trials import install
+before = dict(RULES)
+path = Path("harness/rules/ownership.py")
+install("ownership", path.read_text().replace('"R21"', '"R21-changed"'))
+assert {"R21-changed"} == set(RULES) - set(before), set(RULES) ^ set(before)
+assert {"R21"} == set(before) - set(RULES)
+assert "R21-changed" not in path.read_text()
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=True)
+
+
+def test_a_query_is_computed_anew_only_for_other_rows_or_another_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = Remembering()
+    run = Mock(side_effect=engine.run)
+    monkeypatch.setattr(engine, "run", run)
+
+    def value(number: int, added: int) -> int:
+        engine.define("numbers", engine.rows(pa.table({"n": [number]})))
+        query = "SELECT n + :added AS sum FROM {numbers}"
+        (found,) = engine.query(query, {"numbers": "numbers"}, {"added": added}).toArrow()["sum"]
+        engine.drop("numbers")
+        return int(found.as_py())
+
+    assert [3, 3, 5, 4, 3] == [value(1, 2), value(1, 2), value(3, 2), value(1, 3), value(1, 2)]
+    assert 3 == run.call_count
+    engine.close()
 
 
 def test_every_rule_is_known_and_named_by_a_test() -> None:

@@ -1,0 +1,215 @@
+"""Tries every change: a process of its own for each, which starts where all tests have passed.
+
+The tests run once, so that everything is imported and each query's result is remembered
+(`Remembering`). Then the process forks for each change, and the child imports the rules anew, one
+of them changed, and runs the tests that judge by a rule which the change can reach.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from tests.mutation.mutants import Mutant
+
+LIMIT_S: Final = 60  # for the tests of one change; a longer query is one that has run wild
+_RULES: Final = "harness.rules"
+_KEPT: Final = {_RULES, f"{_RULES}.rule"}
+_NOTICED, _SURVIVED, _OUT_OF_TIME = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of a change. `said` names the test that noticed it."""
+
+    mutant: Mutant
+    outcome: str  # killed or survived
+    said: str
+
+    def row(self, sources: Mapping[str, str]) -> dict[str, Any]:
+        """As a record, with the line before and after."""
+        found = asdict(self.mutant)
+        before = sources[self.mutant.module]
+        after = self.mutant.apply(before)
+        number = self.mutant.line - 1
+        lines = (before.splitlines()[number], after.splitlines()[number])
+        kept = {name: found[name] for name in ("module", "within", "line", "kind")}
+        diff = f"- {lines[0].strip()}\n+ {lines[1].strip()}"
+        return {**kept, "outcome": self.outcome, "said": self.said, "diff": diff}
+
+
+class Trials:
+    """A plugin of pytest that runs the tests once, and then some of them for each change."""
+
+    def __init__(
+        self,
+        mutants: Sequence[Mutant],
+        sources: Mapping[str, str],
+        judged_by: Callable[[Mutant], set[str]],
+        workers: int,
+    ) -> None:
+        self._mutants = mutants
+        self._sources = sources
+        self._judged_by = judged_by  # ids of the rules that a change can reach
+        self._workers = workers
+        self._rules_of: dict[str, set[str]] = {}  # test -> rules that it judges by
+        self._noticed: Counter[str] = Counter()
+        self.failed: list[str] = []
+        self.found: list[Trial] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Instead of pytest's own."""
+        began = time.monotonic()
+        with _judging() as judging:
+            for item, following in zip(
+                session.items, [*session.items[1:], session.items[0]], strict=True
+            ):
+                judging.clear()
+                reports = runtestprotocol(item, log=False, nextitem=following)
+                self._rules_of[item.nodeid] = set(judging)
+                if any(report.failed for report in reports):
+                    self.failed.append(item.nodeid)
+        gc.freeze()  # what is never looked through is never copied in a child
+        _print(f"{len(session.items)} tests once: {time.monotonic() - began:.0f} s")
+        self._try_all([item for item in session.items if item.nodeid not in self.failed])
+        return True
+
+    def _try_all(self, items: Sequence[pytest.Item]) -> None:
+        began = time.monotonic()
+        running: dict[int, tuple[Mutant, int]] = {}
+        for mutant in self._mutants:
+            if len(running) == self._workers:
+                self._await_one(running)
+            told, tell = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(told)
+                self._be_a_child(mutant, items, tell)
+            os.close(tell)
+            running[child] = (mutant, told)
+        while running:
+            self._await_one(running)
+        _print(f"{len(self._mutants)} changes: {time.monotonic() - began:.0f} s")
+
+    def _await_one(self, running: dict[int, tuple[Mutant, int]]) -> None:
+        child, status = os.wait()
+        mutant, told = running.pop(child)
+        with os.fdopen(told, encoding="utf-8") as pipe:
+            said = pipe.read()
+        survived = os.waitstatus_to_exitcode(status) == _SURVIVED
+        if said:
+            self._noticed[said] += 1
+        self.found.append(Trial(mutant, "survived" if survived else "killed", said))
+        if len(self.found) % 200 == 0:
+            _print(f"{len(self.found)} of {len(self._mutants)}")
+
+    def _be_a_child(self, mutant: Mutant, items: Sequence[pytest.Item], tell: int) -> None:
+        """Never returns."""
+        code = _NOTICED
+        try:
+            signal.signal(signal.SIGALRM, lambda *_: os._exit(_OUT_OF_TIME))
+            signal.alarm(LIMIT_S)
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, 1)
+            os.dup2(nothing, 2)
+            install(mutant.module, mutant.apply(self._sources[mutant.module]))
+            noticed = self._first_to_notice(mutant, items)
+            if noticed is None:
+                code = _SURVIVED
+            else:
+                os.write(tell, noticed.encode())
+        finally:
+            os._exit(code)
+
+    def _first_to_notice(self, mutant: Mutant, items: Sequence[pytest.Item]) -> str | None:
+        """Those first that have noticed most of the changes so far."""
+        reached = self._judged_by(mutant)
+        concerned = [item for item in items if self._rules_of[item.nodeid] & reached]
+        concerned.sort(key=lambda item: -self._noticed[item.nodeid])
+        for item in concerned:
+            item.session._setupstate.teardown_exact(item)
+            if any(report.failed for report in runtestprotocol(item, log=False, nextitem=item)):
+                return item.nodeid
+        return None
+
+
+def install(module: str, source: str) -> None:
+    """Have the rules imported anew, this module with another source; the old catalogue has them."""
+    rules = import_module(f"{_RULES}.catalogue").RULES
+    for name in list(sys.modules):
+        if name.startswith(f"{_RULES}.") and name not in _KEPT:
+            del sys.modules[name]
+    sys.meta_path.insert(0, _Changed(f"{_RULES}.{module}", source))
+    try:
+        fresh = import_module(f"{_RULES}.catalogue").RULES
+    finally:
+        del sys.meta_path[0]
+    rules.clear()
+    rules.update(fresh)
+
+
+class _Changed:
+    """Finds one module's source elsewhere than in its file."""
+
+    def __init__(self, name: str, source: str) -> None:
+        self._name = name
+        self._source = source
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: Any = None) -> Any:
+        """The module's, and nobody else's."""
+        if name != self._name or path is None:
+            return None
+        file = Path(path[0]) / f"{name.rpartition('.')[2]}.py"
+        spec: ModuleSpec | None = spec_from_file_location(
+            name, file, loader=_Source(name, str(file), self._source)
+        )
+        return spec
+
+
+class _Source(SourceFileLoader):
+    def __init__(self, name: str, path: str, source: str) -> None:
+        super().__init__(name, path)
+        self._source = source
+
+    def get_code(self, fullname: str) -> Any:
+        """Compiled from the text, whatever is in the file or in a cache."""
+        return compile(self._source, self.path, "exec", dont_inherit=True)
+
+
+@contextmanager
+def _judging() -> Iterator[set[str]]:
+    """Ids of rules, as tests judge by them."""
+    from harness.check import judge
+
+    seen: set[str] = set()
+    original = judge._rows_of
+
+    def rows_of(tables: Any, name: str, torn: Sequence[str]) -> Any:
+        seen.add(name)
+        return original(tables, name, torn)
+
+    judge._rows_of = rows_of
+    try:
+        yield seen
+    finally:
+        judge._rows_of = original
+
+
+def _print(line: str) -> None:
+    print(line, file=sys.__stdout__, flush=True)
