@@ -10,66 +10,46 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from harness.bench.synthetic_plan import (
+    BATCH,
+    GROUP,
+    MEMBERS,
+    PARTITIONS,
+    SESSION_MS,
+    START,
+    TOPIC,
+    SyntheticPlan,
+    manifest_of,
+    moment,
+    plan_of,
+)
 from harness.history import store
 from harness.history.schema import HISTORY
 
-MEMBERS: Final = 3
-PARTITIONS: Final = 6
-BATCH: Final = 200  # records of one delivered range
-_RECORDS_PER_S: Final = 6_000
-_RECORDS_PER_ROUND: Final = 500_000
-_LEAST_S: Final = 80
-_SESSION_MS: Final = 6_000
 _RETURNS_MS: Final = 4_000  # from its eviction until the evicted member is back
-_START: Final = datetime(2026, 1, 1, tzinfo=UTC)
-_GROUP, _TOPIC = "synthetic", "t"
-
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def write_synthetic(run_dir: Path, records: int) -> Path:
     """Write a whole run (manifest and history) in which about so many records are delivered."""
-    plan = _plan(records)
+    plan = plan_of(records)
     tables = _Builder(plan).build()
     for name, schema in HISTORY.items():
         store.write(run_dir / "history" / f"{name}.parquet", [tables[name]], schema)
-    text = json.dumps(_manifest(plan), indent=2)
+    text = json.dumps(manifest_of(plan), indent=2)
     (run_dir / "manifest.json").write_text(text + "\n", encoding="utf-8")
     return run_dir
 
 
-@dataclass(frozen=True)
-class _Plan:
-    rounds: int
-    round_ms: int
-    batches: int  # of one partition in one round
-
-    @property
-    def end_ms(self) -> int:
-        return self.rounds * self.round_ms
-
-
-def _plan(records: int) -> _Plan:
-    duration_s = max(_LEAST_S, records // _RECORDS_PER_S)
-    rounds = max(3, min(records // _RECORDS_PER_ROUND, duration_s // 20))
-    batches = max(4, records // (rounds * PARTITIONS * BATCH))
-    return _Plan(rounds, duration_s * 1_000 // rounds, batches)
-
-
-def _at(ms: float) -> datetime:
-    return _START + timedelta(milliseconds=float(ms))
-
-
 def _stamps(ms: Floats) -> pa.Array[Any]:
-    start_us = int(_START.timestamp() * 1e6)
+    start_us = int(START.timestamp() * 1e6)
     return pa.array(start_us + np.round(ms * 1e3).astype(np.int64), pa.timestamp("us", tz="UTC"))
 
 
@@ -81,7 +61,7 @@ def _member(number: int) -> str:
 class _Builder:
     """Rows of few are dicts; columns of many are arrays."""
 
-    plan: _Plan
+    plan: SyntheticPlan
     rows: dict[str, list[dict[str, Any]]] = field(
         default_factory=lambda: {name: [] for name in HISTORY}
     )
@@ -138,7 +118,7 @@ class _Builder:
         return [members[partition % len(members)] for partition in range(PARTITIONS)]
 
     def _says(self, event: str, ms: float, **row: Any) -> None:
-        text = {"broker": 1, "at": _at(ms), "event": event, "group": _GROUP, "evidence": "log:1"}
+        text = {"broker": 1, "at": moment(ms), "event": event, "group": GROUP, "evidence": "log:1"}
         self.rows["coordinator_events"].append({**text, **row})
 
     def _joins(self, ms: float, member: int) -> None:
@@ -151,11 +131,11 @@ class _Builder:
             {
                 "member": _member(member),
                 "event": event,
-                "event_at": _at(ms),
-                "observed_at": _at(ms),
+                "event_at": moment(ms),
+                "observed_at": moment(ms),
                 "member_id": self._id(member),
                 "generation": self.generation,
-                "partitions": [{"topic": _TOPIC, "partition": p} for p in partitions],
+                "partitions": [{"topic": TOPIC, "partition": p} for p in partitions],
             }
         )
 
@@ -179,34 +159,34 @@ class _Builder:
                 "broker": 1,
                 "client_id": _member(member),
                 "member_id": self._id(member),
-                "group": _GROUP,
+                "group": GROUP,
                 "generation": self.generation,
                 "error_code": 0,
                 "evidence": "requests:1",
             }
             given_to = [p for p, owner in enumerate(owners) if owner == member]
-            mine = [{"topic": _TOPIC, "partition": p} for p in given_to]
+            mine = [{"topic": TOPIC, "partition": p} for p in given_to]
             given = [
-                {"member_id": self._id(owners[p]), "topic": _TOPIC, "partition": p}
+                {"member_id": self._id(owners[p]), "topic": TOPIC, "partition": p}
                 for p in range(PARTITIONS)
             ]
             self.rows["requests"] += [
                 {
                     **common,
                     "api": "JOIN_GROUP",
-                    "arrived_at": _at(ms + 6),
-                    "processed_at": _at(ms + 10),
-                    "answered_at": _at(ms + 10),
-                    "session_timeout_ms": _SESSION_MS,
+                    "arrived_at": moment(ms + 6),
+                    "processed_at": moment(ms + 10),
+                    "answered_at": moment(ms + 10),
+                    "session_timeout_ms": SESSION_MS,
                     "leader": leader,
                     "protocol_name": "range",
                 },
                 {
                     **common,
                     "api": "SYNC_GROUP",
-                    "arrived_at": _at(ms + 11),
-                    "processed_at": _at(ms + 20),
-                    "answered_at": _at(ms + 20),
+                    "arrived_at": moment(ms + 11),
+                    "processed_at": moment(ms + 20),
+                    "answered_at": moment(ms + 20),
                     "assignments": given if member == self.leader else [],
                     "assigned": mine,
                 },
@@ -221,7 +201,7 @@ class _Builder:
         changed = start + _RETURNS_MS + 100
         for partition in range(PARTITIONS):
             cut = later[partition] == next_silent
-            stop = end - _SESSION_MS - 50 if cut else end - 200
+            stop = end - SESSION_MS - 50 if cut else end - 200
             first_ms = start + 60.0
             times = np.linspace(first_ms, stop, self.plan.batches) + partition * 0.1
             # The hand-over lies between two polls.
@@ -236,7 +216,7 @@ class _Builder:
         for member in range(MEMBERS):
             away = number > 0 and member == self._silent(number)
             begin = start + (_RETURNS_MS + 60 if away else 60)
-            until = end - _SESSION_MS + 1 if member == next_silent else end
+            until = end - SESSION_MS + 1 if member == next_silent else end
             self._heartbeat(member, np.arange(until - 1, begin, -2_000.0)[::-1])
 
     def _deliver(
@@ -244,7 +224,7 @@ class _Builder:
     ) -> None:
         count = len(index)
         names, ids = self._names(who)
-        topic = pa.repeat(pa.scalar(_TOPIC), count)
+        topic = pa.repeat(pa.scalar(TOPIC), count)
         number = pa.repeat(pa.scalar(partition, pa.int32()), count)
         generation = pa.repeat(pa.scalar(self.generation, pa.int32()), count)
         first = index * BATCH
@@ -314,7 +294,7 @@ class _Builder:
             api=pa.repeat(pa.scalar(api), count),
             client_id=names,
             member_id=ids,
-            group=pa.repeat(pa.scalar(_GROUP), count),
+            group=pa.repeat(pa.scalar(GROUP), count),
             generation=pa.repeat(pa.scalar(self.generation, pa.int32()), count),
             error_code=pa.repeat(pa.scalar(0, pa.int32()), count),
             arrived_at=_stamps(times),
@@ -351,21 +331,21 @@ class _Builder:
         self._says("emptied", self.plan.end_ms + 23, generation=self.generation + 1)
 
     def _clients(self) -> None:
-        ended = _at(self.plan.end_ms + 100)
+        ended = moment(self.plan.end_ms + 100)
         for member in range(MEMBERS):
             self.rows["members"].append(
                 {
                     "member": _member(member),
                     "role": "consumer",
                     "client": "librdkafka",
-                    "group": _GROUP,
+                    "group": GROUP,
                     "lane": "members",
-                    "session_timeout_ms": _SESSION_MS,
+                    "session_timeout_ms": SESSION_MS,
                     "heartbeat_interval_ms": 2_000,
                     "max_poll_interval_ms": 60_000,
                     "commit": "sync",
                     "batch_records": BATCH,
-                    "started_at": _at(-1_000),
+                    "started_at": moment(-1_000),
                     "ended_at": ended,
                     "end": "closed",
                     "journal_frames": self.plan.batches,
@@ -377,9 +357,9 @@ class _Builder:
             self.rows["sends"] += list(_sends(partition, last))
             self.rows["topology"].append(
                 {
-                    "at": _at(self.plan.end_ms - 100),
+                    "at": moment(self.plan.end_ms - 100),
                     "what": "end_offset",
-                    "topic": _TOPIC,
+                    "topic": TOPIC,
                     "partition": partition,
                     "end_offset": last + 1,
                 }
@@ -393,7 +373,7 @@ def _sends(partition: int, last: int) -> Iterator[dict[str, Any]]:
     for first in range(0, last + 1, 50_000):
         to = min(last, first + 49_999)
         yield {
-            "topic": _TOPIC,
+            "topic": TOPIC,
             "partition": partition,
             "outcome": "acknowledged",
             "first_number": first,
@@ -401,64 +381,6 @@ def _sends(partition: int, last: int) -> Iterator[dict[str, Any]]:
             "first_offset": first,
             "last_offset": to,
             "count": to - first + 1,
-            "first_sent_at": _at(0),
-            "last_answered_at": _at(1),
+            "first_sent_at": moment(0),
+            "last_answered_at": moment(1),
         }
-
-
-_RULES: Final = (
-    "R01", "R02", "R12", "R14", "R19", "R20a", "R20b", "R21", "R21-stop", "R33", "X14", "X32a",
-    "X32b", "X32c", "X32d",
-)  # fmt: skip
-
-
-def _manifest(plan: _Plan) -> dict[str, Any]:
-    def text(ms: float) -> str:
-        return _at(ms).isoformat().replace("+00:00", "Z")
-
-    names = ("start cluster", "start fleet", "steady", "drain", "stop")
-    marks = (-2_000, -1_000, 0, plan.end_ms - 200, plan.end_ms, plan.end_ms + 200)
-    return {
-        "schema_version": 1,
-        "run": f"{_START:%Y%m%dT%H%M%S}Z-1",
-        "experiment": "synthetic",
-        "claim": "Nothing of this happened.",
-        "status": "complete",
-        "status_reason": "",
-        "seed": 0,
-        "started_at": text(marks[0]),
-        "ended_at": text(marks[-1]),
-        "group": _GROUP,
-        "topic": _TOPIC,
-        "versions": {},
-        "host": {},
-        "declared": {
-            "claim": "Nothing of this happened.",
-            "group": {
-                "members": MEMBERS,
-                "client": "librdkafka",
-                "protocol": "eager",
-                "session_timeout_ms": _SESSION_MS,
-                "heartbeat_interval_ms": 2_000,
-                "max_poll_interval_ms": 60_000,
-                "commit": "sync",
-                "auto_commit_interval_ms": 5_000,
-                "batch_records": BATCH,
-            },
-            "load": {"partitions": PARTITIONS, "records_per_s": _RECORDS_PER_S},
-            "faults": [],
-            "rules": [
-                *({"rule": rule, "verdict": "HOLDS", "because": ""} for rule in _RULES),
-                {
-                    "rule": "R21-delivery",
-                    "verdict": "VIOLATED",
-                    "because": "the evicted member does not know it until it is back",
-                },
-            ],
-        },
-        "phases": [
-            {"name": name, "from": text(begin), "to": text(end)}
-            for name, begin, end in zip(names, marks, marks[1:], strict=False)
-        ],
-        "effective": {"brokers": {"broker-1": {"group.initial.rebalance.delay.ms": "0"}}},
-    }

@@ -17,7 +17,6 @@ from harness.history.broker_log import Row, lines_of
 # columns of `coordinator_events`.
 _GROUP: Final = r"group (?P<group>\S+?)"
 
-
 PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
     (event, re.compile(pattern))
     for event, pattern in (
@@ -203,11 +202,9 @@ PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
     )
 )
 
-
 # The old coordinator names the offsets partition after a generation, ends few lines with a full
 # stop, and tells of a departure after the rebalance that it caused.
 _OFFSETS_PARTITION: Final = r"\(__consumer_offsets-\d+\)"
-
 
 OLD_PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
     (event, re.compile(pattern))
@@ -250,10 +247,8 @@ OLD_PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
     )
 )
 
-
 # The old coordinator tells of sets as Scala does, the new one as Java does.
 _SET: Final = re.compile(r"\b(?:Hash)?Set\(([^()]*)\)")
-
 
 # What marks a line of a coordinator, and how to read it.
 _COORDINATORS: Final = (

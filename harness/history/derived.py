@@ -9,7 +9,6 @@ from harness.history.column_types import AT, BOOL, INT, LONG, REAL, TEXT, schema
 # How the `why` of a judgement begins that is withheld because the machine spoilt the timing.
 STOOD_STILL: Final = "this machine stood still"
 
-
 # Derived by `check` (PySpark); read by `report` and by users.
 TABLES: Final[dict[str, pa.Schema]] = {
     # One row per generation of a group, or per group epoch that got a target assignment (KIP-848):
@@ -196,9 +195,7 @@ TABLES: Final[dict[str, pa.Schema]] = {
     ),
 }
 
-
 VERDICTS_FILE: Final = "verdicts.parquet"  # of a run, and of a suite
-
 
 # One row per rule of the experiment, plus the evidence rules that every run is judged by.
 VERDICTS: Final = schema_of(

@@ -16,8 +16,6 @@ from harness.base.stamps import parse_stamp
 from harness.history.broker_log import Row, lines_of
 
 _NO_TOPICS: Final[Mapping[str, str]] = MappingProxyType({})
-
-
 _COMPLETED: Final = "Completed request:"
 
 

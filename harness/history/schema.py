@@ -29,7 +29,6 @@ from harness.history.column_types import (
 
 SCHEMA_VERSION: Final = 2
 
-
 # Columns that older files do not have, by the version that brought them.
 ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {
     2: {
@@ -39,9 +38,7 @@ ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {
     },
 }
 
-
 ADDED_FILES: Final[dict[int, tuple[str, ...]]] = {2: ("calls", "outputs")}
-
 
 HISTORY: Final[dict[str, pa.Schema]] = {
     # One row per consumer process (and the producer, role "producer").

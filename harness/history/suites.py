@@ -14,14 +14,8 @@ from typing import Any, Final
 from harness.base.errors import Exit, NoData
 
 FILE_NAME: Final = "suite.json"
-
-
 SCHEMA_VERSION: Final = 1
-
-
 AGAIN: Final = " (again)"  # ends the label of a run that is played in the place of a spoilt one
-
-
 UNJUDGED: Final = "it could not be judged"  # begins the reason of a run that was whole, but failed
 
 

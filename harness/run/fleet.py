@@ -8,13 +8,14 @@ import json
 import signal
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import psutil
 
+from consumers.config import ConsumerConfig, ProbeConfig, ProducerConfig
 from consumers.journal import tail_journal
 from harness.base import processes
 from harness.base.errors import WaitTimeout
@@ -24,6 +25,7 @@ from harness.experiment import Experiment
 from harness.provision import kafka
 from harness.provision.jvm import aot_options
 from harness.provision.tools import Tools
+from harness.run.folder import SCRATCH
 
 Partition = int
 # What each client library calls the interval at which it asks for metadata.
@@ -135,67 +137,67 @@ class Fleet:
         group = self._experiment.group.of_member(_number(instance_id or name))
         if group.static:
             instance_id = instance_id or name
-        config = {
-            "role": "consumer",
-            "member": name,
-            "run": self._plan.run,
-            "group": self._group,
-            "topic": self._topic,
-            "bootstrap": self._plan.bootstrap(self.lane_of(name)),
-            "lane": self.lane_of(name),
-            "client": group.client,
-            "protocol": group.protocol,
-            "session_timeout_ms": group.session_timeout_ms,
-            "heartbeat_interval_ms": group.heartbeat_interval_ms,
-            "max_poll_interval_ms": group.max_poll_interval_ms,
-            "commit": group.commit,
-            "auto_commit_interval_ms": group.auto_commit_interval_ms,
-            "batch_records": group.batch_records,
-            "process_us": group.process_us,
-            "sabotage": group.sabotage,
-            "fetch_wait_max_ms": 100,
-            "assignor": group.assignor,
-            "instance_id": instance_id,
-            "settings": {
+        lane = self.lane_of(name)
+        config = ConsumerConfig(
+            role="consumer",
+            member=name,
+            run=self._plan.run,
+            group=self._group,
+            topic=self._topic,
+            journal=str(self._journal(name)),
+            bootstrap=self._plan.bootstrap(lane),
+            lane=lane,
+            client=group.client,
+            protocol=group.protocol,
+            session_timeout_ms=group.session_timeout_ms,
+            heartbeat_interval_ms=group.heartbeat_interval_ms,
+            max_poll_interval_ms=group.max_poll_interval_ms,
+            commit=group.commit,
+            auto_commit_interval_ms=group.auto_commit_interval_ms,
+            batch_records=group.batch_records,
+            process_us=group.process_us,
+            sabotage=group.sabotage,
+            fetch_wait_max_ms=100,
+            assignor=group.assignor,
+            instance_id=instance_id,
+            settings={
                 _METADATA_REFRESH[group.client]: str(group.metadata_refresh_ms),
                 **group.settings,
             },
-            "store": str(self._run_dir / "scratch" / "store")
-            if group.commit == "external"
-            else None,
-            "output": OUTPUT if group.commit == "transaction" else None,
-            "java_home": str(self._tools.java.parent.parent),
-            "class_path": (
+            store=str(self._run_dir / SCRATCH / "store") if group.commit == "external" else None,
+            output=OUTPUT if group.commit == "transaction" else None,
+            java_home=self._java_home,
+            class_path=(
                 kafka.classpath(group.client_version)
                 if group.client_version
                 else self._tools.kafka_classpath
             ),
             # Ignored with another version's class path, which it does not fit.
-            "jvm_options": list(aot_options(self._tools.client_aot)),
-            "joins_when_told": joins_when_told,
-        }
-        process, journal = self._start("consumer", name, config)
-        self.members[name] = Member(name, process, journal, instance_id)
+            jvm_options=list(aot_options(self._tools.client_aot)),
+            joins_when_told=joins_when_told,
+        )
+        process = self._start(config)
+        self.members[name] = Member(name, process, self._journal(name), instance_id)
         return self.members[name]
 
     def start_producer(self) -> None:
         """Start the producer."""
         load = self._experiment.load
-        config = {
-            "role": "producer",
-            "member": "producer-1",
-            "run": self._plan.run,
-            "topic": self._topic,
-            "bootstrap": self._plan.bootstrap("producers"),
-            "lane": "producers",
-            "partitions": load.partitions,
-            "records_per_s": load.records_per_s,
-            "record_bytes": load.record_bytes,
-            "acks": load.acks,
-            "idempotence": load.idempotence,
-            "message_timeout_ms": 120_000,
-        }
-        self.producer, _ = self._start("producer", "producer-1", config)
+        config = ProducerConfig(
+            member="producer-1",
+            run=self._plan.run,
+            topic=self._topic,
+            journal=str(self._journal("producer-1")),
+            bootstrap=self._plan.bootstrap("producers"),
+            lane="producers",
+            partitions=load.partitions,
+            records_per_s=load.records_per_s,
+            record_bytes=load.record_bytes,
+            acks=load.acks,
+            idempotence=load.idempotence,
+            message_timeout_ms=120_000,
+        )
+        self.producer = self._start(config)
 
     def tell_producer(self, command: str) -> None:
         """Give the producer an order on its standard input."""
@@ -205,24 +207,25 @@ class Fleet:
     def start_probe(self, name: str) -> subprocess.Popen[bytes]:
         """Start a script that asks brokers over the wire; it ends by itself."""
         group = self._experiment.group
-        config = {
-            "role": "probe",
-            "member": f"probe-{name}",
-            "probe": name,
-            "run": self._plan.run,
-            "group": self._group,
-            "topic": self._topic,
-            "bootstrap": self._plan.bootstrap("probes"),
-            "direct": self._plan.direct(),
-            "lane": "probes",
-            "java_home": str(self._tools.java.parent.parent),
-            "class_path": self._tools.kafka_classpath,
-            "partitions": self._experiment.load.partitions,
-            "session_timeout_ms": group.session_timeout_ms,
-            "max_poll_interval_ms": group.max_poll_interval_ms,
-            "protocol": group.protocol,
-        }
-        process, _ = self._start("probe", f"probe-{name}", config)
+        config = ProbeConfig(
+            role="probe",
+            member=f"probe-{name}",
+            probe=name,
+            run=self._plan.run,
+            group=self._group,
+            topic=self._topic,
+            journal=str(self._journal(f"probe-{name}")),
+            bootstrap=self._plan.bootstrap("probes"),
+            direct=self._plan.direct(),
+            lane="probes",
+            java_home=self._java_home,
+            class_path=self._tools.kafka_classpath,
+            partitions=self._experiment.load.partitions,
+            session_timeout_ms=group.session_timeout_ms,
+            max_poll_interval_ms=group.max_poll_interval_ms,
+            protocol=group.protocol,
+        )
+        process = self._start(config)
         self._probes.append(process)
         return process
 
@@ -230,19 +233,25 @@ class Fleet:
         """The last words of a probe, for a message."""
         return self._tail(f"probe-{name}")
 
+    @property
+    def _java_home(self) -> str:
+        return str(self._tools.java.parent.parent)
+
+    def _journal(self, name: str) -> Path:
+        return self._run_dir / "journals" / f"{name}.journal"
+
     def _start(
-        self, program: str, name: str, config: dict[str, Any]
-    ) -> tuple[subprocess.Popen[bytes], Path]:
-        journal = self._run_dir / "journals" / f"{name}.journal"
-        path = self._run_dir / "journals" / f"{name}.json"
-        path.write_text(json.dumps({**config, "journal": str(journal)}, indent=2))
-        process = processes.spawn(
-            processes.python_module("consumers", program, "--config", str(path)),
+        self, config: ConsumerConfig | ProducerConfig | ProbeConfig
+    ) -> subprocess.Popen[bytes]:
+        """Start the program that `config` is for, with its configuration in a file."""
+        path = self._run_dir / "journals" / f"{config.member}.json"
+        path.write_text(json.dumps(asdict(config), indent=2))
+        return processes.spawn(
+            processes.python_module("consumers", config.role, "--config", str(path)),
             run=self._plan.run,
-            log=self._run_dir / "logs" / f"{name}.log",
+            log=self._run_dir / "logs" / f"{config.member}.log",
             stdin=subprocess.PIPE,
         )
-        return process, journal
 
     def follow(self) -> None:
         """Read every journal on."""

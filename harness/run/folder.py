@@ -11,8 +11,6 @@ from harness.base.errors import SetupError
 from harness.base.paths import check_for_kafka
 
 NEEDED_BYTES: Final = 1_000_000_000  # four JVMs' data, logs and the history of a long run
-
-
 SCRATCH: Final = "scratch"  # in a run's folder, what is thrown away at its end
 
 

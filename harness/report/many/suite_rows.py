@@ -23,14 +23,8 @@ from harness.report.outcome import (
 from harness.report.words import clip, duration, plural
 
 MOST_ROWS: Final = 200
-
-
 MOST_REASON: Final = 300
-
-
 _UNJUDGED: Final = "unjudged"
-
-
 Verdicts = Mapping[str, list[Row]]  # by the label of their run
 
 

@@ -35,7 +35,6 @@ from harness.report.words import clip, duration
 
 _MOST_TOLD: Final = 20  # changes on a terminal; the page has all
 
-
 _STYLES: Final = {
     State.AS_EXPECTED: "green",
     State.DIFFERS: "red",

@@ -1,0 +1,105 @@
+"""What a made-up run is like: its size, its times, its manifest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+MEMBERS: Final = 3
+PARTITIONS: Final = 6
+BATCH: Final = 200  # records of one delivered range
+RECORDS_PER_S: Final = 6_000
+_RECORDS_PER_ROUND: Final = 500_000
+_LEAST_S: Final = 80
+SESSION_MS: Final = 6_000
+START: Final = datetime(2026, 1, 1, tzinfo=UTC)
+GROUP: Final = "synthetic"
+TOPIC: Final = "t"
+
+
+@dataclass(frozen=True)
+class SyntheticPlan:
+    """Rounds, in each of which one member falls silent."""
+
+    rounds: int
+    round_ms: int
+    batches: int  # of one partition in one round
+
+    @property
+    def end_ms(self) -> int:
+        """When the run ends, from its start."""
+        return self.rounds * self.round_ms
+
+
+def plan_of(records: int) -> SyntheticPlan:
+    """The plan of a run that delivers about so many records."""
+    duration_s = max(_LEAST_S, records // RECORDS_PER_S)
+    rounds = max(3, min(records // _RECORDS_PER_ROUND, duration_s // 20))
+    batches = max(4, records // (rounds * PARTITIONS * BATCH))
+    return SyntheticPlan(rounds, duration_s * 1_000 // rounds, batches)
+
+
+def moment(ms: float) -> datetime:
+    """The time so many milliseconds after the start."""
+    return START + timedelta(milliseconds=float(ms))
+
+
+_RULES: Final = (
+    "R01", "R02", "R12", "R14", "R19", "R20a", "R20b", "R21", "R21-stop", "R33", "X14", "X32a",
+    "X32b", "X32c", "X32d",
+)  # fmt: skip
+
+
+def manifest_of(plan: SyntheticPlan) -> dict[str, Any]:
+    """The manifest of such a run."""
+
+    def text(ms: float) -> str:
+        return moment(ms).isoformat().replace("+00:00", "Z")
+
+    names = ("start cluster", "start fleet", "steady", "drain", "stop")
+    marks = (-2_000, -1_000, 0, plan.end_ms - 200, plan.end_ms, plan.end_ms + 200)
+    return {
+        "schema_version": 1,
+        "run": f"{START:%Y%m%dT%H%M%S}Z-1",
+        "experiment": "synthetic",
+        "claim": "Nothing of this happened.",
+        "status": "complete",
+        "status_reason": "",
+        "seed": 0,
+        "started_at": text(marks[0]),
+        "ended_at": text(marks[-1]),
+        "group": GROUP,
+        "topic": TOPIC,
+        "versions": {},
+        "host": {},
+        "declared": {
+            "claim": "Nothing of this happened.",
+            "group": {
+                "members": MEMBERS,
+                "client": "librdkafka",
+                "protocol": "eager",
+                "session_timeout_ms": SESSION_MS,
+                "heartbeat_interval_ms": 2_000,
+                "max_poll_interval_ms": 60_000,
+                "commit": "sync",
+                "auto_commit_interval_ms": 5_000,
+                "batch_records": BATCH,
+            },
+            "load": {"partitions": PARTITIONS, "records_per_s": RECORDS_PER_S},
+            "faults": [],
+            "rules": [
+                *({"rule": rule, "verdict": "HOLDS", "because": ""} for rule in _RULES),
+                {
+                    "rule": "R21-delivery",
+                    "verdict": "VIOLATED",
+                    "because": "the evicted member does not know it until it is back",
+                },
+            ],
+        },
+        "phases": [
+            {"name": name, "from": text(begin), "to": text(end)}
+            for name, begin, end in zip(names, marks, marks[1:], strict=False)
+        ],
+        "effective": {"brokers": {"broker-1": {"group.initial.rebalance.delay.ms": "0"}}},
+    }
