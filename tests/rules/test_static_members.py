@@ -53,7 +53,7 @@ def test_other_partitions_than_before_violate(judge: Judge) -> None:
 
 def test_a_rebalance_because_of_it_violates(judge: Judge) -> None:
     history = replaced(static_group(), 10_000, 2, 3).says("rebalance_started", 10_002, generation=1)
-    assert "a rebalance started" in judge(history, "X02")["reason"]
+    assert "was followed by a rebalance" in judge(history, "X02")["reason"]
 
 
 def test_another_generation_violates(judge: Judge) -> None:
@@ -187,7 +187,7 @@ def test_a_silent_close_and_an_eviction_hold(judge: Judge) -> None:
 
 def test_a_leave_violates_x03(judge: Judge) -> None:
     history = closed(None).request("LEAVE_GROUP", NAME, 10_010).says("left", 10_010, NAME)
-    assert "it said that it left" in judge(history, "X03")["reason"]
+    assert "sent a LeaveGroup request" in judge(history, "X03")["reason"]
 
 
 def test_an_eviction_too_early_violates_x03(judge: Judge) -> None:
@@ -225,7 +225,7 @@ def test_only_its_own_leave_after_the_close_says_that_it_leaves(judge: Judge) ->
     verdict = judge(history, "X03")
     assert ("HOLDS", 1, 6_001) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
     history.request("LEAVE_GROUP", NAME, 10_000)
-    assert "it said that it left" in judge(history, "X03")["reason"]
+    assert "sent a LeaveGroup request" in judge(history, "X03")["reason"]
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ def test_a_leave_within_a_second_of_the_stalls_end_violates_x04(judge: Judge) ->
 
 
 @pytest.mark.parametrize(
-    ("evicted_ms", "why"), [(41_000, "evicted too late"), (41_001, "it was not evicted")]
+    ("evicted_ms", "why"), [(41_000, "was evicted too late"), (41_001, "was not evicted")]
 )
 def test_an_eviction_more_than_a_second_after_a_stall_is_another(
     judge: Judge, evicted_ms: float, why: str
@@ -376,7 +376,7 @@ def test_the_older_of_two_is_fenced(judge: Judge) -> None:
 
 def test_an_old_one_that_is_still_accepted_violates_x05(judge: Judge) -> None:
     history = duplicated().heartbeats(NAME, 10_500)
-    assert "accepted still" in judge(history, "X05")["reason"]
+    assert "had requests accepted after it was replaced: 1" in judge(history, "X05")["reason"]
 
 
 @pytest.mark.parametrize(("ms", "verdict"), [(10_050, "HOLDS"), (10_051, "VIOLATED")])
@@ -404,13 +404,13 @@ def test_what_is_accepted_before_or_from_others_does_not_count(judge: Judge) -> 
     history.request("OFFSET_FETCH", NAME, 10_100, error_code=82)
     verdict = judge(history, "X05")
     assert ("HOLDS", 1, 1_000) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
-    assert "refused with 82 by HEARTBEAT" in verdict["rows"][0]["why"]
+    assert "refused by HEARTBEAT" in verdict["rows"][0]["why"]
 
 
 def test_an_old_one_whose_client_never_ended_violates_x05(judge: Judge) -> None:
     history = duplicated()
     history.rows["members"][0] |= {"end": None, "ended_at": None}
-    assert "went on all the same" in judge(history, "X05")["reason"]
+    assert "its client went on" in judge(history, "X05")["reason"]
 
 
 @pytest.mark.parametrize(("refused_ms", "end"), [(None, "failed"), (11_000, "closed")])
@@ -438,7 +438,7 @@ def test_a_static_close_is_a_departure_that_starts_no_rebalance(judge: Judge) ->
     history.says("evicted", 15_001, NAME).rebalance(15_002, 2, 2)
     verdict = judge(history, "R20b")
     assert ("VIOLATED", 2, 1) == (verdict["verdict"], verdict["examined"], verdict["violations"])
-    assert "does not say that it leaves" in verdict["reason"]
+    assert "does not announce that it leaves" in verdict["reason"]
 
 
 def test_a_static_close_is_not_examined_by_x14(judge: Judge) -> None:

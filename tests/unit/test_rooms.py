@@ -12,7 +12,6 @@ LINES = 450
 # These are longer. The list may only become shorter.
 LONG = {
     "harness/rules/offsets.py",
-    "harness/rules/static_members.py",
 }
 WRITTEN = ("*.md", "docs/*.md", "*.toml", "Makefile", ".github/workflows/*.yml", "tests/**/*.py")
 
