@@ -186,16 +186,15 @@ def nothing_lost(t: Tables) -> Frame:
             FROM {topology} WHERE what = 'end_offset' GROUP BY topic, partition
         ),
         compared AS (
-            SELECT s.topic, s.partition, s.first, s.last, r.last AS read_to, e.end_offset,
+            SELECT s.*, r.last AS read_to, e.end_offset,
                    coalesce(sum(least(s.last, d.last) - greatest(s.first, d.first) + 1)
                             FILTER (WHERE d.first IS NOT NULL), 0) AS found
-            FROM sent s
-            LEFT JOIN done d
+            FROM sent s LEFT JOIN done d
               ON d.topic = s.topic AND d.partition = s.partition
              AND d.first <= s.last AND d.last >= s.first
             LEFT JOIN read_to r ON r.topic = s.topic AND r.partition = s.partition
             LEFT JOIN ends e ON e.topic = s.topic AND e.partition = s.partition
-            GROUP BY s.topic, s.partition, s.first, s.last, r.last, e.end_offset
+            GROUP BY ALL
         ),
         counted AS (
             SELECT topic, partition, sum(last - first + 1) AS acknowledged,
@@ -315,14 +314,13 @@ def repeats_fit_policy(t: Tables) -> Frame:
         """
         WITH handovers AS (
             SELECT *, lag(member) OVER w AS member_before, lag(ended_by) OVER w AS ended_before
-            FROM {ownership} WINDOW w AS (PARTITION BY topic, partition
-                                   ORDER BY from_at, member)
+            FROM {ownership}
+            WINDOW w AS (PARTITION BY topic, partition ORDER BY from_at, member)
         ),
         repeated AS (
             SELECT h.topic, h.partition, h.member, h.from_at, h.ended_before, h.member_before,
-                   coalesce(sum(r.count), 0) AS count, min(r.first_offset) AS first_offset,
-                   max(struct(r.first_polled_at, r.first_member)).first_member AS first_member,
-                   max(r.first_polled_at) AS first_polled_at
+                   coalesce(sum(r.count), 0) AS count,
+                   max(struct(r.first_polled_at AS at, r.first_member AS member)) AS read_last
             FROM handovers h LEFT JOIN {redeliveries} r
               ON r.topic = h.topic AND r.partition = h.partition AND r.member = h.member
              AND r.polled_at >= h.from_at AND (h.to_at IS NULL OR r.polled_at <= h.to_at)
@@ -349,24 +347,21 @@ def repeats_fit_policy(t: Tables) -> Frame:
             WHERE c.error_code IS NULL OR c.error_code <> :NONE
             GROUP BY r.topic, r.partition, r.from_at
         ),
-        -- Within buckets of time as long as what is looked for.
-        intervals AS (
-            SELECT topic, partition, from_at, first_member, first_polled_at AS to_at,
-                   after(-(:auto_commit_ms + 1000), first_polled_at) AS since
+        -- Within buckets of time as long as what is looked for: it lies in two of them.
+        slots AS (
+            SELECT *, explode(sequence(unix_millis(read_last.at) DIV (:auto_commit_ms + 1000) - 1,
+                                       unix_millis(read_last.at) DIV (:auto_commit_ms + 1000)))
+                       AS slot
             FROM repeated WHERE :commit IN ('auto', 'interval') AND count > 0
         ),
-        slots AS (
-            SELECT *, explode(sequence(unix_millis(since) DIV (:auto_commit_ms + 1000),
-                                       unix_millis(to_at) DIV (:auto_commit_ms + 1000))) AS slot
-            FROM intervals
-        ),
         fresh AS (
-            SELECT i.topic, i.partition, i.from_at, sum(d.count) AS count
-            FROM slots i JOIN {deliveries} d
-              ON d.topic = i.topic AND d.partition = i.partition AND d.member = i.first_member
-             AND unix_millis(d.polled_at) DIV (:auto_commit_ms + 1000) = i.slot
-             AND d.polled_at <= i.to_at AND d.polled_at >= i.since
-            GROUP BY i.topic, i.partition, i.from_at
+            SELECT s.topic, s.partition, s.from_at, sum(d.count) AS count
+            FROM slots s JOIN {deliveries} d
+              ON d.topic = s.topic AND d.partition = s.partition AND d.member = s.read_last.member
+             AND unix_millis(d.polled_at) DIV (:auto_commit_ms + 1000) = s.slot
+             AND d.polled_at <= s.read_last.at
+             AND d.polled_at >= after(-(:auto_commit_ms + 1000), s.read_last.at)
+            GROUP BY s.topic, s.partition, s.from_at
         ),
         bounded AS (
             SELECT r.*,

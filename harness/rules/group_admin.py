@@ -35,7 +35,6 @@ _DESCRIBED = """
     source="seed 003, DESCRIBE_GROUPS; ClassicGroupMember.describe and describeNoMetadata",
     unit="members",
     things="described members and groups",
-    measures="",
     matters="Tools for administrators show this, so it decides whom an operator looks for.",
     broker=True,
     protocols=CLASSIC,
@@ -106,7 +105,6 @@ def described_members(t: Tables) -> Frame:
     source="KIP-848, ConsumerGroupDescribe API; KIP-1043",
     unit="members",
     things="described members and groups",
-    measures="",
     matters="A tool that knows only the older call finds no such group, though it is at work.",
     broker=True,
     protocols=("consumer",),
@@ -172,8 +170,7 @@ _MISSING = (
     + """
     , missing AS (
         SELECT subject, sent_at AS at, version, error_code, described_as,
-               concat('version ', version, ' was answered ', error_code, ', ',
-                      coalesce(described_as, 'no state')) AS answer
+               concat('was answered ', concat_ws(', ', error_code, described_as)) AS answer
         FROM described WHERE state = 'Dead'
     )
 """
@@ -187,7 +184,6 @@ _MISSING = (
     source="seed 003, DESCRIBE_GROUPS and the group's states",
     unit="descriptions",
     things="descriptions of groups that do not exist",
-    measures="",
     matters="Tools that look for Dead in an answer without an error miss what brokers send today.",
     broker=True,
     protocols=CLASSIC,
@@ -214,7 +210,6 @@ def unknown_is_dead(t: Tables) -> Frame:
     source="KIP-1043; DescribeGroupsResponse v6",
     unit="descriptions",
     things="descriptions of groups that do not exist",
-    measures="",
     matters="A tool can tell a misspelt group from an empty one, if its library is new enough.",
     broker=True,
     protocols=CLASSIC,
@@ -241,7 +236,6 @@ def unknown_group(t: Tables) -> Frame:
     source="seed 003, LIST_GROUPS; KIP-518",
     unit="answers",
     things="lists of groups",
-    measures="",
     matters="Only who asks every broker sees all groups, and those of a dead one are missing.",
     broker=True,
     protocols=CLASSIC,
@@ -293,7 +287,6 @@ def listed_groups(t: Tables) -> Frame:
     source="seed 003, DELETE_GROUPS and OFFSET_DELETE; KIP-229; KIP-496",
     unit="error code",
     things="deletes and alterations",
-    measures="",
     matters="Positions can be reset only after all consumers of the group have been stopped.",
     broker=True,
     protocols=CLASSIC,
@@ -349,7 +342,6 @@ def used_are_guarded(t: Tables) -> Frame:
     source="GroupCoordinatorService.partitionFor; Utils.abs",
     unit="groups",
     things="groups",
-    measures="",
     matters="It can be known beforehand which groups the loss of a broker concerns.",
     broker=True,
     protocols=CLASSIC,

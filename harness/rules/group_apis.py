@@ -177,7 +177,6 @@ def two_steps(t: Tables) -> Frame:
     source="seed 004, heartbeat request; GroupMetadataManager.classicGroupHeartbeat; KIP-345",
     unit="error code",
     things="heartbeats",
-    measures="",
     matters="The answer decides whether a consumer goes on, joins again or must stop for good.",
     broker=True,
     protocols=CLASSIC,
@@ -196,7 +195,6 @@ def heartbeats(t: Tables) -> Frame:
     source="KIP-345; ClassicGroup.validateMember",
     unit="error code",
     things="calls after the change",
-    measures="",
     matters="Two processes with one group.instance.id by mistake: the first of them has to stop.",
     broker=True,
     protocols=CLASSIC,
@@ -319,14 +317,12 @@ def leaves(t: Tables) -> Frame:
             FROM (SELECT * FROM absent UNION ALL SELECT * FROM expected) GROUP BY call
         ),
         -- What comes after somebody else's leave or join may be the doing of that one.
-        causes AS (
-            SELECT `group`, at FROM {coordinator_events} WHERE event IN ('left', 'member_added')
-            UNION ALL
-            SELECT `group`, sent_at FROM {probed} WHERE api = 'JOIN_GROUP'
-        ),
         spans AS (
             SELECT l.call, min(c.at) AS until_at
-            FROM leaves l JOIN causes c
+            FROM leaves l JOIN (
+                SELECT `group`, at FROM {coordinator_events} WHERE event IN ('left', 'member_added')
+                UNION ALL
+                SELECT `group`, sent_at FROM {probed} WHERE api = 'JOIN_GROUP') c
               ON c.`group` = l.`group` AND c.at > coalesce(l.left_at, l.sent_at)
             GROUP BY l.call
         ),

@@ -99,7 +99,7 @@ class Rule:
     source: str
     unit: str
     things: str
-    measures: str
+    measures: str = ""
     examine: Query = _without_query
     too_low: str = "is below its bound"
     too_high: str = "is above its bound"
