@@ -29,7 +29,8 @@ def test_one_line_per_rule_with_what_differs_first(run_dir: Path) -> None:
 
     assert lines[0].endswith("2 verdicts differ from the expected")
     assert lines[3].startswith("✗  one_owner")
-    assert "VIOLATED, not HOLDS" in lines[3]
+    assert "VIOLATED" in lines[3]
+    assert "✗ differs from what the experiment expects" in lines
     assert lines[4].startswith("?  join_bounded")
     assert lines[5].startswith("≠  session_expiry")
     assert [line[0] for line in lines[6:11]] == ["✓"] * 5
@@ -39,7 +40,7 @@ def test_columns_are_aligned_and_fit_100_characters(run_dir: Path) -> None:
     lines = printed(run_dir)
     table = lines[2:11]
 
-    assert max(map(len, table)) == 100
+    assert 90 < max(map(len, table)) <= 100
     verdict_column = table[0].index("verdict")
     for line in table[1:]:
         assert line[verdict_column - 1] == " "

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base.paths import here
+from harness.experiment import Verdict
 from harness.report.load import Manifest, Row, Run, load
 from harness.report.outcome import (
     Outcome,
@@ -29,6 +30,11 @@ from harness.report.text.columns import align, show, width_of
 from harness.report.words import NOTHING, bound, measured_range, number
 
 _STYLES: Final = {Standing.AS_EXPECTED: "green", Standing.RESULT: "cyan", Standing.DIFFERS: "red"}
+_MEANINGS: Final = {
+    "✗": "differs from what the experiment expects",
+    "?": "could not be judged",
+    "≠": "is violated as the experiment expects: documented, and measured otherwise",
+}
 _FREE: Final = (2, 4, 5)  # sign, rule, verdict and count are never cut
 
 
@@ -84,9 +90,8 @@ def _lines(run: Run, width: int) -> list[Text]:
 
 def _legend(rows: list[Row]) -> list[Text]:
     """What a sign means that does not explain itself, where there is one."""
-    if not any(standing(row) is Standing.RESULT for row in rows):
-        return []
-    return [Text("≠ is VIOLATED as the experiment expects: documented, and measured otherwise")]
+    found = {sign_of(row) for row in rows}
+    return [Text(f"{sign} {meaning}") for sign, meaning in _MEANINGS.items() if sign in found]
 
 
 def _table(rows: list[Row], width: int) -> list[Text]:
@@ -108,7 +113,7 @@ def _table(rows: list[Row], width: int) -> list[Text]:
 
 def _cells(row: Row) -> tuple[str, ...]:
     verdict = verdict_of(row)
-    if standing(row) is Standing.DIFFERS:
+    if standing(row) is Standing.DIFFERS and expected_of(row) != Verdict.HOLDS:
         verdict = f"{verdict}, not {expected_of(row)}"
     found = measured_range(row)
     unit = "" if found != NOTHING else row["unit"] or ""  # said once is enough on one line
