@@ -11,6 +11,7 @@ import experiments
 from harness.base.errors import BadInput
 from harness.catalogue import registry
 from harness.experiment import Cluster, Expect, Experiment, Fault, Group
+from harness.rules import RULES
 from harness.run.faults import KINDS
 
 RULE = Expect(rule="R02")
@@ -400,9 +401,16 @@ def test_the_experiment_that_is_printed_for_newcomers_can_be_played() -> None:
     assert module["experiment"] == registry.resolved(registry.checked(module["experiment"]))
 
 
-def test_the_readme_has_every_experiment_with_its_claim() -> None:
-    readme = (ROOT / "README.md").read_text()
+def test_the_table_of_experiments_has_each_with_its_claim() -> None:
+    table = (ROOT / "docs" / "experiments.md").read_text()
 
     for name in registry.names():
-        assert f"| `{name}` |" in readme
-        assert registry.load(name).claim in readme
+        assert f"| `{name}` |" in table
+        assert registry.load(name).claim in table
+
+
+def test_the_readme_counts_experiments_and_rules() -> None:
+    readme = (ROOT / "README.md").read_text()
+
+    assert f"There are {len(registry.names())} experiments" in readme
+    assert f"All {len(RULES)} rules" in readme
