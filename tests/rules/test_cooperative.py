@@ -125,12 +125,16 @@ def test_a_kept_partition_that_stands_still_violates(judge: Judge) -> None:
 
 
 def test_a_wait_that_is_shorter_than_any_pause_explains_no_standstill(judge: Judge) -> None:
-    assert "HOLDS" == judge(read(in_order(), *STANDING_STILL), "X01-kept")["verdict"]
+    verdict = judge(read(in_order(), *STANDING_STILL), "X01-kept")
+    assert "HOLDS" == verdict["verdict"]
+    assert "1 is excused: t-0 in generation 2, its member waited" in verdict["reason"]
 
 
 def test_a_standstill_that_ends_before_the_join_phase_is_the_machines(judge: Judge) -> None:
     history = read(in_order(), *range(100, 9_400, 300), *range(10_003, 20_000, 300))
-    assert "HOLDS" == judge(history, "X01-kept")["verdict"]
+    verdict = judge(history, "X01-kept")
+    assert "HOLDS" == verdict["verdict"]
+    assert "1 is excused: t-0 in generation 2, did not stand still until" in verdict["reason"]
 
 
 def test_without_a_calm_time_to_compare_nothing_can_be_told(judge: Judge) -> None:

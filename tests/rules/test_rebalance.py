@@ -426,7 +426,7 @@ def test_close_that_leaves_and_rebalances_at_once_holds(judge: Judge) -> None:
 
 
 def test_close_without_a_leave_violates(judge: Judge) -> None:
-    assert "VIOLATED" == judge(closing(left_ms=None), "X14")["verdict"]
+    assert "member-2 (close), never left" in judge(closing(left_ms=None), "X14")["reason"]
 
 
 def test_close_with_a_late_rebalance_violates(judge: Judge) -> None:
