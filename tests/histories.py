@@ -342,6 +342,12 @@ def java() -> History:
     return history.rebalance(1, 1, 1).heartbeats("member-1", 2_000, 4_000)
 
 
+def answered(history: History, ms: float, position: int, **row: Any) -> History:
+    """A coordinator answers member-2 with a position of t-0."""
+    told = {"topic": TOPIC, "partition": 0, "committed": position, "error_code": 0}
+    return history.request("OFFSET_FETCH", "member-2", ms, positions=[told], **row)
+
+
 def tables_of(history: History, engine: Engine) -> Tables:
     """Its tables, each derived when a query names it; nothing is written."""
     return _tables(history, engine, Sources(frames=_Frames(history, engine)))

@@ -1,0 +1,219 @@
+"""What a library commits by itself: how often, how much of it, and what a crash repeats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from harness.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from harness.engines.base import Frame
+    from harness.tables.base import Tables
+
+# How long a member waits in a poll that brings nothing (consumers/consumer.py).
+_IDLE_POLL_MS: Final = 200
+# Polls that brought something, each with when the next such poll began.
+_POLLS: Final = """
+    polls AS (
+        SELECT member, polled_at,
+               lead(polled_at) OVER (PARTITION BY member ORDER BY polled_at, poll) AS next_at
+        FROM {deliveries} WHERE :commit = 'auto'
+    )
+"""
+
+
+@Rule(
+    "R26",
+    title="Automatic commits keep their interval",
+    statement="With enable.auto.commit a member commits every auto.commit.interval.ms.",
+    source="seed 002, enable.auto.commit; auto.commit.interval.ms",
+    unit="ms",
+    things="members at work",
+    measures="from one commit to the next",
+    too_low="committed too often",
+    too_high="committed too seldom",
+    matters="The interval is the most work that a crash repeats.",
+)
+def auto_cadence(t: Tables) -> Frame:
+    """Gaps between automatic commits of a member, with work and without a rebalance between.
+
+    Medians over a member's stay in its group, so that one late commit of a busy machine does not
+    count.
+
+    The library commits by its own clock, or in the first poll after it (Java): up to a batch's
+    work and an idle poll later. It leaves out a commit of what is committed already, so gaps in
+    which nothing was delivered are not examined, nor are those in which the member stalled.
+    """
+    return t.sql(
+        "WITH "
+        + _POLLS
+        + """,
+        asked AS (
+            SELECT member, member_id, arrived_at AS at, evidence, lag(arrived_at) OVER (
+                       PARTITION BY member_id ORDER BY arrived_at, evidence) AS before
+            FROM {own_requests} WHERE api = 'OFFSET_COMMIT' AND generation >= 0
+        ),
+        worked AS (
+            SELECT a.member, a.member_id, a.before, a.at, min(a.evidence) AS evidence,
+                   max(ms_between(p.polled_at, p.next_at)) AS poll_ms
+            FROM asked a JOIN polls p
+              ON p.member = a.member AND p.polled_at >= a.before AND p.next_at <= a.at
+            GROUP BY a.member, a.member_id, a.before, a.at
+        ),
+        undisturbed AS (
+            SELECT w.*, ms_between(w.before, w.at) AS ms FROM worked w
+            LEFT ANTI JOIN {rebalances} r
+              ON r.started_at <= w.at AND coalesce(r.completed_at, r.started_at) >= w.before
+            LEFT ANTI JOIN {client_events} c
+              ON c.member = w.member AND c.event IN ('stall_started', 'stall_ended', 'closing')
+             AND c.event_at BETWEEN w.before AND w.at
+        )
+        SELECT concat(min(member), ' (', member_id, ')') AS subject, max(at) AS at,
+               median(ms) AS measured, :auto_commit_ms - :auto_commit_late_ms AS bound_low,
+               :auto_commit_ms + :auto_commit_late_ms
+                   + IF(:client = 'java', max(poll_ms) + :idle_poll_ms, 0) AS bound_high,
+               concat('median of ', count(*), ' gaps from ', min(ms), ' to ', max(ms), ' ms')
+                   AS note,
+               min_by(evidence, struct(at, evidence)) AS evidence
+        FROM undisturbed GROUP BY member_id HAVING count(*) >= 3
+        """,
+        idle_poll_ms=_IDLE_POLL_MS,
+    )
+
+
+@Rule(
+    "R26-repeats",
+    title="A crash repeats no more than an interval of automatic commits",
+    statement=(
+        "Of a crashed member's partition no more records come twice than it was given since its "
+        "last automatic commit was due; for Java none is due in a rebalance, nor for an interval "
+        "after it."
+    ),
+    source="seed 002, enable.auto.commit; KafkaConsumer, Automatic Offset Committing",
+    unit="records",
+    things="partitions of crashed members",
+    measures="delivered again",
+    too_high="had more records delivered again than the member was given since a commit was due",
+    matters="It bounds the work that is done twice after a crash, so that it can be planned for.",
+)
+def auto_repeats(t: Tables) -> Frame:
+    """Partitions of crashed members: what came twice, against what was delivered lately.
+
+    Lately is a commit interval, the slowest commit of that member and a poll before the last poll
+    that brought it records: all before that had been committed. Java's consumer commits when a
+    rebalance begins for it, not in its midst, and counts the interval anew from its end; a
+    cooperative member is given records all the while. (ConsumerCoordinator, onJoinPrepare, poll and
+    onJoinComplete.)
+    """
+    return t.sql(
+        "WITH "
+        + _POLLS
+        + """,
+        crashed AS (
+            SELECT o.topic, o.partition, o.member, o.from_at, max(p.polled_at) AS last_polled_at,
+                   max(ms_between(p.polled_at, p.next_at)) AS poll_ms,
+                   max(f.injected_at) AS killed_at
+            FROM {ownership} o JOIN {fault_windows} f
+              ON f.kind = 'kill-consumer' AND f.resolved = o.member
+            JOIN polls p ON p.member = o.member
+            WHERE o.ended_by = 'killed'
+            GROUP BY o.topic, o.partition, o.member, o.from_at
+        ),
+        slowest AS (
+            SELECT member, max(ms_between(arrived_at, answered_at)) AS ms
+            FROM {own_requests} WHERE api = 'OFFSET_COMMIT' GROUP BY member
+        ),
+        -- One that died while it joined has no join on record, but was told of the rebalance.
+        rounds AS (
+            SELECT member, api, arrived_at AS from_at,
+                   min(IF(api = 'SYNC_GROUP', answered_at, NULL)) OVER (
+                       PARTITION BY member ORDER BY arrived_at, evidence
+                       ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS to_at
+            FROM {own_requests}
+            WHERE :client = 'java'
+              AND (api IN ('JOIN_GROUP', 'SYNC_GROUP') AND error_code = :NONE
+                   OR api = 'HEARTBEAT' AND error_code = :REBALANCE_IN_PROGRESS)
+        ),
+        late AS (
+            SELECT c.topic, c.partition, c.member, c.from_at, c.last_polled_at, c.killed_at,
+                   :slack_ms + coalesce(s.ms, 0)
+                       + IF(:client = 'java', coalesce(c.poll_ms, 0), 0) AS late_ms,
+                   max_by(struct(r.from_at, r.to_at), struct(r.from_at, r.to_at)) AS joined
+            FROM crashed c LEFT JOIN slowest s USING (member)
+            LEFT JOIN rounds r
+              ON r.member = c.member AND r.api <> 'SYNC_GROUP' AND r.from_at <= c.last_polled_at
+            GROUP BY ALL
+        ),
+        reach AS (
+            SELECT *, late_ms + greatest(
+                       :auto_commit_ms,
+                       IF(coalesce(ms_between(joined.to_at, last_polled_at)
+                                   <= :auto_commit_ms + late_ms, true),
+                          ms_between(joined.from_at, last_polled_at), NULL)) AS ms
+            FROM late
+        ),
+        fresh AS (
+            SELECT r.* EXCEPT (joined), coalesce(sum(d.count), 0) AS count
+            FROM reach r LEFT JOIN {deliveries} d
+              ON d.topic = r.topic AND d.partition = r.partition AND d.member = r.member
+             AND d.polled_at >= after(-r.ms, r.last_polled_at)
+            GROUP BY ALL
+        )
+        SELECT concat(f.topic, '-', f.partition, ' of ', f.member) AS subject, f.killed_at AS at,
+               coalesce(sum(least(r.last_offset, d.last_offset)
+                            - greatest(r.first_offset, d.first_offset) + 1), 0) AS measured,
+               f.count AS bound_high,
+               concat('the last ', CAST(round(f.ms) AS BIGINT), ' ms before its last poll count')
+                   AS note
+        FROM fresh f LEFT JOIN {redeliveries} r
+          ON r.topic = f.topic AND r.partition = f.partition AND r.first_member = f.member
+         AND r.member <> f.member AND r.polled_at > f.killed_at
+        -- What came again may reach beyond this member, to what another had been given before it.
+        LEFT JOIN {deliveries} d
+          ON d.topic = r.topic AND d.partition = r.partition AND d.member = f.member
+         AND d.polled_at BETWEEN f.from_at AND f.killed_at
+         AND d.first_offset <= r.last_offset AND d.last_offset >= r.first_offset
+        GROUP BY f.topic, f.partition, f.member, f.from_at, f.killed_at, f.count, f.ms
+        """
+    )
+
+
+@Rule(
+    "R26-processed",
+    title="An automatic commit covers only what is done",
+    statement=(
+        "An automatic commit covers only records that an application which works off each poll "
+        "before the next has processed."
+    ),
+    source="KafkaConsumer, Automatic Offset Committing (at least once)",
+    unit="records",
+    things="partitions and members",
+    measures="committed and not processed",
+    too_high="had records committed that were not processed",
+    matters="What is committed before it is processed is lost if the member dies in between.",
+)
+def auto_covers(t: Tables) -> Frame:
+    """Automatic commits per partition and member, against what was processed when each arrived."""
+    return t.sql(
+        """
+        WITH moments AS (
+            SELECT topic, partition, processed_at AS at, last_offset + 1 AS done,
+                   CAST(NULL AS BIGINT) AS committed, NULL AS member
+            FROM {deliveries} WHERE processed_at IS NOT NULL
+            UNION ALL
+            SELECT topic, partition, arrived_at, NULL, committed, member FROM {positions}
+            WHERE api = 'OFFSET_COMMIT' AND error_code = :NONE AND :commit = 'auto'
+        ),
+        ordered AS (
+            SELECT *, coalesce(max(done) OVER (PARTITION BY topic, partition ORDER BY at), 0)
+                       AS processed
+            FROM moments
+        )
+        SELECT concat(topic, '-', partition, ' by ', member) AS subject,
+               max_by(at, struct(committed - processed, at)) AS at,
+               greatest(0, max(committed - processed)) AS measured, 0 AS bound_high,
+               max_by(concat('at worst ', committed, ' was committed when ', processed,
+                             ' were processed'), struct(committed - processed, at)) AS note
+        FROM ordered WHERE committed IS NOT NULL GROUP BY topic, partition, member
+        """
+    )

@@ -1,0 +1,170 @@
+"""What a rebalance listener is for: giving partitions up in order, and seeking a kept position."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from harness.engines.base import Frame
+    from harness.tables.base import Tables
+
+# Partitions that one member gave up in its callback, and that another was given next.
+_MOVED = """
+    handovers AS (
+        SELECT topic, partition, member, to_at AS given_up_at, ended_by,
+               lead(member) OVER w AS next_member, lead(from_at) OVER w AS next_at,
+               lead(to_at) OVER w AS next_to
+        FROM {ownership} WINDOW w AS (PARTITION BY topic, partition ORDER BY from_at, member)
+    ),
+    moved AS (
+        SELECT *, concat(topic, '-', partition, ' from ', member, ' to ', next_member) AS subject
+        FROM handovers WHERE ended_by = 'revoked' AND next_member <> member
+    )
+"""
+
+
+@Rule(
+    "R15",
+    title="A revocation is heard before the partition moves",
+    statement=(
+        "The callback for revoked partitions runs before another member is given them, and the "
+        "coordinator accepts a commit that is made in it."
+    ),
+    source="seed 001, rebalance listener; ConsumerRebalanceListener, onPartitionsRevoked",
+    unit="ms",
+    things="moved partitions and commits in the callback",
+    measures="from giving up to being given",
+    too_low="was given to its next owner before the callback of the owner before",
+    matters="It is the last chance to commit: without it the next owner repeats finished work.",
+)
+def callback_first(t: Tables) -> Frame:
+    """Moved partitions by the callbacks of both members, and commits made in a callback.
+
+    What the coordinator logged last before a commit shows in which state the commit found the
+    group: a rebalance that has started waits for the members, and takes their commits meanwhile.
+    """
+    return t.sql(
+        "WITH "
+        + _MOVED
+        + """,
+        answered AS (
+            SELECT member, topic, partition, committed, min(arrived_at) AS arrived_at,
+                   min(error_code) AS error_code, min(evidence) AS evidence
+            FROM {positions} WHERE api = 'OFFSET_COMMIT'
+            GROUP BY member, topic, partition, committed
+        ),
+        made AS (
+            SELECT c.member, c.topic, c.partition, c.committed, c.asked_at,
+                   coalesce(a.arrived_at, c.asked_at) AS at,
+                   coalesce(a.error_code, c.error_code) AS error_code, a.evidence
+            FROM {commits} c LEFT JOIN answered a USING (member, topic, partition, committed)
+            WHERE c.how = 'revoke'
+        ),
+        placed AS (
+            SELECT m.*, max_by(s.event, struct(s.at, s.event)) AS state
+            FROM made m LEFT JOIN {coordinator_events} s
+              ON s.`group` = :group AND s.event IN ('rebalance_started', 'stabilized')
+             AND s.at <= m.at
+            GROUP BY ALL
+        )
+        SELECT subject, given_up_at AS at, ms_between(given_up_at, next_at) AS measured,
+               0 AS bound_low, NULL AS wrong, NULL AS unknown, NULL AS note, NULL AS evidence
+        FROM moved
+        UNION ALL
+        SELECT concat(topic, '-', partition, ' committed by ', member), at, NULL, NULL,
+               IF(error_code <> 0, concat('was refused with error ', error_code), NULL),
+               IF(error_code IS NULL, 'was never answered', NULL),
+               concat('position ', committed, ' was accepted ',
+                      CASE state WHEN 'rebalance_started' THEN 'while members rejoined'
+                                 WHEN 'stabilized' THEN 'after all had rejoined'
+                                 ELSE 'before any rebalance' END),
+               evidence
+        FROM placed
+        """
+    )
+
+
+@Rule(
+    "R15-repeats",
+    title="A hand-over in good order repeats nothing",
+    statement=(
+        "What a member had processed of a partition that it was told to give up is not delivered "
+        "to the partition's next owner."
+    ),
+    source="seed 001, rebalance listener (commit in onPartitionsRevoked)",
+    unit="records",
+    things="moved partitions",
+    measures="delivered again",
+    too_high="delivered records again to its next owner",
+    matters="A commit in the callback makes a planned rebalance free of repeated work.",
+)
+def handover_repeats(t: Tables) -> Frame:
+    return t.sql(
+        "WITH "
+        + _MOVED
+        + """
+        SELECT m.subject, m.next_at AS at, coalesce(sum(r.count), 0) AS measured, 0 AS bound_high,
+               concat('again from offset ', min(r.first_offset), ', where ',
+                      coalesce(string(min(r.committed)), 'nothing'), ' was committed') AS note
+        FROM moved m LEFT JOIN {redeliveries} r
+          ON r.topic = m.topic AND r.partition = m.partition AND r.member = m.next_member
+         AND r.polled_at >= m.next_at AND (m.next_to IS NULL OR r.polled_at <= m.next_to)
+         AND r.first_polled_at <= m.given_up_at
+        GROUP BY m.subject, m.next_at
+        """
+    )
+
+
+@Rule(
+    "R15-seek",
+    title="A position sought on assignment is where reading starts",
+    statement=(
+        "A member that seeks to a position kept elsewhere when it is assigned a partition is "
+        "delivered that record first."
+    ),
+    source="seed 001, rebalance listener (seek in onPartitionsAssigned)",
+    unit="records",
+    things="assignments",
+    measures="from the position kept to the first record",
+    too_low="began before the position kept",
+    too_high="began after the position kept",
+    matters="Whoever stores positions beside the results counts on it to do nothing twice.",
+)
+def sought(t: Tables) -> Frame:
+    """Assignments of partitions of which a position was kept outside Kafka before.
+
+    A member that died while it wrote a position may have kept it or not: the next owner may begin
+    at either.
+    """
+    return t.sql(
+        """
+        WITH written AS (
+            SELECT topic, partition, asked_at AS at, committed, error_code = 0 AS kept
+            FROM {commits} WHERE how = 'external'
+        ),
+        started AS (
+            SELECT o.topic, o.partition, o.member, o.from_at, o.to_at, max(k.at) AS kept_at,
+                   max_by(k.committed, struct(k.at, k.committed)) AS kept
+            FROM {ownership} o JOIN written k
+              ON k.topic = o.topic AND k.partition = o.partition AND k.at <= o.from_at AND k.kept
+            GROUP BY o.topic, o.partition, o.member, o.from_at, o.to_at
+        ),
+        read AS (
+            SELECT s.*, min_by(d.first_offset, struct(d.polled_at, d.first_offset)) AS first
+            FROM started s JOIN {deliveries} d
+              ON d.topic = s.topic AND d.partition = s.partition AND d.member = s.member
+             AND d.polled_at >= s.from_at AND (s.to_at IS NULL OR d.polled_at <= s.to_at)
+            GROUP BY ALL
+        )
+        SELECT concat(r.topic, '-', r.partition, ' to ', r.member) AS subject, r.from_at AS at,
+               IF(count(w.at) > 0, 0, r.first - r.kept) AS measured,
+               0 AS bound_low, 0 AS bound_high,
+               concat(r.kept, ' was kept, ', r.first, ' was read first') AS note
+        FROM read r LEFT JOIN written w
+          ON w.topic = r.topic AND w.partition = r.partition AND w.kept IS NULL
+         AND w.at > r.kept_at AND w.at <= r.from_at AND w.committed = r.first
+        GROUP BY r.topic, r.partition, r.member, r.from_at, r.kept, r.first
+        """
+    )

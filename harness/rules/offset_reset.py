@@ -1,0 +1,96 @@
+"""Where a member begins to read a partition that it is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from harness.engines.base import Frame
+    from harness.tables.base import Tables
+
+
+@Rule(
+    "X18",
+    title="auto.offset.reset counts only where nothing usable is committed",
+    statement=(
+        "A member begins at the committed position; where there is none, or the log no longer "
+        "has it, at what auto.offset.reset says."
+    ),
+    source="auto.offset.reset; KafkaConsumer, Offsets and Consumer Position",
+    unit="records",
+    things="assignments",
+    measures="past where it should begin",
+    too_low="began before the right position",
+    too_high="began after the right position",
+    matters="Without a position, earliest repeats all records and latest skips those it missed.",
+)
+def reset(t: Tables) -> Frame:
+    """Where each member began to read a partition it was given, and what it should have been.
+
+    The committed position, as its coordinator answered it, if there is one and the log still has
+    it. If not: what the policy names, which the member looks up at the leader (earliest, latest),
+    or nothing at all (none).
+    """
+    return t.sql(
+        """
+        WITH named AS (
+            SELECT api, client_id AS member, p.topic, p.partition, p.committed AS position,
+                   get_json_object(detail, '$.timestamp') AS which, processed_at AS at
+            FROM {requests} LATERAL VIEW explode(positions) AS p
+            WHERE api IN ('OFFSET_FETCH', 'LIST_OFFSETS', 'DELETE_RECORDS') AND p.error_code = 0
+        ),
+        started AS (
+            SELECT o.topic, o.partition, o.member, o.from_at, coalesce(o.to_at, :ended_at) AS to_at,
+                   coalesce(get_json_object(max(m.settings), "$['auto.offset.reset']"), 'earliest')
+                       AS policy
+            FROM {ownership} o JOIN {members} m USING (member)
+            GROUP BY o.topic, o.partition, o.member, o.from_at, o.to_at
+        ),
+        answered AS (
+            SELECT s.*,
+                   min_by(n.position, struct(n.at, n.position)) FILTER (
+                       WHERE n.api = 'OFFSET_FETCH' AND n.member = s.member AND n.at >= s.from_at)
+                       AS committed,
+                   min_by(struct(n.position, n.which), struct(n.at, n.which, n.position)) FILTER (
+                       WHERE n.api = 'LIST_OFFSETS' AND n.member = s.member AND n.at >= s.from_at)
+                       AS lookup,
+                   coalesce(max(n.position) FILTER (
+                       WHERE n.api = 'DELETE_RECORDS' AND n.at < s.from_at), 0) AS log_start
+            FROM started s LEFT JOIN named n
+              ON n.topic = s.topic AND n.partition = s.partition AND n.at <= s.to_at
+            GROUP BY ALL
+        ),
+        read AS (
+            SELECT a.*, min_by(d.first_offset, struct(d.polled_at, d.first_offset)) AS first,
+                   CASE WHEN committed >= log_start THEN 'the committed position'
+                        WHEN policy = 'none' THEN 'nothing'
+                        WHEN policy IN ('latest', 'largest', 'end') THEN 'the end of the log'
+                        ELSE 'the start of the log' END AS begin
+            FROM answered a LEFT JOIN {deliveries} d
+              ON d.topic = a.topic AND d.partition = a.partition AND d.member = a.member
+             AND d.polled_at BETWEEN a.from_at AND a.to_at
+            WHERE a.committed IS NOT NULL
+            GROUP BY ALL
+        )
+        SELECT concat(topic, '-', partition, ' to ', member) AS subject, from_at AS at,
+               first - CASE begin WHEN 'the committed position' THEN committed
+                                  WHEN 'the start of the log' THEN log_start
+                                  WHEN 'the end of the log' THEN lookup.position END AS measured,
+               IF(begin = 'nothing', NULL, 0) AS bound_low,
+               IF(begin = 'nothing', NULL, 0) AS bound_high,
+               CASE WHEN begin = 'nothing' AND first IS NOT NULL
+                    THEN concat('began at ', first, ', though auto.offset.reset is none')
+                    WHEN begin = 'the committed position' AND lookup IS NOT NULL
+                    THEN concat('looked up an end of the log, though ', committed,
+                                ' was committed')
+                    WHEN begin = 'the start of the log' AND NOT coalesce(lookup.which = '-2', false)
+                      OR begin = 'the end of the log' AND NOT coalesce(lookup.which = '-1', false)
+                    THEN concat('began at ', first, ' and never looked up ', begin) END AS wrong,
+               concat(begin, ' was due (committed ',
+                      IF(committed < 0, 'nothing', string(committed)), ', the log starts at ',
+                      log_start, ', auto.offset.reset is ', policy, ')') AS note
+        FROM read WHERE begin = 'nothing' OR first IS NOT NULL
+        """
+    )

@@ -1,0 +1,202 @@
+"""What a coordinator does while the offsets topic has too few replicas to be written to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from harness.experiment import CLASSIC
+from harness.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from harness.engines.base import Frame
+    from harness.tables.base import Tables
+
+# When the offsets topic had too few replicas in sync to be written to, because a broker was gone.
+_UNWRITABLE: Final = """
+    WITH unwritable AS (
+        SELECT fault, injecting_at, after(:slack_ms, injected_at) AS from_at,
+               coalesce(healing_at, :ended_at) AS to_at
+        FROM {broker_faults}
+        WHERE took_effect AND :brokers - 1 < :offsets_min_isr
+    )
+"""
+# The same, and every request of the group with how long its answer took.
+_TIMED: Final = (
+    _UNWRITABLE
+    + """,
+    timed AS (
+        SELECT *, concat(member, ' ', date_format(arrived_at, 'HH:mm:ss.SSS')) AS subject,
+               ms_between(arrived_at, processed_at) AS ms FROM {own_requests}
+    )
+"""
+)
+_COMMIT_TIMEOUT_MS: Final = 5_000  # offsets.commit.timeout.ms, Kafka's default
+
+
+@Rule(
+    "X28",
+    title="Without enough replicas commits fail, within their time",
+    statement=(
+        "While the offsets topic has fewer replicas in sync than it needs, no commit is accepted, "
+        "and each is answered within offsets.commit.timeout.ms."
+    ),
+    source="offsets.commit.timeout.ms; min.insync.replicas",
+    unit="ms",
+    things="commits",
+    measures="to the refusal",
+    too_high="was refused too late",
+    matters="A commit that does not fail in time holds its consumer up.",
+    broker=True,
+)
+def commits_fail(t: Tables) -> Frame:
+    """Commits made while the replicas were too few, and those refused that came as a broker died.
+
+    One that was accepted in that moment may have come before, so it is not examined. An answer that
+    times out has been through three queues, each of which may take the slack: the broker's, the
+    coordinator's, and that again.
+    """
+    return t.sql(
+        _TIMED
+        + """
+        SELECT r.subject, r.arrived_at AS at, r.ms AS measured,
+               :commit_timeout_ms + 3 * :slack_ms AS bound_high,
+               IF(r.error_code = :NONE, 'was accepted', NULL) AS wrong,
+               concat('failed with error ', r.error_code) AS note,
+               r.evidence, r.arrived_at AS guard_from, r.processed_at AS guard_to
+        FROM timed r JOIN unwritable u
+          ON r.arrived_at <= u.to_at
+         AND r.arrived_at >= IF(r.error_code = :NONE, u.from_at, u.injecting_at)
+         -- A commit that waits while the broker comes back may be made after all.
+         AND after(:commit_timeout_ms, r.arrived_at) <= u.to_at
+        WHERE r.api = 'OFFSET_COMMIT'
+        """,
+        commit_timeout_ms=_COMMIT_TIMEOUT_MS,
+    )
+
+
+@Rule(
+    "X28-alive",
+    title="Heartbeats need no replica",
+    statement="While no commit can be made, the coordinator goes on accepting heartbeats.",
+    source="Kafka documentation, Consumer Configs (heartbeat.interval.ms); GroupCoordinator, 3.9",
+    unit="heartbeats",
+    things="members",
+    measures="refused",
+    too_high="had heartbeats refused",
+    matters="Members keep their partitions while the offsets topic cannot be written to.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def heartbeats_go_on(t: Tables) -> Frame:
+    return t.sql(
+        _UNWRITABLE
+        + """,
+        answered AS (
+            SELECT *, error_code NOT IN (:NONE, :REBALANCE_IN_PROGRESS) AS refused
+            FROM {own_requests} WHERE api = 'HEARTBEAT' AND error_code IS NOT NULL
+        )
+        SELECT concat(r.member, ' while ', u.fault) AS subject, u.from_at AS at,
+               count_if(r.refused) AS measured, 0 AS bound_high,
+               concat(count(*), ' heartbeats', coalesce(concat(', the first refused with error ',
+                   min_by(r.error_code, struct(r.arrived_at, r.evidence))
+                       FILTER (WHERE r.refused)), '')) AS note
+        FROM answered r JOIN unwritable u
+          ON r.arrived_at >= u.from_at AND r.arrived_at <= u.to_at
+        GROUP BY r.member, u.fault, u.from_at
+        """
+    )
+
+
+@Rule(
+    "X28-waits",
+    title="A heartbeat waits for the commits before it",
+    statement=(
+        "A heartbeat is answered once everything written before it is replicated, or refused as "
+        "COORDINATOR_NOT_AVAILABLE after offsets.commit.timeout.ms."
+    ),
+    source="CoordinatorRuntime, append (Kafka 4); offsets.commit.timeout.ms",
+    unit="ms",
+    things="heartbeats",
+    measures="to the answer",
+    too_high="was answered too late",
+    matters="A heartbeat that waits for a replica may cost a healthy member its session.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def heartbeats_wait(t: Tables) -> Frame:
+    """Every heartbeat of that time, with the same allowance for queues as for commits."""
+    return t.sql(
+        _TIMED
+        + """
+        SELECT r.subject, r.arrived_at AS at, r.ms AS measured,
+               :commit_timeout_ms + 3 * :slack_ms AS bound_high,
+               IF(r.error_code NOT IN (:NONE, :COORDINATOR_NOT_AVAILABLE, :REBALANCE_IN_PROGRESS),
+                  concat('was answered with error ', r.error_code), NULL) AS wrong,
+               IF(r.error_code IS NULL, 'was answered without an error code', NULL) AS unknown,
+               IF(r.error_code <> :NONE, concat('answered with error ', r.error_code), NULL)
+                   AS note,
+               r.evidence, r.arrived_at AS guard_from, r.processed_at AS guard_to
+        FROM timed r JOIN unwritable u
+          ON r.arrived_at >= u.from_at AND r.arrived_at <= u.to_at
+        WHERE r.api = 'HEARTBEAT'
+        """,
+        commit_timeout_ms=_COMMIT_TIMEOUT_MS,
+    )
+
+
+@Rule(
+    "R31-append",
+    title="A commit that failed is not to be seen",
+    statement=(
+        "While commits fail because they cannot be appended everywhere, the position accepted "
+        "last is the one that is told."
+    ),
+    source="seed 003, OFFSET_COMMIT (visible only after the append)",
+    unit="records",
+    things="partitions",
+    measures="from the position accepted last",
+    too_high="was answered with another position than the one accepted last",
+    matters="A position that did not last would make the next owner skip records.",
+    broker=True,
+)
+def old_value_served(t: Tables) -> Frame:
+    """Positions fetched while no commit could be made: the last accepted, and never another."""
+    return t.sql(
+        _UNWRITABLE
+        + """,
+        moments AS (
+            SELECT topic, partition, at, committed AS known, CAST(NULL AS BIGINT) AS given,
+                   NULL AS evidence
+            FROM {accepted}
+            UNION ALL
+            SELECT topic, partition, arrived_at, NULL, committed, evidence FROM {positions}
+            WHERE api = 'OFFSET_FETCH' AND coalesce(request_error_code, 0) = 0 AND error_code = 0
+              AND topic = :topic
+        ),
+        ordered AS (
+            SELECT *, coalesce(last_value(known, true) OVER (
+                          PARTITION BY topic, partition ORDER BY at, given, known
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), -1) AS expected
+            FROM moments
+        ),
+        served AS (
+            SELECT o.topic, o.partition, u.fault, u.from_at, u.to_at, count(*) AS answers,
+                   max(abs(o.given - o.expected)) AS off_by,
+                   min_by(struct(o.given, o.expected, o.evidence), struct(o.at, o.evidence))
+                       FILTER (WHERE o.given <> o.expected) AS wrong
+            FROM ordered o JOIN unwritable u ON o.at >= u.from_at AND o.at <= u.to_at
+            WHERE o.given IS NOT NULL
+            GROUP BY o.topic, o.partition, u.fault, u.from_at, u.to_at
+        )
+        SELECT concat(s.topic, '-', s.partition, ' while ', s.fault) AS subject, s.from_at AS at,
+               s.off_by AS measured, 0 AS bound_high,
+               concat(s.answers, ' answers, ', count(*), ' failed commits',
+                      coalesce(concat(', the first wrong one ', s.wrong.given, ' where ',
+                                      s.wrong.expected, ' was committed'), '')) AS note,
+               s.wrong.evidence AS evidence
+        FROM served s JOIN {commits_judged} f
+          ON f.topic = s.topic AND f.partition = s.partition AND f.error_code <> :NONE
+         AND f.at >= s.from_at AND f.at <= s.to_at
+        GROUP BY s.topic, s.partition, s.fault, s.from_at, s.answers, s.off_by, s.wrong
+        """
+    )

@@ -1,0 +1,366 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History, answered, at
+
+Judge = Callable[[History, str], dict[str, Any]]
+OTHER: dict[str, Any] = {"group": "payments"}
+
+
+# R26
+
+
+def automatic(*times: float, **group: Any) -> History:
+    """member-1 polls every 100 ms, and commits at these times."""
+    history = History(group={"commit": "auto", "auto_commit_interval_ms": 1_000, **group})
+    history.member("member-1").told("member-1", "assigned", 0, [0])
+    for poll in range(60):
+        history.delivered("member-1", 0, poll * 10, poll * 10 + 9, poll * 100)
+    for ms in times:
+        history.commit_request("member-1", ms, 0, int(ms // 100) * 10)
+    return history
+
+
+def test_commits_a_second_apart_hold(judge: Judge) -> None:
+    verdict = judge(automatic(1_050, 2_050, 3_080, 4_090), "R26")
+    assert ("HOLDS", 1, 1_010) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"]
+    )  # fmt: skip
+    assert (920, 1_080) == (verdict["bound_low"], verdict["bound_high"])
+
+
+@pytest.mark.parametrize("gap_ms", [1_200, 800])
+def test_commits_too_late_or_too_early_violate(judge: Judge, gap_ms: int) -> None:
+    times = [1_050 + number * gap_ms for number in range(4)]
+    assert "VIOLATED" == judge(automatic(*times), "R26")["verdict"]
+
+
+def test_one_commit_of_a_busy_machine_does_not_count(judge: Judge) -> None:
+    """It comes late, and so the next one seems to come early."""
+    assert "HOLDS" == judge(automatic(1_050, 2_190, 3_050, 4_050, 5_050), "R26")["verdict"]
+
+
+def test_two_gaps_are_too_few(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(automatic(1_050, 2_050, 3_050), "R26")["verdict"]
+
+
+def test_java_commits_in_its_next_poll(judge: Judge) -> None:
+    times = (1_050, 2_250, 3_450, 4_650)
+    assert "HOLDS" == judge(automatic(*times, client="java"), "R26")["verdict"]
+
+
+def test_a_gap_around_a_rebalance_is_not_examined(judge: Judge) -> None:
+    """Of the three gaps one is left out, and two are too few."""
+    history = automatic(1_050, 2_050, 3_050, 4_050)
+    assert "HOLDS" == judge(history, "R26")["verdict"]
+    assert "UNKNOWN" == judge(history.rebalance(2_500, 2, 1), "R26")["verdict"]
+
+
+def test_commits_that_the_application_asks_for_are_not_examined(judge: Judge) -> None:
+    history = automatic(1_050, 2_050, 3_050, 4_050, commit="sync")
+    assert "UNKNOWN" == judge(history, "R26")["verdict"]
+
+
+def test_only_commits_of_the_group_by_a_member_are_automatic_ones(judge: Judge) -> None:
+    history = automatic(1_050, 2_050, 3_050, 4_050)
+    for ms in (1_450, 2_450, 3_450):
+        history.commit_request("member-1", ms, 0, 10, **OTHER)
+        history.commit_request("member-1", ms + 10, 0, 10, generation=-1)
+        history.heartbeats("member-1", ms + 20)
+    verdict = judge(history, "R26")
+    assert ("HOLDS", 1_000) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_commits_of_a_generation_0_count(judge: Judge) -> None:
+    history = automatic(1_050, 2_050, 3_050, 4_050)
+    for row in history.rows["requests"]:
+        row["generation"] = 0
+    assert "HOLDS" == judge(history, "R26")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("polls", "member", "verdict"),
+    [
+        ((1_000, 2_000, 3_000, 4_000), "member-1", "HOLDS"),  # a poll's work fills each gap
+        ((1_500, 2_500, 3_500), "member-1", "UNKNOWN"),  # no work lies within one
+        ((999, 2_001, 2_999, 4_001), "member-1", "UNKNOWN"),
+        ((1_000, 2_000, 3_000, 4_000), "member-2", "UNKNOWN"),
+    ],
+)
+def test_a_gap_without_work_is_not_examined(
+    judge: Judge, polls: tuple[float, ...], member: str, verdict: str
+) -> None:
+    history = automatic(1_000, 2_000, 3_000, 4_000)
+    history.rows["deliveries"].clear()
+    for number, ms in enumerate(polls):
+        history.delivered(member, 0, number * 10, number * 10 + 9, ms)
+    assert verdict == judge(history, "R26")["verdict"]
+
+
+def test_java_may_be_later_by_its_longest_poll(judge: Judge) -> None:
+    """A second, an idle poll, 300 ms of work, and how late its timer and this machine may be."""
+    history = automatic(1_050, 2_050, 3_050, 4_050, client="java")
+    dropped = {at(2_200), at(2_300)}
+    history.rows["deliveries"] = [
+        row for row in history.rows["deliveries"] if row["polled_at"] not in dropped
+    ]
+    history.delivered("member-2", 0, 0, 9, 1_000).delivered("member-2", 0, 0, 9, 1_900)
+    verdict = judge(history, "R26")
+    late = 1_000 + 200 + 300 + 150
+    assert ("HOLDS", late) == (verdict["verdict"], verdict["bound_high"])
+
+
+@pytest.mark.parametrize(
+    ("starts_ms", "ends_ms", "verdict"),
+    [
+        (900, 1_050, "UNKNOWN"),  # over when the first gap begins
+        (900, 1_049, "HOLDS"),
+        (4_050, 4_100, "UNKNOWN"),  # begins when the last gap ends
+        (4_051, 4_100, "HOLDS"),
+    ],
+)
+def test_a_rebalance_disturbs_the_gaps_that_it_touches(
+    judge: Judge, starts_ms: float, ends_ms: float, verdict: str
+) -> None:
+    history = automatic(1_050, 2_050, 3_050, 4_050).rebalance(starts_ms, 2, 1)
+    history.sync("member-1", ends_ms, 2)
+    assert verdict == judge(history, "R26")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "member", "verdict"),
+    [
+        ("stall_started", 1_050, "member-1", "UNKNOWN"),
+        ("stall_ended", 2_500, "member-1", "UNKNOWN"),
+        ("closing", 4_050, "member-1", "UNKNOWN"),
+        ("stall_ended", 1_049, "member-1", "HOLDS"),
+        ("stall_started", 4_051, "member-1", "HOLDS"),
+        ("stall_started", 2_500, "member-2", "HOLDS"),
+        ("assigned", 2_500, "member-1", "HOLDS"),
+    ],
+)
+def test_a_gap_in_which_the_member_stalls_or_closes_is_not_examined(
+    judge: Judge, event: str, ms: float, member: str, verdict: str
+) -> None:
+    history = automatic(1_050, 2_050, 3_050, 4_050).told(member, event, ms)
+    assert verdict == judge(history, "R26")["verdict"]
+
+
+# R26-repeats
+
+
+def crashed(again_from: int) -> History:
+    history = automatic(1_050, 2_050, 3_050, 4_050, 5_050).member("member-2")
+    history.rows["members"][0].update(end="killed", ended_at=None)
+    history.fault("kill-consumer", "member-1", 6_000).told("member-2", "assigned", 12_000, [0])
+    return history.delivered("member-2", 0, again_from, 699, 12_100)
+
+
+def test_an_interval_again_after_a_crash_holds(judge: Judge) -> None:
+    verdict = judge(crashed(500), "R26-repeats")
+    assert ("HOLDS", 100) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_more_than_an_interval_again_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(crashed(450), "R26-repeats")["verdict"]
+
+
+def test_what_another_member_had_had_is_not_counted_against_the_crashed_one(judge: Judge) -> None:
+    history = crashed(500).member("member-3").delivered("member-3", 0, 600, 699, 50)
+    verdict = judge(history, "R26-repeats")
+    assert ("HOLDS", 100) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_without_a_crash_there_is_nothing_to_repeat(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(automatic(1_050), "R26-repeats")["verdict"]
+
+
+@pytest.mark.parametrize(("again_from", "verdict"), [(490, "HOLDS"), (489, "VIOLATED")])
+def test_all_that_was_handed_over_since_may_come_again_and_no_record_more(
+    judge: Judge, again_from: int, verdict: str
+) -> None:
+    judged = judge(crashed(again_from), "R26-repeats")
+    assert (verdict, 110) == (judged["verdict"], judged["bound_high"])
+
+
+@pytest.mark.parametrize(
+    ("client", "late_ms", "records"),
+    [("librdkafka", 0, 110), ("librdkafka", 49, 110), ("librdkafka", 50, 120), ("java", 0, 120)],
+)
+def test_how_much_may_come_again_depends_on_the_slowest_commit_and_java_s_polls(
+    judge: Judge, client: str, late_ms: float, records: int
+) -> None:
+    history = crashed(500)
+    history.group["client"] = client
+    history.commit_request("member-1", 5_500, 0, 400, answered_at=at(5_500 + late_ms))
+    history.commit_request("member-1", 5_600, 0, 400)
+    # Somebody else's, another group's and another request's slowness do not count.
+    slow: dict[str, Any] = {"answered_at": at(9_000)}
+    history.commit_request("member-2", 5_500, 0, 400, **slow)
+    history.commit_request("member-1", 5_500, 0, 400, **slow, **OTHER)
+    history.heartbeats("member-1", 5_500, **slow)
+    verdict = judge(history, "R26-repeats")
+    assert ("HOLDS", records) == (verdict["verdict"], verdict["bound_high"])
+
+
+@pytest.mark.parametrize(
+    ("client", "synced_ms", "records"),
+    [
+        ("java", None, 190),
+        ("java", 5_300, 190),
+        ("java", 4_750, 190),
+        ("java", 4_749, 120),
+        ("librdkafka", 5_300, 110),
+    ],
+)
+def test_java_commits_when_it_joins_and_not_until_an_interval_after_it(
+    judge: Judge, client: str, synced_ms: float | None, records: int
+) -> None:
+    """Its last poll is at 5,900 ms, and it joins at 4,200 ms, 150 ms after a commit."""
+    history = crashed(510).join("member-1", 4_200, 2)
+    history.group["client"] = client
+    if synced_ms is not None:
+        history.sync("member-1", synced_ms, 2).sync("member-1", 5_990, 3)
+    verdict = judge(history, "R26-repeats")
+    assert ("HOLDS", records) == (verdict["verdict"], verdict["bound_high"])
+
+
+@pytest.mark.parametrize(("again_from", "verdict"), [(410, "HOLDS"), (409, "VIOLATED")])
+def test_since_a_rebalance_that_it_was_told_of_all_may_come_again(
+    judge: Judge, again_from: int, verdict: str
+) -> None:
+    history = crashed(again_from).heartbeats("member-1", 4_200, error_code=27)
+    history.group["client"] = "java"
+    judged = judge(history, "R26-repeats")
+    assert (verdict, 190) == (judged["verdict"], judged["bound_high"])
+
+
+def test_what_is_no_rebalance_of_the_crashed_member_gives_it_no_more(judge: Judge) -> None:
+    history = crashed(510).heartbeats("member-1", 4_200).sync("member-1", 4_200, 2)
+    history.group["client"] = "java"
+    history.join("member-1", 4_200, 2, error_code=79).join("member-1", 4_200, 2, **OTHER)
+    history.join("member-2", 4_200, 2).join("member-1", 5_901, 3)
+    history.heartbeats("member-1", 4_200, error_code=25).sync("member-1", 5_000, 2, error_code=27)
+    assert 120 == judge(history, "R26-repeats")["bound_high"]
+
+
+def test_without_any_commit_an_interval_may_come_again(judge: Judge) -> None:
+    history = automatic().member("member-2").fault("kill-consumer", "member-1", 6_000)
+    history.rows["members"][0].update(end="killed", ended_at=None)
+    history.delivered("member-1", 0, 700, 709, 4_849.5)  # half a millisecond too early
+    verdict = judge(history, "R26-repeats")
+    assert ("HOLDS", 0, 110) == (
+        verdict["verdict"], verdict["measured_max"], verdict["bound_high"]
+    )  # fmt: skip
+
+
+def test_other_faults_are_not_what_crashed_it(judge: Judge) -> None:
+    history = crashed(500).fault("freeze-consumer", "member-1", 13_000)
+    verdict = judge(history.fault("kill-consumer", "member-3", 13_000), "R26-repeats")
+    assert (1, 100) == (verdict["examined"], verdict["measured_max"])
+    assert at(6_000) == verdict["rows"][0]["at"]
+
+
+@pytest.mark.parametrize(("end", "commit"), [("closed", "auto"), ("killed", "sync")])
+def test_only_crashed_members_with_automatic_commits_are_examined(
+    judge: Judge, end: str, commit: str
+) -> None:
+    history = crashed(500)
+    history.rows["members"][0]["end"] = end
+    history.group["commit"] = commit
+    assert "UNKNOWN" == judge(history, "R26-repeats")["verdict"]
+
+
+def test_a_crash_that_nobody_caused_is_not_examined(judge: Judge) -> None:
+    history = crashed(500)
+    history.rows["faults"].clear()
+    assert 0 == judge(history, "R26-repeats")["examined"]
+
+
+def test_of_a_partition_without_records_lately_nothing_may_come_again(judge: Judge) -> None:
+    history = crashed(500).told("member-1", "assigned", 0, [1])
+    verdict = judge(history.delivered("member-1", 1, 0, 9, 1_000), "R26-repeats")
+    assert ("HOLDS", 2, 0) == (verdict["verdict"], verdict["examined"], verdict["measured_min"])
+    history.delivered("member-2", 1, 9, 9, 12_100)
+    assert "VIOLATED" == judge(history, "R26-repeats")["verdict"]
+
+
+def test_only_what_another_member_has_again_after_the_crash_counts(judge: Judge) -> None:
+    """That is, records 509 and 520."""
+    history = automatic(1_050, 2_050).member("member-2").member("member-3")
+    history.rows["members"][0].update(end="killed", ended_at=None)
+    history.fault("kill-consumer", "member-1", 6_000)
+    history.delivered("member-3", 0, 900, 909, 100)
+    history.delivered("member-1", 0, 910, 919, 150)
+    history.delivered("member-2", 0, 540, 549, 5_999).delivered("member-2", 0, 550, 559, 6_000)
+    history.delivered("member-1", 0, 560, 569, 6_100)
+    history.delivered("member-2", 0, 509, 509, 12_000).delivered("member-2", 0, 520, 520, 12_100)
+    history.delivered("member-2", 0, 900, 909, 12_300)
+    history.delivered("member-2", 1, 910, 919, 12_400)
+    verdict = judge(history, "R26-repeats")
+    assert (1, 2) == (verdict["examined"], verdict["measured_max"])
+
+
+# R26-processed
+
+
+def in_hand(position: int) -> History:
+    """member-1 has done 0 to 9 and is at work on 10 to 19 when its library commits."""
+    history = History(group={"commit": "auto"}).delivered("member-1", 0, 0, 9, 100)
+    history.delivered("member-1", 0, 10, 19, 200, None)
+    return history.commit_request("member-1", 300, 0, position)
+
+
+def test_committing_what_is_done_holds(judge: Judge) -> None:
+    assert "HOLDS" == judge(in_hand(10), "R26-processed")["verdict"]
+
+
+def test_committing_what_is_in_hand_violates(judge: Judge) -> None:
+    verdict = judge(in_hand(20), "R26-processed")
+    assert ("VIOLATED", 10) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_other_commits_say_nothing_about_automatic_ones(judge: Judge) -> None:
+    history = History().commit_request("member-1", 300, 0, 20)
+    assert "UNKNOWN" == judge(history, "R26-processed")["verdict"]
+
+
+def test_what_is_done_at_the_very_moment_of_the_commit_counts(judge: Judge) -> None:
+    history = in_hand(20).delivered("member-1", 0, 10, 19, 200, 300)
+    assert "HOLDS" == judge(history, "R26-processed")["verdict"]
+
+
+def test_one_record_too_many_violates(judge: Judge) -> None:
+    verdict = judge(in_hand(11), "R26-processed")
+    assert ("VIOLATED", 1) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_only_accepted_commits_of_the_group_cover_anything(judge: Judge) -> None:
+    history = in_hand(10).commit_request("member-1", 300, 0, 20, error=22)
+    history.commit_request("member-1", 300, 0, 20, **OTHER)
+    history.commit_request("member-1", 300, 1, 0)
+    verdict = judge(answered(history, 300, 20, client_id="member-1"), "R26-processed")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+def test_the_worst_of_several_commits_is_told(judge: Judge) -> None:
+    """Records done again, or done only afterwards, change nothing about what had been reached."""
+    history = in_hand(10).delivered("member-1", 0, 0, 4, 220, 250)
+    history.delivered("member-1", 0, 10, 19, 260, 401)
+    history.commit_request("member-1", 150, 0, 10).commit_request("member-1", 400, 0, 17)
+    history.commit_request("member-1", 500, 0, 20)
+    verdict = judge(history, "R26-processed")
+    assert ("VIOLATED", 1, 7) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"]
+    )  # fmt: skip
+    assert at(400) == verdict["rows"][0]["at"]
+
+
+def test_a_commit_before_anything_is_done_violates(judge: Judge) -> None:
+    history = History(group={"commit": "auto"}).commit_request("member-1", 300, 0, 5)
+    verdict = judge(history, "R26-processed")
+    assert ("VIOLATED", 5) == (verdict["verdict"], verdict["measured_max"])

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import TOPIC, History, answered, at
+
+Judge = Callable[[History, str], dict[str, Any]]
+
+
+def begins(
+    first: int | None, told: int, policy: str = "earliest", lookup: tuple[int, int] | None = None
+) -> History:
+    """member-2 is given t-0, is told a committed position, looks one up, and reads from `first`."""
+    settings = json.dumps({"auto.offset.reset": policy})
+    history = History().member("member-2", settings=settings).told("member-2", "assigned", 100, [0])
+    answered(history, 150, told)
+    if lookup:
+        which, position = lookup
+        found = {"topic": TOPIC, "partition": 0, "committed": position, "error_code": 0}
+        detail = json.dumps({"timestamp": which})
+        history.request("LIST_OFFSETS", "member-2", 160, positions=[found], detail=detail)
+    return history if first is None else history.delivered("member-2", 0, first, first + 9, 200)
+
+
+def deleted(history: History, below: int) -> History:
+    gone = {"topic": TOPIC, "partition": 0, "committed": below, "error_code": 0}
+    return history.request("DELETE_RECORDS", "observer", 50, positions=[gone])
+
+
+@pytest.mark.parametrize("policy", ["earliest", "latest", "none"])
+def test_a_committed_position_counts_whatever_the_policy(judge: Judge, policy: str) -> None:
+    assert "HOLDS" == judge(begins(20, 20, policy), "X18")["verdict"]
+    assert "VIOLATED" == judge(begins(0, 20, policy), "X18")["verdict"]
+
+
+def test_looking_up_an_end_although_a_position_is_committed_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(begins(20, 20, "latest", (-1, 20)), "X18")["verdict"]
+
+
+def test_without_a_position_the_policy_counts(judge: Judge) -> None:
+    assert "HOLDS" == judge(begins(0, -1, "earliest", (-2, 0)), "X18")["verdict"]
+    assert "HOLDS" == judge(begins(70, -1, "latest", (-1, 70)), "X18")["verdict"]
+    assert "HOLDS" == judge(begins(None, -1, "none"), "X18")["verdict"]
+    assert "VIOLATED" == judge(begins(0, -1, "latest", (-1, 70)), "X18")["verdict"]
+    assert "VIOLATED" == judge(begins(70, -1, "earliest", (-1, 70)), "X18")["verdict"]
+    assert "VIOLATED" == judge(begins(0, -1, "none", (-2, 0)), "X18")["verdict"]
+
+
+def test_a_position_that_the_log_no_longer_has_is_none(judge: Judge) -> None:
+    history = deleted(begins(50, 20, "earliest", (-2, 50)), 50)
+    assert "HOLDS" == judge(history, "X18")["verdict"]
+
+
+def test_a_member_that_never_asked_for_a_position_is_not_examined(judge: Judge) -> None:
+    history = History().member("member-2").told("member-2", "assigned", 100, [0])
+    assert "UNKNOWN" == judge(history.delivered("member-2", 0, 0, 9, 200), "X18")["verdict"]
+
+
+def test_the_first_position_told_from_the_assignment_on_counts(judge: Judge) -> None:
+    """Told before, to somebody else, of something else, or with an error, it is no position."""
+    history = begins(20, 20)
+    wrong = {"topic": TOPIC, "partition": 0, "committed": 5, "error_code": 0}
+    answered(answered(history, 99, 5), 170, 6)
+    answered(history, 101, 7, client_id="member-3")
+    history.request("OFFSET_FETCH", "member-2", 102, positions=[{**wrong, "partition": 1}])
+    history.request("OFFSET_FETCH", "member-2", 103, positions=[{**wrong, "topic": "u"}])
+    history.request("OFFSET_FETCH", "member-2", 104, positions=[{**wrong, "error_code": 88}])
+    history.request("OFFSET_COMMIT", "member-2", 105, positions=[wrong])
+    history.delivered("member-2", 0, 0, 9, 99).delivered("member-2", 0, 30, 39, 300)
+    history.delivered("member-3", 0, 40, 49, 110).delivered("member-2", 1, 50, 59, 110)
+    history.delivered("member-2", 0, 60, 69, 110, topic="u")
+    verdict = judge(history, "X18")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_position_may_be_told_and_records_polled_at_the_moment_of_the_assignment(
+    judge: Judge,
+) -> None:
+    history = answered(begins(30, 30), 100, 20).delivered("member-2", 0, 20, 29, 100)
+    assert "HOLDS" == judge(history, "X18")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("told_ms", "read_ms", "verdict"),
+    [(300, 300, "HOLDS"), (301, 300, "UNKNOWN"), (300, 301, "UNKNOWN")],
+)
+def test_what_comes_after_giving_up_is_not_examined(
+    judge: Judge, told_ms: float, read_ms: float, verdict: str
+) -> None:
+    history = History().member("member-2").told("member-2", "assigned", 100, [0])
+    answered(history.told("member-2", "revoked", 300, [0]), told_ms, 20)
+    assert verdict == judge(history.delivered("member-2", 0, 20, 29, read_ms), "X18")["verdict"]
+
+
+def test_a_member_that_was_told_a_position_and_never_read_is_not_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(begins(None, 20), "X18")["verdict"]
+
+
+def test_a_partition_that_is_held_to_the_end_is_examined(judge: Judge) -> None:
+    history = begins(0, 20)
+    history.rows["members"][0].update(ended_at=None, end=None)
+    assert "VIOLATED" == judge(history, "X18")["verdict"]
+
+
+@pytest.mark.parametrize("policy", ["latest", "largest", "end"])
+def test_every_name_of_the_end_means_the_end(judge: Judge, policy: str) -> None:
+    assert "HOLDS" == judge(begins(70, -1, policy, (-1, 70)), "X18")["verdict"]
+    assert "VIOLATED" == judge(begins(70, -1, policy), "X18")["verdict"]
+
+
+def test_without_a_policy_it_is_the_earliest(judge: Judge) -> None:
+    history = begins(0, -1, lookup=(-2, 0))
+    history.rows["members"][0]["settings"] = None
+    assert "HOLDS" == judge(history, "X18")["verdict"]
+    assert "VIOLATED" == judge(begins(0, -1), "X18")["verdict"]
+
+
+def test_the_first_end_that_it_looked_up_itself_counts(judge: Judge) -> None:
+    history = begins(70, -1, "latest", (-1, 70))
+    found = {"topic": TOPIC, "partition": 0, "committed": 60, "error_code": 0}
+    detail = json.dumps({"timestamp": -1})
+
+    def looked_up(ms: float, member: str = "member-2", **changes: Any) -> None:
+        positions = [{**found, **changes}]
+        history.request("LIST_OFFSETS", member, ms, positions=positions, detail=detail)
+
+    looked_up(99)
+    looked_up(170, committed=75)
+    looked_up(155, member="member-3")
+    looked_up(156, error_code=6)
+    looked_up(157, partition=1)
+    looked_up(158, topic="u")
+    assert "HOLDS" == judge(history, "X18")["verdict"]
+    looked_up(100)
+    assert "VIOLATED" == judge(history, "X18")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("below", "ms", "first", "verdict"),
+    [
+        (20, 99, 20, "HOLDS"),  # the log still has that position
+        (21, 99, 20, "VIOLATED"),
+        (21, 100, 20, "HOLDS"),  # deleted only when the partition was assigned
+    ],
+)
+def test_a_position_counts_if_the_log_had_it_at_the_assignment(
+    judge: Judge, below: int, ms: float, first: int, verdict: str
+) -> None:
+    history = deleted(deleted(begins(first, 20), below), 10)
+    history.rows["requests"][-2].update(arrived_at=at(ms), processed_at=at(ms), answered_at=at(ms))
+    assert verdict == judge(history, "X18")["verdict"]

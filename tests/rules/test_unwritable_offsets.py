@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import TOPIC, History, answered, at
+
+Judge = Callable[[History, str], dict[str, Any]]
+OTHER: dict[str, Any] = {"group": "payments"}
+
+
+def unwritable(brokers_needed: int = 3) -> History:
+    """broker-2, which the offsets topic cannot do without, is gone from 2 s to 12 s."""
+    history = History().member("member-1").commit_request("member-1", 1_000, 0, 10)
+    history.cluster = {"settings": {"min.insync.replicas": str(brokers_needed)}}
+    return history.fault("kill-broker", "broker-2", 2_000, 12_000)
+
+
+def failing(history: History, ms: float, took_ms: float = 5_004, error: int = 15) -> History:
+    done = at(ms + took_ms)
+    return history.commit_request(
+        "member-1", ms, 0, 20, error=error, processed_at=done, answered_at=done
+    )
+
+
+def test_commits_that_fail_in_time_hold(judge: Judge) -> None:
+    verdict = judge(failing(failing(unwritable(), 2_500), 6_900, took_ms=3), "X28")
+    assert ("HOLDS", 2, 5_004) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"]
+    )  # fmt: skip
+
+
+def test_a_commit_that_takes_longer_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(failing(unwritable(), 2_500, 5_200), "X28")["verdict"]
+
+
+def test_a_commit_that_is_accepted_violates(judge: Judge) -> None:
+    assert "VIOLATED" == judge(failing(unwritable(), 2_500, 3, error=0), "X28")["verdict"]
+
+
+def test_with_enough_replicas_left_x28_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(failing(unwritable(2), 2_500), "X28")["verdict"]
+
+
+def test_heartbeats_that_go_on_hold(judge: Judge) -> None:
+    history = unwritable().heartbeats("member-1", 4_000, 6_000).heartbeats("member-1", 13_000)
+    verdict = judge(history, "X28-alive")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_heartbeat_that_is_refused_violates(judge: Judge) -> None:
+    history = unwritable().heartbeats("member-1", 4_000, error_code=15)
+    assert "VIOLATED" == judge(history, "X28-alive")["verdict"]
+
+
+def test_without_heartbeats_meanwhile_x28_alive_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(unwritable().heartbeats("member-1", 1_000), "X28-alive")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("error", "took_ms", "verdict"),
+    [(15, 5_004, "HOLDS"), (0, 4_000, "HOLDS"), (15, 5_200, "VIOLATED"), (25, 1, "VIOLATED")],
+)
+def test_a_heartbeat_waits_for_the_commits_before_it(
+    judge: Judge, error: int, took_ms: float, verdict: str
+) -> None:
+    history = unwritable().tick(20_000)
+    history.heartbeats("member-1", 4_000, error_code=error, processed_at=at(4_000 + took_ms))
+    assert verdict == judge(history, "X28-waits")["verdict"]
+
+
+def test_without_heartbeats_meanwhile_x28_waits_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(unwritable().heartbeats("member-1", 1_000), "X28-waits")["verdict"]
+
+
+def test_the_old_position_while_commits_fail_holds(judge: Judge) -> None:
+    history = answered(failing(unwritable(), 2_500), 8_000, 10)
+    assert "HOLDS" == judge(history, "R31-append")["verdict"]
+
+
+def test_a_position_whose_commit_failed_violates(judge: Judge) -> None:
+    verdict = judge(answered(failing(unwritable(), 2_500), 8_000, 20), "R31-append")
+    assert ("VIOLATED", 10) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_without_a_commit_that_failed_r31_append_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(answered(unwritable(), 8_000, 10), "R31-append")["verdict"]
+
+
+def test_only_commits_of_the_group_at_the_edges_of_the_time_without_replicas_count(
+    judge: Judge,
+) -> None:
+    """From slack after the fault on, and as long as one would time out before it is healed."""
+    history = failing(failing(unwritable(), 2_050), 6_999)
+    for ms in (2_049, 7_000):
+        failing(history, ms, 1, error=0)
+    history.commit_request("member-1", 3_000, 0, 20, **OTHER).heartbeats("member-1", 3_000)
+    verdict = judge(history, "X28")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(
+    ("ms", "error", "examined"),
+    [(1_998, 15, 0), (1_999, 15, 1), (2_049, 15, 1), (1_999, 0, 0), (2_049, 0, 0), (2_050, 0, 1)],
+)
+def test_as_a_broker_dies_only_a_commit_that_is_refused_tells_something(
+    judge: Judge, ms: float, error: int, examined: int
+) -> None:
+    verdict = judge(failing(unwritable(), ms, error=error), "X28")
+    assert examined == verdict["examined"]
+    expected = "UNKNOWN" if not examined else "HOLDS" if error else "VIOLATED"
+    assert expected == verdict["verdict"]
+
+
+def test_a_broker_that_never_comes_back_is_gone_to_the_end(judge: Judge) -> None:
+    history = unwritable()
+    history.rows["faults"] = [row for row in history.rows["faults"] if "heal" not in row["phase"]]
+    failing(failing(history, 55_000), 55_001)
+    verdict = judge(history, "X28")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+    assert "HOLDS" == judge(history.heartbeats("member-1", 59_000), "X28-alive")["verdict"]
+
+
+@pytest.mark.parametrize(("took_ms", "verdict"), [(5_150, "HOLDS"), (5_151, "VIOLATED")])
+def test_a_commit_times_out_within_three_times_the_slack(
+    judge: Judge, took_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(failing(unwritable(), 2_500, took_ms), "X28")["verdict"]
+
+
+@pytest.mark.parametrize("rule", ["X28", "X28-alive", "X28-waits", "R31-append"])
+def test_a_fault_without_effect_leaves_enough_replicas(judge: Judge, rule: str) -> None:
+    history = answered(failing(unwritable(), 2_500), 8_000, 20).heartbeats("member-1", 4_000)
+    assert 1 == judge(history, rule)["examined"]
+    history.rows["faults"][2]["took_effect"] = False
+    assert "UNKNOWN" == judge(history, rule)["verdict"]
+
+
+def test_heartbeats_at_the_edges_of_that_time_count(judge: Judge) -> None:
+    refused = {"error_code": 15}
+    history = unwritable().heartbeats("member-1", 2_049, 12_000, **refused)
+    history.heartbeats("member-1", 5_000, **refused, **OTHER)
+    history.heartbeats("member-1", 5_000, error_code=None)
+    failing(history, 5_000)
+    history.heartbeats("member-1", 6_000, 6_100).heartbeats("member-1", 7_000, error_code=27)
+    assert ("HOLDS", 0) == _verdict_and_worst(judge(history, "X28-alive"))
+    history.heartbeats("member-1", 2_050, 11_999, **refused)
+    verdict = judge(history, "X28-alive")
+    assert ("VIOLATED", 2) == _verdict_and_worst(verdict)
+    assert verdict["rows"][0]["why"].endswith("; 5 heartbeats, the first refused with error 15")
+
+
+def _verdict_and_worst(verdict: dict[str, Any]) -> tuple[str, float]:
+    return verdict["verdict"], verdict["measured_max"]
+
+
+def test_heartbeats_that_wait_are_those_of_the_group_in_that_time(judge: Judge) -> None:
+    history = unwritable().tick(20_000).heartbeats("member-1", 2_050, 11_999)
+    history.heartbeats("member-1", 2_049, 12_000, error_code=25)
+    history.heartbeats("member-1", 4_000, error_code=25, **OTHER)
+    failing(history, 4_100, error=25).heartbeats("member-1", 4_200, error_code=27)
+    verdict = judge(history, "X28-waits")
+    assert ("HOLDS", 3) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(("took_ms", "verdict"), [(5_150, "HOLDS"), (5_151, "VIOLATED")])
+def test_a_heartbeat_waits_no_longer_than_a_commit(
+    judge: Judge, took_ms: float, verdict: str
+) -> None:
+    history = unwritable().heartbeats("member-1", 4_000, processed_at=at(4_000 + took_ms))
+    assert verdict == judge(history.tick(20_000), "X28-waits")["verdict"]
+
+
+def test_only_positions_told_of_the_group_in_that_time_are_examined(judge: Judge) -> None:
+    history = failing(unwritable(), 2_500)
+    for ms in (2_050, 11_999):
+        answered(history, ms, 10)
+    wrong = {"topic": TOPIC, "partition": 0, "committed": 99, "error_code": 0}
+    answered(answered(history, 2_049, 99), 12_000, 99)
+    answered(answered(history, 5_000, 99, **OTHER), 5_000, 99, error_code=15)
+    for changes in ({"error_code": 88}, {"topic": "u"}):
+        history.request("OFFSET_FETCH", "member-2", 5_000, positions=[{**wrong, **changes}])
+    history.request("LIST_OFFSETS", "member-2", 5_000, positions=[wrong])
+    verdict = judge(history, "R31-append")
+    assert ("HOLDS", 1, 0) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+    assert "2 answers, 1 failed commits" == verdict["rows"][0]["why"]
+    assert (
+        "VIOLATED" == judge(answered(history, 6_000, 99, error_code=None), "R31-append")["verdict"]
+    )
+
+
+def test_the_furthest_of_several_wrong_positions_is_measured_and_the_first_told(
+    judge: Judge,
+) -> None:
+    history = failing(unwritable(), 2_500).commit_request("member-1", 6_000, 0, 12)
+    answered(answered(answered(history, 5_000, 10), 7_000, 20), 8_000, 5)
+    verdict = judge(answered(history, 7_500, 12), "R31-append")
+    assert ("VIOLATED", 8) == (verdict["verdict"], verdict["measured_max"])
+    assert verdict["rows"][0]["why"].endswith("the first wrong one 20 where 12 was committed")
+
+
+def test_where_nothing_was_accepted_before_nothing_is_told(judge: Judge) -> None:
+    history = failing(unwritable(), 2_500)
+    history.rows["requests"].pop(0)
+    assert "HOLDS" == judge(answered(history, 8_000, -1), "R31-append")["verdict"]
+    assert "VIOLATED" == judge(answered(history, 9_000, 20), "R31-append")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "partition", "error", "examined"),
+    [
+        (2_050, 0, 15, 1),
+        (2_049, 0, 15, 0),
+        (11_999, 0, 15, 1),
+        (12_000, 0, 15, 0),
+        (5_000, 1, 15, 0),
+        (5_000, 0, 0, 0),
+    ],
+)
+def test_only_a_partition_of_which_a_commit_failed_in_that_time_is_examined(
+    judge: Judge, ms: float, partition: int, error: int, examined: int
+) -> None:
+    history = unwritable().commit_request("member-1", ms, partition, 20, error=error)
+    assert examined == judge(answered(history, 8_000, 10), "R31-append")["examined"]
