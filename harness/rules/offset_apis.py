@@ -15,9 +15,27 @@ if TYPE_CHECKING:
 METADATA_MAX: Final = 4_096  # offset.metadata.max.bytes
 
 
-def _commits(t: Tables) -> Frame:
-    """Commits without metadata: too much of it is another rule's matter."""
-    return answers(t, "OFFSET_COMMIT", COMMIT_ANSWER, "error_code <> 12")
+@Rule(
+    "X06",
+    title="A commit is held against group, instance, member, generation and state",
+    statement=(
+        "A commit as nobody is accepted in an empty group only; one as a member needs its member "
+        "id (25), its instance id (82) and the generation (22), and is refused with "
+        "REBALANCE_IN_PROGRESS (27) between join and assignment, yet accepted while members are "
+        "waited for. A group that does not exist is made by nobody's commit, and answers a "
+        "member's with ILLEGAL_GENERATION (22)."
+    ),
+    source="ClassicGroup.validateOffsetCommit; OffsetMetadataManager.validateOffsetCommit",
+    unit="error code",
+    things="commits",
+    measures="",
+    matters="It keeps a member that was removed from moving the position of its successor.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def commits(t: Tables) -> Frame:
+    """Commits but for those refused for their metadata, which another rule examines."""
+    return answers(t, "OFFSET_COMMIT", COMMIT_ANSWER, "error_code <> :OFFSET_METADATA_TOO_LARGE")
 
 
 # Commits as nobody to an idle group, where only the metadata can be wrong; and the fetch after.
@@ -31,74 +49,117 @@ _METADATA: Final = """
         WHERE p.api = 'OFFSET_COMMIT' AND c.nobody AND c.state_before IN ('Empty', 'Dead')
           AND p.answered_at IS NOT NULL
     ),
-    fetched AS (
-        SELECT c.`group`, c.topic, c.partition, c.sent_at,
-               max_by(f.committed, f.sent_at) FILTER (WHERE f.answered_at <= c.sent_at) AS old,
-               min_by(f.committed, f.sent_at) FILTER (WHERE f.sent_at >= c.answered_at) AS new
-        FROM commits c JOIN {probe_fetches} f
-          ON f.`group` = c.`group` AND f.topic = c.topic AND f.partition = c.partition
-        GROUP BY ALL
-    ),
     judged AS (
-        SELECT c.*, f.old, f.new,
-               concat(c.topic, '-', c.partition, ' in ', c.step, ' (', c.`group`, ')') AS subject
-        FROM commits c LEFT JOIN fetched f
+        SELECT c.*, concat(c.topic, '-', c.partition, ' in ', c.step, ' (', c.`group`, ')')
+                        AS subject,
+               max_by(f.committed, struct(f.sent_at, f.committed))
+                   FILTER (WHERE f.answered_at <= c.sent_at) AS old,
+               min_by(f.committed, struct(f.sent_at, f.committed))
+                   FILTER (WHERE f.sent_at >= c.answered_at) AS new
+        FROM commits c LEFT JOIN {probe_fetches} f
           ON f.`group` = c.`group` AND f.topic = c.topic AND f.partition = c.partition
-         AND f.sent_at = c.sent_at
         WHERE c.`group` IN (SELECT `group` FROM commits WHERE characters > 0)
+        GROUP BY ALL
     )
 """
 
 
-def _metadata(t: Tables) -> Frame:
+@Rule(
+    "R31",
+    title="Metadata that are too long cost only their own partition",
+    statement=(
+        "Of a commit, a partition whose metadata are longer than 4,096 is refused with "
+        "OFFSET_METADATA_TOO_LARGE (12) and keeps its position; the others are committed, and seen "
+        "by the next fetch."
+    ),
+    source="seed 003, OFFSET_COMMIT; offset.metadata.max.bytes",
+    unit="characters",
+    things="committed partitions",
+    measures="of metadata",
+    too_high="was accepted with metadata that are too long",
+    matters="A commit succeeds in parts, so each partition's own answer has to be looked at.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def metadata(t: Tables) -> Frame:
     return t.sql(
         _METADATA
         + """
-        SELECT subject, sent_at AS at,
-               error_code = CASE WHEN characters > :longest THEN 12 ELSE 0 END
-                   AND CASE WHEN new IS NULL THEN NULL
-                            WHEN error_code = 0 THEN new = wanted
-                            ELSE new = coalesce(old, -1) END AS ok,
-               characters AS measured, CAST(NULL AS DOUBLE) AS bound_low,
-               CASE WHEN error_code = 0 THEN :longest END AS bound_high,
-               concat('answered ', error_code, ', then fetched ', coalesce(string(new), 'never'))
-                   AS why
-        FROM judged
+        , due AS (
+            SELECT *, IF(characters > :longest, :OFFSET_METADATA_TOO_LARGE, :NONE) AS must,
+                   IF(error_code = :NONE, wanted, coalesce(old, -1)) AS stays
+            FROM judged
+        )
+        SELECT subject, sent_at AS at, characters AS measured,
+               IF(error_code = :NONE, :longest, NULL) AS bound_high,
+               CASE WHEN error_code NOT IN (:NONE, must)
+                    THEN concat('was refused with error ', error_code)
+                    WHEN new <> stays THEN concat('was answered ', error_code, ', then fetched as ',
+                                                  new, ' and not as ', stays) END AS wrong,
+               CASE WHEN error_code IS NULL THEN 'was answered without an error code'
+                    WHEN new IS NULL AND error_code = must THEN 'was never fetched again'
+               END AS unknown,
+               concat('answered ', error_code, ', then fetched ', new) AS note
+        FROM due
         """,
         longest=METADATA_MAX,
     )
 
 
-def _metadata_bytes(t: Tables) -> Frame:
-    """Only metadata in which bytes and characters differ can tell."""
+@Rule(
+    "R31-bytes",
+    title="The limit of metadata is one of bytes (documented, not so)",
+    statement="Metadata of more than offset.metadata.max.bytes (4,096) bytes are refused.",
+    source="offset.metadata.max.bytes, by its name",
+    unit="bytes",
+    things="committed partitions with characters of several bytes",
+    measures="of metadata",
+    too_high="was accepted",
+    matters="Who plans for the documented limit may store more than the topic was sized for.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def metadata_bytes(t: Tables) -> Frame:
+    """Only metadata in which bytes and characters differ can show which of them is limited."""
     return t.sql(
         _METADATA
         + """
-        SELECT subject, sent_at AS at,
-               (error_code = 12) = (bytes > :longest) AS ok, bytes AS measured,
-               CAST(NULL AS DOUBLE) AS bound_low,
-               CASE WHEN error_code = 0 THEN :longest END AS bound_high,
-               concat(bytes, ' bytes in ', characters, ' characters were answered ', error_code)
-                   AS why
+        SELECT subject, sent_at AS at, bytes AS measured,
+               IF(error_code = :NONE, :longest, NULL) AS bound_high,
+               IF(error_code <> :NONE
+                      AND (error_code = :OFFSET_METADATA_TOO_LARGE) <> (bytes > :longest),
+                  concat('was refused with error ', error_code), NULL) AS wrong,
+               IF(error_code IS NULL, 'was answered without an error code', NULL) AS unknown,
+               concat(characters, ' characters were answered ', error_code) AS note
         FROM judged WHERE bytes <> characters
         """,
         longest=METADATA_MAX,
     )
 
 
-def _fetches(t: Tables) -> Frame:
+@Rule(
+    "R30-wire",
+    title="A fetch gives what was committed last",
+    statement=(
+        "OffsetFetch of named or of all partitions gives the last position accepted before it, and "
+        "-1 for a named one without any; with require_stable a partition that an open transaction "
+        "holds is answered UNSTABLE_OFFSET_COMMIT (88), without it the position before."
+    ),
+    source="seed 003, OFFSET_FETCH; KIP-447",
+    unit="positions",
+    things="fetched partitions",
+    measures="",
+    matters="A member begins where this answer says: a wrong one repeats or skips records.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def fetches(t: Tables) -> Frame:
     """Each partition of each answer, and each answer for all partitions as a whole."""
     return t.sql(
         """
-        WITH judged AS (
-            SELECT *, CASE WHEN ending AND stable AND error_code = 88 THEN NULL
-                           WHEN held AND stable THEN error_code = 88
-                           ELSE error_code = 0 AND committed = wanted END AS ok
-            FROM {probe_fetches}
-        ),
-        stored AS (
+        WITH stored AS (
             SELECT f.`group`, f.sent_at, p.topic, p.partition,
-                   max_by(p.committed, p.at) AS committed
+                   max_by(p.committed, struct(p.at, p.sent_at, p.committed)) AS committed
             FROM (SELECT DISTINCT `group`, sent_at FROM {probe_fetches} WHERE everything) f
             JOIN {probe_positions} p
               ON p.`group` = f.`group` AND p.at <= f.sent_at AND p.error_code = 0
@@ -106,27 +167,36 @@ def _fetches(t: Tables) -> Frame:
         ),
         complete AS (
             SELECT s.`group`, s.sent_at, count_if(s.committed >= 0) AS stored,
-                   count(g.partition) AS told
+                   count(g.partition) AS given
             FROM stored s LEFT JOIN {probe_fetches} g
               ON g.`group` = s.`group` AND g.sent_at = s.sent_at AND g.topic = s.topic
              AND g.partition = s.partition
             GROUP BY s.`group`, s.sent_at
+        ),
+        answered AS (
+            SELECT concat(topic, '-', partition, ' in ', step, ' (', `group`, ')') AS subject,
+                   sent_at AS at,
+                   IF(held AND stable, error_code = :UNSTABLE_OFFSET_COMMIT,
+                      error_code = :NONE AND committed = wanted) AS right,
+                   concat('was answered ', error_code, ', ', coalesce(string(committed), '?'),
+                          IF(held AND stable, ' while a transaction held it',
+                             concat(' where ', wanted, ' was committed last'))) AS answer
+            FROM {probe_fetches}
+            WHERE NOT (ending AND stable AND error_code = :UNSTABLE_OFFSET_COMMIT)
+            UNION ALL
+            SELECT concat('all partitions (', `group`, ')'), sent_at, given = stored,
+                   concat('were answered with ', given, ' of ', stored)
+            FROM complete
         )
-        SELECT concat(topic, '-', partition, ' in ', step, ' (', `group`, ')') AS subject,
-               sent_at AS at, ok,
-               concat('answered ', error_code, ', ', committed,
-                      CASE WHEN held AND stable THEN ' while a transaction holds it'
-                           ELSE concat(' where ', wanted, ' was committed last') END) AS why
-        FROM judged WHERE NOT (ending AND stable AND error_code = 88)
-        UNION ALL
-        SELECT concat('all partitions (', `group`, ')'), sent_at, told = stored,
-               concat(told, ' of ', stored, ' partitions were told')
-        FROM complete
+        SELECT subject, at, IF(NOT right, answer, NULL) AS wrong,
+               IF(right IS NULL, 'was answered incompletely', NULL) AS unknown,
+               answer AS note
+        FROM answered
         """
     )
 
 
-# What metadata said of the partition, and what its end was when it said so.
+# What metadata said of the partition, and what its end was found to be in each epoch.
 _EPOCHS: Final = """
     WITH looked AS (
         SELECT c.sent_at, t.name AS topic, p.partitionIndex AS partition, p.leaderId AS leader,
@@ -160,7 +230,8 @@ _EPOCHS: Final = """
         WHERE c.api = 'OFFSET_FOR_LEADER_EPOCH' AND c.answered_at IS NOT NULL
     ),
     placed AS (
-        SELECT a.*, max_by(l.leader, l.sent_at) AS leader, max_by(l.epoch, l.sent_at) AS epoch_now
+        SELECT a.*, max_by(l.leader, struct(l.sent_at, l.epoch)) AS leader,
+               max_by(l.epoch, struct(l.sent_at, l.epoch)) AS epoch_now
         FROM asked a JOIN looked l
           ON l.topic = a.topic AND l.partition = a.partition AND l.sent_at < a.sent_at
         GROUP BY ALL
@@ -168,132 +239,8 @@ _EPOCHS: Final = """
 """
 
 
-def _epochs(t: Tables) -> Frame:
-    """The end of an epoch is what the partition's end was found to be when it was the epoch."""
-    return t.sql(
-        _EPOCHS
-        + """
-        , judged AS (
-            SELECT t.*,
-                   CASE WHEN t.broker <> t.leader AND t.known < 0 THEN 6
-                        WHEN t.known >= 0 AND t.known < t.epoch_now THEN 74
-                        WHEN t.known > t.epoch_now THEN 75
-                        WHEN t.broker <> t.leader THEN 6 ELSE 0 END AS must,
-                   CASE WHEN t.asked > t.epoch_now THEN -1
-                        ELSE max(e.epoch) FILTER (WHERE e.epoch <= t.asked) END AS must_epoch,
-                   CASE WHEN t.asked > t.epoch_now THEN -1
-                        ELSE max_by(e.end_offset, e.sent_at) FILTER (WHERE e.epoch <= t.asked)
-                   END AS must_end
-            FROM placed t LEFT JOIN ends e ON e.topic = t.topic AND e.sent_at < t.sent_at
-            GROUP BY ALL
-        )
-        SELECT concat('epoch ', asked, ': ', step, ' (', topic, '-', partition, ')') AS subject,
-               sent_at AS at,
-               CASE WHEN error_code <> must THEN false WHEN must <> 0 THEN true
-                    ELSE epoch = must_epoch AND end_offset = must_end END AS ok,
-               concat('answered ', error_code, ', epoch ', epoch, ' ends at ', end_offset,
-                      '; the leader has epoch ', epoch_now) AS why
-        FROM judged
-        """
-    )
-
-
-def _shrinking(t: Tables) -> Frame:
-    return t.sql(
-        """
-        WITH sizes AS (
-            SELECT c.sent_at, t.name AS topic, size(t.partitions) AS partitions
-            FROM {calls} c LATERAL VIEW explode(from_json(get_json_object(c.answer, '$.topics'),
-                'array<struct<name:string,partitions:array<struct<partitionIndex:int>>>>')) AS t
-            WHERE c.api = 'METADATA'
-        ),
-        asked AS (
-            SELECT c.sent_at, c.step, c.error_code,
-                   get_json_object(c.request, '$.topics[0].name') AS topic,
-                   CAST(get_json_object(c.request, '$.topics[0].count') AS INT) AS wanted
-            FROM {calls} c WHERE c.api = 'CREATE_PARTITIONS' AND c.answered_at IS NOT NULL
-        ),
-        judged AS (
-            SELECT a.*, max_by(s.partitions, s.sent_at) FILTER (WHERE s.sent_at < a.sent_at) AS had,
-                   min_by(s.partitions, s.sent_at) FILTER (WHERE s.sent_at > a.sent_at) AS has
-            FROM asked a JOIN sizes s ON s.topic = a.topic GROUP BY ALL
-        )
-        SELECT concat(step, ' (', topic, ')') AS subject, sent_at AS at,
-               CASE WHEN wanted > had THEN error_code = 0 AND has = wanted
-                    ELSE error_code = 37 AND has = had END AS ok,
-               wanted AS measured, CAST(NULL AS DOUBLE) AS bound_low,
-               CAST(NULL AS DOUBLE) AS bound_high,
-               concat(wanted, ' partitions for a topic of ', had, ' were answered ', error_code,
-                      '; then it had ', has) AS why
-        FROM judged
-        """
-    )
-
-
-COMMITS = Rule(
-    id="X06",
-    title="A commit is held against group, instance, member, generation and state",
-    statement=(
-        "A commit as nobody is accepted in an empty group only; one as a member needs its member "
-        "id (25), its instance id (82) and the generation (22), and is refused with "
-        "REBALANCE_IN_PROGRESS (27) between join and assignment, yet accepted while members are "
-        "waited for. A group that does not exist is made by nobody's commit, and answers a "
-        "member's with ILLEGAL_GENERATION (22)."
-    ),
-    source="ClassicGroup.validateOffsetCommit; OffsetMetadataManager.validateOffsetCommit",
-    unit="error code",
-    things="commits",
-    measures="",
-    examine=_commits,
-    broker=True,
-    protocols=CLASSIC,
-)
-METADATA = Rule(
-    id="R31",
-    title="Metadata that are too long cost only their own partition",
-    statement=(
-        "Of a commit, a partition whose metadata are longer than 4,096 is refused with "
-        "OFFSET_METADATA_TOO_LARGE (12) and keeps its position; the others are committed, and seen "
-        "by the next fetch."
-    ),
-    source="seed 003, OFFSET_COMMIT; offset.metadata.max.bytes",
-    unit="characters",
-    things="committed partitions",
-    measures="of metadata",
-    examine=_metadata,
-    broker=True,
-    protocols=CLASSIC,
-)
-METADATA_BYTES = Rule(
-    id="R31-bytes",
-    title="The limit of metadata is one of bytes (documented, not so)",
-    statement="Metadata of more than offset.metadata.max.bytes (4,096) bytes are refused.",
-    source="offset.metadata.max.bytes, by its name",
-    unit="bytes",
-    things="committed partitions with characters of several bytes",
-    measures="of metadata",
-    examine=_metadata_bytes,
-    broker=True,
-    protocols=CLASSIC,
-)
-FETCHES = Rule(
-    id="R30-wire",
-    title="A fetch gives what was committed last",
-    statement=(
-        "OffsetFetch of named or of all partitions gives the last position accepted before it, and "
-        "-1 for a named one without any; with require_stable a partition that an open transaction "
-        "holds is answered UNSTABLE_OFFSET_COMMIT (88), without it the position before."
-    ),
-    source="seed 003, OFFSET_FETCH; KIP-447",
-    unit="positions",
-    things="fetched partitions",
-    measures="",
-    examine=_fetches,
-    broker=True,
-    protocols=CLASSIC,
-)
-EPOCHS = Rule(
-    id="X33",
+@Rule(
+    "X33",
     title="A leader knows where each epoch ended",
     statement=(
         "OffsetForLeaderEpoch gives the end of the epoch asked for, the partition's end for the "
@@ -305,12 +252,49 @@ EPOCHS = Rule(
     unit="offsets",
     things="epochs asked for",
     measures="",
-    examine=_epochs,
+    matters="A consumer finds out from it that records it has read were lost with a leader.",
     broker=True,
     protocols=CLASSIC,
 )
-SHRINKING = Rule(
-    id="R27-shrink",
+def epochs(t: Tables) -> Frame:
+    """The end of an epoch is what the partition's end was found to be when it was the epoch."""
+    return t.sql(
+        _EPOCHS
+        + """
+        , judged AS (
+            SELECT p.*,
+                   CASE WHEN p.broker <> p.leader AND p.known < 0 THEN :NOT_LEADER_OR_FOLLOWER
+                        WHEN p.known >= 0 AND p.known < p.epoch_now THEN :FENCED_LEADER_EPOCH
+                        WHEN p.known > p.epoch_now THEN :UNKNOWN_LEADER_EPOCH
+                        WHEN p.broker <> p.leader THEN :NOT_LEADER_OR_FOLLOWER
+                        ELSE :NONE END AS must,
+                   IF(p.asked > p.epoch_now, -1, max(e.epoch)) AS must_epoch,
+                   IF(p.asked > p.epoch_now, -1,
+                      max_by(e.end_offset, struct(e.sent_at, e.end_offset))) AS must_end
+            FROM placed p LEFT JOIN ends e
+              ON e.topic = p.topic AND e.sent_at < p.sent_at AND e.epoch <= p.asked
+            GROUP BY ALL
+        )
+        SELECT concat('epoch ', asked, ': ', step, ' (', topic, '-', partition, ')') AS subject,
+               sent_at AS at,
+               CASE WHEN error_code <> must
+                    THEN concat('was answered ', error_code, ' and not ', must, ' in epoch ',
+                                epoch_now)
+                    WHEN must = :NONE AND (epoch <> must_epoch OR end_offset <> must_end)
+                    THEN concat('was answered that epoch ', epoch, ' ends at ', end_offset,
+                                ', and epoch ', must_epoch, ' ended at ', must_end) END AS wrong,
+               IF(error_code = must AND must = :NONE
+                      AND (epoch = must_epoch AND end_offset = must_end) IS NULL,
+                  'has an end that was not looked up before', NULL) AS unknown,
+               concat('answered ', error_code, ', epoch ', epoch, ' ends at ', end_offset,
+                      '; the leader has epoch ', epoch_now) AS note
+        FROM judged
+        """
+    )
+
+
+@Rule(
+    "R27-shrink",
     title="A topic never gets fewer partitions",
     statement=(
         "CreatePartitions with as many partitions as there are or fewer is refused with "
@@ -320,7 +304,44 @@ SHRINKING = Rule(
     unit="partitions",
     things="changes asked for",
     measures="asked for",
-    examine=_shrinking,
+    matters="Too many partitions cannot be taken back without a new topic.",
     broker=True,
     protocols=CLASSIC,
 )
+def shrinking(t: Tables) -> Frame:
+    return t.sql(
+        """
+        WITH sizes AS (
+            SELECT c.sent_at, t.name AS topic, size(t.partitions) AS partitions
+            FROM {calls} c LATERAL VIEW explode(from_json(get_json_object(c.answer, '$.topics'),
+                'array<struct<name:string,partitions:array<struct<partitionIndex:int>>>>')) AS t
+            WHERE c.api = 'METADATA'
+        ),
+        asked AS (
+            SELECT sent_at, step, error_code,
+                   get_json_object(request, '$.topics[0].name') AS topic,
+                   CAST(get_json_object(request, '$.topics[0].count') AS INT) AS wanted
+            FROM {calls} WHERE api = 'CREATE_PARTITIONS' AND answered_at IS NOT NULL
+        ),
+        sized AS (
+            SELECT a.*, max_by(s.partitions, struct(s.sent_at, s.partitions))
+                            FILTER (WHERE s.sent_at < a.sent_at) AS had,
+                   min_by(s.partitions, struct(s.sent_at, s.partitions))
+                       FILTER (WHERE s.sent_at > a.sent_at) AS has
+            FROM asked a JOIN sizes s ON s.topic = a.topic GROUP BY ALL
+        ),
+        judged AS (
+            SELECT *, IF(wanted > had, error_code = :NONE AND has = wanted,
+                         error_code = :INVALID_PARTITIONS AND has = had) AS right,
+                   concat('was answered ', error_code, '; partitions before: ',
+                          coalesce(string(had), '?'), ', after: ', coalesce(string(has), '?'))
+                       AS answer
+            FROM sized
+        )
+        SELECT concat(step, ' (', topic, ')') AS subject, sent_at AS at, wanted AS measured,
+               IF(NOT right, answer, NULL) AS wrong,
+               IF(right IS NULL, 'was asked for while nobody looked at the size', NULL) AS unknown,
+               answer AS note
+        FROM judged
+        """
+    )
