@@ -11,7 +11,24 @@ if TYPE_CHECKING:
     from harness.tables.base import Tables
 
 
-def _whole_intervals(t: Tables) -> Frame:
+@Rule(
+    "X34",
+    title="Rebalance time is a number of heartbeat intervals",
+    statement=(
+        "A rebalance lasts at most one heartbeat interval, and the work in hand until the next "
+        "poll, for each round of its protocol, however many members there are: one round if it is "
+        "eager, two if it is cooperative; in the consumer protocol one interval for the old owner "
+        "to hear, and one for the new."
+    ),
+    source="seed 003, HEARTBEAT; KIP-429; KIP-848",
+    unit="intervals",
+    things="changes of the group",
+    measures="from notice to the last join",
+    too_high="lasted too long",
+    matters="heartbeat.interval.ms, not the size of the group, decides how long it stands still.",
+    headline="join cost",
+)
+def whole_intervals(t: Tables) -> Frame:
     """Changes of a group that had members, from the coordinator's notice to the last join.
 
     A member that has heard goes on when it polls next, so the work of one batch comes on top of
@@ -30,59 +47,36 @@ def _whole_intervals(t: Tables) -> Frame:
             SELECT episode, min(first_at) AS at, count(*) AS rounds,
                    max(IF(:protocol = 'consumer', ended_at, joined_at)) AS joined_at,
                    count_if(trigger IN ('join', 'leave', 'expiry', 'fenced', 'metadata'))
-                       AS changes,
+                       * IF(:protocol = 'eager', 1, 2) AS most,
                    min_by(trigger, number) AS trigger, min_by(trigger_member, number) AS member,
                    max_by(members_after, number) AS members,
                    min_by(members_before, number) AS members_before,
                    max_by(generation, number) AS generation
             FROM {episodes} GROUP BY episode
         ),
-        timed AS (
-            SELECT *, timestampdiff(MICROSECOND, at, joined_at) / 1e3 / :heartbeat_ms AS intervals,
-                   changes * CASE :protocol WHEN 'eager' THEN 1 ELSE 2 END AS most
-            FROM changes CROSS JOIN polls
-            WHERE trigger IN ('join', 'leave', 'expiry') AND members_before > 0
-              AND joined_at IS NOT NULL
-        ),
         stalls AS (
-            SELECT event_at AS from_at,
-                   timestampadd(MICROSECOND, CAST(duration_ms * 1e3 AS BIGINT), event_at) AS to_at
-            FROM {client_events}
+            SELECT event_at AS from_at, after(duration_ms, event_at) AS to_at FROM {client_events}
             WHERE event IN ('stall_started', 'callback_stall_started')
         ),
-        bounded AS (
-            SELECT *, most * (1 + (:cadence_ms + :slack_ms + poll_ms) / :heartbeat_ms) AS bound
-            FROM timed x LEFT ANTI JOIN stalls s ON s.from_at < x.joined_at AND s.to_at > x.at
+        timed AS (
+            SELECT x.*, concat(rounds, IF(rounds = 1, ' round', ' rounds'),
+                               coalesce(concat(' among ', members, ' members'), '')) AS counted,
+                   ms_between(at, joined_at) / :heartbeat_ms AS intervals,
+                   most * (1 + (:cadence_ms + :slack_ms + poll_ms) / :heartbeat_ms) AS bound
+            FROM changes x CROSS JOIN polls
+            LEFT ANTI JOIN stalls s ON s.from_at < x.joined_at AND s.to_at > x.at
             LEFT ANTI JOIN {evictions} v
-              ON v.evicted_at > x.at
-             AND v.evicted_at <= timestampadd(MILLISECOND, :rounding_ms, x.joined_at)
+              ON v.evicted_at > x.at AND v.evicted_at <= after(:rounding_ms, x.joined_at)
+            WHERE trigger IN ('join', 'leave', 'expiry') AND members_before > 0
+              AND joined_at IS NOT NULL
         )
         SELECT concat(trigger, coalesce(concat(' of ', member), ''), ', generation ', generation)
                    AS subject,
-               at, intervals <= bound AND (:protocol = 'consumer' OR rounds <= most) AS ok,
-               round(intervals, 3) AS measured, CAST(NULL AS DOUBLE) AS bound_low,
-               round(bound, 3) AS bound_high,
-               concat(rounds, IF(rounds = 1, ' round', ' rounds'), ' among ', members, ' members')
-                   AS why,
-               timestampadd(MILLISECOND, -:guard_ms, at) AS guard_from,
-               timestampadd(MILLISECOND, :guard_ms, joined_at) AS guard_to
-        FROM bounded
+               at, round(intervals, 3) AS measured, round(bound, 3) AS bound_high,
+               IF(:protocol <> 'consumer' AND rounds > most, concat('took ', counted), NULL)
+                   AS wrong,
+               counted AS note, guard_from(at, joined_at) AS guard_from,
+               guard_to(joined_at) AS guard_to
+        FROM timed
         """
     )
-
-
-WHOLE_INTERVALS = Rule(
-    id="X34",
-    title="Rebalance time is a number of heartbeat intervals",
-    statement=(
-        "A rebalance lasts at most one heartbeat interval, and the work in hand until the next "
-        "poll, for each round of its protocol, however many members there are: one round if it is "
-        "eager, two if it is cooperative; in the consumer protocol one interval for the old owner "
-        "to hear, and one for the new."
-    ),
-    source="seed 003, HEARTBEAT; KIP-429; KIP-848",
-    unit="intervals",
-    things="changes of the group",
-    measures="from notice to the last join",
-    examine=_whole_intervals,
-)
