@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import SparkSession
 
-from harness.engines.base import Engine
-from harness.engines.duckdb import DuckDb
-from harness.engines.spark import SMALL_SETTINGS, Spark
 from harness.tables import session
+from harness.tables.engines.base import Engine
+from harness.tables.engines.duckdb import DuckDb
+from harness.tables.engines.spark import SMALL_SETTINGS, Spark
 from tests.histories import History, differences, judged, numbers
 from tests.machine import NEEDS, REQUIRED
 

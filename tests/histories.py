@@ -14,11 +14,11 @@ from typing import Any, Self
 import pyarrow as pa
 
 from harness.check.judge import Asked, Outcome, examine, verdict_of
-from harness.engines.base import Engine, Frame
 from harness.history import store as files
 from harness.history.schema import HISTORY
 from harness.rules import RULES
 from harness.tables.base import Tables
+from harness.tables.engines.base import Engine, Frame
 from harness.tables.recipes import RECIPES
 from harness.tables.source import Sources, run_of
 

@@ -40,7 +40,7 @@ ROOMS: Final = {
         "what the harness itself costs; made-up runs, and the work that trains AOT caches",
         "measurements use the parts that they measure",
         (
-            *("check", "tables", "engines", "cluster", "history"),
+            *("check", "tables", "cluster", "history"),
             *("provision", "consumers", "experiment", "base"),
         ),
         ("confluent_kafka", "duckdb", "jpype", "numpy", "psutil", "pyarrow", "rich"),
@@ -59,7 +59,7 @@ ROOMS: Final = {
         "and in a background process (`background`)",
         "a suite plays, judges and reports runs",
         (
-            *("report", "catalogue", "check", "tables", "engines", "run"),
+            *("report", "catalogue", "check", "tables", "run"),
             *("cluster", "history", "provision", "experiment", "base"),
         ),
         ("py4j", "pyspark"),
@@ -86,26 +86,20 @@ ROOMS: Final = {
     "check": Room(
         "verdicts: rules applied to the tables of one run",
         "checking reads files only, and opens no socket to Kafka",
-        ("rules", "tables", "engines", "history", "experiment"),
+        ("rules", "tables", "history", "experiment"),
         ("pyarrow",),
     ),
     "rules": Room(
         "documented statements, each a query that gives one row per thing examined",
         "rules read tables only",
-        ("tables", "engines", "experiment"),
+        ("tables", "experiment"),
     ),
     "tables": Room(
         "tables derived from a run's history (`rebalances`, `ownership`, `stops`), its settings "
-        "(`source`), and the Spark session",
+        "(`source`), and the engines that run the queries: Spark, the product's, and DuckDB, which "
+        "judges without a JVM (`engines`)",
         "tables are made from a run's files alone",
-        ("engines", "history", "experiment", "base"),
-        ("pyarrow", "pyspark"),
-    ),
-    "engines": Room(
-        "what runs the queries: Spark, the product's engine, and DuckDB, which judges without a "
-        "JVM; the translation of Spark SQL (`dialect`)",
-        "an engine knows nothing of what its queries are about",
-        (),
+        ("history", "experiment", "base"),
         ("duckdb", "pyarrow", "pyspark", "sqlglot"),
     ),
     "run": Room(

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import pytest
 
-from harness.engines import duckdb
 from harness.provision.cache import REPOSITORY
+from harness.tables.engines import duckdb
 from tests.mutation.remembering import Remembering
 from tests.mutation.selection import Selection
 
@@ -26,7 +26,7 @@ _FOLDERS: Final = ("harness/check", "harness/rules", "harness/tables", "tests")
 _KINDS: Final = (".py", ".ambr")
 _LOOK_S: Final = 0.2
 _FRESH: Final = ("harness.", "tests.", "experiments.", "test_", "conftest")
-_KEPT: Final = ("harness.engines", "tests.mutation", "tests.watch")
+_KEPT: Final = ("harness.tables.engines", "tests.mutation", "tests.watch")
 _OPTIONS: Final = (
     *("-q", "--no-header", "--tb=short", "--snapshot-warn-unused"),
     # What an earlier run of tests in this process has imported is there already.

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from harness.bench.synthetic import write_synthetic
 from harness.check.check import SMALL_ROWS, check
-from harness.engines.spark import Spark
 from harness.provision.java import find_java
 from harness.tables import session
+from harness.tables.engines.spark import Spark
 
 _RECORDS = 50_000
 

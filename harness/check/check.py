@@ -24,10 +24,10 @@ import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from harness.check import judge
-from harness.engines.base import Engine, Frame
 from harness.history import store
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.tables.base import Tables
+from harness.tables.engines.base import Engine, Frame
 from harness.tables.recipes import RECIPES, WRITTEN
 from harness.tables.source import Run, Sources, Unreadable, load, read_run
 

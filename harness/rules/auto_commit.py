@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Tables
+    from harness.tables.engines.base import Frame
 
 # How long a member waits in a poll that brings nothing (consumers/consumer.py).
 _IDLE_POLL_MS: Final = 200

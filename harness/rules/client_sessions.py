@@ -8,8 +8,8 @@ from harness.experiment import CLASSIC
 from harness.rules.rule import Need, Rule
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Tables
+    from harness.tables.engines.base import Frame
 
 # Answers that say something of the member, and not only that the group is elsewhere or not yet
 # loaded or that the log did not take it in time. What a coordinator writes into an isolated link

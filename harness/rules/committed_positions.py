@@ -8,8 +8,8 @@ from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Tables
+    from harness.tables.engines.base import Frame
 
 # Errors with which a coordinator refuses a commit for good. After any other, the time-outs of the
 # append above all, it may still take effect: GroupMetadata and OffsetMetadataManager, 4.3.

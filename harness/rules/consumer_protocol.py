@@ -10,8 +10,8 @@ from harness.rules.rebalance import START_MS
 from harness.rules.rule import Need, Rule
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Tables
+    from harness.tables.engines.base import Frame
 
 _KIP_848 = ("consumer",)
 

@@ -9,8 +9,8 @@ from harness.rules.group_apis import ANSWERED
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Tables
+    from harness.tables.engines.base import Frame
 
 _DESCRIBED = """
     WITH described AS (

@@ -9,8 +9,8 @@ from harness.rules.rebalance import START_MS
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Tables
+    from harness.tables.engines.base import Frame
 
 # What a member that says who it is must be answered: the coordinator looks at its instance id, its
 # member id and its generation, in this order (ClassicGroup.validateMember and its callers).

@@ -10,8 +10,8 @@ from harness.rules.rule import Rule
 from harness.rules.stalling import left_by_limit
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Tables
+    from harness.tables.engines.base import Frame
 
 # Each join phase, with the least and the largest rebalance timeout of the members of that time: the
 # coordinator waits for the largest.

@@ -8,8 +8,8 @@ from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Tables
+    from harness.tables.engines.base import Frame
 
 # librdkafka asks to join at most once a second (rdkafka_cgrp.c, rkcg_join_intvl); the Java client
 # does so in its next poll.

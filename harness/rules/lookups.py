@@ -8,8 +8,8 @@ from harness.experiment import CLASSIC
 from harness.rules.rule import Need, Rule
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Tables
+    from harness.tables.engines.base import Frame
 
 _LOOKUPS = """
     WITH lookups AS (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Tables
+    from harness.tables.engines.base import Frame
 
 
 @Rule(

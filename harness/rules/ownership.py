@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Tables
+    from harness.tables.engines.base import Frame
 
 # Overlaps are found in one pass in order of time: the latest end of what other members held before
 # is kept beside each row, so two rows are never compared with each other.

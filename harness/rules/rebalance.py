@@ -8,8 +8,8 @@ from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Tables
+    from harness.tables.engines.base import Frame
 
 # What a coordinator takes to start a rebalance after the line that caused it (measured: 1 ms).
 START_MS: Final = 10

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from harness.experiment import CLIENTS, PROTOCOLS, Group
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Tables
+    from harness.tables.engines.base import Frame
 
 Query = Callable[["Tables"], "Frame"]
 

@@ -8,8 +8,8 @@ from harness.rules.rule import Rule
 from harness.rules.static_members import CLOSINGS, SESSIONS_OF_CLOSED
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Tables
+    from harness.tables.engines.base import Frame
 
 _KIP_848 = ("consumer",)
 

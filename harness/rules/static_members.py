@@ -8,8 +8,8 @@ from harness.experiment import CLASSIC, JAVA_TIMER_MS
 from harness.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Tables
+    from harness.tables.engines.base import Frame
 
 # Replacements of a static member by a process that joined under its instance id. `new` is the first
 # join under that instance id that was answered since.

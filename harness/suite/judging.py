@@ -52,9 +52,9 @@ class Judge:
         Raises NoData where there is nothing to judge, HarnessError where Spark does not start.
         """
         from harness.check.check import check
-        from harness.engines.spark import Spark
         from harness.report import report
         from harness.report.run import files
+        from harness.tables.engines.spark import Spark
 
         complete = manifest.read(run_dir).get("status") == "complete"
         self._start()
@@ -92,10 +92,10 @@ def look(run_dir: Path) -> int:
     Every verdict that is kept is Spark's. Raises NoData where there is nothing to judge.
     """
     from harness.check.check import check
-    from harness.engines.duckdb import DuckDb
     from harness.report.load import load_manifest
     from harness.report.outcome import exit_code_of
     from harness.report.text.terminal import print_verdicts
+    from harness.tables.engines.duckdb import DuckDb
 
     engine = DuckDb()
     try:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from harness.engines.base import Frame
 from harness.tables.base import Tables
+from harness.tables.engines.base import Frame
 
 _BUCKET_S: Final = 10  # gaps are joined with episodes and faults within buckets of time
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.engines.base import Frame
 from harness.tables.base import Tables
+from harness.tables.engines.base import Frame
 
 
 def memberships(t: Tables) -> Frame:

@@ -7,8 +7,8 @@ believes.
 
 from __future__ import annotations
 
-from harness.engines.base import Frame
 from harness.tables.base import Tables
+from harness.tables.engines.base import Frame
 
 
 def probe_joins(t: Tables) -> Frame:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from harness.engines.base import Frame
 from harness.tables.base import Tables
+from harness.tables.engines.base import Frame
 
 # Ranges are joined within buckets of offsets: wide enough that a poll's range falls into one or
 # two, narrow enough that few others share it.

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 
 from harness.base import processes
 from harness.base.errors import NoData
-from harness.engines.base import Engine, Frame, Setting
 from harness.experiment import (
     JAVA_TIMER_MS,
     LIBRDKAFKA_TIMER_GRID_MS,
@@ -22,6 +21,7 @@ from harness.experiment import (
 )
 from harness.history import manifest, store
 from harness.history.schema import ADDED, ADDED_FILES, HISTORY, SCHEMA_VERSION
+from harness.tables.engines.base import Engine, Frame, Setting
 
 # Two stamps may each be rounded to 1 ms, so what follows may seem to come 2 ms before.
 ROUNDING_MS: Final = 2

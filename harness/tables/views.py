@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from harness.engines.base import Frame
     from harness.tables.base import Recipe, Tables
+    from harness.tables.engines.base import Frame
 
 
 def own_requests(t: Tables) -> Frame:

@@ -17,11 +17,11 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from harness.check.check import check
-from harness.engines.spark import Spark
 from harness.history import manifest
 from harness.report import report
 from harness.report.many import index
 from harness.report.many import trend as trend_page
+from harness.tables.engines.spark import Spark
 from harness.trend import dataset, job
 from tests.machine import browser as machine
 from tests.report.sample_suite import write_night

@@ -12,11 +12,11 @@ from harness.base.errors import NoData
 from harness.bench.synthetic import write_synthetic
 from harness.check import judge
 from harness.check.check import as_expected, check
-from harness.engines.base import Engine, Frame
 from harness.history.derived import TABLES, VERDICTS
 from harness.history.schema import HISTORY, SCHEMA_VERSION
 from harness.rules import RULES, Rule
 from harness.tables.base import Tables
+from harness.tables.engines.base import Engine, Frame
 from harness.tables.recipes import RECIPES
 from tests.histories import History, at, member_id
 

@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from harness.check.check import check
-from harness.engines.spark import Spark
 from harness.history.schema import SCHEMA_VERSION
 from harness.report.run.files import report
+from harness.tables.engines.spark import Spark
 from harness.trend import dataset, job
 
 pytestmark = pytest.mark.spark

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.engines.base import Engine
+from harness.tables.engines.base import Engine
 from tests.histories import TOPIC, History, at, member_id, tables_of
 
 

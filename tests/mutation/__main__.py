@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import pytest
 
-from harness.engines import duckdb
 from harness.provision.cache import REPOSITORY
+from harness.tables.engines import duckdb
 from tests.mutation.mutants import Mutant, in_rules, mutants
 from tests.mutation.remembering import Remembering
 from tests.mutation.selection import RULES, Selection

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from harness.engines.base import Frame, Setting
-from harness.engines.duckdb import DuckDb
+from harness.tables.engines.base import Frame, Setting
+from harness.tables.engines.duckdb import DuckDb
 
 
 class Remembering(DuckDb):

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.check.check import check
-from harness.engines.base import Engine
+from harness.tables.engines.base import Engine
 from tests.recorded.keep import RUNS
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.check.judge import examine
-from harness.engines.base import Engine
+from harness.tables.engines.base import Engine
 from tests.histories import History, at, tables_of
 from tests.probe_histories import OWN, Probed
 

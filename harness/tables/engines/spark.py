@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from harness.engines.base import Frame, Setting, fill
+from harness.tables.engines.base import Frame, Setting, fill
 
 # A small history is worked on by one task, with nothing compiled.
 SMALL_SETTINGS: Final = {

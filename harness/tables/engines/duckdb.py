@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
-from harness.engines.base import Frame, Setting, fill
-from harness.engines.dialect import MACROS, Translator
+from harness.tables.engines.base import Frame, Setting, fill
+from harness.tables.engines.dialect import MACROS, Translator
 
 
 class DuckDb:

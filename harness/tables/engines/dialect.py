@@ -17,7 +17,7 @@ from typing import Any, Final
 import sqlglot
 from sqlglot import exp
 
-from harness.engines.base import fill
+from harness.tables.engines.base import fill
 
 # Functions that DuckDB lacks, or that mean something else there.
 MACROS: Final = (
