@@ -88,6 +88,7 @@ class Trials:
         gc.freeze()  # what is never looked through is never copied in a child
         _print(f"{len(session.items)} tests once: {time.monotonic() - began:.0f} s")
         self._try_all([item for item in session.items if item.nodeid not in self.failed])
+        gc.unfreeze()
         return True
 
     def _try_all(self, items: Sequence[pytest.Item]) -> None:
