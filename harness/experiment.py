@@ -46,6 +46,20 @@ class Verdict(StrEnum):
     VIOLATED = "VIOLATED"
 
 
+class Need(StrEnum):
+    """What a run must contain, or must not, before a rule can be examined.
+
+    Experiments are refused that declare a rule and lack what it needs, and faults ask for needs
+    instead of knowing rules.
+    """
+
+    FAULTS = "a declared fault"
+    SESSION_END = "a silence longer than session.timeout.ms"
+    MAX_POLL_END = "a stall longer than max.poll.interval.ms"
+    STALL_WITHIN_MAX_POLL = "a stall shorter than max.poll.interval.ms"
+    WORKING_COORDINATOR = "a coordinator that is never paused for a session"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
     """The Kafka cluster that an experiment runs on.
@@ -237,7 +251,7 @@ class Fault:
     more_partitions: int | None = None
     of_broker: str | None = None
 
-    # The rest of the checks live beside each kind of fault (harness/faults).
+    # The rest of the checks live beside each kind of fault (harness/run/faults).
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,6 +285,8 @@ class Expect:
     if_seen: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("clients", "protocols", "kafka"):
+            all_are(str, name, getattr(self, name))
         for client in self.clients:
             one_of("client", client, CLIENTS)
         for protocol in self.protocols:
@@ -319,6 +335,16 @@ class Experiment:
     long: bool = False
 
     def __post_init__(self) -> None:
+        for kind, names in (
+            (Fault, ("faults",)),
+            (Probe, ("probes",)),
+            (Expect, ("rules",)),
+            (str, ("clients", "protocols", "backends")),
+        ):
+            for name in names:
+                all_are(kind, name, getattr(self, name))
+        if not self.claim.strip():
+            raise BadInput("the claim is empty: say in a sentence what the experiment shows")
         if not 0 <= self.duration_s < inf:
             raise BadInput(f"duration_s of {self.duration_s} is no time: use 0 or more")
         if self.probes and self.faults:
@@ -341,6 +367,22 @@ def at_least(least: int, **values: int) -> None:
     for name, value in values.items():
         if value < least:
             raise BadInput(f"{name} of {value} is below {least}: raise it")
+
+
+def all_are(kind: type, name: str, values: object) -> None:
+    """Refuse what is no tuple of such values. Raises BadInput with how to write one."""
+    if not isinstance(values, tuple):
+        raise BadInput(
+            f"{name} is a {type(values).__name__}, not a tuple: write a comma after the one value "
+            f"that it has, as in {name}=(…,)"
+        )
+    for value in values:
+        if not isinstance(value, kind):
+            star = "write a star before holds(…), or " if isinstance(value, tuple) else ""
+            raise BadInput(
+                f"{name} has a {type(value).__name__} in it, where every value is a "
+                f"{kind.__name__}: {star}look for a comma that is missing or too many"
+            )
 
 
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -5,8 +5,9 @@ A history is a value: `judged(history, engine, "R01")` gives the verdict row of 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
@@ -14,9 +15,11 @@ from typing import Any, Self
 import pyarrow as pa
 
 from harness.check.judge import Asked, Outcome, examine, verdict_of
+from harness.experiment import Fault
 from harness.history import store as files
 from harness.history.schema import HISTORY
 from harness.rules import RULES
+from harness.run.faults import KINDS
 from harness.tables.base import Tables
 from harness.tables.engines.base import Engine, Frame
 from harness.tables.recipes import RECIPES
@@ -237,6 +240,9 @@ class History:
         """A fault through all its phases."""
         self.faults += 1
         name = f"{self.faults}-{kind}"
+        declared = json.loads(row.pop("parameters", "{}"))
+        effects = KINDS[kind].effects_of(Fault(kind=kind, target="", how=declared.get("how")))
+        row["parameters"] = json.dumps({**declared, "effects": asdict(effects)})
         phases = [("planned", 0.0), ("injecting", ms - 1), ("injected", ms)]
         if healed_ms is not None:
             phases += [("healing", healed_ms - 1), ("healed", healed_ms)]

@@ -56,7 +56,7 @@ ROOMS: Final = {
     ),
     "suite": Room(
         "many runs: nights, repeats, comparisons of protocols; judging one run (`judging`), "
-        "and in a background process (`background`)",
+        "and in a background process (`aside`)",
         "a suite plays, judges and reports runs",
         (
             *("report", "catalogue", "check", "tables", "run"),
@@ -118,8 +118,8 @@ ROOMS: Final = {
         ("confluent_kafka", "docker", "psutil", "requests", "toxiproxy", "urllib3"),
     ),
     "history": Room(
-        "columns of every file (`schema`), broker logs to rows, journals to Parquet, the "
-        "manifest, and the record of a suite (`suites`)",
+        "columns of every file (`schema`), what faults break (`effects`), broker logs to rows, "
+        "journals to Parquet, the manifest, and the record of a suite (`suites`)",
         "a history is files only",
         ("consumers", "base"),
         ("psutil", "pyarrow"),

@@ -10,7 +10,7 @@ from harness.rules.rule import OF_THE_KIND
 
 def experiments() -> list[dict[str, Any]]:
     """Every experiment, with the rules that it declares and the verdict expected of each."""
-    return [_experiment(name, registry.load(name)) for name in registry.names()]
+    return [_experiment(name, experiment) for name, experiment in registry.every()[0].items()]
 
 
 def rules() -> list[dict[str, Any]]:
@@ -22,7 +22,7 @@ def rules() -> list[dict[str, Any]]:
     One that is `always` is judged besides in every run that has something of the kind, and expected
     to hold.
     """
-    declared = {name: registry.load(name) for name in registry.names()}
+    declared, _ = registry.every()
     return [_rule(rule, declared) for rule in RULES.values()]
 
 
@@ -91,7 +91,7 @@ def _both(
     ]
 
 
-def render_experiments() -> str:
+def experiments_told() -> str:
     """Experiments for people: claim and rules."""
     lines = []
     for item in experiments():
@@ -100,7 +100,7 @@ def render_experiments() -> str:
     return "\n".join(lines)
 
 
-def render_rules() -> str:
+def rules_told() -> str:
     """Rules for people: what each is about, where it is from, and which experiments judge it."""
     lines = []
     for item in rules():

@@ -1,13 +1,13 @@
 """What is refused before anything runs, though every part of the experiment is fine by itself."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from harness.base.errors import BadInput
-from harness.experiment import Experiment, Group
+from harness.experiment import Experiment, Fault, Group, Need
 from harness.provision.kafka import kafka_versions
+from harness.run.faults import Needed, effects_of
 
-# Faults after which the group has one member less, for good.
-_ENDING: Final = frozenset({"kill-consumer", "close-consumer"})
 # Settings of a client library that follow from what the group declares: of two values for one
 # thing, the rules would be judged by one and the client would keep the other.
 _DECLARED: Final = {
@@ -33,9 +33,41 @@ def check_together(experiment: Experiment) -> None:
     _check_client_version(experiment)
     _check_replicas(experiment)
     _check_members(experiment)
+    _check_overlaps(experiment.faults)
     _check_settings(experiment.group)
     for member in sorts_of_members(experiment.group):
         _check_offered(experiment, member)
+
+
+def check_exercised(experiment: Experiment, needed: Needed) -> None:
+    """Refuse rules that nothing in the experiment can exercise, where that is certain.
+
+    Probes and saboteurs do what no fault says, and slow members stall by themselves. Raises
+    BadInput naming the rules and what they need.
+    """
+    group, effects = experiment.group, [effects_of(fault) for fault in experiment.faults]
+    if experiment.probes or any(member.sabotage for member in sorts_of_members(group)):
+        return
+    silent = any(
+        not each.below_limits
+        and (each.disturbs_heartbeats or each.killed or each.ends_member or each.stalls)
+        for each in effects
+    )
+    batch_ms = max(
+        member.batch_records * member.process_us / 1_000 for member in sorts_of_members(group)
+    )
+    stalled = any(each.stalls for each in effects) or batch_ms > group.session_timeout_ms
+    for need, there in (
+        (Need.SESSION_END, silent),
+        (Need.MAX_POLL_END, stalled),
+        (Need.STALL_WITHIN_MAX_POLL, stalled),
+    ):
+        if not there and (rules := needed.get(need)):
+            raise BadInput(
+                f"nothing here brings about {need}, which {', '.join(rules)} "
+                f"{'needs' if len(rules) == 1 else 'need'}: add a fault that does, or leave "
+                f"{'it' if len(rules) == 1 else 'them'} out"
+            )
 
 
 def sorts_of_members(group: Group) -> list[Group]:
@@ -81,12 +113,12 @@ def _check_replicas(experiment: Experiment) -> None:
 
 def _check_members(experiment: Experiment) -> None:
     group, faults = experiment.group, experiment.faults
-    started = sum(fault.kind == "start-consumer" for fault in faults)
-    ended = sum(fault.kind in _ENDING for fault in faults)
+    started = sum(effects_of(fault).adds_member for fault in faults)
+    ended = sum(effects_of(fault).ends_member for fault in faults)
     if group.members + started <= ended:
         raise BadInput(
-            f"of members of {group.members}, {started} more to be started and {ended} to be ended "
-            "nobody is left who could show that the group recovers: have more members"
+            f"{group.members} members, {started} started and {ended} ended by faults: nobody is "
+            "left to show that the group recovers; raise members"
         )
     for number in group.differing:
         if not 1 <= number <= group.members + started:
@@ -94,6 +126,25 @@ def _check_members(experiment: Experiment) -> None:
                 f"member {number} differs, and there are members 1 to {group.members + started}: "
                 "name one of those"
             )
+
+
+def _check_overlaps(faults: Iterable[Fault]) -> None:
+    """The heal of one would end the other as well, and each would be judged as if alone.
+
+    A role such as "any member" may be another one each time.
+    """
+    ends_s: dict[tuple[str, str, str | None], tuple[float, Fault]] = {}
+    for fault in sorted(faults, key=lambda each: each.at_s):
+        what = (fault.kind, fault.target, fault.of_broker)
+        if not fault.lasts_s or fault.target.startswith("any "):
+            continue
+        end_s, before = ends_s.get(what, (0.0, fault))
+        if fault.at_s < end_s:
+            raise BadInput(
+                f"{fault.kind} of {fault.target} at {fault.at_s:g} s may begin before the one at "
+                f"{before.at_s:g} s has ended, at {end_s:g} s: move them apart, or declare one"
+            )
+        ends_s[what] = (fault.at_s + fault.jitter_s + fault.lasts_s, fault)
 
 
 def _check_settings(group: Group) -> None:

@@ -1,7 +1,6 @@
 """Experiments by NAME, and their knobs."""
 
 import difflib
-import importlib
 import pkgutil
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
@@ -10,10 +9,11 @@ from typing import Any, get_type_hints
 import experiments
 from consumers.sabotage import conduct_of
 from harness.base.errors import BadInput
-from harness.catalogue.refusals import check_together, sorts_of_members
-from harness.experiment import Experiment
-from harness.run.faults import KINDS
-from harness.run.faults.targets import check_role
+from harness.catalogue import modules
+from harness.catalogue.refusals import check_exercised, check_together, sorts_of_members
+from harness.experiment import Experiment, Need
+from harness.run.faults import KINDS, Needed
+from harness.run.roles import check_role
 
 
 def names() -> list[str]:
@@ -34,14 +34,23 @@ def load(name: str) -> Experiment:
         near = difflib.get_close_matches(name, names(), n=1)
         hint = f"did you mean {near[0]!r}?" if near else "see `python -m harness list`"
         raise BadInput(f"there is no experiment {name!r}: {hint}")
-    module = importlib.import_module(f"experiments.{name.replace('-', '_')}")
-    return checked(module.experiment)
+    return modules.read(name, checked)
+
+
+def every() -> tuple[dict[str, Experiment], list[str]]:
+    """Every experiment that can be played by its NAME, and a sentence for each that cannot."""
+    found, refused = {}, []
+    for name in names():
+        try:
+            found[name] = load(name)
+        except BadInput as error:
+            refused.append(str(error))
+    return found, refused
 
 
 def describe(name: str) -> str:
     """The docstring of an experiment's module: claim, why, what to watch."""
-    module = importlib.import_module(f"experiments.{name.replace('-', '_')}")
-    return (module.__doc__ or "").strip()
+    return (modules.imported(name).__doc__ or "").strip()
 
 
 def checked(experiment: Experiment) -> Experiment:
@@ -51,6 +60,12 @@ def checked(experiment: Experiment) -> Experiment:
     """
     from harness.rules.catalogue import RULES  # needs pyspark, which is slow to import
 
+    for fault in experiment.faults:
+        if fault.kind not in KINDS:
+            near = difflib.get_close_matches(fault.kind, KINDS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KINDS)}"
+            raise BadInput(f"there is no fault {fault.kind!r}: {hint}")
+        KINDS[fault.kind].check_way(fault)
     check_together(experiment)
     for member in sorts_of_members(experiment.group):
         conduct_of(member.sabotage)
@@ -58,17 +73,31 @@ def checked(experiment: Experiment) -> Experiment:
         raise BadInput("an experiment without rules cannot fail: name at least one")
     for expect in experiment.rules:
         if expect.rule not in RULES:
-            near = difflib.get_close_matches(expect.rule, RULES, n=1)
-            hint = f"did you mean {near[0]}?" if near else "see `python -m harness list`"
-            raise BadInput(f"there is no rule {expect.rule!r}: {hint}")
+            raise BadInput(f"there is no rule {expect.rule!r}: {nearest_rule(expect.rule)}")
+    needed = _needed(experiment)
     for fault in experiment.faults:
-        if fault.kind not in KINDS:
-            near = difflib.get_close_matches(fault.kind, KINDS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KINDS)}"
-            raise BadInput(f"there is no fault {fault.kind!r}: {hint}")
         check_role(fault, experiment)
-        KINDS[fault.kind].validate(fault, experiment)
+        KINDS[fault.kind].validate(fault, experiment, needed)
+    check_exercised(experiment, needed)
     return experiment
+
+
+def _needed(experiment: Experiment) -> Needed:
+    """What the declared rules need, with their ids; not those judged only if they are exercised."""
+    from harness.rules.catalogue import RULES
+
+    rules = sorted({expect.rule for expect in experiment.rules if not expect.if_seen})
+    found = {need: tuple(rule for rule in rules if need in RULES[rule].needs) for need in Need}
+    return {need: rules for need, rules in found.items() if rules}
+
+
+def nearest_rule(name: str) -> str:
+    """What to do about a rule of this name, which there is not: the end of a sentence."""
+    from harness.rules.catalogue import RULES
+
+    near = difflib.get_close_matches(name, RULES, n=1)
+    listed = "`python -m harness list --rules` prints all"
+    return f"did you mean {near[0]}? {listed}" if near else listed
 
 
 def resolved(experiment: Experiment) -> Experiment:

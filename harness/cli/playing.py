@@ -17,6 +17,7 @@ from harness.cli.options import (
     settings_of,
     share_of,
 )
+from harness.cli.showing import say_what_is_left_out
 from harness.experiment import CLIENTS, PROTOCOLS, one_of
 from harness.run.screen import Screen
 
@@ -126,6 +127,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         raise BadInput(
             "a night needs clusters of its own, and BACKEND=compose has one: use BACKEND=docker"
         )
+    say_what_is_left_out()
     plan = cover.plan(
         long=arguments.long,
         only=names_of(arguments.only),
@@ -136,7 +138,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         share=share_of(arguments.share),
     )
     if arguments.list:
-        print(cover.render(plan))
+        print(cover.told(plan))
         return Exit.AS_EXPECTED
     if not plan.runs:
         raise NoData("no experiment fits: see `python -m harness nightly --list`")

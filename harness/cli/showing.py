@@ -2,20 +2,32 @@
 
 import argparse
 import json
+import sys
+from dataclasses import fields
 
 from harness.base.errors import Exit
+from harness.experiment import Expect, Fault
 
 
 def list_command(arguments: argparse.Namespace) -> int:
     """Print the experiments, or the rules, and what is expected of whom."""
     from harness.catalogue import listing
 
+    say_what_is_left_out()
     if arguments.json:
         both = {"experiments": listing.experiments(), "rules": listing.rules()}
         print(json.dumps(both, indent=2))
     else:
-        print(listing.render_rules() if arguments.rules else listing.render_experiments())
+        print(listing.rules_told() if arguments.rules else listing.experiments_told())
     return Exit.AS_EXPECTED
+
+
+def say_what_is_left_out() -> None:
+    """A line of standard error for each experiment that cannot be read; the others go on."""
+    from harness.catalogue import registry
+
+    for sentence in registry.every()[1]:
+        sys.stderr.write(f"kafka-chaos: left out: {sentence}\n")
 
 
 def describe_command(arguments: argparse.Namespace) -> int:
@@ -25,11 +37,39 @@ def describe_command(arguments: argparse.Namespace) -> int:
     experiment = registry.load(arguments.name)
     print(f"{arguments.name}: {experiment.claim}\n\n{registry.describe(arguments.name)}\n")
     for fault in experiment.faults:
-        print(f"fault  {fault.kind} of {fault.target}, {fault.at_s:g} s after steady state")
+        print(f"fault  {_described(fault)}")
+    for probe in experiment.probes:
+        print(f"probe  {probe.name}, {probe.at_s:g} s after steady state")
+    for expect in experiment.rules:
+        print(f"rule   {_expected(expect)}")
     print("\nknobs (--set KNOB=VALUE)")
     for name, value in registry.knobs(experiment).items():
         print(f"  {name} = {value}")
     return Exit.AS_EXPECTED
+
+
+def _described(fault: Fault) -> str:
+    """A fault with everything that is declared of it."""
+    by = f" to {fault.at_s + fault.jitter_s:g}" if fault.jitter_s else ""
+    text = f"{fault.kind} of {fault.target}, {fault.at_s:g}{by} s after steady state"
+    shown = {"kind", "target", "at_s", "jitter_s", "lasts_s"}
+    if fault.lasts_s:
+        text += f", for {fault.lasts_s:g} s"
+    return text + "".join(
+        f", {each.name}={getattr(fault, each.name)}"
+        for each in fields(fault)
+        if each.name not in shown and getattr(fault, each.name) is not None
+    )
+
+
+def _expected(expect: Expect) -> str:
+    """A rule with the verdict expected of it, and of whom."""
+    text = f"{expect.rule} {expect.verdict}"
+    for_whom = (*expect.clients, *expect.protocols, *(f"Kafka {each}" for each in expect.kafka))
+    if for_whom:
+        text += f" for {', '.join(for_whom)}"
+    text += ", if it is exercised" if expect.if_seen else ""
+    return f"{text}: {expect.because}" if expect.because else text
 
 
 def doctor_command(_arguments: argparse.Namespace) -> int:

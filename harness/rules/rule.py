@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from harness.experiment import CLIENTS, PROTOCOLS, Group
+from harness.experiment import CLIENTS, PROTOCOLS, Group, Need
 
 if TYPE_CHECKING:
     from harness.tables.base import Tables
     from harness.tables.engines.base import Frame
+
+__all__ = ["COLUMNS", "OF_THE_KIND", "Need", "Query", "Rule"]
 
 Query = Callable[["Tables"], "Frame"]
 
@@ -35,20 +36,6 @@ COLUMNS: Final = (
     "guard_from",
     "guard_to",
 )
-
-
-class Need(StrEnum):
-    """What a run must contain, or must not, before a rule can be examined.
-
-    Experiments are refused that declare a rule and lack what it needs, and faults ask for needs
-    instead of knowing rules.
-    """
-
-    FAULTS = "a declared fault"
-    SESSION_END = "a silence longer than session.timeout.ms"
-    MAX_POLL_END = "a stall longer than max.poll.interval.ms"
-    STALL_WITHIN_MAX_POLL = "a stall shorter than max.poll.interval.ms"
-    WORKING_COORDINATOR = "a coordinator that is never paused for a session"
 
 
 def _without_query(_tables: Tables) -> Frame:

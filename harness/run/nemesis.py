@@ -16,6 +16,7 @@ from typing import Any
 from consumers.journal import Journal
 from harness.base.errors import HarnessError, VoidRun
 from harness.experiment import Experiment, Fault
+from harness.history.effects import Breaks
 from harness.run.faults import KINDS
 from harness.run.faults.targets import Target, resolve
 from harness.run.scene import FaultState, Scene
@@ -91,7 +92,8 @@ class Nemesis:
     def _inject(self, scene: Scene, item: Planned) -> None:
         kind = KINDS[item.fault.kind]
         scene.follow()  # roles are what they are now, however long the fault before took
-        target = resolve(scene, item.fault)
+        on_link = kind.effects_of(item.fault).breaks == Breaks.LINK
+        target = resolve(scene, item.fault, on_link=on_link)
         self._mark(item, "injecting", target)
         scene.faults[item.name] = _state(item, "injecting", target)
         if kind.heals:
@@ -148,6 +150,13 @@ class Nemesis:
             target=item.fault.target,
             resolved=target.name if target else None,
             phase=phase,
-            parameters=json.dumps({**asdict(item.fault), "inject_s": round(item.inject_s, 3)}),
+            parameters=json.dumps(
+                {
+                    **asdict(item.fault),
+                    "inject_s": round(item.inject_s, 3),
+                    # Queries ask these, not the kind's name.
+                    "effects": asdict(KINDS[item.fault.kind].effects_of(item.fault)),
+                }
+            ),
             **more,
         )

@@ -24,13 +24,13 @@ from harness.experiment import Experiment, Probe
 from harness.history import manifest
 from harness.history.collect import collect
 from harness.provision.tools import Tools
-from harness.run.faults.targets import lanes
 from harness.run.fleet import Fleet
 from harness.run.folder import SCRATCH
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
 from harness.run.nemesis import Nemesis, plan_faults
 from harness.run.output import read_output
 from harness.run.record import first_record
+from harness.run.roles import lanes
 from harness.run.scene import Scene, View
 
 PROBE_S: Final = 180.0  # no script waits for more than a few session timeouts

@@ -26,9 +26,7 @@ def heartbeats(t: Tables) -> Frame:
                                        coalesce(healed_at, :ended_at) AS `to`, m.member AS whose))
                        AS windows
             FROM {fault_windows} f LEFT JOIN {members} m ON m.member = f.resolved
-            WHERE injecting_at IS NOT NULL
-              AND kind IN ('latency', 'bandwidth', 'isolate', 'freeze-consumer', 'kill-broker',
-                           'pause-broker', 'stop-broker', 'isolate-broker')
+            WHERE injecting_at IS NOT NULL AND disturbs_heartbeats
         ),
         beats AS (
             SELECT *, client_id AS member,

@@ -35,10 +35,7 @@ def ownership(t: Tables) -> Frame:
         killed AS (
             -- A SIGKILL leaves a journal without a last word.
             SELECT resolved AS member, min(coalesce(injected_at, injecting_at)) AS killed_at
-            FROM {fault_windows}
-            WHERE kind = 'kill-consumer'
-               OR kind = 'bounce-consumer' AND get_json_object(parameters, '$.how') = 'kill'
-            GROUP BY resolved
+            FROM {fault_windows} WHERE killed GROUP BY resolved
         ),
         held AS (
             SELECT f.topic, f.partition, f.member, f.member_id, f.generation, f.at AS from_at,

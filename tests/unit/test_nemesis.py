@@ -18,9 +18,11 @@ from harness.base.errors import ClusterError
 from harness.base.wait import wait_until
 from harness.catalogue import registry
 from harness.experiment import Experiment, Fault
+from harness.history.effects import Breaks, Effects
 from harness.run import interrupts, nemesis
 from harness.run.faults.kind import Evidence, Kind
-from harness.run.faults.targets import Target, lanes, resolve
+from harness.run.faults.targets import Target, resolve
+from harness.run.roles import lanes
 from harness.run.scene import Scene
 
 KILL = Fault(kind="kill-broker", target="any broker", lasts_s=3)
@@ -55,7 +57,8 @@ def scene(*, brokers: set[int], members: set[int], leaders: tuple[int, ...] = ()
 
 
 def resolved(target: str, of: Any, **more: Any) -> Target:
-    return resolve(cast("Scene", of), Fault(kind="kill-broker", target=target, **more))
+    fault = Fault(kind="kill-broker", target=target, **more)
+    return resolve(cast("Scene", of), fault, on_link=False)
 
 
 def test_what_is_dead_is_no_target() -> None:
@@ -83,7 +86,9 @@ def test_what_is_not_to_be_hit_has_to_be_known() -> None:
     failing_over = scene(brokers={1, 2, 3}, members={1, 2, 3}, leaders=(1, 2, 3))
     failing_over.view.group = {}
 
-    with pytest.raises(ClusterError, match="nothing is 'coordinator' now, so kill-broker could"):
+    with pytest.raises(
+        ClusterError, match="nothing is 'coordinator' right now, so kill-broker might"
+    ):
         resolved("any leader", failing_over, not_target="coordinator")
 
 
@@ -123,6 +128,7 @@ def test_a_fault_that_had_to_wait_lasts_as_long_as_it_was_to_last(
         lambda _scene, fault, _target: played.append(("inject", fault.target, clock.now_s)),
         prove,
         lambda _scene, fault, _target: played.append(("heal", fault.target, clock.now_s)),
+        effects=Effects(breaks=Breaks.BROKER),
     )
     monkeypatch.setattr(nemesis, "KINDS", {"kill-broker": kind})
     monkeypatch.setattr(

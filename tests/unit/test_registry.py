@@ -118,7 +118,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
         (Experiment(claim="x."), "without rules cannot fail"),
         (
             Experiment(claim="x.", rules=(Expect(rule="R021"),)),
-            "there is no rule 'R021': did you mean",
+            r"there is no rule 'R021': did you mean \w+\? `python -m harness list --rules`",
         ),
         (experiment_with(Fault(kind="kill-brokers", target="controller")), "'kill-broker'"),
         (experiment_with(Fault(kind="kill-broker", target="broker 1")), "never heals"),
@@ -164,7 +164,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
                 experiment_with(Fault(kind="kill-consumer", target="member 1")),
                 group=Group(members=1),
             ),
-            "members of 1, 0 more to be started and 1 to be ended nobody is left",
+            "1 members, 0 started and 1 ended by faults: nobody is left",
         ),
         (
             Experiment(
@@ -249,7 +249,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
                 Fault(kind="start-duplicate", target="member 1", how="close"),
                 group=Group(static=True),
             ),
-            "knows one way only: leave out how",
+            "has no way 'close': leave how='close' out",
         ),
         (
             experiment_with(
@@ -275,7 +275,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
         ),
         (
             experiment_with(Fault(kind="kill-consumer", target="member 1", how="kill")),
-            "choose at once or in a transaction",
+            "has no way 'kill': use how='at once' or 'in a transaction', or leave how out",
         ),
         (
             experiment_with(
@@ -287,7 +287,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             experiment_with(
                 Fault(kind="isolate-broker", target="any broker", lasts_s=3, how="sideways")
             ),
-            "knows no way 'sideways'",
+            "has no way 'sideways': use how='peers' or 'lanes'",
         ),
         (experiment_with(Fault(kind="add-partitions", target="topic")), "more_partitions of 1"),
         (
@@ -299,7 +299,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
         ),
         (
             experiment_with(Fault(kind="add-partitions", target="member 1", more_partitions=2)),
-            "it hits a topic",
+            "cannot hit 'member 1': use topic",
         ),
         (
             experiment_with(
@@ -336,7 +336,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
                 registry.load("consumer-freeze"),
                 faults=(Fault(kind="freeze-consumer", target="member 1", lasts_s=6),),
             ),
-            "for 6 s ends before session_timeout_ms of 6 s, so R01, R35, X23 would see nothing",
+            "for 6 s ends before session_timeout_ms of 6 s, so R01, R35, X23 would examine nothing",
         ),
         (
             replace(
@@ -344,6 +344,43 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
                 faults=(Fault(kind="isolate", target="member 1", lasts_s=5),),
             ),
             "ends before session_timeout_ms of 6 s, so R01",
+        ),
+        (
+            experiment_with(Fault(kind="isolate", target="member 1", lasts_s=9, latency_ms=50)),
+            "isolate of member 1 takes no latency_ms: leave latency_ms out",
+        ),
+        (
+            experiment_with(
+                Fault(kind="freeze-consumer", target="member 1", lasts_s=9, how="sideways")
+            ),
+            "has no way 'sideways': leave how='sideways' out",
+        ),
+        (
+            experiment_with(Fault(kind="kill-consumer", target="member 1", more_partitions=2)),
+            "takes no more_partitions: leave more_partitions out",
+        ),
+        (
+            experiment_with(Fault(kind="isolate", target="coordinator", lasts_s=9)),
+            "cannot hit 'coordinator': use member <n>, any member or producers",
+        ),
+        (
+            Experiment(
+                claim="x.",
+                rules=(RULE,),
+                faults=(
+                    Fault(kind="freeze-consumer", target="member 1", at_s=3, lasts_s=8),
+                    Fault(kind="freeze-consumer", target="member 1", at_s=9, lasts_s=8),
+                ),
+            ),
+            "freeze-consumer of member 1 at 9 s may begin before the one at 3 s has ended",
+        ),
+        (
+            Experiment(claim="x.", rules=(Expect(rule="R01"),)),
+            "nothing here brings about a silence longer than session.timeout.ms, which R01 needs",
+        ),
+        (
+            experiment_with(Fault(kind="start-consumer", target="new member"), "R07"),
+            "nothing here brings about a stall longer than max.poll.interval.ms, which R07 needs",
         ),
         (
             experiment_with(Fault(kind="delete-offsets", target="any broker")),

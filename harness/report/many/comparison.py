@@ -15,9 +15,10 @@ from harness.report.parts import stops
 from harness.report.run.page import environment
 from harness.report.text.markdown import safe, table_row
 from harness.report.words import NOTHING, duration, number
+from harness.rules import RULES
 
 # Judged in every run that is compared, whether its experiment names it or not, if it is there.
-JOIN_COST_RULE: Final = "X34"
+JOIN_COST_RULE: Final = next(id_ for id_, rule in RULES.items() if rule.headline == "join cost")
 
 
 @dataclass(frozen=True)

@@ -15,18 +15,19 @@ from harness.report.many.suite_rows import (
     columns_of,
     detail_of,
     differing_rows,
-    documents_sentence,
     kind_of,
     left_out,
     matrix_of,
     read_verdicts,
     run_row,
+    told_of_documents,
 )
 from harness.report.many.suite_text import summary
 from harness.report.many.verdicts import SUITE_VERDICTS, differing, headline, table_of
 from harness.report.run.files import write_whole
 from harness.report.run.page import Fact, environment
 from harness.report.words import duration, plural
+from harness.rules import RULES
 
 
 def write(suite: Suite) -> None:
@@ -39,7 +40,7 @@ def write(suite: Suite) -> None:
     rows = table_of([row for entry in suite.entries for row in verdicts[entry.label]])
     store.write(suite.path / VERDICTS_FILE, [rows], SUITE_VERDICTS)
     documented.write(suite.path, rows.to_pylist())
-    documents = documents_sentence(verdicts)
+    documents = told_of_documents(verdicts)
     news = since(suite, rows.to_pylist())
     write_whole(suite.path / "index.html", page(suite, verdicts, documents, news))
     write_whole(suite.path / "summary.md", summary(suite, verdicts, documents, news))
@@ -92,7 +93,10 @@ def page(suite: Suite, verdicts: Verdicts, documents: str, news: Since) -> str:
 
 def _figures(suite: Suite, verdicts: Verdicts) -> list[Fact]:
     rows = [row for rows in verdicts.values() for row in rows]
-    late = [row["measured_max"] for row in rows if row["rule"] == "E04" and row.get("measured_max")]
+    clocks = {id_ for id_, rule in RULES.items() if rule.clock}
+    late = [
+        row["measured_max"] for row in rows if row["rule"] in clocks and row.get("measured_max")
+    ]
     bad = len(differing(rows))
     unplayed = suite.count(State.VOID, State.FAILED)
     return [

@@ -1,14 +1,32 @@
 """Everything that can be broken: one value per kind, in `KINDS`.
 
-A new fault is one `Kind` in the module of what it breaks, and its line in `KINDS`.
+A new fault is one `Kind`, in a module of its own or in that of what it breaks: every module of this
+folder that has `KINDS` is found.
 """
 
+import importlib
+import pkgutil
 from typing import Final
 
-from harness.run.faults import brokers, members, network, positions, topics
-from harness.run.faults.kind import Evidence, Kind
+from harness.experiment import Fault
+from harness.history.effects import Effects
+from harness.run.faults.kind import Evidence, Kind, Needed
 
-_MODULES: Final = (brokers, members, network, positions, topics)
-KINDS: Final[dict[str, Kind]] = {kind.name: kind for module in _MODULES for kind in module.KINDS}
 
-__all__ = ["KINDS", "Evidence", "Kind"]
+def _found() -> dict[str, Kind]:
+    modules = [
+        importlib.import_module(f"{__name__}.{each.name}")
+        for each in pkgutil.iter_modules(__path__)
+    ]
+    return {kind.name: kind for module in modules for kind in getattr(module, "KINDS", ())}
+
+
+KINDS: Final[dict[str, Kind]] = _found()
+
+
+def effects_of(fault: Fault) -> Effects:
+    """What a fault of an experiment breaks. Its kind has to be one of KINDS."""
+    return KINDS[fault.kind].effects_of(fault)
+
+
+__all__ = ["KINDS", "Evidence", "Kind", "Needed", "effects_of"]

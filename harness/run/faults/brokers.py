@@ -1,5 +1,6 @@
 """Faults of brokers and controllers: kill and restart, pause and resume."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -7,8 +8,9 @@ from harness.base.errors import BadInput, ClusterError
 from harness.base.wait import wait_until
 from harness.cluster import ping
 from harness.cluster.plan import Node
-from harness.experiment import Experiment, Fault
-from harness.run.faults.kind import Evidence, Kind
+from harness.experiment import Experiment, Fault, Need
+from harness.history.effects import Breaks, Effects, Proof
+from harness.run.faults.kind import Evidence, Kind, Needed
 from harness.run.faults.targets import Target
 from harness.run.scene import Scene
 
@@ -65,15 +67,15 @@ def _prove_paused(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     return Evidence(True, f"direct listener of {target.name}: {answers[-1]}")
 
 
-def _check_pause(fault: Fault, experiment: Experiment) -> None:
-    """A paused coordinator can evict nobody, so the rules about evictions cannot be asked."""
+def _check_pause(fault: Fault, experiment: Experiment, needed: Needed) -> None:
+    """A paused coordinator evicts nobody, so rules about evictions cannot be judged."""
     session_timeout_ms = experiment.group.session_timeout_ms
-    asked = {expect.rule for expect in experiment.rules} & {"R01", "R02"}
-    if asked and (fault.lasts_s or 0) * 1_000 >= session_timeout_ms:
+    rules = needed.get(Need.WORKING_COORDINATOR, ())
+    if rules and (fault.lasts_s or 0) * 1_000 >= session_timeout_ms:
         raise BadInput(
             f"the pause of {fault.lasts_s:g} s outlasts session_timeout_ms of "
             f"{session_timeout_ms / 1_000:g} s, and a paused coordinator evicts nobody, so "
-            f"{' and '.join(sorted(asked))} cannot be told: leave them out, or pause shorter"
+            f"{' and '.join(rules)} cannot be judged: leave them out, or pause shorter"
         )
 
 
@@ -141,8 +143,6 @@ def _join_again(scene: Scene, fault: Fault, target: Target) -> None:
 
 
 def _check_networks(fault: Fault, experiment: Experiment) -> None:
-    if fault.how not in (None, "peers", "lanes"):
-        raise BadInput(f"isolate-broker knows no way {fault.how!r}: say peers or lanes")
     if experiment.cluster.brokers < 2:
         raise BadInput("isolate-broker needs another broker that it is cut off from: use 2 or more")
     if experiment.cluster.backend == "embedded":
@@ -151,6 +151,10 @@ def _check_networks(fault: Fault, experiment: Experiment) -> None:
             "backend embedded all share loopback: use BACKEND=docker"
         )
 
+
+_GONE: Final = Effects(
+    breaks=Breaks.BROKER, disturbs_heartbeats=True, broker_gone=True, proof=Proof.OBSERVER
+)
 
 KINDS: Final = (
     Kind(
@@ -161,6 +165,7 @@ KINDS: Final = (
         _prove_killed,
         _restart,
         _await_serving,
+        effects=replace(_GONE, killed=True),
     ),
     Kind(
         "stop-broker",
@@ -170,6 +175,7 @@ KINDS: Final = (
         _prove_killed,
         _restart,
         _await_serving,
+        effects=_GONE,
     ),
     Kind(
         "pause-broker",
@@ -179,7 +185,8 @@ KINDS: Final = (
         _prove_paused,
         _resume,
         _await_serving,
-        _check_pause,
+        check_needs=_check_pause,
+        effects=_GONE,
     ),
     Kind(
         "isolate-broker",
@@ -190,5 +197,10 @@ KINDS: Final = (
         _join_again,
         _await_serving,
         _check_networks,
+        effects={
+            # Cut off from its peers, it still answers the observer.
+            "peers": replace(_GONE, proof=Proof.NONE),
+            "lanes": Effects(breaks=Breaks.BROKER, disturbs_heartbeats=True, below_limits=True),
+        },
     ),
 )

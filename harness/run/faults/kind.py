@@ -1,15 +1,20 @@
 """What a kind of fault is: how to check it, inject it, prove it, heal it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 from harness.base.errors import BadInput
-from harness.experiment import Experiment, Fault
-from harness.run.faults.targets import NETWORK_KINDS, Target, kind_of
+from harness.experiment import Experiment, Fault, Need
+from harness.history.effects import Breaks, Effects
+from harness.run.faults.targets import Target, kind_of, roles_of
 from harness.run.scene import Scene
 
-_ABOUT_EVICTIONS: Final = frozenset({"R01", "R06", "R35", "X23", "X27"})
+# What the declared rules need of a run, with the ids of those that do.
+Needed = Mapping[Need, tuple[str, ...]]
+
+# What a fault may have only where its kind takes it.
+_SPECIAL: Final = ("latency_ms", "bandwidth_kb_per_s", "more_partitions")
 
 
 @dataclass(frozen=True)
@@ -20,18 +25,18 @@ class Evidence:
     text: str
 
 
-def outlasts_session(fault: Fault, experiment: Experiment) -> None:
-    """Refuse a silence that ends before a session does, where a rule is about its end.
+def outlasts_session(fault: Fault, experiment: Experiment, needed: Needed) -> None:
+    """Refuse a silence that ends before a session does, where a rule needs its end.
 
     Raises BadInput with both numbers.
     """
     group, silent_ms = experiment.group, (fault.lasts_s or 0) * 1_000
-    asked = {expect.rule for expect in experiment.rules} & _ABOUT_EVICTIONS
-    if asked and silent_ms <= group.session_timeout_ms:
+    rules = needed.get(Need.SESSION_END, ())
+    if rules and silent_ms <= group.session_timeout_ms:
         raise BadInput(
             f"{fault.kind} of {fault.target} for {silent_ms / 1_000:g} s ends before "
             f"session_timeout_ms of {group.session_timeout_ms / 1_000:g} s, so "
-            f"{', '.join(sorted(asked))} would see nothing: make the former longer"
+            f"{', '.join(rules)} would examine nothing: make the fault longer"
         )
 
 
@@ -41,6 +46,10 @@ def _nothing(_scene: Scene, _fault: Fault, _target: Target) -> None:
 
 def _no_check(_fault: Fault, _experiment: Experiment) -> None:
     """Nothing more to check."""
+
+
+def _no_need(_fault: Fault, _experiment: Experiment, _needed: Needed) -> None:
+    """It serves every rule."""
 
 
 @dataclass(frozen=True)
@@ -56,31 +65,57 @@ class Kind:
     # Waits until the heal has worked; left out when the whole cluster is ended anyway.
     settle: Callable[[Scene, Fault, Target], None] = _nothing
     check: Callable[[Fault, Experiment], None] = _no_check
+    _: KW_ONLY
+    # What it breaks; where `how` names one of several ways, by way, the default first.
+    effects: Effects | Mapping[str, Effects]
+    # Refuses what would leave a declared rule without what it needs.
+    check_needs: Callable[[Fault, Experiment, Needed], None] = _no_need
+    takes: tuple[str, ...] = ()  # fields of a fault that only some kinds know
 
-    def validate(self, fault: Fault, experiment: Experiment) -> None:
+    @property
+    def ways(self) -> Mapping[str, Effects]:
+        """What it breaks in each of its ways; one without a name where there is only one."""
+        return {"": self.effects} if isinstance(self.effects, Effects) else self.effects
+
+    def effects_of(self, fault: Fault) -> Effects:
+        """What this fault of the kind breaks."""
+        return self.ways[fault.how or next(iter(self.ways))]
+
+    def validate(self, fault: Fault, experiment: Experiment, needed: Needed) -> None:
         """Refuse a fault that cannot be.
 
         Raises BadInput with both numbers and the remedy.
         """
+        about = f"{self.name} of {fault.target}"
         if kind_of(fault.target) not in self.targets:
+            raise BadInput(f"{self.name} cannot hit {fault.target!r}: use {roles_of(self.targets)}")
+        for name in _SPECIAL:
+            if getattr(fault, name) is not None and name not in self.takes:
+                raise BadInput(f"{about} takes no {name}: leave {name} out")
+        on_member = kind_of(fault.target) == "member"
+        if fault.of_broker and not (self.effects_of(fault).breaks == Breaks.LINK and on_member):
             raise BadInput(
-                f"{self.name} cannot hit {fault.target!r}: it hits a {' or a '.join(self.targets)}"
-            )
-        if fault.of_broker and (self.name not in NETWORK_KINDS or "member" not in fault.target):
-            raise BadInput(
-                f"{self.name} of {fault.target} has no links to one broker only: leave "
-                f"of_broker={fault.of_broker!r} out"
+                f"{about} has no links to one broker only: leave of_broker={fault.of_broker!r} out"
             )
         if min(fault.at_s, fault.jitter_s) < 0 or (fault.lasts_s or 0) < 0:
             raise BadInput(
-                f"{self.name} of {fault.target} has at_s={fault.at_s:g}, jitter_s="
+                f"{about} has at_s={fault.at_s:g}, jitter_s="
                 f"{fault.jitter_s:g} and lasts_s={fault.lasts_s}: none can be negative"
             )
         if self.heals and not fault.lasts_s:
-            raise BadInput(f"{self.name} of {fault.target} never heals: give it lasts_s")
+            raise BadInput(f"{about} never heals: give it lasts_s")
         if not self.heals and fault.lasts_s:
-            raise BadInput(
-                f"{self.name} of {fault.target} cannot be undone: "
-                f"leave lasts_s={fault.lasts_s:g} out"
-            )
+            raise BadInput(f"{about} cannot be undone: leave lasts_s={fault.lasts_s:g} out")
         self.check(fault, experiment)
+        self.check_needs(fault, experiment, needed)
+
+    def check_way(self, fault: Fault) -> None:
+        """Refuse a way that this kind does not have: only then is it known what the fault breaks.
+
+        Raises BadInput naming those that there are.
+        """
+        if fault.how is None or (fault.how and fault.how in self.ways):
+            return
+        known = " or ".join(map(repr, filter(None, self.ways)))
+        remedy = f"use how={known}, or leave how out" if known else f"leave how={fault.how!r} out"
+        raise BadInput(f"{self.name} of {fault.target} has no way {fault.how!r}: {remedy}")

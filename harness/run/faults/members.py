@@ -5,6 +5,7 @@ Of static members also: end one and start another in its place, or start another
 
 import signal
 import time
+from dataclasses import replace
 from typing import Final
 
 import psutil
@@ -12,9 +13,10 @@ import psutil
 from consumers.consumer import ClientGaveUp
 from harness.base.errors import BadInput, ClusterError, WaitTimeout
 from harness.base.wait import wait_until
-from harness.experiment import Experiment, Fault, one_of
+from harness.experiment import Experiment, Fault, Need, one_of
+from harness.history.effects import Breaks, Effects, Proof
 from harness.run import fleet
-from harness.run.faults.kind import Evidence, Kind, outlasts_session
+from harness.run.faults.kind import Evidence, Kind, Needed, outlasts_session
 from harness.run.faults.targets import Target
 from harness.run.fleet import Member
 from harness.run.scene import Scene
@@ -25,11 +27,10 @@ _IN_TRANSACTION: Final = "in a transaction"
 
 
 def _check_kill(fault: Fault, experiment: Experiment) -> None:
-    one_of(f"how of {fault.kind}", fault.how or "at once", ("at once", _IN_TRANSACTION))
     if fault.how == _IN_TRANSACTION and experiment.group.commit != "transaction":
         raise BadInput(
-            f"{fault.target} cannot be killed in a transaction, for its group commits by "
-            f"{experiment.group.commit!r}: say commit='transaction', or leave out how"
+            f"{fault.target} cannot be killed in a transaction, since its group commits by "
+            f"{experiment.group.commit!r}: use commit='transaction', or leave how out"
         )
 
 
@@ -117,12 +118,6 @@ def _check_static(fault: Fault, experiment: Experiment) -> None:
             f"{fault.kind} of {fault.target} is about a group.instance.id that two processes "
             "share: give the group static=True"
         )
-
-
-def _check_duplicate(fault: Fault, experiment: Experiment) -> None:
-    _check_static(fault, experiment)
-    if fault.how is not None:
-        raise BadInput(f"{fault.kind} of {fault.target} knows one way only: leave out how")
 
 
 def _check_bounce(fault: Fault, experiment: Experiment) -> None:
@@ -240,24 +235,24 @@ def _gave_up(scene: Scene, member: Member) -> Evidence:
 _TELLABLE_MS: Final = 1_000
 
 
-def _check_stall(fault: Fault, experiment: Experiment) -> None:
+def _check_stall(fault: Fault, experiment: Experiment, needed: Needed) -> None:
     """A stall must lie clearly past a limit; one of all, on the side that each rule is about."""
     group = experiment.group
     stall_ms = (fault.lasts_s or 0) * 1_000
-    rules = {expect.rule for expect in experiment.rules}
     past = {
         (each.lasts_s or 0) * 1_000 > group.max_poll_interval_ms
         for each in experiment.faults
         if each.kind == fault.kind
     }
-    if stall_ms <= group.session_timeout_ms or (rules & {"R07", "R19"} and True not in past):
-        name = "max_poll_interval_ms" if rules & {"R07", "R19"} else "session_timeout_ms"
+    poll_end = Need.MAX_POLL_END in needed
+    if stall_ms <= group.session_timeout_ms or (poll_end and True not in past):
+        name = "max_poll_interval_ms" if poll_end else "session_timeout_ms"
         raise BadInput(
             f"the stall of {stall_ms / 1_000:g} s ends before {name} of "
             f"{getattr(group, name) / 1_000:g} s: nothing would be exercised; make the stall "
             "longer or the limit shorter"
         )
-    if rules & {"R18", "R34"} and False not in past:
+    if Need.STALL_WITHIN_MAX_POLL in needed and False not in past:
         raise BadInput(
             f"the stall of {stall_ms / 1_000:g} s passes max_poll_interval_ms of "
             f"{group.max_poll_interval_ms / 1_000:g} s, so it shows nothing about the session "
@@ -320,10 +315,13 @@ def _check_callback_stall(fault: Fault, experiment: Experiment) -> None:
             f"the stall of {stall_ms / 1_000:g} s in a callback does not pass max_poll_interval_ms "
             f"of {limit_ms / 1_000:g} s clearly: keep it {_TELLABLE_MS / 1_000:g} s above"
         )
-    if not any(
-        other.kind in ("start-consumer", "close-consumer", "kill-consumer")
-        for other in experiment.faults
-    ):
+    starting_one = {
+        kind.name
+        for kind in KINDS
+        for each in kind.ways.values()
+        if each.adds_member or each.ends_member
+    }
+    if not any(other.kind in starting_one for other in experiment.faults):
         raise BadInput(
             f"{fault.kind} of {fault.target} waits for a rebalance, and nothing in the experiment "
             "starts one: add a start-consumer after it"
@@ -336,13 +334,24 @@ def _stall_callback(scene: Scene, fault: Fault, target: Target) -> None:
 
 
 def _prove_ordered(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    """It stands still in the next rebalance only: the record of the run shows it (rule E01)."""
+    """It stands still in the next rebalance only: the record of the run shows it."""
     running = scene.fleet.members[target.name].running
     return Evidence(running, f"{target.name} is to stand still in its next rebalance")
 
 
+_CRASH: Final = Effects(breaks=Breaks.MEMBER, killed=True, ends_member=True, proof=Proof.SILENCE)
+_BOUNCE: Final = Effects(breaks=Breaks.MEMBER, starts_process=True, proof=Proof.SILENCE)
+
 KINDS: Final = (
-    Kind("kill-consumer", ("member",), False, _kill, _prove_killed, check=_check_kill),
+    Kind(
+        "kill-consumer",
+        ("member",),
+        False,
+        _kill,
+        _prove_killed,
+        check=_check_kill,
+        effects={"at once": _CRASH, _IN_TRANSACTION: _CRASH},
+    ),
     Kind(
         "freeze-consumer",
         ("member",),
@@ -350,10 +359,27 @@ KINDS: Final = (
         _freeze,
         _prove_frozen,
         _thaw,
-        check=outlasts_session,
+        check_needs=outlasts_session,
+        effects=Effects(breaks=Breaks.MEMBER, disturbs_heartbeats=True, proof=Proof.SILENCE),
     ),
-    Kind("close-consumer", ("member",), False, _close, _prove_closed),
-    Kind("start-consumer", ("new member",), False, _start, _prove_started),
+    Kind(
+        "close-consumer",
+        ("member",),
+        False,
+        _close,
+        _prove_closed,
+        effects=Effects(breaks=Breaks.MEMBER, ends_member=True, proof=Proof.LEAVE),
+    ),
+    Kind(
+        "start-consumer",
+        ("new member",),
+        False,
+        _start,
+        _prove_started,
+        effects=Effects(
+            breaks=Breaks.MEMBER, adds_member=True, starts_process=True, proof=Proof.JOIN
+        ),
+    ),
     Kind(
         "bounce-consumer",
         ("member",),
@@ -363,9 +389,16 @@ KINDS: Final = (
         _start_in_its_place,
         _await_successor,
         _check_bounce,
+        effects={"close": _BOUNCE, "kill": replace(_BOUNCE, killed=True)},
     ),
     Kind(
-        "start-duplicate", ("member",), False, _duplicate, _prove_one_gone, check=_check_duplicate
+        "start-duplicate",
+        ("member",),
+        False,
+        _duplicate,
+        _prove_one_gone,
+        check=_check_static,
+        effects=Effects(breaks=Breaks.MEMBER, starts_process=True, proof=Proof.FENCED),
     ),
     Kind(
         "stall-consumer",
@@ -374,7 +407,8 @@ KINDS: Final = (
         _stall,
         _prove_stalled,
         settle=_await_stall_end,
-        check=_check_stall,
+        check_needs=_check_stall,
+        effects=Effects(breaks=Breaks.MEMBER, stalls=True, proof=Proof.STALL),
     ),
     Kind(
         "stall-callback",
@@ -384,5 +418,6 @@ KINDS: Final = (
         _prove_ordered,
         settle=_await_stall_end,
         check=_check_callback_stall,
+        effects=Effects(breaks=Breaks.MEMBER, stalls=True, proof=Proof.CALLBACK_STALL),
     ),
 )

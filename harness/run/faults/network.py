@@ -4,12 +4,14 @@ Isolation is a blackhole, not a refusal: connections stay open and nothing comes
 cable is cut. Healing it closes those connections, and what was in them is lost.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from harness.base.errors import BadInput
 from harness.cluster import ping
 from harness.cluster.proxies import Toxic
 from harness.experiment import Experiment, Fault
+from harness.history.effects import Breaks, Effects, Proof
 from harness.run.faults.kind import Evidence, Kind, outlasts_session
 from harness.run.faults.targets import Target
 from harness.run.scene import Scene
@@ -122,8 +124,41 @@ def _check_bandwidth(fault: Fault, _experiment: Experiment) -> None:
         )
 
 
+_SLOW: Final = Effects(breaks=Breaks.LINK, disturbs_heartbeats=True, below_limits=True)
+
 KINDS: Final = (
-    Kind("latency", ("member", "lane"), True, _inject, _prove, _heal, check=_check_latency),
-    Kind("bandwidth", ("member", "lane"), True, _inject, _prove, _heal, check=_check_bandwidth),
-    Kind("isolate", ("member", "lane"), True, _inject, _prove, _heal, check=outlasts_session),
+    Kind(
+        "latency",
+        ("member", "lane"),
+        True,
+        _inject,
+        _prove,
+        _heal,
+        check=_check_latency,
+        takes=("latency_ms",),
+        effects=_SLOW,
+    ),
+    Kind(
+        "bandwidth",
+        ("member", "lane"),
+        True,
+        _inject,
+        _prove,
+        _heal,
+        check=_check_bandwidth,
+        takes=("bandwidth_kb_per_s",),
+        effects=replace(_SLOW, proof=Proof.SLOWER),
+    ),
+    Kind(
+        "isolate",
+        ("member", "lane"),
+        True,
+        _inject,
+        _prove,
+        _heal,
+        check_needs=outlasts_session,
+        effects=Effects(
+            breaks=Breaks.LINK, disturbs_heartbeats=True, link_cut=True, proof=Proof.SILENCE
+        ),
+    ),
 )

@@ -5,6 +5,7 @@ from typing import Final
 from harness.base.errors import BadInput, ClusterError
 from harness.cluster import wire
 from harness.experiment import Experiment, Fault
+from harness.history.effects import Breaks, Effects
 from harness.run.faults.kind import Evidence, Kind
 from harness.run.faults.targets import Target
 from harness.run.scene import Scene
@@ -95,6 +96,7 @@ KINDS: Final = (
         _delete_offsets,
         _prove_offsets_deleted,
         check=_check_coordinator,
+        effects=Effects(breaks=Breaks.POSITIONS),
     ),
     Kind(
         "delete-records",
@@ -103,5 +105,6 @@ KINDS: Final = (
         _delete_records,
         _prove_records_deleted,
         check=_check_leader,
+        effects=Effects(breaks=Breaks.POSITIONS),
     ),
 )

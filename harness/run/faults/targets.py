@@ -4,24 +4,11 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from harness.base.errors import BadInput, ClusterError
-from harness.experiment import Experiment, Fault
+from harness.base.errors import ClusterError
+from harness.experiment import Fault
 from harness.run.scene import Scene
 
-ROLES: Final = (
-    "coordinator",
-    "controller",
-    "leader of <topic>-<n>",
-    "any leader",
-    "broker <n>",
-    "any broker",
-    "member <n>",
-    "any member",
-    "new member",
-    "topic",
-    "producers",
-)
-_NUMBERED: Final = re.compile(r"(?P<role>broker|member|leader of \S+?)[ -](?P<number>\d+)")
+NUMBERED: Final = re.compile(r"(?P<role>broker|member|leader of \S+?)[ -](?P<number>\d+)")
 
 
 @dataclass(frozen=True)
@@ -36,43 +23,6 @@ class Target:
     id: int = 0
 
 
-def check_role(fault: Fault, experiment: Experiment) -> None:
-    """Refuse a target that no run of the experiment could resolve.
-
-    Raises BadInput naming the target and what may be said instead.
-    """
-    for role in filter(None, (fault.target, fault.not_target, fault.of_broker)):
-        numbered = _NUMBERED.fullmatch(role)
-        if role == "controller" and experiment.cluster.controllers > 1:
-            raise BadInput(
-                f"target 'controller' of {fault.kind} is one of {experiment.cluster.controllers}, "
-                "and which of them is active is not known: have 1"
-            )
-        if numbered is None:
-            if role not in ROLES:
-                raise BadInput(
-                    f"target {role!r} of {fault.kind} is no role: use {', '.join(ROLES)}"
-                )
-            continue
-        number = int(numbered["number"])
-        started = sum(other.kind == "start-consumer" for other in experiment.faults)
-        counts = {
-            "broker": experiment.cluster.brokers,
-            "member": experiment.group.members + started,
-        }
-        limit = counts.get(numbered["role"])
-        if limit is not None and not 1 <= number <= limit:
-            raise BadInput(
-                f"target {role!r} of {fault.kind} does not exist: the experiment has "
-                f"{numbered['role']} 1 to {limit}"
-            )
-        if limit is None and number >= experiment.load.partitions:
-            raise BadInput(
-                f"target {role!r} of {fault.kind} does not exist: the topic has partitions 0 to "
-                f"{experiment.load.partitions - 1}"
-            )
-
-
 _KIND_OF_ROLE: Final = {
     "coordinator": "broker",
     "controller": "controller",
@@ -85,6 +35,23 @@ _KIND_OF_ROLE: Final = {
 }
 
 
+_ROLES_OF: Final = {
+    "broker": ("coordinator", "leader of <topic>-<n>", "any leader", "broker <n>", "any broker"),
+    "controller": ("controller",),
+    "member": ("member <n>", "any member"),
+    "new member": ("new member",),
+    "topic": ("topic",),
+    "lane": ("producers",),
+}
+ROLES: Final = tuple(role for roles in _ROLES_OF.values() for role in roles)
+
+
+def roles_of(kinds: tuple[str, ...]) -> str:
+    """The roles that mean things of these sorts, as `kind_of` names them; for a message."""
+    *others, last = [role for kind in kinds for role in _ROLES_OF[kind]]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 def kind_of(role: str) -> str:
     """What sort of thing a role means: broker, controller, member, new member, topic or lane."""
     if role in _KIND_OF_ROLE:
@@ -92,39 +59,19 @@ def kind_of(role: str) -> str:
     return "member" if role.startswith("member") else "broker"
 
 
-def lanes(experiment: Experiment) -> tuple[str, ...]:
-    """Lanes that the experiment's cluster needs, so that each network fault can hit one alone."""
-    own = set()
-    for fault in experiment.faults:
-        if fault.kind not in NETWORK_KINDS:
-            continue
-        if fault.target == "any member":
-            late = sum(other.kind in STARTING_KINDS for other in experiment.faults)
-            members = experiment.group.members + late
-            own |= {f"member-{number}" for number in range(1, members + 1)}
-        numbered = _NUMBERED.fullmatch(fault.target)
-        if numbered and numbered["role"] == "member":
-            own.add(f"member-{numbered['number']}")
-    probes = ("probes",) if experiment.probes else ()
-    return ("members", "producers", *probes, *sorted(own))
-
-
-NETWORK_KINDS: Final = frozenset({"latency", "bandwidth", "isolate"})
-STARTING_KINDS: Final = frozenset({"start-consumer", "bounce-consumer", "start-duplicate"})
-
-
-def resolve(scene: Scene, fault: Fault) -> Target:
+def resolve(scene: Scene, fault: Fault, *, on_link: bool) -> Target:
     """The thing that the role means at this moment, if it runs: what is dead cannot be hit.
 
-    Raises ClusterError if nothing fits.
+    Where a fault breaks links, the target is the lane of the member that is meant. Raises
+    ClusterError if nothing fits.
     """
     candidates = [each for each in _candidates(scene, fault.target) if _runs(scene, each)]
     if fault.not_target:
         excluded = {target.name for target in _candidates(scene, fault.not_target)}
         if not excluded:
             raise ClusterError(
-                f"nothing is {fault.not_target!r} now, so {fault.kind} could hit it unawares: "
-                f"{scene.describe()}"
+                f"nothing is {fault.not_target!r} right now, so {fault.kind} might hit it "
+                f"by accident: {scene.describe()}"
             )
         candidates = [target for target in candidates if target.name not in excluded]
     if not candidates:
@@ -134,7 +81,7 @@ def resolve(scene: Scene, fault: Fault) -> Target:
             f"{scene.describe()}"
         )
     chosen = scene.random.choice(candidates)
-    if fault.kind in NETWORK_KINDS and chosen.kind == "member":
+    if on_link and chosen.kind == "member":
         return Target("lane", scene.fleet.lane_of(chosen.name), _of_broker(scene, fault))
     return chosen
 
@@ -179,7 +126,7 @@ def _candidates(scene: Scene, role: str) -> list[Target]:
         return [Target("topic", scene.topic)]
     if role == "producers":
         return [Target("lane", "producers")]
-    numbered = _NUMBERED.fullmatch(role)
+    numbered = NUMBERED.fullmatch(role)
     assert numbered is not None, role  # check_role has seen to it
     number = int(numbered["number"])
     if numbered["role"] == "broker":

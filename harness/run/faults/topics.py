@@ -7,6 +7,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[att
 
 from harness.base.errors import BadInput, ClusterError, WaitTimeout
 from harness.experiment import Experiment, Fault
+from harness.history.effects import Breaks, Effects
 from harness.run.faults.kind import Evidence, Kind
 from harness.run.faults.targets import Target
 from harness.run.scene import Scene
@@ -66,4 +67,15 @@ def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
     return Evidence(True, f"brokers tell of {counted()} partitions of {target.name} with a leader")
 
 
-KINDS: Final = (Kind("add-partitions", ("topic",), False, _add, _prove, check=_check),)
+KINDS: Final = (
+    Kind(
+        "add-partitions",
+        ("topic",),
+        False,
+        _add,
+        _prove,
+        check=_check,
+        takes=("more_partitions",),
+        effects=Effects(breaks=Breaks.TOPIC),
+    ),
+)

@@ -1,0 +1,34 @@
+"""What is known of every kind of fault, wherever it is asked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.history.effects import OF_OLD_JOURNALS
+from harness.rules import RULES
+from harness.run.faults import KINDS
+
+ROOT = Path(__file__).resolve().parents[2]
+HARNESS = ROOT / "harness"
+# Made-up runs declare rules, as an experiment does.
+DECLARING = {HARNESS / "rules", HARNESS / "bench"}
+
+
+@pytest.mark.parametrize("kind", OF_OLD_JOURNALS)
+def test_runs_of_before_are_judged_by_what_is_known_of_a_kind_now(kind: str) -> None:
+    assert dict(KINDS[kind].ways) == dict(OF_OLD_JOURNALS[kind])
+
+
+def test_nothing_outside_the_rules_knows_a_rule_by_its_name() -> None:
+    quoted = re.compile(rf"[\"']({'|'.join(map(re.escape, RULES))})[\"']")
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in HARNESS.rglob("*.py")
+        if path.parent not in DECLARING
+        for name in quoted.findall(path.read_text())
+    }
+
+    assert not found
