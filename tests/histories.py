@@ -24,6 +24,7 @@ from harness.tables.base import Tables
 from harness.tables.engines.base import Engine, Frame
 from harness.tables.recipes import RECIPES
 from harness.tables.source import Sources, run_of
+from harness.tables.views import VIEWS
 
 T0 = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 GROUP, TOPIC = "orders", "t"
@@ -363,7 +364,7 @@ def _tables(history: History, engine: Engine, sources: Sources) -> Tables:
     def store(_name: str, frame: Frame) -> Frame:
         return engine.rows(frame.toArrow())
 
-    return Tables(engine, run_of(history.manifest()), sources, RECIPES, store)
+    return Tables(engine, run_of(history.manifest()), sources, RECIPES, VIEWS, store)
 
 
 class _Frames(dict[str, Frame]):

@@ -30,6 +30,7 @@ from harness.tables.base import Tables
 from harness.tables.engines.base import Engine, Frame
 from harness.tables.recipes import RECIPES, WRITTEN
 from harness.tables.source import Run, Sources, Unreadable, load, read_run
+from harness.tables.views import VIEWS
 
 # Up to so many rows in the largest file, a history is held in memory and worked on by one task,
 # with nothing compiled: that takes half the time for a run of some minutes, and as long as files,
@@ -64,7 +65,7 @@ def check(
     small = max(sources.rows.values(), default=0) <= small_rows
     with engine.sized(small=small), _scratch(run_dir if keep else None) as scratch:
         shelf = _Shelf(run_dir / "tables" if keep else None, scratch, engine, small)
-        tables = Tables(engine, run, sources, RECIPES, shelf.store)
+        tables = Tables(engine, run, sources, RECIPES, VIEWS, shelf.store)
         try:
             shelf.fill(tables)
             asked = judge.asked_of(tables)

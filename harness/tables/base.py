@@ -8,7 +8,6 @@ from threading import Lock, local
 
 from harness.tables.engines.base import Engine, Frame, Setting, settings_in, tables_in
 from harness.tables.source import Run, Sources, Unreadable
-from harness.tables.views import VIEWS
 from harness.tables.vocabulary import ERRORS, expand
 
 Recipe = Callable[["Tables"], Frame]
@@ -33,12 +32,14 @@ class Tables:
         run: Run,
         sources: Sources,
         recipes: Mapping[str, Recipe],
+        views: Mapping[str, Recipe],
         store: Store,
     ) -> None:
         self.engine = engine
         self.run = run
         self._sources = sources
-        self._recipes = {**VIEWS, **recipes}
+        self._recipes = {**views, **recipes}
+        self._unstored = frozenset(views)  # each is part of every query that names it
         # Computes a derived table and gives a frame that only reads it: queries over queries over
         # queries would be planned, and run, again for each rule.
         self._store = store
@@ -109,7 +110,7 @@ class Tables:
         """The stored table. A recipe that fails is not tried again for the next rule."""
         try:
             frame, files = self.files_behind(lambda: self._recipes[name](self))
-            return (frame if name in VIEWS else self._store(name, frame)), files
+            return (frame if name in self._unstored else self._store(name, frame)), files
         except Unreadable as reason:
             self._sources.unreadable[name] = str(reason)
             raise

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from harness.tables.base import Recipe, Tables
-    from harness.tables.engines.base import Frame
+from harness.tables.base import Recipe, Tables
+from harness.tables.engines.base import Frame
 
 
 def own_requests(t: Tables) -> Frame:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from graphlib import TopologicalSorter
 
 import pytest
 
@@ -86,6 +87,25 @@ def test_reports_are_made_of_parts_and_no_part_of_reports(folder: str, above: st
             inner = name.removeprefix("harness.report.").partition(".")[0]
 
             assert not name.startswith("harness.report.") or inner not in above.split(), path.name
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+        for folder in ("harness", "consumers")
+        for path in (ROOT / folder).rglob("*.py")
+        if path.name != "__init__.py"
+    }
+    uses = {name: _modules_in(path.read_text()) & modules.keys() for name, path in modules.items()}
+
+    list(TopologicalSorter(uses).static_order())  # raises CycleError, which names them
+
+
+def _modules_in(source: str) -> set[str]:
+    """Names of modules that a module imports, and some that are none."""
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+    names = {f"{node.module}.{alias.name}" for node in nodes for alias in node.names}
+    return names | set(imported(source))
 
 
 def test_every_entry_of_the_harness_is_a_room() -> None:
