@@ -75,7 +75,7 @@ check: ## format, lint and types only
 	@$(ENV) -m mypy
 
 docs: ## write docs/rules.md and the table of ARCHITECTURE.md anew, from the code
-	@$(ENV) -m harness.catalogue.rules_page > docs/.rules.md && mv docs/.rules.md docs/rules.md
+	@$(ENV) -m harness.catalogue.rules_page tests/rules/__snapshots__ > docs/.rules.md && mv docs/.rules.md docs/rules.md
 	@$(ENV) -m tests.rooms
 
 bench: ## measure the harness itself

@@ -427,6 +427,8 @@ def numbers(verdict: dict[str, Any]) -> str:
         line += f", measured {row['measured']} of {row['bound_low']} to {row['bound_high']}"
         if row["guard_from"] or row["guard_to"]:
             line += f", guarded {_after(row['guard_from'])} to {_after(row['guard_to'])}"
+        if row["ok"] is False or row["excused"]:
+            line += f"; {'excused: ' if row['excused'] else ''}{row['why']}"
         lines.append(line)
     return "\n".join([lines[0], *sorted(lines[1:])])
 

@@ -1,9 +1,16 @@
-"""docs/rules.md, made from the catalogue: `make docs` writes it, a test keeps it current."""
+"""docs/rules.md, made from the catalogue: `make docs` writes it, a test keeps it current.
+
+Its examples are rows that the judge wrote: the shortest that violates a rule in the pinned
+judgements of hand-written histories, whose folder is the command's argument.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 from harness.catalogue import registry
 from harness.experiment import CLIENTS, PROTOCOLS, Expect, Experiment, Verdict
@@ -13,24 +20,61 @@ from harness.rules.rule import OF_THE_KIND, Rule
 
 _HEAD = """# Rules
 
-Every rule that runs are judged by: what it states, where that comes from, for which clients and
-protocols, which experiments judge it and what they expect. Made from the code by `make docs`.
+Every rule by which runs are judged: what it states, why that matters to somebody who runs
+consumers, a row that violates it, where the statement comes from, for which clients and protocols
+it is, and which experiments judge it. Made from the code by `make docs`.
 
-A rule that is judged in every run that has something of the kind needs no experiment to declare it;
-where a run has nothing of the kind, it is left out of the verdicts.
+Some rules are judged in every run in which they can be examined, and no experiment has to declare
+them. Where such a rule finds nothing to examine, it is left out of the verdicts.
 
 An experiment that expects VIOLATED shows a statement that does not hold (any more), or breaks the
 rule on purpose (`saboteur-…`): a rule that nothing can violate would prove nothing.
 """
 
 
-def page() -> str:
-    """The whole page in Markdown."""
+# How a pinned row that violates its rule reads: subject, number, bounds, clause.
+_PINNED: Final = re.compile(
+    r"^ +(?P<subject>.+) at \S+: ok False, measured (?P<measured>\S+) of (?P<low>\S+) to "
+    r"(?P<high>[^\s,]+)(?:, guarded \S+ to \S+)?; (?P<why>.+)$"
+)
+_PINNED_RULE: Final = re.compile(r"^ +([RXE]\d\S*) VIOLATED$")
+
+
+def page(examples: Mapping[str, str]) -> str:
+    """The whole page in Markdown; `examples` has a row for each rule id that has one."""
     experiments = {name: registry.load(name) for name in registry.names()}
     lines = [_HEAD, _index()]
     for rule in RULES.values():
-        lines.append(_section(rule, experiments))
+        lines.append(_section(rule, experiments, examples.get(rule.id)))
     return "\n".join(lines)
+
+
+def examples_in(pins: Path) -> dict[str, str]:
+    """For each rule the shortest pinned row that violates it."""
+    found: dict[str, str] = {}
+    for path in sorted(pins.glob("*.ambr")):
+        rule = ""
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if named := _PINNED_RULE.match(line):
+                rule = named[1]
+            elif rule in RULES and (row := _PINNED.match(line)):
+                found[rule] = min(found.get(rule, ""), _example(RULES[rule], row), key=_length)
+    return found
+
+
+def _length(text: str) -> tuple[bool, int, str]:
+    return not text, len(text), text
+
+
+def _example(rule: Rule, row: re.Match[str]) -> str:
+    parts = [f"{row['measured']} {rule.unit}".strip()] if row["measured"] != "None" else []
+    if row["low"] != "None" and row["high"] != "None":
+        parts.append(f"of {row['low']} to {row['high']}")
+    elif row["low"] != "None":
+        parts.append(f"of at least {row['low']}")
+    elif row["high"] != "None":
+        parts.append(f"of at most {row['high']}")
+    return f"{row['subject']}: {' '.join([*parts, ''])}{row['why']}".replace(".0 ", " ")
 
 
 def _index() -> str:
@@ -38,8 +82,12 @@ def _index() -> str:
     return "\n".join(["| rule | |", "|---|---|", *rows, ""])
 
 
-def _section(rule: Rule, experiments: dict[str, Experiment]) -> str:
+def _section(rule: Rule, experiments: dict[str, Experiment], example: str | None) -> str:
     lines = [f"## {rule.id}", "", f"**{rule.title}.** {rule.statement}", ""]
+    if rule.matters:
+        lines += [f"Why it matters: {rule.matters}", ""]
+    if example:
+        lines.append(f"- violated, for example: {example}")
     lines.append(f"- source: {rule.source}")
     lines.append(f"- measured: {rule.things}, in {rule.unit or 'nothing but yes or no'}")
     lines.append(
@@ -84,4 +132,4 @@ def _some(chosen: Sequence[str], all_of_them: Sequence[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    sys.stdout.write(page(examples_in(Path(sys.argv[1]))))

@@ -20,9 +20,6 @@ from harness.tables.base import Tables
 from harness.tables.source import Unreadable
 
 JUDGEMENTS: Final = TABLES["judgements"]
-# A rule's rows may leave columns out; those are null.
-_NOTHING: Final = dict.fromkeys([*JUDGEMENTS.names, "guard_from", "guard_to"])
-_NUMBERS: Final = ("measured", "bound_low", "bound_high")
 _CLIENT_FILES: Final = frozenset({"client_events", "deliveries", "commits"})
 
 
@@ -120,13 +117,7 @@ def _rows_of(tables: Tables, name: str, torn: Sequence[str]) -> list[Row]:
     frame, files = tables.files_behind(lambda: rule.examine(tables))
     if torn and not rule.evidence and files & _CLIENT_FILES:
         raise Unreadable(f"the journal of {' and of '.join(torn)} is torn")
-    given = frame.toArrow().to_pylist()
-    if "ok" not in frame.columns:
-        return one_row.judged(rule, given)
-    rows = [{**_NOTHING, **row} for row in given]
-    for row in rows:
-        row.update({name: float(row[name]) for name in _NUMBERS if row[name] is not None})
-    return sorted(rows, key=one_row.in_order)
+    return one_row.judged(rule, frame.toArrow().to_pylist())
 
 
 def _guard(tables: Tables, outcome: Outcome) -> None:
