@@ -51,7 +51,7 @@ class ClientError(NamedTuple):
     fatal: bool
 
 
-class Member(NamedTuple):
+class MemberIdentity(NamedTuple):
     """Who the consumer is to its group: the coordinator's id for it, and the generation."""
 
     member_id: str | None
@@ -99,7 +99,7 @@ class Client(Protocol):
         """The configuration, whole where the library tells it, else what was passed; no secrets."""
 
     @property
-    def known(self) -> Member:
+    def known(self) -> MemberIdentity:
         """Who it was when a callback last ran: costs nothing, and what the application works as."""
 
     def subscribe(self, topic: str, listener: Listener) -> None:
@@ -120,7 +120,7 @@ class Client(Protocol):
     def group_metadata(self) -> object:
         """What a transactional producer of the same library tells of this consumer's group."""
 
-    def member(self) -> Member:
+    def member(self) -> MemberIdentity:
         """Who it is at this moment, None and None while it is nobody: asks the library's thread."""
 
     def close(self) -> None:

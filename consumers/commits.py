@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from consumers.client import Answer, Client, Member, Position
+from consumers.client import Answer, Client, MemberIdentity, Position
 from consumers.journal import Journal
 
 NEVER_ANSWERED_KEPT: Final = 10_000  # a bound on memory, far above what can be in flight
@@ -50,7 +50,7 @@ class Committer:
         how: str,
         positions: Sequence[Position],
         make: Callable[[Sequence[Position]], list[Answer]],
-        asker: Member | None = None,
+        asker: MemberIdentity | None = None,
     ) -> None:
         """Let `make` commit `positions` in another way; question and answer are journalled alike.
 

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from consumers.client import Answer, Client, ClientError, Member, Partition, Position, Range
+from consumers.client import Answer, Client, ClientError, MemberIdentity, Partition, Position, Range
 from consumers.commits import Committer
 from consumers.config import ConsumerConfig
 from consumers.control import Control
@@ -77,7 +77,7 @@ class ConsumerLoop:
         self._returned_at = 0
         self._broken: HarnessError | None = None
         self._topic_json = json.dumps(config.topic)
-        self._member_json = _member_json(Member(None, None))
+        self._member_json = _member_json(MemberIdentity(None, None))
 
     def run(self) -> None:
         """Consume until told to close, and leave the group.
@@ -363,7 +363,7 @@ def _connect(config: ConsumerConfig) -> Client:
         raise BadInput(f"librdkafka refuses the configuration: {error.args[0].str()}") from None
 
 
-def _member_json(member: Member) -> str:
+def _member_json(member: MemberIdentity) -> str:
     told = json.dumps(member.member_id)
     return f'"member_id":{told},"generation":{json.dumps(member.generation)}'
 

@@ -31,7 +31,7 @@ from consumers.client import (
     Answer,
     ClientError,
     Listener,
-    Member,
+    MemberIdentity,
     Partition,
     Polled,
     Position,
@@ -41,7 +41,7 @@ from consumers.config import ConsumerConfig
 from harness.base.errors import BadInput
 from harness.experiment import ASSIGNORS
 
-_NOBODY: Final = Member(None, None)
+_NOBODY: Final = MemberIdentity(None, None)
 _CLIENTS: Final = "org.apache.kafka.clients.consumer"
 _LOGGING: Final = Path(__file__).with_name("java_log4j2.xml")
 _ASSIGNORS: Final = {
@@ -157,7 +157,7 @@ class Java:
         return dict(sorted(told.items()))
 
     @property
-    def known(self) -> Member:
+    def known(self) -> MemberIdentity:
         """Who it was when a rebalance listener last ran."""
         return self._known
 
@@ -209,11 +209,11 @@ class Java:
         """Java's ConsumerGroupMetadata."""
         return self._consumer.groupMetadata()
 
-    def member(self) -> Member:
+    def member(self) -> MemberIdentity:
         """Who it is, by its last join."""
         metadata = self._consumer.groupMetadata()
         member_id, generation = str(metadata.memberId()), int(metadata.generationId())
-        return _NOBODY if generation < 0 or not member_id else Member(member_id, generation)
+        return _NOBODY if generation < 0 or not member_id else MemberIdentity(member_id, generation)
 
     def close(self) -> None:
         """Leave the group. A dynamic member says so to the coordinator."""

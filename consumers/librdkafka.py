@@ -35,7 +35,7 @@ from consumers.client import (
     Answer,
     ClientError,
     Listener,
-    Member,
+    MemberIdentity,
     Partition,
     Polled,
     Position,
@@ -44,7 +44,7 @@ from consumers.config import ConsumerConfig
 from consumers.ranges import Ranger
 from harness.experiment import ASSIGNORS
 
-_NOBODY: Final = Member(None, None)
+_NOBODY: Final = MemberIdentity(None, None)
 _METADATA_MAGIC: Final = b"CGMDv2:"
 _GENERATION: Final = struct.Struct("=i")
 
@@ -117,7 +117,7 @@ class Librdkafka:
         return self._settings
 
     @property
-    def known(self) -> Member:
+    def known(self) -> MemberIdentity:
         """Who it was when a rebalance callback last ran."""
         return self._known
 
@@ -170,7 +170,7 @@ class Librdkafka:
         """As it is now, by librdkafka's main thread."""
         return self._consumer.consumer_group_metadata()
 
-    def member(self) -> Member:
+    def member(self) -> MemberIdentity:
         """Who it is now, by librdkafka's main thread."""
         return parse_group_metadata(self._consumer.consumer_group_metadata())
 
@@ -229,7 +229,7 @@ class Librdkafka:
                 self._listener.callback_failed(where, error)
 
 
-def parse_group_metadata(data: object) -> Member:
+def parse_group_metadata(data: object) -> MemberIdentity:
     """Member id and generation out of librdkafka's serialized group metadata.
 
     The form is internal ("CGMDv2:", native int32 generation, group id NUL, member id NUL, …): with
@@ -244,7 +244,7 @@ def parse_group_metadata(data: object) -> Member:
         return _NOBODY
     if generation < 0 or not member_id:
         return _NOBODY
-    return Member(member_id.decode(), generation)
+    return MemberIdentity(member_id.decode(), generation)
 
 
 def told(error: KafkaError) -> ClientError:

@@ -64,7 +64,7 @@ def settings_of(config: ProducerConfig) -> dict[str, object]:
 
 
 @dataclass
-class Run:
+class SentRange:
     """Consecutive records of one partition with one outcome. Times in epoch microseconds."""
 
     outcome: str
@@ -77,7 +77,7 @@ class Run:
     error_code: int
     error: str | None
 
-    def grown_by(self, other: "Run") -> bool:
+    def grown_by(self, other: "SentRange") -> bool:
         """Take `other`, a single record, in if it follows on; False if it starts a new run."""
         follows = (
             self.outcome == other.outcome
@@ -102,7 +102,7 @@ class Ledger:
     def __init__(self, partitions: int, write: Callable[..., Any]) -> None:
         self.sent = [0] * partitions  # how many, so also the next number
         self._write = write
-        self._runs: dict[int, Run] = {}
+        self._runs: dict[int, SentRange] = {}
         self._answered: list[list[tuple[int, int]]] = [[] for _ in range(partitions)]
 
     def grow(self, partitions: int) -> None:
@@ -111,7 +111,7 @@ class Ledger:
         self.sent += [0] * more
         self._answered += [[] for _ in range(more)]
 
-    def answered(self, partition: int, record: Run) -> None:
+    def answered(self, partition: int, record: SentRange) -> None:
         """One record was answered. A run that it does not continue is journalled."""
         open_run = self._runs.get(partition)
         if open_run is None or not open_run.grown_by(record):
@@ -133,7 +133,7 @@ class Ledger:
         }
         return {partition: found for partition, found in missing.items() if found}
 
-    def _report(self, partition: int, run: Run) -> None:
+    def _report(self, partition: int, run: SentRange) -> None:
         found = asdict(run)
         outcome = found.pop("outcome")
         self._write(outcome, partition=partition, **found)
@@ -308,14 +308,14 @@ def run(config: ProducerConfig) -> int:
     )
 
 
-def _record(error: KafkaError | None, message: Message) -> Run:
+def _record(error: KafkaError | None, message: Message) -> SentRange:
     number = int.from_bytes((message.value() or b"")[:_NUMBER_BYTES], "big")
     now = time.time_ns() // 1000
     latency_s = message.latency() or 0.0
     offset = message.offset() if error is None else None
     if offset is not None and offset < 0:  # acks=0: nobody tells the offset
         offset = None
-    return Run(
+    return SentRange(
         outcome="failed" if error else "acknowledged",
         first_number=number,
         last_number=number,

@@ -56,7 +56,7 @@ ROOMS: Final = {
     ),
     "suite": Room(
         "many runs: nights, repeats, comparisons of protocols; judging one run (`judging`), "
-        "and in a background process (`aside`)",
+        "and in a background process (`background`)",
         "a suite plays, judges and reports runs",
         (
             *("report", "catalogue", "check", "tables", "run"),

@@ -18,7 +18,7 @@ Partitions = Sequence[tuple[str, int]]
 
 
 @dataclass
-class Member:
+class ProbeMember:
     """One scripted member; every question that it asks is recorded for `rule`.
 
     Timeouts are what it tells the coordinator. `member_id` and `generation` are what it was given
@@ -148,7 +148,7 @@ class Member:
         )
 
 
-def form(members: Sequence[Member], step: str = "form the group") -> Member:
+def form(members: Sequence[ProbeMember], step: str = "form the group") -> ProbeMember:
     """Let members join an empty group together and give each its part: a stable group.
 
     Returns the leader, which is the first of them.
@@ -158,7 +158,7 @@ def form(members: Sequence[Member], step: str = "form the group") -> Member:
     return leader_of(members)
 
 
-def join_all(members: Sequence[Member], step: str) -> None:
+def join_all(members: Sequence[ProbeMember], step: str) -> None:
     """The first half of a rebalance: everybody joins, a new member in two steps."""
     for member in members:
         if member.instance_id is None and not member.member_id:
@@ -173,7 +173,7 @@ def join_all(members: Sequence[Member], step: str) -> None:
         member.take(joined)
 
 
-def settle(members: Sequence[Member], step: str) -> None:
+def settle(members: Sequence[ProbeMember], step: str) -> None:
     """The second half: the leader assigns partition n to the n-th, everybody takes its part."""
     leader = leader_of(members)
     others = [member for member in members if member is not leader]
@@ -186,7 +186,7 @@ def settle(members: Sequence[Member], step: str) -> None:
         answer.result()
 
 
-def leader_of(members: Iterable[Member]) -> Member:
+def leader_of(members: Iterable[ProbeMember]) -> ProbeMember:
     """The one of them that leads the group."""
     return next(member for member in members if member.leads)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
-from consumers.probes.member import Member, form, join_all, settle
+from consumers.probes.member import ProbeMember, form, join_all, settle
 from consumers.probes.script import Question, Script
 
 LOOKED_UP = 60  # groups whose coordinator is looked up: many for each partition
@@ -35,7 +35,7 @@ def session_range(script: Script) -> None:
     """Session timeouts at the ends of the accepted range, and just outside."""
     for session_ms in (5_999, 6_000, 1_800_000, 1_800_001):
         group = script.group(f"session-{session_ms}")
-        member = Member(script, group, "R17", session_timeout_ms=session_ms)
+        member = ProbeMember(script, group, "R17", session_timeout_ms=session_ms)
         member.get_id(f"join with a session timeout of {session_ms} ms")
         if member.member_id:
             member.leave("leave before joining")
@@ -44,8 +44,8 @@ def session_range(script: Script) -> None:
 def leave_stable(script: Script) -> None:
     """Leaving a group that is not there, a stable one, one that completes, and an empty one."""
     group = script.group("leave-stable")
-    first, second, third = (Member(script, group, "R29-wire") for _ in "abc")
-    stranger = Member(script, group, "R29-wire", member_id="nobody")
+    first, second, third = (ProbeMember(script, group, "R29-wire") for _ in "abc")
+    stranger = ProbeMember(script, group, "R29-wire", member_id="nobody")
     stranger.leave("leave a group that does not exist")
     form([first, second, third], "form the group")
     stranger.leave("leave a stable group as a stranger")
@@ -62,9 +62,9 @@ def leave_stable(script: Script) -> None:
 def leave_preparing(script: Script) -> None:
     """Leaving while others are waited for: not the last one missing, then the last one."""
     group = script.group("leave-preparing")
-    first, second, third = (Member(script, group, "R29-wire") for _ in "abc")
+    first, second, third = (ProbeMember(script, group, "R29-wire") for _ in "abc")
     form([first, second, third], "form the group")
-    new = Member(script, group, "R29-wire")
+    new = ProbeMember(script, group, "R29-wire")
     new.get_id()
     joining = new.begin_join("join")
     script.until_state(group, "PreparingRebalance")
@@ -81,12 +81,14 @@ def leave_preparing(script: Script) -> None:
 def heartbeats(script: Script) -> None:
     """Heartbeats with everything right, and with one thing wrong, in every state."""
     group = script.group("heartbeats")
-    dynamic = Member(script, group, "R35-wire")
-    static = Member(script, group, "R35-wire", "steady")
-    Member(script, group, "R35-wire", member_id="nobody").heartbeat("to a group that is not there")
+    dynamic = ProbeMember(script, group, "R35-wire")
+    static = ProbeMember(script, group, "R35-wire", "steady")
+    ProbeMember(script, group, "R35-wire", member_id="nobody").heartbeat(
+        "to a group that is not there"
+    )
     form([dynamic, static], "form the group")
     _all_heartbeats(dynamic, static, "stable")
-    new = Member(script, group, "R35-wire")
+    new = ProbeMember(script, group, "R35-wire")
     new.get_id()
     joining = new.begin_join("join")
     script.until_state(group, "PreparingRebalance")
@@ -104,7 +106,7 @@ def heartbeats(script: Script) -> None:
     dynamic.heartbeat("to an empty group")
 
 
-def _all_heartbeats(dynamic: Member, static: Member, state: str) -> None:
+def _all_heartbeats(dynamic: ProbeMember, static: ProbeMember, state: str) -> None:
     for member, who in ((dynamic, "dynamic"), (static, "static")):
         replace(member).heartbeat(f"{state}: right, {who}")
         replace(member, generation=member.generation - 1).heartbeat(
@@ -120,7 +122,7 @@ def _all_heartbeats(dynamic: Member, static: Member, state: str) -> None:
 def duplicate_instance(script: Script) -> None:
     """Two live members with one instance id: the newer one wins."""
     group = script.group("twins")
-    old, new = (Member(script, group, "X05-wire", "twin") for _ in "ab")
+    old, new = (ProbeMember(script, group, "X05-wire", "twin") for _ in "ab")
     form([old], "form the group")
     old.heartbeat("heartbeat of the only one")
     new.take(new.begin_join("join with the instance id of a live member"))
@@ -137,9 +139,9 @@ def duplicate_instance(script: Script) -> None:
 def full_group(script: Script) -> None:
     """One more member than group.max.size allows."""
     group = script.group("full")
-    members = [Member(script, group, "X15") for _ in "abcd"]
+    members = [ProbeMember(script, group, "X15") for _ in "abcd"]
     form(members, "form the group")
-    surplus = Member(script, group, "X15")
+    surplus = ProbeMember(script, group, "X15")
     surplus.get_id("join a full group")
     if surplus.member_id:
         surplus.begin_join("join a full group").result()
@@ -155,14 +157,14 @@ def describe(script: Script) -> None:
     """DescribeGroups and ListGroups in every state, and of a group that is not there."""
     group = script.group("described")
     topics = (script.config.topic,)
-    dynamic = Member(script, group, "R28", topics=topics)
-    static = Member(script, group, "R28", "shown", topics=topics)
+    dynamic = ProbeMember(script, group, "R28", topics=topics)
+    static = ProbeMember(script, group, "R28", "shown", topics=topics)
     _describe(script, script.group("unheard-of"), "a group that does not exist")
     _describe(script, script.config.group, "the group under test")
     form([dynamic, static], "form the group")
     _describe(script, group, "a stable group")
     _list(script, group, "a stable group")
-    new = Member(script, group, "R28", topics=topics)
+    new = ProbeMember(script, group, "R28", topics=topics)
     new.get_id()
     joining = new.begin_join("join")
     script.until_state(group, "PreparingRebalance")
@@ -212,7 +214,7 @@ def _list(script: Script, group: str, what: str) -> None:
 def delete(script: Script) -> None:
     """DeleteGroups of a group with a member, an empty one, and one that is not there."""
     group = script.group("deleted")
-    member = Member(script, group, "X30")
+    member = ProbeMember(script, group, "X30")
     _delete(script, group, "delete a group that does not exist")
     form([member], "form the group")
     _delete(script, group, "delete a group that has a member")

@@ -7,7 +7,7 @@ import time
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
-from consumers.probes.member import Member, form, join_all, leader_of, settle
+from consumers.probes.member import ProbeMember, form, join_all, leader_of, settle
 from consumers.probes.script import Script
 
 SESSION_MS = 6_000  # the shortest that a broker takes
@@ -25,7 +25,7 @@ def silent_leader(script: Script) -> None:
     """The leader does not assign for longer than a session; followers assign to themselves."""
     topic = script.config.topic
     members = [
-        Member(script, script.group("silent-leader"), "R13", None, SESSION_MS, topics=(topic,))
+        ProbeMember(script, script.group("silent-leader"), "R13", None, SESSION_MS, topics=(topic,))
         for _ in range(3)
     ]
     join_all(members, "form the group")
@@ -51,7 +51,9 @@ def silent_leader(script: Script) -> None:
 def never_syncs(script: Script) -> None:
     """One member joins and never asks for its part."""
     group = script.group("never-syncs")
-    members = [Member(script, group, "X10", rebalance_timeout_ms=SHORT_REBALANCE_MS) for _ in "ab"]
+    members = [
+        ProbeMember(script, group, "X10", rebalance_timeout_ms=SHORT_REBALANCE_MS) for _ in "ab"
+    ]
     join_all(members, "form the group")
     leader = leader_of(members)
     (silent,) = (member for member in members if member is not leader)
@@ -66,7 +68,7 @@ def never_syncs(script: Script) -> None:
 def parked_join(script: Script) -> None:
     """A newcomer waits longer than its session; the one it waits for only heartbeats."""
     group = script.group("parked-join")
-    old, new = (Member(script, group, "R03-wire", None, SESSION_MS) for _ in "ab")
+    old, new = (ProbeMember(script, group, "R03-wire", None, SESSION_MS) for _ in "ab")
     form([old], "form the group")
     old.rule = "R08-wire"
     new.get_id()
@@ -86,7 +88,7 @@ def stragglers(script: Script) -> None:
     """One member rejoins, a dynamic and a static one do not."""
     group = script.group("stragglers")
     leader, dynamic, static = (
-        Member(script, group, "X09-wire", instance, rebalance_timeout_ms=SHORT_REBALANCE_MS)
+        ProbeMember(script, group, "X09-wire", instance, rebalance_timeout_ms=SHORT_REBALANCE_MS)
         for instance in (None, None, "straggler")
     )
     form([leader, dynamic, static], "form the group")
@@ -99,7 +101,7 @@ def stragglers(script: Script) -> None:
 
 def lost_id(script: Script) -> None:
     """The connection is cut between the two steps of joining, and nobody comes back in time."""
-    member = Member(script, script.group("lost-id"), "X08-wire", None, SESSION_MS)
+    member = ProbeMember(script, script.group("lost-id"), "X08-wire", None, SESSION_MS)
     member.get_id()
     time.sleep(SESSION_MS / 1_000 + 0.5)
     member.begin_join("join with an id that was not used for a session").result()
@@ -107,7 +109,7 @@ def lost_id(script: Script) -> None:
 
 def late_id(script: Script) -> None:
     """The same, and it comes back in the middle of the session."""
-    member = Member(script, script.group("late-id"), "X08-wire", None, SESSION_MS)
+    member = ProbeMember(script, script.group("late-id"), "X08-wire", None, SESSION_MS)
     member.get_id()
     time.sleep(SESSION_MS / 2_000)
     member.take(member.begin_join("join with an id given half a session ago"))
@@ -115,7 +117,7 @@ def late_id(script: Script) -> None:
     disband([member])
 
 
-def disband(members: list[Member]) -> None:
+def disband(members: list[ProbeMember]) -> None:
     """Everybody leaves."""
     for member in members:
         member.leave("leave at the end")

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
-from consumers.probes.member import Member, commit_topics, form, settle
+from consumers.probes.member import ProbeMember, commit_topics, form, settle
 from consumers.probes.script import Question, Script, worst
 from consumers.probes.wire import Body
 from harness.base.errors import ClusterError
@@ -32,8 +32,8 @@ def play(config: ProbeConfig, journal: Journal) -> None:
 def commits(script: Script) -> None:
     """OffsetCommit with everything right, and with one thing wrong, in every state."""
     group = script.group("commits")
-    dynamic = Member(script, group, "X06")
-    static = Member(script, group, "X06", "writer")
+    dynamic = ProbeMember(script, group, "X06")
+    static = ProbeMember(script, group, "X06", "writer")
     position = {(script.config.topic, 0): 1}
     replace(dynamic, member_id="nobody", generation=3).commit(
         "as a member, to a group that does not exist", position
@@ -41,7 +41,7 @@ def commits(script: Script) -> None:
     replace(dynamic).commit("as nobody, to a group that does not exist", position)
     form([dynamic, static], "form the group")
     _all_commits(dynamic, static, "stable", position)
-    new = Member(script, group, "X06")
+    new = ProbeMember(script, group, "X06")
     new.get_id()
     joining = new.begin_join("join")
     script.until_state(group, "PreparingRebalance")
@@ -57,11 +57,11 @@ def commits(script: Script) -> None:
         member.leave("leave at the end")
     script.until_state(group, "Empty")
     dynamic.commit("empty: as a former member", position)
-    Member(script, group, "X06").commit("empty: as nobody", position)
+    ProbeMember(script, group, "X06").commit("empty: as nobody", position)
 
 
 def _all_commits(
-    dynamic: Member, static: Member, state: str, position: Mapping[tuple[str, int], int]
+    dynamic: ProbeMember, static: ProbeMember, state: str, position: Mapping[tuple[str, int], int]
 ) -> None:
     for member, who in ((dynamic, "dynamic"), (static, "static")):
         replace(member).commit(f"{state}: right, {who}", position)
@@ -71,7 +71,7 @@ def _all_commits(
             )
         replace(member, member_id="nobody").commit(f"{state}: another member id, {who}", position)
     replace(static, instance_id="stranger").commit(f"{state}: another instance id", position)
-    Member(dynamic.script, dynamic.group, "X06").commit(f"{state}: as nobody", position)
+    ProbeMember(dynamic.script, dynamic.group, "X06").commit(f"{state}: as nobody", position)
 
 
 def metadata(script: Script) -> None:
@@ -92,7 +92,7 @@ def metadata(script: Script) -> None:
 def fetches(script: Script) -> None:
     """OffsetFetch of named partitions and of all, after each commit."""
     group, topic = script.group("fetched"), script.config.topic
-    admin = Member(script, group, "R30-wire")
+    admin = ProbeMember(script, group, "R30-wire")
     _fetch(script, "R30-wire", group, "a group that does not exist", {topic: [0, 1]})
     for positions in ({0: 10, 1: 11}, {0: 12}, {0: 9}, {2: 13}):
         admin.commit("commit", {(topic, number): at for number, at in positions.items()})
@@ -103,7 +103,7 @@ def fetches(script: Script) -> None:
 def transaction(script: Script) -> None:
     """OffsetFetch with and without require_stable while a transaction holds a position."""
     group, topic = script.group("transacted"), script.config.topic
-    Member(script, group, "R30-wire").commit("commit", {(topic, 0): 1, (topic, 1): 1})
+    ProbeMember(script, group, "R30-wire").commit("commit", {(topic, 0): 1, (topic, 1): 1})
     name = script.group("transaction")
     started: Body = {}
 
@@ -192,7 +192,7 @@ def deletions(script: Script) -> None:
     group, topic = script.group("deletions"), script.config.topic
     other = script.group("unsubscribed")
     create_topic(script, other, [[1, 2, 3]])
-    member = Member(script, group, "X30", topics=(topic,))
+    member = ProbeMember(script, group, "X30", topics=(topic,))
     _delete(script, group, "offsets of a group that does not exist", topic)
     form([member], "form the group")
     member.commit("commit", {(topic, 0): 5, (other, 0): 6})

@@ -102,7 +102,7 @@ class _Builder:
             owners = self._owners(others)
             back = start + _RETURNS_MS
             held = [p for p in range(PARTITIONS) if before[p] == silent]
-            self._told("lost", back - 50, silent, held)
+            self._client_event("lost", back - 50, silent, held)
             self.lives[silent] += 1
             self._joins(back, silent)
             reason = f"Adding new member {self._id(silent)} with group instance id null"
@@ -126,7 +126,7 @@ class _Builder:
         self._says("member_id_given", ms - 1, member_id=self._id(member))
         self._says("member_added", ms, member_id=self._id(member))
 
-    def _told(self, event: str, ms: float, member: int, partitions: Sequence[int]) -> None:
+    def _client_event(self, event: str, ms: float, member: int, partitions: Sequence[int]) -> None:
         self.rows["client_events"].append(
             {
                 "member": _member(member),
@@ -146,7 +146,7 @@ class _Builder:
         self._says("rebalance_started", ms, generation=self.generation, reason=reason)
         for member in sorted(set(before) & set(members)):
             mine_before = [p for p, owner in enumerate(before) if owner == member]
-            self._told("revoked", ms + 4, member, mine_before)
+            self._client_event("revoked", ms + 4, member, mine_before)
         self.generation += 1
         self._says("stabilized", ms + 10, generation=self.generation, members=len(members))
         if self.leader not in members:
@@ -191,7 +191,7 @@ class _Builder:
                     "assigned": mine,
                 },
             ]
-            self._told("assigned", ms + 25, member, given_to)
+            self._client_event("assigned", ms + 25, member, given_to)
 
     def _work(self, number: int, owners: Sequence[int], later: Sequence[int]) -> None:
         """Deliveries, commits and heartbeats of one round."""
@@ -316,12 +316,12 @@ class _Builder:
         owners = self._owners(range(MEMBERS))
         for member in range(MEMBERS):
             ms = self.plan.end_ms + member * 10
-            self._told("closing", ms, member, [])
-            self._told(
+            self._client_event("closing", ms, member, [])
+            self._client_event(
                 "revoked", ms + 1, member, [p for p in range(PARTITIONS) if owners[p] == member]
             )
             self._says("left", ms + 2, member_id=self._id(member))
-            self._told("closed", ms + 5, member, [])
+            self._client_event("closed", ms + 5, member, [])
         self._says(
             "rebalance_started",
             self.plan.end_ms + 3,

@@ -273,7 +273,7 @@ def _shortest(
     for number in range(_TRIES):
         spread = 0.5 if number else 0.0
         costs_s = [each.estimate_s * drawn.uniform(1 - spread, 1 + spread) for each in useful]
-        tries.append(_none_to_spare([*first, *_greedy(missing, useful, costs_s)]))
+        tries.append(_without_redundant([*first, *_greedy(missing, useful, costs_s)]))
     return min(tries, key=lambda chosen: sum(each.estimate_s for each in chosen))
 
 
@@ -295,7 +295,7 @@ def _greedy(
     return chosen
 
 
-def _none_to_spare(chosen: Sequence[Candidate]) -> list[Candidate]:
+def _without_redundant(chosen: Sequence[Candidate]) -> list[Candidate]:
     """Without those that show nothing of their own, the longest first; every experiment stays."""
     names = Counter(candidate.name for candidate in chosen)
     shown = Counter(goal for candidate in chosen for goal in candidate.shows)
@@ -355,7 +355,7 @@ def _named(text: str, turn: Turn, client: str | None, protocol: str | None) -> C
     )
 
 
-def told(cover: Cover) -> str:
+def render(cover: Cover) -> str:
     """The runs of a suite, what each adds, and what is left out, as text."""
     lines = []
     for number, run in enumerate(cover.runs, start=1):

@@ -91,7 +91,7 @@ def _both(
     ]
 
 
-def experiments_told() -> str:
+def render_experiments() -> str:
     """Experiments for people: claim and rules."""
     lines = []
     for item in experiments():
@@ -100,7 +100,7 @@ def experiments_told() -> str:
     return "\n".join(lines)
 
 
-def rules_told() -> str:
+def render_rules() -> str:
     """Rules for people: what each is about, where it is from, and which experiments judge it."""
     lines = []
     for item in rules():

@@ -138,7 +138,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         share=share_of(arguments.share),
     )
     if arguments.list:
-        print(cover.told(plan))
+        print(cover.render(plan))
         return Exit.AS_EXPECTED
     if not plan.runs:
         raise NoData("no experiment fits: see `python -m harness nightly --list`")

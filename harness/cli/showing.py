@@ -18,7 +18,7 @@ def list_command(arguments: argparse.Namespace) -> int:
         both = {"experiments": listing.experiments(), "rules": listing.rules()}
         print(json.dumps(both, indent=2))
     else:
-        print(listing.rules_told() if arguments.rules else listing.experiments_told())
+        print(listing.render_rules() if arguments.rules else listing.render_experiments())
     return Exit.AS_EXPECTED
 
 

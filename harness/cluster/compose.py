@@ -22,7 +22,7 @@ from harness.base.errors import BadInput, ClusterError, SetupError
 from harness.base.wait import wait_until
 from harness.cluster.admin import admin_of, described
 from harness.cluster.container_nodes import TOXIPROXY, ContainerCluster, check_version
-from harness.cluster.containers import told_apart
+from harness.cluster.containers import engine_errors
 from harness.cluster.plan import (
     GROUP,
     IN_CONTAINERS,
@@ -126,7 +126,7 @@ class ComposeCluster(ContainerCluster):
                 self._lengths[f"{node.name}.{file}"] = len(self._read(node.name, file))
 
     def _find(self) -> None:
-        with told_apart("a look at the compose project"):
+        with engine_errors("a look at the compose project"):
             for container in _ours(self._engine):
                 self._containers[container.labels[_SERVICE]] = container
             for network in self._engine.networks.list(filters={"label": _LABEL}):
@@ -218,7 +218,7 @@ class ComposeCluster(ContainerCluster):
 
     def _read(self, name: str, file: str) -> bytes:
         """A log of a container, running or not; empty if it wrote none."""
-        with told_apart(f"to read the log of {name}"):
+        with engine_errors(f"to read the log of {name}"):
             try:
                 parts, _ = self._containers[name].get_archive(f"{_LOGS}.{file}")
             except NotFound:
@@ -301,7 +301,7 @@ def _heal_left(engine: Any, lock: IO[str]) -> int:
 
 def _identity(engine: Any) -> str:
     """The containers of the cluster: brought up anew, it is another one."""
-    with told_apart("a look at the compose project"):
+    with engine_errors("a look at the compose project"):
         return " ".join(sorted(str(container.id) for container in _ours(engine)))
 
 
@@ -323,7 +323,7 @@ def heal(engine: Any) -> int:
 
     What else its owner has added to the project is left alone. Raises ClusterError.
     """
-    with told_apart("to heal the compose project"):
+    with engine_errors("to heal the compose project"):
         healed = _heal(engine)
     with suppress(ClusterError):
         Proxies(plan_of(Cluster(), LANES, "")).clear()

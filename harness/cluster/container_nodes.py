@@ -15,7 +15,7 @@ from harness.base.errors import ClusterError, SetupError, WaitTimeout
 from harness.base.wait import wait_until
 from harness.cluster import containers
 from harness.cluster.backend import STOP_TIMEOUT_S, await_answer
-from harness.cluster.containers import told_apart
+from harness.cluster.containers import engine_errors
 from harness.cluster.plan import Plan
 from harness.cluster.proxies import Proxies
 
@@ -75,7 +75,7 @@ class ContainerCluster:
     def versions(self) -> dict[str, str]:
         """Of what the containers hold, and their images by name and id."""
         broker = self._containers[self.plan.brokers[0].name]
-        with told_apart("a look at what the containers hold"):
+        with engine_errors("a look at what the containers hold"):
             found = broker.exec_run(["java", "-version"])
             said = _JAVA.search(found.output.decode(errors="replace"))
             images = {
@@ -106,7 +106,7 @@ class ContainerCluster:
     def _states(self) -> dict[str, str]:
         """What the engine says of each container: running, paused, exited, …; one question."""
         wanted = {"label": self._label}
-        with told_apart("a look at the containers"):
+        with engine_errors("a look at the containers"):
             found = self._engine.api.containers(all=True, filters=wanted)
         states = {each["Id"]: str(each["State"]) for each in found}
         return {
@@ -120,7 +120,7 @@ class ContainerCluster:
     def _last_words(self, name: str) -> str:
         container = self._containers[name]
         try:
-            with told_apart(f"the log of {name}"):
+            with engine_errors(f"the log of {name}"):
                 text = container.logs(tail=3).decode(errors="replace")
                 container.reload()
         except ClusterError as error:
@@ -142,7 +142,7 @@ class ContainerCluster:
         """SIGKILL, and wait until the container has ended."""
         name = self.plan.node(node_id).name
         self._down_on_purpose.add(name)
-        with told_apart(f"to kill {name}"):
+        with engine_errors(f"to kill {name}"):
             self._containers[name].kill("SIGKILL")
         self._await_end(name, 10)
 
@@ -159,7 +159,7 @@ class ContainerCluster:
         """SIGTERM, and wait until the broker has handed over what it leads, and is gone."""
         name = self.plan.node(node_id).name
         self._down_on_purpose.add(name)
-        with told_apart(f"to end {name}"):
+        with engine_errors(f"to end {name}"):
             self._containers[name].kill("SIGTERM")
         self._await_end(name, STOP_TIMEOUT_S)
 
@@ -168,40 +168,40 @@ class ContainerCluster:
         name = self.plan.node(node_id).name
         if self._is_up(name):
             return
-        with told_apart(f"to start {name} again"):
+        with engine_errors(f"to start {name} again"):
             self._containers[name].start()
         self._down_on_purpose.discard(name)
 
     def pause(self, node_id: int) -> None:
         """Freeze the container."""
         name = self.plan.node(node_id).name
-        with told_apart(f"to pause {name}"):
+        with engine_errors(f"to pause {name}"):
             self._containers[name].pause()
 
     def resume(self, node_id: int) -> None:
         """Thaw the container; one that is not frozen is left as it is."""
         name = self.plan.node(node_id).name
         if self._states()[name] == "paused":
-            with told_apart(f"to resume {name}"):
+            with engine_errors(f"to resume {name}"):
                 self._containers[name].unpause()
 
     def disconnect(self, node_id: int, network: str) -> None:
         """Take a node off `peers` or `lanes`."""
         name = self.plan.node(node_id).name
-        with told_apart(f"to take {name} off its {network}"):
+        with engine_errors(f"to take {name} off its {network}"):
             self._networks[network].disconnect(self._on_networks(name), force=True)
 
     def reconnect(self, node_id: int, network: str) -> None:
         """Put a node back; one that is there is left as it is."""
         name = self.plan.node(node_id).name
         if network not in self.networks_of(node_id):
-            with told_apart(f"to put {name} back on its {network}"):
+            with engine_errors(f"to put {name} back on its {network}"):
                 self._connect(name, network)
 
     def networks_of(self, node_id: int) -> set[str]:
         """The networks that the engine has a node on."""
         container = self._on_networks(self.plan.node(node_id).name)
-        with told_apart("a look at a container's networks"):
+        with engine_errors("a look at a container's networks"):
             container.reload()
         present = container.attrs["NetworkSettings"]["Networks"]
         return {name for name, network in self._networks.items() if network.name in present}
@@ -213,7 +213,7 @@ class ContainerCluster:
         """
         name = self.plan.node(node_id).name
         attempt = f"exec 3<>/dev/tcp/{host}/{port}"
-        with told_apart(f"a look from within {name}"):
+        with engine_errors(f"a look from within {name}"):
             found = self._containers[name].exec_run(["timeout", "2", "bash", "-c", attempt])
         if found.exit_code in (126, 127):
             raise ClusterError(

@@ -118,7 +118,7 @@ def labels(run: str) -> dict[str, str]:
 
 
 @contextmanager
-def told_apart(doing: str) -> Iterator[None]:
+def engine_errors(doing: str) -> Iterator[None]:
     """Turn what the engine refuses into a ClusterError that says what was being done."""
     try:
         yield
@@ -156,7 +156,7 @@ def remove_run(engine: docker.DockerClient, run: str) -> int:
                 network.remove()
         return not found and not networks
 
-    with told_apart(f"to remove what run {run} made"):
+    with engine_errors(f"to remove what run {run} made"):
         wait_until(f"end of the containers and networks of {run}", gone, timeout_s=_GONE_S)
     return len(removed)
 
@@ -190,7 +190,7 @@ def sweep(engine: docker.DockerClient) -> dict[str, int]:
     Raises ClusterError.
     """
     wanted = {"label": RUN_LABEL}
-    with told_apart("a look at what earlier runs left"):
+    with engine_errors("a look at what earlier runs left"):
         found = [
             *engine.api.containers(all=True, filters=wanted),
             *engine.api.networks(filters=wanted),

@@ -26,7 +26,7 @@ from harness.cluster.container_nodes import (
     check_version,
     keeper_of,
 )
-from harness.cluster.containers import told_apart
+from harness.cluster.containers import engine_errors
 from harness.cluster.files import LOGGING, PROXIES, properties_of, write_files
 from harness.cluster.plan import Node, Plan
 from harness.provision import jvm
@@ -67,9 +67,9 @@ class DockerCluster(ContainerCluster):
         containers.fetch(self._engine, self._images["kafka"], "KAFKA_IMAGE")
         containers.fetch(self._engine, self._images[TOXIPROXY], "TOXIPROXY_IMAGE")
         write_files(self.plan, self._folder, self._checkpoint, seen_as=_FOLDER)
-        with told_apart("to tell how it runs"):
+        with engine_errors("to tell how it runs"):
             self._user = containers.user_of(self._engine)
-        with told_apart("the networks of a cluster"):
+        with engine_errors("the networks of a cluster"):
             for name in _NETWORKS:
                 self._networks[name] = self._engine.networks.create(
                     self._called(name),
@@ -96,7 +96,7 @@ class DockerCluster(ContainerCluster):
             *("-port", str(self.plan.toxiproxy_port)),
             *("-config", str(_FOLDER / PROXIES)),
         ]
-        with told_apart(f"the container of {TOXIPROXY}"):
+        with engine_errors(f"the container of {TOXIPROXY}"):
             made = self._make(
                 TOXIPROXY, command, mem_limit=TOXIPROXY_MEMORY, **self._published(TOXIPROXY, ports)
             )
@@ -115,7 +115,7 @@ class DockerCluster(ContainerCluster):
             "kafka.Kafka",
             str(_FOLDER / properties_of(node)),
         ]
-        with told_apart(f"the containers of {node.name}"):
+        with engine_errors(f"the containers of {node.name}"):
             keeper = self._make(
                 keeper_of(node.name),
                 ["infinity"],
@@ -171,10 +171,10 @@ class DockerCluster(ContainerCluster):
         """End everything at once, and keep what the containers said."""
         self._ending = True
         for name, container in list(self._containers.items()):
-            with suppress(ClusterError), told_apart(f"the log of {name}"):
+            with suppress(ClusterError), engine_errors(f"the log of {name}"):
                 if said := container.logs():
                     (self._logs / f"{name}.out").write_bytes(said)
-        with told_apart("the end of a cluster"):
+        with engine_errors("the end of a cluster"):
             containers.remove_run(self._engine, self.plan.run)
 
 

@@ -31,7 +31,7 @@ _ASK_S: Final = 0.5
 
 
 @dataclass
-class Watch:
+class Observation:
     """What the observer looks at, and what it last saw (by key: only changes are kept)."""
 
     journal: Journal
@@ -135,7 +135,7 @@ class Watch:
                 )
 
 
-def tick(watch: Watch) -> bool:
+def tick(watch: Observation) -> bool:
     """Tick until standard input is closed; a line "drain" asks for end offsets from now on.
 
     A row tells the latest of its ticks, and ends with the first that is later than the slack, so
@@ -172,7 +172,7 @@ def main(config_path: Path) -> None:
     if sys.stdin.readline().strip() != "look":
         return  # there will be no cluster
     journal = Journal(Path(config["journal"]), member="observer")
-    watch = Watch(
+    watch = Observation(
         journal=journal,
         group=config["group"],
         topics=[config["topic"], "__consumer_offsets"],

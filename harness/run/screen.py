@@ -54,20 +54,20 @@ class Screen:
             sys.stderr.flush()
 
     @contextmanager
-    def watch(self, name: str, experiment: Experiment) -> Iterator[Watch]:
+    def watch(self, name: str, experiment: Experiment) -> Iterator[RunView]:
         """Draw a run while the body plays it; the view is gone after that, the lines stay."""
         if not self.draws or self._live is not None:
-            yield Watch(name, experiment, lambda _view: None)
+            yield RunView(name, experiment, lambda _view: None)
             return
         with Live(console=self._console, auto_refresh=False, transient=True) as live:
             self._live = live
             try:
-                yield Watch(name, experiment, lambda view: live.update(view, refresh=True))
+                yield RunView(name, experiment, lambda view: live.update(view, refresh=True))
             finally:
                 self._live = None
 
 
-class Watch:
+class RunView:
     """One run as it is seen: told of its phases, and shown its scene."""
 
     def __init__(

@@ -1,1 +1,1 @@
-"""Many runs: nights, repeats and comparisons, played one after another and judged aside."""
+"""Many runs, played one after another: nights, repeats and comparisons. Judged as they go on."""

@@ -1,4 +1,4 @@
-"""Plays a suite: many runs one after the other, each judged aside while the next is played.
+"""Plays a suite: many runs one after the other, each judged while the next is played.
 
 A run that fails or is void does not end the suite: every run heals and ends all that it started,
 and what it may have left all the same is swept before the next.
@@ -27,7 +27,7 @@ from harness.run.interrupts import Interrupted, Progress, interruptible, uninter
 from harness.run.leftovers import sweep, sweep_results
 from harness.run.screen import Screen
 from harness.run.start import default_seed, play_run
-from harness.suite.aside import Aside
+from harness.suite.background import BackgroundJudge
 
 # The pages tell of every run so far: written after each of a hundred, they cost half a minute.
 PUBLISH_EVERY_S: Final = 120.0
@@ -119,7 +119,10 @@ def play(
     """
     say = screen.say
     publish_at = 0.0  # monotonic seconds
-    with processes.holding(suite.path), closing(Aside(suite.path / "judging.log")) as judge:
+    with (
+        processes.holding(suite.path),
+        closing(BackgroundJudge(suite.path / "judging.log")) as judge,
+    ):
         suite.save()
         try:
             with interruptible():
@@ -212,7 +215,7 @@ def _play_one(
     candidate: Candidate,
     results: Path,
     screen: Screen,
-    judge: Aside,
+    judge: BackgroundJudge,
     port_base: int | None,
 ) -> None:
     """Play one run, and have it judged if it can be. What else becomes of it is in its entry.
@@ -260,7 +263,7 @@ def _play_one(
         _explain(folder, say)
 
 
-def _settle(suite: Suite, judge: Aside, say: Progress, *, wait: bool = False) -> None:
+def _settle(suite: Suite, judge: BackgroundJudge, say: Progress, *, wait: bool = False) -> None:
     """Put what has been judged meanwhile into the entries."""
     entries = {suite.run_dir(entry): entry for entry in suite.entries if entry.folder is not None}
     states = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}

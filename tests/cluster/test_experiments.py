@@ -28,7 +28,7 @@ from harness.catalogue.cover import Candidate, candidates
 from harness.history import manifest
 from harness.report import exit_code
 from harness.rules.catalogue import RULES
-from harness.suite.aside import Aside
+from harness.suite.background import BackgroundJudge
 from tests.verdicts import differing, read_verdicts, told
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
@@ -59,7 +59,7 @@ def run_experiment(name: str, results: Path, *options: str, kafka: str = "") -> 
 class Runs:
     """Runs by their labels, each played when it is first asked for and then judged aside."""
 
-    def __init__(self, results: Path, judge: Aside) -> None:
+    def __init__(self, results: Path, judge: BackgroundJudge) -> None:
         self._results = results
         self._judge = judge
         self._played: dict[str, Path] = {}
@@ -89,7 +89,7 @@ class Runs:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     results = tmp_path_factory.mktemp("results")
-    with closing(Aside(results / "judging.log")) as judge:
+    with closing(BackgroundJudge(results / "judging.log")) as judge:
         yield Runs(results, judge)
 
 

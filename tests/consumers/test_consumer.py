@@ -10,7 +10,7 @@ from consumers.client import (
     Answer,
     ClientError,
     Listener,
-    Member,
+    MemberIdentity,
     Partition,
     Polled,
     Position,
@@ -51,8 +51,8 @@ class FakeClient:
     def __init__(self, steps: Sequence[Step], on_end: Callable[[], None]) -> None:
         self._steps = deque(steps)
         self._on_end = on_end
-        self.known = Member("id-1", 1)
-        self.current = Member("id-1", 1)
+        self.known = MemberIdentity("id-1", 1)
+        self.current = MemberIdentity("id-1", 1)
         self.committed: list[tuple[tuple[Position, ...], bool]] = []
         self.sought: list[Position] = []
         self.rewound: list[Position] = []
@@ -87,7 +87,7 @@ class FakeClient:
     def group_metadata(self) -> object:
         return self.current
 
-    def member(self) -> Member:
+    def member(self) -> MemberIdentity:
         return self.current
 
     def close(self) -> None:
@@ -160,7 +160,7 @@ def test_a_batch_is_journalled_before_the_work_and_committed_after_it(rig: Rig) 
 def test_a_refused_commit_is_journalled_and_the_loop_goes_on(rig: Rig) -> None:
     loop, client = rig.loop(assigns(P0), returns(records(0, 0, 1)), returns(records(0, 2, 2)))
     client.refuses = (25, "UNKNOWN_MEMBER_ID")
-    client.current = Member(None, None)
+    client.current = MemberIdentity(None, None)
     loop.run()
     first, second = rig.frames("commit_answered")
     assert first["results"] == [["t", 0, 2, 25, "UNKNOWN_MEMBER_ID"]]
@@ -559,4 +559,4 @@ def test_a_transaction_that_is_refused_is_not_processed_but_read_again(rig: Rig)
     loop.run()
     assert [Position("t", 0, 3)] == client.rewound
     assert [3] == [frame["poll"] for frame in rig.frames("processed")]
-    assert [Member("id-1", 1)] * 2 == transactions.metadata
+    assert [MemberIdentity("id-1", 1)] * 2 == transactions.metadata

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, TopicPartition
 
-from consumers.client import Answer, ClientError, Member, Partition
+from consumers.client import Answer, ClientError, MemberIdentity, Partition
 from consumers.config import ConsumerConfig
 from consumers.librdkafka import Librdkafka, parse_group_metadata, settings_of, told
 
@@ -62,7 +62,7 @@ def binding_of(adapter: Librdkafka) -> Any:
 
 
 def test_group_metadata_gives_member_and_generation() -> None:
-    assert Member("member-1-4e1c", 7) == parse_group_metadata(MEMBER)
+    assert MemberIdentity("member-1-4e1c", 7) == parse_group_metadata(MEMBER)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_group_metadata_gives_member_and_generation() -> None:
     ids=["none", "empty", "magic", "short", "cut", "no generation", "no member id"],
 )
 def test_unknown_group_metadata_gives_neither(data: object) -> None:
-    assert Member(None, None) == parse_group_metadata(data)
+    assert MemberIdentity(None, None) == parse_group_metadata(data)
 
 
 def test_callbacks_that_fail_are_told_and_never_raise(adapter: Librdkafka) -> None:
@@ -109,12 +109,12 @@ def test_a_fatal_error_in_the_place_of_a_message_is_fatal() -> None:
 def test_the_last_member_id_is_remembered_when_all_is_lost(adapter: Librdkafka) -> None:
     adapter.subscribe("t", Raising())
     binding = binding_of(adapter)
-    assert Member(None, None) == adapter.known
+    assert MemberIdentity(None, None) == adapter.known
     binding.callbacks["on_assign"](binding, [])
     binding.metadata = b"CGMDv2:" + struct.pack("=i", -1) + b"orders\0\0\x01"
     binding.callbacks["on_lost"](binding, [])
-    assert Member("member-1-4e1c", 7) == adapter.known
-    assert Member(None, None) == adapter.member()
+    assert MemberIdentity("member-1-4e1c", 7) == adapter.known
+    assert MemberIdentity(None, None) == adapter.member()
 
 
 def test_an_automatic_commit_with_nothing_to_say_is_not_told(

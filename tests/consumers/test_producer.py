@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.config import ProducerConfig
-from consumers.producer import Ledger, Pace, Run, settings_of
+from consumers.producer import Ledger, Pace, SentRange, settings_of
 
 
-def record(number: int, offset: int | None, code: int = 0) -> Run:
-    return Run(
+def record(number: int, offset: int | None, code: int = 0) -> SentRange:
+    return SentRange(
         "failed" if code else "acknowledged",
         number,
         number,
@@ -53,7 +53,7 @@ def test_consecutive_records_with_consecutive_offsets_are_one_run() -> None:
     [record(2, 71), record(1, 72), record(1, None, code=-192), record(0, 70)],
     ids=["number skipped", "offset skipped", "failed", "again"],
 )
-def test_what_does_not_follow_on_starts_a_new_run(follower: Run) -> None:
+def test_what_does_not_follow_on_starts_a_new_run(follower: SentRange) -> None:
     written = Written()
     ledger = Ledger(1, written.write)
     ledger.answered(0, record(0, 70))

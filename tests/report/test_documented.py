@@ -102,9 +102,9 @@ def test_what_could_not_be_told_is_counted_beside_what_could() -> None:
 def test_the_sentence_counts_one_as_one_and_several_as_several() -> None:
     rows = [verdict("R02"), verdict("R01", "VIOLATED"), verdict("R11", "VIOLATED")]
     found = {each.statement.id: each for each in documented.judged(rows)}
-    sentence = documented.told([found["000.6"], found["000.2"], found["000.5"]])
+    sentence = documented.sentence([found["000.6"], found["000.2"], found["000.5"]])
     assert "Of 3 statements, 1 holds, 2 do not hold any more." == sentence
-    assert "Of 1 statement, 1 was not judged." == documented.told([of("000.6")])
+    assert "Of 1 statement, 1 was not judged." == documented.sentence([of("000.6")])
 
 
 def test_all_three_files_are_written_and_agree(tmp_path: Path) -> None:

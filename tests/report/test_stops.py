@@ -26,13 +26,13 @@ def test_a_change_is_told_with_its_partitions_and_their_parts(tmp_path: Path) ->
 
 def test_the_longest_stop_is_told_in_one_line(tmp_path: Path) -> None:
     run = load(write_run(tmp_path / "run", stops=[stop(0, 6_000, 4_500), stop(1, 8_000, 7_990)]))
-    assert f"8.00 s of {TOPIC}-1 (kill-consumer member-1): detection 7.99 s" == stops.told(run)
+    assert f"8.00 s of {TOPIC}-1 (kill-consumer member-1): detection 7.99 s" == stops.sentence(run)
 
 
 def test_what_stood_still_while_the_group_gathered_is_not_the_longest(tmp_path: Path) -> None:
     early = stop(1, 9_000, 0, from_at=at(-9.5), to_at=at(-0.5))
     run = load(write_run(tmp_path / "run", stops=[early, stop(0, 6_000, 4_500)]))
-    assert stops.told(run).startswith(f"6.00 s of {TOPIC}-0")
+    assert stops.sentence(run).startswith(f"6.00 s of {TOPIC}-0")
 
 
 def test_a_stop_without_a_rebalance_is_a_change_of_its_own(tmp_path: Path) -> None:
@@ -54,5 +54,5 @@ def test_epochs_are_called_so(tmp_path: Path) -> None:
 
 def test_a_run_in_which_nothing_stopped_says_so(tmp_path: Path) -> None:
     run = load(write_run(tmp_path / "run", stops=[]))
-    assert "no partition stood still" == stops.told(run)
+    assert "no partition stood still" == stops.sentence(run)
     assert "No partition stopped, and the group was not changed." in page(run)

@@ -164,7 +164,7 @@ def test_a_refusal_that_arrow_tells_of_has_the_file_in_its_text(
     def fails() -> str:
         raise OSError(28, "Error writing bytes to 'x.parquet'.\nNo space left on device")
 
-    monkeypatch.setattr("harness.catalogue.listing.experiments_told", fails)
+    monkeypatch.setattr("harness.catalogue.listing.render_experiments", fails)
 
     assert Exit.FAILED == main(["list"])
     said = capsys.readouterr().err
@@ -228,7 +228,7 @@ def test_a_failure_of_the_harness_is_no_verdict(
     def fails() -> str:
         raise RuntimeError("nobody thought of this")
 
-    monkeypatch.setattr("harness.catalogue.listing.experiments_told", fails)
+    monkeypatch.setattr("harness.catalogue.listing.render_experiments", fails)
 
     assert Exit.FAILED == main(["list"])
     said = capsys.readouterr().err

@@ -225,7 +225,7 @@ def test_what_a_knob_makes_nonsense_of_is_left_out_and_said(night: cover.Cover) 
     assert "R26-repeats" in {goal.rule for goal in plan.elsewhere}
     assert not names & refused
     assert {10_000} == {run.candidate.experiment.group.session_timeout_ms for run in plan.runs}
-    assert f"left out, for what is set makes nonsense of them: {len(refused)}" in cover.told(plan)
+    assert f"left out, for what is set makes nonsense of them: {len(refused)}" in cover.render(plan)
     assert () == night.refused
 
 
@@ -289,7 +289,7 @@ def test_the_estimate_grows_with_what_is_declared() -> None:
 
 
 def test_the_list_says_what_each_run_adds_and_what_is_left_out(night: cover.Cover) -> None:
-    told = cover.told(night)
+    told = cover.render(night)
 
     assert night.runs[0].candidate.label in told.splitlines()[0]
     assert f"{len(night.runs)} runs, about" in told

@@ -19,7 +19,7 @@ from consumers.journal import Journal
 from harness.base.ports import LOOPBACK
 from harness.cluster import wire
 from harness.run import observer
-from harness.run.observer import TICKS_PER_ROW, Watch
+from harness.run.observer import TICKS_PER_ROW, Observation
 
 _PATIENCE_S: Final = 30
 
@@ -143,7 +143,7 @@ def test_a_broker_that_is_cut_off_is_asked_for_positions_and_not_believed(tmp_pa
         ) as fresh,
     ):  # fmt: skip
         journal = Journal(tmp_path / "observer.journal", member="observer")
-        watch = Watch(journal, "orders", ["t"], {1: stale, 2: fresh})
+        watch = Observation(journal, "orders", ["t"], {1: stale, 2: fresh})
         watch.look()
 
     assert 2 == watch.seen["partition", "t", 0]["leader"]
@@ -171,7 +171,7 @@ def test_a_question_that_stays_without_an_answer_is_one_row(
     rows = []
     with answering(b"\0\0", None, **answers) as port:
         journal = Journal(tmp_path / "observer.journal", member="observer")
-        watch = Watch(journal, "orders", ["t"], {1: port})
+        watch = Observation(journal, "orders", ["t"], {1: port})
         monkeypatch.setattr(watch, "write", lambda kind, **row: rows.append((kind, row)))
         for _ in range(3):
             watch.look()
@@ -183,7 +183,7 @@ def test_a_question_that_stays_without_an_answer_is_one_row(
 class Machine:
     """A clock that stands still for as long as told at each tick, in milliseconds."""
 
-    def __init__(self, watch: Watch, stalls_ms: list[float]) -> None:
+    def __init__(self, watch: Observation, stalls_ms: list[float]) -> None:
         self.watch, self.stalls_ms, self.now_ms = watch, stalls_ms, 0.0
 
     def monotonic(self) -> float:
@@ -216,7 +216,9 @@ def test_a_row_ends_with_the_tick_that_was_later_than_the_slack(
     rows: list[tuple[float, float]],
 ) -> None:
     written = []
-    watch = Watch(Journal(tmp_path / "observer.journal", member="observer"), "orders", ["t"], {})
+    watch = Observation(
+        Journal(tmp_path / "observer.journal", member="observer"), "orders", ["t"], {}
+    )
     machine = Machine(watch, list(stalls_ms))
     monkeypatch.setattr(observer, "time", machine)
     monkeypatch.setattr(observer, "select", machine)

@@ -22,7 +22,7 @@ from harness.history import manifest
 from harness.history.suites import is_suite, load_suite
 from harness.report.load import Row, load
 from harness.report.many.figures import Figure, figures, measurements
-from harness.report.many.repeat import Spread, figures_over, rules_over, verdict_told
+from harness.report.many.repeat import Spread, figures_over, rules_over, verdict_text
 from harness.report.many.verdicts import verdicts_of
 from harness.report.outcome import Standing
 from harness.report.text.columns import align, show, width_of
@@ -45,7 +45,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Group:
+class RunGroup:
     """The runs of one side that belong together, all of one experiment, client and protocol.
 
     `verdicts` has the rows of every run that was played, `judged` those that show anything.
@@ -102,8 +102,8 @@ class Beside:
 class Comparison:
     """One group beside another."""
 
-    a: Group
-    b: Group
+    a: RunGroup
+    b: RunGroup
     settings: tuple[Setting, ...]
     rules: tuple[Beside, ...]
     figures: tuple[Beside, ...]
@@ -155,7 +155,7 @@ def compare(path_a: Path, path_b: Path) -> Compared:
     )
 
 
-def groups(path: Path) -> dict[str, Group]:
+def groups(path: Path) -> dict[str, RunGroup]:
     """The runs in a folder that were played, by experiment, client and protocol.
 
     Raises NoData if none was judged.
@@ -164,7 +164,7 @@ def groups(path: Path) -> dict[str, Group]:
         one = of_run(path)
         return {one.label: one}
     suite = load_suite(path)
-    found: dict[str, Group] = {}
+    found: dict[str, RunGroup] = {}
     for entry in suite.entries:
         run_dir = suite.run_dir(entry)
         rows = verdicts_of(suite, entry)
@@ -173,8 +173,8 @@ def groups(path: Path) -> dict[str, Group]:
         there = entry.judged and run_dir is not None and run_dir.exists()
         judged = of_run(run_dir).judged if run_dir is not None and there else ()
         name = label(entry.experiment, entry.client, entry.protocol)
-        before = found.get(name, Group(name, (), ()))
-        found[name] = Group(name, (*before.verdicts, rows), (*before.judged, *judged))
+        before = found.get(name, RunGroup(name, (), ()))
+        found[name] = RunGroup(name, (*before.verdicts, rows), (*before.judged, *judged))
     if not any(group.judged for group in found.values()):
         raise NoData(
             f"no run of {path} was judged and is still there, so there is nothing to compare"
@@ -182,7 +182,7 @@ def groups(path: Path) -> dict[str, Group]:
     return found
 
 
-def of_run(run_dir: Path) -> Group:
+def of_run(run_dir: Path) -> RunGroup:
     """One run, as a group. Raises NoData where it is no complete, judged run."""
     content = manifest.read(run_dir)
     run = load(run_dir)
@@ -193,7 +193,7 @@ def of_run(run_dir: Path) -> Group:
     group = run.manifest.declared.get("group") or {}
     name = label(run.manifest.experiment, str(group.get("client")), str(group.get("protocol")))
     one = Judged(settings_of(content), measurements(run_dir), figures(run))
-    return Group(name, (run.verdicts,), (one,))
+    return RunGroup(name, (run.verdicts,), (one,))
 
 
 def settings_of(content: Mapping[str, Any]) -> dict[str, str]:
@@ -235,7 +235,7 @@ def _flat(prefix: str, value: Any) -> dict[str, str]:
     return found
 
 
-def _compared(a: Group, b: Group) -> Comparison:
+def _compared(a: RunGroup, b: RunGroup) -> Comparison:
     return Comparison(
         a,
         b,
@@ -256,7 +256,7 @@ def _settings(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Setting]:
             yield Setting(name, a.get(name), b.get(name))
 
 
-def _rules(group: Group) -> list[Spread]:
+def _rules(group: RunGroup) -> list[Spread]:
     return rules_over(group.verdicts, [run.measured for run in group.judged])
 
 
@@ -269,7 +269,7 @@ def _beside(a: Sequence[Spread], b: Sequence[Spread]) -> tuple[Beside, ...]:
 
 
 def _verdict(side: Spread | None) -> str:
-    return NOTHING if side is None else verdict_told(side)
+    return NOTHING if side is None else verdict_text(side)
 
 
 def as_json(compared: Compared) -> dict[str, Any]:
@@ -359,7 +359,7 @@ def _rules_lines(pair: Comparison, width: int) -> list[Text]:
     cells: list[tuple[str, ...]] = [("", "rule", "A", "measured", "B", "measured", "unit")]
     for each in pair.rules:
         sign = "✗" if each.worse else "≠" if each.changed or each.moved else ""
-        sides = [(_verdict(side), measured_told(side)) for side in (each.a, each.b)]
+        sides = [(_verdict(side), measured_text(side)) for side in (each.a, each.b)]
         cells.append((sign, each.name, *sides[0], *sides[1], each.unit))
     lines = [Text(), *_headed(align(cells, width, free=(1, 3, 5)))]
     for line, each in zip(lines[2:], pair.rules, strict=True):
@@ -370,7 +370,7 @@ def _rules_lines(pair: Comparison, width: int) -> list[Text]:
 def _figures_lines(pair: Comparison, width: int) -> list[Text]:
     cells: list[tuple[str, ...]] = [("figure", "A", "B", "unit")]
     cells += [
-        (each.name, measured_told(each.a), measured_told(each.b), each.unit)
+        (each.name, measured_text(each.a), measured_text(each.b), each.unit)
         for each in pair.figures
     ]
     return [Text(), *_headed(align(cells, width, free=(0, 1, 2)))]
@@ -380,7 +380,7 @@ def _headed(texts: Sequence[str]) -> list[Text]:
     return [Text(texts[0], "bold"), *map(Text, texts[1:])]
 
 
-def measured_told(side: Spread | None) -> str:
+def measured_text(side: Spread | None) -> str:
     """Median and range of a side: "2,004 (1,998 – 2,010)", or one number."""
     if side is None or side.values.n == 0:
         return NOTHING

@@ -227,7 +227,7 @@ def _columns(part: str, finding: Finding) -> dict[str, Any]:
 
 def to_markdown(found: Sequence[Judged]) -> str:
     """The page for places that show Markdown."""
-    lines = ["# Documented against measured", "", told(found), ""]
+    lines = ["# Documented against measured", "", sentence(found), ""]
     for document, title in DOCUMENTS.items():
         lines += [f"## {document}: {title}", ""]
         lines += ["| | the document says | measured | today |", "|---|---|---|---|"]
@@ -245,7 +245,7 @@ def to_markdown(found: Sequence[Judged]) -> str:
     return "\n".join(lines)
 
 
-def told(found: Sequence[Judged]) -> str:
+def sentence(found: Sequence[Judged]) -> str:
     """How many statements there are of each status, in a sentence."""
     counts = {status: sum(each.status == status for each in found) for status in _SIGNS}
     parts = [plural(count, *_ONE_AND_SEVERAL[status]) for status, count in counts.items() if count]
@@ -284,7 +284,7 @@ def to_html(found: Sequence[Judged]) -> str:
     """The page: one file, no script, nothing loaded from anywhere."""
     template = _environment().get_template("documented.html.j2")
     return template.render(
-        told=told(found),
+        told=sentence(found),
         documents=[
             (number, title, [each for each in found if each.statement.document == number])
             for number, title in DOCUMENTS.items()

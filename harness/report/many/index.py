@@ -15,12 +15,12 @@ from harness.report.many.suite_rows import (
     columns_of,
     detail_of,
     differing_rows,
+    documents_sentence,
     kind_of,
     left_out,
     matrix_of,
     read_verdicts,
     run_row,
-    told_of_documents,
 )
 from harness.report.many.suite_text import summary
 from harness.report.many.verdicts import SUITE_VERDICTS, differing, headline, table_of
@@ -40,7 +40,7 @@ def write(suite: Suite) -> None:
     rows = table_of([row for entry in suite.entries for row in verdicts[entry.label]])
     store.write(suite.path / VERDICTS_FILE, [rows], SUITE_VERDICTS)
     documented.write(suite.path, rows.to_pylist())
-    documents = told_of_documents(verdicts)
+    documents = documents_sentence(verdicts)
     news = since(suite, rows.to_pylist())
     write_whole(suite.path / "index.html", page(suite, verdicts, documents, news))
     write_whole(suite.path / "summary.md", summary(suite, verdicts, documents, news))

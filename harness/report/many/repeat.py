@@ -180,7 +180,7 @@ def figures_over(per_run: Sequence[Sequence[Figure]]) -> list[Spread]:
     ]
 
 
-def verdict_told(each: Spread) -> str:
+def verdict_text(each: Spread) -> str:
     """The verdicts of a rule in words: "HOLDS", or "9 HOLDS, 1 UNKNOWN"."""
     if len(each.verdicts) == 1:
         return next(iter(each.verdicts))

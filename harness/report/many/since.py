@@ -40,7 +40,7 @@ class Since:
     night: str | None
     changes: tuple[Change, ...] = ()
 
-    def told(self) -> str:
+    def sentence(self) -> str:
         """In one sentence."""
         if self.night is None:
             return "There is no night of the same set before this one to compare with."

@@ -86,10 +86,10 @@ class RuleRow:
     cells: tuple[Cell, ...]
 
 
-def told_of_documents(verdicts: Verdicts) -> str:
+def documents_sentence(verdicts: Verdicts) -> str:
     """How the statements of the documents stand by these verdicts, in one sentence."""
     rows = table_of([row for rows in verdicts.values() for row in rows])
-    return documented.told(documented.judged(rows.to_pylist()))
+    return documented.sentence(documented.judged(rows.to_pylist()))
 
 
 def kind_of(suite: Suite) -> str:

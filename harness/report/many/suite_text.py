@@ -15,6 +15,7 @@ from harness.report.many.suite_rows import (
     columns_of,
     detail_of,
     differing_rows,
+    documents_sentence,
     kind_of,
     left_out,
     link_to,
@@ -22,7 +23,6 @@ from harness.report.many.suite_rows import (
     outcome_of_run,
     read_verdicts,
     sign_of_run,
-    told_of_documents,
 )
 from harness.report.many.verdicts import differing, headline
 from harness.report.outcome import (
@@ -59,7 +59,7 @@ def summary(suite: Suite, verdicts: Verdicts, documents: str, news: Since) -> st
         ]
         lines += ["", left_out(len(bad)), ""]
     lines += [f"{note}\n" for note in suite.notes]
-    lines += [news.told(), ""]
+    lines += [news.sentence(), ""]
     if news.changes:
         lines += ["| run | rule | before | now |", "|---|---|---|---|"]
         lines += [
@@ -126,9 +126,9 @@ def print_suite(suite: Suite, console: Console | None = None) -> None:
     lines = [first, Text(), Text(texts[0], "bold")]
     for entry, text in zip(suite.entries, texts[1:], strict=True):
         lines.append(Text(text, _STYLES.get(entry.state, "yellow")))
-    documents = Text(f"documented  {told_of_documents(verdicts)}")
+    documents = Text(f"documented  {documents_sentence(verdicts)}")
     news = since(suite, [row for rows in verdicts.values() for row in rows])
-    changes = [Text(f"since       {news.told()}")]
+    changes = [Text(f"since       {news.sentence()}")]
     changes += [
         Text(f"            {each.sign} {each.label}: {each.rule} {each.before} → {each.now}")
         for each in news.changes[:_MOST_TOLD]

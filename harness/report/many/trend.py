@@ -55,7 +55,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Group:
+class TrendGroup:
     """Series of one trend."""
 
     trend: str
@@ -78,7 +78,7 @@ def page(rows: Sequence[Row]) -> str:
 
     rows = _told_apart(rows)
     groups = [
-        Group(
+        TrendGroup(
             trend,
             f"{title}: {len(found)}",
             lead,

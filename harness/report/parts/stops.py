@@ -119,7 +119,7 @@ def longest_by(run: Run, *columns: str) -> dict[tuple[object, ...], Row]:
     return found
 
 
-def told(run: Run) -> str:
+def sentence(run: Run) -> str:
     """The longest standstill and its parts in one line."""
     if not run.has("stops"):
         return "not derived"

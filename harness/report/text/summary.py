@@ -36,7 +36,7 @@ def summary(run: Run) -> str:
         *([safe(files_lost(run)), ""] if run.problems else []),
         *_verdicts(in_order(run.verdicts or [])),
         f"- rebalances: {rebalanced(run)}",
-        f"- standstill: {safe(stops.told(run))}",
+        f"- standstill: {safe(stops.sentence(run))}",
         f"- records: {fate(records(run))}",
         "",
         _origin(manifest),

@@ -24,7 +24,7 @@ from harness.report.outcome import (
     verdict_of,
 )
 from harness.report.parts.records import fate, records
-from harness.report.parts.stops import told as told_stop
+from harness.report.parts.stops import sentence as stops_sentence
 from harness.report.parts.tables import rebalanced
 from harness.report.text.columns import align, show, width_of
 from harness.report.words import NOTHING, bound, measured_range, number
@@ -81,7 +81,7 @@ def _lines(run: Run, width: int) -> list[Text]:
     lines += [
         Text(),
         Text(f"rebalances  {rebalanced(run)}"),
-        Text(f"standstill  {told_stop(run)}"),
+        Text(f"standstill  {stops_sentence(run)}"),
         Text(f"records     {fate(records(run))}"),
     ]
     lines.append(Text(f"report      {here(run.path / 'report.html')}"))

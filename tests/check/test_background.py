@@ -15,19 +15,21 @@ import pytest
 
 from harness.base.wait import wait_until
 from harness.bench.synthetic import write_synthetic
-from harness.suite.aside import Aside
+from harness.suite.background import BackgroundJudge
 
 pytestmark = pytest.mark.spark
 
 
 def judging() -> list[psutil.Process]:
     """The processes that judge for this one."""
-    return [each for each in psutil.Process().children() if "harness.suite.aside" in each.cmdline()]
+    return [
+        each for each in psutil.Process().children() if "harness.suite.background" in each.cmdline()
+    ]
 
 
 def test_runs_are_judged_in_turn_and_what_cannot_be_is_told(tmp_path: Path) -> None:
     run_dir = write_synthetic(tmp_path / "run", 2_000)
-    with closing(Aside(tmp_path / "judging.log")) as aside:
+    with closing(BackgroundJudge(tmp_path / "judging.log")) as aside:
         assert [] == list(aside.finished(wait=True))
         aside.submit(run_dir)
         aside.submit(tmp_path / "nowhere")
@@ -48,7 +50,7 @@ def test_runs_are_judged_in_turn_and_what_cannot_be_is_told(tmp_path: Path) -> N
 
 def test_a_process_that_dies_costs_the_run_it_judged_and_no_other(tmp_path: Path) -> None:
     runs = [write_synthetic(tmp_path / name, 2_000) for name in ("first", "second")]
-    with closing(Aside(tmp_path / "judging.log")) as aside:
+    with closing(BackgroundJudge(tmp_path / "judging.log")) as aside:
         for run_dir in runs:
             aside.submit(run_dir)
         aside.go()
@@ -66,7 +68,7 @@ def test_a_process_that_dies_costs_the_run_it_judged_and_no_other(tmp_path: Path
 
 
 def test_what_is_pending_is_dropped_by_closing(tmp_path: Path) -> None:
-    with closing(Aside(tmp_path / "judging.log")) as aside:
+    with closing(BackgroundJudge(tmp_path / "judging.log")) as aside:
         aside.submit(write_synthetic(tmp_path / "run", 2_000))
         aside.go()
         (process,) = judging()
@@ -78,8 +80,8 @@ def test_what_is_pending_is_dropped_by_closing(tmp_path: Path) -> None:
 DIES: Final = """
 import sys, time
 from pathlib import Path
-from harness.suite.aside import Aside
-aside = Aside(Path(sys.argv[1]) / "judging.log")
+from harness.suite.background import BackgroundJudge
+aside = BackgroundJudge(Path(sys.argv[1]) / "judging.log")
 aside.submit(Path(sys.argv[1]) / "run")
 aside.go()
 print(aside._process.pid, flush=True)

@@ -1,4 +1,4 @@
-"""Judging runs aside: in a process of its own, while the next run of a suite is played.
+"""Judging runs in the background: in a process of its own, while the next run of a suite is played.
 
 That process gets only what processor time nobody else wants (Linux: SCHED_IDLE, which its Spark
 inherits), so that it cannot make anything late that is timed. What it is given waits until the
@@ -24,10 +24,10 @@ from harness.suite.judging import Judge
 _IDLE: Final = getattr(os, "SCHED_IDLE", None)
 
 
-class Aside:
+class BackgroundJudge:
     """Judges runs one after the other, in the order of `submit`, until it is closed.
 
-    `go` is when it may begin; it need not be told where runs are not judged aside.
+    `go` is when it may begin; it need not be told where runs are not judged in the background.
     `log` gets what the process says besides, and every process that takes its place.
     """
 
@@ -91,7 +91,7 @@ class Aside:
         self._end()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "harness.suite.aside"],
+                [sys.executable, "-m", "harness.suite.background"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
