@@ -91,6 +91,16 @@ def _needed(experiment: Experiment) -> Needed:
     return {need: rules for need, rules in found.items() if rules}
 
 
+def rules_named(names: Iterable[str]) -> list[str]:
+    """The ids of these rules, each once. Raises BadInput for one that there is not."""
+    from harness.rules.catalogue import RULES
+
+    for name in names:
+        if name not in RULES:
+            raise BadInput(f"there is no rule {name!r}: {nearest_rule(name)}")
+    return list(dict.fromkeys(names))
+
+
 def nearest_rule(name: str) -> str:
     """What to do about a rule of this name, which there is not: the end of a sentence."""
     from harness.rules.catalogue import RULES

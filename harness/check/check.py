@@ -11,7 +11,7 @@ Nothing but the run's folder is read, so a run can be judged again at any time, 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -51,11 +51,19 @@ _GROWING: Final = frozenset(
 
 
 def check(
-    run_dir: Path, engine: Engine, small_rows: int = SMALL_ROWS, *, keep: bool = True
+    run_dir: Path,
+    engine: Engine,
+    small_rows: int = SMALL_ROWS,
+    *,
+    keep: bool = True,
+    rules: Sequence[str] = (),
+    judged: Callable[[judge.Outcome], None] = lambda _outcome: None,
 ) -> list[dict[str, Any]]:
     """Judge one run; the rows of its `verdicts.parquet`.
 
-    Unless it is to `keep` them, nothing of what is found is written to the run's folder.
+    Unless it is to `keep` them, nothing of what is found is written to the run's folder. If `rules`
+    are named, just these are judged, declared or not. `judged` is handed the rows behind the
+    verdicts.
 
     Raises NoData where there is no run or nothing recorded. Everything else that is wrong with a
     run becomes a verdict UNKNOWN with the reason.
@@ -68,11 +76,12 @@ def check(
         tables = Tables(engine, run, sources, RECIPES, VIEWS, shelf.store)
         try:
             shelf.fill(tables)
-            asked = judge.asked_of(tables)
+            asked = [judge.Asked(rule) for rule in rules] or judge.asked_of(tables)
             names = [each.rule for each in asked]
             outcome = judge.examine(tables, names, _torn(run_dir, sources))
             if not run.complete:
                 _doubt(run, outcome, names)
+            judged(outcome)
             verdicts = [
                 judge.verdict_of(each, outcome, tables)
                 for each in asked

@@ -97,6 +97,13 @@ def _parser() -> argparse.ArgumentParser:
         one.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
         if name == "check":
             one.add_argument(
+                "--rule",
+                action="append",
+                default=[],
+                metavar="ID",
+                help="judge this rule, declared or not, print its rows, and keep nothing",
+            )
+            one.add_argument(
                 "--engine",
                 choices=("spark", "duckdb"),
                 default="spark",

@@ -12,9 +12,15 @@ from harness.run.screen import Screen
 
 def check_command(arguments: argparse.Namespace) -> int:
     """Judge a stored run again, without a cluster."""
+    from harness.catalogue import registry
     from harness.suite.judging import Judge, look, show
 
     manifest.read(arguments.run)
+    rules = registry.rules_named(arguments.rule)
+    if rules:
+        code = look(arguments.run, rules, spark=arguments.engine == "spark")
+        print("\nNothing was stored: check again without --rule for that.")
+        return code
     if arguments.engine == "duckdb":
         code = look(arguments.run)
         print("\nNothing was stored: only verdicts of Spark are. Check again without --engine.")

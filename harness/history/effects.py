@@ -33,7 +33,6 @@ class Proof(StrEnum):
     STALL = "stall"  # the member recorded a stall, and polled nothing during it
     CALLBACK_STALL = "callback stall"  # the same of a callback
     SLOWER = "slower"  # the member read fewer records a second than before
-    RECONNECTED = "reconnected"  # every later request of the member came over a new connection
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,7 +114,7 @@ def auto_repeats(t: Tables) -> Frame:
                    max(ms_between(p.polled_at, p.next_at)) AS poll_ms,
                    max(f.injected_at) AS killed_at
             FROM {ownership} o JOIN {fault_windows} f
-              ON f.kind = 'kill-consumer' AND f.resolved = o.member
+              ON f.killed AND f.ends_member AND f.resolved = o.member
             JOIN polls p ON p.member = o.member
             WHERE o.ended_by = 'killed'
             GROUP BY o.topic, o.partition, o.member, o.from_at

@@ -25,10 +25,7 @@ _DISTURBANCES = """
         SELECT fault AS span, concat(fault, ' of ', resolved) AS subject, injecting_at AS from_at,
                coalesce(healed_at, :drained_at) AS to_at
         FROM {fault_windows}
-        WHERE took_effect
-          AND (kind IN ('latency', 'bandwidth')
-               OR kind = 'isolate-broker' AND get_json_object(parameters, '$.how') = 'lanes'
-               OR kind IN ('kill-broker', 'pause-broker') AND resolved LIKE 'controller-%')
+        WHERE took_effect AND below_limits
         UNION ALL
         SELECT '', IF(count(*) = 0, 'the whole run', 'before the first fault'), :steady_at,
                coalesce(min(injecting_at), :drained_at)
@@ -166,7 +163,7 @@ def failover_keeps_members(t: Tables) -> Frame:
             SELECT s.*, m.member, m.member_id FROM spans s JOIN {memberships} m
               ON m.joined_at < s.from_at AND (m.removed_at IS NULL OR m.removed_at >= s.from_at)
             LEFT ANTI JOIN {fault_windows} f
-              ON f.resolved = m.member AND f.kind = 'kill-consumer' AND f.injecting_at <= s.to_at
+              ON f.resolved = m.member AND f.killed AND f.ends_member AND f.injecting_at <= s.to_at
         ),
         callbacks AS (
             SELECT k.span, k.member_id, min(struct(c.event_at, c.event)).event AS event

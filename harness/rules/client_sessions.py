@@ -18,7 +18,7 @@ _ANSWERS = """
     WITH cut_off AS (
         SELECT m.member, f.injecting_at AS from_at, coalesce(f.healed_at, :ended_at) AS to_at
         FROM {fault_windows} f JOIN {members} m ON f.resolved IN (m.member, m.lane)
-        WHERE f.kind = 'isolate'
+        WHERE f.link_cut
     ),
     answers AS (
         SELECT r.member, r.member_id, r.api, r.error_code, r.processed_at, r.answered_at,

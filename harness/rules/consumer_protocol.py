@@ -130,7 +130,7 @@ def goes_on_without_coordinator(t: Tables) -> Frame:
             FROM {fault_windows} f JOIN {evictions} v
               ON v.member = f.resolved AND v.evicted_at >= f.injected_at
              AND v.evicted_at <= coalesce(f.healed_at, :ended_at)
-            WHERE f.kind = 'isolate' AND get_json_object(f.parameters, '$.of_broker') IS NOT NULL
+            WHERE f.link_cut AND get_json_object(f.parameters, '$.of_broker') IS NOT NULL
         ),
         polled AS (
             SELECT c.*, coalesce(sum(d.count), 0) AS records

@@ -34,7 +34,7 @@ def orphans_are_given_away(t: Tables) -> Frame:
         """
         WITH kills AS (
             SELECT resolved AS member, injecting_at, injected_at AS at FROM {fault_windows}
-            WHERE kind = 'kill-consumer' AND took_effect
+            WHERE killed AND ends_member AND took_effect
         ),
         orphans AS (
             SELECT k.member, k.at, o.topic, o.partition
@@ -96,7 +96,8 @@ def default_session(t: Tables) -> Frame:
                        AS high
             FROM {fault_windows} f JOIN {members} m ON m.member = f.resolved
             LEFT JOIN {evictions} e ON e.member = f.resolved AND e.evicted_at >= f.injecting_at
-            WHERE f.kind = 'kill-consumer' AND f.took_effect AND m.session_timeout_ms = :default_ms
+            WHERE f.killed AND f.ends_member AND f.took_effect
+              AND m.session_timeout_ms = :default_ms
         )
         SELECT concat(member, ' (crash)') AS subject, at, ms_between(at, evicted_at) AS measured,
                low AS bound_low, high AS bound_high,

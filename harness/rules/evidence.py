@@ -48,7 +48,7 @@ def faults_took_effect(t: Tables) -> Frame:
             SELECT a.fault, count_if(NOT y.alive) AS down
             FROM active a LEFT SEMI JOIN {broker_faults} b
               -- One that is cut off from its peers still answers the observer.
-              ON b.fault = a.fault AND b.kind <> 'isolate-broker'
+              ON b.fault = a.fault AND b.proof = 'observer'
             LEFT JOIN {topology} y
               ON y.what = 'broker' AND a.resolved = concat('broker-', y.broker)
              AND y.at >= a.injecting_at AND y.at <= after(30000, a.over_at)
@@ -76,14 +76,14 @@ def faults_took_effect(t: Tables) -> Frame:
               ON r.instance_id = m.instance_id AND r.arrived_at >= a.injecting_at
              AND (r.error_code = :FENCED_INSTANCE_ID AND r.client_id = m.member
                   OR r.error_code = :UNRELEASED_INSTANCE_ID AND r.client_id <> m.member)
-            WHERE a.kind = 'start-duplicate' GROUP BY a.fault
+            WHERE a.proof = 'fenced' GROUP BY a.fault
         ),
         polls AS (
             SELECT a.fault, count(d.polled_at) AS polls
             FROM active a JOIN {client_events} e
               ON e.member = a.resolved
-             AND (a.kind = 'stall-consumer' AND e.event = 'stall_started'
-                  OR a.kind = 'stall-callback' AND e.event = 'callback_stall_started')
+             AND (a.proof = 'stall' AND e.event = 'stall_started'
+                  OR a.proof = 'callback stall' AND e.event = 'callback_stall_started')
              AND e.event_at >= after(-5000, a.injecting_at)
             LEFT JOIN {deliveries} d
               ON d.member = e.member AND d.polled_at > after(:slack_ms, e.event_at)
@@ -99,7 +99,7 @@ def faults_took_effect(t: Tables) -> Frame:
                                           AND d.polled_at < injecting_at)
                        / ms_between(:steady_at, injecting_at) * 1e3 AS before
             FROM active a JOIN {deliveries} d ON d.member = a.resolved
-            WHERE a.kind = 'bandwidth' AND over_at > settled_at AND injecting_at > :steady_at
+            WHERE a.proof = 'slower' AND over_at > settled_at AND injecting_at > :steady_at
             GROUP BY a.fault, settled_at, over_at, injecting_at
         )
         SELECT concat(fault, coalesce(concat(' of ', resolved), '')) AS subject,
@@ -112,21 +112,21 @@ def faults_took_effect(t: Tables) -> Frame:
                     WHEN NOT took_effect
                     THEN concat('took no effect: ', coalesce(a.evidence, 'no reason is on record'))
                     WHEN s.down = 0 THEN 'the observer never saw that the broker was gone'
-                    WHEN kind = 'start-consumer' AND h.joins = 0
+                    WHEN proof = 'join' AND h.joins = 0
                     THEN 'no coordinator accepted a join of the member'
-                    WHEN kind = 'close-consumer' AND h.leaves = 0
+                    WHEN proof = 'leave' AND h.leaves = 0
                          AND m.instance_id IS NULL AND m.sabotage IS NULL
                     THEN 'no leave of the member reached a coordinator'
-                    WHEN kind = 'start-duplicate' AND coalesce(d.times, 0) = 0
+                    WHEN proof = 'fenced' AND coalesce(d.times, 0) = 0
                     THEN 'no coordinator refused one of the two processes'
-                    WHEN kind IN ('stall-consumer', 'stall-callback') AND p.polls IS NULL
+                    WHEN stalls AND p.polls IS NULL
                     THEN 'the member recorded no stall' END AS unknown,
-               CASE WHEN kind IN ('kill-consumer', 'freeze-consumer', 'bounce-consumer')
+               CASE WHEN proof = 'silence' AND breaks = 'member'
                          AND h.requests > 0
                     THEN concat(h.requests, ' requests of the member arrived during the fault')
-                    WHEN kind IN ('stall-consumer', 'stall-callback') AND p.polls > 0
+                    WHEN stalls AND p.polls > 0
                     THEN concat(p.polls, ' polls of the member returned records during its stall')
-                    WHEN kind = 'isolate' AND h.requests > 0
+                    WHEN proof = 'silence' AND h.requests > 0
                     THEN concat(h.requests, ' requests came through the isolated link')
                     WHEN n.during >= n.before
                     THEN concat('the member read ', round(n.during), ' records a second through ',

@@ -25,7 +25,7 @@ _BEREFT = """
         SELECT f.fault, f.injecting_at AS at,
                max_by(t.broker, struct(t.from_at, t.broker)) AS broker
         FROM {fault_windows} f JOIN {tenures} t ON t.from_at <= f.injecting_at
-        WHERE f.kind = 'kill-broker' AND f.took_effect
+        WHERE f.killed AND f.broker_gone AND f.took_effect
         GROUP BY f.fault, f.injecting_at, f.resolved
         HAVING concat('broker-', max_by(t.broker, struct(t.from_at, t.broker))) = f.resolved
     ),

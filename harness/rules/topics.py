@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _GROWTH = """
     grown AS (
         SELECT fault, injected_at AS at FROM {fault_windows}
-        WHERE kind = 'add-partitions' AND took_effect
+        WHERE breaks = 'topic' AND took_effect
     ),
     fresh AS (
         SELECT DISTINCT partition FROM {topology}

@@ -1,8 +1,10 @@
 """From a run's history to verdicts on the screen and a page: what `experiment` does after `run`."""
 
 import threading
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from harness.base import processes
 from harness.base.errors import HarnessError
@@ -10,6 +12,8 @@ from harness.history import manifest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from harness.tables.engines.base import Engine
 
 # Spark may start as soon as nothing is timed any more: the members only read to the end.
 _WARM_AT: Final = "drain"
@@ -57,17 +61,22 @@ class Judge:
         from harness.tables.engines.spark import Spark
 
         complete = manifest.read(run_dir).get("status") == "complete"
+        session = self.session()
+        with processes.holding(run_dir):
+            if complete:  # the page of another run says why it shows nothing, and that stays so
+                files.remove(run_dir)
+            check(run_dir, Spark(session))
+            report(run_dir)
+
+    def session(self) -> "SparkSession":
+        """The session, once it has started. Raises HarnessError where it does not."""
         self._start()
         assert self._starting is not None
         self._starting.join()
         if self._problem is not None:
             raise HarnessError(f"Spark did not start: {self._problem}") from self._problem
         assert self._session is not None
-        with processes.holding(run_dir):
-            if complete:  # the page of another run says why it shows nothing, and that stays so
-                files.remove(run_dir)
-            check(run_dir, Spark(self._session))
-            report(run_dir)
+        return self._session
 
     def close(self) -> None:
         """End the session; the next run to be judged gets a new one."""
@@ -86,24 +95,35 @@ class Judge:
                 _forget_session()
 
 
-def look(run_dir: Path) -> int:
-    """Print what DuckDB finds in a run at once, and keep nothing; the exit code of that.
+def look(run_dir: Path, rules: Sequence[str] = (), *, spark: bool = False) -> int:
+    """Print what is found in a run, and keep nothing; the exit code of that.
 
-    Every verdict that is kept is Spark's. Raises NoData where there is nothing to judge.
+    DuckDB judges, at once, or else Spark. Where `rules` are named, just these are judged, declared
+    or not, and their rows are printed as well. Raises NoData where there is nothing to judge,
+    HarnessError where Spark does not start.
     """
     from harness.check.check import check
     from harness.report.load import load_manifest
     from harness.report.outcome import exit_code_of
-    from harness.report.text.terminal import print_verdicts
-    from harness.tables.engines.duckdb import DuckDb
+    from harness.report.text.terminal import print_rows, print_verdicts
 
-    engine = DuckDb()
-    try:
-        verdicts = check(run_dir, engine, keep=False)
-    finally:
-        engine.close()
+    rows: dict[str, list[dict[str, Any]]] = {}
+    with ExitStack() as stack:
+        if spark:
+            from harness.tables.engines.spark import Spark
+
+            engine: Engine = Spark(stack.enter_context(closing(Judge())).session())
+        else:
+            from harness.tables.engines.duckdb import DuckDb
+
+            engine = stack.enter_context(closing(DuckDb()))
+        verdicts = check(
+            run_dir, engine, keep=False, rules=rules, judged=lambda found: rows.update(found.rows)
+        )
     about = load_manifest(run_dir)
     print_verdicts(about, verdicts)
+    if rules:
+        print_rows(rows)
     return exit_code_of(about, verdicts)
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.errors import NoData
+from harness.base.errors import Exit, NoData
 from harness.bench.synthetic import write_synthetic
+from harness.cli.main import main
 from harness.suite.judging import look
 
 
@@ -62,3 +63,27 @@ def test_the_command_loads_no_spark(run_dir: Path) -> None:
 
     assert 0 == done.returncode, done.stderr
     assert "Nothing was stored" in done.stdout
+
+
+def test_a_rule_that_the_run_does_not_declare_can_be_tried(
+    run_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = files(run_dir)
+
+    main(["check", str(run_dir), "--rule", "E05", "--rule", "R34", "--engine", "duckdb"])
+
+    printed = capsys.readouterr().out
+    assert "E05: " in printed
+    assert "  HOLDS    request log, measured " in printed
+    assert "R34: 0 examined" in printed
+    assert "R21-delivery" not in printed
+    assert before == files(run_dir)
+
+
+def test_an_unknown_rule_is_answered_with_the_nearest_id(
+    run_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Exit.BAD_ARGUMENTS == main(["check", str(run_dir), "--rule", "R34x"])
+
+    said = capsys.readouterr().err
+    assert "there is no rule 'R34x': did you mean R34? `python -m harness list --rules`" in said

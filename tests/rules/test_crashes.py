@@ -166,7 +166,7 @@ def test_only_a_kill_that_took_effect_is_a_crash(
 ) -> None:
     history = default_crash(52_000)
     for row in history.rows["faults"]:
-        row["kind"] = kind
+        row |= {"kind": kind, "parameters": None}
         row["took_effect"] = row["took_effect"] and took_effect
     assert "UNKNOWN" == judge(history, "X11")["verdict"]
 

@@ -1,6 +1,6 @@
 """The short table that a run ends with on standard output."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -120,3 +120,21 @@ def _cells(row: Row) -> tuple[str, ...]:
     limits = bound(row["bound_low"], row["bound_high"], unit)
     rows = number(row["examined"])
     return sign_of(row), row["rule"] or "", title_of(row), verdict, found, limits, rows
+
+
+def print_rows(rows: Mapping[str, Sequence[Row]], console: Console | None = None) -> None:
+    """Print each thing that rules examined: verdict, what was measured, its bounds, and why."""
+    states = {True: Verdict.HOLDS, False: Verdict.VIOLATED, None: Verdict.UNKNOWN}
+    lines = []
+    for rule, found in rows.items():
+        lines += [Text(), Text(f"{rule}: {len(found):,} examined")]
+        for row in found:
+            told = [f"  {states[row['ok']]:<8} {row['subject']}"]
+            if row["measured"] is not None:
+                told.append(f"measured {number(row['measured'])}")
+            if row["bound_low"] is not None:
+                told.append(f"at least {number(row['bound_low'])}")
+            if row["bound_high"] is not None:
+                told.append(f"at most {number(row['bound_high'])}")
+            lines.append(Text(", ".join([*told, *filter(None, (row["why"] or row["excused"],))])))
+    show(console or Console(highlight=False), lines)
