@@ -15,7 +15,7 @@ from tests.conftest import java_and_aot
 _CHILD = """
 import os, sys
 from pathlib import Path
-from harness.check import session
+from harness.tables import session
 
 spark = session.start(Path(sys.argv[1]), None, Path(sys.argv[2]))
 print(session.process_of(spark).pid, flush=True)
