@@ -110,6 +110,12 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return _started(request, request.param)
 
 
+@pytest.fixture(scope="session")
+def engines(request: pytest.FixtureRequest) -> list[Engine]:
+    """All engines that were chosen, for tests in which they have to agree."""
+    return [_started(request, name) for name in _chosen(request.config)]
+
+
 def _started(request: pytest.FixtureRequest, name: str) -> Engine:
     """The engine of this name, one for all tests."""
     fixture = "duckdb_engine" if name == "duckdb" else "spark_engine"

@@ -25,15 +25,22 @@ KEPT = sorted(path.name for path in RUNS.iterdir())
 
 @pytest.mark.parametrize("run", KEPT)
 def test_a_recorded_run_is_judged_as_before(
-    run: str, tmp_path: Path, engine: Engine, snapshot: SnapshotAssertion
+    run: str, tmp_path: Path, engines: list[Engine], snapshot: SnapshotAssertion
 ) -> None:
-    run_dir = tmp_path / run
-    shutil.copytree(RUNS / run, run_dir)
+    judgements = [judged(RUNS / run, tmp_path / engine.name, engine) for engine in engines]
+
+    assert judgements[:1] * len(judgements) == judgements
+    assert judgements[0] == snapshot
+
+
+def judged(run: Path, run_dir: Path, engine: Engine) -> str:
+    """What the engine makes of a copy of the run: a line for each verdict, and for each row."""
+    shutil.copytree(run, run_dir)
     verdicts = check(run_dir, engine)
     rows = pq.read_table(run_dir / "tables" / "judgements.parquet").to_pylist()
 
     assert [] == [each["rule"] for each in verdicts if each["verdict"] != each["expected"]]
-    assert "\n".join([*map(as_verdict, verdicts), "", *map(as_row, rows)]) == snapshot
+    return "\n".join([*map(as_verdict, verdicts), "", *map(as_row, rows)])
 
 
 def as_verdict(verdict: dict[str, Any]) -> str:
