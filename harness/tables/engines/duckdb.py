@@ -97,10 +97,6 @@ class _Held:
     def __init__(self, rows: pa.Table) -> None:
         self._rows = rows
 
-    @property
-    def columns(self) -> list[str]:
-        return list(self._rows.column_names)
-
     def toArrow(self) -> pa.Table:  # noqa: N802
         return self._rows
 
@@ -111,10 +107,6 @@ class _Asked:
     def __init__(self, engine: DuckDb, text: str) -> None:
         self._engine = engine
         self._text = text
-
-    @property
-    def columns(self) -> list[str]:
-        return list(self._rows.column_names)
 
     def toArrow(self) -> pa.Table:  # noqa: N802
         return self._rows
