@@ -36,17 +36,21 @@ pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 LONGEST_S = 240  # the slowest takes 60 s on a quiet machine
 
 
-def run_experiment(name: str, results: Path, *options: str, kafka: str = "") -> Path:
-    """Run an experiment by the command, without judging it; its folder.
+def on_kafka(kafka: str, command: list[str]) -> list[str]:
+    """Python's arguments for a command on another Kafka, set up first as `make … KAFKA=` does it.
 
-    Another Kafka than the usual one is set up first, as `make experiment KAFKA=…` does it.
+    On the usual one where none is named.
     """
+    if not kafka:
+        return command
+    return ["-m", "harness.provision", "exec", "--kafka", kafka, "--", *command, "--kafka", kafka]
+
+
+def run_experiment(name: str, results: Path, *options: str, kafka: str = "") -> Path:
+    """Run an experiment by the command, without judging it; its folder."""
     command = ["-m", "harness", "run", name, "--results", str(results), *options]
-    if kafka:
-        command = ["-m", "harness.provision", "exec", "--kafka", kafka, "--", *command]
-        command += ["--kafka", kafka]
     done = subprocess.run(
-        [sys.executable, *command],
+        [sys.executable, *on_kafka(kafka, command)],
         capture_output=True,
         text=True,
         timeout=LONGEST_S,

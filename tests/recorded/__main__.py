@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from tests.cluster.test_experiments import RUNS as PLAYED
+from tests.cluster.test_experiments import on_kafka
 from tests.recorded.keep import RUNS, keep
 
 
@@ -30,10 +31,7 @@ def play(results: Path) -> None:
             "--only",
             ",".join(labels),
         ]
-        if kafka:
-            command = ["-m", "harness.provision", "exec", "--kafka", kafka, "--", *command]
-            command += ["--kafka", kafka]
-        subprocess.run([sys.executable, *command], check=True)
+        subprocess.run([sys.executable, *on_kafka(kafka, command)], check=True)
 
 
 def main() -> int:
