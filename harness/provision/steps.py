@@ -32,6 +32,9 @@ from harness.provision.shell import Shell
 class Step:
     """One thing to set up, once the steps whose titles begin with those in `after` are done.
 
+    Whether it is done is asked once more when they are: an old Java on the PATH does for "Java" and
+    needs no AOT cache, until "Python" has brought the one to use.
+
     An `optional` one only makes runs faster: its failure is a warning. A `late` one can wait until
     there is a verdict.
     """
@@ -167,7 +170,10 @@ class _Work:
     def __init__(self, every: Sequence[Step], shell: Shell) -> None:
         self._every = every
         self._shell = shell
-        self._todo = [step for step in every if not step.is_done()]
+        undone = [step for step in every if not step.is_done()]
+        self._todo = [
+            step for step in every if step in undone or any(map(undone.count, self._needs(step)))
+        ]
         self._running: dict[Future[str], Step] = {}
 
     def do(self) -> list[str]:
@@ -191,7 +197,7 @@ class _Work:
                 for future in ended:
                     step = self._running.pop(future)
                     done[step.title] = future.result()
-        return [done[step.title] for step in self._todo]
+        return [done[step.title] for step in self._todo if done[step.title]]
 
     @contextmanager
     def _ended(self) -> Iterator[None]:
@@ -207,9 +213,18 @@ class _Work:
         left = [each for each in self._todo if each.title not in done and each is not step]
         if step.late:
             return not left
-        return not any(each.title.startswith(step.after) for each in left) if step.after else True
+        needs = self._needs(step)
+        return not any(each in needs for each in left)
+
+    def _needs(self, step: Step) -> list[Step]:
+        """The steps that have to be done before, and what those need."""
+        direct = [each for each in self._every if step.after and each.title.startswith(step.after)]
+        return [*direct, *(further for each in direct for further in self._needs(each))]
 
     def _one(self, step: Step) -> str:
+        """Do it, if what it needed left something to do; what was done, "" for nothing."""
+        if step.is_done():
+            return ""
         label = f"set-up {self._every.index(step) + 1}/{len(self._every)}: {step.title}"
         _say(f"{label} …")
         begun = time.monotonic()

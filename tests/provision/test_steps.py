@@ -86,6 +86,36 @@ def test_steps_that_do_not_need_each_other_are_done_side_by_side(
     assert ["both", "both", "three", "last"] == order
 
 
+def test_a_step_waits_for_what_its_needs_need_even_if_they_are_done(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    use(
+        monkeypatch,
+        Step("Python", lambda: False, lambda _: order.append("Python")),
+        Step("Java", lambda: True, fail, after=("Python",)),
+        Step("Kafka", lambda: False, lambda _: order.append("Kafka"), after=("Java",)),
+    )
+
+    steps.ensure()
+
+    assert ["Python", "Kafka"] == order
+
+
+def test_what_a_step_needed_may_leave_it_more_to_do(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    use(
+        monkeypatch,
+        Step("Python", lambda: False, lambda _: order.append("Python")),
+        Step("cache", lambda: not order, lambda _: order.append("cache"), after=("Python",)),
+    )
+
+    assert ["Python: 0.0 s", "cache: 0.0 s"] == steps.ensure()
+    assert ["Python", "cache"] == order
+
+
 def test_what_can_wait_is_left_for_after_the_first_verdict(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
