@@ -393,7 +393,9 @@ def judged(history: History, engine: Engine, rule: str) -> dict[str, Any]:
     try:
         outcome: Outcome = examine(tables, [rule])
         if outcome.unknown or sources.unreadable:
-            RULES[rule].examine(tables).toArrow()  # with the whole message, if it fails again
+            tables.answer(
+                RULES[rule].examine
+            ).toArrow()  # with the whole message, if it fails again
             raise AssertionError(f"{rule}: {outcome.unknown} {sources.unreadable}")
         verdict = verdict_of(Asked(rule), outcome, tables)
     finally:

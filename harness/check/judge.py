@@ -114,7 +114,7 @@ def _rows_of(tables: Tables, name: str, torn: Sequence[str]) -> list[Row]:
     rule = RULES.get(name)
     if rule is None:
         raise Unreadable(f"there is no rule {name}; see `python -m harness list`")
-    frame, files = tables.files_behind(lambda: rule.examine(tables))
+    frame, files = tables.files_behind(lambda: tables.answer(rule.examine))
     if torn and not rule.evidence and files & _CLIENT_FILES:
         raise Unreadable(f"the journal of {' and of '.join(torn)} is torn")
     return one_row.judged(rule, frame.toArrow().to_pylist())

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 
 @Rule(
@@ -26,7 +20,7 @@ if TYPE_CHECKING:
     too_high="gave a member at least two partitions more than another",
     matters="The member that has the most is the first to fall behind, while others have time.",
 )
-def evenly(t: Tables) -> Frame:
+def evenly() -> str:
     """Assignments, of a group leader or of the broker, that give every partition to somebody.
 
     The first round of a cooperative move leaves partitions out on purpose and is not examined, and
@@ -35,8 +29,7 @@ def evenly(t: Tables) -> Frame:
     heard of it. One that was gone by then has no part in it; where another has not heard of it,
     nothing can be said.
     """
-    return t.sql(
-        """
+    return """
         WITH given AS (
             SELECT broker, generation, member_id, count(DISTINCT topic, partition) AS size,
                    min(at) AS at, min(evidence) AS evidence
@@ -51,8 +44,7 @@ def evenly(t: Tables) -> Frame:
             JOIN {memberships} m ON m.member_id = j.member_id AND m.joined_at <= d.joined_at
             LEFT JOIN given g
               ON g.broker = j.broker AND g.generation = j.generation AND g.member_id = j.member_id
-        ),
-        told AS (
+        ), told AS (
             SELECT d.coordinator AS broker, d.generation, m.stay AS member_id, d.completed_at AS at,
                    max(struct(b.processed_at, b.evidence, size(b.assigned) AS size))
                        FILTER (WHERE b.assigned IS NOT NULL) AS last,
@@ -67,8 +59,7 @@ def evenly(t: Tables) -> Frame:
              AND (m.since_at IS NULL OR b.arrived_at > m.since_at)
             WHERE d.protocol = 'consumer' AND d.completed_at IS NOT NULL
             GROUP BY d.coordinator, d.generation, m.stay, d.completed_at
-        ),
-        sizes AS (
+        ), sizes AS (
             SELECT protocol, broker, generation, min(at) AS at, min(evidence) AS evidence,
                    count(*) AS members, sum(size) AS partitions, max(size) - min(size) AS spread,
                    array_join(reverse(array_sort(collect_list(size))), '+') AS sizes,
@@ -91,5 +82,4 @@ def evenly(t: Tables) -> Frame:
                concat(partitions, ' partitions for ', members, ' members: ', sizes) AS note,
                evidence
         FROM grown WHERE partitions >= greatest(:partitions, known)
-        """
-    )
+    """

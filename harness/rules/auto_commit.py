@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from harness.rules.rule import Rule
 
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
-
 # How long a member waits in a poll that brings nothing (consumers/consumer.py).
-_IDLE_POLL_MS: Final = 200
+IDLE_POLL_MS: Final = 200
 # Polls that brought something, each with when the next such poll began.
-_POLLS: Final = """
+POLLS: Final = """
     polls AS (
         SELECT member, polled_at,
                lead(polled_at) OVER (PARTITION BY member ORDER BY polled_at, poll) AS next_at
@@ -34,7 +30,7 @@ _POLLS: Final = """
     too_high="committed too seldom",
     matters="The interval is the most work that a crash repeats.",
 )
-def auto_cadence(t: Tables) -> Frame:
+def auto_cadence() -> str:
     """Gaps between automatic commits of a member, with work and without a rebalance between.
 
     Medians over a member's stay in its group, so that one late commit of a busy machine does not
@@ -44,23 +40,19 @@ def auto_cadence(t: Tables) -> Frame:
     work and an idle poll later. It leaves out a commit of what is committed already, so gaps in
     which nothing was delivered are not examined, nor are those in which the member stalled.
     """
-    return t.sql(
-        "WITH "
-        + _POLLS
-        + """,
+    return """
+        WITH {POLLS},
         asked AS (
             SELECT member, member_id, arrived_at AS at, evidence, lag(arrived_at) OVER (
                        PARTITION BY member_id ORDER BY arrived_at, evidence) AS before
             FROM {own_requests} WHERE api = 'OFFSET_COMMIT' AND generation >= 0
-        ),
-        worked AS (
+        ), worked AS (
             SELECT a.member, a.member_id, a.before, a.at, min(a.evidence) AS evidence,
                    max(ms_between(p.polled_at, p.next_at)) AS poll_ms
             FROM asked a JOIN polls p
               ON p.member = a.member AND p.polled_at >= a.before AND p.next_at <= a.at
             GROUP BY a.member, a.member_id, a.before, a.at
-        ),
-        undisturbed AS (
+        ), undisturbed AS (
             SELECT w.*, ms_between(w.before, w.at) AS ms FROM worked w
             LEFT ANTI JOIN {rebalances} r
               ON r.started_at <= w.at AND coalesce(r.completed_at, r.started_at) >= w.before
@@ -71,14 +63,12 @@ def auto_cadence(t: Tables) -> Frame:
         SELECT concat(min(member), ' (', member_id, ')') AS subject, max(at) AS at,
                median(ms) AS measured, :auto_commit_ms - :auto_commit_late_ms AS bound_low,
                :auto_commit_ms + :auto_commit_late_ms
-                   + IF(:client = 'java', max(poll_ms) + :idle_poll_ms, 0) AS bound_high,
+                   + IF(:client = 'java', max(poll_ms) + :IDLE_POLL_MS, 0) AS bound_high,
                concat('median of ', count(*), ' gaps from ', min(ms), ' to ', max(ms), ' ms')
                    AS note,
                min_by(evidence, struct(at, evidence)) AS evidence
         FROM undisturbed GROUP BY member_id HAVING count(*) >= 3
-        """,
-        idle_poll_ms=_IDLE_POLL_MS,
-    )
+    """
 
 
 @Rule(
@@ -96,7 +86,7 @@ def auto_cadence(t: Tables) -> Frame:
     too_high="had more records delivered again than the member was given since a commit was due",
     matters="It bounds the work that is done twice after a crash, so that it can be planned for.",
 )
-def auto_repeats(t: Tables) -> Frame:
+def auto_repeats() -> str:
     """Partitions of crashed members: what came twice, against what was delivered lately.
 
     Lately is a commit interval, the slowest commit of that member and a poll before the last poll
@@ -105,10 +95,8 @@ def auto_repeats(t: Tables) -> Frame:
     cooperative member is given records all the while. (ConsumerCoordinator, onJoinPrepare, poll and
     onJoinComplete.)
     """
-    return t.sql(
-        "WITH "
-        + _POLLS
-        + """,
+    return """
+        WITH {POLLS},
         crashed AS (
             SELECT o.topic, o.partition, o.member, o.from_at, max(p.polled_at) AS last_polled_at,
                    max(ms_between(p.polled_at, p.next_at)) AS poll_ms,
@@ -118,8 +106,7 @@ def auto_repeats(t: Tables) -> Frame:
             JOIN polls p ON p.member = o.member
             WHERE o.ended_by = 'killed'
             GROUP BY o.topic, o.partition, o.member, o.from_at
-        ),
-        slowest AS (
+        ), slowest AS (
             SELECT member, max(ms_between(arrived_at, answered_at)) AS ms
             FROM {own_requests} WHERE api = 'OFFSET_COMMIT' GROUP BY member
         ),
@@ -133,8 +120,7 @@ def auto_repeats(t: Tables) -> Frame:
             WHERE :client = 'java'
               AND (api IN ('JOIN_GROUP', 'SYNC_GROUP') AND error_code = :NONE
                    OR api = 'HEARTBEAT' AND error_code = :REBALANCE_IN_PROGRESS)
-        ),
-        late AS (
+        ), late AS (
             SELECT c.topic, c.partition, c.member, c.from_at, c.last_polled_at, c.killed_at,
                    :slack_ms + coalesce(s.ms, 0)
                        + IF(:client = 'java', coalesce(c.poll_ms, 0), 0) AS late_ms,
@@ -143,16 +129,14 @@ def auto_repeats(t: Tables) -> Frame:
             LEFT JOIN rounds r
               ON r.member = c.member AND r.api <> 'SYNC_GROUP' AND r.from_at <= c.last_polled_at
             GROUP BY ALL
-        ),
-        reach AS (
+        ), reach AS (
             SELECT *, late_ms + greatest(
                        :auto_commit_ms,
                        IF(coalesce(ms_between(joined.to_at, last_polled_at)
                                    <= :auto_commit_ms + late_ms, true),
                           ms_between(joined.from_at, last_polled_at), NULL)) AS ms
             FROM late
-        ),
-        fresh AS (
+        ), fresh AS (
             SELECT r.* EXCEPT (joined), coalesce(sum(d.count), 0) AS count
             FROM reach r LEFT JOIN {deliveries} d
               ON d.topic = r.topic AND d.partition = r.partition AND d.member = r.member
@@ -174,8 +158,7 @@ def auto_repeats(t: Tables) -> Frame:
          AND d.polled_at BETWEEN f.from_at AND f.killed_at
          AND d.first_offset <= r.last_offset AND d.last_offset >= r.first_offset
         GROUP BY f.topic, f.partition, f.member, f.from_at, f.killed_at, f.count, f.ms
-        """
-    )
+    """
 
 
 @Rule(
@@ -192,10 +175,9 @@ def auto_repeats(t: Tables) -> Frame:
     too_high="had records committed that were not processed",
     matters="What is committed before it is processed is lost if the member dies in between.",
 )
-def auto_covers(t: Tables) -> Frame:
+def auto_covers() -> str:
     """Automatic commits per partition and member, against what was processed when each arrived."""
-    return t.sql(
-        """
+    return """
         WITH moments AS (
             SELECT topic, partition, processed_at AS at, last_offset + 1 AS done,
                    CAST(NULL AS BIGINT) AS committed, NULL AS member
@@ -203,8 +185,7 @@ def auto_covers(t: Tables) -> Frame:
             UNION ALL
             SELECT topic, partition, arrived_at, NULL, committed, member FROM {positions}
             WHERE api = 'OFFSET_COMMIT' AND error_code = :NONE AND :commit = 'auto'
-        ),
-        ordered AS (
+        ), ordered AS (
             SELECT *, coalesce(max(done) OVER (PARTITION BY topic, partition ORDER BY at), 0)
                        AS processed
             FROM moments
@@ -215,5 +196,4 @@ def auto_covers(t: Tables) -> Frame:
                max_by(concat('at worst ', committed, ' was committed when ', processed,
                              ' were processed'), struct(committed - processed, at)) AS note
         FROM ordered WHERE committed IS NOT NULL GROUP BY topic, partition, member
-        """
-    )
+    """

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.rules.rule import Rule
 
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
-
 # From the intent on: a broker that is told to end hands over before it is gone.
-_BROKER_FAULTS = """
+BROKER_FAULTS = """
     WITH spans AS (
         SELECT fault AS span, concat(fault, ' of ', resolved) AS subject, injecting_at AS from_at,
                coalesce(healed_at, after(30000, injected_at)) AS to_at
@@ -33,7 +27,7 @@ _DISTURBANCES = """
     )
 """
 # How often the group rebalanced within each of the `spans`, and the first of those rebalances.
-_REBALANCES = """
+REBALANCES = """
     , rebalanced AS (
         SELECT s.span, count(e.at) AS rebalances, min(struct(e.at, e.evidence, e.reason)) AS first
         FROM spans s LEFT JOIN {coordinator_events} e
@@ -57,27 +51,21 @@ _REBALANCES = """
     too_low="the group did not rebalance",
     matters="Were it so, every restart of a broker would interrupt all consumers.",
 )
-def crash_rebalances(t: Tables) -> Frame:
-    return t.sql(
-        _BROKER_FAULTS
-        + _REBALANCES
-        + """
+def crash_rebalances() -> str:
+    return """
+        {BROKER_FAULTS}{REBALANCES}
         SELECT subject, from_at AS at, rebalances AS measured, 1 AS bound_low,
                concat('logged reason: ', first.reason) AS note, first.evidence AS evidence
         FROM spans JOIN rebalanced USING (span)
-        """
-    )
+    """
 
 
-def _no_rebalance(t: Tables, spans: str) -> Frame:
+def _no_rebalance(spans: str) -> str:
     """Per span of time: rebalances, and callbacks that took partitions away."""
-    return t.sql(
-        spans
-        + _REBALANCES
-        + """
-        , callbacks AS (
+    return f"""
+        {spans}{REBALANCES}, callbacks AS (
             SELECT s.span, min(struct(c.event_at, c.member)).member AS member
-            FROM spans s LEFT JOIN {client_events} c
+            FROM spans s LEFT JOIN {{client_events}} c
               ON c.event IN ('revoked', 'lost') AND c.event_at >= s.from_at
              AND c.event_at <= s.to_at
             GROUP BY s.span
@@ -87,8 +75,7 @@ def _no_rebalance(t: Tables, spans: str) -> Frame:
                       coalesce(concat('; logged reason: ', first.reason), '')) AS wrong,
                concat('logged reason: ', first.reason) AS note, first.evidence AS evidence
         FROM spans JOIN rebalanced USING (span) JOIN callbacks USING (span)
-        """
-    )
+    """
 
 
 @Rule(
@@ -105,8 +92,8 @@ def _no_rebalance(t: Tables, spans: str) -> Frame:
     too_high="the group rebalanced",
     matters="Brokers can be restarted one by one while consumers keep their partitions.",
 )
-def crash_does_not_rebalance(t: Tables) -> Frame:
-    return _no_rebalance(t, _BROKER_FAULTS)
+def crash_does_not_rebalance() -> str:
+    return _no_rebalance(BROKER_FAULTS)
 
 
 @Rule(
@@ -124,8 +111,8 @@ def crash_does_not_rebalance(t: Tables) -> Frame:
     too_high="the group rebalanced",
     matters="A rebalance in a quiet group has a cause, so it is worth looking into.",
 )
-def nothing_else_rebalances(t: Tables) -> Frame:
-    return _no_rebalance(t, _DISTURBANCES)
+def nothing_else_rebalances() -> str:
+    return _no_rebalance(_DISTURBANCES)
 
 
 @Rule(
@@ -141,14 +128,13 @@ def nothing_else_rebalances(t: Tables) -> Frame:
     measures="without a coordinator",
     matters="Consumers survive the loss of their coordinator; they only cannot commit meanwhile.",
 )
-def failover_keeps_members(t: Tables) -> Frame:
+def failover_keeps_members() -> str:
     """Members at each change of the coordinator to another broker.
 
     It begins with the fault that hit the former coordinator, else with the last sign that the
     former one was at work. A member that had died before then cannot be kept and is not examined.
     """
-    return t.sql(
-        """
+    return """
         WITH spans AS (
             SELECT t.tenure AS span, t.broker, t.from_at AS loaded_at,
                    coalesce(max(f.injected_at), t.to_at_before) AS from_at,
@@ -158,23 +144,19 @@ def failover_keeps_members(t: Tables) -> Frame:
              AND f.injected_at <= t.from_at AND f.injected_at >= after(-60000, t.from_at)
             WHERE t.loaded AND coalesce(t.members > 0, true) AND t.broker <> t.broker_before
             GROUP BY t.tenure, t.broker, t.from_at, t.to_at_before
-        ),
-        kept AS (
+        ), kept AS (
             SELECT s.*, m.member, m.member_id FROM spans s JOIN {memberships} m
               ON m.joined_at < s.from_at AND (m.removed_at IS NULL OR m.removed_at >= s.from_at)
             LEFT ANTI JOIN {fault_windows} f
               ON f.resolved = m.member AND f.killed AND f.ends_member AND f.injecting_at <= s.to_at
-        ),
-        callbacks AS (
+        ), callbacks AS (
             SELECT k.span, k.member_id, min(struct(c.event_at, c.event)).event AS event
             FROM kept k LEFT JOIN {client_events} c
               ON c.member = k.member AND c.event IN ('revoked', 'lost')
              AND c.event_at >= k.from_at AND c.event_at <= k.to_at
             GROUP BY k.span, k.member_id
         )
-        """
-        + _REBALANCES
-        + """
+        {REBALANCES}
         SELECT concat(k.member, ' at broker-', k.broker) AS subject, k.loaded_at AS at,
                ms_between(k.from_at, k.loaded_at) AS measured,
                CASE WHEN c.event IS NOT NULL THEN concat('had its assignment ', c.event)
@@ -183,5 +165,4 @@ def failover_keeps_members(t: Tables) -> Frame:
                                 coalesce(concat('; logged reason: ', r.first.reason), ''))
                     END AS wrong
         FROM kept k JOIN callbacks c USING (span, member_id) JOIN rebalanced r USING (span)
-        """
-    )
+    """

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.experiment import CLASSIC
 from harness.rules.rule import Need, Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 # Answers that say something of the member, and not only that the group is elsewhere or not yet
 # loaded or that the log did not take it in time. What a coordinator writes into an isolated link
 # does not arrive.
-_ANSWERS = """
+ANSWERS = """
     WITH cut_off AS (
         SELECT m.member, f.injecting_at AS from_at, coalesce(f.healed_at, :ended_at) AS to_at
         FROM {fault_windows} f JOIN {members} m ON f.resolved IN (m.member, m.lane)
         WHERE f.link_cut
-    ),
-    answers AS (
+    ), answers AS (
         SELECT r.member, r.member_id, r.api, r.error_code, r.processed_at, r.answered_at,
                IF(r.api IN ('JOIN_GROUP', 'SYNC_GROUP'), r.arrived_at, r.answered_at) AS heard_at
         FROM {own_requests} r LEFT ANTI JOIN cut_off c
@@ -36,7 +29,7 @@ _ANSWERS = """
 # lost, if it was. librdkafka decides on a thread of its own and tells by callback from poll: so it
 # has a second from when the application could poll, which it cannot while it waits for the answer
 # to a commit or works on a batch.
-_TIME_OUTS = """
+TIME_OUTS = """
     noticed AS (
         SELECT e.member, e.event_at AS at, max(e.duration_ms) AS duration_ms,
                greatest(e.event_at, max(b.to_at)) AS could_poll_at
@@ -45,8 +38,7 @@ _TIME_OUTS = """
          AND b.from_at <= e.event_at AND b.to_at > e.event_at
         WHERE e.event = 'session_timed_out'
         GROUP BY e.member, e.event_at
-    ),
-    time_outs AS (
+    ), time_outs AS (
         SELECT n.member, n.at, n.duration_ms, min(l.event_at) AS lost_at
         FROM noticed n LEFT JOIN {client_events} l
           ON l.member = n.member AND l.event = 'lost' AND l.event_at >= n.at
@@ -74,28 +66,24 @@ _TIME_OUTS = """
     needs=(Need.SESSION_END,),
     protocols=CLASSIC,
 )
-def keeps_its_assignment(t: Tables) -> Frame:
+def keeps_its_assignment() -> str:
     """By librdkafka's own word when its session times out; for Java each long silence counts.
 
     Java's log does not always tell: a coordinator that dies closes the connection, and each lookup
     that names the dead one again gives the client a new session.
     """
-    return t.sql(
-        _ANSWERS
-        + _TIME_OUTS
-        + """
+    return """
+        {ANSWERS}{TIME_OUTS}
         followed AS (
             SELECT member, processed_at, lag(answered_at) OVER w AS before_at,
                    ms_between(lag(answered_at) OVER w, heard_at) AS ms
             FROM answers
             WINDOW w AS (PARTITION BY member_id ORDER BY answered_at, heard_at, processed_at)
-        ),
-        silences AS (
+        ), silences AS (
             SELECT f.member, f.ms, f.processed_at, after(m.session_timeout_ms, f.before_at) AS at
             FROM followed f JOIN {members} m USING (member)
             WHERE m.client = 'java' AND f.ms > m.session_timeout_ms + :timer_late_ms + :slack_ms
-        ),
-        examined AS (
+        ), examined AS (
             SELECT member, at, lost_at, CAST(NULL AS DOUBLE) AS ms FROM time_outs
             WHERE :client <> 'java'
             UNION ALL
@@ -110,8 +98,7 @@ def keeps_its_assignment(t: Tables) -> Frame:
                CASE WHEN lost_at IS NOT NULL THEN 'declared its assignment lost' END AS wrong,
                concat(CAST(round(ms) AS INT), ' ms without an answer') AS note
         FROM examined
-        """
-    )
+    """
 
 
 @Rule(
@@ -131,12 +118,10 @@ def keeps_its_assignment(t: Tables) -> Frame:
     clients=("librdkafka",),
     protocols=CLASSIC,
 )
-def librdkafka_gives_up(t: Tables) -> Frame:
+def librdkafka_gives_up() -> str:
     """The client's own time-out, from the last accepted request whose answer can have arrived."""
-    return t.sql(
-        _ANSWERS
-        + _TIME_OUTS
-        + """
+    return """
+        {ANSWERS}{TIME_OUTS}
         heard AS (
             SELECT t.member, t.at, t.duration_ms, t.lost_at, max(a.answered_at) AS heard_at
             FROM time_outs t LEFT JOIN answers a
@@ -152,8 +137,7 @@ def librdkafka_gives_up(t: Tables) -> Frame:
                concat('its own log says ', CAST(round(duration_ms) AS INT), ' ms') AS note,
                guard_from(after(:session_ms, heard_at), at) AS guard_from, guard_to(at) AS guard_to
         FROM heard
-        """
-    )
+    """
 
 
 @Rule(
@@ -174,11 +158,10 @@ def librdkafka_gives_up(t: Tables) -> Frame:
     clients=("java",),
     protocols=CLASSIC,
 )
-def java_gives_up(t: Tables) -> Frame:
+def java_gives_up() -> str:
     """From what gave the client a new session last: an answer, a join, or a coordinator found."""
-    return t.sql(
-        _ANSWERS
-        + """
+    return """
+        {ANSWERS}
         armed AS (
             SELECT member, answered_at AS at, api AS what FROM answers
             WHERE api IN ('HEARTBEAT', 'JOIN_GROUP')
@@ -186,8 +169,7 @@ def java_gives_up(t: Tables) -> Frame:
             UNION ALL
             SELECT member, event_at, 'a coordinator found' FROM {client_events}
             WHERE event = 'coordinator_found'
-        ),
-        since AS (
+        ), since AS (
             SELECT e.member, e.event_at AS at, max(a.at) AS armed_at,
                    max_by(a.what, struct(a.at, a.what)) AS what
             FROM {client_events} e LEFT JOIN armed a
@@ -202,5 +184,4 @@ def java_gives_up(t: Tables) -> Frame:
                concat('since ', what) AS note,
                guard_from(after(:session_ms, armed_at), at) AS guard_from, guard_to(at) AS guard_to
         FROM since
-        """
-    )
+    """

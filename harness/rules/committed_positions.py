@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
-
 # Errors with which a coordinator refuses a commit for good. After any other, the time-outs of the
 # append above all, it may still take effect: GroupMetadata and OffsetMetadataManager, 4.3.
-_REFUSED: Final = """(:OFFSET_METADATA_TOO_LARGE, :ILLEGAL_GENERATION, :INVALID_GROUP_ID,
+REFUSED: Final = """(:OFFSET_METADATA_TOO_LARGE, :ILLEGAL_GENERATION, :INVALID_GROUP_ID,
     :UNKNOWN_MEMBER_ID, :REBALANCE_IN_PROGRESS, :INVALID_COMMIT_OFFSET_SIZE,
     :GROUP_AUTHORIZATION_FAILED, :FENCED_INSTANCE_ID, :FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
 """
@@ -35,7 +31,7 @@ _REFUSED: Final = """(:OFFSET_METADATA_TOO_LARGE, :ILLEGAL_GENERATION, :INVALID_
     broker=True,
     always=True,
 )
-def read_your_commit(t: Tables) -> Frame:
+def read_your_commit() -> str:
     """Every position that a coordinator answered, whoever asked, against the commits before.
 
     It must be the last one whose committer had its answer, or a later one: asked for by then and
@@ -48,8 +44,7 @@ def read_your_commit(t: Tables) -> Frame:
     A broker that has just loaded the group answers with what was replicated everywhere by then, and
     learns what came since only when it writes something itself (CoordinatorRuntime).
     """
-    return t.sql(
-        """
+    return """
         WITH asked AS (
             SELECT api, topic, partition, committed, error_code, arrived_at, answered_at
             FROM {positions} WHERE api IN ('OFFSET_COMMIT', 'OFFSET_DELETE', 'TXN_OFFSET_COMMIT')
@@ -58,16 +53,12 @@ def read_your_commit(t: Tables) -> Frame:
             SELECT 'client', topic, partition, committed, coalesce(error_code, -1), asked_at,
                    IF(error_code = :NONE, answered_at, NULL)
             FROM {commits} WHERE asked_at IS NOT NULL AND how <> 'external'
-        ),
-        possible AS (
+        ), possible AS (
             SELECT topic, partition, committed, min(arrived_at) AS first_asked_at,
                    max(coalesce(answered_at, :ended_at)) AS open_to
-            FROM asked WHERE error_code NOT IN """
-        + _REFUSED
-        + """
+            FROM asked WHERE error_code NOT IN {REFUSED}
             GROUP BY topic, partition, committed
-        ),
-        moments AS (
+        ), moments AS (
             SELECT topic, partition, arrived_at AS at, NULL AS since, NULL AS known,
                    committed AS given, processed_at AS given_at, member, broker, evidence
             FROM {positions}
@@ -77,29 +68,25 @@ def read_your_commit(t: Tables) -> Frame:
             SELECT topic, partition, after(:slack_ms, answered_at), arrived_at, committed,
                    NULL, NULL, NULL, NULL, NULL
             FROM asked WHERE error_code = :NONE AND api IN ('OFFSET_COMMIT', 'OFFSET_DELETE')
-        ),
-        ordered AS (
+        ), ordered AS (
             SELECT *, coalesce(last_value(known, true) OVER before, -1) AS expected,
                    last_value(since, true) OVER before AS expected_since
             FROM moments
             WINDOW before AS (PARTITION BY topic, partition ORDER BY at, since NULLS LAST, known
                               ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
-        ),
-        taken_over AS (
+        ), taken_over AS (
             SELECT t.broker, t.from_at, coalesce(min(r.answered_at), :ended_at) AS to_at
             FROM {tenures} t LEFT JOIN {own_requests} r
               ON r.broker = t.broker AND r.arrived_at >= t.from_at
              AND r.api = 'OFFSET_COMMIT' AND r.error_code = :NONE
             WHERE t.loaded GROUP BY t.broker, t.from_at
-        ),
-        placed AS (
+        ), placed AS (
             SELECT o.* EXCEPT (since, known), count(n.from_at) > 0 AS fresh
             FROM ordered o LEFT JOIN taken_over n
               ON n.broker = o.broker AND n.from_at <= o.given_at
              AND o.at <= after(:slack_ms, n.to_at)
             WHERE o.given IS NOT NULL GROUP BY ALL
-        ),
-        judged AS (
+        ), judged AS (
             SELECT o.*, coalesce(o.fresh AND p.first_asked_at <= o.given_at, false) AS stale,
                    o.given = o.expected OR stale
                    OR coalesce(p.first_asked_at <= after(:slack_ms, o.given_at)
@@ -111,8 +98,7 @@ def read_your_commit(t: Tables) -> Frame:
                    IF(fits, 0, greatest(0, o.expected - o.given)) AS behind
             FROM placed o LEFT JOIN possible p
               ON p.topic = o.topic AND p.partition = o.partition AND p.committed = o.given
-        ),
-        summed AS (
+        ), summed AS (
             SELECT topic, partition, max(behind) AS behind, count(*) AS answers,
                    count_if(stale AND given < expected) AS older,
                    min(IF(fits, NULL, at)) AS at,
@@ -131,8 +117,7 @@ def read_your_commit(t: Tables) -> Frame:
                    ' older by a coordinator that had just loaded the group'), ''))) AS note,
                evidence
         FROM summed
-        """
-    )
+    """
 
 
 @Rule(
@@ -152,38 +137,34 @@ def read_your_commit(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,  # whose coordinators log when a group is empty
 )
-def expires(t: Tables) -> Frame:
+def expires() -> str:
     """Partitions of a group that became empty for good, and the first answer without a position.
 
     The observer asks a few times a second, so a position went between the last answer that had it
     and the first that did not: it is late only if both came late.
     """
-    return t.sql(
-        """
+    return """
         WITH emptied AS (
             SELECT at FROM {coordinator_events} e
             WHERE `group` = :group AND event = 'emptied'
               AND NOT EXISTS (SELECT 1 FROM {coordinator_events} s
                               WHERE s.`group` = :group AND s.event = 'stabilized'
                                 AND s.at BETWEEN e.at AND after(:retention_ms, e.at))
-        ),
-        answered AS (
+        ), answered AS (
             SELECT topic, partition, e.at AS emptied_at, committed, processed_at,
                    ms_between(e.at, processed_at) AS ms,
                    min(IF(committed < 0, ms_between(e.at, processed_at), NULL))
                        OVER (PARTITION BY topic, partition, e.at) AS none_ms
             FROM emptied e JOIN {positions} p ON p.arrived_at >= e.at
             WHERE api = 'OFFSET_FETCH' AND coalesce(request_error_code, 0) = 0 AND error_code = 0
-        ),
-        seen AS (
+        ), seen AS (
             SELECT topic, partition, emptied_at, none_ms,
                    min(IF(committed < 0, processed_at, NULL)) AS none_at,
                    max(IF(committed >= 0 AND (none_ms IS NULL OR ms < none_ms), ms, NULL))
                        AS some_ms
             FROM answered GROUP BY topic, partition, emptied_at, none_ms
             HAVING none_ms IS NOT NULL OR max(ms) >= :retention_ms
-        ),
-        judged AS (
+        ), judged AS (
             SELECT *, :retention_ms + :retention_check_ms + :slack_ms AS latest_ms,
                    concat(CAST(round(some_ms) AS BIGINT), ' ms after the group was empty') AS later
             FROM seen WHERE some_ms IS NOT NULL
@@ -200,5 +181,4 @@ def expires(t: Tables) -> Frame:
                concat('last had its position ', later) AS note,
                emptied_at AS guard_from, none_at AS guard_to
         FROM judged
-        """
-    )
+    """

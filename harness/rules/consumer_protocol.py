@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.experiment import CLASSIC
 from harness.rules.failure_detection import evicted_on_time
-from harness.rules.rebalance import START_MS
+from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)
 from harness.rules.rule import Need, Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 _KIP_848 = ("consumer",)
 
@@ -32,9 +26,9 @@ _KIP_848 = ("consumer",)
     matters="The broker sets for all groups how long a dead consumer's partitions stand still.",
     protocols=_KIP_848,
 )
-def evicted_by_broker_session(t: Tables) -> Frame:
+def evicted_by_broker_session() -> str:
     """As in the classic protocol."""
-    return evicted_on_time(t)
+    return evicted_on_time()
 
 
 @Rule(
@@ -52,13 +46,12 @@ def evicted_by_broker_session(t: Tables) -> Frame:
     needs=(Need.SESSION_END,),
     protocols=_KIP_848,
 )
-def fenced_comes_back(t: Tables) -> Frame:
+def fenced_comes_back() -> str:
     """Refusals: what the member did until it was in the group again.
 
     It may act on a refusal before the line is stamped from which its arrival counts back.
     """
-    return t.sql(
-        """
+    return """
         WITH beats AS (
             SELECT *, error_code IN (:UNKNOWN_MEMBER_ID, :FENCED_MEMBER_EPOCH) AS out,
                    lag(error_code) OVER (PARTITION BY member_id ORDER BY arrived_at, evidence)
@@ -70,16 +63,14 @@ def fenced_comes_back(t: Tables) -> Frame:
             SELECT * FROM beats
             WHERE out AND generation > 0
               AND coalesce(error_before NOT IN (:UNKNOWN_MEMBER_ID, :FENCED_MEMBER_EPOCH), true)
-        ),
-        back AS (
+        ), back AS (
             SELECT r.member_id, r.member, r.arrived_at, r.answered_at, r.error_code, r.evidence,
                    min(struct(b.arrived_at, b.member_id)) AS back
             FROM refused r LEFT JOIN beats b
               ON b.member = r.member AND b.generation = 0 AND b.error_code = :NONE
              AND b.arrived_at >= r.answered_at
             GROUP BY ALL
-        ),
-        lost AS (
+        ), lost AS (
             SELECT b.*, min(c.event_at) AS lost_at
             FROM back b LEFT JOIN {client_events} c
               ON c.member = b.member AND c.event = 'lost'
@@ -97,8 +88,7 @@ def fenced_comes_back(t: Tables) -> Frame:
                     THEN 'came back without giving its partitions up' END AS wrong,
                concat('answered with error ', error_code) AS note, evidence
         FROM lost
-        """
-    )
+    """
 
 
 @Rule(
@@ -117,13 +107,12 @@ def fenced_comes_back(t: Tables) -> Frame:
     needs=(Need.SESSION_END,),
     protocols=_KIP_848,
 )
-def goes_on_without_coordinator(t: Tables) -> Frame:
+def goes_on_without_coordinator() -> str:
     """Members cut off from their coordinator alone that were evicted meanwhile.
 
     A member whose partitions are all led by that very broker cannot show whether it goes on.
     """
-    return t.sql(
-        """
+    return """
         WITH cut AS (
             SELECT f.fault, f.resolved AS member, coalesce(f.healed_at, :ended_at) AS healed_at,
                    v.member_id, v.broker, v.evicted_at, v.evidence
@@ -131,26 +120,22 @@ def goes_on_without_coordinator(t: Tables) -> Frame:
               ON v.member = f.resolved AND v.evicted_at >= f.injected_at
              AND v.evicted_at <= coalesce(f.healed_at, :ended_at)
             WHERE f.link_cut AND get_json_object(f.parameters, '$.of_broker') IS NOT NULL
-        ),
-        polled AS (
+        ), polled AS (
             SELECT c.*, coalesce(sum(d.count), 0) AS records
             FROM cut c LEFT JOIN {deliveries} d
               ON d.member = c.member AND d.polled_at > c.evicted_at AND d.polled_at < c.healed_at
             GROUP BY ALL
-        ),
-        committed AS (
+        ), committed AS (
             SELECT c.*, count(j.at) AS commits
             FROM polled c LEFT JOIN {accepted} j
               ON j.member_id = c.member_id AND j.removed_at = c.evicted_at
             GROUP BY ALL
-        ),
-        contact AS (
+        ), contact AS (
             SELECT c.*, min(struct(q.arrived_at, q.evidence, q.error_code)).error_code AS error_code
             FROM committed c LEFT JOIN {consumer_heartbeats} q
               ON q.member_id = c.member_id AND q.arrived_at > c.evicted_at
             GROUP BY ALL
-        ),
-        leaders AS (
+        ), leaders AS (
             SELECT c.fault, c.member_id, c.broker, o.topic, o.partition,
                    max(struct(p.at, p.leader)).leader AS leader
             FROM cut c JOIN {ownership} o
@@ -159,8 +144,7 @@ def goes_on_without_coordinator(t: Tables) -> Frame:
             JOIN {topology} p
               ON p.topic = o.topic AND p.partition = o.partition AND p.at <= c.evicted_at
             GROUP BY ALL
-        ),
-        led AS (
+        ), led AS (
             SELECT fault, member_id, bool_and(leader = broker) AS by_it
             FROM leaders GROUP BY fault, member_id
         )
@@ -175,20 +159,18 @@ def goes_on_without_coordinator(t: Tables) -> Frame:
                     THEN concat('was first answered with error ', error_code) END AS wrong,
                concat('first answered with error ', error_code) AS note, evidence
         FROM contact LEFT JOIN led USING (fault, member_id)
-        """
-    )
+    """
 
 
 # Commits of scripted members: which epoch the coordinator had told the member, and in which it had
 # given it the partition (null: the partition is no longer its own).
-_SCRIPTED_COMMITS = """
+SCRIPTED_COMMITS = """
     WITH asked AS (
         SELECT step, sent_at, generation AS epoch, error_code,
                CAST(get_json_object(expected, '$.member_epoch') AS INT) AS member_epoch,
                CAST(get_json_object(expected, '$.assignment_epoch') AS INT) AS assignment_epoch
         FROM {calls} WHERE rule = 'X22' AND api = 'OFFSET_COMMIT'
-    ),
-    due AS (
+    ), due AS (
         SELECT *, IF(epoch = member_epoch
                      OR NOT :exact AND epoch < member_epoch AND epoch >= assignment_epoch,
                      :NONE, :STALE_MEMBER_EPOCH) AS due
@@ -219,8 +201,8 @@ _SCRIPTED_COMMITS = """
     broker=True,
     protocols=_KIP_848,
 )
-def commits_need_the_epoch(t: Tables) -> Frame:
-    return t.sql(_SCRIPTED_COMMITS, exact=True)
+def commits_need_the_epoch() -> str:
+    return SCRIPTED_COMMITS.replace(":exact", "true")
 
 
 @Rule(
@@ -240,8 +222,8 @@ def commits_need_the_epoch(t: Tables) -> Frame:
     broker=True,
     protocols=_KIP_848,
 )
-def commits_need_the_assignment(t: Tables) -> Frame:
-    return t.sql(_SCRIPTED_COMMITS, exact=False)
+def commits_need_the_assignment() -> str:
+    return SCRIPTED_COMMITS.replace(":exact", "false")
 
 
 @Rule(
@@ -259,43 +241,38 @@ def commits_need_the_assignment(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,  # of the group; single members differ
 )
-def converted(t: Tables) -> Frame:
+def converted() -> str:
     """The first member of the new protocol among classic ones, and the last one's end.
 
     A conversion is part of the request that causes it: its line lies between the arrival of that
     heartbeat, which is stamped late, and its answer. An eviction has no request; then it must come
     at once.
     """
-    return t.sql(
-        """
+    return """
         WITH stays AS (
             SELECT s.member, s.joined_at, coalesce(s.removed_at, :ended_at) AS removed_at,
                    s.removed_at IS NOT NULL AS gone, m.protocol = 'consumer' AS modern
             FROM {memberships} s JOIN {members} m USING (member)
             WHERE s.joined_at IS NOT NULL
-        ),
-        turns AS (
+        ), turns AS (
             SELECT member, joined_at AS at, 'upgraded' AS wanted FROM stays WHERE modern
             UNION ALL
             SELECT member, removed_at, 'downgraded' FROM stays WHERE modern AND gone
-        ),
-        counted AS (
+        ), counted AS (
             SELECT u.member, u.at, u.wanted
             FROM turns u LEFT JOIN stays s ON s.joined_at < u.at AND s.removed_at > u.at
             GROUP BY u.member, u.at, u.wanted
             HAVING count_if(NOT s.modern) > 0 AND count_if(s.modern AND s.member <> u.member) = 0
-        ),
-        asked AS (
+        ), asked AS (
             SELECT c.member, c.at, c.wanted, IF(count(q.arrived_at) > 0, NULL, c.at) AS unasked_at,
-                   after(-:slack_ms, coalesce(min(q.arrived_at), after(-:start_ms, c.at)))
+                   after(-:slack_ms, coalesce(min(q.arrived_at), after(-:START_MS, c.at)))
                        AS from_at,
-                   coalesce(max(q.processed_at), after(:start_ms + :slack_ms, c.at)) AS to_at
+                   coalesce(max(q.processed_at), after(:START_MS + :slack_ms, c.at)) AS to_at
             FROM counted c LEFT JOIN {consumer_heartbeats} q
               ON q.member = c.member AND q.generation = IF(c.wanted = 'upgraded', 0, -1)
              AND q.arrived_at <= after(:slack_ms, c.at) AND q.processed_at >= c.at
             GROUP BY c.member, c.at, c.wanted
-        ),
-        found AS (
+        ), found AS (
             SELECT a.member, a.at, a.wanted, a.unasked_at,
                    min(struct(e.at, e.evidence, e.text)) AS done
             FROM asked a LEFT JOIN {coordinator_events} e
@@ -307,11 +284,9 @@ def converted(t: Tables) -> Frame:
                CASE WHEN done.at IS NULL
                     THEN concat('the group was not ', wanted, ' with it') END AS wrong,
                done.text AS note, done.evidence,
-               unasked_at AS guard_from, guard_to(after(:start_ms, unasked_at)) AS guard_to
+               unasked_at AS guard_from, guard_to(after(:START_MS, unasked_at)) AS guard_to
         FROM found
-        """,
-        start_ms=START_MS,
-    )
+    """
 
 
 @Rule(
@@ -328,10 +303,9 @@ def converted(t: Tables) -> Frame:
     matters="A client that is configured with a timer which has no effect fails at its start.",
     protocols=_KIP_848,
 )
-def refused_settings(t: Tables) -> Frame:
+def refused_settings() -> str:
     """Consumers that were made with one setting too many, and one with none."""
-    return t.sql(
-        """
+    return """
         WITH made AS (
             SELECT step, sent_at, error_code, get_json_object(expected, '$.refused') AS setting,
                    get_json_object(answer, '$.said') AS said
@@ -344,5 +318,4 @@ def refused_settings(t: Tables) -> Frame:
                     THEN concat('was refused for another reason: ', said) END AS wrong,
                CASE WHEN error_code <> 0 THEN concat('refused: ', said) END AS note
         FROM made
-        """
-    )
+    """

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 _COOPERATIVE = ("cooperative",)
 
@@ -29,18 +23,16 @@ _COOPERATIVE = ("cooperative",)
     ),
     protocols=CLASSIC,
 )
-def all_is_revoked(t: Tables) -> Frame:
+def all_is_revoked() -> str:
     """Members that went through a rebalance with partitions, and how many they kept meanwhile."""
-    return t.sql(
-        """
+    return """
         WITH spans AS (
             SELECT DISTINCT g.broker, g.generation, g.started_at, g.joined_at, j.member
             FROM {generations} g JOIN {joins} j
               ON j.broker = g.broker AND j.generation = g.generation
              AND j.arrived_at <= g.joined_at
             WHERE g.event = 'stabilized' AND g.started_at IS NOT NULL
-        ),
-        held AS (
+        ), held AS (
             SELECT s.generation, s.member, s.started_at, count(*) AS held,
                    count_if(o.to_at IS NULL OR o.to_at > s.joined_at) AS kept
             FROM spans s JOIN {ownership} o
@@ -52,8 +44,7 @@ def all_is_revoked(t: Tables) -> Frame:
                kept AS measured, 0 AS bound_high,
                concat('gave up ', held - kept, ' of ', held) AS note
         FROM held
-        """
-    )
+    """
 
 
 @Rule(
@@ -73,20 +64,18 @@ def all_is_revoked(t: Tables) -> Frame:
     ),
     protocols=_COOPERATIVE,
 )
-def only_moved_is_revoked(t: Tables) -> Frame:
+def only_moved_is_revoked() -> str:
     """Partitions that a member was told to give up, and who had each next.
 
     What a member gives up because it closes is not examined.
     """
-    return t.sql(
-        """
+    return """
         WITH given_up AS (
             SELECT o.member, o.topic, o.partition, o.to_at AS at
             FROM {ownership} o LEFT ANTI JOIN {client_events} c
               ON c.member = o.member AND c.event = 'closing' AND c.event_at <= o.to_at
             WHERE o.ended_by = 'revoked'
-        ),
-        followed AS (
+        ), followed AS (
             SELECT g.member, g.topic, g.partition, g.at, min(struct(o.from_at, o.member)) AS next
             FROM given_up g LEFT JOIN {ownership} o
               ON o.topic = g.topic AND o.partition = g.partition AND o.from_at >= g.at
@@ -99,8 +88,7 @@ def only_moved_is_revoked(t: Tables) -> Frame:
                IF(next.member = member, 'got the same partition back', NULL) AS wrong,
                concat(next.member, ' had it next') AS note
         FROM followed
-        """
-    )
+    """
 
 
 @Rule(
@@ -121,16 +109,14 @@ def only_moved_is_revoked(t: Tables) -> Frame:
     ),
     protocols=_COOPERATIVE,
 )
-def moves_in_two(t: Tables) -> Frame:
+def moves_in_two() -> str:
     """Partitions that went from one member to another while both were in the group."""
-    return t.sql(
-        """
+    return """
         WITH given AS (
             SELECT generation, member_id, coalesce(instance_id, member) AS member, topic, partition,
                    evidence, at
             FROM {assignments}
-        ),
-        followed AS (
+        ), followed AS (
             SELECT *, lag(struct(member, member_id, generation)) OVER (
                 PARTITION BY topic, partition ORDER BY at, generation, member_id, evidence)
                 AS before
@@ -145,8 +131,7 @@ def moves_in_two(t: Tables) -> Frame:
         FROM followed f LEFT SEMI JOIN {joins} j
           ON j.generation = f.generation AND j.member_id = f.before.member_id
         WHERE f.member <> f.before.member
-        """
-    )
+    """
 
 
 @Rule(
@@ -167,7 +152,7 @@ def moves_in_two(t: Tables) -> Frame:
     ),
     protocols=_COOPERATIVE,
 )
-def kept_goes_on(t: Tables) -> Frame:
+def kept_goes_on() -> str:
     """Partitions whose owner kept them through a rebalance, and how long each stood still in it.
 
     Measured against the longest time that any partition stood still in this run while no rebalance
@@ -175,24 +160,20 @@ def kept_goes_on(t: Tables) -> Frame:
     standstill counts that lasted for half of its member's wait in the join phase, to its end, and
     only if that wait was longer than the pauses that there are without one. Others are excused.
     """
-    return t.sql(
-        """
+    return """
         WITH spans AS (
             SELECT generation, joined_at, started_at,
                    coalesce(completed_at, joined_at) AS completed_at
             FROM {generations} WHERE started_at IS NOT NULL AND members > 0
-        ),
-        pauses AS (
+        ), pauses AS (
             SELECT topic, partition, busy_until AS from_at, polled_at AS to_at,
                    ms_between(busy_until, polled_at) AS ms
             FROM {progress} WHERE busy_until < polled_at
-        ),
-        calm AS (
+        ), calm AS (
             SELECT max(p.ms) AS ms FROM pauses p LEFT ANTI JOIN spans s
               ON p.from_at <= s.completed_at AND p.to_at >= s.started_at
             WHERE p.from_at > (SELECT min(completed_at) FROM spans)
-        ),
-        kept AS (
+        ), kept AS (
             SELECT s.*, o.topic, o.partition, min(o.member) AS member
             FROM spans s JOIN {ownership} o
               ON o.from_at < s.started_at AND (o.to_at IS NULL OR o.to_at > s.completed_at)
@@ -201,15 +182,13 @@ def kept_goes_on(t: Tables) -> Frame:
               ON a.generation = s.generation AND a.topic = o.topic AND a.partition = o.partition
              AND a.member = o.member
             GROUP BY ALL
-        ),
-        waits AS (
+        ), waits AS (
             SELECT generation, member, max(processed_at) AS to_at,
                    max(ms_between(arrived_at, processed_at)) AS ms,
                    after(max(ms_between(arrived_at, processed_at)) / 2, max(arrived_at))
                        AS middle_at
             FROM {joins} GROUP BY generation, member
-        ),
-        measured AS (
+        ), measured AS (
             SELECT k.*, coalesce(st.ms, 0) AS ms, w.ms AS waited_ms,
                    count_if(p.from_at <= w.middle_at AND p.to_at >= w.to_at) > 0 AS through
             FROM kept k LEFT JOIN {standstills} st
@@ -233,5 +212,4 @@ def kept_goes_on(t: Tables) -> Frame:
                       CAST(round(c.ms) AS INT), ' ms') AS note,
                after(-:guard_ms, started_at) AS guard_from, guard_to(completed_at) AS guard_to
         FROM measured m CROSS JOIN calm c
-        """
-    )
+    """

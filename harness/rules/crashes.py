@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 # session.timeout.ms where nobody sets it, since Kafka 3.0 and librdkafka 1.7.0.
 DEFAULT_SESSION_MS: Final = 45_000
@@ -29,20 +25,17 @@ DEFAULT_SESSION_MS: Final = 45_000
     too_high="was given to a live member too late",
     matters="This is how long a crash stops the processing of a partition.",
 )
-def orphans_are_given_away(t: Tables) -> Frame:
-    return t.sql(
-        """
+def orphans_are_given_away() -> str:
+    return """
         WITH kills AS (
             SELECT resolved AS member, injecting_at, injected_at AS at FROM {fault_windows}
             WHERE killed AND ends_member AND took_effect
-        ),
-        orphans AS (
+        ), orphans AS (
             SELECT k.member, k.at, o.topic, o.partition
             FROM kills k JOIN {ownership} o
               ON o.member = k.member AND o.from_at < k.at
              AND (o.to_at IS NULL OR o.ended_by = 'killed' OR o.to_at >= k.injecting_at)
-        ),
-        given AS (
+        ), given AS (
             SELECT o.member, o.at, o.topic, o.partition, min(n.from_at) AS owned_at,
                    min_by(n.member, struct(n.from_at, n.member)) AS owner,
                    :session_ms + :heartbeat_ms + 1000 + :slack_ms AS high
@@ -59,8 +52,7 @@ def orphans_are_given_away(t: Tables) -> Frame:
                concat('from ', member, ' to ', owner) AS note,
                guard_from(after(high, at), owned_at) AS guard_from, guard_to(owned_at) AS guard_to
         FROM given
-        """
-    )
+    """
 
 
 @Rule(
@@ -80,14 +72,13 @@ def orphans_are_given_away(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def default_session(t: Tables) -> Frame:
+def default_session() -> str:
     """Crashes of members with the default session, from the kill to the eviction.
 
     The last heartbeat before the kill can be as old as their interval, so the wait is shorter by
     up to that. The moment of a kill lies between the two marks of its fault.
     """
-    return t.sql(
-        """
+    return """
         WITH crashes AS (
             SELECT f.resolved AS member, f.injecting_at AS at, e.evicted_at, e.evidence,
                    m.session_timeout_ms AS session_ms,
@@ -97,7 +88,7 @@ def default_session(t: Tables) -> Frame:
             FROM {fault_windows} f JOIN {members} m ON m.member = f.resolved
             LEFT JOIN {evictions} e ON e.member = f.resolved AND e.evicted_at >= f.injecting_at
             WHERE f.killed AND f.ends_member AND f.took_effect
-              AND m.session_timeout_ms = :default_ms
+              AND m.session_timeout_ms = :DEFAULT_SESSION_MS
         )
         SELECT concat(member, ' (crash)') AS subject, at, ms_between(at, evicted_at) AS measured,
                low AS bound_low, high AS bound_high,
@@ -107,6 +98,4 @@ def default_session(t: Tables) -> Frame:
                guard_from(after(session_ms, at), evicted_at) AS guard_from,
                guard_to(evicted_at) AS guard_to
         FROM crashes
-        """,
-        default_ms=DEFAULT_SESSION_MS,
-    )
+    """

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.rules.rule import Need, Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 
 @Rule(
@@ -25,7 +19,7 @@ if TYPE_CHECKING:
     matters="Work that a removed member finishes late is done twice, so it must bear repetition.",
     needs=(Need.MAX_POLL_END,),
 )
-def removed_cannot_commit(t: Tables) -> Frame:
+def removed_cannot_commit() -> str:
     """Commits of member ids that had been removed, and what they had read but not committed.
 
     Who left by closing gave its partitions back first and is not examined. A commit that its
@@ -34,8 +28,7 @@ def removed_cannot_commit(t: Tables) -> Frame:
     elsewhere than with the coordinator (external, transaction) is not known here, so nothing is
     said of work that it may cover.
     """
-    return t.sql(
-        """
+    return """
         WITH removed AS (
             SELECT m.* FROM {removals} m LEFT ANTI JOIN {client_events} c
               ON c.member = m.member AND c.event = 'closing' AND c.event_at <= m.removed_at
@@ -47,15 +40,13 @@ def removed_cannot_commit(t: Tables) -> Frame:
             UNION ALL
             SELECT p.topic, p.partition, r.removed_at, NULL, r.stay
             FROM removed r CROSS JOIN (SELECT DISTINCT topic, partition FROM {accepted}) p
-        ),
-        positions AS (
+        ), positions AS (
             SELECT topic, partition, stay,
                    last_value(committed, true) OVER (
                        PARTITION BY topic, partition ORDER BY at, committed NULLS LAST, stay
                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS committed
             FROM moments
-        ),
-        unfinished AS (
+        ), unfinished AS (
             SELECT d.member, d.member_id, d.topic, d.partition, r.removed_at, r.back_at,
                    greatest(min(d.first_offset), coalesce(max(p.committed), 0)) AS first,
                    max(d.last_offset) AS last
@@ -70,12 +61,10 @@ def removed_cannot_commit(t: Tables) -> Frame:
         -- What overlaps it is found within buckets of offsets.
         wanted AS (
             SELECT *, explode(sequence(first DIV 1024, last DIV 1024)) AS bucket FROM unfinished
-        ),
-        reads AS (
+        ), reads AS (
             SELECT *, explode(sequence(first_offset DIV 1024, last_offset DIV 1024)) AS bucket
             FROM {deliveries}
-        ),
-        reread AS (
+        ), reread AS (
             SELECT u.member, u.topic, u.partition, u.removed_at, u.first, u.last,
                    min(d.first_offset) AS again_from, max(d.last_offset) AS again_to
             FROM wanted u LEFT JOIN reads d
@@ -113,14 +102,12 @@ def removed_cannot_commit(t: Tables) -> Frame:
                                 ' of its records ', first, ' to ', last, ' came again') END,
                NULL, concat(last - first + 1, ' records read and not committed')
         FROM reread WHERE :commit NOT IN ('external', 'transaction')
-        """
-    )
+    """
 
 
 def _islands(name: str, ranges: str) -> str:
     """A CTE of the ranges of a query, merged per partition where they touch or overlap."""
-    return f"""
-        {name} AS (
+    return f"""{name} AS (
             SELECT topic, partition, min(first_offset) AS first, max(last_offset) AS last
             FROM (
                 SELECT *, count_if(reached IS NULL OR first_offset > reached + 1) OVER (
@@ -164,28 +151,21 @@ _DONE = """
     too_high="has acknowledged records that nobody processed",
     matters="At-least-once delivery promises this, whatever happens to members or brokers.",
 )
-def nothing_lost(t: Tables) -> Frame:
+def nothing_lost() -> str:
     """Per partition, acknowledged records that nobody finished processing.
 
     Ranges are merged into islands on both sides before they are compared. What lies past the last
     position read may only not have been polled yet: unseen, not lost, unless the reads reached the
     partition's end. Records that were deleted on purpose count as done.
     """
-    return t.sql(
-        "WITH"
-        + _islands("sent", _SENT)
-        + ","
-        + _islands("done", _DONE)
-        + """,
-        read_to AS (
-            SELECT topic, partition, max(last_offset) AS last FROM {deliveries}
+    return f"""
+        WITH {_islands("sent", _SENT)}, {_islands("done", _DONE)}, read_to AS (
+            SELECT topic, partition, max(last_offset) AS last FROM {{deliveries}}
             GROUP BY topic, partition
-        ),
-        ends AS (
+        ), ends AS (
             SELECT topic, partition, max(struct(at, end_offset)).end_offset AS end_offset
-            FROM {topology} WHERE what = 'end_offset' GROUP BY topic, partition
-        ),
-        compared AS (
+            FROM {{topology}} WHERE what = 'end_offset' GROUP BY topic, partition
+        ), compared AS (
             SELECT s.*, r.last AS read_to, e.end_offset,
                    coalesce(sum(least(s.last, d.last) - greatest(s.first, d.first) + 1)
                             FILTER (WHERE d.first IS NOT NULL), 0) AS found
@@ -195,8 +175,7 @@ def nothing_lost(t: Tables) -> Frame:
             LEFT JOIN read_to r ON r.topic = s.topic AND r.partition = s.partition
             LEFT JOIN ends e ON e.topic = s.topic AND e.partition = s.partition
             GROUP BY ALL
-        ),
-        counted AS (
+        ), counted AS (
             SELECT topic, partition, sum(last - first + 1) AS acknowledged,
                    sum(last - first + 1 - found) AS missing,
                    -- Nothing is found past what was read, so all that was found is below it.
@@ -211,8 +190,7 @@ def nothing_lost(t: Tables) -> Frame:
                   NULL) AS unknown,
                concat(missing, ' of ', acknowledged, ' acknowledged records missing') AS note
         FROM counted
-        """
-    )
+    """
 
 
 @Rule(
@@ -229,10 +207,9 @@ def nothing_lost(t: Tables) -> Frame:
     too_high="was read again below its committed position",
     matters="A commit protects from repetition, so committing more often means fewer duplicates.",
 )
-def repeats_explained(t: Tables) -> Frame:
+def repeats_explained() -> str:
     """Where positions are kept elsewhere than with the coordinator, nothing is examined."""
-    return t.sql(
-        """
+    return """
         WITH again AS (
             SELECT topic, partition, sum(count) AS count,
                    sum(count) FILTER (WHERE zombie) AS zombies,
@@ -240,8 +217,7 @@ def repeats_explained(t: Tables) -> Frame:
                    min(struct(polled_at, first_offset, last_offset, member, committed))
                        FILTER (WHERE NOT explained) AS worst
             FROM {redeliveries} GROUP BY topic, partition
-        ),
-        read AS (
+        ), read AS (
             SELECT DISTINCT topic, partition FROM {deliveries}
             WHERE :commit NOT IN ('external', 'transaction')
         )
@@ -254,8 +230,7 @@ def repeats_explained(t: Tables) -> Frame:
                                       ', although ', a.worst.committed, ' had been committed'),
                                '')) AS note
         FROM read r LEFT JOIN again a ON a.topic = r.topic AND a.partition = r.partition
-        """
-    )
+    """
 
 
 @Rule(
@@ -269,9 +244,8 @@ def repeats_explained(t: Tables) -> Frame:
     too_high="had a commit that went back",
     matters="A commit that goes back makes the next owner repeat work that was done and committed.",
 )
-def commits_go_forward(t: Tables) -> Frame:
-    return t.sql(
-        """
+def commits_go_forward() -> str:
+    return """
         WITH commits AS (
             SELECT topic, partition, count(*) AS count,
                    max(previous_committed - committed) AS furthest,
@@ -283,8 +257,7 @@ def commits_go_forward(t: Tables) -> Frame:
                concat(count, ' commits accepted',
                       coalesce(concat(', the first that went back by ', back.member), '')) AS note
         FROM commits
-        """
-    )
+    """
 
 
 @Rule(
@@ -300,7 +273,7 @@ def commits_go_forward(t: Tables) -> Frame:
     too_high="had more records delivered again than its commit policy leaves open",
     matters="The commit policy sets how many duplicates a rebalance costs at most.",
 )
-def repeats_fit_policy(t: Tables) -> Frame:
+def repeats_fit_policy() -> str:
     """Hand-overs: a partition's next owner, and how many records it read again.
 
     What may be read again is what the commit policy had left open when the one before stopped.
@@ -310,14 +283,12 @@ def repeats_fit_policy(t: Tables) -> Frame:
     batch; interval the same. revoke: a batch, if it was told to give the partition up; what it had
     if not, so that is not examined.
     """
-    return t.sql(
-        """
+    return """
         WITH handovers AS (
             SELECT *, lag(member) OVER w AS member_before, lag(ended_by) OVER w AS ended_before
             FROM {ownership}
             WINDOW w AS (PARTITION BY topic, partition ORDER BY from_at, member)
-        ),
-        repeated AS (
+        ), repeated AS (
             SELECT h.topic, h.partition, h.member, h.from_at, h.ended_before, h.member_before,
                    coalesce(sum(r.count), 0) AS count,
                    max(struct(r.first_polled_at AS at, r.first_member AS member)) AS read_last
@@ -327,19 +298,16 @@ def repeats_fit_policy(t: Tables) -> Frame:
              AND r.first_polled_at < h.from_at
             WHERE h.member_before IS NOT NULL
             GROUP BY h.topic, h.partition, h.member, h.from_at, h.ended_before, h.member_before
-        ),
-        moments AS (
+        ), moments AS (
             SELECT topic, partition, at, at AS accepted_at, CAST(NULL AS STRING) AS member
             FROM {accepted}
             UNION ALL
             SELECT topic, partition, from_at, NULL, member FROM repeated
-        ),
-        committed AS (
+        ), committed AS (
             SELECT topic, partition, at AS from_at, member,
                    max(accepted_at) OVER (PARTITION BY topic, partition ORDER BY at) AS at
             FROM moments
-        ),
-        failed AS (
+        ), failed AS (
             SELECT r.topic, r.partition, r.from_at, count(*) AS commits
             FROM repeated r LEFT JOIN committed k USING (topic, partition, from_at, member)
             JOIN {commits} c ON c.topic = r.topic AND c.partition = r.partition
@@ -353,8 +321,7 @@ def repeats_fit_policy(t: Tables) -> Frame:
                                        unix_millis(read_last.at) DIV (:auto_commit_ms + 1000)))
                        AS slot
             FROM repeated WHERE :commit IN ('auto', 'interval') AND count > 0
-        ),
-        fresh AS (
+        ), fresh AS (
             SELECT s.topic, s.partition, s.from_at, sum(d.count) AS count
             FROM slots s JOIN {deliveries} d
               ON d.topic = s.topic AND d.partition = s.partition AND d.member = s.read_last.member
@@ -362,8 +329,7 @@ def repeats_fit_policy(t: Tables) -> Frame:
              AND d.polled_at <= s.read_last.at
              AND d.polled_at >= after(-(:auto_commit_ms + 1000), s.read_last.at)
             GROUP BY s.topic, s.partition, s.from_at
-        ),
-        bounded AS (
+        ), bounded AS (
             SELECT r.*,
                    CASE WHEN :commit IN ('auto', 'interval')
                         THEN :batch_records + coalesce(f.count, 0)
@@ -381,5 +347,4 @@ def repeats_fit_policy(t: Tables) -> Frame:
                    AS note
         FROM bounded
         WHERE :commit <> 'revoke' OR ended_before IN ('revoked', 'closed')
-        """
-    )
+    """

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.rules.rule import Need, Rule
 
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
-
 # A frozen or isolated member's last requests may be on their way for a moment.
-_SETTLE_MS = 1_000
+SETTLE_MS = 1_000
 # A member that joined this short before the drain may have found nothing to read.
-_LATE_MS = 10_000
+LATE_MS = 10_000
 
 
 @Rule(
@@ -31,20 +25,18 @@ _LATE_MS = 10_000
     evidence=True,
     needs=(Need.FAULTS,),
 )
-def faults_took_effect(t: Tables) -> Frame:
+def faults_took_effect() -> str:
     """Faults, each against what the other side recorded while it was active.
 
     `unknown` where the fault did not take effect, or nobody else saw it: then what the run shows
     of it is no evidence. `wrong` where the other side saw the opposite.
     """
-    return t.sql(
-        """
+    return """
         WITH active AS (
-            SELECT *, after(:settle_ms, injected_at) AS settled_at,
+            SELECT *, after(:SETTLE_MS, injected_at) AS settled_at,
                    coalesce(healing_at, healed_at, :drained_at) AS over_at
             FROM {fault_windows}
-        ),
-        seen AS (
+        ), seen AS (
             SELECT a.fault, count_if(NOT y.alive) AS down
             FROM active a LEFT SEMI JOIN {broker_faults} b
               -- One that is cut off from its peers still answers the observer.
@@ -53,8 +45,7 @@ def faults_took_effect(t: Tables) -> Frame:
               ON y.what = 'broker' AND a.resolved = concat('broker-', y.broker)
              AND y.at >= a.injecting_at AND y.at <= after(30000, a.over_at)
             GROUP BY a.fault
-        ),
-        heard AS (
+        ), heard AS (
             SELECT a.fault,
                    -- Cut off from one broker only, a member can still ask others for it.
                    count_if(r.arrived_at > a.settled_at AND r.arrived_at < a.over_at
@@ -77,8 +68,7 @@ def faults_took_effect(t: Tables) -> Frame:
              AND (r.error_code = :FENCED_INSTANCE_ID AND r.client_id = m.member
                   OR r.error_code = :UNRELEASED_INSTANCE_ID AND r.client_id <> m.member)
             WHERE a.proof = 'fenced' GROUP BY a.fault
-        ),
-        polls AS (
+        ), polls AS (
             SELECT a.fault, count(d.polled_at) AS polls
             FROM active a JOIN {client_events} e
               ON e.member = a.resolved
@@ -140,9 +130,7 @@ def faults_took_effect(t: Tables) -> Frame:
         SELECT 'schedule', max(planned_at),
                concat(count(*), ' of ', :faults, ' declared faults are on record'), NULL, NULL
         FROM {fault_windows} HAVING count(*) < :faults AND count(*) > 0
-        """,
-        settle_ms=_SETTLE_MS,
-    )
+    """
 
 
 @Rule(
@@ -157,14 +145,13 @@ def faults_took_effect(t: Tables) -> Frame:
     matters="A client that did nothing proves nothing: rules hold for it because nothing happened.",
     evidence=True,
 )
-def everyone_worked(t: Tables) -> Frame:
+def everyone_worked() -> str:
     """The producer, and each consumer; who never owned a partition had nothing to work on.
 
     That is so for a member too many, for one that came just before the end, and for one that was
     refused because its instance id was in use; nor has one that is told to begin nowhere.
     """
-    return t.sql(
-        """
+    return """
         WITH read AS (
             SELECT member, sum(count) AS records FROM {deliveries} GROUP BY member
         ),
@@ -184,7 +171,7 @@ def everyone_worked(t: Tables) -> Frame:
                     THEN 'was refused: its instance id was in use'
                     WHEN get_json_object(m.settings, "$['auto.offset.reset']") = 'none'
                     THEN 'had no position to begin at: its auto.offset.reset is none'
-                    WHEN m.started_at > after(-:late_ms, :drained_at)
+                    WHEN m.started_at > after(-:LATE_MS, :drained_at)
                     THEN 'started just before the end' END AS excused,
                CAST(NULL AS STRING) AS too_low
         FROM {members} m LEFT JOIN read r USING (member) LEFT JOIN owned o USING (member)
@@ -194,9 +181,7 @@ def everyone_worked(t: Tables) -> Frame:
                coalesce(sum(count) FILTER (WHERE outcome = 'acknowledged'), 0), 1, NULL, NULL,
                'had no record acknowledged'
         FROM {sends}
-        """,
-        late_ms=_LATE_MS,
-    )
+    """
 
 
 @Rule(
@@ -211,16 +196,14 @@ def everyone_worked(t: Tables) -> Frame:
     matters="Whether records were lost or read twice can be told only of those that were reached.",
     evidence=True,
 )
-def read_to_the_end(t: Tables) -> Frame:
-    return t.sql(
-        """
+def read_to_the_end() -> str:
+    return """
         WITH ends AS (
             SELECT topic, partition, max_by(end_offset, struct(at, end_offset)) AS end_offset,
                    max(at) AS at
             FROM {topology} WHERE what = 'end_offset' AND topic = :topic
             GROUP BY topic, partition
-        ),
-        reads AS (
+        ), reads AS (
             SELECT topic, partition, max(last_offset) + 1 AS position
             FROM {deliveries} WHERE processed_at IS NOT NULL GROUP BY topic, partition
         )
@@ -228,8 +211,7 @@ def read_to_the_end(t: Tables) -> Frame:
                greatest(0, end_offset - coalesce(position, 0)) AS measured, 0 AS bound_high,
                concat('read to offset ', coalesce(position, 0), ' of ', end_offset) AS note
         FROM ends LEFT JOIN reads USING (topic, partition)
-        """
-    )
+    """
 
 
 @Rule(
@@ -244,17 +226,15 @@ def read_to_the_end(t: Tables) -> Frame:
     evidence=True,
     clock=True,
 )
-def machine_on_time(t: Tables) -> Frame:
+def machine_on_time() -> str:
     """All ticks in one row; the judge makes it null if one was late where a timing was judged."""
-    return t.sql(
-        """
+    return """
         SELECT 'clock ticks' AS subject, max_by(at, struct(late_ms, at)) AS at,
                max(late_ms) AS measured,
                concat(count_if(late_ms > :slack_ms), ' of ', count(*), ' ticks came more than ',
                       :slack_ms, ' ms late') AS note
         FROM {host} HAVING count(*) > 0
-        """
-    )
+    """
 
 
 @Rule(
@@ -268,10 +248,9 @@ def machine_on_time(t: Tables) -> Frame:
     matters="What is missing from the record looks as if it had never happened.",
     evidence=True,
 )
-def record_is_whole(t: Tables) -> Frame:
+def record_is_whole() -> str:
     """Journals, and the coordinator's view. A killed process may leave its last frame cut off."""
-    return t.sql(
-        """
+    return """
         SELECT concat('journal of ', member) AS subject, coalesce(ended_at, started_at) AS at,
                journal_frames AS measured, 1 AS bound_low,
                CASE WHEN coalesce(journal_frames, 0) = 0 THEN 'is empty'
@@ -289,5 +268,4 @@ def record_is_whole(t: Tables) -> Frame:
         SELECT 'coordinator log', max(at), count(*), 1,
                CASE WHEN count(*) = 0 THEN 'has no line of the group' END, NULL
         FROM {coordinator_events} WHERE `group` = :group
-        """
-    )
+    """

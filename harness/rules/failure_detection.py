@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.experiment import CLASSIC
 from harness.rules.rule import Need, Rule
 
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
-
-def evicted_on_time(t: Tables) -> Frame:
+def evicted_on_time() -> str:
     """Evictions, and members that should have been evicted while their coordinator worked.
 
     A member may also be removed while a rebalance is under way already; then no second one starts.
     """
-    return t.sql(
-        """
+    return """
         WITH evicted AS (
             SELECT e.*, s.rebalancing OR coalesce(
                        ms_between(s.at, s.next_start_at) <= :slack_ms, false) AS followed
@@ -44,8 +37,7 @@ def evicted_on_time(t: Tables) -> Frame:
                after(session_timeout_ms + :slack_ms, from_at)
         FROM {silences}
         WHERE ms > session_timeout_ms + :slack_ms AND ended_by IN ('sign', 'end')
-        """
-    )
+    """
 
 
 @Rule(
@@ -63,8 +55,8 @@ def evicted_on_time(t: Tables) -> Frame:
     needs=(Need.SESSION_END, Need.WORKING_COORDINATOR),
     protocols=CLASSIC,  # in KIP-848 the broker has the timer: X19
 )
-def silent_is_evicted(t: Tables) -> Frame:
-    return evicted_on_time(t)
+def silent_is_evicted() -> str:
+    return evicted_on_time()
 
 
 @Rule(
@@ -82,14 +74,13 @@ def silent_is_evicted(t: Tables) -> Frame:
     matters="Evicting a live member costs a rebalance, and its unfinished batch is repeated.",
     needs=(Need.WORKING_COORDINATOR,),
 )
-def session_is_rearmed(t: Tables) -> Frame:
+def session_is_rearmed() -> str:
     """The longest silence that each member id survived; evictions must not come before the end.
 
     The longest silence of a member id that survived none ended in its eviction. R01 judges whether
     that was late, so it has no bound here.
     """
-    return t.sql(
-        """
+    return """
         WITH longest AS (
             SELECT member_id, min(member) AS member, max(session_timeout_ms) AS session_ms,
                    max(ms) FILTER (WHERE ended_by <> 'evicted') AS survived_ms,
@@ -106,8 +97,7 @@ def session_is_rearmed(t: Tables) -> Frame:
                guard_from(after(session_ms, silence.from_at), silence.to_at) AS guard_from,
                silence.to_at AS guard_to
         FROM longest
-        """
-    )
+    """
 
 
 @Rule(
@@ -126,18 +116,16 @@ def session_is_rearmed(t: Tables) -> Frame:
     matters="Whoever raises the wrong one of the three timers goes on losing members.",
     protocols=CLASSIC,
 )
-def three_timers(t: Tables) -> Frame:
+def three_timers() -> str:
     """Each removal needs the timer that it is made by, but for one of a member that closes."""
-    return t.sql(
-        """
+    return """
         WITH removed AS (
             SELECT r.member, r.member_id, r.removed_at AS at, r.removed_by = 'evicted' AS evicted,
                    r.evidence, m.session_timeout_ms - :slack_ms AS session_ms,
                    m.max_poll_interval_ms - :poll_ms - :slack_ms AS limit_ms
             FROM {memberships} r JOIN {members} m USING (member)
             WHERE r.removed_by IN ('evicted', 'left')
-        ),
-        reasons AS (
+        ), reasons AS (
             SELECT r.*, e.silence_ms, count_if(c.event = 'closing') > 0 AS closing,
                    max(ms_between(c.event_at, r.at)) FILTER (WHERE c.event = 'stall_started'
                        AND after(c.duration_ms, c.event_at) >= r.at) AS unpolled_ms
@@ -156,5 +144,4 @@ def three_timers(t: Tables) -> Frame:
                     THEN 'left the group, although it neither closed nor stalled' END AS wrong,
                CASE WHEN NOT evicted AND closing THEN 'it was closing' END AS note, evidence
         FROM reasons
-        """
-    )
+    """

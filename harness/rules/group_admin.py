@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.experiment import CLASSIC
-from harness.rules.group_apis import ANSWERED
+from harness.rules.group_apis import ANSWERED  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule
 
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
-
-_DESCRIBED = """
+DESCRIBED = """
     WITH described AS (
         SELECT p.*, CAST(get_json_object(p.request, '$.version') AS INT) AS version,
                get_json_object(p.answer, '$.groups[0].groupState') AS described_as,
@@ -39,16 +33,13 @@ _DESCRIBED = """
     broker=True,
     protocols=CLASSIC,
 )
-def described_members(t: Tables) -> Frame:
+def described_members() -> str:
     """Each member of each described group, and each description as a whole."""
-    return t.sql(
-        _DESCRIBED
-        + """
-        , shown AS (
+    return """
+        {DESCRIBED}, shown AS (
             SELECT d.* EXCEPT (members), one.*
             FROM described d LATERAL VIEW explode(members) AS one WHERE d.state IS NOT NULL
-        ),
-        known AS (
+        ), known AS (
             SELECT t.call, t.subject, t.sent_at, t.state, t.memberId, t.clientId, t.clientHost,
                    t.memberMetadata, t.memberAssignment, t.probe, m.member_id,
                    m.instance_id <=> t.groupInstanceId AS same_instance, m.metadata,
@@ -91,8 +82,7 @@ def described_members(t: Tables) -> Frame:
           ON m.member_id = t.memberId AND m.joined_at < t.sent_at
          AND (m.removed_at IS NULL OR m.removed_at > t.sent_at)
         WHERE t.`group` = :group
-        """
-    )
+    """
 
 
 @Rule(
@@ -109,13 +99,12 @@ def described_members(t: Tables) -> Frame:
     broker=True,
     protocols=("consumer",),
 )
-def described_by_the_new_call(t: Tables) -> Frame:
+def described_by_the_new_call() -> str:
     """Descriptions of a settled group of KIP-848, by its own call and by the classic one.
 
     The first must have each member as the script knows it, and nobody else.
     """
-    return t.sql(
-        """
+    return """
         WITH asked AS (
             SELECT step, sent_at, api, error_code,
                    from_json(expected, 'map<string,struct<epoch:int,client:string,'
@@ -126,8 +115,7 @@ def described_by_the_new_call(t: Tables) -> Frame:
                              || 'array<struct<partitions:array<int>>>>>>') AS shown,
                    get_json_object(answer, '$.groups[0].groupState') AS state
             FROM {calls} WHERE rule = 'R28-epoch'
-        ),
-        known AS (
+        ), known AS (
             SELECT sent_at, each.key AS member_id, each.value AS member,
                    get(filter(shown, m -> m.memberId = each.key), 0) AS found
             FROM asked LATERAL VIEW explode(map_entries(members)) AS each
@@ -160,13 +148,12 @@ def described_by_the_new_call(t: Tables) -> Frame:
                                 coalesce(size(shown), 0), ' of ', size(map_keys(members)),
                                 ' members') END
         FROM asked WHERE api IN ('CONSUMER_GROUP_DESCRIBE', 'DESCRIBE_GROUPS')
-        """
-    )
+    """
 
 
 # Descriptions of groups that do not exist.
-_MISSING = (
-    _DESCRIBED
+MISSING = (
+    DESCRIBED
     + """
     , missing AS (
         SELECT subject, sent_at AS at, version, error_code, described_as,
@@ -188,16 +175,14 @@ _MISSING = (
     broker=True,
     protocols=CLASSIC,
 )
-def unknown_is_dead(t: Tables) -> Frame:
+def unknown_is_dead() -> str:
     """By the newest version of the call that both sides know: the one that clients use."""
-    return t.sql(
-        _MISSING
-        + """
+    return """
+        {MISSING}
         SELECT subject, at, answer AS note,
                IF(error_code = :NONE AND described_as <=> 'Dead', NULL, answer) AS wrong
         FROM missing WHERE version = (SELECT max(version) FROM described)
-        """
-    )
+    """
 
 
 @Rule(
@@ -214,16 +199,14 @@ def unknown_is_dead(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def unknown_group(t: Tables) -> Frame:
-    return t.sql(
-        _MISSING
-        + """
+def unknown_group() -> str:
+    return """
+        {MISSING}
         SELECT subject, at, answer AS note,
                IF(error_code = IF(version >= 6, :GROUP_ID_NOT_FOUND, :NONE)
                   AND described_as <=> 'Dead', NULL, answer) AS wrong
         FROM missing
-        """
-    )
+    """
 
 
 @Rule(
@@ -240,14 +223,12 @@ def unknown_group(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def listed_groups(t: Tables) -> Frame:
-    return t.sql(
-        """
+def listed_groups() -> str:
+    return """
         WITH coordinators AS (
             SELECT `group`, max(broker) AS coordinator FROM {calls}
             WHERE api = 'JOIN_GROUP' AND error_code = :NONE GROUP BY `group`
-        ),
-        listed AS (
+        ), listed AS (
             SELECT p.*, c.coordinator,
                    get(filter(from_json(get_json_object(p.answer, '$.groups'),
                                         'array<struct<groupId:string,protocolType:string,'
@@ -255,8 +236,7 @@ def listed_groups(t: Tables) -> Frame:
                               one -> one.groupId = p.`group`), 0) AS found,
                    from_json(get_json_object(request, '$.statesFilter'), 'array<string>') AS states
             FROM {probed} p JOIN coordinators c USING (`group`) WHERE p.api = 'LIST_GROUPS'
-        ),
-        judged AS (
+        ), judged AS (
             SELECT *, broker = coordinator
                       AND coalesce(size(states) = 0 OR array_contains(states, state), true) AS must
             FROM listed
@@ -271,8 +251,7 @@ def listed_groups(t: Tables) -> Frame:
                                 found.groupState), ', not as consumer, ', state) END AS wrong,
                IF(found IS NULL, 'not listed', concat('listed as ', found.groupState)) AS note
         FROM judged
-        """
-    )
+    """
 
 
 @Rule(
@@ -291,22 +270,19 @@ def listed_groups(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def used_are_guarded(t: Tables) -> Frame:
+def used_are_guarded() -> str:
     """Deletes of groups and of positions, and positions set by nobody."""
-    return t.sql(
-        f"""
+    return """
         WITH asked AS (
-            SELECT *, get_json_object(request, '$.topics[0].name') AS topic FROM {{probed}}
-        ),
-        subscribed AS (
+            SELECT *, get_json_object(request, '$.topics[0].name') AS topic FROM {probed}
+        ), subscribed AS (
             SELECT a.call, bool_or(contains(unbase64(m.metadata),
                                             encode(a.topic, 'UTF-8'))) AS subscribed
-            FROM asked a JOIN {{probe_members}} m
+            FROM asked a JOIN {probe_members} m
               ON m.`group` = a.`group` AND m.from_at < a.sent_at
              AND (m.to_at IS NULL OR m.to_at > a.sent_at)
             WHERE a.api = 'OFFSET_DELETE' GROUP BY a.call
-        ),
-        judged AS (
+        ), judged AS (
             SELECT a.*,
                    CASE WHEN api = 'DELETE_GROUPS' AND state_before = 'Empty' THEN :NONE
                         WHEN api = 'OFFSET_COMMIT' AND state_before IN ('Empty', 'Dead') THEN :NONE
@@ -328,8 +304,7 @@ def used_are_guarded(t: Tables) -> Frame:
                IF(state_after <> 'Dead', concat('the group was in state ', state_after), NULL),
                NULL
         FROM judged WHERE api = 'DELETE_GROUPS' AND error_code = :NONE
-        """
-    )
+    """
 
 
 @Rule(
@@ -346,10 +321,9 @@ def used_are_guarded(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def coordinator_by_name(t: Tables) -> Frame:
+def coordinator_by_name() -> str:
     """Java's hash of a group's name, computed here, against the leader that the observer saw."""
-    return t.sql(
-        """
+    return """
         WITH found AS (
             SELECT c.sent_at, one.key, one.nodeId, one.errorCode
             FROM {calls} c LATERAL VIEW explode(from_json(
@@ -357,8 +331,7 @@ def coordinator_by_name(t: Tables) -> Frame:
                 'array<struct<key:string,nodeId:int,errorCode:int>>')) AS one
             WHERE c.api = 'FIND_COORDINATOR'
               AND coalesce(get_json_object(c.request, '$.keyType'), '0') = '0'
-        ),
-        hashed AS (
+        ), hashed AS (
             SELECT *, aggregate(transform(sequence(1, length(key)), n -> ascii(substr(key, n, 1))),
                                 0L, (hash, unit) -> pmod(hash * 31 + unit, 4294967296L)) AS bits
             FROM found
@@ -370,8 +343,7 @@ def coordinator_by_name(t: Tables) -> Frame:
                              WHEN bits > 2147483648L THEN 4294967296L - bits
                              ELSE bits END % s.partitions AS partition
             FROM hashed h CROSS JOIN sized s WHERE s.partitions > 0
-        ),
-        led AS (
+        ), led AS (
             SELECT p.*, max(struct(l.at, l.leader)).leader AS leader
             FROM placed p JOIN {topology} l
               ON l.what = 'partition' AND l.topic = '__consumer_offsets'
@@ -387,5 +359,4 @@ def coordinator_by_name(t: Tables) -> Frame:
                                 ' has leader ', leader) END AS wrong,
                concat('belongs to partition ', partition) AS note
         FROM led
-        """
-    )
+    """

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from harness.experiment import CLASSIC
-from harness.rules.rebalance import START_MS
+from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 # What a member that says who it is must be answered: the coordinator looks at its instance id, its
 # member id and its generation, in this order (ClassicGroup.validateMember and its callers).
@@ -42,14 +38,12 @@ ANSWERED: Final = """
 """
 
 
-def answers(t: Tables, api: str, must: str, where: str = "true") -> Frame:
+def answers(api: str, must: str, where: str = "true") -> str:
     """Every call of one API against the error code that `must` (a query's expression) gives."""
-    return t.sql(
-        f"""
+    return f"""
         WITH judged AS (SELECT *, {must} AS must FROM {{probed}} WHERE api = '{api}' AND {where})
         SELECT subject, sent_at AS at, {ANSWERED} FROM judged
-        """
-    )
+    """
 
 
 @Rule(
@@ -67,9 +61,8 @@ def answers(t: Tables, api: str, must: str, where: str = "true") -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def session_timeouts_in_range(t: Tables) -> Frame:
-    return t.sql(
-        """
+def session_timeouts_in_range() -> str:
+    return """
         WITH asked AS (
             SELECT *, CAST(get_json_object(request, '$.sessionTimeoutMs') AS INT) AS session_ms
             FROM {probed} WHERE api = 'JOIN_GROUP'
@@ -80,8 +73,7 @@ def session_timeouts_in_range(t: Tables) -> Frame:
                     THEN concat('was answered ', error_code, ' to a session timeout of ',
                                 session_ms, ' ms') END AS wrong
         FROM asked
-        """
-    )
+    """
 
 
 @Rule(
@@ -102,26 +94,23 @@ def session_timeouts_in_range(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def two_steps(t: Tables) -> Frame:
+def two_steps() -> str:
     """First steps, second steps, and ids that nobody came back with."""
-    return t.sql(
-        """
+    return """
         WITH first_steps AS (
             SELECT *, get_json_object(answer, '$.memberId') AS given,
                    CAST(get_json_object(request, '$.sessionTimeoutMs') AS INT) AS session_ms
             FROM {probed}
             WHERE api = 'JOIN_GROUP' AND member_id IS NULL
               AND error_code NOT IN (:INVALID_SESSION_TIMEOUT, :GROUP_MAX_SIZE_REACHED)
-        ),
-        waited AS (
+        ), waited AS (
             SELECT f.`group`, f.given, f.session_ms, f.answered_at,
                    after(f.session_ms, f.answered_at) AS due_at,
                    min_by(struct(p.sent_at, p.api, p.error_code, p.subject), p.call) AS back
             FROM first_steps f LEFT JOIN {probed} p
               ON p.`group` = f.`group` AND p.member_id = f.given
             WHERE f.error_code = :MEMBER_ID_REQUIRED GROUP BY ALL
-        ),
-        dropped AS (
+        ), dropped AS (
             SELECT w.*, r.arrived_at, e.at, e.evidence, ms_between(r.arrived_at, e.at) AS ms,
                    coalesce(ms_between(r.arrived_at, r.processed_at), 0) AS answering_ms
             FROM waited w
@@ -161,8 +150,7 @@ def two_steps(t: Tables) -> Frame:
         FROM dropped
         WHERE (back.sent_at IS NULL OR back.sent_at > after(:slack_ms, due_at))
           AND due_at < after(-1000, :stopped_at)
-        """
-    )
+    """
 
 
 @Rule(
@@ -181,8 +169,8 @@ def two_steps(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def heartbeats(t: Tables) -> Frame:
-    return answers(t, "HEARTBEAT", HEARTBEAT_ANSWER)
+def heartbeats() -> str:
+    return answers("HEARTBEAT", HEARTBEAT_ANSWER)
 
 
 @Rule(
@@ -199,10 +187,9 @@ def heartbeats(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def older_is_fenced(t: Tables) -> Frame:
+def older_is_fenced() -> str:
     """Every call of the older and the newer owner of an instance id after the change."""
-    return t.sql(
-        """
+    return """
         WITH calls AS (
             SELECT p.*, IF(p.member_id = m.member_id, 'older', 'newer') AS owner_is
             FROM {probe_members} m JOIN {probed} p
@@ -219,8 +206,7 @@ def older_is_fenced(t: Tables) -> Frame:
                     END AS wrong,
                concat('answered ', error_code, ' as the ', owner_is, ' member') AS note
         FROM calls
-        """
-    )
+    """
 
 
 @Rule(
@@ -239,9 +225,8 @@ def older_is_fenced(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def full_group(t: Tables) -> Frame:
-    return t.sql(
-        """
+def full_group() -> str:
+    return """
         SELECT subject, sent_at AS at,
                size + IF(error_code <> :GROUP_MAX_SIZE_REACHED AND NOT known, 1, 0) AS measured,
                :group_max_size AS bound_high,
@@ -257,8 +242,7 @@ def full_group(t: Tables) -> Frame:
         WHERE api = 'JOIN_GROUP' AND error_code <> :INVALID_SESSION_TIMEOUT
           -- Only a group that is or was full says anything.
           AND `group` IN (SELECT `group` FROM {probed} WHERE size >= :group_max_size)
-        """
-    )
+    """
 
 
 @Rule(
@@ -277,10 +261,9 @@ def full_group(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def leaves(t: Tables) -> Frame:
+def leaves() -> str:
     """What a leave starts or completes, by the state that it met."""
-    return t.sql(
-        """
+    return """
         WITH leaves AS (
             SELECT p.*, e.at AS left_at, e.evidence
             FROM {probed} p LEFT JOIN {coordinator_events} e
@@ -311,8 +294,7 @@ def leaves(t: Tables) -> Frame:
             LEFT ANTI JOIN {coordinator_events} e
               ON e.`group` = l.`group` AND e.event = 'pending_evicted' AND e.at < l.left_at
              AND e.member_id = get_json_object(p.answer, '$.memberId')
-        ),
-        missing AS (
+        ), missing AS (
             SELECT call, count(*) AS missing
             FROM (SELECT * FROM absent UNION ALL SELECT * FROM expected) GROUP BY call
         ),
@@ -325,8 +307,7 @@ def leaves(t: Tables) -> Frame:
                 SELECT `group`, sent_at FROM {probed} WHERE api = 'JOIN_GROUP') c
               ON c.`group` = l.`group` AND c.at > coalesce(l.left_at, l.sent_at)
             GROUP BY l.call
-        ),
-        followed AS (
+        ), followed AS (
             SELECT l.call,
                    min(e.at) FILTER (WHERE e.event = 'rebalance_started') AS started_at,
                    min(e.at) FILTER (WHERE e.event IN ('stabilized', 'emptied')) AS completed_at,
@@ -335,10 +316,9 @@ def leaves(t: Tables) -> Frame:
               ON e.`group` = l.`group` AND e.event IN ('rebalance_started', 'stabilized', 'emptied')
              AND e.at >= coalesce(l.left_at, l.sent_at)
              AND (s.until_at IS NULL OR e.at < s.until_at)
-             AND e.at <= after(:start_ms + :slack_ms, coalesce(l.left_at, l.answered_at))
+             AND e.at <= after(:START_MS + :slack_ms, coalesce(l.left_at, l.answered_at))
             GROUP BY l.call
-        ),
-        judged AS (
+        ), judged AS (
             SELECT l.*,
                    CASE WHEN l.left_at IS NULL THEN 'nothing'
                         WHEN l.state_before IN ('Stable', 'CompletingRebalance') THEN 'a rebalance'
@@ -352,7 +332,7 @@ def leaves(t: Tables) -> Frame:
             FROM leaves l LEFT JOIN missing m USING (call) LEFT JOIN followed f USING (call)
         )
         SELECT subject, coalesce(left_at, sent_at) AS at, ms AS measured,
-               IF(must <> 'nothing', :start_ms + :slack_ms, NULL) AS bound_high,
+               IF(must <> 'nothing', :START_MS + :slack_ms, NULL) AS bound_high,
                CASE WHEN state_before = 'Stable' AND known AND left_at IS NULL
                     THEN concat('did not leave the group, answered ', error_code)
                     WHEN must <> came
@@ -361,8 +341,6 @@ def leaves(t: Tables) -> Frame:
                concat('followed by ', came, ' in state ', state_before, ', answered ', error_code)
                    AS note,
                evidence, IF(must <> 'nothing', left_at, NULL) AS guard_from,
-               after(:start_ms + :slack_ms, left_at) AS guard_to
+               after(:START_MS + :slack_ms, left_at) AS guard_to
         FROM judged
-        """,
-        start_ms=START_MS,
-    )
+    """

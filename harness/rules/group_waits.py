@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 
 @Rule(
@@ -31,25 +27,21 @@ if TYPE_CHECKING:
     broker=True,
     protocols=CLASSIC,
 )
-def leader_assigns(t: Tables) -> Frame:
+def leader_assigns() -> str:
     """Each follower's answer against what the leader gave; and who is told the members."""
-    return t.sql(
-        """
+    return """
         WITH brought AS (
             SELECT `group`, member_id, generation, arrived_at, processed_at, evidence
             FROM {requests} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
-        ),
-        syncs AS (
+        ), syncs AS (
             SELECT c.*, get_json_object(c.answer, '$.assignment') AS got,
                    from_json(get_json_object(c.request, '$.assignments'),
                              'array<struct<memberId:string,assignment:string>>') AS given
             FROM {calls} c WHERE c.api = 'SYNC_GROUP' AND c.error_code = :NONE
-        ),
-        elected AS (
+        ), elected AS (
             SELECT `group`, generation, max(leader) AS leader
             FROM {probe_joins} GROUP BY `group`, generation
-        ),
-        of_leaders AS (
+        ), of_leaders AS (
             SELECT s.`group`, s.generation, e.leader, min(s.sent_at) AS sent_at,
                    min(r.arrived_at) AS arrived_at,
                    min_by(s.given, struct(s.sent_at, s.step)) AS given
@@ -60,8 +52,7 @@ def leader_assigns(t: Tables) -> Frame:
              AND r.generation = s.generation
             -- Only the first one assigns; a later one is answered what that gave.
             WHERE size(s.given) > 0 GROUP BY s.`group`, s.generation, e.leader
-        ),
-        of_followers AS (
+        ), of_followers AS (
             SELECT s.*, l.sent_at AS leader_sent_at, r.evidence,
                    coalesce(get(filter(l.given, g -> g.memberId IN (s.member_id, m.member_id)), 0)
                                 .assignment, '') AS given_to_it,
@@ -95,19 +86,17 @@ def leader_assigns(t: Tables) -> Frame:
         FROM {probe_joins}
         -- A static member that takes its place in a stable group is told what its client needs.
         WHERE NOT (instance_id IS NOT NULL AND state_before = 'Stable')
-        """
-    )
+    """
 
 
 # Probes' rebalances: from the coordinator's line that one starts to the next that it is joined.
-_REBALANCES: Final = """
+REBALANCES: Final = """
     WITH lines AS (
         SELECT e.`group`, e.event, e.at, e.reason, e.generation, e.evidence
         FROM {coordinator_events} e
         WHERE e.event IN ('rebalance_started', 'stabilized', 'emptied')
           AND e.`group` IN (SELECT `group` FROM {probe_joins})
-    ),
-    followed AS (
+    ), followed AS (
         SELECT *, lead(at) OVER w AS next_at, lead(event) OVER w AS next_event,
                lead(reason) OVER w AS next_reason, ms_between(at, lead(at) OVER w) AS ms
         FROM lines
@@ -138,19 +127,17 @@ _REBALANCES: Final = """
     broker=True,
     protocols=CLASSIC,
 )
-def never_synced(t: Tables) -> Frame:
+def never_synced() -> str:
     """Members of a generation that never asked for their part of it."""
-    return t.sql(
-        _REBALANCES
-        + """,
+    return """
+        {REBALANCES},
         timeouts AS (
             SELECT f.`group`, f.generation, f.at, f.next_at, f.next_reason, f.ms, f.evidence,
                    max(j.rebalance_ms) AS timeout_ms
             FROM followed f JOIN {probe_joins} j
               ON j.`group` = f.`group` AND j.generation = f.generation
             WHERE f.event = 'stabilized' GROUP BY ALL
-        ),
-        silent AS (
+        ), silent AS (
             SELECT f.*, after(f.timeout_ms, f.at) AS due_at,
                    coalesce(f.next_reason LIKE 'Removing [%'
                             AND contains(f.next_reason, j.member_id), false) AS removed
@@ -171,8 +158,7 @@ def never_synced(t: Tables) -> Frame:
         -- Where something else ended the generation first, nothing was due.
         WHERE removed OR next_at IS NULL AND due_at < :stopped_at
            OR next_at > after(:slack_ms, due_at)
-        """
-    )
+    """
 
 
 @Rule(
@@ -193,10 +179,9 @@ def never_synced(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def parked(t: Tables) -> Frame:
+def parked() -> str:
     """Requests that waited for longer than a session; 27 tells a SyncGroup to join again."""
-    return t.sql(
-        """
+    return """
         WITH parked AS (
             SELECT c.`group`, c.step, c.sent_at, c.answered_at, c.error_code, m.member_id,
                    m.session_ms, ms_between(c.sent_at, c.answered_at) AS ms
@@ -215,8 +200,7 @@ def parked(t: Tables) -> Frame:
          AND e.at BETWEEN p.sent_at AND p.answered_at
         WHERE p.ms > p.session_ms
         GROUP BY p.`group`, p.step, p.sent_at, p.answered_at, p.error_code, p.ms, p.session_ms
-        """
-    )
+    """
 
 
 @Rule(
@@ -237,10 +221,9 @@ def parked(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def told_to_rejoin(t: Tables) -> Frame:
+def told_to_rejoin() -> str:
     """Members whose only signs of life for longer than a session were answered 27."""
-    return t.sql(
-        """
+    return """
         WITH signs AS (
             SELECT c.`group`, c.member_id, m.session_ms, c.sent_at,
                    c.api = 'HEARTBEAT' AND c.error_code = :REBALANCE_IN_PROGRESS AS told,
@@ -253,8 +236,7 @@ def told_to_rejoin(t: Tables) -> Frame:
               ON m.`group` = c.`group` AND m.member_id = c.member_id
             WHERE c.api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP', 'OFFSET_COMMIT')
               AND c.answered_at IS NOT NULL AND c.error_code <> :UNKNOWN_MEMBER_ID
-        ),
-        spans AS (
+        ), spans AS (
             SELECT `group`, member_id, session_ms, else_at, max(sent_at) AS last_at,
                    ms_between(else_at, max(sent_at)) AS ms
             FROM signs WHERE told AND else_at IS NOT NULL
@@ -269,8 +251,7 @@ def told_to_rejoin(t: Tables) -> Frame:
          AND e.at BETWEEN s.else_at AND after(s.session_ms, s.last_at)
         WHERE s.ms > s.session_ms
         GROUP BY s.`group`, s.member_id, s.session_ms, s.else_at, s.last_at, s.ms
-        """
-    )
+    """
 
 
 @Rule(
@@ -293,11 +274,10 @@ def told_to_rejoin(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def stragglers(t: Tables) -> Frame:
+def stragglers() -> str:
     """Members that did not rejoin while a rebalance waited for them to its end."""
-    return t.sql(
-        _REBALANCES
-        + """,
+    return """
+        {REBALANCES},
         -- The timeout that each member had asked for last: that of a later join is for later
         -- rebalances.
         present AS (
@@ -310,13 +290,11 @@ def stragglers(t: Tables) -> Frame:
               ON j.`group` = m.`group` AND j.member_id = m.member_id AND j.sent_at < r.at
             WHERE r.event = 'rebalance_started' AND r.next_event = 'stabilized'
             GROUP BY ALL
-        ),
-        awaited AS (
+        ), awaited AS (
             SELECT *, max(rebalance_ms) OVER (PARTITION BY `group`, started_at) AS timeout_ms,
                    coalesce(to_at <= joined_at, false) AS gone
             FROM present
-        ),
-        missing AS (
+        ), missing AS (
             SELECT a.*, after(a.timeout_ms, a.started_at) AS due_at FROM awaited a
             LEFT ANTI JOIN {probe_joins} j
               ON j.`group` = a.`group` AND j.member_id = a.member_id
@@ -334,5 +312,4 @@ def stragglers(t: Tables) -> Frame:
                IF(gone, concat('removed: ', ended_by), 'kept') AS note, evidence,
                after(-:guard_ms, due_at) AS guard_from, greatest(joined_at, due_at) AS guard_to
         FROM missing
-        """
-    )
+    """

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 
 @Rule(
@@ -28,35 +22,31 @@ if TYPE_CHECKING:
     clients=("java",),
     protocols=CLASSIC,
 )
-def retries_soon(t: Tables) -> Frame:
+def retries_soon() -> str:
     """From the failure, or from when there was a coordinator again, to the next heartbeat.
 
     Several heartbeats that fail together are one thing. A member that has to join anew first, or
     closes, has nothing to repeat.
     """
-    return t.sql(
-        """
+    return """
         WITH failed AS (
             SELECT member, event_at AS at FROM {client_events} WHERE event = 'heartbeat_failed'
             UNION ALL
             SELECT member, answered_at FROM {own_requests}
             WHERE api = 'HEARTBEAT' AND error_code IN (
                 :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR)
-        ),
-        retried AS (
+        ), retried AS (
             SELECT f.member, f.at, min(s.event_at) AS sent_at
             FROM failed f JOIN {client_events} s
               ON s.member = f.member AND s.event = 'heartbeat_sent' AND s.event_at > f.at
             GROUP BY f.member, f.at
-        ),
-        together AS (
+        ), together AS (
             SELECT r.member, r.sent_at, max(r.at) AS at FROM retried r
             LEFT ANTI JOIN {client_events} c
               ON c.member = r.member AND c.event IN ('lost', 'revoked', 'assigned', 'closing')
              AND c.event_at > r.at AND c.event_at <= r.sent_at
             GROUP BY r.member, r.sent_at
-        ),
-        found AS (
+        ), found AS (
             SELECT r.member, r.sent_at, r.at, greatest(r.at, max(c.event_at)) AS ready_at,
                    :retry_ms + :timer_late_ms + :slack_ms AS high
             FROM together r LEFT JOIN {client_events} c
@@ -71,8 +61,7 @@ def retries_soon(t: Tables) -> Frame:
                CASE WHEN ms_between(ready_at, sent_at) > high THEN ready_at END AS guard_from,
                sent_at AS guard_to
         FROM found
-        """
-    )
+    """
 
 
 @Rule(
@@ -90,14 +79,12 @@ def retries_soon(t: Tables) -> Frame:
     too_high="sent its heartbeats too rarely",
     matters="The interval and its delay decide how many lost heartbeats a session survives.",
 )
-def heartbeats_keep_their_interval(t: Tables) -> Frame:
+def heartbeats_keep_their_interval() -> str:
     """Medians over a generation, so that one late heartbeat of a busy machine does not count."""
-    return t.sql(
-        """
+    return """
         SELECT concat(min(member), ' in generation ', generation) AS subject, max(at) AS at,
                median(gap_ms) AS measured, :heartbeat_ms - :cadence_early_ms AS bound_low,
                :heartbeat_ms + :cadence_ms AS bound_high, concat(count(*), ' steady gaps') AS note
         FROM {heartbeats} WHERE steady
         GROUP BY member_id, generation HAVING count(*) >= 3
-        """
-    )
+    """

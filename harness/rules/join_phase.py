@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from harness.experiment import CLASSIC
-from harness.rules.rebalance import START_MS
+from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule
 from harness.rules.stalling import left_by_limit
 
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
-
 # Each join phase, with the least and the largest rebalance timeout of the members of that time: the
 # coordinator waits for the largest.
-_PHASES: Final = """
+PHASES: Final = """
     WITH asked AS (
         SELECT member_id, max(rebalance_timeout_ms) AS timeout_ms
         FROM {joins} WHERE rebalance_timeout_ms IS NOT NULL GROUP BY member_id
-    ),
-    phases AS (
+    ), phases AS (
         SELECT g.broker, g.generation, g.started_at, g.joined_at, g.evidence,
                ms_between(g.started_at, g.joined_at) AS ms,
                min(a.timeout_ms) AS least_ms, max(a.timeout_ms) AS most_ms,
@@ -30,8 +25,7 @@ _PHASES: Final = """
         JOIN asked a ON a.member_id = m.member_id
         WHERE g.started_at IS NOT NULL
         GROUP BY g.broker, g.generation, g.started_at, g.joined_at, g.evidence
-    ),
-    stragglers AS (
+    ), stragglers AS (
         SELECT p.generation, p.started_at, p.joined_at, p.most_ms, p.due_at, s.member_id, s.member,
                s.removed_at, s.instance_id, s.evidence
         FROM phases p JOIN {memberships} s
@@ -60,10 +54,9 @@ _PHASES: Final = """
     ),
     protocols=CLASSIC,
 )
-def limits_are_told(t: Tables) -> Frame:
+def limits_are_told() -> str:
     """Joins that the coordinator accepted, each beside the settings of the process that asked."""
-    return t.sql(
-        """
+    return """
         WITH asked AS (
             SELECT member, member_id, min(arrived_at) AS at,
                    max(session_timeout_ms) AS session_ms, max(rebalance_timeout_ms) AS rebalance_ms,
@@ -80,8 +73,7 @@ def limits_are_told(t: Tables) -> Frame:
                          m.session_timeout_ms), NULL) AS wrong,
                concat('its session timeout is ', a.session_ms, ' ms') AS note, a.evidence
         FROM asked a JOIN {members} m ON m.member = a.member
-        """
-    )
+    """
 
 
 @Rule(
@@ -104,11 +96,10 @@ def limits_are_told(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def longest_counts(t: Tables) -> Frame:
+def longest_counts() -> str:
     """Join phases that outlasted the shortest limit of a member, or ended at a limit."""
-    return t.sql(
-        _PHASES
-        + """,
+    return """
+        {PHASES},
         missed AS (
             SELECT p.generation, p.started_at, p.joined_at, p.ms, p.least_ms, p.most_ms, p.due_at,
                    p.evidence, count(s.member_id) AS missing
@@ -124,8 +115,7 @@ def longest_counts(t: Tables) -> Frame:
                evidence, guard_from(due_at, joined_at) AS guard_from,
                guard_to(joined_at) AS guard_to
         FROM missed WHERE ms > least_ms OR missing > 0
-        """
-    )
+    """
 
 
 @Rule(
@@ -148,25 +138,22 @@ def longest_counts(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def stragglers_go(t: Tables) -> Frame:
+def stragglers_go() -> str:
     """Members that the coordinator removed because they had not joined in time."""
-    return t.sql(
-        _PHASES
-        + """
+    return """
+        {PHASES}
         SELECT concat(coalesce(member, member_id), ' (straggler)') AS subject, removed_at AS at,
                ms_between(started_at, removed_at) AS measured, most_ms - :slack_ms AS bound_low,
                most_ms + :slack_ms AS bound_high,
                CASE WHEN instance_id IS NOT NULL
                     THEN 'is a static member, which is to be kept'
-                    WHEN ms_between(removed_at, joined_at) > :start_ms + :slack_ms
+                    WHEN ms_between(removed_at, joined_at) > :START_MS + :slack_ms
                     THEN 'was removed, and the others still had to wait' END AS wrong,
                concat('generation ', generation, ' went on without it') AS note,
                evidence, guard_from(due_at, removed_at) AS guard_from,
                guard_to(joined_at) AS guard_to
         FROM stragglers
-        """,
-        start_ms=START_MS,
-    )
+    """
 
 
 @Rule(
@@ -187,18 +174,16 @@ def stragglers_go(t: Tables) -> Frame:
     clients=("librdkafka",),
     protocols=CLASSIC,
 )
-def callback_is_not_seen(t: Tables) -> Frame:
+def callback_is_not_seen() -> str:
     """Stalls in a callback past max.poll.interval.ms, and how each was found out, if it was."""
-    return t.sql(
-        """
+    return """
         WITH stalls AS (
             SELECT e.member, e.event_at AS at, e.duration_ms, m.max_poll_interval_ms AS limit_ms,
                    after(e.duration_ms, e.event_at) AS to_at
             FROM {client_events} e JOIN {members} m USING (member)
             WHERE e.event = 'callback_stall_started'
               AND e.duration_ms > m.max_poll_interval_ms + 500 + :slack_ms
-        ),
-        signs AS (
+        ), signs AS (
             SELECT member, 'leave asked' AS what, arrived_at AS at, CAST(NULL AS STRING) AS evidence
             FROM {own_requests} WHERE api = 'LEAVE_GROUP'
             UNION ALL
@@ -206,8 +191,7 @@ def callback_is_not_seen(t: Tables) -> Frame:
             WHERE event = 'max_poll_exceeded'
             UNION ALL
             SELECT member, removed_by, removed_at, evidence FROM {memberships}
-        ),
-        found AS (
+        ), found AS (
             SELECT s.member, s.at, s.duration_ms, s.limit_ms,
                    min(x.at) FILTER (WHERE x.what = 'leave asked') AS left_at,
                    count_if(x.what = 'max_poll_exceeded') AS noticed,
@@ -229,8 +213,7 @@ def callback_is_not_seen(t: Tables) -> Frame:
                       '; its limit is ', limit_ms, ' ms') AS note,
                removed.evidence AS evidence
         FROM found
-        """
-    )
+    """
 
 
 @Rule(
@@ -253,6 +236,6 @@ def callback_is_not_seen(t: Tables) -> Frame:
     clients=("java",),
     protocols=CLASSIC,
 )
-def callback_is_seen(t: Tables) -> Frame:
+def callback_is_seen() -> str:
     """The poll that calls back began its time at its start, a poll's length before at most."""
-    return left_by_limit(t, "callback_stall_started")
+    return left_by_limit("callback_stall_started")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 # librdkafka asks to join at most once a second (rdkafka_cgrp.c, rkcg_join_intvl); the Java client
 # does so in its next poll.
@@ -40,7 +36,7 @@ NEW_MEMBER_MS: Final = 300_000
     always=True,
     protocols=CLASSIC,
 )
-def initial_delay(t: Tables) -> Frame:
+def initial_delay() -> str:
     """Rebalances of an empty group, from their start; of others, from the last one waited for.
 
     The delay is looked at when it is over: if a member was added meanwhile, it begins again, up to
@@ -51,27 +47,23 @@ def initial_delay(t: Tables) -> Frame:
     had just started, on a machine that was starting a fleet, was 300 ms late. Such a machine makes
     a wait longer, never shorter, so only what is out of bounds is guarded against that.
     """
-    return t.sql(
-        """
+    return """
         WITH rounds AS (
             SELECT number, broker, generation, event, started_at, joined_at, evidence,
                    generation = 1 OR coalesce(lag(event) OVER (ORDER BY number) = 'emptied', false)
                        AS initial,
                    ms_between(started_at, joined_at) AS ms
             FROM {generations}
-        ),
-        ordered AS (
+        ), ordered AS (
             SELECT broker, generation, arrived_at AS at, rebalance_timeout_ms,
                    row_number() OVER (PARTITION BY broker, generation
                                       ORDER BY arrived_at, evidence) AS turn
             FROM {joins}
-        ),
-        limits AS (
+        ), limits AS (
             SELECT broker, generation, min(rebalance_timeout_ms) AS least_ms,
                    max(rebalance_timeout_ms) AS most_ms, min(at) AS first_at
             FROM ordered GROUP BY broker, generation
-        ),
-        arrivals AS (
+        ), arrivals AS (
             SELECT r.number, ms_between(r.started_at, j.at) AS ms
             FROM rounds r JOIN ordered j ON j.broker = r.broker AND j.generation = r.generation
             WHERE r.initial AND j.turn > 1 AND j.at > after(-:slack_ms, r.started_at)
@@ -86,8 +78,7 @@ def initial_delay(t: Tables) -> Frame:
                    greatest(1, CAST(ceil((ms + :slack_ms) / nullif(:initial_delay_ms, 0)) AS INT))
                        AS latest
             FROM arrivals
-        ),
-        delays AS (
+        ), delays AS (
             SELECT number, true AS sure, earliest AS delay FROM counted WHERE earliest = latest
             UNION
             SELECT number, false, explode(array_compact(array(earliest, latest))) FROM counted
@@ -99,8 +90,7 @@ def initial_delay(t: Tables) -> Frame:
             FROM (SELECT *, row_number() OVER (PARTITION BY number, sure ORDER BY delay) AS place
                   FROM delays)
             GROUP BY number
-        ),
-        initial_waits AS (
+        ), initial_waits AS (
             SELECT r.generation, r.started_at, r.joined_at, r.evidence, r.ms,
                    -- The line that a rebalance starts is written after the timer was set.
                    least(:initial_delay_ms * (1 + coalesce(e.least, 0)),
@@ -112,15 +102,13 @@ def initial_delay(t: Tables) -> Frame:
             FROM rounds r LEFT JOIN extended e USING (number)
             LEFT JOIN limits l ON l.broker = r.broker AND l.generation = r.generation
             WHERE r.initial AND r.event = 'stabilized' AND r.started_at IS NOT NULL
-        ),
-        steps AS (
+        ), steps AS (
             SELECT broker, at, CAST(NULL AS INT) AS generation FROM {coordinator_events}
             WHERE `group` = :group AND event IN ('left', 'evicted', 'stragglers_removed',
                                                  'pending_evicted', 'member_added')
             UNION ALL
             SELECT broker, at, generation FROM ordered
-        ),
-        last_steps AS (
+        ), last_steps AS (
             -- Requests are stamped when they are logged, some milliseconds late: the join that
             -- completed a generation may be logged after it.
             SELECT r.number, r.broker, r.generation, r.started_at, r.joined_at, r.evidence, r.ms,
@@ -131,8 +119,7 @@ def initial_delay(t: Tables) -> Frame:
                   OR s.generation = r.generation AND s.at <= after(:slack_ms, r.joined_at))
             WHERE r.event = 'stabilized' AND r.started_at IS NOT NULL AND NOT r.initial
             GROUP BY ALL
-        ),
-        waits AS (
+        ), waits AS (
             SELECT concat('generation ', generation, ' (of an empty group)') AS subject,
                    started_at, started_at AS from_at, joined_at, ms, low, high,
                    CAST(NULL AS STRING) AS too_high,
@@ -156,8 +143,7 @@ def initial_delay(t: Tables) -> Frame:
                too_high, note, evidence, IF(ms < low OR ms > high, from_at, NULL) AS guard_from,
                joined_at AS guard_to
         FROM waits
-        """
-    )
+    """
 
 
 @Rule(
@@ -178,13 +164,12 @@ def initial_delay(t: Tables) -> Frame:
     always=True,
     protocols=CLASSIC,
 )
-def two_steps(t: Tables) -> Frame:
+def two_steps() -> str:
     """Member ids that joined, by the coordinator's lines; static members, by their requests.
 
     An id that was given and never came back is no join; what becomes of it is not asked here.
     """
-    return t.sql(
-        """
+    return """
         WITH dynamic AS (
             SELECT member_id, count_if(event = 'member_id_given') AS given,
                    count_if(event = 'member_added') AS added,
@@ -198,8 +183,7 @@ def two_steps(t: Tables) -> Frame:
               -- Nor who joins a group of KIP-848, by whichever protocol.
               AND coalesce(reason, '') NOT LIKE '% joins the consumer group %'
             GROUP BY member_id HAVING count_if(event = 'member_added') > 0
-        ),
-        static AS (
+        ), static AS (
             SELECT instance_id, count_if(error_code = :MEMBER_ID_REQUIRED) AS sent_back,
                    min(arrived_at) AS at, min(evidence) AS evidence
             FROM {own_requests} WHERE api = 'JOIN_GROUP' AND instance_id IS NOT NULL
@@ -218,8 +202,7 @@ def two_steps(t: Tables) -> Frame:
                IF(sent_back > 0, concat('was sent back for an id ', sent_back, ' times'), NULL),
                evidence
         FROM static
-        """
-    )
+    """
 
 
 @Rule(
@@ -240,10 +223,9 @@ def two_steps(t: Tables) -> Frame:
     always=True,
     protocols=CLASSIC,
 )
-def parked_is_safe(t: Tables) -> Frame:
+def parked_is_safe() -> str:
     """JoinGroups and SyncGroups answered after a session or more, and evictions in the midst."""
-    return t.sql(
-        """
+    return """
         WITH parked AS (
             SELECT r.member, r.api, r.arrived_at, r.evidence, m.session_timeout_ms AS session_ms,
                    ms_between(r.arrived_at, r.processed_at) AS ms,
@@ -254,15 +236,13 @@ def parked_is_safe(t: Tables) -> Frame:
             WHERE r.api IN ('JOIN_GROUP', 'SYNC_GROUP')
         )
         SELECT concat(member, ' (', api, ')') AS subject, arrived_at AS at, ms AS measured,
-               IF(evicted_ms < :new_member_ms - :slack_ms, 'was evicted while its request waited',
+               IF(evicted_ms < :NEW_MEMBER_MS - :slack_ms, 'was evicted while its request waited',
                   NULL) AS wrong,
                IF(evicted_ms IS NULL, concat('its session is ', session_ms, ' ms'),
                   'was new to the group and was dropped after five minutes') AS note,
                evidence
         FROM parked WHERE evicted_ms IS NOT NULL OR ms > session_ms
-        """,
-        new_member_ms=NEW_MEMBER_MS,
-    )
+    """
 
 
 @Rule(
@@ -283,37 +263,32 @@ def parked_is_safe(t: Tables) -> Frame:
     always=True,
     protocols=CLASSIC,
 )
-def told_is_alive(t: Tables) -> Frame:
+def told_is_alive() -> str:
     """Stretches in which a member did nothing but have heartbeats answered REBALANCE_IN_PROGRESS.
 
     Examined are those that outlast a session: without these heartbeats it would have run out.
     """
-    return t.sql(
-        """
+    return """
         WITH marked AS (
             SELECT *, api = 'HEARTBEAT' AND error_code = :REBALANCE_IN_PROGRESS AS told
             FROM {signs_of_life}
-        ),
-        signs AS (
+        ), signs AS (
             SELECT *, count_if(NOT told) OVER (
                 PARTITION BY member_id ORDER BY armed_at, heard_at, evidence
                 ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS stretch
             FROM marked
-        ),
-        stretches AS (
+        ), stretches AS (
             SELECT member_id, stretch, min(heard_at) FILTER (WHERE NOT told) AS heard_at,
                    min(armed_at) FILTER (WHERE NOT told) AS from_at, count_if(told) AS times,
                    max(armed_at) FILTER (WHERE told) AS told_at,
                    -- Its answer can have waited for what was written before it.
                    max(armed_from_at) FILTER (WHERE told) AS told_from_at
             FROM signs GROUP BY member_id, stretch
-        ),
-        followed AS (
+        ), followed AS (
             SELECT s.*, m.member, m.session_timeout_ms AS session_ms, m.removed_at, m.removed_by,
                    lead(s.heard_at) OVER (PARTITION BY s.member_id ORDER BY s.stretch) AS next_at
             FROM stretches s JOIN {memberships} m USING (member_id)
-        ),
-        ended AS (
+        ), ended AS (
             SELECT *, coalesce(next_at, removed_at, told_at) AS to_at,
                    ms_between(from_at, coalesce(next_at, removed_at, told_at)) AS ms,
                    -- From the last of them to an eviction.
@@ -332,8 +307,7 @@ def told_is_alive(t: Tables) -> Frame:
         LEFT ANTI JOIN {tenures} l
           ON l.loaded AND l.from_at >= x.from_at AND l.from_at <= x.to_at
         WHERE x.ms > x.session_ms - :slack_ms
-        """
-    )
+    """
 
 
 @Rule(
@@ -354,20 +328,18 @@ def told_is_alive(t: Tables) -> Frame:
     ),
     protocols=CLASSIC,
 )
-def rejoins_when_told(t: Tables) -> Frame:
+def rejoins_when_told() -> str:
     """Members told of a rebalance by a heartbeat, from when their application could poll next.
 
     It cannot while it works on a batch, waits for the answer to a commit, or stalls. Nor does
     being told count while the callback of its last assignment is still to come: librdkafka lets
     that answer go, and waits for the next.
     """
-    return t.sql(
-        """
+    return """
         WITH assigned AS (
             SELECT member, generation, min(event_at) AS at FROM {client_events}
             WHERE event = 'assigned' GROUP BY member, generation
-        ),
-        told AS (
+        ), told AS (
             SELECT r.member_id, r.member, r.broker, r.generation,
                    min(r.answered_at) AS told_at, min(r.evidence) AS evidence
             FROM {own_requests} r LEFT JOIN assigned a
@@ -375,14 +347,12 @@ def rejoins_when_told(t: Tables) -> Frame:
             WHERE r.api = 'HEARTBEAT' AND r.error_code = :REBALANCE_IN_PROGRESS
               AND coalesce(a.at <= r.answered_at, true)
             GROUP BY r.member_id, r.member, r.broker, r.generation
-        ),
-        joined AS (
+        ), joined AS (
             SELECT t.*, min(r.arrived_at) AS arrived_at
             FROM told t LEFT JOIN {requests} r
               ON r.member_id = t.member_id AND r.api = 'JOIN_GROUP' AND r.arrived_at > t.told_at
             GROUP BY ALL
-        ),
-        polled AS (
+        ), polled AS (
             SELECT j.*, greatest(j.told_at, max(b.to_at)) AS polled_at
             FROM joined j LEFT JOIN {busy} b
               ON b.member = j.member AND b.from_at <= j.told_at AND b.to_at > j.told_at
@@ -391,11 +361,11 @@ def rejoins_when_told(t: Tables) -> Frame:
         -- Who left or was removed instead of joining again is not examined.
         staying AS (
             SELECT p.*, ms_between(p.polled_at, p.arrived_at) AS ms,
-                   :join_ms + :slack_ms AS most_ms
+                   :JOIN_INTERVAL_MS + :slack_ms AS most_ms
             FROM polled p LEFT JOIN {memberships} m USING (member_id)
             WHERE p.arrived_at IS NOT NULL
                OR m.removed_at IS NULL
-                  AND after(:join_ms + :slack_ms, p.polled_at) < :stopped_at
+                  AND after(:JOIN_INTERVAL_MS + :slack_ms, p.polled_at) < :stopped_at
         )
         SELECT concat(member, ' after generation ', generation) AS subject, told_at AS at,
                ms AS measured, most_ms AS bound_high,
@@ -405,6 +375,4 @@ def rejoins_when_told(t: Tables) -> Frame:
                evidence, IF(ms > most_ms, after(-:guard_ms, polled_at), NULL) AS guard_from,
                guard_to(arrived_at) AS guard_to
         FROM staying
-        """,
-        join_ms=JOIN_INTERVAL_MS,
-    )
+    """

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.rules.rule import Rule
 
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
-
 # Partitions that one member gave up in its callback, and that another was given next.
-_MOVED = """
+MOVED = """
     handovers AS (
         SELECT topic, partition, member, to_at AS given_up_at, ended_by,
                lead(member) OVER w AS next_member, lead(from_at) OVER w AS next_at,
                lead(to_at) OVER w AS next_to
         FROM {ownership} WINDOW w AS (PARTITION BY topic, partition ORDER BY from_at, member)
-    ),
-    moved AS (
+    ), moved AS (
         SELECT *, concat(topic, '-', partition, ' from ', member, ' to ', next_member) AS subject
         FROM handovers WHERE ended_by = 'revoked' AND next_member <> member
     )
@@ -39,30 +32,26 @@ _MOVED = """
     too_low="was given to its next owner before the callback of the owner before",
     matters="It is the last chance to commit: without it the next owner repeats finished work.",
 )
-def callback_first(t: Tables) -> Frame:
+def callback_first() -> str:
     """Moved partitions by the callbacks of both members, and commits made in a callback.
 
     What the coordinator logged last before a commit shows in which state the commit found the
     group: a rebalance that has started waits for the members, and takes their commits meanwhile.
     """
-    return t.sql(
-        "WITH "
-        + _MOVED
-        + """,
+    return """
+        WITH {MOVED},
         answered AS (
             SELECT member, topic, partition, committed, min(arrived_at) AS arrived_at,
                    min(error_code) AS error_code, min(evidence) AS evidence
             FROM {positions} WHERE api = 'OFFSET_COMMIT'
             GROUP BY member, topic, partition, committed
-        ),
-        made AS (
+        ), made AS (
             SELECT c.member, c.topic, c.partition, c.committed, c.asked_at,
                    coalesce(a.arrived_at, c.asked_at) AS at,
                    coalesce(a.error_code, c.error_code) AS error_code, a.evidence
             FROM {commits} c LEFT JOIN answered a USING (member, topic, partition, committed)
             WHERE c.how = 'revoke'
-        ),
-        placed AS (
+        ), placed AS (
             SELECT m.*, max_by(s.event, struct(s.at, s.event)) AS state
             FROM made m LEFT JOIN {coordinator_events} s
               ON s.`group` = :group AND s.event IN ('rebalance_started', 'stabilized')
@@ -82,8 +71,7 @@ def callback_first(t: Tables) -> Frame:
                                  ELSE 'before any rebalance' END),
                evidence
         FROM placed
-        """
-    )
+    """
 
 
 @Rule(
@@ -100,11 +88,9 @@ def callback_first(t: Tables) -> Frame:
     too_high="delivered records again to its next owner",
     matters="A commit in the callback makes a planned rebalance free of repeated work.",
 )
-def handover_repeats(t: Tables) -> Frame:
-    return t.sql(
-        "WITH "
-        + _MOVED
-        + """
+def handover_repeats() -> str:
+    return """
+        WITH {MOVED}
         SELECT m.subject, m.next_at AS at, coalesce(sum(r.count), 0) AS measured, 0 AS bound_high,
                concat('again from offset ', min(r.first_offset), ', where ',
                       coalesce(string(min(r.committed)), 'nothing'), ' was committed') AS note
@@ -113,8 +99,7 @@ def handover_repeats(t: Tables) -> Frame:
          AND r.polled_at >= m.next_at AND (m.next_to IS NULL OR r.polled_at <= m.next_to)
          AND r.first_polled_at <= m.given_up_at
         GROUP BY m.subject, m.next_at
-        """
-    )
+    """
 
 
 @Rule(
@@ -132,26 +117,23 @@ def handover_repeats(t: Tables) -> Frame:
     too_high="began after the position kept",
     matters="Whoever stores positions beside the results counts on it to do nothing twice.",
 )
-def sought(t: Tables) -> Frame:
+def sought() -> str:
     """Assignments of partitions of which a position was kept outside Kafka before.
 
     A member that died while it wrote a position may have kept it or not: the next owner may begin
     at either.
     """
-    return t.sql(
-        """
+    return """
         WITH written AS (
             SELECT topic, partition, asked_at AS at, committed, error_code = 0 AS kept
             FROM {commits} WHERE how = 'external'
-        ),
-        started AS (
+        ), started AS (
             SELECT o.topic, o.partition, o.member, o.from_at, o.to_at, max(k.at) AS kept_at,
                    max_by(k.committed, struct(k.at, k.committed)) AS kept
             FROM {ownership} o JOIN written k
               ON k.topic = o.topic AND k.partition = o.partition AND k.at <= o.from_at AND k.kept
             GROUP BY o.topic, o.partition, o.member, o.from_at, o.to_at
-        ),
-        read AS (
+        ), read AS (
             SELECT s.*, min_by(d.first_offset, struct(d.polled_at, d.first_offset)) AS first
             FROM started s JOIN {deliveries} d
               ON d.topic = s.topic AND d.partition = s.partition AND d.member = s.member
@@ -166,5 +148,4 @@ def sought(t: Tables) -> Frame:
           ON w.topic = r.topic AND w.partition = r.partition AND w.kept IS NULL
          AND w.at > r.kept_at AND w.at <= r.from_at AND w.committed = r.first
         GROUP BY r.topic, r.partition, r.member, r.from_at, r.kept, r.first
-        """
-    )
+    """

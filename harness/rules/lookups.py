@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.experiment import CLASSIC
 from harness.rules.rule import Need, Rule
 
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
-
-_LOOKUPS = """
+LOOKUPS = """
     WITH lookups AS (
         SELECT member, arrived_at, answered_at, error_code,
                CAST(get_json_object(detail, '$.coordinator') AS INT) AS coordinator
@@ -20,7 +14,7 @@ _LOOKUPS = """
 """
 
 # Members whose coordinator was killed, each with its first heartbeat to another broker after that.
-_BEREFT = """
+BEREFT = """
     deaths AS (
         SELECT f.fault, f.injecting_at AS at,
                max_by(t.broker, struct(t.from_at, t.broker)) AS broker
@@ -28,8 +22,7 @@ _BEREFT = """
         WHERE f.killed AND f.broker_gone AND f.took_effect
         GROUP BY f.fault, f.injecting_at, f.resolved
         HAVING concat('broker-', max_by(t.broker, struct(t.from_at, t.broker))) = f.resolved
-    ),
-    bereft AS (
+    ), bereft AS (
         SELECT d.fault, d.at, h.member, min(h.arrived_at) AS heartbeat_at,
                min_by(h.broker, struct(h.arrived_at, h.broker, h.evidence)) AS broker,
                min_by(h.evidence, struct(h.arrived_at, h.broker, h.evidence)) AS evidence
@@ -55,16 +48,14 @@ _BEREFT = """
     matters="Only a lookup brings a member back to its group after its coordinator has failed.",
     protocols=CLASSIC,
 )
-def silent_without_coordinator(t: Tables) -> Frame:
+def silent_without_coordinator() -> str:
     """By the client's own log where it tells, and by whom the coordinators heard.
 
     After its coordinator died, a member's first heartbeat must reach the broker that its last
     lookup named.
     """
-    return t.sql(
-        _LOOKUPS
-        + _BEREFT
-        + """
+    return """
+        {LOOKUPS}{BEREFT}
         -- Of events in one moment, a heartbeat comes after a lookup's answer and before a loss.
         known AS (
             SELECT member, event, event_at,
@@ -75,14 +66,12 @@ def silent_without_coordinator(t: Tables) -> Frame:
                              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS state
             FROM {client_events}
             WHERE event IN ('coordinator_lost', 'coordinator_found', 'heartbeat_sent')
-        ),
-        by_client AS (
+        ), by_client AS (
             SELECT member, min(event_at) FILTER (WHERE event = 'coordinator_lost') AS at,
                    count_if(event = 'coordinator_lost') AS losses,
                    count_if(event = 'heartbeat_sent' AND state = 'coordinator_lost') AS sent
             FROM known GROUP BY member
-        ),
-        by_broker AS (
+        ), by_broker AS (
             SELECT b.fault, b.member, b.heartbeat_at, b.broker, b.evidence,
                    max_by(l.coordinator, struct(l.answered_at, l.arrived_at, l.coordinator))
                        AS named,
@@ -105,8 +94,7 @@ def silent_without_coordinator(t: Tables) -> Frame:
                         'sent a heartbeat to another broker without having asked'),
                CASE WHEN asked > 0 THEN concat('asked ', asked, ' times before') END, evidence
         FROM by_broker
-        """
-    )
+    """
 
 
 @Rule(
@@ -124,24 +112,21 @@ def silent_without_coordinator(t: Tables) -> Frame:
     matters="This adds to the time in which a group stands still after its coordinator has failed.",
     protocols=CLASSIC,
 )
-def looks_again(t: Tables) -> Frame:
+def looks_again() -> str:
     """Gaps between one member's lookups while its coordinator is dead; both of its threads ask.
 
     The first counts from the death: the connection breaks with it. A timer that is looked at
     late may be so at both ends of a gap.
     """
-    return t.sql(
-        _LOOKUPS
-        + _BEREFT
-        + """
+    return """
+        {LOOKUPS}{BEREFT}
         asked AS (
             SELECT b.fault, b.member, l.arrived_at AS at,
                    coalesce(lag(l.arrived_at) OVER (PARTITION BY b.fault, b.member
                                                     ORDER BY l.arrived_at), b.at) AS from_at
             FROM bereft b JOIN lookups l
               ON l.member = b.member AND l.arrived_at > b.at AND l.arrived_at <= b.heartbeat_at
-        ),
-        longest AS (
+        ), longest AS (
             SELECT fault, member, count(*) AS lookups, :lookup_ms + 2 * :slack_ms AS high,
                    max(struct(ms_between(from_at, at) AS ms, at, from_at)) AS gap
             FROM asked GROUP BY fault, member
@@ -151,8 +136,7 @@ def looks_again(t: Tables) -> Frame:
                -- A machine that stood still can only have made it longer.
                CASE WHEN gap.ms > high THEN gap.from_at END AS guard_from, gap.at AS guard_to
         FROM longest
-        """
-    )
+    """
 
 
 @Rule(
@@ -171,7 +155,7 @@ def looks_again(t: Tables) -> Frame:
     needs=(Need.SESSION_END,),
     protocols=CLASSIC,
 )
-def heartbeats_are_addressed(t: Tables) -> Frame:
+def heartbeats_are_addressed() -> str:
     """Heartbeats per member id and broker, and those of ids that are out, each by itself.
 
     librdkafka drops its id when its own session ends, and a heartbeat that is due before it joins
@@ -179,9 +163,8 @@ def heartbeats_are_addressed(t: Tables) -> Frame:
     which it can be only when it polls. A member that closes has no reason to join anew, and is not
     examined for it.
     """
-    return t.sql(
-        _LOOKUPS
-        + """
+    return """
+        {LOOKUPS}
         heartbeats AS (SELECT * FROM {own_requests} WHERE api = 'HEARTBEAT'),
         dropped AS (
             SELECT h.member, h.arrived_at, max(e.event_at) AS removed_at
@@ -192,28 +175,24 @@ def heartbeats_are_addressed(t: Tables) -> Frame:
               ON j.client_id = h.member AND j.api = 'JOIN_GROUP'
              AND j.arrived_at >= e.event_at AND j.arrived_at <= h.arrived_at
             WHERE h.member_id IS NULL GROUP BY h.member, h.arrived_at
-        ),
-        beats AS (
+        ), beats AS (
             SELECT h.member, h.member_id, h.generation, h.broker, h.arrived_at, h.error_code,
                    h.evidence, coalesce(r.removed_at, d.removed_at) AS removed_at,
                    d.removed_at IS NOT NULL AS dropped
             FROM heartbeats h LEFT JOIN {memberships} r ON r.member_id = h.member_id
             LEFT JOIN dropped d ON d.member = h.member AND d.arrived_at = h.arrived_at
-        ),
-        named AS (
+        ), named AS (
             SELECT member, member_id, broker, min(arrived_at) AS at, count(*) AS heartbeats,
                    count_if(member_id IS NULL OR coalesce(generation, -1) < 0) AS nameless,
                    min_by(evidence, struct(arrived_at, evidence)) AS evidence
             FROM beats WHERE NOT dropped GROUP BY member, member_id, broker
-        ),
-        led AS (
+        ), led AS (
             SELECT n.*, max_by(l.coordinator, struct(l.answered_at, l.arrived_at, l.coordinator))
                        AS coordinator
             FROM named n LEFT JOIN lookups l
               ON l.member = n.member AND l.error_code = :NONE AND l.arrived_at <= n.at
             GROUP BY ALL
-        ),
-        late AS (
+        ), late AS (
             SELECT b.member, b.member_id, b.arrived_at AS at, b.error_code, b.evidence,
                    min(j.arrived_at) AS joined_at
             FROM beats b LEFT JOIN {requests} j
@@ -239,5 +218,4 @@ def heartbeats_are_addressed(t: Tables) -> Frame:
                concat('joined anew ', CAST(round(ms_between(at, joined_at)) AS INT), ' ms later'),
                evidence
         FROM late
-        """
-    )
+    """

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from harness.experiment import CLASSIC
 from harness.rules.group_apis import COMMIT_ANSWER, answers
 from harness.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 METADATA_MAX: Final = 4_096  # offset.metadata.max.bytes
 
@@ -33,13 +29,13 @@ METADATA_MAX: Final = 4_096  # offset.metadata.max.bytes
     broker=True,
     protocols=CLASSIC,
 )
-def commits(t: Tables) -> Frame:
+def commits() -> str:
     """Commits but for those refused for their metadata, which another rule examines."""
-    return answers(t, "OFFSET_COMMIT", COMMIT_ANSWER, "error_code <> :OFFSET_METADATA_TOO_LARGE")
+    return answers("OFFSET_COMMIT", COMMIT_ANSWER, "error_code <> :OFFSET_METADATA_TOO_LARGE")
 
 
 # Commits as nobody to an idle group, where only the metadata can be wrong; and the fetch after.
-_METADATA: Final = """
+METADATA: Final = """
     WITH commits AS (
         SELECT p.`group`, p.topic, p.partition, p.wanted, p.metadata, p.error_code, p.step,
                p.sent_at, p.answered_at, length(p.metadata) AS characters,
@@ -48,8 +44,7 @@ _METADATA: Final = """
           ON c.api = p.api AND c.`group` = p.`group` AND c.sent_at = p.sent_at
         WHERE p.api = 'OFFSET_COMMIT' AND c.nobody AND c.state_before IN ('Empty', 'Dead')
           AND p.answered_at IS NOT NULL
-    ),
-    judged AS (
+    ), judged AS (
         SELECT c.*, concat(c.topic, '-', c.partition, ' in ', c.step, ' (', c.`group`, ')')
                         AS subject,
                max_by(f.committed, struct(f.sent_at, f.committed))
@@ -81,17 +76,15 @@ _METADATA: Final = """
     broker=True,
     protocols=CLASSIC,
 )
-def metadata(t: Tables) -> Frame:
-    return t.sql(
-        _METADATA
-        + """
-        , due AS (
-            SELECT *, IF(characters > :longest, :OFFSET_METADATA_TOO_LARGE, :NONE) AS must,
+def metadata() -> str:
+    return """
+        {METADATA}, due AS (
+            SELECT *, IF(characters > :METADATA_MAX, :OFFSET_METADATA_TOO_LARGE, :NONE) AS must,
                    IF(error_code = :NONE, wanted, coalesce(old, -1)) AS stays
             FROM judged
         )
         SELECT subject, sent_at AS at, characters AS measured,
-               IF(error_code = :NONE, :longest, NULL) AS bound_high,
+               IF(error_code = :NONE, :METADATA_MAX, NULL) AS bound_high,
                CASE WHEN error_code NOT IN (:NONE, must)
                     THEN concat('was refused with error ', error_code)
                     WHEN new <> stays THEN concat('was answered ', error_code, ', then fetched as ',
@@ -101,9 +94,7 @@ def metadata(t: Tables) -> Frame:
                END AS unknown,
                concat('answered ', error_code, ', then fetched ', new) AS note
         FROM due
-        """,
-        longest=METADATA_MAX,
-    )
+    """
 
 
 @Rule(
@@ -119,22 +110,19 @@ def metadata(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def metadata_bytes(t: Tables) -> Frame:
+def metadata_bytes() -> str:
     """Only metadata in which bytes and characters differ can show which of them is limited."""
-    return t.sql(
-        _METADATA
-        + """
+    return """
+        {METADATA}
         SELECT subject, sent_at AS at, bytes AS measured,
-               IF(error_code = :NONE, :longest, NULL) AS bound_high,
+               IF(error_code = :NONE, :METADATA_MAX, NULL) AS bound_high,
                IF(error_code <> :NONE
-                      AND (error_code = :OFFSET_METADATA_TOO_LARGE) <> (bytes > :longest),
+                      AND (error_code = :OFFSET_METADATA_TOO_LARGE) <> (bytes > :METADATA_MAX),
                   concat('was refused with error ', error_code), NULL) AS wrong,
                IF(error_code IS NULL, 'was answered without an error code', NULL) AS unknown,
                concat(characters, ' characters were answered ', error_code) AS note
         FROM judged WHERE bytes <> characters
-        """,
-        longest=METADATA_MAX,
-    )
+    """
 
 
 @Rule(
@@ -153,10 +141,9 @@ def metadata_bytes(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def fetches(t: Tables) -> Frame:
+def fetches() -> str:
     """Each partition of each answer, and each answer for all partitions as a whole."""
-    return t.sql(
-        """
+    return """
         WITH stored AS (
             SELECT f.`group`, f.sent_at, p.topic, p.partition,
                    max_by(p.committed, struct(p.at, p.sent_at, p.committed)) AS committed
@@ -164,16 +151,14 @@ def fetches(t: Tables) -> Frame:
             JOIN {probe_positions} p
               ON p.`group` = f.`group` AND p.at <= f.sent_at AND p.error_code = 0
             GROUP BY ALL
-        ),
-        complete AS (
+        ), complete AS (
             SELECT s.`group`, s.sent_at, count_if(s.committed >= 0) AS stored,
                    count(g.partition) AS given
             FROM stored s LEFT JOIN {probe_fetches} g
               ON g.`group` = s.`group` AND g.sent_at = s.sent_at AND g.topic = s.topic
              AND g.partition = s.partition
             GROUP BY s.`group`, s.sent_at
-        ),
-        answered AS (
+        ), answered AS (
             SELECT concat(topic, '-', partition, ' in ', step, ' (', `group`, ')') AS subject,
                    sent_at AS at,
                    IF(held AND stable, error_code = :UNSTABLE_OFFSET_COMMIT,
@@ -192,12 +177,11 @@ def fetches(t: Tables) -> Frame:
                IF(right IS NULL, 'was answered incompletely', NULL) AS unknown,
                answer AS note
         FROM answered
-        """
-    )
+    """
 
 
 # What metadata said of the partition, and what its end was found to be in each epoch.
-_EPOCHS: Final = """
+EPOCHS: Final = """
     WITH looked AS (
         SELECT c.sent_at, t.name AS topic, p.partitionIndex AS partition, p.leaderId AS leader,
                p.leaderEpoch AS epoch
@@ -206,16 +190,14 @@ _EPOCHS: Final = """
             || 'leaderEpoch:int>>>>')) AS t
         LATERAL VIEW explode(t.partitions) AS p
         WHERE c.api = 'METADATA'
-    ),
-    ends AS (
+    ), ends AS (
         SELECT c.sent_at, get_json_object(c.answer, '$.topics[0].name') AS topic,
                CAST(get_json_object(c.answer, '$.topics[0].partitions[0].offset') AS BIGINT)
                    AS end_offset,
                CAST(get_json_object(c.answer, '$.topics[0].partitions[0].leaderEpoch') AS INT)
                    AS epoch
         FROM {calls} c WHERE c.api = 'LIST_OFFSETS' AND c.error_code = 0
-    ),
-    asked AS (
+    ), asked AS (
         SELECT c.step, c.sent_at, c.broker, c.error_code, t.topic,
                t.partitions[0].partition AS partition,
                t.partitions[0].currentLeaderEpoch AS known, t.partitions[0].leaderEpoch AS asked,
@@ -228,8 +210,7 @@ _EPOCHS: Final = """
             'array<struct<topic:string,partitions:array<struct<partition:int,'
             || 'currentLeaderEpoch:int,leaderEpoch:int>>>>')) AS t
         WHERE c.api = 'OFFSET_FOR_LEADER_EPOCH' AND c.answered_at IS NOT NULL
-    ),
-    placed AS (
+    ), placed AS (
         SELECT a.*, max_by(l.leader, struct(l.sent_at, l.epoch)) AS leader,
                max_by(l.epoch, struct(l.sent_at, l.epoch)) AS epoch_now
         FROM asked a JOIN looked l
@@ -256,12 +237,10 @@ _EPOCHS: Final = """
     broker=True,
     protocols=CLASSIC,
 )
-def epochs(t: Tables) -> Frame:
+def epochs() -> str:
     """The end of an epoch is what the partition's end was found to be when it was the epoch."""
-    return t.sql(
-        _EPOCHS
-        + """
-        , judged AS (
+    return """
+        {EPOCHS}, judged AS (
             SELECT p.*,
                    CASE WHEN p.broker <> p.leader AND p.known < 0 THEN :NOT_LEADER_OR_FOLLOWER
                         WHEN p.known >= 0 AND p.known < p.epoch_now THEN :FENCED_LEADER_EPOCH
@@ -289,8 +268,7 @@ def epochs(t: Tables) -> Frame:
                concat('answered ', error_code, ', epoch ', epoch, ' ends at ', end_offset,
                       '; the leader has epoch ', epoch_now) AS note
         FROM judged
-        """
-    )
+    """
 
 
 @Rule(
@@ -308,29 +286,25 @@ def epochs(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def shrinking(t: Tables) -> Frame:
-    return t.sql(
-        """
+def shrinking() -> str:
+    return """
         WITH sizes AS (
             SELECT c.sent_at, t.name AS topic, size(t.partitions) AS partitions
             FROM {calls} c LATERAL VIEW explode(from_json(get_json_object(c.answer, '$.topics'),
                 'array<struct<name:string,partitions:array<struct<partitionIndex:int>>>>')) AS t
             WHERE c.api = 'METADATA'
-        ),
-        asked AS (
+        ), asked AS (
             SELECT sent_at, step, error_code,
                    get_json_object(request, '$.topics[0].name') AS topic,
                    CAST(get_json_object(request, '$.topics[0].count') AS INT) AS wanted
             FROM {calls} WHERE api = 'CREATE_PARTITIONS' AND answered_at IS NOT NULL
-        ),
-        sized AS (
+        ), sized AS (
             SELECT a.*, max_by(s.partitions, struct(s.sent_at, s.partitions))
                             FILTER (WHERE s.sent_at < a.sent_at) AS had,
                    min_by(s.partitions, struct(s.sent_at, s.partitions))
                        FILTER (WHERE s.sent_at > a.sent_at) AS has
             FROM asked a JOIN sizes s ON s.topic = a.topic GROUP BY ALL
-        ),
-        judged AS (
+        ), judged AS (
             SELECT *, IF(wanted > had, error_code = :NONE AND has = wanted,
                          error_code = :INVALID_PARTITIONS AND has = had) AS right,
                    concat('was answered ', error_code, '; partitions before: ',
@@ -343,5 +317,4 @@ def shrinking(t: Tables) -> Frame:
                IF(right IS NULL, 'was asked for while nobody looked at the size', NULL) AS unknown,
                answer AS note
         FROM judged
-        """
-    )
+    """

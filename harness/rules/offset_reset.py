@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 
 @Rule(
@@ -26,29 +20,26 @@ if TYPE_CHECKING:
     too_high="began after the right position",
     matters="Without a position, earliest repeats all records and latest skips those it missed.",
 )
-def reset(t: Tables) -> Frame:
+def reset() -> str:
     """Where each member began to read a partition it was given, and what it should have been.
 
     The committed position, as its coordinator answered it, if there is one and the log still has
     it. If not: what the policy names, which the member looks up at the leader (earliest, latest),
     or nothing at all (none).
     """
-    return t.sql(
-        """
+    return """
         WITH named AS (
             SELECT api, client_id AS member, p.topic, p.partition, p.committed AS position,
                    get_json_object(detail, '$.timestamp') AS which, processed_at AS at
             FROM {requests} LATERAL VIEW explode(positions) AS p
             WHERE api IN ('OFFSET_FETCH', 'LIST_OFFSETS', 'DELETE_RECORDS') AND p.error_code = 0
-        ),
-        started AS (
+        ), started AS (
             SELECT o.topic, o.partition, o.member, o.from_at, coalesce(o.to_at, :ended_at) AS to_at,
                    coalesce(get_json_object(max(m.settings), "$['auto.offset.reset']"), 'earliest')
                        AS policy
             FROM {ownership} o JOIN {members} m USING (member)
             GROUP BY o.topic, o.partition, o.member, o.from_at, o.to_at
-        ),
-        answered AS (
+        ), answered AS (
             SELECT s.*,
                    min_by(n.position, struct(n.at, n.position)) FILTER (
                        WHERE n.api = 'OFFSET_FETCH' AND n.member = s.member AND n.at >= s.from_at)
@@ -61,8 +52,7 @@ def reset(t: Tables) -> Frame:
             FROM started s LEFT JOIN named n
               ON n.topic = s.topic AND n.partition = s.partition AND n.at <= s.to_at
             GROUP BY ALL
-        ),
-        read AS (
+        ), read AS (
             SELECT a.*, min_by(d.first_offset, struct(d.polled_at, d.first_offset)) AS first,
                    CASE WHEN committed >= log_start THEN 'the committed position'
                         WHEN policy = 'none' THEN 'nothing'
@@ -92,5 +82,4 @@ def reset(t: Tables) -> Frame:
                       IF(committed < 0, 'nothing', string(committed)), ', the log starts at ',
                       log_start, ', auto.offset.reset is ', policy, ')') AS note
         FROM read WHERE begin = 'nothing' OR first IS NOT NULL
-        """
-    )
+    """

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 # Overlaps are found in one pass in order of time: the latest end of what other members held before
 # is kept beside each row, so two rows are never compared with each other.
-_OVERLAPS = """
+OVERLAPS = """
     WITH held AS (
         SELECT topic, partition, member, from_at, removed_at, coalesce(to_at, :ended_at) AS to_at
         FROM {ownership}
-    ),
-    ends AS (
+    ), ends AS (
         SELECT *, CASE WHEN :zombies THEN to_at ELSE least(to_at, removed_at) END AS end_at
         FROM held
-    ),
-    ordered AS (
+    ), ordered AS (
         SELECT *, collect_set(member) OVER w AS members,
                max(struct(end_at, member)) OVER w AS latest
         FROM ends
         WINDOW w AS (PARTITION BY topic, partition ORDER BY from_at
                      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-    ),
-    overlaps AS (
+    ), overlaps AS (
         SELECT *, CASE WHEN latest.member <> member AND latest.end_at > from_at
                        THEN ms_between(from_at, least(latest.end_at, end_at))
                        ELSE 0D END AS ms
@@ -60,27 +51,14 @@ _OVERLAPS = """
         "Two members that own one partition process its records twice and commit over each other."
     ),
 )
-def one_owner(t: Tables) -> Frame:
+def one_owner() -> str:
     """Per generation what the leader gave, and per partition what the callbacks say.
 
     Zombies that the coordinator had removed hold nothing any more, though they do not know it yet.
     """
-    overlaps = t.sql(
-        _OVERLAPS
-        + """
-        SELECT concat(topic, '-', partition) AS subject, from_at AS at, ms AS measured,
-               CAST(NULL AS DOUBLE) AS bound_low, :rounding_ms AS bound_high,
-               CAST(NULL AS STRING) AS wrong,
-               IF(ms > 0, concat('by ', before, ' and ', member),
-                  concat(times, ' times held, one after the other')) AS note,
-               CAST(NULL AS STRING) AS evidence
-        FROM longest
-        """,
-        zombies=False,
-    )
-    given = t.sql(
-        """
-        WITH owners AS (
+    return (
+        OVERLAPS.replace(":zombies", "false")
+        + """, owners AS (
             -- Who had left before another was told holds nothing any more.
             SELECT broker, generation, topic, partition, min(at) AS at,
                    count(DISTINCT IF(removed_at <= told_at, NULL, member_id)) AS owners,
@@ -89,18 +67,24 @@ def one_owner(t: Tables) -> Frame:
                                 AS told_at FROM {assignments})
             GROUP BY broker, generation, topic, partition
         )
+        SELECT concat(topic, '-', partition) AS subject, from_at AS at, ms AS measured,
+               CAST(NULL AS DOUBLE) AS bound_low, :rounding_ms AS bound_high,
+               CAST(NULL AS STRING) AS wrong,
+               IF(ms > 0, concat('by ', before, ' and ', member),
+                  concat(times, ' times held, one after the other')) AS note,
+               CAST(NULL AS STRING) AS evidence
+        FROM longest
+        UNION ALL
         SELECT concat('generation ', generation) AS subject, min(at) AS at,
-               CAST(NULL AS DOUBLE) AS measured, CAST(NULL AS DOUBLE) AS bound_low,
-               CAST(NULL AS INT) AS bound_high,
+               NULL AS measured, NULL AS bound_low, NULL AS bound_high,
                CASE WHEN max(owners) > 1
                     THEN concat(max(struct(owners, topic, partition)).topic, '-',
                                 max(struct(owners, topic, partition)).partition,
                                 ' was given to ', max(owners), ' members') END AS wrong,
                'each partition was given to one member' AS note, min(evidence) AS evidence
         FROM owners GROUP BY broker, generation
-        """
+    """
     )
-    return t.union(overlaps, given)
 
 
 @Rule(
@@ -120,17 +104,16 @@ def one_owner(t: Tables) -> Frame:
         "being done twice."
     ),
 )
-def one_reader(t: Tables) -> Frame:
-    return t.sql(
-        _OVERLAPS
+def one_reader() -> str:
+    return (
+        OVERLAPS.replace(":zombies", "true")
         + """
         SELECT concat(topic, '-', partition) AS subject, from_at AS at,
                ms AS measured, :rounding_ms AS bound_high,
                IF(ms > 0, concat(before, ' still held it when ', member, ' got it'),
                   'held by one after the other') AS note
         FROM longest
-        """,
-        zombies=True,
+    """
     )
 
 
@@ -151,23 +134,20 @@ def one_reader(t: Tables) -> Frame:
         "both do."
     ),
 )
-def stops_when_told(t: Tables) -> Frame:
+def stops_when_told() -> str:
     """Per member and partition that it had to give up: the records processed after that.
 
     Callbacks and polls are put into one order per member and partition, so each delivery knows
     whether the partition was the member's when polled, and when it was told to stop after that.
     """
-    return t.sql(
-        """
+    return """
         WITH told AS (
             SELECT member, p.topic, p.partition, coalesce(observed_at, event_at) AS at, event
             FROM {client_events} LATERAL VIEW explode(partitions) AS p
             WHERE event IN ('assigned', 'revoked', 'lost')
-        ),
-        examined AS (
+        ), examined AS (
             SELECT DISTINCT member, topic, partition FROM told WHERE event IN ('revoked', 'lost')
-        ),
-        mixed AS (
+        ), mixed AS (
             SELECT member, topic, partition, at, event, 0L AS records,
                    CAST(NULL AS TIMESTAMP) AS processed_at,
                    IF(event = 'assigned', 1, 0) AS rank
@@ -175,8 +155,7 @@ def stops_when_told(t: Tables) -> Frame:
             UNION ALL
             SELECT d.member, d.topic, d.partition, d.polled_at, NULL, d.count, d.processed_at, 2
             FROM {deliveries} d JOIN examined USING (member, topic, partition)
-        ),
-        ordered AS (
+        ), ordered AS (
             SELECT *,
                    last_value(CASE WHEN event IS NOT NULL THEN struct(event, at) END, true)
                        OVER (PARTITION BY member, topic, partition ORDER BY at, rank
@@ -187,8 +166,7 @@ def stops_when_told(t: Tables) -> Frame:
                        OVER (PARTITION BY member, topic, partition ORDER BY at DESC, rank DESC
                              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS told_at
             FROM mixed
-        ),
-        late AS (
+        ), late AS (
             SELECT member, topic, partition, at, records,
                    CASE WHEN before.event IN ('revoked', 'lost')
                              AND at > after(:slack_ms, before.at)
@@ -197,8 +175,7 @@ def stops_when_told(t: Tables) -> Frame:
                         THEN told_at END AS told_at,
                    processed_at
             FROM ordered WHERE event IS NULL
-        ),
-        totals AS (
+        ), totals AS (
             SELECT e.member, e.topic, e.partition,
                    coalesce(sum(l.records), 0) AS records, min(l.told_at) AS told_at
             FROM examined e LEFT JOIN late l
@@ -209,5 +186,4 @@ def stops_when_told(t: Tables) -> Frame:
         SELECT concat(member, ' on ', topic, '-', partition) AS subject, told_at AS at,
                records AS measured, 0 AS bound_high
         FROM totals
-        """
-    )
+    """

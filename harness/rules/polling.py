@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 # What one fetch brought of one partition, by the client's own log, and the polls that handed it
 # out. Up to where it went is told by the next fetch of the partition.
-_FETCHES = """
+FETCHES = """
     told AS (
         SELECT e.member, e.event_at AS at, m.batch_records,
                CAST(coalesce(from_json(m.settings, 'map<string, string>')[
@@ -22,12 +16,10 @@ _FETCHES = """
                    AS partition,
                CAST(regexp_extract(e.detail, 'size=(\\\\d+)', 1) AS BIGINT) AS bytes
         FROM {client_events} e JOIN {members} m USING (member) WHERE e.event = 'fetched'
-    ),
-    followed AS (
+    ), followed AS (
         SELECT *, lead(at) OVER w AS next_at, (lead(first) OVER w) - first AS records
         FROM told WINDOW w AS (PARTITION BY member, partition ORDER BY at, first)
-    ),
-    fetches AS (
+    ), fetches AS (
         SELECT f.member, f.partition, f.at, f.first, f.next_at, f.records, f.bytes, f.limit_bytes,
                f.batch_records, count(DISTINCT d.poll) AS polls,
                sort_array(collect_set(d.polled_at), false) AS polled
@@ -53,10 +45,9 @@ _FETCHES = """
     matters="The work between two polls is bounded by it, and so is the time that it may take.",
     clients=("java",),
 )
-def at_most(t: Tables) -> Frame:
+def at_most() -> str:
     """The largest poll of each member; one of several partitions counts as a whole."""
-    return t.sql(
-        """
+    return """
         WITH polls AS (
             SELECT member, poll, min(polled_at) AS at, sum(count) AS records,
                    count(DISTINCT partition) AS partitions
@@ -68,8 +59,7 @@ def at_most(t: Tables) -> Frame:
                    AS note
         FROM polls p JOIN {members} m USING (member) WHERE m.client = 'java'
         GROUP BY p.member, m.batch_records
-        """
-    )
+    """
 
 
 @Rule(
@@ -87,10 +77,9 @@ def at_most(t: Tables) -> Frame:
     matters="It bounds the memory that a consumer needs for each of its partitions.",
     clients=("java",),
 )
-def fetch_is_bounded(t: Tables) -> Frame:
-    return t.sql(
-        f"""
-        WITH {_FETCHES}
+def fetch_is_bounded() -> str:
+    return """
+        WITH {FETCHES}
         SELECT concat(member, ', t-', partition, ' from ', first) AS subject, at,
                bytes AS measured, limit_bytes AS bound_high,
                CASE WHEN polls < ceil(records / batch_records)
@@ -98,8 +87,7 @@ def fetch_is_bounded(t: Tables) -> Frame:
                    AS wrong,
                concat(records, ' records handed out by ', polls, ' polls') AS note
         FROM fetches
-        """
-    )
+    """
 
 
 @Rule(
@@ -116,15 +104,14 @@ def fetch_is_bounded(t: Tables) -> Frame:
     matters="A small max.poll.records costs no more fetches, only more polls.",
     clients=("java",),
 )
-def buffer_first(t: Tables) -> Frame:
+def buffer_first() -> str:
     """The next fetch of a partition comes when its last records are handed out, not before.
 
     `polled` is stamped when a poll has returned, and the fetch is sent just before that: so it may
     be answered from the last but one poll on.
     """
-    return t.sql(
-        f"""
-        WITH {_FETCHES}
+    return """
+        WITH {FETCHES}
         SELECT concat(member, ', t-', partition, ' from ', first) AS subject, at,
                polls AS measured, 2 AS bound_low,
                CASE WHEN next_at < polled[1]
@@ -132,8 +119,7 @@ def buffer_first(t: Tables) -> Frame:
                     END AS wrong,
                concat(records, ' records handed out before the next fetch') AS note
         FROM fetches WHERE polls >= 2
-        """
-    )
+    """
 
 
 @Rule(
@@ -152,9 +138,8 @@ def buffer_first(t: Tables) -> Frame:
     clients=("java",),
     protocols=("eager",),
 )
-def nothing_while_rebalancing(t: Tables) -> Frame:
-    return t.sql(
-        """
+def nothing_while_rebalancing() -> str:
+    return """
         WITH given_up AS (
             SELECT e.member, e.event_at AS from_at, min(a.event_at) AS to_at
             FROM {client_events} e JOIN {client_events} a
@@ -168,5 +153,4 @@ def nothing_while_rebalancing(t: Tables) -> Frame:
         FROM given_up g LEFT JOIN {deliveries} d
           ON d.member = g.member AND d.polled_at > g.from_at AND d.polled_at < g.to_at
         GROUP BY g.member, g.from_at, g.to_at
-        """
-    )
+    """

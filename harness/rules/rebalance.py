@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 # What a coordinator takes to start a rebalance after the line that caused it (measured: 1 ms).
 START_MS: Final = 10
@@ -33,14 +29,12 @@ _SILENT: Final = """
 """
 
 
-def _starts(t: Tables, causes: str) -> Frame:
+def _starts(causes: str) -> str:
     """What should start a rebalance, and how long it took to."""
-    return t.sql(
-        f"""
-        WITH causes AS ({causes}),
-        timed AS (
+    return f"""
+        WITH causes AS ({causes}), timed AS (
             -- Where members are being waited for already, nothing needs to start.
-            SELECT *, IF(rebalancing, NULL, :start_ms + :slack_ms) AS most_ms,
+            SELECT *, IF(rebalancing, NULL, :START_MS + :slack_ms) AS most_ms,
                    CASE WHEN NOT rebalancing THEN ms_between(cause_at, started_at) END AS ms
             FROM causes
         )
@@ -58,11 +52,9 @@ def _starts(t: Tables, causes: str) -> Frame:
                -- The coordinator writes both lines of what it heard: a machine that stood still can
                -- only have made the time between them longer.
                IF(rebalancing OR NOT silent AND ms <= most_ms, NULL, cause_at) AS guard_from,
-               after(:start_ms + :guard_ms, cause_at) AS guard_to
+               after(:START_MS + :guard_ms, cause_at) AS guard_to
         FROM timed
-        """,
-        start_ms=START_MS,
-    )
+    """
 
 
 @Rule(
@@ -84,18 +76,16 @@ def _starts(t: Tables, causes: str) -> Frame:
     ),
     protocols=CLASSIC,  # in KIP-848 the coordinator assigns: X24
 )
-def one_assignment(t: Tables) -> Frame:
+def one_assignment() -> str:
     """Generations that lasted until their leader gave an assignment, or that had time for it.
 
     The group leader stays while it is among those who rejoined under the same member id.
     """
-    return t.sql(
-        """
+    return """
         WITH joined AS (
             SELECT broker, generation, collect_set(member_id) AS member_ids
             FROM {joins} GROUP BY broker, generation
-        ),
-        led AS (
+        ), led AS (
             SELECT g.*, array_contains(j.member_ids, g.leader) AS leader_joined,
                    array_contains(j.member_ids, g.leader_before) AS former_joined
             FROM {generations} g
@@ -118,8 +108,7 @@ def one_assignment(t: Tables) -> Frame:
                     END AS wrong,
                concat('led by ', leader) AS note, evidence
         FROM led
-        """
-    )
+    """
 
 
 @Rule(
@@ -133,8 +122,8 @@ def one_assignment(t: Tables) -> Frame:
     too_high="was followed by a rebalance too late",
     matters="A new member gets partitions in a rebalance only; until then it adds no capacity.",
 )
-def new_member_starts_one(t: Tables) -> Frame:
-    return _starts(t, _HEARD + "('member_added')")
+def new_member_starts_one() -> str:
+    return _starts(_HEARD + "('member_added')")
 
 
 @Rule(
@@ -150,9 +139,9 @@ def new_member_starts_one(t: Tables) -> Frame:
     too_high="was followed by a rebalance too late",
     matters="Nobody consumes the partitions of a member that is gone until a rebalance moves them.",
 )
-def departure_starts_one(t: Tables) -> Frame:
+def departure_starts_one() -> str:
     """What the coordinator was told or noticed, and static members that closed and told nobody."""
-    return _starts(t, _HEARD + "('left', 'evicted') UNION ALL" + _SILENT)
+    return _starts(_HEARD + "('left', 'evicted') UNION ALL" + _SILENT)
 
 
 @Rule(
@@ -173,8 +162,8 @@ def departure_starts_one(t: Tables) -> Frame:
     ),
     protocols=CLASSIC,
 )
-def eviction_starts_one(t: Tables) -> Frame:
-    return _starts(t, _HEARD + "('evicted')")
+def eviction_starts_one() -> str:
+    return _starts(_HEARD + "('evicted')")
 
 
 @Rule(
@@ -194,15 +183,14 @@ def eviction_starts_one(t: Tables) -> Frame:
     ),
     protocols=CLASSIC,  # in KIP-848 heartbeats carry the assignment itself: X20
 )
-def told_by_heartbeat(t: Tables) -> Frame:
+def told_by_heartbeat() -> str:
     """Members of the generation before that rejoined and had not caused the rebalance.
 
     A member that rejoined before its next heartbeat (the second round of a cooperative rebalance)
     did not need to be told and is not examined. A heartbeat that had come before the rebalance
     began may be answered without an error some milliseconds after that.
     """
-    return t.sql(
-        """
+    return """
         WITH rejoined AS (
             -- The first join of a generation: a follower that joins anew later is told at once
             -- that it has this generation already.
@@ -215,8 +203,7 @@ def told_by_heartbeat(t: Tables) -> Frame:
             WHERE b.event = 'stabilized' AND b.broker = b.broker_before
               AND j.arrived_at > b.started_at AND NOT contains(coalesce(b.reason, ''), j.member_id)
             GROUP BY b.number, b.generation, b.started_at, j.member_id, j.member
-        ),
-        told AS (
+        ), told AS (
             SELECT r.number, r.generation, r.started_at, r.member_id, r.member, r.arrived_at,
                    min(h.at) FILTER (WHERE h.error_code = :REBALANCE_IN_PROGRESS) AS told_at,
                    count_if(h.error_code = :NONE AND h.at > after(:slack_ms, r.started_at))
@@ -233,8 +220,7 @@ def told_by_heartbeat(t: Tables) -> Frame:
                after(-:guard_ms, started_at) AS guard_from,
                guard_to(coalesce(told_at, arrived_at)) AS guard_to
         FROM told WHERE told_at IS NOT NULL OR misled > 0
-        """
-    )
+    """
 
 
 @Rule(
@@ -257,7 +243,7 @@ def told_by_heartbeat(t: Tables) -> Frame:
     ),
     protocols=CLASSIC,  # group epochs of KIP-848 are passed over: X24
 )
-def generations_count_up(t: Tables) -> Frame:
+def generations_count_up() -> str:
     """Steps between generations, each through all states.
 
     The coordinator's log shows each change of state: the group is being prepared, all have
@@ -265,8 +251,7 @@ def generations_count_up(t: Tables) -> Frame:
     one does not show that last, and is not stored: a coordinator that takes over begins from the
     one before and uses the number again.
     """
-    return t.sql(
-        """
+    return """
         WITH steps AS (
             SELECT *, lag(times) OVER (ORDER BY number) AS times_before FROM {generations}
         )
@@ -278,8 +263,7 @@ def generations_count_up(t: Tables) -> Frame:
                     THEN 'was assigned only when the next was being prepared' END AS wrong,
                concat('after generation ', generation_before) AS note, evidence
         FROM steps WHERE generation_before IS NOT NULL
-        """
-    )
+    """
 
 
 @Rule(
@@ -299,7 +283,7 @@ def generations_count_up(t: Tables) -> Frame:
         "partitions unread for that long."
     ),
 )
-def close_leaves(t: Tables) -> Frame:
+def close_leaves() -> str:
     """Members that were in the group when they closed; those that had left before are passed over.
 
     Static members are to stay silent, and are not examined.
@@ -317,4 +301,4 @@ def close_leaves(t: Tables) -> Frame:
         LEFT JOIN {group_steps} g
           ON g.event = 'left' AND g.member_id = c.member_id AND g.at >= c.at
     """
-    return _starts(t, closings)
+    return _starts(closings)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 _KIP_848 = ("consumer",)
 # group.consumer.assignment.interval.ms, of which there is nothing to set before Kafka 4.3.
-_ASSIGNMENT_INTERVAL_MS = 1_000
+ASSIGNMENT_INTERVAL_MS = 1_000
 
 # What the coordinator gave and took, by the answers to heartbeats, one row per partition. An answer
 # without an assignment changes nothing. `acked_at` is the first heartbeat after the answer whose
 # owned partitions leave the taken one out: until then the partition is still the member's.
-_GIVEN_AND_TAKEN = """
+GIVEN_AND_TAKEN = """
     WITH stays AS (
         SELECT b.*, m.stay, m.removed_at, m.removed_by,
                coalesce(max(b.rebalance_timeout_ms) OVER (PARTITION BY b.member_id), :max_poll_ms)
@@ -26,21 +20,17 @@ _GIVEN_AND_TAKEN = """
           ON m.member_id = b.member_id AND (m.since_at IS NULL OR b.arrived_at > m.since_at)
          AND (m.until_at IS NULL OR b.arrived_at <= m.until_at)
         WHERE b.error_code = :NONE AND b.generation >= 0
-    ),
-    answers AS (
+    ), answers AS (
         SELECT *, lag(assigned) OVER (PARTITION BY stay ORDER BY arrived_at, evidence)
                       AS assigned_before
         FROM stays WHERE assigned IS NOT NULL
-    ),
-    given AS (
+    ), given AS (
         SELECT *, explode(CASE WHEN assigned_before IS NULL THEN assigned
                                ELSE array_except(assigned, assigned_before) END) AS part
         FROM answers
-    ),
-    taken AS (
+    ), taken AS (
         SELECT *, explode(array_except(assigned_before, assigned)) AS part FROM answers
-    ),
-    acked AS (
+    ), acked AS (
         SELECT t.stay, t.part, t.member, t.arrived_at, t.processed_at, t.removed_at, t.removed_by,
                t.limit_ms, t.evidence, min(s.arrived_at) AS acked_at
         FROM taken t LEFT JOIN stays s
@@ -66,28 +56,24 @@ _GIVEN_AND_TAKEN = """
     matters="Two members that have a partition at the same time process its records twice.",
     protocols=_KIP_848,
 )
-def given_when_released(t: Tables) -> Frame:
+def given_when_released() -> str:
     """Each partition that another member had before.
 
     It lets go by a heartbeat that owns it no more after the partition was taken from it, or by
     leaving the group in whatever way.
     """
-    return t.sql(
-        _GIVEN_AND_TAKEN
-        + """
-        , held AS (
+    return """
+        {GIVEN_AND_TAKEN}, held AS (
             SELECT g.part, g.stay, g.member, g.processed_at AS at, g.removed_at, g.evidence,
                    min(a.acked_at) AS acked_at
             FROM given g LEFT JOIN acked a
               ON a.stay = g.stay AND a.part = g.part AND a.arrived_at > g.arrived_at
             GROUP BY ALL
-        ),
-        followed AS (
+        ), followed AS (
             SELECT *, lag(struct(member, stay, acked_at, removed_at)) OVER (
                 PARTITION BY part ORDER BY at, stay, evidence) AS former
             FROM held
-        ),
-        released AS (
+        ), released AS (
             SELECT *, least(former.acked_at, former.removed_at) AS released_at
             FROM followed WHERE former.stay <> stay
         )
@@ -99,8 +85,7 @@ def given_when_released(t: Tables) -> Frame:
                                         ' acknowledged the revocation', ' was gone')) AS note,
                evidence
         FROM released
-        """
-    )
+    """
 
 
 @Rule(
@@ -120,21 +105,18 @@ def given_when_released(t: Tables) -> Frame:
     broker=True,
     protocols=_KIP_848,
 )
-def fenced_without_acknowledgement(t: Tables) -> Frame:
+def fenced_without_acknowledgement() -> str:
     """Revocations that were not acknowledged within the member's rebalance timeout.
 
     The timer starts between the arrival of the heartbeat that is answered with less and that
     answer. A member that was removed for another reason before its time was up is not examined.
     """
-    return t.sql(
-        _GIVEN_AND_TAKEN
-        + """
-        , revoked AS (
+    return """
+        {GIVEN_AND_TAKEN}, revoked AS (
             SELECT stay, member, arrived_at, processed_at, removed_at, removed_by, limit_ms,
                    evidence, max(coalesce(acked_at, timestamp'9999-01-01')) AS acked_at
             FROM acked GROUP BY ALL
-        ),
-        timed AS (
+        ), timed AS (
             SELECT *, after(limit_ms + :slack_ms, processed_at) AS due_at FROM revoked
         )
         SELECT concat(member, ' (revocation)') AS subject, arrived_at AS at,
@@ -150,8 +132,7 @@ def fenced_without_acknowledgement(t: Tables) -> Frame:
         FROM timed
         WHERE removed_by = 'fenced' AND removed_at < acked_at
            OR least(acked_at, coalesce(removed_at, :stopped_at)) > due_at
-        """
-    )
+    """
 
 
 @Rule(
@@ -170,13 +151,12 @@ def fenced_without_acknowledgement(t: Tables) -> Frame:
     broker=True,
     protocols=_KIP_848,
 )
-def target_is_batched(t: Tables) -> Frame:
+def target_is_batched() -> str:
     """Group epochs with a target: how long after the first bump, and after the target before.
 
     The coordinator computes one only when a member heartbeats, and a new coordinator starts anew.
     """
-    return t.sql(
-        """
+    return """
         WITH ordered AS (
             SELECT *, ms_between(lag(joined_at) OVER w, joined_at) AS since_ms,
                    lag(broker) OVER w AS broker_before
@@ -184,18 +164,17 @@ def target_is_batched(t: Tables) -> Frame:
         )
         SELECT concat('epoch ', generation) AS subject, joined_at AS at,
                ms_between(started_at, joined_at) AS measured,
-               :interval_ms + :heartbeat_ms + :cadence_ms + :slack_ms AS bound_high,
+               :ASSIGNMENT_INTERVAL_MS + :heartbeat_ms + :cadence_ms + :slack_ms AS bound_high,
                CASE WHEN started_at IS NULL
                     THEN 'when its group epoch was bumped is not on record' END AS unknown,
-               CASE WHEN broker = broker_before AND since_ms < :interval_ms - :rounding_ms
+               CASE WHEN broker = broker_before
+                     AND since_ms < :ASSIGNMENT_INTERVAL_MS - :rounding_ms
                     THEN concat('was computed ', CAST(round(since_ms) AS INT),
                                 ' ms after the one before') END AS wrong,
                concat('reason of the bump: ', reason) AS note,
                evidence, started_at AS guard_from, guard_to(joined_at) AS guard_to
         FROM ordered
-        """,
-        interval_ms=_ASSIGNMENT_INTERVAL_MS,
-    )
+    """
 
 
 @Rule(
@@ -210,14 +189,13 @@ def target_is_batched(t: Tables) -> Frame:
     broker=True,
     protocols=_KIP_848,
 )
-def target_at_once(t: Tables) -> Frame:
+def target_at_once() -> str:
     """Joins: whether the target of their epoch was computed before that heartbeat was answered.
 
     A request's line is stamped late, and its arrival counts back from there: the coordinator's own
     lines may seem to come first.
     """
-    return t.sql(
-        """
+    return """
         WITH joined AS (
             SELECT b.generation, b.at, b.evidence, min(c.at) AS computed_at,
                    max(q.processed_at) AS answered_at
@@ -240,5 +218,4 @@ def target_at_once(t: Tables) -> Frame:
                     THEN 'was computed by a later heartbeat' END AS wrong,
                evidence
         FROM joined
-        """
-    )
+    """

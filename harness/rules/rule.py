@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from harness.experiment import CLIENTS, PROTOCOLS, Group, Need
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
+from harness.tables.vocabulary import Query
 
 __all__ = ["COLUMNS", "OF_THE_KIND", "Need", "Query", "Rule"]
-
-Query = Callable[["Tables"], "Frame"]
 
 # Where a rule that is `always` is judged, in the words of the page of rules and of `list`.
 OF_THE_KIND: Final = "every run in which it can be examined"
@@ -38,7 +32,7 @@ COLUMNS: Final = (
 )
 
 
-def _without_query(_tables: Tables) -> Frame:
+def _without_query() -> str:
     raise TypeError("a rule without a query: decorate the function that examines a run with it")
 
 
@@ -49,9 +43,10 @@ class Rule:
     It decorates its query, and the catalogue finds it:
 
         @Rule("R01", title="…", statement="…", …)
-        def evicted_on_time(t: Tables) -> Frame:
-            return t.sql("…")
+        def evicted_on_time() -> str:
+            return "SELECT …"
 
+    The function returns the text of a query, in Spark SQL and the words of tables/vocabulary.py.
     The query gives one row per thing examined, with any of COLUMNS:
 
     - `subject` names the thing, `at` is the moment it is about, `evidence` names log lines

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.experiment import CLASSIC
 from harness.rules.rule import Need, Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 
 @Rule(
@@ -27,37 +21,34 @@ if TYPE_CHECKING:
     matters="A batch that takes longer costs the consumer its partitions and is processed again.",
     needs=(Need.MAX_POLL_END,),
 )
-def leaves_without_polls(t: Tables) -> Frame:
+def leaves_without_polls() -> str:
     """The limit counts from the last poll; the stall begins when its batch has been handed over."""
-    return left_by_limit(t, "stall_started")
+    return left_by_limit("stall_started")
 
 
-def left_by_limit(t: Tables, event: str) -> Frame:
+def left_by_limit(event: str) -> str:
     """Stalls past max.poll.interval.ms that begin with `event`, and when their members left."""
-    return t.sql(
-        """
+    return f"""
         WITH stalls AS (
             SELECT e.member, e.event_at AS at, e.duration_ms, m.max_poll_interval_ms AS limit_ms
-            FROM {client_events} e JOIN {members} m USING (member)
-            WHERE e.event = :event AND e.duration_ms > m.max_poll_interval_ms
+            FROM {{client_events}} e JOIN {{members}} m USING (member)
+            WHERE e.event = '{event}' AND e.duration_ms > m.max_poll_interval_ms
               AND m.sabotage IS NULL AND m.instance_id IS NULL
-        ),
-        leaves AS (
+        ), leaves AS (
             SELECT s.member, s.at, s.duration_ms, s.limit_ms, min(r.arrived_at) AS left_at,
                    min_by(r.member_id, struct(r.arrived_at, r.evidence)) AS member_id,
                    min_by(r.evidence, struct(r.arrived_at, r.evidence)) AS evidence
-            FROM stalls s LEFT JOIN {requests} r
+            FROM stalls s LEFT JOIN {{requests}} r
               ON r.client_id = s.member AND r.arrived_at > s.at
              AND (r.api = 'LEAVE_GROUP'
                   OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
              AND r.arrived_at <= after(s.duration_ms + 1000, s.at)
             GROUP BY s.member, s.at, s.duration_ms, s.limit_ms
-        ),
-        judged AS (
+        ), judged AS (
             SELECT l.member, l.at, l.limit_ms, l.left_at, l.evidence,
                    count(v.member_id) AS evictions,
                    coalesce(l.left_at, after(l.limit_ms + :timer_late_ms, l.at)) AS seen_at
-            FROM leaves l LEFT JOIN {evictions} v
+            FROM leaves l LEFT JOIN {{evictions}} v
               ON v.member = l.member AND v.evicted_at > l.at
              AND (v.member_id = l.member_id OR l.left_at IS NULL)
              AND v.evicted_at <= after(l.duration_ms + :session_ms + 1000, l.at)
@@ -72,9 +63,7 @@ def left_by_limit(t: Tables, event: str) -> Frame:
                guard_from(after(limit_ms, at), seen_at) AS guard_from,
                guard_to(seen_at) AS guard_to
         FROM judged
-        """,
-        event=event,
-    )
+    """
 
 
 @Rule(
@@ -95,9 +84,8 @@ def left_by_limit(t: Tables, event: str) -> Frame:
     clients=("java",),
     protocols=CLASSIC,
 )
-def missed_poll_is_noticed(t: Tables) -> Frame:
-    return t.sql(
-        """
+def missed_poll_is_noticed() -> str:
+    return """
         WITH noticed AS (
             SELECT e.member, e.event_at AS at, m.max_poll_interval_ms AS limit_ms,
                    max(s.event_at) AS stalled_at
@@ -113,11 +101,10 @@ def missed_poll_is_noticed(t: Tables) -> Frame:
                concat('with a heartbeat interval of ', :heartbeat_ms, ' ms') AS note,
                guard_from(after(limit_ms, stalled_at), at) AS guard_from, guard_to(at) AS guard_to
         FROM noticed
-        """
-    )
+    """
 
 
-_SLOW = """
+SLOW = """
     WITH slow AS (
         SELECT e.member, e.event_at AS at, e.duration_ms, after(e.duration_ms, e.event_at) AS to_at
         FROM {client_events} e JOIN {members} m USING (member)
@@ -141,10 +128,9 @@ _SLOW = """
     matters="Raising session.timeout.ms does not help slow processing; max.poll.interval.ms does.",
     needs=(Need.STALL_WITHIN_MAX_POLL,),
 )
-def slow_is_dropped(t: Tables) -> Frame:
-    return t.sql(
-        _SLOW
-        + """
+def slow_is_dropped() -> str:
+    return """
+        {SLOW}
         SELECT concat(s.member, ' (stall)') AS subject, s.at,
                coalesce(min(ms_between(s.at, r.removed_at)), s.duration_ms) AS measured,
                CASE WHEN count(r.member_id) = 0
@@ -155,8 +141,7 @@ def slow_is_dropped(t: Tables) -> Frame:
           ON r.member = s.member AND r.removed_at >= s.at
          AND r.removed_at <= after(:slack_ms, s.to_at)
         GROUP BY s.member, s.at, s.duration_ms
-        """
-    )
+    """
 
 
 @Rule(
@@ -174,12 +159,10 @@ def slow_is_dropped(t: Tables) -> Frame:
     matters="A long batch alone does not cost a consumer its session.",
     needs=(Need.STALL_WITHIN_MAX_POLL,),
 )
-def heartbeats_go_on(t: Tables) -> Frame:
+def heartbeats_go_on() -> str:
     """Gaps that touch the stall; the one to its end counts too, so that silence cannot hide."""
-    return t.sql(
-        _SLOW
-        + """
-        , gaps AS (
+    return """
+        {SLOW}, gaps AS (
             SELECT s.member, s.at, s.to_at, count(h.at) AS heartbeats,
                    greatest(coalesce(max(h.gap_ms), 0),
                             ms_between(coalesce(max(h.at), s.at), s.to_at)) AS ms,
@@ -194,5 +177,4 @@ def heartbeats_go_on(t: Tables) -> Frame:
                -- A machine that stood still can only have made it longer.
                CASE WHEN ms > high THEN at END AS guard_from, to_at AS guard_to
         FROM gaps
-        """
-    )
+    """

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 
 @Rule(
@@ -28,7 +22,7 @@ if TYPE_CHECKING:
     matters="heartbeat.interval.ms, not the size of the group, decides how long it stands still.",
     headline="join cost",
 )
-def whole_intervals(t: Tables) -> Frame:
+def whole_intervals() -> str:
     """Changes of a group that had members, from the coordinator's notice to the last join.
 
     A member that has heard goes on when it polls next, so the work of one batch comes on top of
@@ -36,13 +30,11 @@ def whole_intervals(t: Tables) -> Frame:
     came into a stall was waiting for its end, or for a limit, and is not examined; nor is one in
     which a silent member's session ended, for it was waiting for that member.
     """
-    return t.sql(
-        """
+    return """
         WITH polls AS (
             SELECT coalesce(max(process_us * batch_records) / 1e3, 0) AS poll_ms
             FROM {members} WHERE role = 'consumer'
-        ),
-        changes AS (
+        ), changes AS (
             -- Nobody joins in the consumer protocol: it is over when the last member has its part.
             SELECT episode, min(first_at) AS at, count(*) AS rounds,
                    max(IF(:protocol = 'consumer', ended_at, joined_at)) AS joined_at,
@@ -53,12 +45,10 @@ def whole_intervals(t: Tables) -> Frame:
                    min_by(members_before, number) AS members_before,
                    max_by(generation, number) AS generation
             FROM {episodes} GROUP BY episode
-        ),
-        stalls AS (
+        ), stalls AS (
             SELECT event_at AS from_at, after(duration_ms, event_at) AS to_at FROM {client_events}
             WHERE event IN ('stall_started', 'callback_stall_started')
-        ),
-        timed AS (
+        ), timed AS (
             SELECT x.*, concat(rounds, IF(rounds = 1, ' round', ' rounds'),
                                coalesce(concat(' among ', members, ' members'), '')) AS counted,
                    ms_between(at, joined_at) / :heartbeat_ms AS intervals,
@@ -78,5 +68,4 @@ def whole_intervals(t: Tables) -> Frame:
                counted AS note, guard_from(at, joined_at) AS guard_from,
                guard_to(joined_at) AS guard_to
         FROM timed
-        """
-    )
+    """

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.rules.rule import Rule
-from harness.rules.static_members import CLOSINGS, SESSIONS_OF_CLOSED
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
+from harness.rules.static_members import (  # noqa: F401 (queries name them)
+    CLOSINGS,
+    SESSIONS_OF_CLOSED,
+)
 
 _KIP_848 = ("consumer",)
 
 # Until when a join may seem to arrive that found a member `o` still there. The join that replaced
 # it did, even where it seems later: a request's line is written, and stamped, after its answer.
-_SEEN_AS_GONE = "after(IF(o.removed_by = 'replaced', :slack_ms, 0), o.removed_at)"
+SEEN_AS_GONE = "after(IF(o.removed_by = 'replaced', :slack_ms, 0), o.removed_at)"
 
 # Stays of static members that left for now (epoch -2), and since when.
-_LEFT_FOR_NOW = """
+LEFT_FOR_NOW = """
     gone AS (
         SELECT m.stay, m.member_id, m.instance_id, m.removed_at, m.removed_by,
                min(b.arrived_at) AS at
@@ -46,50 +43,44 @@ _LEFT_FOR_NOW = """
     matters="A restart within the session timeout moves no partition to another member.",
     protocols=_KIP_848,
 )
-def back_without_epoch(t: Tables) -> Frame:
+def back_without_epoch() -> str:
     """The first to join under the instance id of a member that had left for now.
 
     From that leaving until the new process has its partitions no group epoch may be bumped because
     of the two. A process that asks an unready coordinator asks again.
     """
-    return t.sql(
-        f"""
-        WITH {_LEFT_FOR_NOW},
+    return """
+        WITH {LEFT_FOR_NOW},
         given AS (
             SELECT member_id, processed_at AS at, answered_at,
                    array_sort(transform(assigned, p -> concat(p.topic, '-', p.partition))) AS parts
-            FROM {{consumer_heartbeats}} WHERE error_code = :NONE AND assigned IS NOT NULL
-        ),
-        had AS (
+            FROM {consumer_heartbeats} WHERE error_code = :NONE AND assigned IS NOT NULL
+        ), had AS (
             SELECT o.*, max(struct(g.at, g.parts)).parts AS had
             FROM gone o LEFT JOIN given g ON g.member_id = o.member_id AND g.at <= o.at
             GROUP BY ALL
-        ),
-        asked AS (
+        ), asked AS (
             SELECT o.*, min(struct(b.arrived_at AS at, b.member_id, b.member, b.error_code,
                                    b.processed_at, b.evidence)) AS new
-            FROM had o JOIN {{consumer_heartbeats}} b
+            FROM had o JOIN {consumer_heartbeats} b
               ON b.instance_id = o.instance_id AND b.member_id <> o.member_id
              AND b.generation = 0 AND b.arrived_at > o.at
              AND b.error_code NOT IN
                  (:COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR)
-             AND (o.removed_at IS NULL OR b.arrived_at < {_SEEN_AS_GONE})
+             AND (o.removed_at IS NULL OR b.arrived_at < {SEEN_AS_GONE})
             GROUP BY ALL
-        ),
-        got AS (
+        ), got AS (
             SELECT a.*, min(struct(g.at, g.answered_at, g.parts)) AS got
             FROM asked a LEFT JOIN given g ON g.member_id = a.new.member_id AND g.at >= a.new.at
             GROUP BY ALL
-        ),
-        bumped AS (
+        ), bumped AS (
             SELECT g.*, count(e.at) AS changes,
                    count_if(e.at IS NOT NULL
                             AND coalesce(e.named IN (g.member_id, g.new.member_id), true)) AS bumps
-            FROM got g LEFT JOIN {{epoch_bumps}} e
+            FROM got g LEFT JOIN {epoch_bumps} e
               ON e.at >= g.at AND e.at <= g.got.answered_at
             GROUP BY ALL
-        ),
-        compared AS (
+        ), compared AS (
             SELECT *, coalesce(removed_by = 'replaced', false) AS replaced,
                    IF(got.parts <> had, concat('was given ', array_join(got.parts, ' '), ', not ',
                                                array_join(had, ' ')), NULL) AS changed
@@ -111,8 +102,7 @@ def back_without_epoch(t: Tables) -> Frame:
                     ELSE changed END AS wrong,
                concat('given ', array_join(got.parts, ' ')) AS note, new.evidence
         FROM compared
-        """
-    )
+    """
 
 
 @Rule(
@@ -131,29 +121,26 @@ def back_without_epoch(t: Tables) -> Frame:
     matters="Nobody processes its partitions until it is back or its session ends.",
     protocols=_KIP_848,
 )
-def close_leaves_for_now(t: Tables) -> Frame:
+def close_leaves_for_now() -> str:
     """Static members that closed while the run went on: their last heartbeat, and what it changed.
 
     The session runs on from the last heartbeat before.
     """
-    return t.sql(
-        f"""
-        WITH {_LEFT_FOR_NOW},
+    return """
+        WITH {LEFT_FOR_NOW},
         {CLOSINGS},
         goodbyes AS (
             SELECT c.*, max(struct(b.arrived_at, b.evidence, b.generation, b.error_code)) AS last
-            FROM closings c LEFT JOIN {{consumer_heartbeats}} b
+            FROM closings c LEFT JOIN {consumer_heartbeats} b
               ON b.member_id = c.member_id AND b.arrived_at >= c.at
             GROUP BY ALL
-        ),
-        bumped AS (
+        ), bumped AS (
             SELECT o.stay, count(*) AS bumps
-            FROM gone o JOIN {{epoch_bumps}} e
+            FROM gone o JOIN {epoch_bumps} e
               ON e.at >= o.at AND e.at < coalesce(o.removed_at, :stopped_at)
              AND coalesce(e.named = o.member_id, true)
             GROUP BY o.stay
-        ),
-        closed AS (
+        ), closed AS (
             SELECT g.*, g.last.evidence,
                    CASE WHEN g.last.generation IS NULL THEN 'sent no last heartbeat'
                         WHEN g.last.generation <> -2
@@ -166,8 +153,7 @@ def close_leaves_for_now(t: Tables) -> Frame:
             FROM goodbyes g LEFT JOIN bumped b USING (stay)
         )
         {SESSIONS_OF_CLOSED}
-        """
-    )
+    """
 
 
 @Rule(
@@ -184,33 +170,31 @@ def close_leaves_for_now(t: Tables) -> Frame:
     matters="A process that crashed cannot start again before the session of its old self ends.",
     protocols=_KIP_848,
 )
-def new_one_is_refused(t: Tables) -> Frame:
+def new_one_is_refused() -> str:
     """Joins under the instance id of a member that has neither left for now nor been removed.
 
     The owner may be alive or dead: the coordinator cannot tell. Its silence at that time is what is
     measured. What an unready coordinator answers proves nothing.
     """
-    return t.sql(
-        f"""
+    return """
         WITH met AS (
             SELECT j.member_id, j.member, j.instance_id, j.error_code, j.arrived_at, j.processed_at,
                    j.evidence, o.member AS owner, o.member_id AS owner_id, o.removed_at,
                    o.removed_at <= j.processed_at AND o.removed_by <> 'replaced' AS going
-            FROM {{consumer_heartbeats}} j JOIN {{memberships}} o
+            FROM {consumer_heartbeats} j JOIN {memberships} o
               ON o.instance_id = j.instance_id AND o.member_id <> j.member_id
              AND o.joined_at <= j.arrived_at
-             AND (o.removed_at IS NULL OR j.arrived_at < {_SEEN_AS_GONE})
+             AND (o.removed_at IS NULL OR j.arrived_at < {SEEN_AS_GONE})
             WHERE j.generation = 0 AND j.error_code NOT IN
                   (:COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR)
-        ),
-        owned AS (
+        ), owned AS (
             SELECT m.*, max(b.processed_at) FILTER (WHERE b.arrived_at <= m.arrived_at) AS seen_at,
                    count_if(b.arrived_at > m.arrived_at
                             AND coalesce(b.arrived_at < m.removed_at, true)
                             AND b.error_code IN (:UNKNOWN_MEMBER_ID, :FENCED_INSTANCE_ID,
                                                  :FENCED_MEMBER_EPOCH, :UNRELEASED_INSTANCE_ID))
                        AS refusals
-            FROM met m JOIN {{consumer_heartbeats}} b ON b.member_id = m.owner_id
+            FROM met m JOIN {consumer_heartbeats} b ON b.member_id = m.owner_id
             GROUP BY ALL
             HAVING count_if(b.generation = -2 AND b.arrived_at <= m.processed_at) = 0
         )
@@ -223,6 +207,5 @@ def new_one_is_refused(t: Tables) -> Frame:
                     WHEN refusals > 0 THEN concat('was refused, and so was ', owner)
                     WHEN coalesce(p.`end` <> 'failed', true) THEN 'its client went on' END AS wrong,
                concat(owner, ' had the id') AS note, evidence
-        FROM owned o LEFT JOIN {{members}} p ON p.member = o.member
-        """
-    )
+        FROM owned o LEFT JOIN {members} p ON p.member = o.member
+    """

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from harness.experiment import CLASSIC, JAVA_TIMER_MS
+from harness.experiment import CLASSIC, JAVA_TIMER_MS  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
 # Replacements of a static member by a process that joined under its instance id. `new` is the first
 # join under that instance id that was answered since.
-_REPLACEMENTS = """
+REPLACEMENTS = """
     replacements AS (
         SELECT e.at, e.instance_id, e.member_id, e.evidence, g.rebalancing,
                min(struct(j.processed_at, j.member_id, j.member, j.generation, j.arrived_at))
@@ -86,33 +82,29 @@ SESSIONS_OF_CLOSED: Final = """
     matters="A restart within the session timeout does not stop the other members.",
     protocols=CLASSIC,
 )
-def back_without_rebalance(t: Tables) -> Frame:
+def back_without_rebalance() -> str:
     """Replacements in a stable group; while a rebalance runs, one more member to wait for is new.
 
     From the replacement until the new process has its partitions, no rebalance may start.
     """
-    return t.sql(
-        f"""
-        WITH {_REPLACEMENTS},
+    return """
+        WITH {REPLACEMENTS},
         given AS (
             SELECT member_id, generation, processed_at AS at, answered_at,
                    array_sort(transform(assigned, p -> concat(p.topic, '-', p.partition))) AS parts
-            FROM {{own_requests}} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
-        ),
-        had AS (
+            FROM {own_requests} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
+        ), had AS (
             SELECT r.*, max(struct(g.at, g.generation, g.parts)) AS had
             FROM replacements r LEFT JOIN given g ON g.member_id = r.member_id AND g.at <= r.at
             WHERE NOT r.rebalancing GROUP BY ALL
-        ),
-        got AS (
+        ), got AS (
             SELECT h.*, min(struct(g.at, g.answered_at, g.parts)) AS got
             FROM had h LEFT JOIN given g
               ON g.member_id = h.new.member_id AND g.at >= h.new.arrived_at
             GROUP BY ALL
-        ),
-        started AS (
+        ), started AS (
             SELECT g.*, count(e.at) AS starts
-            FROM got g LEFT JOIN {{coordinator_events}} e
+            FROM got g LEFT JOIN {coordinator_events} e
               ON e.`group` = :group AND e.event = 'rebalance_started' AND e.at >= g.at
              AND e.at <= g.got.answered_at
             GROUP BY ALL
@@ -132,8 +124,7 @@ def back_without_rebalance(t: Tables) -> Frame:
                                 array_join(had.parts, ' ')) END AS wrong,
                concat('given ', array_join(got.parts, ' ')) AS note, evidence
         FROM started
-        """
-    )
+    """
 
 
 @Rule(
@@ -152,25 +143,22 @@ def back_without_rebalance(t: Tables) -> Frame:
     matters="Nobody processes its partitions until the session ends, even if it is gone for good.",
     protocols=CLASSIC,
 )
-def close_is_silent(t: Tables) -> Frame:
+def close_is_silent() -> str:
     """Static members that closed while the run went on."""
-    return t.sql(
-        f"""
+    return """
         WITH {CLOSINGS},
         leaving AS (
             SELECT c.*, count(r.arrived_at) AS leaves
-            FROM closings c LEFT JOIN {{own_requests}} r
+            FROM closings c LEFT JOIN {own_requests} r
               ON r.api = 'LEAVE_GROUP' AND r.member = c.member AND r.arrived_at >= c.at
             GROUP BY ALL
-        ),
-        started AS (
+        ), started AS (
             SELECT l.*, count(e.at) AS starts
-            FROM leaving l LEFT JOIN {{coordinator_events}} e
+            FROM leaving l LEFT JOIN {coordinator_events} e
               ON e.`group` = :group AND e.event = 'rebalance_started' AND e.at >= l.at
              AND e.at < coalesce(l.removed_at, :stopped_at)
             GROUP BY ALL
-        ),
-        closed AS (
+        ), closed AS (
             SELECT *, CASE WHEN leaves > 0 THEN 'sent a LeaveGroup request'
                            WHEN starts > 0 THEN 'was followed by a rebalance while its session ran'
                            END AS broken,
@@ -178,8 +166,7 @@ def close_is_silent(t: Tables) -> Frame:
             FROM started
         )
         {SESSIONS_OF_CLOSED}
-        """
-    )
+    """
 
 
 @Rule(
@@ -198,33 +185,30 @@ def close_is_silent(t: Tables) -> Frame:
     matters="The partitions of a stuck static member stand still for both limits together.",
     protocols=CLASSIC,
 )
-def falls_silent_past_max_poll(t: Tables) -> Frame:
+def falls_silent_past_max_poll() -> str:
     """Stalls that outlast max.poll.interval.ms and the session after it.
 
     The last heartbeat goes out within one interval (kept as well as the client keeps it) before the
     client looks at its limit, and the session counts from there. A client may count from the start
     of a poll, and a stall begins at its end.
     """
-    return t.sql(
-        """
+    return """
         WITH stalls AS (
             SELECT e.member, e.event_at AS at, e.duration_ms,
-                   m.max_poll_interval_ms - :poll_ms - :slack_ms - :heartbeat_ms - :late_ms
+                   m.max_poll_interval_ms - :poll_ms - :slack_ms - :heartbeat_ms - :JAVA_TIMER_MS
                        + m.session_timeout_ms AS low,
                    m.max_poll_interval_ms + :timer_late_ms + m.session_timeout_ms + :slack_ms
                        AS high
             FROM {client_events} e JOIN {members} m USING (member)
             WHERE e.event = 'stall_started' AND m.instance_id IS NOT NULL AND m.sabotage IS NULL
-        ),
-        leaving AS (
+        ), leaving AS (
             SELECT s.*, count(r.arrived_at) AS leaves
             FROM stalls s LEFT JOIN {own_requests} r
               ON r.api = 'LEAVE_GROUP' AND r.member = s.member AND r.arrived_at > s.at
              AND r.arrived_at <= after(s.duration_ms + 1000, s.at)
             WHERE s.duration_ms > s.high
             GROUP BY ALL
-        ),
-        ended AS (
+        ), ended AS (
             SELECT l.*, min(struct(e.evicted_at, e.evidence)) AS eviction,
                    coalesce(min(e.evicted_at), after(l.high, l.at)) AS ended_at
             FROM leaving l LEFT JOIN {evictions} e
@@ -240,9 +224,7 @@ def falls_silent_past_max_poll(t: Tables) -> Frame:
                eviction.evidence, guard_from(after(low, at), ended_at) AS guard_from,
                guard_to(ended_at) AS guard_to
         FROM ended
-        """,
-        late_ms=JAVA_TIMER_MS,
-    )
+    """
 
 
 @Rule(
@@ -260,15 +242,14 @@ def falls_silent_past_max_poll(t: Tables) -> Frame:
     matters="A group.instance.id that is used twice by mistake stops the process that was there.",
     protocols=CLASSIC,
 )
-def old_one_is_fenced(t: Tables) -> Frame:
+def old_one_is_fenced() -> str:
     """Replaced members whose process still lived: it asked again, or ended later by itself.
 
     It hears of it by its next request, a heartbeat at the latest. Lines are stamped some
     milliseconds late, so what seems to come just after the replacement may have come before it.
     """
-    return t.sql(
-        f"""
-        WITH {_REPLACEMENTS},
+    return """
+        WITH {REPLACEMENTS},
         asked AS (
             SELECT r.at, r.instance_id, r.new, r.evidence, s.member, m.`end`, m.ended_at,
                    count(q.arrived_at) AS requests,
@@ -276,9 +257,9 @@ def old_one_is_fenced(t: Tables) -> Frame:
                        AS accepted,
                    min(struct(q.processed_at, q.api))
                        FILTER (WHERE q.error_code = :FENCED_INSTANCE_ID) AS refused
-            FROM replacements r JOIN {{memberships}} s ON s.member_id = r.member_id
-            JOIN {{members}} m ON m.member = s.member
-            LEFT JOIN {{requests}} q
+            FROM replacements r JOIN {memberships} s ON s.member_id = r.member_id
+            JOIN {members} m ON m.member = s.member
+            LEFT JOIN {requests} q
               ON q.member_id = r.member_id AND q.arrived_at > r.at
              AND q.api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP', 'OFFSET_COMMIT')
             GROUP BY ALL
@@ -295,5 +276,4 @@ def old_one_is_fenced(t: Tables) -> Frame:
                       coalesce(new.member, 'another process'), ' took its place') AS note,
                evidence, at AS guard_from, guard_to(refused.processed_at) AS guard_to
         FROM asked WHERE requests > 0 OR ended_at > at
-        """
-    )
+    """

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.rules.rule import Rule
 
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
-
 # The times at which partitions were added, and the numbers of those that came.
-_GROWTH = """
+GROWTH = """
     grown AS (
         SELECT fault, injected_at AS at FROM {fault_windows}
         WHERE breaks = 'topic' AND took_effect
-    ),
-    fresh AS (
+    ), fresh AS (
         SELECT DISTINCT partition FROM {topology}
         WHERE what = 'partition' AND topic = :topic AND partition >= :partitions
     )
@@ -37,25 +30,23 @@ _GROWTH = """
     too_high="was given to a member too late",
     matters="Until then nobody reads what producers already write to the new partitions.",
 )
-def new_partitions_are_assigned(t: Tables) -> Frame:
+def new_partitions_are_assigned() -> str:
     """Added partitions, each until a member has it.
 
     In a classic group the leader has to ask for metadata first; in a KIP-848 group the broker
     knows, and has to hear from one member and then from the partition's new owner.
     """
-    return t.sql(
-        f"""
-        WITH {_GROWTH},
+    return """
+        WITH {GROWTH},
         owned AS (
             SELECT g.at, f.partition, min(o.from_at) AS owned_at,
                    min(struct(o.from_at, o.member)).member AS owner,
                    CASE WHEN :protocol = 'consumer' THEN 2 * :heartbeat_ms
                         ELSE :metadata_refresh_ms + :heartbeat_ms END + 1000 + :slack_ms AS high
             FROM grown g CROSS JOIN fresh f
-            LEFT JOIN {{ownership}} o ON o.topic = :topic AND o.partition = f.partition
+            LEFT JOIN {ownership} o ON o.topic = :topic AND o.partition = f.partition
             GROUP BY g.at, f.partition
-        ),
-        timed AS (
+        ), timed AS (
             SELECT *, ms_between(at, owned_at) AS ms, after(high, at) > :stopped_at AS early
             FROM owned
         )
@@ -65,8 +56,7 @@ def new_partitions_are_assigned(t: Tables) -> Frame:
                concat('given to ', owner) AS note,
                IF(ms > high, after(-:guard_ms, at), NULL) AS guard_from, owned_at AS guard_to
         FROM timed
-        """
-    )
+    """
 
 
 @Rule(
@@ -80,16 +70,14 @@ def new_partitions_are_assigned(t: Tables) -> Frame:
     too_low="has no more partitions than before",
     matters="A topic can be scaled while its consumers run.",
 )
-def only_grows(t: Tables) -> Frame:
+def only_grows() -> str:
     """Every partition that there was before has a leader at the end, and so has every new one."""
-    return t.sql(
-        f"""
-        WITH {_GROWTH},
+    return """
+        WITH {GROWTH},
         seen AS (
             SELECT partition, max(struct(at, leader)).leader AS leader, min(at) AS since
-            FROM {{topology}} WHERE what = 'partition' AND topic = :topic GROUP BY partition
-        ),
-        counted AS (
+            FROM {topology} WHERE what = 'partition' AND topic = :topic GROUP BY partition
+        ), counted AS (
             SELECT count_if(partition < :partitions AND leader > 0) AS before,
                    count_if(partition >= :partitions AND leader > 0) AS added
             FROM seen
@@ -101,8 +89,7 @@ def only_grows(t: Tables) -> Frame:
                                 ' have a leader') END AS wrong,
                concat('had ', :partitions, ', and ', c.added, ' were added') AS note
         FROM grown g CROSS JOIN counted c
-        """
-    )
+    """
 
 
 @Rule(
@@ -121,31 +108,27 @@ def only_grows(t: Tables) -> Frame:
     clients=("librdkafka",),
     protocols=("eager",),
 )
-def noticed_alone(t: Tables) -> Frame:
+def noticed_alone() -> str:
     """Joins, after the topic grew, of members that no heartbeat had told to join."""
-    return t.sql(
-        f"""
-        WITH {_GROWTH},
+    return """
+        WITH {GROWTH},
         moves AS (
             SELECT member_id, member, api, arrived_at AS at, generation, evidence,
                    lag(api) OVER (PARTITION BY member_id ORDER BY arrived_at, evidence)
                        AS api_before
-            FROM {{own_requests}}
+            FROM {own_requests}
             WHERE api = 'JOIN_GROUP' AND error_code = :NONE
                OR api = 'HEARTBEAT' AND error_code = :REBALANCE_IN_PROGRESS
-        ),
-        alone AS (
+        ), alone AS (
             SELECT m.* FROM moves m JOIN grown g
               ON m.at > g.at AND m.at <= after(:metadata_refresh_ms + :heartbeat_ms + 1000, g.at)
             WHERE m.api = 'JOIN_GROUP' AND m.api_before = 'JOIN_GROUP'
-        ),
-        standing AS (
+        ), standing AS (
             SELECT a.member, a.member_id, a.at, a.generation, a.evidence,
                    max(struct(g.joined_at, g.generation, g.leader, g.next_started_at)) AS last
-            FROM alone a JOIN {{generations}} g ON g.joined_at <= a.at
+            FROM alone a JOIN {generations} g ON g.joined_at <= a.at
             GROUP BY a.member, a.member_id, a.at, a.generation, a.evidence
-        ),
-        placed AS (
+        ), placed AS (
             SELECT member, at, generation, evidence, last.generation AS found,
                    last.leader = member_id AS leads,
                    coalesce(last.next_started_at >= after(-:rounding_ms, at), true) AS stable,
@@ -162,5 +145,4 @@ def noticed_alone(t: Tables) -> Frame:
                     ELSE 'gave its partitions up and got them back, without a rebalance' END
                    AS note, evidence
         FROM placed
-        """
-    )
+    """

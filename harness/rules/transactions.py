@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.rules.rule import Rule
 
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
 
-
-def _output(t: Tables, isolation: str) -> Frame:
+def _output(isolation: str) -> str:
     """Per source partition, records acknowledged against their copies in the output."""
-    return t.sql(
-        """
+    return f"""
         WITH copied AS (
             SELECT topic, partition, sum(last_offset - first_offset + 1) AS found,
                    sum((copies - 1) * (last_offset - first_offset + 1)) AS twice,
                    min(CASE WHEN copies > 1 THEN first_offset END) AS first_twice
-            FROM {outputs} WHERE isolation = :isolation GROUP BY topic, partition
-        ),
-        sent AS (
+            FROM {{outputs}} WHERE isolation = '{isolation}' GROUP BY topic, partition
+        ), sent AS (
             SELECT topic, partition, sum(count) AS acknowledged
-            FROM {sends} WHERE outcome = 'acknowledged' GROUP BY topic, partition
-        ),
-        compared AS (
+            FROM {{sends}} WHERE outcome = 'acknowledged' GROUP BY topic, partition
+        ), compared AS (
             SELECT topic, partition, s.acknowledged, coalesce(c.found, 0) AS found,
                    coalesce(c.twice, 0) AS twice, c.first_twice
             FROM sent s LEFT JOIN copied c USING (topic, partition)
@@ -35,10 +26,8 @@ def _output(t: Tables, isolation: str) -> Frame:
                concat(acknowledged, ' records acknowledged, ', found, ' in the output, ', twice,
                       ' copies too many',
                       coalesce(concat(', the first of record ', first_twice), '')) AS note
-        FROM compared WHERE EXISTS (SELECT 1 FROM {outputs})
-        """,
-        isolation=isolation,
-    )
+        FROM compared WHERE EXISTS (SELECT 1 FROM {{outputs}})
+    """
 
 
 @Rule(
@@ -55,8 +44,8 @@ def _output(t: Tables, isolation: str) -> Frame:
     too_high="has records without exactly one committed result",
     matters="Results need no deduplication, even if a consumer dies before it commits.",
 )
-def exactly_once(t: Tables) -> Frame:
-    return _output(t, "read_committed")
+def exactly_once() -> str:
+    return _output("read_committed")
 
 
 @Rule(
@@ -71,8 +60,8 @@ def exactly_once(t: Tables) -> Frame:
     matters="Whoever reads uncommitted records finds results of aborted transactions, too.",
     broker=True,
 )
-def seen_uncommitted(t: Tables) -> Frame:
-    return _output(t, "read_uncommitted")
+def seen_uncommitted() -> str:
+    return _output("read_uncommitted")
 
 
 @Rule(
@@ -89,13 +78,12 @@ def seen_uncommitted(t: Tables) -> Frame:
     matters="A member that wakes up late cannot commit what the next owner writes as well.",
     broker=True,
 )
-def removed_are_fenced(t: Tables) -> Frame:
+def removed_are_fenced() -> str:
     """Positions offered in a transaction by member ids that had been removed.
 
     At the coordinator if they came so far; a client may also refuse them by itself.
     """
-    return t.sql(
-        """
+    return """
         SELECT concat(r.member, ' (coordinator)') AS subject, r.arrived_at AS at,
                r.error_code AS measured,
                CASE WHEN r.error_code NOT IN (:ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID,
@@ -117,5 +105,4 @@ def removed_are_fenced(t: Tables) -> Frame:
           ON m.member_id = c.member_id AND m.removed_at < c.asked_at
          AND coalesce(c.asked_at < m.back_at, true)
         WHERE c.how = 'transaction'
-        """
-    )
+    """

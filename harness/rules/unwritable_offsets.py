@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
-if TYPE_CHECKING:
-    from harness.tables.base import Tables
-    from harness.tables.engines.base import Frame
-
 # When the offsets topic had too few replicas in sync to be written to, because a broker was gone.
-_UNWRITABLE: Final = """
+UNWRITABLE: Final = """
     WITH unwritable AS (
         SELECT fault, injecting_at, after(:slack_ms, injected_at) AS from_at,
                coalesce(healing_at, :ended_at) AS to_at
@@ -21,8 +17,8 @@ _UNWRITABLE: Final = """
     )
 """
 # The same, and every request of the group with how long its answer took.
-_TIMED: Final = (
-    _UNWRITABLE
+TIMED: Final = (
+    UNWRITABLE
     + """,
     timed AS (
         SELECT *, concat(member, ' ', date_format(arrived_at, 'HH:mm:ss.SSS')) AS subject,
@@ -30,7 +26,7 @@ _TIMED: Final = (
     )
 """
 )
-_COMMIT_TIMEOUT_MS: Final = 5_000  # offsets.commit.timeout.ms, Kafka's default
+COMMIT_TIMEOUT_MS: Final = 5_000  # offsets.commit.timeout.ms, Kafka's default
 
 
 @Rule(
@@ -48,18 +44,17 @@ _COMMIT_TIMEOUT_MS: Final = 5_000  # offsets.commit.timeout.ms, Kafka's default
     matters="A commit that does not fail in time holds its consumer up.",
     broker=True,
 )
-def commits_fail(t: Tables) -> Frame:
+def commits_fail() -> str:
     """Commits made while the replicas were too few, and those refused that came as a broker died.
 
     One that was accepted in that moment may have come before, so it is not examined. An answer that
     times out has been through three queues, each of which may take the slack: the broker's, the
     coordinator's, and that again.
     """
-    return t.sql(
-        _TIMED
-        + """
+    return """
+        {TIMED}
         SELECT r.subject, r.arrived_at AS at, r.ms AS measured,
-               :commit_timeout_ms + 3 * :slack_ms AS bound_high,
+               :COMMIT_TIMEOUT_MS + 3 * :slack_ms AS bound_high,
                IF(r.error_code = :NONE, 'was accepted', NULL) AS wrong,
                concat('failed with error ', r.error_code) AS note,
                r.evidence, r.arrived_at AS guard_from, r.processed_at AS guard_to
@@ -67,11 +62,9 @@ def commits_fail(t: Tables) -> Frame:
           ON r.arrived_at <= u.to_at
          AND r.arrived_at >= IF(r.error_code = :NONE, u.from_at, u.injecting_at)
          -- A commit that waits while the broker comes back may be made after all.
-         AND after(:commit_timeout_ms, r.arrived_at) <= u.to_at
+         AND after(:COMMIT_TIMEOUT_MS, r.arrived_at) <= u.to_at
         WHERE r.api = 'OFFSET_COMMIT'
-        """,
-        commit_timeout_ms=_COMMIT_TIMEOUT_MS,
-    )
+    """
 
 
 @Rule(
@@ -87,10 +80,9 @@ def commits_fail(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def heartbeats_go_on(t: Tables) -> Frame:
-    return t.sql(
-        _UNWRITABLE
-        + """,
+def heartbeats_go_on() -> str:
+    return """
+        {UNWRITABLE},
         answered AS (
             SELECT *, error_code NOT IN (:NONE, :REBALANCE_IN_PROGRESS) AS refused
             FROM {own_requests} WHERE api = 'HEARTBEAT' AND error_code IS NOT NULL
@@ -103,8 +95,7 @@ def heartbeats_go_on(t: Tables) -> Frame:
         FROM answered r JOIN unwritable u
           ON r.arrived_at >= u.from_at AND r.arrived_at <= u.to_at
         GROUP BY r.member, u.fault, u.from_at
-        """
-    )
+    """
 
 
 @Rule(
@@ -123,13 +114,12 @@ def heartbeats_go_on(t: Tables) -> Frame:
     broker=True,
     protocols=CLASSIC,
 )
-def heartbeats_wait(t: Tables) -> Frame:
+def heartbeats_wait() -> str:
     """Every heartbeat of that time, with the same allowance for queues as for commits."""
-    return t.sql(
-        _TIMED
-        + """
+    return """
+        {TIMED}
         SELECT r.subject, r.arrived_at AS at, r.ms AS measured,
-               :commit_timeout_ms + 3 * :slack_ms AS bound_high,
+               :COMMIT_TIMEOUT_MS + 3 * :slack_ms AS bound_high,
                IF(r.error_code NOT IN (:NONE, :COORDINATOR_NOT_AVAILABLE, :REBALANCE_IN_PROGRESS),
                   concat('was answered with error ', r.error_code), NULL) AS wrong,
                IF(r.error_code IS NULL, 'was answered without an error code', NULL) AS unknown,
@@ -139,9 +129,7 @@ def heartbeats_wait(t: Tables) -> Frame:
         FROM timed r JOIN unwritable u
           ON r.arrived_at >= u.from_at AND r.arrived_at <= u.to_at
         WHERE r.api = 'HEARTBEAT'
-        """,
-        commit_timeout_ms=_COMMIT_TIMEOUT_MS,
-    )
+    """
 
 
 @Rule(
@@ -159,11 +147,10 @@ def heartbeats_wait(t: Tables) -> Frame:
     matters="A position that did not last would make the next owner skip records.",
     broker=True,
 )
-def old_value_served(t: Tables) -> Frame:
+def old_value_served() -> str:
     """Positions fetched while no commit could be made: the last accepted, and never another."""
-    return t.sql(
-        _UNWRITABLE
-        + """,
+    return """
+        {UNWRITABLE},
         moments AS (
             SELECT topic, partition, at, committed AS known, CAST(NULL AS BIGINT) AS given,
                    NULL AS evidence
@@ -172,14 +159,12 @@ def old_value_served(t: Tables) -> Frame:
             SELECT topic, partition, arrived_at, NULL, committed, evidence FROM {positions}
             WHERE api = 'OFFSET_FETCH' AND coalesce(request_error_code, 0) = 0 AND error_code = 0
               AND topic = :topic
-        ),
-        ordered AS (
+        ), ordered AS (
             SELECT *, coalesce(last_value(known, true) OVER (
                           PARTITION BY topic, partition ORDER BY at, given, known
                           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), -1) AS expected
             FROM moments
-        ),
-        served AS (
+        ), served AS (
             SELECT o.topic, o.partition, u.fault, u.from_at, u.to_at, count(*) AS answers,
                    max(abs(o.given - o.expected)) AS off_by,
                    min_by(struct(o.given, o.expected, o.evidence), struct(o.at, o.evidence))
@@ -198,5 +183,4 @@ def old_value_served(t: Tables) -> Frame:
           ON f.topic = s.topic AND f.partition = s.partition AND f.error_code <> :NONE
          AND f.at >= s.from_at AND f.at <= s.to_at
         GROUP BY s.topic, s.partition, s.fault, s.from_at, s.answers, s.off_by, s.wrong
-        """
-    )
+    """

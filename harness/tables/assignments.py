@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
 
-
-def assignments(t: Tables) -> Frame:
+def assignments() -> str:
     """What was given to whom, one row per generation and partition.
 
     By the group leader; or, in a group of KIP-848, by the coordinator, as the members had last been
     told when the next target was computed; classic members of such a group by SYNC_GROUP. There,
     `removed_at` is when a member's stay ended in which it was told.
     """
-    return t.sql(
-        """
+    return """
         WITH led AS (
             SELECT broker, generation, processed_at AS at, evidence, explode(assignments) AS part
             FROM {requests}
             WHERE `group` = :group AND api = 'SYNC_GROUP' AND error_code = 0
-        ),
-        targets AS (
+        ), targets AS (
             SELECT broker, generation, at, lead(at) OVER (PARTITION BY 1 ORDER BY at) AS next_at
             FROM {coordinator_events} WHERE `group` = :group AND event = 'target_computed'
-        ),
-        told AS (
+        ), told AS (
             SELECT x.broker, x.generation, r.member_id,
                    greatest(max(r.processed_at), max(x.at)) AS at,
                    max_by(r.evidence, r.processed_at) AS evidence,
@@ -40,8 +34,7 @@ def assignments(t: Tables) -> Frame:
              AND (m.until_at IS NULL OR r.arrived_at <= m.until_at)
              AND (m.removed_at IS NULL OR m.removed_at > x.at)
             GROUP BY x.broker, x.generation, r.member_id
-        ),
-        given AS (
+        ), given AS (
             SELECT broker, generation, at, evidence, part.member_id, part.topic, part.partition,
                    CAST(NULL AS TIMESTAMP) AS removed_at
             FROM led
@@ -53,5 +46,4 @@ def assignments(t: Tables) -> Frame:
         SELECT g.broker, g.generation, g.at, g.removed_at, g.evidence, g.member_id,
                coalesce(m.member, g.member_id) AS member, m.instance_id, g.topic, g.partition
         FROM given g LEFT JOIN {identities} m ON m.member_id = g.member_id
-        """
-    )
+    """

@@ -8,9 +8,8 @@ from threading import Lock, local
 
 from harness.tables.engines.base import Engine, Frame, Setting, settings_in, tables_in
 from harness.tables.source import Run, Sources, Unreadable
-from harness.tables.vocabulary import ERRORS, expand
+from harness.tables.vocabulary import ERRORS, Query, expand, text_of
 
-Recipe = Callable[["Tables"], Frame]
 Store = Callable[[str, Frame], Frame]
 _serial = count()
 
@@ -31,8 +30,8 @@ class Tables:
         engine: Engine,
         run: Run,
         sources: Sources,
-        recipes: Mapping[str, Recipe],
-        views: Mapping[str, Recipe],
+        recipes: Mapping[str, Query],
+        views: Mapping[str, Query],
         store: Store,
     ) -> None:
         self.engine = engine
@@ -50,7 +49,7 @@ class Tables:
         self._prefix = f"kc{next(_serial)}_"
 
     def sql(self, query: str, **settings: Setting) -> Frame:
-        """The frame of a query; more settings than the run's own may be given.
+        """The frame of a query's text; more settings than the run's own may be given.
 
         Raises Unreadable if it needs a history file that cannot be used.
         """
@@ -62,9 +61,9 @@ class Tables:
         views = {name: self._view(name) for name in tables_in(text)}
         return self.engine.query(text, views, values)
 
-    def union(self, *frames: Frame) -> Frame:
-        """The rows of all of these frames, which have columns of the same names."""
-        return self.engine.union(frames)
+    def answer(self, query: Query) -> Frame:
+        """The frame of a query of a rule or a recipe. Raises what `sql` raises."""
+        return self.sql(text_of(query))
 
     def files_behind(self, build: Callable[[], Frame]) -> tuple[Frame, frozenset[str]]:
         """What `build` returns, and the names of all history files that it is made from."""
@@ -109,7 +108,7 @@ class Tables:
     def _derive(self, name: str) -> tuple[Frame, frozenset[str]]:
         """The stored table. A recipe that fails is not tried again for the next rule."""
         try:
-            frame, files = self.files_behind(lambda: self._recipes[name](self))
+            frame, files = self.files_behind(lambda: self.answer(self._recipes[name]))
             return (frame if name in self._unstored else self._store(name, frame)), files
         except Unreadable as reason:
             self._sources.unreadable[name] = str(reason)

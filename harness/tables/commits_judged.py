@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
 
-
-def commits_judged(t: Tables) -> Frame:
+def commits_judged() -> str:
     """One row per commit and partition, with the coordinator's answer.
 
     What is committed after the group's positions were deleted has nothing before it.
@@ -16,19 +13,16 @@ def commits_judged(t: Tables) -> Frame:
     and the last position before each are found in one pass. A coordinator takes commits as they
     arrive; answers that waited for a replica all come at once.
     """
-    return t.sql(
-        """
+    return """
         WITH asked AS (
             SELECT client_id AS member, member_id, generation, p.topic, p.partition, p.committed,
                    processed_at AS at, arrived_at, p.error_code
             FROM {requests} LATERAL VIEW explode(positions) AS p
             WHERE `group` = :group AND api = 'OFFSET_COMMIT'
-        ),
-        generations AS (
+        ), generations AS (
             SELECT at, generation FROM {coordinator_events}
             WHERE `group` = :group AND event IN ('stabilized', 'emptied', 'epoch_bumped')
-        ),
-        mixed AS (
+        ), mixed AS (
             SELECT *, CAST(NULL AS INT) AS new_generation, error_code = 0 AS counts FROM asked
             UNION ALL
             SELECT NULL, NULL, NULL, p.topic, p.partition, NULL, g.at, g.at, NULL, g.generation,
@@ -37,8 +31,7 @@ def commits_judged(t: Tables) -> Frame:
             UNION ALL
             SELECT NULL, NULL, NULL, topic, partition, -1, at, at, NULL, -1, true
             FROM {forgotten}
-        ),
-        ordered AS (
+        ), ordered AS (
             SELECT *,
                    last_value(nullif(new_generation, -1), true) OVER before AS group_generation,
                    nullif(last_value(CASE WHEN counts THEN committed END, true) OVER before, -1)
@@ -54,5 +47,4 @@ def commits_judged(t: Tables) -> Frame:
           ON m.member_id = o.member_id AND o.arrived_at > m.removed_at
          AND (m.back_at IS NULL OR o.arrived_at < m.back_at)
         WHERE o.new_generation IS NULL
-        """
-    )
+    """

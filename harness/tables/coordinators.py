@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
 
-
-def tenures(t: Tables) -> Frame:
+def tenures() -> str:
     """One row per stretch of time that one broker coordinated the group.
 
     A stretch starts when the broker loaded the group (the first: with the group). `to_at` is the
     last sign that it was at work: an answer other than "not me" (14, 15, 16), or a line of its log.
     """
-    return t.sql(
-        """
+    return """
         WITH starts AS (
             SELECT broker, at, event = 'loaded' AS loaded, members
             FROM {coordinator_events} WHERE `group` = :group AND event = 'loaded'
@@ -21,20 +17,17 @@ def tenures(t: Tables) -> Frame:
             SELECT min_by(broker, at), min(at), false, NULL
             FROM {coordinator_events} WHERE `group` = :group
             HAVING min_by(event, at) <> 'loaded'
-        ),
-        numbered AS (
+        ), numbered AS (
             SELECT *, row_number() OVER w AS tenure, lead(at) OVER w AS next_at
             FROM starts WINDOW w AS (PARTITION BY 1 ORDER BY at)
-        ),
-        worked AS (
+        ), worked AS (
             SELECT broker, at FROM {coordinator_events} WHERE `group` = :group
             UNION ALL
             SELECT broker, processed_at FROM {requests}
             WHERE `group` = :group AND error_code NOT IN (14, 15, 16)
               AND api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP', 'LEAVE_GROUP',
                           'CONSUMER_GROUP_HEARTBEAT')
-        ),
-        bounded AS (
+        ), bounded AS (
             SELECT n.tenure, n.broker, n.at AS from_at, n.loaded, n.members, n.next_at,
                    greatest(n.at, max(w.at)) AS to_at
             FROM numbered n LEFT JOIN worked w
@@ -43,19 +36,17 @@ def tenures(t: Tables) -> Frame:
         )
         SELECT *, lag(broker) OVER w AS broker_before, lag(to_at) OVER w AS to_at_before
         FROM bounded WINDOW w AS (PARTITION BY 1 ORDER BY tenure)
-        """
-    )
+    """
 
 
-def group_steps(t: Tables) -> Frame:
+def group_steps() -> str:
     """The coordinator's lines in order, and where the group stood when each was written.
 
     `rebalancing`: members were being waited for, so that nothing needs to start a rebalance.
     `next_start_at`: when the next rebalance started or the group was empty; `next_reason` why. In
     a group of KIP-848 it is the next group epoch, and no member is waited for.
     """
-    return t.sql(
-        """
+    return """
         WITH ranked AS (
             SELECT *,
                    CASE WHEN event IN ('stabilized', 'emptied') THEN 3
@@ -79,5 +70,4 @@ def group_steps(t: Tables) -> Frame:
         -- Backwards in time: Spark computes a frame that ends at the last row anew for each row.
         WINDOW onward AS (PARTITION BY `group` ORDER BY at DESC, rank DESC
                           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
-        """
-    )
+    """

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
 
-
-def evictions(t: Tables) -> Frame:
+def evictions() -> str:
     """One row per eviction, with the sign of life that its deadline counts from.
 
     A coordinator that loaded the group after that sign gave the member a full session again, so
     the timer starts at the later of both. A heartbeat armed it between its arrival and its answer:
     of these moments the one counts that fits the eviction best.
     """
-    return t.sql(
-        """
+    return """
         WITH evicted AS (
             SELECT broker, at, member_id, evidence FROM {coordinator_events}
             WHERE `group` = :group AND event = 'evicted'
-        ),
-        seen AS (
+        ), seen AS (
             SELECT e.member_id, e.at AS evicted_at, max(s.armed_at) AS at,
                    max_by(s.api, s.armed_at) AS api,
                    max_by(s.armed_from_at, s.armed_at) AS from_at,
@@ -27,15 +22,13 @@ def evictions(t: Tables) -> Frame:
             FROM evicted e JOIN {signs_of_life} s
               ON s.member_id = e.member_id AND s.armed_at <= e.at
             GROUP BY e.member_id, e.at
-        ),
-        loaded AS (
+        ), loaded AS (
             SELECT e.member_id, e.at AS evicted_at, max(l.at) AS at
             FROM evicted e JOIN {coordinator_events} l
               ON l.broker = e.broker AND l.at <= e.at
             WHERE l.event = 'loaded' AND l.`group` = :group
             GROUP BY e.member_id, e.at
-        ),
-        joined AS (
+        ), joined AS (
             SELECT e.*, s.at AS last_seen_at, s.api AS last_seen_api, s.generation,
                    coalesce(m.session_timeout_ms, :session_ms) AS session_timeout_ms, m.member,
                    -- `least` passes over a null, and no sign of life is no deadline.
@@ -54,5 +47,4 @@ def evictions(t: Tables) -> Frame:
                session_timeout_ms, evidence
         FROM joined
         ORDER BY evicted_at, member_id
-        """
-    )
+    """

@@ -7,21 +7,18 @@ from dataclasses import fields
 from typing import Final
 
 from harness.history.effects import OF_OLD_JOURNALS, Breaks, Effects
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
 
 _PROPERTIES: Final = tuple(each.name for each in fields(Effects))
 _TEXTS: Final = ("breaks", "proof")
 
 
-def fault_windows(t: Tables) -> Frame:
+def fault_windows() -> str:
     """One row per fault: when each of its phases began, whether it took effect, what it broke.
 
     The columns of the latter are those of `effects.Effects`, of what the fault really hit: no
     broker is gone with a controller, and a group does not notice a controller that is.
     """
-    return t.sql(
-        f"""
+    return f"""
         WITH known AS (SELECT * FROM VALUES {", ".join(_known())} AS k(kind, how, {_NAMES})),
         windows AS (
             SELECT fault, any_value(kind) AS kind, any_value(target) AS target,
@@ -35,8 +32,7 @@ def fault_windows(t: Tables) -> Frame:
                    bool_and(took_effect) FILTER (WHERE phase = 'injected') AS took_effect,
                    max(evidence) FILTER (WHERE phase IN ('injected', 'failed')) AS evidence
             FROM {{faults}} GROUP BY fault
-        ),
-        described AS (
+        ), described AS (
             SELECT w.*, {", ".join(_property(name) for name in _PROPERTIES)}
             FROM windows w LEFT JOIN known k
               ON k.kind = w.kind AND k.how = coalesce(get_json_object(w.parameters, '$.how'), '')
@@ -48,8 +44,7 @@ def fault_windows(t: Tables) -> Frame:
                below_limits OR breaks = '{Breaks.BROKER}' AND resolved LIKE 'controller-%'
                    AS below_limits
         FROM described
-        """
-    )
+    """
 
 
 _NAMES: Final = ", ".join(_PROPERTIES)
@@ -76,6 +71,6 @@ def _property(name: str) -> str:
     return f"coalesce(CAST({found} AS BOOLEAN), k.{name}, false) AS {name}"
 
 
-def broker_faults(t: Tables) -> Frame:
+def broker_faults() -> str:
     """The fault windows in which a broker was gone for the others: dead, paused, or cut off."""
-    return t.sql("SELECT * FROM {fault_windows} WHERE broker_gone")
+    return "SELECT * FROM {fault_windows} WHERE broker_gone"

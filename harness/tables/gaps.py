@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
-
-_BUCKET_S: Final = 10  # gaps are joined with episodes and faults within buckets of time
+BUCKET_S: Final = 10  # gaps are joined with episodes and faults within buckets of time
 
 
-def gaps(t: Tables) -> Frame:
+def gaps() -> str:
     """One row per time that nobody processed a partition, between two members' (or one's) polls.
 
     From the end of the work on all that was delivered before to the next poll with records.
     """
-    return t.sql(
-        """
+    return """
         WITH followed AS (
             SELECT topic, partition, busy_until AS from_at, polled_at AS to_at,
                    lag(member) OVER w AS old_member, lag(member_id) OVER w AS old_member_id,
@@ -26,19 +22,17 @@ def gaps(t: Tables) -> Frame:
         )
         SELECT *, timestampdiff(MICROSECOND, from_at, to_at) / 1e3 AS ms
         FROM followed WHERE from_at < to_at
-        """
-    )
+    """
 
 
-def disturbed_gaps(t: Tables) -> Frame:
+def disturbed_gaps() -> str:
     """The gaps that overlap an episode or a fault, once for each, and when the gap ended for whom.
 
     `assigned_at` is when the new owner was given the partition, if within the gap; null if nobody
     was. `episode` is null for a row that is about a fault, and `whose` is what the fault happened
     to.
     """
-    return t.sql(
-        """
+    return """
         WITH windows AS (
             SELECT DISTINCT episode, CAST(NULL AS STRING) AS fault, CAST(NULL AS STRING) AS whose,
                    first_at AS began_at, last_at AS over_at
@@ -46,25 +40,21 @@ def disturbed_gaps(t: Tables) -> Frame:
             UNION ALL
             SELECT NULL, fault, resolved, injecting_at, coalesce(healed_at, failed_at, injected_at)
             FROM {fault_windows} WHERE injecting_at IS NOT NULL
-        ),
-        spread AS (
-            SELECT *, explode(sequence(unix_seconds(began_at) DIV :bucket_s,
-                                       unix_seconds(over_at) DIV :bucket_s)) AS bucket
+        ), spread AS (
+            SELECT *, explode(sequence(unix_seconds(began_at) DIV :BUCKET_S,
+                                       unix_seconds(over_at) DIV :BUCKET_S)) AS bucket
             FROM windows
-        ),
-        spread_gaps AS (
-            SELECT *, explode(sequence(unix_seconds(from_at) DIV :bucket_s,
-                                       unix_seconds(to_at) DIV :bucket_s)) AS bucket
+        ), spread_gaps AS (
+            SELECT *, explode(sequence(unix_seconds(from_at) DIV :BUCKET_S,
+                                       unix_seconds(to_at) DIV :BUCKET_S)) AS bucket
             FROM {gaps}
-        ),
-        around AS (
+        ), around AS (
             SELECT DISTINCT w.episode, w.fault, w.whose, w.began_at, g.topic, g.partition,
                    g.from_at, g.to_at, g.ms, g.old_member, g.old_member_id, g.new_member,
                    g.new_member_id
             FROM spread w JOIN spread_gaps g
               ON g.bucket = w.bucket AND g.from_at <= w.over_at AND g.to_at >= w.began_at
-        ),
-        given AS (
+        ), given AS (
             SELECT member, coalesce(observed_at, event_at) AS at, p.topic, p.partition
             FROM {client_events} LATERAL VIEW explode(partitions) AS p WHERE event = 'assigned'
         )
@@ -75,12 +65,10 @@ def disturbed_gaps(t: Tables) -> Frame:
           ON g.member = a.new_member AND g.topic = a.topic AND g.partition = a.partition
          AND g.at BETWEEN a.from_at AND a.to_at
         GROUP BY ALL
-        """,
-        bucket_s=_BUCKET_S,
-    )
+    """
 
 
-def stop_gaps(t: Tables) -> Frame:
+def stop_gaps() -> str:
     """The gap that each row of `stops` is about: `usual_ms` is the longest one of quiet times.
 
     A gap that spans several episodes belongs to the last that had begun when the new owner got the
@@ -90,32 +78,27 @@ def stop_gaps(t: Tables) -> Frame:
     whoever got the partition: a static member that came back. Of several faults the one of the old
     owner itself counts, or else the last.
     """
-    return t.sql(
-        """
+    return """
         WITH quiet AS (
             SELECT max(g.ms) AS usual_ms
             FROM {gaps} g LEFT ANTI JOIN {disturbed_gaps} d
               ON d.topic = g.topic AND d.partition = g.partition AND d.from_at = g.from_at
-        ),
-        seen AS (
+        ), seen AS (
             SELECT *, max(CASE WHEN episode IS NOT NULL AND began_at <= coalesce(assigned_at, to_at)
                                THEN began_at END) OVER w AS last_began_at,
                    count(fault) OVER w > 0 AS faulty, count(episode) OVER w = 0 AS alone
             FROM {disturbed_gaps} WINDOW w AS (PARTITION BY topic, partition, from_at)
-        ),
-        sorted AS (
+        ), sorted AS (
             SELECT s.*, q.usual_ms,
                    s.faulty AND (s.assigned_at IS NULL OR s.alone)
                        AND s.ms > coalesce(q.usual_ms, 0) + :slack_ms AS by_fault
             FROM seen s CROSS JOIN quiet q
-        ),
-        candidates AS (
+        ), candidates AS (
             SELECT *, CASE WHEN by_fault THEN concat(from_at) ELSE concat(episode) END AS about
             FROM sorted
             WHERE CASE WHEN by_fault THEN fault IS NOT NULL
                        ELSE episode IS NOT NULL AND began_at = last_began_at END
-        ),
-        ranked AS (
+        ), ranked AS (
             SELECT *, row_number() OVER (
                 PARTITION BY by_fault, about, topic, partition
                 ORDER BY assigned_at IS NOT NULL DESC, ms DESC,
@@ -125,5 +108,4 @@ def stop_gaps(t: Tables) -> Frame:
         SELECT episode, fault, began_at, topic, partition, from_at, to_at, ms, old_member,
                old_member_id, new_member, new_member_id, assigned_at, usual_ms
         FROM ranked WHERE place = 1
-        """
-    )
+    """

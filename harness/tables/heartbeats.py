@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
 
-
-def heartbeats(t: Tables) -> Frame:
+def heartbeats() -> str:
     """One row per heartbeat.
 
     A gap is steady if nothing that may stretch it fell into it: both heartbeats were answered by
@@ -18,8 +15,7 @@ def heartbeats(t: Tables) -> Frame:
     wrote before is replicated. One that tells what the member owns is sent out of turn, as is the
     one after an answer that changes the assignment: gaps beside such are not steady.
     """
-    return t.sql(
-        """
+    return """
         WITH disturbed AS (
             -- A member's own link or process; everybody's where the fault is of no one member.
             SELECT collect_list(struct(injecting_at AS `from`,
@@ -27,15 +23,13 @@ def heartbeats(t: Tables) -> Frame:
                        AS windows
             FROM {fault_windows} f LEFT JOIN {members} m ON m.member = f.resolved
             WHERE injecting_at IS NOT NULL AND disturbs_heartbeats
-        ),
-        beats AS (
+        ), beats AS (
             SELECT *, client_id AS member,
                    CASE api WHEN 'HEARTBEAT' THEN processed_at ELSE arrived_at END AS at
             FROM {requests}
             WHERE `group` = :group AND member_id IS NOT NULL
               AND (api = 'HEARTBEAT' OR api = 'CONSUMER_GROUP_HEARTBEAT' AND generation >= 0)
-        ),
-        followed AS (
+        ), followed AS (
             SELECT `group`, member, member_id, generation, broker, at, error_code,
                    lag(at) OVER w AS before_at,
                    lag(broker) OVER w AS broker_before, lag(generation) OVER w AS generation_before,
@@ -52,5 +46,4 @@ def heartbeats(t: Tables) -> Frame:
                                               AND coalesce(w.whose = member, true))
                    AND in_turn AS steady
         FROM followed CROSS JOIN disturbed
-        """
-    )
+    """

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
 
-
-def memberships(t: Tables) -> Frame:
+def memberships() -> str:
     """One row per `stay` of a member id in the group: whose, when it joined, when and how removed.
 
     A classic member that comes back has another id. A member of KIP-848 keeps its own, so its id
@@ -14,8 +11,7 @@ def memberships(t: Tables) -> Frame:
     both null where there is no other. What bears the id between them belongs to this stay.
     A static member's id is `replaced` when another process joins under its instance id.
     """
-    return t.sql(
-        """
+    return """
         WITH told AS (
             SELECT member_id, at, event, evidence
             FROM {coordinator_events}
@@ -34,14 +30,12 @@ def memberships(t: Tables) -> Frame:
             FROM {coordinator_events}
             WHERE `group` = :group AND event = 'member_added'
               AND text LIKE '%to replace the existing member %'
-        ),
-        numbered AS (
+        ), numbered AS (
             SELECT *, count_if(event <> 'member_added') OVER (
                 PARTITION BY member_id ORDER BY at, IF(event = 'member_added', 1, 0)
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS stay
             FROM told WHERE member_id <> ''
-        ),
-        by_coordinator AS (
+        ), by_coordinator AS (
             SELECT member_id, stay,
                    min(at) FILTER (WHERE event = 'member_added') AS added_at,
                    min(at) FILTER (WHERE event <> 'member_added') AS removed_at,
@@ -49,8 +43,7 @@ def memberships(t: Tables) -> Frame:
                    min_by(evidence, at) FILTER (WHERE event <> 'member_added') AS evidence
             FROM numbered GROUP BY member_id, stay
             HAVING stay = 0 OR count_if(event = 'member_added') > 0
-        ),
-        by_requests AS (
+        ), by_requests AS (
             SELECT member_id, min(client_id) AS member,
                    min(processed_at) FILTER (WHERE error_code = 0 AND (api = 'JOIN_GROUP'
                        OR api = 'CONSUMER_GROUP_HEARTBEAT' AND generation = 0)) AS joined_at,
@@ -71,29 +64,24 @@ def memberships(t: Tables) -> Frame:
                CASE WHEN lead(c.stay) OVER w IS NOT NULL THEN c.removed_at END AS until_at
         FROM by_coordinator c FULL OUTER JOIN by_requests r USING (member_id)
         WINDOW w AS (PARTITION BY member_id ORDER BY c.stay)
-        """
-    )
+    """
 
 
-def identities(t: Tables) -> Frame:
+def identities() -> str:
     """One row per member id: whose it was, its instance id, and its session timeout."""
-    return t.sql(
-        """
+    return """
         SELECT member_id, any_value(member) AS member, max(instance_id) AS instance_id,
                max(session_timeout_ms) AS session_timeout_ms
         FROM {memberships} GROUP BY member_id
-        """
-    )
+    """
 
 
-def removals(t: Tables) -> Frame:
+def removals() -> str:
     """One row per removal of a member id, and when the same id was back, if it ever was."""
-    return t.sql(
-        """
+    return """
         SELECT * FROM (
             SELECT *, lead(joined_at) OVER (
                 PARTITION BY member_id ORDER BY removed_at NULLS LAST) AS back_at
             FROM {memberships})
         WHERE removed_at IS NOT NULL
-        """
-    )
+    """

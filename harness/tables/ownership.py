@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
 
-
-def ownership(t: Tables) -> Frame:
+def ownership() -> str:
     """One row per partition held, by the member's own callbacks, as its application saw them.
 
     What a member holds ends with revoked or lost, or with the process; of one that was killed, when
@@ -14,30 +11,25 @@ def ownership(t: Tables) -> Frame:
     that: from then on it is a zombie that does not know it yet. That may be before it was told of
     its assignment: a stalled application hears of one that it had, when it polls again.
     """
-    return t.sql(
-        """
+    return """
         WITH callbacks AS (
             SELECT member, event, coalesce(observed_at, event_at) AS at, member_id, generation,
                    p.topic, p.partition
             FROM {client_events} LATERAL VIEW explode(partitions) AS p
             WHERE event IN ('assigned', 'revoked', 'lost')
-        ),
-        framed AS (
+        ), framed AS (
             SELECT *, lead(at) OVER w AS next_at, lead(event) OVER w AS next_event
             FROM callbacks
             WINDOW w AS (PARTITION BY member, topic, partition
                          ORDER BY at, CASE event WHEN 'assigned' THEN 1 ELSE 0 END)
-        ),
-        closed AS (
+        ), closed AS (
             SELECT member, max(coalesce(observed_at, event_at)) AS closed_at
             FROM {client_events} WHERE event = 'closed' GROUP BY member
-        ),
-        killed AS (
+        ), killed AS (
             -- A SIGKILL leaves a journal without a last word.
             SELECT resolved AS member, min(coalesce(injected_at, injecting_at)) AS killed_at
             FROM {fault_windows} WHERE killed GROUP BY resolved
-        ),
-        held AS (
+        ), held AS (
             SELECT f.topic, f.partition, f.member, f.member_id, f.generation, f.at AS from_at,
                    coalesce(f.next_at, c.closed_at, m.ended_at,
                             CASE WHEN m.`end` = 'killed' THEN k.killed_at END) AS to_at,
@@ -57,5 +49,4 @@ def ownership(t: Tables) -> Frame:
          AND (h.to_at IS NULL OR s.removed_at <= h.to_at)
         GROUP BY ALL
         ORDER BY topic, partition, from_at
-        """
-    )
+    """

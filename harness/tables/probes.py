@@ -7,14 +7,10 @@ believes.
 
 from __future__ import annotations
 
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
 
-
-def probe_joins(t: Tables) -> Frame:
+def probe_joins() -> str:
     """One row per JoinGroup of a probe that was accepted, with the id that it was answered."""
-    return t.sql(
-        """
+    return """
         SELECT `group`, get_json_object(answer, '$.memberId') AS member_id, instance_id, broker,
                CAST(get_json_object(answer, '$.generationId') AS INT) AS generation,
                get_json_object(answer, '$.leader') AS leader,
@@ -24,25 +20,22 @@ def probe_joins(t: Tables) -> Frame:
                get_json_object(request, '$.protocols[0].metadata') AS metadata,
                state_before, sent_at, answered_at, step
         FROM {calls} WHERE api = 'JOIN_GROUP' AND error_code = 0
-        """
-    )
+    """
 
 
-def probe_members(t: Tables) -> Frame:
+def probe_members() -> str:
     """One row per member that a probe played: from its first accepted JoinGroup to its removal.
 
     It counts from when that was sent: whoever is parked is a member already.
     """
-    return t.sql(
-        """
+    return """
         WITH joined AS (
             SELECT `group`, member_id, any_value(instance_id) AS instance_id,
                    min(sent_at) AS from_at, min(answered_at) AS joined_at,
                    max(session_ms) AS session_ms, max(rebalance_ms) AS rebalance_ms,
                    max_by(metadata, sent_at) AS metadata
             FROM {probe_joins} GROUP BY `group`, member_id
-        ),
-        removed AS (
+        ), removed AS (
             SELECT j.`group`, j.member_id, min(e.at) AS at, min_by(e.event, e.at) AS event
             FROM joined j JOIN {coordinator_events} e
               ON e.`group` = j.`group` AND e.at >= j.from_at
@@ -51,8 +44,7 @@ def probe_members(t: Tables) -> Frame:
                      AND (e.event = 'stragglers_removed' OR e.reason LIKE 'Removing [%')
                      AND contains(e.reason, j.member_id))
             GROUP BY j.`group`, j.member_id
-        ),
-        followed AS (
+        ), followed AS (
             SELECT *, CASE WHEN instance_id IS NOT NULL THEN lead(joined_at) OVER w END
                           AS replaced_at,
                    CASE WHEN instance_id IS NOT NULL THEN lead(member_id) OVER w END
@@ -63,27 +55,24 @@ def probe_members(t: Tables) -> Frame:
                CASE WHEN f.replaced_at <= coalesce(r.at, f.replaced_at) THEN 'replaced'
                     ELSE r.event END AS ended_by
         FROM followed f LEFT JOIN removed r ON r.`group` = f.`group` AND r.member_id = f.member_id
-        """
-    )
+    """
 
 
-def probed(t: Tables) -> Frame:
+def probed() -> str:
     """Calls about a group that were answered, one row each, with what was so when they were sent.
 
     `state` of the group, null where the call or another changed it meanwhile; its `generation_now`,
     whether the asker is a member (`known`), who has the asker's instance id (`owner`), how many
     members there are (`size`), and whether the asker is nobody: no member, instance or generation.
     """
-    return t.sql(
-        """
+    return """
         WITH asked AS (
             SELECT *, row_number() OVER (ORDER BY sent_at, api, step) AS call,
                    CASE WHEN state_before = state_after THEN state_before END AS state,
                    coalesce(generation, -1) < 0 AND member_id IS NULL AND instance_id IS NULL
                        AS nobody
             FROM {calls} WHERE `group` IS NOT NULL AND answered_at IS NOT NULL
-        ),
-        members_then AS (
+        ), members_then AS (
             SELECT a.call, count(m.member_id) AS size,
                    coalesce(bool_or(m.member_id = a.member_id), false) AS known,
                    max(m.member_id) FILTER (WHERE m.instance_id = a.instance_id) AS owner
@@ -91,8 +80,7 @@ def probed(t: Tables) -> Frame:
               ON m.`group` = a.`group` AND m.from_at < a.sent_at
              AND (m.to_at IS NULL OR m.to_at > a.sent_at)
             GROUP BY a.call
-        ),
-        generation_then AS (
+        ), generation_then AS (
             SELECT a.call, max_by(e.generation, e.at) AS generation_now
             FROM asked a JOIN {coordinator_events} e
               ON e.`group` = a.`group` AND e.event IN ('stabilized', 'emptied') AND e.at < a.sent_at
@@ -101,17 +89,15 @@ def probed(t: Tables) -> Frame:
         SELECT a.*, m.size, m.known, m.owner, g.generation_now,
                concat(a.step, ' (', a.`group`, ')') AS subject
         FROM asked a JOIN members_then m USING (call) LEFT JOIN generation_then g USING (call)
-        """
-    )
+    """
 
 
-def probe_positions(t: Tables) -> Frame:
+def probe_positions() -> str:
     """What probes changed of committed positions, one row per change and partition.
 
     `committed` is -1 for a deletion. What a transaction holds counts from when it was ended.
     """
-    return t.sql(
-        """
+    return """
         WITH asked AS (
             SELECT `group`, api, sent_at, answered_at, step,
                    from_json(get_json_object(request, '$.topics'),
@@ -123,19 +109,16 @@ def probe_positions(t: Tables) -> Frame:
                              || 'partitionIndex:int,errorCode:int>>>>') AS answers,
                    coalesce(CAST(get_json_object(answer, '$.errorCode') AS INT), 0) AS whole
             FROM {calls} WHERE api IN ('OFFSET_COMMIT', 'TXN_OFFSET_COMMIT', 'OFFSET_DELETE')
-        ),
-        wanted AS (
+        ), wanted AS (
             SELECT a.* EXCEPT (topics, answers), topic.name AS topic, part.*
             FROM asked a LATERAL VIEW explode(topics) AS topic
             LATERAL VIEW explode(topic.partitions) AS part
-        ),
-        got AS (
+        ), got AS (
             SELECT `group`, api, sent_at, step, topic.name AS topic,
                    part.partitionIndex AS partition, part.errorCode AS error_code
             FROM asked LATERAL VIEW explode(answers) AS topic
             LATERAL VIEW explode(topic.partitions) AS part
-        ),
-        ended AS (
+        ), ended AS (
             SELECT `group`, min(answered_at) AS at FROM {calls}
             WHERE api = 'END_TXN' AND error_code = 0
               AND get_json_object(request, '$.committed') = 'true'
@@ -150,19 +133,17 @@ def probe_positions(t: Tables) -> Frame:
         LEFT JOIN got g ON g.`group` = w.`group` AND g.api = w.api AND g.sent_at = w.sent_at
              AND g.topic = w.topic AND g.partition = w.partitionIndex
         LEFT JOIN ended e ON e.`group` = w.`group`
-        """
-    )
+    """
 
 
-def probe_fetches(t: Tables) -> Frame:
+def probe_fetches() -> str:
     """Positions that probes fetched, one row per answer and partition, and what they should be.
 
     `committed` is what was answered, `wanted` the last position accepted before it was asked, -1 if
     there was none or it was deleted. `held`: an open transaction holds the partition; `ending`: one
     was told to end, and nobody can say when that is in force.
     """
-    return t.sql(
-        """
+    return """
         WITH asked AS (
             SELECT `group`, step, sent_at, answered_at,
                    get_json_object(request, '$.requireStable') = 'true' AS stable,
@@ -171,14 +152,12 @@ def probe_fetches(t: Tables) -> Frame:
                              'array<struct<name:string,partitions:array<struct<partitionIndex:int,'
                              || 'committedOffset:bigint,errorCode:int>>>>') AS topics
             FROM {calls} WHERE api = 'OFFSET_FETCH' AND answered_at IS NOT NULL
-        ),
-        got AS (
+        ), got AS (
             SELECT a.* EXCEPT (topics), topic.name AS topic, part.partitionIndex AS partition,
                    part.committedOffset AS committed, part.errorCode AS error_code
             FROM asked a LATERAL VIEW explode(topics) AS topic
             LATERAL VIEW explode(topic.partitions) AS part
-        ),
-        ending AS (
+        ), ending AS (
             SELECT `group`, min(sent_at) AS at FROM {calls} WHERE api = 'END_TXN' GROUP BY `group`
         )
         SELECT g.`group`, g.topic, g.partition, g.step, g.sent_at, g.answered_at, g.stable,
@@ -194,5 +173,4 @@ def probe_fetches(t: Tables) -> Frame:
           ON p.`group` = g.`group` AND p.topic = g.topic AND p.partition = g.partition
         LEFT JOIN ending e ON e.`group` = g.`group`
         GROUP BY ALL
-        """
-    )
+    """

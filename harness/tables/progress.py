@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
 
-
-def progress(t: Tables) -> Frame:
+def progress() -> str:
     """Deliveries, each with how far its partition had been read and processed before it.
 
     A partition is busy with a batch for the time declared for its records at most: a member that
     takes longer stands still, and so does its partition, whatever the member believes.
     """
-    return t.sql(
-        """
+    return """
         WITH worked AS (
             SELECT d.*, least(coalesce(d.processed_at, d.polled_at),
                        timestampadd(MICROSECOND, m.process_us * d.count, d.polled_at)) AS worked_to
@@ -25,18 +21,16 @@ def progress(t: Tables) -> Frame:
         FROM worked
         WINDOW before AS (PARTITION BY topic, partition ORDER BY polled_at, poll
                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-        """
-    )
+    """
 
 
-def forgotten(t: Tables) -> Frame:
+def forgotten() -> str:
     """When nothing was committed any more, one row per partition and time.
 
     Positions deleted on purpose, and those of a group that was empty for its retention, found to be
     gone by whoever asked.
     """
-    return t.sql(
-        """
+    return """
         SELECT p.topic, p.partition, processed_at AS at
         FROM {requests} LATERAL VIEW explode(positions) AS p
         WHERE `group` = :group AND api = 'OFFSET_DELETE' AND p.error_code = 0
@@ -48,5 +42,4 @@ def forgotten(t: Tables) -> Frame:
         LATERAL VIEW explode(positions) AS p
         WHERE r.`group` = :group AND r.api = 'OFFSET_FETCH' AND p.error_code = 0
           AND p.committed = -1
-        """
-    )
+    """

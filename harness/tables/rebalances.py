@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
-
-_BUCKET_S: Final = 10  # standstills and rebalances are joined within buckets of time
+BUCKET_S: Final = 10  # standstills and rebalances are joined within buckets of time
 
 
-def rebalances(t: Tables) -> Frame:
+def rebalances() -> str:
     """One row per generation that the coordinator completed, those of an emptied group included.
 
     In a group of KIP-848 it is one per group epoch that got a target assignment: see `epochs`.
@@ -23,10 +20,12 @@ def rebalances(t: Tables) -> Frame:
     since the one before was complete: a member that closes gives up what it has before it leaves,
     and in a cooperative rebalance before it joins again.
     """
-    return t.sql(_REBALANCES)
+    return """
+        {REBALANCES}
+    """
 
 
-def standstills(t: Tables) -> Frame:
+def standstills() -> str:
     """Per generation and partition, the longest time that no member processed the partition.
 
     The times meant are those between the end of the work on everything delivered before (as long
@@ -35,19 +34,17 @@ def standstills(t: Tables) -> Frame:
     Waiting for new records counts too, so at low rates a standstill has a floor of one record's
     interval.
     """
-    return t.sql(
-        """
+    return """
         WITH still AS (
             SELECT topic, partition, busy_until AS from_at, polled_at AS to_at,
-                   explode(sequence(unix_seconds(busy_until) DIV :bucket_s,
-                                    unix_seconds(polled_at) DIV :bucket_s)) AS bucket
+                   explode(sequence(unix_seconds(busy_until) DIV :BUCKET_S,
+                                    unix_seconds(polled_at) DIV :BUCKET_S)) AS bucket
             FROM {progress} WHERE busy_until < polled_at
-        ),
-        around AS (
+        ), around AS (
             SELECT generation, joined_at, started_at,
                    coalesce(completed_at, joined_at) AS completed_at,
-                   explode(sequence(unix_seconds(started_at) DIV :bucket_s,
-                       unix_seconds(coalesce(completed_at, joined_at)) DIV :bucket_s)) AS bucket
+                   explode(sequence(unix_seconds(started_at) DIV :BUCKET_S,
+                       unix_seconds(coalesce(completed_at, joined_at)) DIV :BUCKET_S)) AS bucket
             FROM {generations} WHERE started_at IS NOT NULL
         )
         SELECT r.generation, r.joined_at, s.topic, s.partition,
@@ -55,12 +52,10 @@ def standstills(t: Tables) -> Frame:
         FROM around r JOIN still s
           ON s.bucket = r.bucket AND s.from_at <= r.completed_at AND s.to_at >= r.started_at
         GROUP BY r.generation, r.joined_at, s.topic, s.partition
-        """,
-        bucket_s=_BUCKET_S,
-    )
+    """
 
 
-def epochs(t: Tables) -> Frame:
+def epochs() -> str:
     """Group epochs of KIP-848 for which the coordinator computed a target assignment.
 
     Epochs that were passed over, because the next came before anybody's heartbeat had one computed,
@@ -69,8 +64,7 @@ def epochs(t: Tables) -> Frame:
     had been; both null if the next target came before. `cause` is the line before the epoch was
     bumped, or "metadata" where the topics had changed.
     """
-    return t.sql(
-        """
+    return """
         WITH lines AS (
             SELECT *, lag(struct(event, member_id, reason)) OVER w AS line_before,
                    lag(at) OVER w AS line_before_at
@@ -78,21 +72,18 @@ def epochs(t: Tables) -> Frame:
             WHERE `group` = :group AND event IN ('member_added', 'left', 'left_for_now', 'evicted',
                 'fenced', 'epoch_bumped', 'target_computed', 'loaded', 'upgraded')
             WINDOW w AS (PARTITION BY 1 ORDER BY at)
-        ),
-        bumps AS (
+        ), bumps AS (
             SELECT at, generation, reason,
                    CASE WHEN line_before.event NOT IN ('epoch_bumped', 'target_computed', 'loaded')
                         THEN line_before END AS line,
                    lag(reason) OVER (PARTITION BY 1 ORDER BY at) AS reason_before
             FROM lines WHERE event = 'epoch_bumped'
-        ),
-        targets AS (
+        ), targets AS (
             SELECT broker, generation, at, reason AS assignor, evidence,
                    lag(generation) OVER w AS generation_before, lead(at) OVER w AS next_at
             FROM {coordinator_events} WHERE `group` = :group AND event = 'target_computed'
             WINDOW w AS (PARTITION BY 1 ORDER BY at)
-        ),
-        begun AS (
+        ), begun AS (
             SELECT x.at, min(b.at) AS started_at,
                    min_by(coalesce(b.line.reason, b.reason), b.at) AS reason,
                    min_by(b.line.member_id, b.at) AS named,
@@ -102,8 +93,7 @@ def epochs(t: Tables) -> Frame:
               ON b.generation <= x.generation AND b.at <= x.at
              AND (x.generation_before IS NULL OR b.generation > x.generation_before)
             GROUP BY x.at
-        ),
-        present AS (
+        ), present AS (
             SELECT x.at, x.generation, x.next_at, m.member_id,
                    coalesce(m.removed_at < x.next_at, false) AS goes
             FROM targets x JOIN {memberships} m
@@ -121,8 +111,7 @@ def epochs(t: Tables) -> Frame:
             FROM {requests}
             WHERE `group` = :group AND error_code = 0 AND generation >= 0
               AND api IN ('CONSUMER_GROUP_HEARTBEAT', 'SYNC_GROUP')
-        ),
-        told AS (
+        ), told AS (
             SELECT p.at, p.member_id, p.goes, min(a.answered_at) AS first_at,
                    max(a.answered_at) FILTER (
                        WHERE a.changes
@@ -131,8 +120,7 @@ def epochs(t: Tables) -> Frame:
               ON a.member_id = p.member_id AND a.epoch = p.generation AND a.processed_at >= p.at
              AND (p.next_at IS NULL OR a.arrived_at < p.next_at)
             GROUP BY p.at, p.member_id, p.goes
-        ),
-        followed AS (
+        ), followed AS (
             SELECT at, CAST(count(*) AS INT) AS members,
                    CASE WHEN count_if(NOT goes AND first_at IS NULL) = 0
                         THEN max(first_at) END AS synced_at,
@@ -144,14 +132,12 @@ def epochs(t: Tables) -> Frame:
                f.synced_at, CASE WHEN f.synced_at IS NOT NULL
                                  THEN greatest(f.synced_at, f.last_at) END AS completed_at
         FROM targets x LEFT JOIN begun b ON b.at = x.at LEFT JOIN followed f ON f.at = x.at
-        """
-    )
+    """
 
 
-def generations(t: Tables) -> Frame:
+def generations() -> str:
     """Completed generations, and group epochs, in order of time: when and why each was begun."""
-    return t.sql(
-        """
+    return """
         WITH ends AS (
             SELECT broker, at AS joined_at, event, generation, evidence,
                    CASE WHEN event = 'emptied' THEN 0 ELSE members END AS members
@@ -160,11 +146,9 @@ def generations(t: Tables) -> Frame:
             UNION ALL
             SELECT broker, joined_at, 'target_computed', generation, evidence, members
             FROM {epochs}
-        ),
-        done AS (
+        ), done AS (
             SELECT *, row_number() OVER (ORDER BY joined_at, generation) AS number FROM ends
-        ),
-        begun AS (
+        ), begun AS (
             SELECT d.number, max(s.at) AS started_at, max_by(s.reason, s.at) AS reason,
                    max_by(s.member_id, s.at) AS member_id
             FROM done d JOIN {coordinator_events} s
@@ -172,8 +156,7 @@ def generations(t: Tables) -> Frame:
             WHERE s.`group` = :group AND s.event = 'rebalance_started'
               AND d.event <> 'target_computed'
             GROUP BY d.number
-        ),
-        led AS (
+        ), led AS (
             SELECT d.number, min(s.at) AS synced_at, min_by(s.member_id, s.at) AS leader,
                    count(s.at) AS times
             FROM done d JOIN {coordinator_events} s
@@ -190,15 +173,13 @@ def generations(t: Tables) -> Frame:
             WHERE j.`group` = :group AND j.api = 'JOIN_GROUP' AND j.error_code = 0
             GROUP BY d.number, d.joined_at, j.member_id
             HAVING min(j.arrived_at) > timestampadd(MILLISECOND, :slack_ms, d.joined_at)
-        ),
-        told AS (
+        ), told AS (
             -- A follower of librdkafka may join again, and is told the same again (X16).
             SELECT broker, generation, member_id, min(answered_at) AS at
             FROM {requests}
             WHERE `group` = :group AND api = 'SYNC_GROUP' AND error_code = 0
             GROUP BY broker, generation, member_id
-        ),
-        synced AS (
+        ), synced AS (
             SELECT d.number, max(x.at) AS completed_at
             FROM done d JOIN told x ON x.broker = d.broker AND x.generation = d.generation
             LEFT ANTI JOIN latecomers c ON c.number = d.number AND c.member_id = x.member_id
@@ -222,47 +203,40 @@ def generations(t: Tables) -> Frame:
         LEFT JOIN {epochs} e
           ON d.event = 'target_computed' AND e.joined_at = d.joined_at
         WINDOW w AS (PARTITION BY 1 ORDER BY d.number)
-        """
-    )
+    """
 
 
-_REBALANCES: Final = """
+REBALANCES: Final = """
 WITH joins AS (
     SELECT broker, generation, max(protocol_name) AS assignor, max(leader) AS leader
     FROM {requests}
     WHERE `group` = :group AND api = 'JOIN_GROUP' AND error_code = 0
     GROUP BY broker, generation
-),
-owners AS (
+), owners AS (
     -- A static member is the same one in whichever process it lives.
     SELECT broker, generation, topic, partition, coalesce(instance_id, member) AS member,
            lag(coalesce(instance_id, member)) OVER (PARTITION BY topic, partition ORDER BY at)
                AS member_before
     FROM {assignments}
-),
-changes AS (
+), changes AS (
     SELECT broker, generation,
            CAST(count_if(member <> member_before) AS INT) AS moved,
            CAST(count_if(member = member_before) AS INT) AS kept
     FROM owners GROUP BY broker, generation
-),
-ends AS (
+), ends AS (
     SELECT number, coalesce(completed_at, joined_at) AS ended_at,
            lag(coalesce(completed_at, joined_at)) OVER (ORDER BY number) AS ended_before
     FROM {generations}
-),
-revocations AS (
+), revocations AS (
     SELECT g.number, CAST(sum(size(e.partitions)) AS INT) AS revoked
     FROM ends g JOIN {client_events} e
       ON e.event_at <= g.ended_at AND (g.ended_before IS NULL OR e.event_at > g.ended_before)
     WHERE e.event IN ('revoked', 'lost') GROUP BY g.number
-),
-still AS (
+), still AS (
     SELECT generation, joined_at, max(ms) AS longest_ms,
            array_sort(collect_list(struct(topic, partition, ms))) AS each
     FROM {standstills} GROUP BY generation, joined_at
-),
-named AS (
+), named AS (
     SELECT *, CASE WHEN cause = 'member_added' THEN 'join'
                    WHEN cause IN ('left', 'left_for_now') THEN 'leave'
                    WHEN cause = 'evicted' THEN 'expiry'

@@ -6,7 +6,6 @@ from typing import Final
 
 from harness.tables import probes
 from harness.tables.assignments import assignments
-from harness.tables.base import Recipe
 from harness.tables.commits_judged import commits_judged
 from harness.tables.coordinators import group_steps, tenures
 from harness.tables.episodes import episodes
@@ -23,9 +22,10 @@ from harness.tables.redeliveries import redeliveries
 from harness.tables.silences import signs_of_life, silences
 from harness.tables.stop_moments import stop_moments, stop_subjects
 from harness.tables.stops import stops
+from harness.tables.vocabulary import Query
 
 # Written to files, in this order: each may start from those above it.
-WRITTEN: Final[dict[str, Recipe]] = {
+WRITTEN: Final[dict[str, Query]] = {
     "evictions": evictions,
     "heartbeats": heartbeats,
     "commits_judged": commits_judged,
@@ -35,7 +35,7 @@ WRITTEN: Final[dict[str, Recipe]] = {
     "stops": stops,
 }
 # Named by other queries only; kept in memory while a run is judged.
-SHARED: Final[dict[str, Recipe]] = {
+SHARED: Final[dict[str, Query]] = {
     "signs_of_life": signs_of_life,
     "memberships": memberships,
     "identities": identities,
@@ -64,6 +64,6 @@ SHARED: Final[dict[str, Recipe]] = {
     "stop_moments": stop_moments,
     "standstills": standstills,
 }
-RECIPES: Final[dict[str, Recipe]] = {**SHARED, **WRITTEN}
+RECIPES: Final[dict[str, Query]] = {**SHARED, **WRITTEN}
 
 __all__ = ["RECIPES", "SHARED", "WRITTEN"]

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
-
 # Ranges are joined within buckets of offsets: wide enough that a poll's range falls into one or
 # two, narrow enough that few others share it.
-_BUCKET: Final = 1_024
+BUCKET: Final = 1_024
 
 
-def redeliveries(t: Tables) -> Frame:
+def redeliveries() -> str:
     """One row per delivered range that repeats records of earlier ranges of its partition.
 
     Only ranges below the highest position reached before them are compared with the others.
@@ -22,13 +19,11 @@ def redeliveries(t: Tables) -> Frame:
     owner has committed meanwhile. `try_…` is the first commit after the first delivery that would
     have covered the range, by the member that had it first, and `why` says what became of it.
     """
-    return t.sql(
-        """
+    return """
         WITH ranges AS (
-            SELECT *, explode(sequence(first_offset DIV :bucket, last_offset DIV :bucket)) AS bucket
+            SELECT *, explode(sequence(first_offset DIV :BUCKET, last_offset DIV :BUCKET)) AS bucket
             FROM {progress}
-        ),
-        repeated AS (
+        ), repeated AS (
             SELECT a.topic, a.partition, a.member, a.polled_at, a.poll,
                    min(greatest(a.first_offset, b.first_offset)) AS first_offset,
                    max(least(a.last_offset, b.last_offset)) AS last_offset,
@@ -41,8 +36,7 @@ def redeliveries(t: Tables) -> Frame:
              AND b.first_offset <= a.last_offset AND b.last_offset >= a.first_offset
             WHERE a.first_offset <= a.reached
             GROUP BY a.topic, a.partition, a.member, a.polled_at, a.poll
-        ),
-        mixed AS (
+        ), mixed AS (
             SELECT *, CAST(NULL AS BIGINT) AS committed, polled_at AS at FROM repeated
             UNION ALL
             SELECT topic, partition, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, committed,
@@ -51,8 +45,7 @@ def redeliveries(t: Tables) -> Frame:
             UNION ALL
             SELECT topic, partition, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, -1, at
             FROM {forgotten}
-        ),
-        ordered AS (
+        ), ordered AS (
             SELECT *, nullif(last_value(committed, true) OVER (
                 PARTITION BY topic, partition ORDER BY at, committed NULLS LAST
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), -1) AS known
@@ -67,8 +60,7 @@ def redeliveries(t: Tables) -> Frame:
               ON j.member = c.member AND j.topic = c.topic AND j.partition = c.partition
              AND j.committed = c.committed
             WHERE c.asked_at IS NOT NULL
-        ),
-        tried AS (
+        ), tried AS (
             SELECT o.topic, o.partition, o.member, o.polled_at, o.poll,
                    min_by(struct(t.committed, t.at, t.error_code), t.at) AS try
             FROM ordered o JOIN tries t
@@ -76,8 +68,7 @@ def redeliveries(t: Tables) -> Frame:
              AND t.committed > o.first_offset AND t.at >= o.first_polled_at
             WHERE o.first_offset IS NOT NULL
             GROUP BY o.topic, o.partition, o.member, o.polled_at, o.poll
-        ),
-        known AS (
+        ), known AS (
             SELECT o.*, m.removed_at IS NOT NULL AS zombie, t.try
             FROM ordered o LEFT JOIN {removals} m
               ON m.member_id = o.member_id AND m.removed_at <= o.polled_at
@@ -104,6 +95,4 @@ def redeliveries(t: Tables) -> Frame:
                     ELSE concat(try.committed, ' was committed before') END AS why
         FROM known
         ORDER BY polled_at, topic, partition
-        """,
-        bucket=_BUCKET,
-    )
+    """

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
 
-
-def signs_of_life(t: Tables) -> Frame:
+def signs_of_life() -> str:
     """Accepted requests that re-arm a member's session timer, one row each.
 
     `heard_at` ends the silence before it, `armed_at` starts the next. They differ for JOIN_GROUP
@@ -20,8 +17,7 @@ def signs_of_life(t: Tables) -> Frame:
     Of a member of KIP-848 only its heartbeats count, and those by their arrival too: an answer
     waits until whatever the coordinator has written before it is replicated.
     """
-    return t.sql(
-        """
+    return """
         WITH modern AS (
             SELECT DISTINCT member_id FROM {requests}
             WHERE `group` = :group AND api = 'CONSUMER_GROUP_HEARTBEAT'
@@ -40,11 +36,10 @@ def signs_of_life(t: Tables) -> Frame:
                OR api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = 0 AND generation >= 0
                OR api = 'OFFSET_COMMIT' AND error_code = 0 AND generation >= 0
                   AND m.member_id IS NULL)
-        """
-    )
+    """
 
 
-def silences(t: Tables) -> Frame:
+def silences() -> str:
     """One row per time that a member id was not heard of while one coordinator worked.
 
     From the moment its session timer was armed to the next sign of life (`ended_by` "sign"), to
@@ -52,8 +47,7 @@ def silences(t: Tables) -> Frame:
     sign that the coordinator was at work ("end"). Where an eviction shows that the timer was armed
     before the last heartbeat's answer was ready, it counts from then.
     """
-    return t.sql(
-        """
+    return """
         WITH armed AS (
             SELECT s.member_id, s.broker, s.heard_at, s.armed_at, s.armed_from_at, t.tenure,
                    t.to_at
@@ -66,16 +60,14 @@ def silences(t: Tables) -> Frame:
             FROM {tenures} t JOIN {memberships} m
               ON m.joined_at < t.from_at AND (m.removed_at IS NULL OR m.removed_at >= t.from_at)
             WHERE t.loaded
-        ),
-        followed AS (
+        ), followed AS (
             SELECT a.*, m.member, m.session_timeout_ms, m.removed_at, m.removed_by,
                    lead(a.heard_at) OVER (PARTITION BY a.member_id, m.since_at, a.tenure
                                           ORDER BY a.armed_at, a.heard_at) AS next_heard_at
             FROM armed a JOIN {memberships} m
               ON m.member_id = a.member_id AND (m.since_at IS NULL OR a.armed_at > m.since_at)
              AND (m.until_at IS NULL OR a.armed_at <= m.until_at)
-        ),
-        ended AS (
+        ), ended AS (
             SELECT *,
                    CASE WHEN next_heard_at IS NOT NULL THEN next_heard_at
                         WHEN removed_at <= greatest(to_at, armed_at) THEN removed_at
@@ -84,8 +76,7 @@ def silences(t: Tables) -> Frame:
                         WHEN removed_at <= greatest(to_at, armed_at) THEN removed_by
                         ELSE 'end' END AS ended_by
             FROM followed
-        ),
-        timed AS (
+        ), timed AS (
             SELECT *, CASE WHEN ended_by = 'evicted'
                            THEN least(armed_at, greatest(armed_from_at,
                                 timestampadd(MILLISECOND, -session_timeout_ms, to)))
@@ -96,5 +87,4 @@ def silences(t: Tables) -> Frame:
                session_timeout_ms,
                greatest(0, timestampdiff(MICROSECOND, from_at, to)) / 1e3 AS ms
         FROM timed
-        """
-    )
+    """

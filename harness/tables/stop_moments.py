@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
 
-
-def stop_subjects(t: Tables) -> Frame:
+def stop_subjects() -> str:
     """`stop_gaps` with whom each is about, what caused it and when the coordinator noticed.
 
     Where the old owner was removed in the episode, its own removal counts, and not the one that
@@ -14,13 +11,11 @@ def stop_subjects(t: Tables) -> Frame:
     else what the rebalance's trigger is. `told_id` is the member whose way through the rebalance
     is followed: the old owner's, or the new one's where the old one is gone.
     """
-    return t.sql(
-        """
+    return """
         WITH begun AS (
             SELECT *, lag(first_at) OVER (PARTITION BY 1 ORDER BY episode) AS before_at
             FROM {episodes} WHERE round = 1
-        ),
-        about AS (
+        ), about AS (
             SELECT g.*, e.trigger, e.before_at, m.removed_at,
                    CASE WHEN m.removed_at IS NULL THEN e.trigger_member ELSE g.old_member END
                        AS subject,
@@ -34,15 +29,13 @@ def stop_subjects(t: Tables) -> Frame:
             LEFT JOIN {memberships} m
               ON m.member_id = g.old_member_id AND m.removed_at <= e.last_at
              AND (e.before_at IS NULL OR m.removed_at > e.before_at)
-        ),
-        happened AS (
+        ), happened AS (
             SELECT resolved AS who, injecting_at AS at, kind AS what FROM {fault_windows}
             WHERE injecting_at IS NOT NULL
             UNION ALL
             SELECT member, event_at, CASE event WHEN 'closing' THEN 'close' ELSE 'stall' END
             FROM {client_events} WHERE event IN ('closing', 'stall_started')
-        ),
-        causes AS (
+        ), causes AS (
             SELECT a.topic, a.partition, a.from_at,
                    max_by(h.at, struct(h.who = a.subject, h.at)) AS cause_at,
                    max_by(h.what, struct(h.who = a.subject, h.at)) AS cause
@@ -50,15 +43,13 @@ def stop_subjects(t: Tables) -> Frame:
               ON h.who IN (a.subject, a.coordinator_before) AND h.at <= a.noticed_at
              AND (a.before_at IS NULL OR h.at > a.before_at)
             GROUP BY a.topic, a.partition, a.from_at
-        ),
-        arrivals AS (
+        ), arrivals AS (
             SELECT a.topic, a.partition, a.from_at, min(r.arrived_at) AS at
             FROM about a JOIN {requests} r ON r.client_id = a.subject
             WHERE r.api = 'JOIN_GROUP' AND a.trigger = 'join' AND r.arrived_at <= a.noticed_at
               AND (a.before_at IS NULL OR r.arrived_at > a.before_at)
             GROUP BY a.topic, a.partition, a.from_at
-        ),
-        leaders AS (
+        ), leaders AS (
             -- A stop without a rebalance: what the observer saw of the partition's leader.
             SELECT a.topic, a.partition, a.from_at, min(s.at) AS at
             FROM about a JOIN
@@ -89,11 +80,10 @@ def stop_subjects(t: Tables) -> Frame:
           ON l.topic = a.topic AND l.partition = a.partition AND l.from_at = a.from_at
         LEFT JOIN {evictions} v ON v.member_id = a.subject_id AND v.evicted_at = a.noticed_at
         LEFT JOIN {fault_windows} f ON f.fault = a.fault
-        """
-    )
+    """
 
 
-def stop_moments(t: Tables) -> Frame:
+def stop_moments() -> str:
     """`stop_subjects` with the moments of the rebalance that are on record for each.
 
     `generation` is the one in which the partition was given to its new owner, `rounds` how many
@@ -101,8 +91,7 @@ def stop_moments(t: Tables) -> Frame:
     when the coordinator heard that the old owner had let go, and `synced_at` when its answer gave
     the partition to the new one.
     """
-    return t.sql(
-        """
+    return """
         WITH rounds AS (
             SELECT s.topic, s.partition, s.from_at, max_by(e.generation, e.number) AS generation,
                    max_by(e.coordinator, e.number) AS broker, max(e.round) AS rounds,
@@ -112,14 +101,12 @@ def stop_moments(t: Tables) -> Frame:
                OR IF(:protocol = 'consumer', e.started_at, e.joined_at)
                   <= timestampadd(MILLISECOND, :rounding_ms, s.assigned_at)
             GROUP BY s.topic, s.partition, s.from_at
-        ),
-        placed AS (
+        ), placed AS (
             SELECT s.*, r.generation, r.broker, r.rounds,
                    CASE WHEN :protocol <> 'consumer' THEN r.joined_at END AS joined_at
             FROM {stop_subjects} s LEFT JOIN rounds r
               ON r.topic = s.topic AND r.partition = s.partition AND r.from_at = s.from_at
-        ),
-        given_up AS (
+        ), given_up AS (
             SELECT s.topic, s.partition, s.from_at, max(e.at) AS given_up_at
             FROM placed s JOIN
                  (SELECT member, coalesce(observed_at, event_at) AS at, p.topic, p.partition
@@ -129,23 +116,19 @@ def stop_moments(t: Tables) -> Frame:
              AND e.at <= s.assigned_at
              AND e.at >= coalesce(s.cause_at, s.noticed_at, s.from_at)
             GROUP BY s.topic, s.partition, s.from_at
-        ),
-        joins AS (
+        ), joins AS (
             SELECT broker, generation, member_id, client_id, arrived_at
             FROM {requests}
             WHERE `group` = :group AND api = 'JOIN_GROUP' AND error_code = 0
-        ),
-        last_joins AS (
+        ), last_joins AS (
             SELECT broker, generation, max_by(client_id, arrived_at) AS waited_for
             FROM joins GROUP BY broker, generation
-        ),
-        rejoined AS (
+        ), rejoined AS (
             SELECT s.topic, s.partition, s.from_at, max(j.arrived_at) AS rejoined_at
             FROM placed s JOIN joins j
               ON j.broker = s.broker AND j.generation = s.generation AND j.member_id = s.told_id
             GROUP BY s.topic, s.partition, s.from_at
-        ),
-        let_go AS (
+        ), let_go AS (
             SELECT s.*, g.given_up_at, j.rejoined_at,
                    CASE WHEN s.told_old THEN coalesce(g.given_up_at, j.rejoined_at)
                         ELSE j.rejoined_at END AS stopped_at
@@ -153,16 +136,14 @@ def stop_moments(t: Tables) -> Frame:
               ON g.topic = s.topic AND g.partition = s.partition AND g.from_at = s.from_at
             LEFT JOIN rejoined j
               ON j.topic = s.topic AND j.partition = s.partition AND j.from_at = s.from_at
-        ),
-        answers AS (
+        ), answers AS (
             SELECT member_id, client_id, api, error_code, arrived_at, processed_at, owned, assigned
             FROM {requests}
             WHERE `group` = :group
               AND (api = 'SYNC_GROUP' AND error_code = 0 OR api = 'HEARTBEAT' AND error_code = 27
                    OR api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = 0
                       AND (owned IS NOT NULL OR assigned IS NOT NULL))
-        ),
-        answered AS (
+        ), answered AS (
             SELECT l.topic, l.partition, l.from_at,
                    max(a.processed_at) FILTER (
                        WHERE a.member_id = l.told_id AND a.processed_at >= l.noticed_at
@@ -193,5 +174,4 @@ def stop_moments(t: Tables) -> Frame:
         FROM let_go l LEFT JOIN answered a
           ON a.topic = l.topic AND a.partition = l.partition AND a.from_at = l.from_at
         LEFT JOIN last_joins o ON o.broker = l.broker AND o.generation = l.generation
-        """
-    )
+    """

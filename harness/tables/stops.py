@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from harness.tables.base import Tables
-from harness.tables.engines.base import Frame
 
-
-def stops(t: Tables) -> Frame:
+def stops() -> str:
     """One row per episode and partition, and one per fault and partition that it stopped.
 
     The parts are the times between the moments, as far as they lie within the stop: a member that
@@ -16,8 +13,7 @@ def stops(t: Tables) -> Frame:
     partition that nobody took away or gave anew was only waited for: `idle_ms`, less the time in
     which its member waited for the answer to a synchronous commit: `commit_ms`.
     """
-    return t.sql(
-        """
+    return """
         WITH steps AS (
             -- `least` passes over a null, which here must stay one.
             SELECT *,
@@ -44,8 +40,7 @@ def stops(t: Tables) -> Frame:
             WHERE s.assigned_at IS NULL AND s.old_member = s.new_member
               AND (s.episode IS NOT NULL OR s.noticed_at IS NULL)
             GROUP BY s.topic, s.partition, s.from_at
-        ),
-        in_order AS (
+        ), in_order AS (
             SELECT *, greatest(at_cause, at_notice) AS p1,
                    greatest(at_cause, at_notice, at_heard) AS p2,
                    greatest(at_cause, at_notice, at_heard, at_revoked) AS p3,
@@ -54,8 +49,7 @@ def stops(t: Tables) -> Frame:
                        AS p5,
                    assigned_at IS NOT NULL AS handed, blocked_ms
             FROM steps LEFT JOIN blocked USING (topic, partition, from_at)
-        ),
-        parts AS (
+        ), parts AS (
             SELECT *,
                    timestampdiff(MICROSECOND, from_at, at_cause) / 1e3
                        - IF(episode IS NULL, 0, coalesce(blocked_ms, 0)) AS idle_ms,
@@ -76,8 +70,7 @@ def stops(t: Tables) -> Frame:
                         WHEN episode IS NULL AND at_notice IS NOT NULL
                         THEN timestampdiff(MICROSECOND, p1, to_at) / 1e3 END AS first_fetch_ms
             FROM in_order
-        ),
-        again AS (
+        ), again AS (
             SELECT s.topic, s.partition, s.from_at, sum(r.count) AS records
             FROM {redeliveries} r JOIN
                  (SELECT topic, partition, from_at, to_at,
@@ -102,5 +95,4 @@ def stops(t: Tables) -> Frame:
         FROM parts p LEFT JOIN again a
           ON a.topic = p.topic AND a.partition = p.partition AND a.from_at = p.from_at
         ORDER BY p.from_at, p.topic, p.partition
-        """
-    )
+    """

@@ -4,49 +4,45 @@ from __future__ import annotations
 
 from typing import Final
 
-from harness.tables.base import Recipe, Tables
-from harness.tables.engines.base import Frame
+from harness.tables.vocabulary import Query
 
 
-def own_requests(t: Tables) -> Frame:
+def own_requests() -> str:
     """Requests of the group under test, and not those of probes; `member` is who asked."""
-    return t.sql("SELECT *, client_id AS member FROM {requests} WHERE `group` = :group")
+    return "SELECT *, client_id AS member FROM {requests} WHERE `group` = :group"
 
 
-def joins(t: Tables) -> Frame:
+def joins() -> str:
     """Accepted JoinGroup requests of the group under test, one row each, as `own_requests`."""
-    return t.sql("SELECT * FROM {own_requests} WHERE api = 'JOIN_GROUP' AND error_code = :NONE")
+    return "SELECT * FROM {own_requests} WHERE api = 'JOIN_GROUP' AND error_code = :NONE"
 
 
-def positions(t: Tables) -> Frame:
+def positions() -> str:
     """Positions in requests of the group under test, one row per request and partition.
 
     `api` says whether one was committed, read, looked up or deleted (history.schema, requests);
     `error_code` is the partition's own, `request_error_code` that of the whole request.
     """
-    return t.sql(
-        """
+    return """
         SELECT api, broker, client_id AS member, member_id, generation, p.topic, p.partition,
                p.committed, p.error_code, r.error_code AS request_error_code, arrived_at,
                processed_at, answered_at, evidence
         FROM {requests} r LATERAL VIEW explode(positions) AS p WHERE `group` = :group
-        """
-    )
+    """
 
 
-def accepted(t: Tables) -> Frame:
+def accepted() -> str:
     """Positions that the coordinator accepted, one row per commit and partition."""
-    return t.sql("SELECT * FROM {commits_judged} WHERE error_code = :NONE")
+    return "SELECT * FROM {commits_judged} WHERE error_code = :NONE"
 
 
-def busy(t: Tables) -> Frame:
+def busy() -> str:
     """When the application of a member could not poll, one row per reason.
 
     `reason` is "commit" (it waits for the answer), "work" (on what a poll returned) or "stall".
     `to_at` is null where that never ended.
     """
-    return t.sql(
-        """
+    return """
         SELECT member, 'commit' AS reason, asked_at AS from_at, answered_at AS to_at FROM {commits}
         WHERE how IN ('sync', 'revoke', 'interval')
         UNION ALL
@@ -54,39 +50,34 @@ def busy(t: Tables) -> Frame:
         UNION ALL
         SELECT member, 'stall', event_at, after(duration_ms, event_at) FROM {client_events}
         WHERE event = 'stall_started'
-        """
-    )
+    """
 
 
-def consumer_heartbeats(t: Tables) -> Frame:
+def consumer_heartbeats() -> str:
     """Heartbeats of KIP-848 by which members of the group under test join, stay and leave."""
-    return t.sql(
-        """
+    return """
         SELECT * FROM {own_requests}
         WHERE api = 'CONSUMER_GROUP_HEARTBEAT' AND member_id IS NOT NULL
-        """
-    )
+    """
 
 
-def epoch_bumps(t: Tables) -> Frame:
+def epoch_bumps() -> str:
     """Bumps of the group epoch, each with the coordinator's line before it.
 
     `event_before` is what that line is about, `named` the member id in it. Lines of one moment are
     in the order of the log.
     """
-    return t.sql(
-        """
+    return """
         SELECT * FROM (
             SELECT *, lag(event) OVER w AS event_before, lag(member_id) OVER w AS named
             FROM {coordinator_events} WHERE `group` = :group
             WINDOW w AS (PARTITION BY `group` ORDER BY at, length(evidence), evidence)
         ) WHERE event = 'epoch_bumped'
-        """
-    )
+    """
 
 
 # Each is part of every query that names it: none is computed or stored by itself.
-VIEWS: Final[dict[str, Recipe]] = {
+VIEWS: Final[dict[str, Query]] = {
     "own_requests": own_requests,
     "joins": joins,
     "positions": positions,

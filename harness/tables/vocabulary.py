@@ -5,6 +5,8 @@
 | `{requests}` | a table of the history, or a derived one |
 | `:session_ms` | a setting of the run |
 | `:UNKNOWN_MEMBER_ID` | Kafka's error code of that name |
+| `:START_MS` | a number that the query's module has under that name |
+| `{REPLACEMENTS}` | a piece of SQL that the query's module has under that name |
 | `ms_between(a, b)` | milliseconds from moment a to moment b, to the microsecond |
 | `after(ms, a)` | the moment so many milliseconds after moment a; before it, if negative |
 | `guard_from(due, seen)` | where the guard of an event begins, by when it was due and seen |
@@ -16,9 +18,12 @@ A word is replaced by text, so a query costs an engine no more than one written 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
+
+# Gives the text of a query, in the words above.
+Query = Callable[[], str]
 
 # Kafka's error codes (org.apache.kafka.common.protocol.Errors) that queries name.
 ERRORS: Final[Mapping[str, int]] = {
@@ -70,6 +75,28 @@ _MACROS: Final[Mapping[str, tuple[int, str]]] = {
     "guard_to": (1, "after(:guard_ms, {0})"),
 }
 _WORD: Final = re.compile(rf"\b({'|'.join(_MACROS)})\(")
+_CONSTANT: Final = re.compile(r"\{(?P<piece>[A-Z][A-Z_]*)\}|(?<![:\w]):(?P<number>[A-Z][A-Z_]*)\b")
+
+
+def text_of(query: Query) -> str:
+    """The text of a query, with the constants of its module in their places.
+
+    Raises ValueError for a piece of SQL that the module does not have.
+    """
+    constants: Mapping[str, object] = getattr(query, "__globals__", {})
+    text = query()
+
+    def value(found: re.Match[str]) -> str:
+        name = found["piece"] or found["number"]
+        if name in constants:
+            return str(constants[name])
+        if found["number"]:
+            return found[0]  # an error code
+        raise ValueError(f"a query names {{{name}}}, which its module does not have")
+
+    while (filled := _CONSTANT.sub(value, text)) != text:
+        text = filled
+    return text
 
 
 @lru_cache(maxsize=1_024)

@@ -127,15 +127,6 @@ def test_exploded_rows_have_no_row_for_an_empty_list(engine: Engine) -> None:
     assert [(None, None), (None, 3), (1, 1), (1, 2), (3, 2)] == [(r["k"], r["p"]) for r in rows]
 
 
-def test_frames_with_their_columns_in_another_order_are_one(engine: Engine) -> None:
-    one = engine.query("SELECT 1 AS a, 'x' AS b", {}, {})
-    other = engine.query("SELECT 'y' AS b, 2.5D AS a", {}, {})
-
-    rows = engine.union([one, other]).toArrow().to_pylist()
-
-    assert [{"a": 1, "b": "x"}, {"a": 2.5, "b": "y"}] == sorted(rows, key=lambda row: row["b"])
-
-
 @pytest.mark.parametrize("query", ["SELECT", "SELECT nothing FROM {requests}", "SELECT 'a' + 1"])
 def test_a_query_that_is_wrong_fails(engine: Engine, query: str) -> None:
     tables = tables_of(History().join("member-1", 5), engine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Final
 RULES: Final = Path("harness/rules")
 TESTS: Final = Path("tests/rules")
 _PACKAGE: Final = "harness.rules"
+_CONSTANT: Final = re.compile(r"[:{]([A-Z][A-Z_]*)")  # in a query: tables/vocabulary.py
 
 Item = tuple[str, str]  # module, and the name of what is defined at its top
 
@@ -79,6 +81,10 @@ def _uses(module: str, tree: ast.Module) -> Iterable[tuple[Item, set[Item]]]:
                     used.add((module, found))
                 case ast.Name(id=found) if found in imported:
                     used.add(imported[found])
+                case ast.Constant(value=str(text)):
+                    named = {found[1] for found in _CONSTANT.finditer(text)}
+                    used |= {(module, found) for found in named & tops.keys()}
+                    used |= {imported[found] for found in named & imported.keys()}
                 case ast.Attribute(value=ast.Name(id=found), attr=attr) if found in imported:
                     used.add((imported[found][1], attr))  # a module of the package
         yield (module, name), used

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -45,9 +45,6 @@ class Engine(Protocol):
         `views` has the name by which the engine knows each table of the query, and `settings` the
         value of each setting. What is wrong with a query is raised here or by the frame.
         """
-
-    def union(self, frames: Sequence[Frame]) -> Frame:
-        """The rows of all frames; their columns have the same names, in whatever order."""
 
     def define(self, view: str, frame: Frame) -> None:
         """Have queries find the frame's rows under this name."""

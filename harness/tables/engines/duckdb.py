@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
@@ -58,11 +58,6 @@ class DuckDb:
         """The query in DuckDB's own SQL."""
         translated = self._translator.translated(query)
         return fill(translated, lambda name: f'"{views[name]}"', lambda n: _literal(settings[n]))
-
-    def union(self, frames: Sequence[Frame]) -> Frame:
-        """The rows of all; a column of whole numbers in one and of others in another is of both."""
-        rows = [frame.toArrow() for frame in frames]
-        return _Held(pa.concat_tables(rows, promote_options="permissive"))
 
     def define(self, view: str, frame: Frame) -> None:
         """As a view of the rows, computed now."""

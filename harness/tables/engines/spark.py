@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from functools import reduce
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -53,10 +52,6 @@ class Spark:
         """The data frame of the query; raises what Spark's analysis finds wrong with it."""
         text = fill(query, views.__getitem__, lambda name: _literal(settings[name]))
         return self.session.sql(text)
-
-    def union(self, frames: Sequence[Frame]) -> Frame:
-        """One data frame of all."""
-        return reduce(DataFrame.unionByName, cast(Sequence[DataFrame], frames))
 
     def define(self, view: str, frame: Frame) -> None:
         """As a temporary view of the session."""
