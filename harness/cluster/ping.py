@@ -3,6 +3,7 @@
 It sees a broker or a link by a path that has nothing to do with how a fault was injected.
 """
 
+import socket
 import time
 from dataclasses import dataclass
 
@@ -39,3 +40,32 @@ def ask(port: int, *, timeout_s: float, padding_bytes: int = 0, address: str = L
     except OSError:
         outcome = "cut"
     return Answer(outcome, (time.monotonic() - started) * 1_000)
+
+
+class Witness:
+    """An idle connection to a broker, made before something that may end it.
+
+    Raises OSError if the broker does not answer over it within `timeout_s`.
+    """
+
+    def __init__(self, port: int, *, timeout_s: float) -> None:
+        self._link = socket.create_connection((LOOPBACK, port), timeout=timeout_s)
+        try:
+            wire.ask_over(self._link, wire.api_versions("probe"), timeout_s)
+        except OSError:
+            self.close()
+            raise
+
+    def ended(self, *, timeout_s: float) -> bool:
+        """Whether the other side has ended the connection, or does so within this time."""
+        self._link.settimeout(timeout_s)
+        try:
+            return not self._link.recv(1)
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+
+    def close(self) -> None:
+        """End it from this side."""
+        self._link.close()

@@ -92,8 +92,19 @@ class Proxies:
             if left:
                 raise ClusterError(f"Toxiproxy still has {', '.join(sorted(left))} on {proxy}")
 
+    def end_connections(self, lane: str, broker_ids: list[int]) -> None:
+        """End every connection of a lane to these brokers; new ones can be made at once.
+
+        Raises ClusterError if a proxy does not listen again.
+        """
+        for proxy in (proxy_name(broker_id, lane) for broker_id in broker_ids):
+            for enabled in (False, True):
+                self._call("post", f"/proxies/{proxy}", json={"enabled": enabled})
+            if not self._call("get", f"/proxies/{proxy}")["enabled"]:
+                raise ClusterError(f"Toxiproxy does not listen for {proxy} again")
+
     def clear(self) -> None:
-        """Take every toxic off every proxy."""
+        """Take every toxic off every proxy, and have each listen."""
         self._call("post", "/reset")
 
     def toxics(self, proxy: str) -> list[str]:

@@ -120,11 +120,16 @@ def ask(port: int, call: bytes, timeout_s: float, address: str = LOOPBACK) -> _R
 
     Raises OSError (TimeoutError included) if there is none within `timeout_s`.
     """
-    deadline = time.monotonic() + timeout_s
     with socket.create_connection((address, port), timeout=timeout_s) as link:
-        link.sendall(call)
-        length = struct.unpack(">i", _receive(link, 4, deadline))[0]
-        return _Reader(_receive(link, length, deadline)[4:])  # less the correlation id
+        return ask_over(link, call, timeout_s)
+
+
+def ask_over(link: socket.socket, call: bytes, timeout_s: float) -> _Reader:
+    """Send one request over a connection and return the body of the answer, as `ask` does."""
+    deadline = time.monotonic() + timeout_s
+    link.sendall(call)
+    length = struct.unpack(">i", _receive(link, 4, deadline))[0]
+    return _Reader(_receive(link, length, deadline)[4:])  # less the correlation id
 
 
 def _receive(link: socket.socket, length: int, deadline: float) -> bytes:

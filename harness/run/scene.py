@@ -12,6 +12,7 @@ from consumers.journal import tail_journal
 from harness.base.errors import VoidRun
 from harness.base.wait import wait_until
 from harness.cluster.backend import RunningCluster
+from harness.cluster.ping import Witness
 from harness.experiment import Experiment
 from harness.run.fleet import Fleet
 
@@ -72,6 +73,8 @@ class Scene:
     steady_at: float = 0.0  # monotonic seconds
     well_since: float | None = None  # likewise: the group is steady and the cluster whole since
     faults: dict[str, FaultState] = field(default_factory=dict)
+    # By the name of a fault's target and the broker: connections that the fault is to end.
+    witnesses: dict[str, dict[int, Witness]] = field(default_factory=dict)
 
     def follow(self) -> None:
         """Read every journal on, and make sure that nothing has died outside the plan.

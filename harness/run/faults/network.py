@@ -37,26 +37,27 @@ def _toxics(fault: Fault) -> list[Toxic]:
             return [Toxic("timeout", "upstream", forever), Toxic("timeout", "downstream", forever)]
 
 
-def _brokers(scene: Scene, target: Target) -> list[int]:
+def brokers_of(scene: Scene, target: Target) -> list[int]:
+    """Ids of the brokers to which the target has links: one, or all."""
     return [target.id] if target.id else [node.id for node in scene.cluster.plan.brokers]
 
 
 def _inject(scene: Scene, fault: Fault, target: Target) -> None:
-    scene.cluster.proxies.add(target.name, _brokers(scene, target), _toxics(fault))
+    scene.cluster.proxies.add(target.name, brokers_of(scene, target), _toxics(fault))
 
 
 def _heal(scene: Scene, fault: Fault, target: Target) -> None:
-    scene.cluster.proxies.remove(target.name, _brokers(scene, target), _toxics(fault))
+    scene.cluster.proxies.remove(target.name, brokers_of(scene, target), _toxics(fault))
 
 
-def _ports(scene: Scene, target: Target) -> list[tuple[int, int, int]]:
+def ports_of(scene: Scene, target: Target) -> list[tuple[int, int, int]]:
     """(broker, direct port, proxy port) of a lane on every broker of the target that runs."""
     return [
         (node.id, node.port, listener.proxy_port)
         for node in scene.cluster.plan.brokers
         for listener in node.listeners
         if listener.lane == target.name
-        and node.id in _brokers(scene, target)
+        and node.id in brokers_of(scene, target)
         and scene.cluster.running(node.id)
     ]
 
@@ -65,7 +66,7 @@ def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
     """Ask each broker through the lane and past it: only the lane may suffer."""
     worst: list[bool] = []
     said: list[str] = []
-    for broker, direct, proxied in _ports(scene, target):
+    for broker, direct, proxied in ports_of(scene, target):
         through, past = _ask_both(fault, direct, proxied)
         worst.append(past.outcome == "answered" and _suffers(fault, through, past))
         said.append(f"broker-{broker} through {target.name}: {through}, past it: {past}")
