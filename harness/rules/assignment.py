@@ -1,7 +1,5 @@
 """How evenly partitions are given out."""
 
-from __future__ import annotations
-
 from harness.rules.rule import Rule
 
 

@@ -1,7 +1,5 @@
 """What a library commits by itself: how often, how much of it, and what a crash repeats."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from harness.rules.rule import Rule

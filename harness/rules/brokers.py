@@ -1,7 +1,5 @@
 """What the loss of a broker means for a group."""
 
-from __future__ import annotations
-
 from harness.rules.rule import Rule
 
 # From the intent on: a broker that is told to end hands over before it is gone.

@@ -1,7 +1,5 @@
 """What a client does when nobody answers it for as long as its session lasts."""
 
-from __future__ import annotations
-
 from harness.experiment import CLASSIC
 from harness.rules.rule import Need, Rule
 

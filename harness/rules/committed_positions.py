@@ -1,7 +1,5 @@
 """Committed positions: what a coordinator answers when asked for them, and how long they last."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from harness.experiment import CLASSIC

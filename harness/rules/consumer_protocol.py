@@ -1,7 +1,5 @@
 """KIP-848, the members' side: fencing, commits by epoch, conversion, and what clients refuse."""
 
-from __future__ import annotations
-
 from harness.experiment import CLASSIC
 from harness.rules.failure_detection import evicted_on_time
 from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)

@@ -1,7 +1,5 @@
 """What a rebalance takes away: everything (eager), or only what moves (KIP-429)."""
 
-from __future__ import annotations
-
 from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 

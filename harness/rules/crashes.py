@@ -1,7 +1,5 @@
 """When the crash of a consumer is noticed, and who gets its partitions."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from harness.experiment import CLASSIC

@@ -1,7 +1,5 @@
 """What becomes of records and commits: nothing lost, and nothing repeated without a reason."""
 
-from __future__ import annotations
-
 from harness.rules.rule import Need, Rule
 
 

@@ -1,7 +1,5 @@
 """Whether a run's own record suffices to judge it by: what other rules take for granted."""
 
-from __future__ import annotations
-
 from harness.rules.rule import Need, Rule
 
 # A frozen or isolated member's last requests may be on their way for a moment.

@@ -1,7 +1,5 @@
 """When the coordinator takes a member for dead, and what keeps it in its group."""
 
-from __future__ import annotations
-
 from harness.experiment import CLASSIC
 from harness.rules.rule import Need, Rule
 

@@ -1,7 +1,5 @@
 """What administrators' calls say of groups, and what they may do to them."""
 
-from __future__ import annotations
-
 from harness.experiment import CLASSIC
 from harness.rules.group_apis import ANSWERED  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule

@@ -1,7 +1,5 @@
 """What a coordinator answers to joins, heartbeats and leaves, right and wrong, in every state."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from harness.experiment import CLASSIC

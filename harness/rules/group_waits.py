@@ -1,7 +1,5 @@
 """What a coordinator waits for, and for how long: shown by members that are silent on purpose."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from harness.experiment import CLASSIC

@@ -1,7 +1,5 @@
 """How often a client sends heartbeats, and how soon it repeats one that failed."""
 
-from __future__ import annotations
-
 from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 

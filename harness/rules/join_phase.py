@@ -1,7 +1,5 @@
 """How long a rebalance waits for members, and for whom."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from harness.experiment import CLASSIC

@@ -1,7 +1,5 @@
 """How long the coordinator waits for members to join, and what keeps those who wait alive."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from harness.experiment import CLASSIC

@@ -1,7 +1,5 @@
 """What a rebalance listener is for: giving partitions up in order, and seeking a kept position."""
 
-from __future__ import annotations
-
 from harness.rules.rule import Rule
 
 # Partitions that one member gave up in its callback, and that another was given next.

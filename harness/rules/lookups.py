@@ -1,7 +1,5 @@
 """How a member finds its coordinator, and which broker its heartbeats go to."""
 
-from __future__ import annotations
-
 from harness.experiment import CLASSIC
 from harness.rules.rule import Need, Rule
 

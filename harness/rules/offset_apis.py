@@ -1,7 +1,5 @@
 """What becomes of positions and of a topic's epochs and size, asked for by whom and when."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from harness.experiment import CLASSIC

@@ -1,7 +1,5 @@
 """Where a member begins to read a partition that it is given."""
 
-from __future__ import annotations
-
 from harness.rules.rule import Rule
 
 

@@ -1,7 +1,5 @@
 """Who may hold a partition, and what a member may still do once it may not."""
 
-from __future__ import annotations
-
 from harness.rules.rule import Rule
 
 # Overlaps are found in one pass in order of time: the latest end of what other members held before

@@ -1,7 +1,5 @@
 """What one poll of the Java client returns, and from where: its buffer, filled by fetches."""
 
-from __future__ import annotations
-
 from harness.rules.rule import Rule
 
 # What one fetch brought of one partition, by the client's own log, and the polls that handed it

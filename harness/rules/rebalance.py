@@ -1,7 +1,5 @@
 """How a rebalance begins, runs and ends at the coordinator."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from harness.experiment import CLASSIC

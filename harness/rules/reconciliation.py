@@ -1,7 +1,5 @@
 """KIP-848, the coordinator's side: when it computes targets, gives partitions and takes them."""
 
-from __future__ import annotations
-
 from harness.rules.rule import Rule
 
 _KIP_848 = ("consumer",)

@@ -1,7 +1,5 @@
 """What becomes of a member whose application does not poll, and of its heartbeats meanwhile."""
 
-from __future__ import annotations
-
 from harness.experiment import CLASSIC
 from harness.rules.rule import Need, Rule
 

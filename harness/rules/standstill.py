@@ -1,7 +1,5 @@
 """What a change of the group costs those who work in it."""
 
-from __future__ import annotations
-
 from harness.rules.rule import Rule
 
 

@@ -1,7 +1,5 @@
 """Static members of KIP-848: they leave for now with epoch -2, and are refused while they run."""
 
-from __future__ import annotations
-
 from harness.rules.rule import Rule
 from harness.rules.static_members import (  # noqa: F401 (queries name them)
     CLOSINGS,

@@ -1,7 +1,5 @@
 """Static members (KIP-345): who may come back in whose place, and what a process may not do."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from harness.experiment import CLASSIC, JAVA_TIMER_MS  # noqa: F401 (a query names it)

@@ -1,7 +1,5 @@
 """What a group makes of a topic that changes under it."""
 
-from __future__ import annotations
-
 from harness.rules.rule import Rule
 
 # The times at which partitions were added, and the numbers of those that came.

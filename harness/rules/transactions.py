@@ -1,7 +1,5 @@
 """Reading, processing and writing in transactions: what the output holds, and who is fenced."""
 
-from __future__ import annotations
-
 from harness.rules.rule import Rule
 
 

@@ -1,7 +1,5 @@
 """What a coordinator does while the offsets topic has too few replicas to be written to."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from harness.experiment import CLASSIC

@@ -1,7 +1,5 @@
 """Which partitions were given to whom."""
 
-from __future__ import annotations
-
 
 def assignments() -> str:
     """What was given to whom, one row per generation and partition.

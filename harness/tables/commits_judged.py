@@ -1,7 +1,5 @@
 """`commits_judged`: every commit that reached the coordinator, beside what it knew by then."""
 
-from __future__ import annotations
-
 
 def commits_judged() -> str:
     """One row per commit and partition, with the coordinator's answer.

@@ -1,7 +1,5 @@
 """Which broker coordinated the group, and where the group stood as it did."""
 
-from __future__ import annotations
-
 
 def tenures() -> str:
     """One row per stretch of time that one broker coordinated the group.

@@ -1,7 +1,5 @@
 """Rebalances that are one change of the group and all it led to."""
 
-from __future__ import annotations
-
 
 def episodes() -> str:
     """One row per generation: the episode it belongs to, which is one change and all it led to.

@@ -1,7 +1,5 @@
 """`evictions`: members that the coordinator removed because their session ran out."""
 
-from __future__ import annotations
-
 
 def evictions() -> str:
     """One row per eviction, with the sign of life that its deadline counts from.

@@ -1,7 +1,5 @@
 """When each fault began and ended, what it broke, and which took a broker from the others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import Final

@@ -1,7 +1,5 @@
 """Times in which nobody processed a partition, and which of them are stops."""
 
-from __future__ import annotations
-
 from typing import Final
 
 BUCKET_S: Final = 10  # gaps are joined with episodes and faults within buckets of time

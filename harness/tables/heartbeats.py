@@ -1,7 +1,5 @@
 """`heartbeats`: every heartbeat that the coordinator answered, and the gap before it."""
 
-from __future__ import annotations
-
 
 def heartbeats() -> str:
     """One row per heartbeat.

@@ -1,7 +1,5 @@
 """When this machine stood still."""
 
-from __future__ import annotations
-
 
 def late_ticks() -> str:
     """Times in which this machine stood still for longer than the slack, one row each.

@@ -1,7 +1,5 @@
 """Who was in the group, as which member id, from when to when."""
 
-from __future__ import annotations
-
 
 def memberships() -> str:
     """One row per `stay` of a member id in the group: whose, when it joined, when and how removed.

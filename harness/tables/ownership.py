@@ -1,7 +1,5 @@
 """`ownership`: who held which partition from when to when."""
 
-from __future__ import annotations
-
 
 def ownership() -> str:
     """One row per partition held, by the member's own callbacks, as its application saw them.

@@ -5,8 +5,6 @@ follows from answers given before and from the coordinator's own log, never from
 believes.
 """
 
-from __future__ import annotations
-
 
 def probe_joins() -> str:
     """One row per JoinGroup of a probe that was accepted, with the id that it was answered."""

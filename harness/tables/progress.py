@@ -1,7 +1,5 @@
 """How far partitions had been read, and when committed positions were gone."""
 
-from __future__ import annotations
-
 
 def progress() -> str:
     """Deliveries, each with how far its partition had been read and processed before it.

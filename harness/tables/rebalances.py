@@ -1,7 +1,5 @@
 """`rebalances`: one row per generation of the group."""
 
-from __future__ import annotations
-
 from typing import Final
 
 BUCKET_S: Final = 10  # standstills and rebalances are joined within buckets of time

@@ -1,7 +1,5 @@
 """The derived tables, by name: each is a query over the history and over other tables."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from harness.tables import probes

@@ -1,7 +1,5 @@
 """`redeliveries`: records that were delivered more than once."""
 
-from __future__ import annotations
-
 from typing import Final
 
 # Ranges are joined within buckets of offsets: wide enough that a poll's range falls into one or

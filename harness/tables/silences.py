@@ -1,7 +1,5 @@
 """Signs of life that re-arm a member's session timer, and the silences between them."""
 
-from __future__ import annotations
-
 
 def signs_of_life() -> str:
     """Accepted requests that re-arm a member's session timer, one row each.

@@ -1,7 +1,5 @@
 """What caused each stop, and the moments of it that are on record."""
 
-from __future__ import annotations
-
 
 def stop_subjects() -> str:
     """`stop_gaps` with whom each is about, what caused it and when the coordinator noticed.

@@ -1,7 +1,5 @@
 """`stops`: how long each partition stood still, and where that time went."""
 
-from __future__ import annotations
-
 
 def stops() -> str:
     """One row per episode and partition, and one per fault and partition that it stopped.

@@ -1,7 +1,5 @@
 """Tables that several queries start from and that are too simple to be stored."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from harness.tables.vocabulary import Query

@@ -15,8 +15,6 @@
 A word is replaced by text, so a query costs an engine no more than one written out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
