@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # a plugin of pytest, which wants to import it itself
     from syrupy.assertion import SnapshotAssertion
 
 
+# The numbers of each verdict that a test asked for, and what they have to be equal to.
+_JUDGED = pytest.StashKey[tuple["SnapshotAssertion", list[str]]]()
 _LEFT_OUT = pytest.StashKey[list[str]]()
 _SENT = "left_out"  # the same, as a process of pytest-xdist hands it over at its end
 
@@ -144,17 +146,33 @@ def judge(
 ) -> Callable[[History, str], dict[str, Any]]:
     """Judges one rule by a hand-written history; the verdict row.
 
-    What a test asserts is what it is about. All other numbers of the rows it gives are pinned in
-    `__snapshots__`, so that no bound, no time and no guard moves unseen: `make pin` writes them
-    anew, and the difference is there to be read.
+    What a test asserts is what it is about, so its own assertions come first. All other numbers of
+    the rows it gives are pinned in `__snapshots__`, so that no bound, no time and no guard moves
+    unseen: `make pin` writes them anew, and the difference is there to be read.
     """
     engines = [_started(request, name) for name in _chosen(request.config)]
+    verdicts: list[str] = []
+    request.node.stash[_JUDGED] = (snapshot, verdicts)
 
-    def judged_as_pinned(history: History, rule: str) -> dict[str, Any]:
+    def judged_by_all(history: History, rule: str) -> dict[str, Any]:
         verdict, *others = [judged(history, engine, rule) for engine in engines]
         for other in others:
             assert [] == differences(verdict, other)
-        assert numbers(verdict) == snapshot
+        verdicts.append(numbers(verdict))
         return verdict
 
-    return judged_as_pinned
+    return judged_by_all
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    """Compares the numbers of a test's verdicts with the pinned ones, once the test has passed."""
+    result = yield
+    if _JUDGED in pyfuncitem.stash:
+        snapshot, verdicts = pyfuncitem.stash[_JUDGED]
+        for verdict in verdicts:
+            assert verdict == snapshot, (
+                "the test's own assertions hold, but these numbers are not those that are pinned: "
+                f"if they are right, run `make pin ONLY={pyfuncitem.location[0]}`"
+            )
+    return result
