@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.histories import History
+from tests.histories import History, at
 
 Judge = Callable[[History, str], dict[str, Any]]
 
@@ -136,6 +137,68 @@ def test_of_a_link_that_is_narrow_from_the_start_nobody_knows_what_was_before(
     assert "HOLDS" == judge(history, "E01")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("api", "of_broker", "ms", "verdict"),
+    [
+        ("HEARTBEAT", None, 12_000, "VIOLATED"),
+        ("FIND_COORDINATOR", None, 12_000, "VIOLATED"),
+        ("HEARTBEAT", "coordinator", 12_000, "VIOLATED"),
+        ("FIND_COORDINATOR", "coordinator", 12_000, "HOLDS"),  # of the brokers that it can reach
+        ("HEARTBEAT", None, 11_000, "HOLDS"),  # on its way when the link was cut
+        ("HEARTBEAT", None, 19_999, "HOLDS"),  # when it is being healed
+    ],
+)
+def test_nothing_of_an_isolated_member_arrives_but_lookups_elsewhere(
+    judge: Judge, api: str, of_broker: str | None, ms: float, verdict: str
+) -> None:
+    declared = json.dumps({"of_broker": of_broker} if of_broker else {})
+    history = History().fault("isolate", "member-1", 10_000, 20_000, parameters=declared)
+    history.request(api, "member-2", 12_000)
+    assert verdict == judge(history.request(api, "member-1", ms), "E01")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "api", "generation", "error", "verdict"),
+    [
+        ("start-consumer", "CONSUMER_GROUP_HEARTBEAT", 0, 0, "HOLDS"),
+        ("start-consumer", "CONSUMER_GROUP_HEARTBEAT", 1, 0, "UNKNOWN"),
+        ("start-consumer", "CONSUMER_GROUP_HEARTBEAT", 0, 25, "UNKNOWN"),
+        ("start-consumer", "JOIN_GROUP", 1, 79, "UNKNOWN"),
+        ("start-consumer", "HEARTBEAT", 0, 0, "UNKNOWN"),
+        ("close-consumer", "LEAVE_GROUP", 1, 0, "HOLDS"),
+        ("close-consumer", "CONSUMER_GROUP_HEARTBEAT", -1, 0, "HOLDS"),
+        ("close-consumer", "CONSUMER_GROUP_HEARTBEAT", 0, 0, "UNKNOWN"),
+        ("close-consumer", "HEARTBEAT", -1, 0, "UNKNOWN"),
+    ],
+)
+def test_a_join_and_a_leave_are_known_by_their_requests(
+    judge: Judge, kind: str, api: str, generation: int, error: int, verdict: str
+) -> None:
+    history = History().member("member-4").fault(kind, "member-4", 10_000)
+    about = {"generation": generation, "error_code": error}
+    history.request(api, "member-4", 9_000, **about).request(api, "member-5", 11_000, **about)
+    assert "UNKNOWN" == judge(history, "E01")["verdict"]
+    assert verdict == judge(history.request(api, "member-4", 11_000, **about), "E01")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "event", "ms", "verdict"),
+    [
+        ("stall-consumer", "stall_started", 10_010, "HOLDS"),
+        ("stall-consumer", "stall_started", 4_998, "UNKNOWN"),  # of another fault
+        ("stall-consumer", "callback_stall_started", 10_010, "UNKNOWN"),
+        ("stall-callback", "stall_started", 10_010, "UNKNOWN"),
+        ("stall-callback", "revoked", 10_010, "UNKNOWN"),
+    ],
+)
+def test_a_stall_is_known_by_its_own_event(
+    judge: Judge, kind: str, event: str, ms: float, verdict: str
+) -> None:
+    history = History().fault(kind, "member-1", 10_000, 18_000)
+    history.told("member-1", event, ms, duration_ms=8_000.0)
+    assert verdict == judge(history, "E01")["verdict"]
+
+
 def test_a_fault_without_effect_is_unknown(judge: Judge) -> None:
     history = History().fault("latency", "members", 10_000, 20_000, took_effect=False)
     verdict = judge(history, "E01")
@@ -204,6 +267,19 @@ def test_reading_to_the_end_holds(judge: Judge) -> None:
 
 def test_stopping_before_the_end_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(busy().end_offset(0, 11), "E03")["verdict"]
+
+
+def test_the_last_end_and_the_last_record_read_count(judge: Judge) -> None:
+    history = busy().end_offset(0, 9, 40_000).end_offset(0, 12, 50_000)
+    history.add("topology", at=at(60_000), what="end_offset", topic="u", partition=0, end_offset=99)
+    verdict = judge(history, "E03")
+    assert ("VIOLATED", 2) == (verdict["verdict"], verdict["measured_max"])
+    history.delivered("member-1", 0, 10, 11, 200)
+    assert "HOLDS" == judge(history, "E03")["verdict"]
+
+
+def test_a_partition_that_nobody_read_is_missing_from_its_start(judge: Judge) -> None:
+    assert 3 == judge(busy().end_offset(1, 3), "E03")["measured_max"]
 
 
 def test_without_end_offsets_e03_is_unknown(judge: Judge) -> None:

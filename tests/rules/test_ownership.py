@@ -29,6 +29,14 @@ def test_two_owners_at_once_violate(judge: Judge) -> None:
     assert ("VIOLATED", 1_000) == (verdict["verdict"], verdict["measured_max"])
 
 
+def test_a_generation_in_which_one_of_two_partitions_is_given_twice_violates(judge: Judge) -> None:
+    history = History().join("member-1", 0).join("member-2", 1).rebalance(2, 1, 2)
+    gives = [("member-1", 0), ("member-2", 0), ("member-2", 1)]
+    verdict = judge(history.sync("member-1", 14, gives=gives), "R21")
+    assert "VIOLATED" == verdict["verdict"]
+    assert "t-0 was given to 2 members" in verdict["reason"]
+
+
 def test_an_owner_that_the_coordinator_removed_does_not_count(judge: Judge) -> None:
     history = handover(9_000, 7_000, "lost").join("member-1", 0).says("evicted", 6_000, "member-1")
     assert "HOLDS" == judge(history, "R21")["verdict"]
