@@ -20,6 +20,8 @@ SMALL_SETTINGS: Final = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # It infers filters that spare large tables work; here it was a ninth of the time of judging.
+    "spark.sql.constraintPropagation.enabled": "false",
 }
 
 
