@@ -19,6 +19,7 @@ import pytest
 
 from harness.provision.cache import REPOSITORY
 from harness.tables.engines import duckdb
+from tests.mutation import survivors
 from tests.mutation.mutants import Mutant, in_rules, mutants
 from tests.mutation.remembering import Remembering
 from tests.mutation.selection import RULES, Selection
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     rows.sort(key=lambda each: (each["module"], each["line"], each["kind"]))
     given.results.mkdir(parents=True, exist_ok=True)
     (given.results / "changes.json").write_text(json.dumps(rows, indent=1))
-    (given.results / "survivors.md").write_text(_survivors(rows))
+    (given.results / "survivors.md").write_text(survivors.page(rows))
     print(_summary(rows))
     print(f"survivors  {given.results / 'survivors.md'}")
     for test in trials.failed:
@@ -85,16 +86,6 @@ def _summary(found: Sequence[dict[str, Any]]) -> str:
     killed = sum(each["outcome"] == "killed" for each in found)
     lines.append(f"{killed} of {total} changes noticed ({killed / max(1, total):.1%})")
     return "\n".join(lines)
-
-
-def _survivors(found: Sequence[dict[str, Any]]) -> str:
-    """Each change that no test noticed, as a difference."""
-    return "\n".join(
-        f"## {each['module']}:{each['line']} {each['kind']} ({each['within']})\n\n"
-        f"```diff\n{each['diff']}\n```\n"
-        for each in found
-        if each["outcome"] == "survived"
-    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,42 @@
+"""Changes that no test noticed are told apart by their sort, and shown word by word."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.mutation import survivors
+
+
+def row(kind: str, before: str, after: str, outcome: str = "survived") -> dict[str, str]:
+    diff = f"- {before}\n+ {after}"
+    return {"module": "m", "within": "q", "kind": kind, "outcome": outcome, "diff": diff}
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "sort", "shown"),
+    [
+        ("join", "a JOIN b", "a LEFT JOIN b", "A row always", "a [JOIN → LEFT JOIN] b"),
+        ("compare", "x.at < y.at", "x.at <= y.at", "Two moments", "x.at [< → <=] y.at"),
+        ("compare", "x.at < y.at", "x.at >= y.at", "Not tested", "x.at [< → >=] y.at"),
+        ("compare", "members > 0", "members >= 0", "Not tested", "members [> → >=] 0"),
+        ("aggregate", "min(at) AS at", "max(at) AS at", "Only how", "[min → max](at) AS at"),
+        ("aggregate", "min(x.n) AS n", "max(x.n) AS n", "One of", "[min → max](x.n) AS n"),
+        ("aggregate", "bool_and(x)", "bool_or(x)", "Not tested", "[bool_and → bool_or](x)"),
+        ("number", "EXISTS (SELECT 1", "EXISTS (SELECT 2", "The value", "EXISTS (SELECT [1 → 2]"),
+        ("logic", "a AND b", "a OR b", "Not tested", "a [AND → OR] b"),
+    ],
+)
+def test_a_survivor_is_sorted_and_shown(
+    kind: str, before: str, after: str, sort: str, shown: str
+) -> None:
+    survivor = row(kind, before, after)
+    assert survivors.sort_of(survivor).startswith(sort)
+    assert shown == survivors.change(survivor)
+
+
+def test_the_page_counts_what_was_noticed_and_lists_the_rest() -> None:
+    found = [row("logic", "a AND b", "a OR b", outcome) for outcome in ("killed", "survived")]
+    page = survivors.page(found)
+    assert "They notice 1 of 2 changes: 50.0%." in page
+    assert "| logic | 1 | 2 |" in page
+    assert 1 == page.count("`m.q`: ")
