@@ -69,8 +69,10 @@ def _no_rebalance(spans: str) -> str:
             GROUP BY s.span
         )
         SELECT subject, from_at AS at, rebalances AS measured, 0 AS bound_high,
-               concat('partitions were taken from ', member,
-                      coalesce(concat('; logged reason: ', first.reason), '')) AS wrong,
+               CASE WHEN member IS NOT NULL
+                    THEN clause('partitions were taken from ', member,
+                                coalesce(concat('; logged reason: ', first.reason), ''))
+                    END AS wrong,
                concat('logged reason: ', first.reason) AS note, first.evidence AS evidence
         FROM spans JOIN rebalanced USING (span) JOIN callbacks USING (span)
     """
@@ -157,9 +159,9 @@ def failover_keeps_members() -> str:
         {REBALANCES}
         SELECT concat(k.member, ' at broker-', k.broker) AS subject, k.loaded_at AS at,
                ms_between(k.from_at, k.loaded_at) AS measured,
-               CASE WHEN c.event IS NOT NULL THEN concat('had its assignment ', c.event)
+               CASE WHEN c.event IS NOT NULL THEN clause('had its assignment ', c.event)
                     WHEN r.rebalances > 0
-                    THEN concat('had to rebalance',
+                    THEN clause('had to rebalance',
                                 coalesce(concat('; logged reason: ', r.first.reason), ''))
                     END AS wrong
         FROM kept k JOIN callbacks c USING (span, member_id) JOIN rebalanced r USING (span)

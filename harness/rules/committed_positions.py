@@ -109,7 +109,8 @@ def read_your_commit() -> str:
             FROM judged GROUP BY topic, partition
         )
         SELECT concat(topic, '-', partition) AS subject, at, behind AS measured, 0 AS bound_high,
-               IF(behind = 0, concat('was answered with what nobody had committed: ', misfit), NULL)
+               CASE WHEN behind = 0 AND misfit IS NOT NULL
+                    THEN clause('was answered with what nobody had committed: ', misfit) END
                    AS wrong,
                coalesce(misfit, concat(answers, ' answers', IF(older > 0, concat(', ', older,
                    ' older by a coordinator that had just loaded the group'), ''))) AS note,
@@ -170,11 +171,11 @@ def expires() -> str:
         SELECT concat(topic, '-', partition) AS subject, coalesce(none_at, emptied_at) AS at,
                none_ms AS measured, :retention_ms AS bound_low, latest_ms AS bound_high,
                IF(none_ms IS NULL AND some_ms > latest_ms,
-                  concat('still had its position ', later), NULL) AS wrong,
+                  clause('still had its position ', later), NULL) AS wrong,
                IF(none_ms IS NULL AND some_ms <= latest_ms,
-                  concat('had its position when last asked for, ', later), NULL) AS unknown,
+                  clause('had its position when last asked for, ', later), NULL) AS unknown,
                IF(none_ms >= :retention_ms AND some_ms <= latest_ms,
-                  concat('was next asked for too late to tell, after it had its position ', later),
+                  clause('was next asked for too late to tell, after it had its position ', later),
                   NULL) AS excused,
                concat('last had its position ', later) AS note,
                emptied_at AS guard_from, none_at AS guard_to

@@ -151,10 +151,10 @@ def goes_on_without_coordinator() -> str:
                CASE WHEN records = 0 AND commits = 0 AND by_it
                     THEN 'its coordinator leads all of its partitions' END AS unknown,
                CASE WHEN commits > 0
-                    THEN concat('had commits accepted after its eviction: ', commits)
+                    THEN clause('had commits accepted after its eviction: ', commits)
                     WHEN error_code IS NULL THEN 'never came back to the coordinator'
                     WHEN error_code NOT IN (:UNKNOWN_MEMBER_ID, :FENCED_MEMBER_EPOCH)
-                    THEN concat('was first answered with error ', error_code) END AS wrong,
+                    THEN clause('was first answered with error ', error_code) END AS wrong,
                concat('first answered with error ', error_code) AS note, evidence
         FROM contact LEFT JOIN led USING (fault, member_id)
     """
@@ -280,7 +280,7 @@ def converted() -> str:
         SELECT concat(member, IF(wanted = 'upgraded', ' joins', ' goes')) AS subject, at,
                abs(ms_between(at, done.at)) AS measured,
                CASE WHEN done.at IS NULL
-                    THEN concat('the group was not ', wanted, ' with it') END AS wrong,
+                    THEN clause('the group was not ', wanted, ' with it') END AS wrong,
                done.text AS note, done.evidence,
                unasked_at AS guard_from, guard_to(after(:START_MS, unasked_at)) AS guard_to
         FROM found
@@ -313,7 +313,7 @@ def refused_settings() -> str:
                CASE WHEN setting IS NULL AND error_code <> 0 THEN 'was refused without cause'
                     WHEN setting IS NOT NULL AND error_code = 0 THEN 'was accepted'
                     WHEN NOT contains(said, setting)
-                    THEN concat('was refused for another reason: ', said) END AS wrong,
+                    THEN clause('was refused for another reason: ', said) END AS wrong,
                CASE WHEN error_code <> 0 THEN concat('refused: ', said) END AS note
         FROM made
     """

@@ -204,7 +204,7 @@ def kept_goes_on() -> str:
                CASE WHEN NOT through
                     THEN 'did not stand still until its member''s wait in the join phase was over'
                     WHEN waited_ms < c.ms
-                    THEN concat('its member waited in the join phase for only ',
+                    THEN clause('its member waited in the join phase for only ',
                                 CAST(round(waited_ms) AS INT), ' ms') END AS excused,
                concat('kept by ', member, '; the longest pause between rebalances took ',
                       CAST(round(c.ms) AS INT), ' ms') AS note,

@@ -78,7 +78,7 @@ def removed_cannot_commit() -> str:
                CASE WHEN c.error_code NOT IN (
                         :ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :REBALANCE_IN_PROGRESS,
                         :FENCED_INSTANCE_ID, :FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
-                    THEN concat('was answered with error ', c.error_code) END AS wrong,
+                    THEN clause('was answered with error ', c.error_code) END AS wrong,
                IF(c.error_code IS NULL, 'was never answered', NULL) AS unknown,
                CAST(NULL AS STRING) AS note
         FROM {commits_judged} c JOIN removed r
@@ -184,7 +184,7 @@ def nothing_lost() -> str:
         )
         SELECT concat(topic, '-', partition) AS subject, missing AS measured, 0 AS bound_high,
                IF(missing > 0 AND skipped <= 0 AND NOT read_all,
-                  concat(missing, ' records lie past the last position read: unseen, not lost'),
+                  clause(missing, ' records lie past the last position read: unseen, not lost'),
                   NULL) AS unknown,
                concat(missing, ' of ', acknowledged, ' acknowledged records missing') AS note
         FROM counted

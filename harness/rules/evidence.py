@@ -93,12 +93,12 @@ def faults_took_effect() -> str:
         SELECT concat(fault, coalesce(concat(' of ', resolved), '')) AS subject,
                coalesce(injected_at, injecting_at, planned_at) AS at,
                CASE WHEN injected_at IS NULL AND failed_at IS NOT NULL
-                    THEN concat('could not be injected: ',
+                    THEN clause('could not be injected: ',
                                 coalesce(a.evidence, 'no reason is on record'))
                     WHEN injected_at IS NULL THEN 'was planned but never injected'
                     WHEN took_effect IS NULL THEN 'was not proved to have taken effect'
                     WHEN NOT took_effect
-                    THEN concat('took no effect: ', coalesce(a.evidence, 'no reason is on record'))
+                    THEN clause('took no effect: ', coalesce(a.evidence, 'no reason is on record'))
                     WHEN s.down = 0 THEN 'the observer never saw that the broker was gone'
                     WHEN proof = 'join' AND h.joins = 0
                     THEN 'no coordinator accepted a join of the member'
@@ -111,13 +111,13 @@ def faults_took_effect() -> str:
                     THEN 'the member recorded no stall' END AS unknown,
                CASE WHEN proof = 'silence' AND breaks = 'member'
                          AND h.requests > 0
-                    THEN concat(h.requests, ' requests of the member arrived during the fault')
+                    THEN clause(h.requests, ' requests of the member arrived during the fault')
                     WHEN stalls AND p.polls > 0
-                    THEN concat(p.polls, ' polls of the member returned records during its stall')
+                    THEN clause(p.polls, ' polls of the member returned records during its stall')
                     WHEN proof = 'silence' AND h.requests > 0
-                    THEN concat(h.requests, ' requests came through the isolated link')
+                    THEN clause(h.requests, ' requests came through the isolated link')
                     WHEN n.during >= n.before
-                    THEN concat('the member read ', round(n.during), ' records a second through ',
+                    THEN clause('the member read ', round(n.during), ' records a second through ',
                                 'the narrow link, and ', round(n.before), ' before') END AS wrong,
                a.evidence AS note
         FROM active a JOIN heard h USING (fault) LEFT JOIN seen s USING (fault)

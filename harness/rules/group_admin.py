@@ -56,10 +56,10 @@ def described_members() -> str:
                CASE WHEN member_id IS NULL THEN 'is no member'
                     WHEN NOT same_instance THEN 'is described with another instance id'
                     WHEN clientId <> concat('probe-', probe)
-                    THEN concat('is described as client ', clientId)
+                    THEN clause('is described as client ', clientId)
                     WHEN coalesce(clientHost, '') = '' THEN 'is described without a host'
                     WHEN memberMetadata <> IF(state = 'Stable', metadata, '')
-                    THEN concat('is described with wrong metadata for state ', state)
+                    THEN clause('is described with wrong metadata for state ', state)
                     WHEN memberAssignment <> coalesce(assignment, '')
                     THEN 'is described with another assignment than it was given last'
                     END AS wrong
@@ -123,11 +123,11 @@ def described_by_the_new_call() -> str:
                CAST(NULL AS STRING) AS unknown,
                CASE WHEN found IS NULL THEN 'is not described'
                     WHEN NOT found.memberEpoch <=> member.epoch
-                    THEN concat('is described in epoch ',
+                    THEN clause('is described in epoch ',
                                 coalesce(string(found.memberEpoch), 'none'), ', not ',
                                 member.epoch)
                     WHEN NOT found.clientId <=> member.client
-                    THEN concat('is described as client ', coalesce(found.clientId, 'none'))
+                    THEN clause('is described as client ', coalesce(found.clientId, 'none'))
                     WHEN coalesce(found.clientHost, '') = '' THEN 'is described without a host'
                     WHEN NOT array_sort(flatten(transform(
                              found.assignment.topicPartitions, p -> p.partitions)))
@@ -241,11 +241,11 @@ def listed_groups() -> str:
         )
         SELECT concat(subject, ', broker ', broker) AS subject, sent_at AS at,
                IF(state IS NULL, 'the group changed meanwhile', NULL) AS unknown,
-               CASE WHEN error_code <> :NONE THEN concat('answered ', error_code)
+               CASE WHEN error_code <> :NONE THEN clause('answered ', error_code)
                     WHEN found IS NULL THEN IF(must, 'did not list the group', NULL)
                     WHEN NOT must THEN 'listed a group of another broker or state'
                     WHEN NOT (found.groupState <=> state AND found.protocolType <=> 'consumer')
-                    THEN concat('listed the group as ', concat_ws(', ', found.protocolType,
+                    THEN clause('listed the group as ', concat_ws(', ', found.protocolType,
                                 found.groupState), ', not as consumer, ', state) END AS wrong,
                IF(found IS NULL, 'not listed', concat('listed as ', found.groupState)) AS note
         FROM judged
@@ -350,10 +350,10 @@ def coordinator_by_name() -> str:
         )
         SELECT key AS subject, sent_at AS at,
                IF(errorCode = :NONE AND leader IS NULL,
-                  concat('partition ', partition, ' had no leader'), NULL) AS unknown,
-               CASE WHEN errorCode <> :NONE THEN concat('was answered ', errorCode)
+                  clause('partition ', partition, ' had no leader'), NULL) AS unknown,
+               CASE WHEN errorCode <> :NONE THEN clause('was answered ', errorCode)
                     WHEN nodeId <> leader
-                    THEN concat('has coordinator ', nodeId, ', but partition ', partition,
+                    THEN clause('has coordinator ', nodeId, ', but partition ', partition,
                                 ' has leader ', leader) END AS wrong,
                concat('belongs to partition ', partition) AS note
         FROM led

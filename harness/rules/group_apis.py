@@ -30,7 +30,7 @@ ANSWERED: Final = """
     CASE WHEN must IS NULL THEN 'the group changed meanwhile'
          WHEN error_code IS NULL THEN 'was not answered' END AS unknown,
     CASE WHEN error_code <> must
-         THEN concat('was answered ', error_code, ', not ', must, ', in state ', state_before)
+         THEN clause('was answered ', error_code, ', not ', must, ', in state ', state_before)
          END AS wrong,
     concat('answered ', error_code, ' in state ', state_before) AS note
 """
@@ -68,7 +68,7 @@ def session_timeouts_in_range() -> str:
         SELECT subject, sent_at AS at, session_ms AS measured,
                CASE WHEN (session_ms BETWEEN 6000 AND 1800000)
                          = (error_code = :INVALID_SESSION_TIMEOUT)
-                    THEN concat('was answered ', error_code, ' to a session timeout of ',
+                    THEN clause('was answered ', error_code, ' to a session timeout of ',
                                 session_ms, ' ms') END AS wrong
         FROM asked
     """
@@ -120,7 +120,7 @@ def two_steps() -> str:
         SELECT subject, sent_at AS at, CAST(NULL AS DOUBLE) AS measured,
                CAST(NULL AS DOUBLE) AS bound_low, CAST(NULL AS DOUBLE) AS bound_high,
                CASE WHEN (instance_id IS NULL) <> (error_code = :MEMBER_ID_REQUIRED)
-                    THEN concat('was answered ', error_code, ' as a ',
+                    THEN clause('was answered ', error_code, ' as a ',
                                 IF(instance_id IS NULL, 'dynamic', 'static'), ' member')
                     WHEN instance_id IS NULL AND coalesce(given, '') = ''
                     THEN 'was given no id' END AS wrong,
@@ -200,7 +200,7 @@ def older_is_fenced() -> str:
                CASE WHEN owner_is = 'older' AND error_code <> :FENCED_INSTANCE_ID
                       OR owner_is = 'newer'
                          AND error_code IN (:UNKNOWN_MEMBER_ID, :FENCED_INSTANCE_ID)
-                    THEN concat('was answered ', error_code, ' as the ', owner_is, ' member')
+                    THEN clause('was answered ', error_code, ' as the ', owner_is, ' member')
                     END AS wrong,
                concat('answered ', error_code, ' as the ', owner_is, ' member') AS note
         FROM calls
@@ -231,7 +231,7 @@ def full_group() -> str:
                CASE WHEN error_code <> :GROUP_MAX_SIZE_REACHED THEN NULL
                     WHEN known THEN 'was refused, though it is a member'
                     WHEN size < :group_max_size
-                    THEN concat('was refused, though the group had ', size, ' members')
+                    THEN clause('was refused, though the group had ', size, ' members')
                     END AS wrong,
                IF(known OR error_code = :GROUP_MAX_SIZE_REACHED,
                   'made the group no larger', NULL) AS excused,
@@ -332,7 +332,7 @@ def leaves() -> str:
         SELECT subject, coalesce(left_at, sent_at) AS at, ms AS measured,
                IF(must <> 'nothing', :START_MS + :slack_ms, NULL) AS bound_high,
                CASE WHEN state_before = 'Stable' AND known AND left_at IS NULL
-                    THEN concat('did not leave the group, answered ', error_code)
+                    THEN clause('did not leave the group, answered ', error_code)
                     WHEN must <> came
                     THEN concat_ws(' in state ', concat('was followed by ', came, ', not by ',
                                                         must), state_before) END AS wrong,

@@ -191,7 +191,7 @@ def parked() -> str:
                p.ms AS measured, p.session_ms AS bound_low,
                CASE WHEN count(e.at) > 0 THEN 'was evicted while its request was parked'
                     WHEN p.error_code NOT IN (:NONE, :REBALANCE_IN_PROGRESS)
-                    THEN concat('was answered ', p.error_code) END AS wrong,
+                    THEN clause('was answered ', p.error_code) END AS wrong,
                concat('answered ', p.error_code) AS note, min(e.evidence) AS evidence
         FROM parked p LEFT JOIN {coordinator_events} e
           ON e.event = 'evicted' AND e.`group` = p.`group` AND e.member_id = p.member_id
@@ -304,7 +304,7 @@ def stragglers() -> str:
                joined_at AS at, ms AS measured, timeout_ms - :slack_ms AS bound_low,
                timeout_ms + :slack_ms AS bound_high,
                CASE WHEN gone AND instance_id IS NOT NULL
-                    THEN concat('was removed (', ended_by, ') and should have been kept')
+                    THEN clause('was removed (', ended_by, ') and should have been kept')
                     WHEN NOT gone AND instance_id IS NULL
                     THEN 'was kept and should have been removed' END AS wrong,
                IF(gone, concat('removed: ', ended_by), 'kept') AS note, evidence,

@@ -67,7 +67,7 @@ def limits_are_told() -> str:
                IF(a.session_ms + m.session_timeout_ms + m.max_poll_interval_ms IS NULL,
                   'its settings are not on record', NULL) AS unknown,
                IF(a.session_ms <> m.session_timeout_ms,
-                  concat('asked for a session timeout of ', a.session_ms, ' ms instead of ',
+                  clause('asked for a session timeout of ', a.session_ms, ' ms instead of ',
                          m.session_timeout_ms), NULL) AS wrong,
                concat('its session timeout is ', a.session_ms, ' ms') AS note, a.evidence
         FROM asked a JOIN {members} m ON m.member = a.member
@@ -202,10 +202,10 @@ def callback_is_not_seen() -> str:
         SELECT concat(member, ' (callback)') AS subject, at,
                coalesce(ms_between(at, removed.at), duration_ms) AS measured,
                CASE WHEN left_at IS NOT NULL
-                    THEN concat('left after ', CAST(round(ms_between(at, left_at)) AS INT), ' ms')
+                    THEN clause('left after ', CAST(round(ms_between(at, left_at)) AS INT), ' ms')
                     WHEN noticed > 0 THEN 'was warned by its client that it does not poll'
                     WHEN removed.what <> 'stragglers_removed'
-                    THEN concat('was removed otherwise: ', removed.what) END AS wrong,
+                    THEN clause('was removed otherwise: ', removed.what) END AS wrong,
                concat(IF(removed.what IS NULL, 'nobody noticed it before it returned',
                          'the coordinator removed it as a straggler'),
                       '; its limit is ', limit_ms, ' ms') AS note,

@@ -190,7 +190,7 @@ def two_steps() -> str:
         SELECT concat('join of ', member_id) AS subject, first.at AS at,
                ms_between(given_at, first.at) AS measured,
                CASE WHEN given <> 1 OR added <> 1
-                    THEN concat('was given its id ', given, ' times and added ', added, ' times')
+                    THEN clause('was given its id ', given, ' times and added ', added, ' times')
                     WHEN given_at > first.at THEN 'was added before it was given its id'
                     END AS wrong,
                first.evidence AS evidence

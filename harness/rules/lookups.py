@@ -202,10 +202,10 @@ def heartbeats_are_addressed() -> str:
             GROUP BY ALL
         )
         SELECT concat(member, ' at broker-', broker) AS subject, at, heartbeats AS measured,
-               CASE WHEN nameless > 0 THEN concat(nameless, ' of its heartbeats name no member')
+               CASE WHEN nameless > 0 THEN clause(nameless, ' of its heartbeats name no member')
                     WHEN coordinator IS NULL THEN 'had not asked for the coordinator'
                     WHEN coordinator <> broker
-                    THEN concat('its last lookup named broker-', coordinator) END AS wrong,
+                    THEN clause('its last lookup named broker-', coordinator) END AS wrong,
                CAST(NULL AS STRING) AS note, evidence
         FROM led
         UNION ALL

@@ -84,8 +84,8 @@ def metadata() -> str:
         SELECT subject, sent_at AS at, characters AS measured,
                IF(error_code = :NONE, :METADATA_MAX, NULL) AS bound_high,
                CASE WHEN error_code NOT IN (:NONE, must)
-                    THEN concat('was refused with error ', error_code)
-                    WHEN new <> stays THEN concat('was answered ', error_code, ', then fetched as ',
+                    THEN clause('was refused with error ', error_code)
+                    WHEN new <> stays THEN clause('was answered ', error_code, ', then fetched as ',
                                                   new, ' and not as ', stays) END AS wrong,
                CASE WHEN error_code IS NULL THEN 'was answered without an error code'
                     WHEN new IS NULL AND error_code = must THEN 'was never fetched again'
@@ -116,7 +116,7 @@ def metadata_bytes() -> str:
                IF(error_code = :NONE, :METADATA_MAX, NULL) AS bound_high,
                IF(error_code <> :NONE
                       AND (error_code = :OFFSET_METADATA_TOO_LARGE) <> (bytes > :METADATA_MAX),
-                  concat('was refused with error ', error_code), NULL) AS wrong,
+                  clause('was refused with error ', error_code), NULL) AS wrong,
                IF(error_code IS NULL, 'was answered without an error code', NULL) AS unknown,
                concat(characters, ' characters were answered ', error_code) AS note
         FROM judged WHERE bytes <> characters
@@ -255,10 +255,10 @@ def epochs() -> str:
         SELECT concat('epoch ', asked, ': ', step, ' (', topic, '-', partition, ')') AS subject,
                sent_at AS at,
                CASE WHEN error_code <> must
-                    THEN concat('was answered ', error_code, ' and not ', must, ' in epoch ',
+                    THEN clause('was answered ', error_code, ' and not ', must, ' in epoch ',
                                 epoch_now)
                     WHEN must = :NONE AND (epoch <> must_epoch OR end_offset <> must_end)
-                    THEN concat('was answered that epoch ', epoch, ' ends at ', end_offset,
+                    THEN clause('was answered that epoch ', epoch, ' ends at ', end_offset,
                                 ', and epoch ', must_epoch, ' ended at ', must_end) END AS wrong,
                IF(error_code = must AND must = :NONE
                       AND (epoch = must_epoch AND end_offset = must_end) IS NULL,

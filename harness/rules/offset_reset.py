@@ -69,13 +69,13 @@ def reset() -> str:
                IF(begin = 'nothing', NULL, 0) AS bound_low,
                IF(begin = 'nothing', NULL, 0) AS bound_high,
                CASE WHEN begin = 'nothing' AND first IS NOT NULL
-                    THEN concat('began at ', first, ', though auto.offset.reset is none')
+                    THEN clause('began at ', first, ', though auto.offset.reset is none')
                     WHEN begin = 'the committed position' AND lookup IS NOT NULL
-                    THEN concat('looked up an end of the log, though ', committed,
+                    THEN clause('looked up an end of the log, though ', committed,
                                 ' was committed')
                     WHEN begin = 'the start of the log' AND NOT coalesce(lookup.which = '-2', false)
                       OR begin = 'the end of the log' AND NOT coalesce(lookup.which = '-1', false)
-                    THEN concat('began at ', first, ' and never looked up ', begin) END AS wrong,
+                    THEN clause('began at ', first, ' and never looked up ', begin) END AS wrong,
                concat(begin, ' was due (committed ',
                       IF(committed < 0, 'nothing', string(committed)), ', the log starts at ',
                       log_start, ', auto.offset.reset is ', policy, ')') AS note

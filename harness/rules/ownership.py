@@ -76,7 +76,7 @@ def one_owner() -> str:
         SELECT concat('generation ', generation) AS subject, min(at) AS at,
                NULL AS measured, NULL AS bound_low, NULL AS bound_high,
                CASE WHEN max(owners) > 1
-                    THEN concat(max(struct(owners, topic, partition)).topic, '-',
+                    THEN clause(max(struct(owners, topic, partition)).topic, '-',
                                 max(struct(owners, topic, partition)).partition,
                                 ' was given to ', max(owners), ' members') END AS wrong,
                'each partition was given to one member' AS note, min(evidence) AS evidence

@@ -81,7 +81,7 @@ def fetch_is_bounded() -> str:
         SELECT concat(member, ', t-', partition, ' from ', first) AS subject, at,
                bytes AS measured, limit_bytes AS bound_high,
                CASE WHEN polls < ceil(records / batch_records)
-                    THEN concat(records, ' records handed out by ', polls, ' polls') END
+                    THEN clause(records, ' records handed out by ', polls, ' polls') END
                    AS wrong,
                concat(records, ' records handed out by ', polls, ' polls') AS note
         FROM fetches

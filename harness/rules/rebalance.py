@@ -99,10 +99,10 @@ def one_assignment() -> str:
                     WHEN times > 0 AND leader_joined IS NULL
                     THEN 'no join of this generation is on record' END AS unknown,
                CASE WHEN times > 0 AND NOT leader_joined
-                    THEN concat('its leader ', leader, ' had not joined it')
+                    THEN clause('its leader ', leader, ' had not joined it')
                     WHEN times > 0 AND former_joined AND leader <> leader_before
                          AND generation_before < generation
-                    THEN concat('the former leader ', leader_before, ' rejoined and was replaced')
+                    THEN clause('the former leader ', leader_before, ' rejoined and was replaced')
                     END AS wrong,
                concat('led by ', leader) AS note, evidence
         FROM led
@@ -213,7 +213,7 @@ def told_by_heartbeat() -> str:
         SELECT concat(member, ' in generation ', generation) AS subject, started_at AS at,
                ms_between(started_at, told_at) AS measured,
                :heartbeat_ms + :cadence_ms + :slack_ms AS bound_high,
-               IF(misled > 0, concat('was not told of the rebalance in answers to its heartbeats, ',
+               IF(misled > 0, clause('was not told of the rebalance in answers to its heartbeats, ',
                                      misled, ' of them'), NULL) AS wrong,
                after(-:guard_ms, started_at) AS guard_from,
                guard_to(coalesce(told_at, arrived_at)) AS guard_to

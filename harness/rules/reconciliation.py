@@ -78,7 +78,7 @@ def given_when_released() -> str:
         SELECT concat(part.topic, '-', part.partition, ' to ', member) AS subject, at,
                ms_between(released_at, at) AS measured, -:rounding_ms AS bound_low,
                CASE WHEN released_at IS NULL
-                    THEN concat('was given while ', former.member, ' still had it') END AS wrong,
+                    THEN clause('was given while ', former.member, ' still had it') END AS wrong,
                concat(former.member, IF(released_at = former.acked_at,
                                         ' acknowledged the revocation', ' was gone')) AS note,
                evidence
@@ -123,7 +123,7 @@ def fenced_without_acknowledgement() -> str:
                CASE WHEN removed_at IS NULL
                     THEN 'neither acknowledged the revocation nor was fenced'
                     WHEN removed_by <> 'fenced'
-                    THEN concat('was not fenced, but ', removed_by) END AS wrong,
+                    THEN clause('was not fenced, but ', removed_by) END AS wrong,
                evidence,
                guard_from(after(limit_ms, arrived_at), coalesce(removed_at, due_at)) AS guard_from,
                guard_to(coalesce(removed_at, due_at)) AS guard_to
@@ -167,7 +167,7 @@ def target_is_batched() -> str:
                     THEN 'when its group epoch was bumped is not on record' END AS unknown,
                CASE WHEN broker = broker_before
                      AND since_ms < :ASSIGNMENT_INTERVAL_MS - :rounding_ms
-                    THEN concat('was computed ', CAST(round(since_ms) AS INT),
+                    THEN clause('was computed ', CAST(round(since_ms) AS INT),
                                 ' ms after the one before') END AS wrong,
                concat('reason of the bump: ', reason) AS note,
                evidence, started_at AS guard_from, guard_to(joined_at) AS guard_to

@@ -132,7 +132,7 @@ def slow_is_dropped() -> str:
         SELECT concat(s.member, ' (stall)') AS subject, s.at,
                coalesce(min(ms_between(s.at, r.removed_at)), s.duration_ms) AS measured,
                CASE WHEN count(r.member_id) = 0
-                    THEN concat('stayed in the group through ', CAST(round(s.duration_ms) AS INT),
+                    THEN clause('stayed in the group through ', CAST(round(s.duration_ms) AS INT),
                                 ' ms without a poll') END AS wrong,
                concat('removed: ', min_by(r.removed_by, struct(r.removed_at, r.removed_by))) AS note
         FROM slow s LEFT JOIN {memberships} r

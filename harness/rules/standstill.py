@@ -61,7 +61,7 @@ def whole_intervals() -> str:
         SELECT concat(trigger, coalesce(concat(' of ', member), ''), ', generation ', generation)
                    AS subject,
                at, round(intervals, 3) AS measured, round(bound, 3) AS bound_high,
-               IF(:protocol <> 'consumer' AND rounds > most, concat('took ', counted), NULL)
+               IF(:protocol <> 'consumer' AND rounds > most, clause('took ', counted), NULL)
                    AS wrong,
                counted AS note, guard_from(at, joined_at) AS guard_from,
                guard_to(joined_at) AS guard_to

@@ -91,9 +91,9 @@ def back_without_epoch() -> str:
                     WHEN new.error_code <> :NONE OR NOT replaced THEN NULL
                     WHEN had IS NULL THEN 'what it had before is not on record'
                     WHEN changes > bumps
-                    THEN concat(changed, ', but other members came or went') END AS unknown,
+                    THEN clause(changed, ', but other members came or went') END AS unknown,
                CASE WHEN new.error_code <> :NONE
-                    THEN concat('was refused with error ', new.error_code)
+                    THEN clause('was refused with error ', new.error_code)
                     WHEN NOT replaced THEN 'did not take the place of the other'
                     WHEN got.parts IS NULL THEN 'was never given partitions'
                     WHEN bumps > 0 THEN 'was followed by a new group epoch'
@@ -199,10 +199,10 @@ def new_one_is_refused() -> str:
         SELECT concat(o.member, ' (', o.instance_id, ')') AS subject, arrived_at AS at,
                ms_between(seen_at, arrived_at) AS measured,
                IF(going, 'its owner was removed meanwhile', NULL) AS unknown,
-               CASE WHEN error_code = :NONE THEN concat('was let in, while ', owner, ' had the id')
+               CASE WHEN error_code = :NONE THEN clause('was let in, while ', owner, ' had the id')
                     WHEN error_code <> :UNRELEASED_INSTANCE_ID
-                    THEN concat('was answered with error ', error_code)
-                    WHEN refusals > 0 THEN concat('was refused, and so was ', owner)
+                    THEN clause('was answered with error ', error_code)
+                    WHEN refusals > 0 THEN clause('was refused, and so was ', owner)
                     WHEN coalesce(p.`end` <> 'failed', true) THEN 'its client went on' END AS wrong,
                concat(owner, ' had the id') AS note, evidence
         FROM owned o LEFT JOIN {members} p ON p.member = o.member

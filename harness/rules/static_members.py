@@ -54,7 +54,7 @@ SESSIONS_OF_CLOSED: Final = """
            CASE WHEN broken IS NOT NULL THEN broken
                 WHEN removed_by IS NULL THEN 'was still a member when the run ended'
                 WHEN removed_by NOT IN ('evicted', 'replaced')
-                THEN concat('was removed otherwise: ', removed_by) END AS wrong,
+                THEN clause('was removed otherwise: ', removed_by) END AS wrong,
            IF(removed_by = 'replaced', 'another process took its place', NULL) AS excused,
            coalesce(e.evidence, c.evidence) AS evidence,
            CASE WHEN e.timer_started_at IS NOT NULL
@@ -114,11 +114,11 @@ def back_without_rebalance() -> str:
                     THEN 'no join in its place is on record' END AS unknown,
                CASE WHEN starts > 0 THEN 'was followed by a rebalance before it had its partitions'
                     WHEN new.generation <> had.generation
-                    THEN concat('came back in generation ', new.generation, ', not ',
+                    THEN clause('came back in generation ', new.generation, ', not ',
                                 had.generation)
                     WHEN got.parts IS NULL THEN 'was never given partitions'
                     WHEN got.parts <> had.parts
-                    THEN concat('was given ', array_join(got.parts, ' '), ', not ',
+                    THEN clause('was given ', array_join(got.parts, ' '), ', not ',
                                 array_join(had.parts, ' ')) END AS wrong,
                concat('given ', array_join(got.parts, ' ')) AS note, evidence
         FROM started
@@ -266,7 +266,7 @@ def old_one_is_fenced() -> str:
                ms_between(at, refused.processed_at) AS measured,
                :heartbeat_ms + :cadence_ms + :slack_ms AS bound_high,
                CASE WHEN accepted > 0
-                    THEN concat('had requests accepted after it was replaced: ', accepted)
+                    THEN clause('had requests accepted after it was replaced: ', accepted)
                     WHEN refused.processed_at IS NULL
                     THEN 'was never refused with FENCED_INSTANCE_ID'
                     WHEN coalesce(`end` <> 'failed', true) THEN 'its client went on' END AS wrong,

@@ -83,7 +83,7 @@ def only_grows() -> str:
         SELECT concat(:topic, ' (', g.fault, ')') AS subject, g.at,
                c.before + c.added AS measured, :partitions + 1 AS bound_low,
                CASE WHEN c.before <> :partitions
-                    THEN concat('of the ', :partitions, ' partitions that it had, ', c.before,
+                    THEN clause('of the ', :partitions, ' partitions that it had, ', c.before,
                                 ' have a leader') END AS wrong,
                concat('had ', :partitions, ', and ', c.added, ' were added') AS note
         FROM grown g CROSS JOIN counted c

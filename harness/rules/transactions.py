@@ -86,7 +86,7 @@ def removed_are_fenced() -> str:
                r.error_code AS measured,
                CASE WHEN r.error_code NOT IN (:ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID,
                         :FENCED_INSTANCE_ID, :FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
-                    THEN concat('was not refused as a removed member: answered with error ',
+                    THEN clause('was not refused as a removed member: answered with error ',
                                 r.error_code) END AS wrong,
                IF(r.error_code IS NULL, 'was never answered', NULL) AS unknown,
                CAST(NULL AS STRING) AS note, r.evidence

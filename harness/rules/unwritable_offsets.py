@@ -119,7 +119,7 @@ def heartbeats_wait() -> str:
         SELECT r.subject, r.arrived_at AS at, r.ms AS measured,
                :COMMIT_TIMEOUT_MS + 3 * :slack_ms AS bound_high,
                IF(r.error_code NOT IN (:NONE, :COORDINATOR_NOT_AVAILABLE, :REBALANCE_IN_PROGRESS),
-                  concat('was answered with error ', r.error_code), NULL) AS wrong,
+                  clause('was answered with error ', r.error_code), NULL) AS wrong,
                IF(r.error_code IS NULL, 'was answered without an error code', NULL) AS unknown,
                IF(r.error_code <> :NONE, concat('answered with error ', r.error_code), NULL)
                    AS note,

@@ -9,6 +9,7 @@
 | `{REPLACEMENTS}` | a piece of SQL that the query's module has under that name |
 | `ms_between(a, b)` | milliseconds from moment a to moment b, to the microsecond |
 | `after(ms, a)` | the moment so many milliseconds after moment a; before it, if negative |
+| `clause(a, b, …)` | one text of all, in which a null is "unknown": no clause is lost for a part |
 | `guard_from(due, seen)` | where the guard of an event begins, by when it was due and seen |
 | `guard_to(seen)` | where that guard ends |
 
@@ -63,7 +64,8 @@ ERRORS: Final[Mapping[str, int]] = {
     "STALE_MEMBER_EPOCH": 113,
 }
 
-# What each word with arguments stands for, its arguments by number.
+_ANY: Final = -1
+# What each word with arguments stands for, its arguments by number. How many they are, or any.
 _MACROS: Final[Mapping[str, tuple[int, str]]] = {
     "ms_between": (2, "(timestampdiff(MICROSECOND, {0}, {1}) / 1e3)"),
     "after": (2, "timestampadd(MICROSECOND, CAST(round(({0}) * 1e3) AS BIGINT), {1})"),
@@ -71,6 +73,7 @@ _MACROS: Final[Mapping[str, tuple[int, str]]] = {
     # starts.
     "guard_from": (2, "least(after(-:guard_ms, {0}), {1})"),
     "guard_to": (1, "after(:guard_ms, {0})"),
+    "clause": (_ANY, "concat({all})"),
 }
 _WORD: Final = re.compile(rf"\b({'|'.join(_MACROS)})\(")
 _CONSTANT: Final = re.compile(r"\{(?P<piece>[A-Z][A-Z_]*)\}|(?<![:\w]):(?P<number>[A-Z][A-Z_]*)\b")
@@ -107,10 +110,16 @@ def expand(query: str) -> str:
         name = found[1]
         count, meaning = _MACROS[name]
         arguments, end = _arguments(query, found.end())
-        if len(arguments) != count:
+        if count not in (_ANY, len(arguments)):
             raise ValueError(f"{name} takes {count} arguments, and has {len(arguments)}")
-        query = query[: found.start()] + meaning.format(*arguments) + query[end:]
+        every = ", ".join(map(_never_null, arguments))
+        query = query[: found.start()] + meaning.format(*arguments, all=every) + query[end:]
     return query
+
+
+def _never_null(text: str) -> str:
+    literal = text.startswith("'") and text.endswith("'")
+    return text if literal else f"coalesce(CAST({text} AS STRING), 'unknown')"
 
 
 def _arguments(query: str, start: int) -> tuple[list[str], int]:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 import pytest
 
-from harness.tables.vocabulary import expand
+from harness.rules.catalogue import RULES
+from harness.rules.rule import Rule
+from harness.tables.engines.base import Engine
+from harness.tables.vocabulary import expand, text_of
+from tests.histories import History, tables_of
+
+_DECIDING: Final = re.compile(
+    r"CASE(?:(?!\bCASE\b).)*?\bEND\s+AS (?:wrong|unknown|excused)\b", re.S
+)
 
 
 def test_a_word_is_replaced_with_its_arguments() -> None:
@@ -39,3 +50,23 @@ def test_a_wrong_number_of_arguments_is_refused(query: str) -> None:
 def test_a_parenthesis_that_is_not_closed_is_refused() -> None:
     with pytest.raises(ValueError, match="a parenthesis is not closed"):
         expand("SELECT after(5, d")
+
+
+def test_a_clause_is_not_lost_for_a_part_that_is_null(engine: Engine) -> None:
+    tables = tables_of(History(), engine)
+    query = (
+        "SELECT clause('gave ', n, ' (a, b)') AS text FROM VALUES (1), (NULL) AS v(n) ORDER BY n"
+    )
+    try:
+        rows = tables.sql(query).toArrow().to_pylist()
+    finally:
+        tables.close()
+    assert {"gave unknown (a, b)", "gave 1 (a, b)"} == {row["text"] for row in rows}
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_no_clause_that_decides_can_be_lost(rule: Rule) -> None:
+    """A text joined by `concat` is null if a part is, and a row without a clause holds."""
+    text = text_of(rule.examine)
+    for found in _DECIDING.finditer(text):
+        assert not re.search(r"\b(THEN|ELSE)\s+concat\(", found[0]), found[0]
