@@ -60,6 +60,8 @@ class Rule:
     - `too_low` and `too_high` replace the rule's own words in this row
     - `guard_from` and `guard_to`: if this machine ran late between them, the row is not judged
 
+    A clause of several parts is made by `clause(a, b, …)`: `concat` would be null if a part is.
+
     The judge decides (check/rows.py), from these columns alone: `unknown` comes first, then
     `wrong`, then `measured` within its bounds. No row at all means UNKNOWN: nothing was examined.
 
