@@ -90,7 +90,7 @@ def back_without_epoch() -> str:
                     THEN 'the session ended while it joined'
                     WHEN new.error_code <> :NONE OR NOT replaced THEN NULL
                     WHEN had IS NULL THEN 'what it had before is not on record'
-                    WHEN changes > bumps
+                    WHEN changed IS NOT NULL AND changes > bumps
                     THEN clause(changed, ', but other members came or went') END AS unknown,
                CASE WHEN new.error_code <> :NONE
                     THEN clause('was refused with error ', new.error_code)
