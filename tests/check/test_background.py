@@ -27,6 +27,12 @@ def judging() -> list[psutil.Process]:
     ]
 
 
+def judge_that_began() -> psutil.Process:
+    """The one process that judges. For an instant a new process has no command line yet."""
+    (process,) = wait_until("process that judges", judging, timeout_s=30)
+    return process
+
+
 def test_runs_are_judged_in_turn_and_what_cannot_be_is_told(tmp_path: Path) -> None:
     run_dir = write_synthetic(tmp_path / "run", 2_000)
     with closing(BackgroundJudge(tmp_path / "judging.log")) as aside:
@@ -36,7 +42,7 @@ def test_runs_are_judged_in_turn_and_what_cannot_be_is_told(tmp_path: Path) -> N
         if hasattr(os, "SCHED_IDLE"):
             assert [] == judging()  # it may not begin yet
         aside.go()
-        (process,) = judging()
+        process = judge_that_began()
         answers = list(aside.finished(wait=True))
         if hasattr(os, "SCHED_IDLE"):
             assert os.SCHED_IDLE == os.sched_getscheduler(process.pid)
@@ -54,13 +60,13 @@ def test_a_process_that_dies_costs_the_run_it_judged_and_no_other(tmp_path: Path
         for run_dir in runs:
             aside.submit(run_dir)
         aside.go()
-        (process,) = judging()
+        process = judge_that_began()
         process.kill()
         (first, problem), (second, fine) = aside.finished(wait=True)
         assert runs == [first, second]
         assert "ended with exit code -9" in problem
         assert "" == fine
-        (process,) = judging()
+        process = judge_that_began()
         process.kill()
         process.wait()
         aside.submit(runs[0])  # nobody was judged when it died: nobody is to blame
@@ -71,7 +77,7 @@ def test_what_is_pending_is_dropped_by_closing(tmp_path: Path) -> None:
     with closing(BackgroundJudge(tmp_path / "judging.log")) as aside:
         aside.submit(write_synthetic(tmp_path / "run", 2_000))
         aside.go()
-        (process,) = judging()
+        process = judge_that_began()
         java = process.children(recursive=True)
     assert not process.is_running()
     assert [] == psutil.wait_procs(java, timeout=30)[1]

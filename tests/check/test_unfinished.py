@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,10 +13,11 @@ import pytest
 
 from harness.base import processes
 from harness.base.errors import NoData
+from harness.base.wait import wait_until
 from harness.tables.source import read_run
 from tests.histories import History
 
-RUN = "20261122T090000-0a1b"
+RUN = f"20261122T090000-{os.getpid() % 0x10000:04x}"  # another process looks for another run
 
 
 def unfinished(tmp_path: Path, status: str, *, journals: bool) -> Path:
@@ -39,6 +41,8 @@ def process_of_the_run(tmp_path: Path) -> Iterator[None]:
         stdin=subprocess.PIPE,
     )
     try:
+        # For an instant a new process has no environment yet.
+        wait_until("marked process", lambda: processes.marked(RUN), timeout_s=30)
         yield
     finally:
         process.kill()
