@@ -172,7 +172,7 @@ class _Work:
         self._shell = shell
         undone = [step for step in every if not step.is_done()]
         self._todo = [
-            step for step in every if step in undone or any(map(undone.count, self._needs(step)))
+            step for step in every if any(each in undone for each in (step, *self._needs(step)))
         ]
         self._running: dict[Future[str], Step] = {}
 

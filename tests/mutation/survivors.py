@@ -9,7 +9,7 @@ from typing import Any, Final
 
 Row = Mapping[str, Any]
 
-# What a survivor is, in this order: the first that fits. The last is what tests lack.
+# Why a survivor was not noticed, in the order of the page. The last is what tests lack.
 _SORTS: Final[Mapping[str, str]] = {
     "A row always has a partner": (
         "In the histories of the tests every row of the left side has a row on the right, as it "

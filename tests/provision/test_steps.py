@@ -22,6 +22,11 @@ def nothing(_: Shell) -> None:
     return
 
 
+def noted(title: str, order: list[str], *after: str) -> Step:
+    """A step that is never done already, and that notes when it is its turn."""
+    return Step(title, lambda: False, lambda _: order.append(title), after=after)
+
+
 def use(monkeypatch: pytest.MonkeyPatch, *chosen: Step) -> None:
     monkeypatch.setattr(steps, "steps", lambda _version="": list(chosen))
 
@@ -92,9 +97,9 @@ def test_a_step_waits_for_what_its_needs_need_even_if_they_are_done(
     order: list[str] = []
     use(
         monkeypatch,
-        Step("Python", lambda: False, lambda _: order.append("Python")),
+        noted("Python", order),
         Step("Java", lambda: True, fail, after=("Python",)),
-        Step("Kafka", lambda: False, lambda _: order.append("Kafka"), after=("Java",)),
+        noted("Kafka", order, "Java"),
     )
 
     steps.ensure()
@@ -108,7 +113,7 @@ def test_what_a_step_needed_may_leave_it_more_to_do(
     order: list[str] = []
     use(
         monkeypatch,
-        Step("Python", lambda: False, lambda _: order.append("Python")),
+        noted("Python", order),
         Step("cache", lambda: not order, lambda _: order.append("cache"), after=("Python",)),
     )
 
