@@ -146,13 +146,19 @@ class ProbeConfig(_Config):
 
 @dataclass(frozen=True, kw_only=True)
 class ProducerConfig(_Config):
-    """The producer: `records_per_s` in all, round robin over `partitions`."""
+    """The producer: `records_per_s` in all, round robin over `partitions`.
+
+    `values` are templates of records' values, taken in turn, with `{n}` for a record's number: that
+    in its partition times the partitions there are at first, plus the partition's. Without any, a
+    record is `record_bytes` long, and only its first bytes tell something.
+    """
 
     partitions: int
     records_per_s: int
     record_bytes: int
     acks: str
     idempotence: bool
+    values: list[str] = field(default_factory=list)
     message_timeout_ms: int = 120_000
     role: str = "producer"
     run: str = ""

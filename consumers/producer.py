@@ -1,12 +1,14 @@
 """The producer: numbered records at a steady rate, and what became of each.
 
 Every partition counts its own records from 0; a record's value starts with its number (8 bytes,
-big endian). Answers are journalled as ranges: a run of numbers that got consecutive offsets.
+big endian), or is a template with it. Answers are journalled as ranges: a run of numbers that got
+consecutive offsets.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Final
 
 from confluent_kafka import (
@@ -24,6 +26,7 @@ from consumers.journal import Journal
 from consumers.program import run_program
 from consumers.ranges import gaps
 from harness.base.errors import BadInput, HarnessError
+from harness.experiment.app import NUMBER_HEADER, numbered
 
 BURST_S: Final = 0.02
 REPORT_EVERY_S: Final = 0.25
@@ -239,17 +242,33 @@ class ProducerLoop:
         for produced in range(due):
             partition = self._turn % len(self._ledger.sent)
             number = self._ledger.sent[partition]
-            value = number.to_bytes(_NUMBER_BYTES, "big") + self._padding
             try:
-                self._producer.produce(
-                    self._config.topic, value, partition=partition, on_delivery=self._on_delivery
-                )
+                self._produce(partition, number)
             except BufferError:  # the local queue is full: an outage longer than planned for
                 pace.take(produced)
                 return
             self._ledger.sent[partition] += 1
             self._turn += 1
         pace.take(due)
+
+    def _produce(self, partition: int, number: int) -> None:
+        if not self._config.values:
+            self._producer.produce(
+                self._config.topic,
+                number.to_bytes(_NUMBER_BYTES, "big") + self._padding,
+                partition=partition,
+                on_delivery=self._on_delivery,
+            )
+            return
+        n = number * self._config.partitions + partition
+        template = self._config.values[n % len(self._config.values)]
+        self._producer.produce(
+            self._config.topic,
+            numbered(template, n).encode(),
+            partition=partition,
+            headers=[(NUMBER_HEADER, str(n).encode())],
+            on_delivery=partial(self._on_delivery, number=number),
+        )
 
     def _sent_after(self, records: int) -> list[int]:
         sent = list(self._ledger.sent)
@@ -272,10 +291,14 @@ class ProducerLoop:
                     self._journal.write("error", where="control", text=f"unknown order {order!r}")
         return self._control.gone
 
-    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+    def _on_delivery(
+        self, error: KafkaError | None, message: Message, number: int | None = None
+    ) -> None:
         # What is raised in a callback surfaces in some later call, if at all: keep it for the loop.
         try:
-            self._ledger.answered(_partition_of(message), _record(error, message))
+            if number is None:
+                number = int.from_bytes((message.value() or b"")[:_NUMBER_BYTES], "big")
+            self._ledger.answered(_partition_of(message), _record(error, message, number))
         except Exception as raised:  # noqa: BLE001 - see above
             self._broken = _as_harness_error(raised)
 
@@ -308,8 +331,7 @@ def run(config: ProducerConfig) -> int:
     )
 
 
-def _record(error: KafkaError | None, message: Message) -> SentRange:
-    number = int.from_bytes((message.value() or b"")[:_NUMBER_BYTES], "big")
+def _record(error: KafkaError | None, message: Message, number: int) -> SentRange:
     now = time.time_ns() // 1000
     latency_s = message.latency() or 0.0
     offset = message.offset() if error is None else None

@@ -21,6 +21,7 @@ import psutil
 
 RUN_MARK: Final = "KAFKA_CHAOS_RUN"
 OWNER_MARK: Final = "KAFKA_CHAOS_OWNER"
+MEMBER_MARK: Final = "KAFKA_CHAOS_MEMBER"  # whose program a process belongs to, children included
 _WATCHDOG: Final = "harness.run.watchdog"
 _SCRATCH: Final = "kafka-chaos-"  # what the names of scratch folders begin with
 _OWNER: Final = "owner"  # in each of them, the owner token of the process that made it
@@ -130,6 +131,16 @@ def marked(run: str | None = None) -> list[tuple[psutil.Process, str, str]]:
         mark = environment.get(RUN_MARK)
         if mark and (run is None or mark == run):
             found.append((process, mark, environment.get(OWNER_MARK, "")))
+    return found
+
+
+def of_member(run: str, member: str) -> list[psutil.Process]:
+    """Every living process of one member's program, whatever it started, orphans included."""
+    found = []
+    for process, _, _ in marked(run):
+        with suppress(psutil.Error, OSError):
+            if process.environ().get(MEMBER_MARK) == member:
+                found.append(process)
     return found
 
 

@@ -119,6 +119,8 @@ def resolved(experiment: Experiment) -> Experiment:
     from harness.rules.catalogue import RULES
 
     group = experiment.group
+    if experiment.app is not None:  # what it speaks is known only when it has spoken
+        return experiment
     expected = {
         expect.rule: expect
         for expect in experiment.rules

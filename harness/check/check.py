@@ -28,7 +28,7 @@ from harness.history import store
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.tables.base import Tables
 from harness.tables.engines.base import Engine, Frame
-from harness.tables.recipes import RECIPES, WRITTEN
+from harness.tables.recipes import WRITTEN, recipes_of
 from harness.tables.source import Run, Sources, Unreadable, load, read_run
 from harness.tables.views import VIEWS
 
@@ -73,7 +73,7 @@ def check(
     small = max(sources.rows.values(), default=0) <= small_rows
     with engine.sized(small=small), _scratch(run_dir if keep else None) as scratch:
         shelf = _Shelf(run_dir / "tables" if keep else None, scratch, engine, small)
-        tables = Tables(engine, run, sources, RECIPES, VIEWS, shelf.store)
+        tables = Tables(engine, run, sources, recipes_of(run.client), VIEWS, shelf.store)
         try:
             shelf.fill(tables)
             asked = [judge.Asked(rule) for rule in rules] or judge.asked_of(tables)

@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from harness.check import rows as one_row
 from harness.check.rows import Row
-from harness.experiment import Verdict
+from harness.experiment import APP, Verdict
 from harness.history.derived import STOOD_STILL, TABLES
 from harness.rules import RULES, Need, Rule
+from harness.rules.lineage import judged_of_an_app
 from harness.tables.base import Tables
 from harness.tables.source import Unreadable
 
@@ -72,6 +73,15 @@ def asked_of(tables: Tables) -> list[Asked]:
         and rule.id not in named
         and rule.speaks_of(tables.run.client, tables.run.protocol)
     ]
+    if tables.run.client == APP:
+        judged = judged_of_an_app()
+        evidence = [name for name in evidence if name in judged]
+        declared = [
+            each
+            for each in declared
+            if each.rule in judged and RULES[each.rule].speaks_of(APP, tables.run.protocol)
+        ]
+        always = []  # all that can be judged is declared
     return declared + always + [Asked(rule) for rule in evidence]
 
 
@@ -126,8 +136,9 @@ def _guard(tables: Tables, outcome: Outcome) -> None:
     Neither a pass nor a violation may come from a timing that the machine itself spoilt. One that
     would be the same however much of the standing still is in it is kept.
     """
-    heartbeat_ms = cast("int", tables.run.settings["heartbeat_ms"])
-    one_ms = {"ms": 1.0, "intervals": 1 / heartbeat_ms}
+    one_ms = {"ms": 1.0}
+    if heartbeat_ms := cast("int", tables.run.settings.get("heartbeat_ms", 0)):
+        one_ms["intervals"] = 1 / heartbeat_ms
     guarded = [
         (row, one_ms.get(RULES[name].unit))
         for name, rows in outcome.rows.items()

@@ -10,12 +10,20 @@ from typing import NoReturn
 
 from harness.base.errors import BadInput, Exit, HarnessError, refused
 from harness.base.paths import ROOT
-from harness.cli.options import add_comparison_options, add_nightly_options, add_run_options, port
+from harness.cli.options import (
+    add_app_options,
+    add_comparison_options,
+    add_nightly_options,
+    add_run_options,
+    port,
+)
 from harness.cli.playing import (
+    EVERYDAY,
     compare_protocols_command,
     experiment_command,
     nightly_command,
     run_command,
+    try_command,
 )
 from harness.cli.showing import describe_command, doctor_command, list_command
 from harness.cli.stored import (
@@ -89,8 +97,16 @@ def _parser() -> argparse.ArgumentParser:
             "--port-base", type=port, help="use the ports from here on (default: free)"
         )
         add_run_options(one)
+        add_app_options(one)
         if name == "experiment":
             one.add_argument("--repeat", type=int, default=1, help="runs, each with its own seed")
+    trying = command("try", try_command)
+    trying.add_argument("--experiment", dest="name", default=EVERYDAY, help="see `list`")
+    trying.add_argument("--port-base", type=port, help="use the ports from here on (default: free)")
+    trying.add_argument("--repeat", type=int, default=1, help="runs, each with its own seed")
+    add_run_options(trying)
+    add_app_options(trying)
+    trying.add_argument("program", nargs="*", metavar="COMMAND", help="after --: what to run")
     add_nightly_options(command("nightly", nightly_command))
     for name, function in (("check", check_command), ("report", report_command)):
         one = command(name, function)

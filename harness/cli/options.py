@@ -1,10 +1,13 @@
 """What the commands' options mean, and what of them is refused."""
 
 import argparse
+import shlex
+from pathlib import Path
 
 from harness.base.errors import BadInput
 from harness.base.ports import LAST_PORT
 from harness.experiment import Experiment
+from harness.experiment.app import App
 
 
 def port(text: str) -> int:
@@ -37,6 +40,62 @@ def add_run_options(one: argparse.ArgumentParser) -> None:
     one.add_argument("--kafka", help="version of Kafka")
 
 
+def add_app_options(one: argparse.ArgumentParser) -> None:
+    """What a line of app.toml says, on the command line."""
+    one.add_argument("--app", type=Path, metavar="APP.TOML", help="your program, or its folder")
+    one.add_argument("--name", dest="app_name", metavar="NAME", help="what to call the program")
+    one.add_argument("--build", metavar="COMMAND", help="run once, before anything is timed")
+    one.add_argument("--instances", type=int, help="processes of the program (default: 3)")
+    one.add_argument(
+        "--env", action="append", default=[], metavar="NAME=VALUE",
+        help="environment of the program; {bootstrap}, {topic}, {group}, {member} are filled in",
+    )  # fmt: skip
+    one.add_argument("--value", metavar="TEMPLATE", help="of each record, with {n} for its number")
+    one.add_argument(
+        "--stdout", metavar="PATTERN", help=r"of a line for each record done: 'done (?P<n>\d+)'"
+    )
+    one.add_argument("--signal", help="by which it is asked to end (default: SIGTERM)")
+    one.add_argument("--grace-s", type=float, help="until it is killed (default: 30)")
+    for name in ("standstill-s", "drained-s"):
+        one.add_argument(f"--{name}", type=float, help="the most that you promise, in seconds")
+    for name in ("repeats", "lost"):
+        one.add_argument(f"--{name}", type=int, help="the most records that you promise")
+
+
+def app_of(arguments: argparse.Namespace, command: tuple[str, ...] = ()) -> App | None:
+    """The app that the arguments name, with what they say otherwise, or none. Raises BadInput."""
+    from harness.catalogue import apps
+
+    if arguments.app is None and not command:
+        return None
+    if arguments.app is not None and command:
+        raise BadInput(f"--app {arguments.app} has a command already: leave out what is after --")
+    app = apps.read(arguments.app) if arguments.app else apps.of_command(command, Path.cwd())
+    environment = {}
+    for item in arguments.env:
+        name, found, value = item.partition("=")
+        if not found:
+            raise BadInput(f"--env {item!r} is not of the form NAME=VALUE")
+        environment[name] = value
+    return apps.turned(
+        app,
+        {
+            "name": arguments.app_name,
+            "build": tuple(shlex.split(arguments.build)) if arguments.build else None,
+            "instances": arguments.instances,
+            "env": environment,
+            "records.value": arguments.value,
+            "effects.stdout": arguments.stdout,
+            "stop.signal": arguments.signal,
+            "stop.grace_s": arguments.grace_s,
+            "limits.standstill_s": arguments.standstill_s,
+            "limits.drained_s": arguments.drained_s,
+            "limits.repeats": arguments.repeats,
+            "limits.lost": arguments.lost,
+        },
+    )
+
+
 def add_nightly_options(nightly: argparse.ArgumentParser) -> None:
     """The options of `nightly`."""
     nightly.add_argument("--list", action="store_true", help="print the set, and play nothing")
@@ -59,6 +118,11 @@ def experiment_of(arguments: argparse.Namespace) -> Experiment:
     if not arguments.name:
         raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
     experiment = registry.with_knobs(registry.load(arguments.name), settings_of(arguments))
+    app = app_of(arguments, tuple(getattr(arguments, "program", ())))
+    if app is not None:
+        from harness.catalogue.apps import with_app
+
+        experiment = with_app(experiment, app)
     return registry.resolved(registry.checked(experiment))
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
@@ -20,6 +21,8 @@ from harness.cli.options import (
 from harness.cli.showing import say_what_is_left_out
 from harness.experiment import CLIENTS, PROTOCOLS, one_of
 from harness.run.screen import Screen
+
+EVERYDAY: Final = "everyday"  # the experiment that a program is tried with
 
 
 def experiment_command(arguments: argparse.Namespace) -> int:
@@ -41,6 +44,16 @@ def experiment_command(arguments: argparse.Namespace) -> int:
     with suppress(KeyboardInterrupt):  # the verdict is there, and decides the exit code
         steps.finish()
     return code
+
+
+def try_command(arguments: argparse.Namespace) -> int:
+    """Try a program of yours as the members of a group: the usual faults, and what they cost it."""
+    if arguments.app is None and not arguments.program:
+        raise BadInput(
+            "which program? write its command after --, as in `try -- ./consumer --config x`, or "
+            "name its --app"
+        )
+    return experiment_command(arguments)
 
 
 def _repeat(arguments: argparse.Namespace) -> int:

@@ -114,6 +114,12 @@ class Plan:
     toxiproxy_port: int
     settings: dict[str, str]
     hosts: Hosts = ON_LOOPBACK
+    logs_fetches: bool = False  # of members with a lane of their own
+
+    @property
+    def logging(self) -> str:
+        """The option of a node's JVM by which its request log keeps fetches, or does not."""
+        return f"-Dharness.fetches={listener_name('member-') if self.logs_fetches else 'none'}"
 
     @property
     def brokers(self) -> tuple[Node, ...]:

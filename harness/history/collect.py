@@ -15,7 +15,7 @@ from consumers.collect import consumer_rows, producer_rows
 from consumers.config import ConsumerConfig, ProducerConfig
 from consumers.journal import read_journal
 from harness.base.errors import NoData
-from harness.history import coordinator_log, request_log, store
+from harness.history import coordinator_log, programs, request_log, store
 from harness.history.schema import HISTORY
 
 Row = dict[str, Any]
@@ -50,11 +50,15 @@ def collect(run_dir: Path, *, killed: Iterable[str] = ()) -> dict[str, Any]:
         match = _BROKER_LOG.fullmatch(log.name)
         if match and match[2] == "requests":
             rows["requests"] += request_log.read_requests(log, int(match[1]), topics)
+            rows["fetches"] += request_log.read_fetches(log, int(match[1]), topics)
         elif match:
             rows["coordinator_events"] += coordinator_log.read_coordinator_events(
                 log, int(match[1])
             )
+    if (journals / programs.JOURNAL).exists():
+        programs.add_rows(read_journal(journals / programs.JOURNAL), rows)
     rows["requests"].sort(key=lambda row: row["processed_at"])
+    rows["fetches"].sort(key=lambda row: row["answered_at"])
     rows["coordinator_events"].sort(key=lambda row: row["at"])
     (run_dir / "history").mkdir(exist_ok=True)
     for name, schema in HISTORY.items():

@@ -17,6 +17,7 @@ from harness.history.broker_log import Row, lines_of
 
 _NO_TOPICS: Final[Mapping[str, str]] = MappingProxyType({})
 _COMPLETED: Final = "Completed request:"
+_FETCH: Final = "FETCH"
 
 
 def read_requests(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS) -> Iterator[Row]:
@@ -24,16 +25,32 @@ def read_requests(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS
 
     `topics` are names by topic id, as which newer calls tell of topics (see `read_topic_ids`).
     """
+    for call, logged_at, evidence in _calls(log):
+        if _api(call) != _FETCH:
+            yield from request_rows(call, logged_at, broker, evidence, topics)
+
+
+def read_fetches(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS) -> Iterator[Row]:
+    """Rows of `fetches` from a broker's request log, where it keeps them; as `read_requests`."""
+    for call, logged_at, evidence in _calls(log):
+        if _api(call) == _FETCH:
+            yield from fetch_rows(call, logged_at, broker, evidence, topics)
+
+
+def _calls(log: Path) -> Iterator[tuple[Row, int, str]]:
+    """Each completed request, when its line was written, and where that is."""
     for number, line in lines_of(log):
         stamp, found, body = line.partition(_COMPLETED)
         if not found:
             continue
         try:
-            logged_at = parse_stamp(stamp)
-            call = json.loads(body)
+            yield json.loads(body), parse_stamp(stamp), f"{log.name}:{number}"
         except ValueError:
             continue
-        yield from request_rows(call, logged_at, broker, f"{log.name}:{number}", topics)
+
+
+def _api(call: Row) -> str:
+    return str(call["requestHeader"]["requestApiKeyName"])
 
 
 _TOPIC_ID: Final = re.compile(r"Replayed TopicRecord for topic (\S+) with topic ID (\S+)\.$")
@@ -75,6 +92,42 @@ def request_rows(
     }
     details = _DETAILS.get(row["api"])
     yield {**row, **details(request, answer)} if details else row
+
+
+def fetch_rows(
+    call: Row, logged_at: int, broker: int, evidence: str, topics: Mapping[str, str] = _NO_TOPICS
+) -> Iterator[Row]:
+    """The rows of one completed fetch: one per partition that it or its answer names."""
+    asked = {
+        (_topic(topic, topics), partition["partition"]): partition["fetchOffset"]
+        for topic in call["request"].get("topics") or ()
+        for partition in topic["partitions"]
+    }
+    answered = {
+        (_topic(topic, topics), partition["partitionIndex"]): partition
+        for topic in call["response"].get("responses") or ()
+        for partition in topic["partitions"]
+    }
+    for topic, number in sorted({*asked, *answered}):
+        answer = answered.get((topic, number), {})
+        yield {
+            "broker": broker,
+            "client_id": call["requestHeader"]["clientId"],
+            "listener": call.get("listener"),
+            "topic": topic,
+            "partition": number,
+            "fetch_offset": asked.get((topic, number)),
+            "bytes": answer.get("recordsSizeInBytes"),
+            "end_offset": answer.get("highWatermark"),
+            "error_code": answer.get("errorCode"),
+            "arrived_at": logged_at - round(call["totalTimeMs"] * 1_000),
+            "answered_at": logged_at,
+            "evidence": evidence,
+        }
+
+
+def _topic(named: Row, topics: Mapping[str, str]) -> str:
+    return str(named.get("topic") or topics.get(named["topicId"], named["topicId"]))
 
 
 def _named(body: Row, topics: Mapping[str, str]) -> Row:

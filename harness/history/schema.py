@@ -27,7 +27,7 @@ from harness.history.column_types import (
     schema_of,
 )
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 # Columns that older files do not have, by the version that brought them.
 ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {
@@ -36,9 +36,13 @@ ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {
         "requests": ("instance_id", "owned", "member_epoch", "detail"),
         "coordinator_events": ("instance_id",),
     },
+    3: {"members": ("told_at", "exit_code"), "requests": ("program",)},
 }
 
-ADDED_FILES: Final[dict[int, tuple[str, ...]]] = {2: ("calls", "outputs")}
+ADDED_FILES: Final[dict[int, tuple[str, ...]]] = {
+    2: ("calls", "outputs"),
+    3: ("fetches", "effects"),
+}
 
 HISTORY: Final[dict[str, pa.Schema]] = {
     # One row per consumer process (and the producer, role "producer").
@@ -46,7 +50,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         [
             ("member", TEXT),
             ("role", TEXT),  # consumer | producer
-            ("client", TEXT),  # librdkafka | java
+            ("client", TEXT),  # librdkafka | java | app (a program of somebody else's)
             ("client_version", TEXT),
             ("group", TEXT),
             ("protocol", TEXT),  # eager | cooperative | consumer
@@ -64,8 +68,13 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("settings", TEXT),  # JSON: the client library's own, on top of the harness's
             ("sabotage", TEXT),  # null, or the rule-breaking behaviour built in
             ("started_at", AT),
+            # Of an app, as the harness saw it, within 0.1 s: told to end (null: never), and ended.
+            ("told_at", AT),
             ("ended_at", AT),  # null: did not end before the history was collected
-            ("end", TEXT),  # closed | killed | failed | null
+            # closed | killed | failed | null. An app that was told to end has closed, whatever its
+            # exit code, unless it had to be killed; one that ended by itself has failed.
+            ("end", TEXT),
+            ("exit_code", INT),  # of an app; negative: the number of the signal that ended it
             ("journal_frames", LONG),
             ("journal_torn", BOOL),  # the last frame was cut off (expected after SIGKILL)
         ]
@@ -159,6 +168,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("broker", INT),
             ("api", TEXT),  # JOIN_GROUP | SYNC_GROUP | HEARTBEAT | LEAVE_GROUP | OFFSET_COMMIT | …
             ("client_id", TEXT),
+            ("program", TEXT),  # of an app: whose lane the request came through; else null
             ("member_id", TEXT),  # of the request; for a first JOIN_GROUP the one it was given
             ("group", TEXT),
             # Of the request, member epochs of KIP-848 too; for JOIN_GROUP of its answer.
@@ -190,6 +200,39 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("client_software", TEXT),
             ("client_software_version", TEXT),
             ("evidence", TEXT),  # log file and line it was read from
+        ]
+    ),
+    # What members of an app asked brokers for, from their request logs: one row per request and
+    # partition that it, or its answer, is about. A client names a partition when its position has
+    # changed, and a broker answers with those that have records, or an error.
+    "fetches": schema_of(
+        [
+            ("broker", INT),
+            ("client_id", TEXT),
+            ("member", TEXT),  # whose lane it came through
+            ("topic", TEXT),
+            ("partition", INT),
+            ("fetch_offset", LONG),  # the next record that it wants; null: not said again
+            ("bytes", LONG),  # of records in the answer; null: the answer does not name it
+            ("end_offset", LONG),  # high watermark in the answer; null as `bytes`
+            ("error_code", INT),  # null as `bytes`
+            ("arrived_at", AT),
+            ("answered_at", AT),
+            ("evidence", TEXT),
+        ]
+    ),
+    # Records that an app showed to have processed, in the order shown: one row per run of
+    # consecutive offsets of one partition.
+    "effects": schema_of(
+        [
+            ("member", TEXT),
+            ("shown_by", TEXT),  # stdout
+            ("topic", TEXT),
+            ("partition", INT),
+            ("first_offset", LONG),
+            ("last_offset", LONG),
+            ("count", LONG),
+            ("at", AT),  # when the harness read it, within 0.1 s
         ]
     ),
     # The coordinator's own log: one row per line that tells of a group.

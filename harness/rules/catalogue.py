@@ -11,12 +11,14 @@ from typing import Final
 from harness import rules as package
 from harness.rules.rule import Rule
 
-_KINDS: Final = "RXE"  # documented rules, rules of KIPs and our own, and those about the evidence
+# Documented rules, rules of KIPs and our own, those about a program under test, and about the
+# evidence.
+_KINDS: Final = "RXPE"
 
 
 def _found() -> Iterator[Rule]:
     for module in iter_modules(package.__path__):
-        if module.name != "catalogue":
+        if module.name not in ("catalogue", "lineage"):  # they are made from the others
             for value in vars(import_module(f"{package.__name__}.{module.name}")).values():
                 if isinstance(value, Rule):
                     yield value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Final
 
-from harness.experiment import CLIENTS, PROTOCOLS, Group, Need
+from harness.experiment import APP, CLIENTS, PROTOCOLS, Group, Need
 from harness.tables.vocabulary import Query
 
 __all__ = ["COLUMNS", "OF_THE_KIND", "Need", "Query", "Rule"]
@@ -70,7 +70,8 @@ class Rule:
     clauses about a row outside its bounds ("was evicted too early"). `matters` says why somebody
     who runs consumers should care. A rule that is `evidence` is judged in every run without being
     declared; one that is `always` as well, unless the run has nothing to examine. `clients` and
-    `protocols` are those that the statement is about: in a run of others the rule is left out. A
+    `protocols` are those that the statement is about: in a run of others the rule is left out; one
+    about any client is about a program of somebody else's too. A
     rule of the `broker` is about brokers alone, so runs of one client show it for all. The rule
     with `clock` is about this machine: its verdict depends on whether any other judgement was
     withheld. `headline` is the name of a measurement that comparisons of runs show.
@@ -107,4 +108,5 @@ class Rule:
 
     def speaks_of(self, client: str, protocol: str) -> bool:
         """Whether the statement is about this client and protocol, by their names."""
-        return client in self.clients and protocol in self.protocols
+        any_client = client == APP and self.clients == CLIENTS
+        return (client in self.clients or any_client) and protocol in self.protocols

@@ -1,102 +1,40 @@
-"""The fleet: producer and consumers of a run, as processes, followed through their journals.
+"""The fleet: producer and members of a run, as processes, followed through what they leave behind.
 
-The harness learns what a member does from the journal that the member writes anyway, so watching
-costs the member nothing.
+The harness learns what our own consumers do from the journals that they write anyway, and what a
+program of somebody else's does from the brokers' request logs: watching costs a member nothing.
 """
 
 import json
-import signal
 import subprocess
+import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
-
-import psutil
+from typing import Final
 
 from consumers.config import ConsumerConfig, ProbeConfig, ProducerConfig
-from consumers.journal import tail_journal
 from harness.base import processes
-from harness.base.errors import WaitTimeout
+from harness.base.errors import VoidRun, WaitTimeout
 from harness.base.wait import wait_until
 from harness.cluster.plan import OUTPUT, Plan
 from harness.experiment import Experiment
 from harness.provision import kafka
 from harness.provision.jvm import aot_options
 from harness.provision.tools import Tools
+from harness.run.broker_side import BrokerSide
 from harness.run.folder import SCRATCH
+from harness.run.member import Member, Partition, has_left
+from harness.run.programs import Programs
 
-Partition = int
 # What each client library calls the interval at which it asks for metadata.
 _METADATA_REFRESH: Final = {
     "librdkafka": "topic.metadata.refresh.interval.ms",
     "java": "metadata.max.age.ms",
 }
+MOST_RESTARTS: Final = 5  # of programs that end by themselves, in a run
+_LOOK_S: Final = 0.02
 _END_S: Final = 10.0  # for a process to end that has nothing left to do
-
-
-@dataclass
-class Member:
-    """One consumer process, and what its journal has told so far."""
-
-    name: str
-    process: subprocess.Popen[bytes]
-    journal: Path
-    instance_id: str | None = None  # of a static member: kept by the process that takes its place
-    journal_read: int = 0
-    started: bool = False
-    assigned: set[Partition] = field(default_factory=set)
-    ever_assigned: bool = False
-    generation: int | None = None
-    polls: int = 0
-    records: int = 0
-    position: dict[Partition, int] = field(default_factory=dict)  # next offset to process
-    in_hand: dict[int, list[Any]] = field(default_factory=dict)  # poll to ranges, not processed yet
-    stalls_ended: int = 0
-    in_transaction: bool = False  # and stays there until it is killed
-    closed: bool = False  # it has left its group, and only its process has still to end
-    expected_end: bool = False  # a fault or the harness told it to end
-
-    @property
-    def running(self) -> bool:
-        """Whether its process exists, frozen or not."""
-        return self.process.poll() is None
-
-    def send(self, command: str) -> None:
-        """Give the consumer program a command on its standard input."""
-        processes.tell(self.process, command)
-
-    def follow(self) -> None:
-        """Read what its journal has got since the last time."""
-        frames, self.journal_read = tail_journal(self.journal, self.journal_read)
-        for frame in frames:
-            self._take(frame)
-
-    def _take(self, frame: dict[str, Any]) -> None:
-        match frame["kind"]:
-            case "started":
-                self.started = True
-            case "assigned":
-                self.assigned |= {number for _, number in frame["partitions"]}
-                self.ever_assigned = True
-                self.generation = frame["generation"]
-            case "revoked":
-                self.assigned -= {number for _, number in frame["partitions"]}
-            case "lost" | "closed":  # all of it: Java in KIP-848 may leave one out when it says so
-                self.assigned = set()
-                self.closed = frame["kind"] == "closed"
-            case "delivered":
-                self.polls += 1
-                self.in_hand[frame["poll"]] = frame["ranges"]
-            case "processed":
-                for _, number, _first, last, count in self.in_hand.pop(frame["poll"], ()):
-                    self.position[number] = max(self.position.get(number, 0), last + 1)
-                    self.records += count
-            case "transaction_held":
-                self.in_transaction = True
-            case "stall_ended" | "callback_stall_ended":
-                self.stalls_ended += 1
 
 
 class Fleet:
@@ -121,10 +59,30 @@ class Fleet:
         self.producer: subprocess.Popen[bytes] | None = None
         self._producer_ended_on_purpose = False
         self._probes: list[subprocess.Popen[bytes]] = []
+        self._programs: Programs | None = None
+        self._brokers: BrokerSide | None = None
+        self._restarts = 0
+        if experiment.app is not None:
+            partitions = experiment.load.partitions
+            self._programs = Programs(experiment.app, plan, run_dir, group, topic, partitions)
+            self._brokers = BrokerSide(run_dir / "logs", plan, group, topic)
 
     def lane_of(self, member: str) -> str:
         """The lane a member's links run through: its own where a network fault may hit it."""
+        if member in self.members:
+            return self.members[member].lane
         return member if member in self._plan.lanes else "members"
+
+    def _free_lane(self) -> str:
+        """A lane that no living program uses. Raises VoidRun where there is none left."""
+        used = {member.lane for member in self.members.values() if member.running}
+        for lane in self._plan.lanes:
+            if lane.startswith("member-") and lane not in used:
+                return lane
+        raise VoidRun(
+            f"all {len(used)} lanes are used by living processes, so that one more could not be "
+            "told from the others: start fewer at once"
+        )
 
     def start_member(
         self, name: str, instance_id: str | None = None, *, joins_when_told: bool = False
@@ -137,6 +95,11 @@ class Fleet:
         group = self._experiment.group.of_member(_number(instance_id or name))
         if group.static:
             instance_id = instance_id or name
+        if self._programs is not None and self._brokers is not None:
+            lane = self._free_lane()
+            self._brokers.forget(lane)
+            self.members[name] = self._programs.start(name, lane, instance_id)
+            return self.members[name]
         lane = self.lane_of(name)
         config = ConsumerConfig(
             role="consumer",
@@ -177,7 +140,9 @@ class Fleet:
             joins_when_told=joins_when_told,
         )
         process = self._start(config)
-        self.members[name] = Member(name, process, self._journal(name), instance_id)
+        self.members[name] = Member(
+            name, process, self._journal(name), lane=lane, instance_id=instance_id
+        )
         return self.members[name]
 
     def start_producer(self) -> None:
@@ -195,6 +160,7 @@ class Fleet:
             record_bytes=load.record_bytes,
             acks=load.acks,
             idempotence=load.idempotence,
+            values=list(app.records.templates) if (app := self._experiment.app) else [],
             message_timeout_ms=120_000,
         )
         self.producer = self._start(config)
@@ -254,9 +220,32 @@ class Fleet:
         )
 
     def follow(self) -> None:
-        """Read every journal on."""
+        """Read on what the members leave behind, and start again what ended by itself."""
+        if self._programs is not None and self._brokers is not None:
+            self._programs.check()
+            self._brokers.follow(self.members.values())
+            self._supervise()
+            return
         for member in self.members.values():
             member.follow()
+
+    def _supervise(self) -> None:
+        """A program that ends by itself is started again, as its supervisor would.
+
+        Raises VoidRun for one that ended before it was ever in the group.
+        """
+        for member in list(self.members.values()):
+            if member.running or member.expected_end:
+                continue
+            if not any(each.started for each in self.members.values()):
+                raise VoidRun(
+                    f"{member.name} ended with exit code {member.process.poll()} before it joined "
+                    f"the group; its last words: {self.last_words(member)}"
+                )
+            member.expected_end = True
+            if self._restarts < MOST_RESTARTS:
+                self._restarts += 1
+                self.start_member(self.next_name(), member.instance_id)
 
     def live(self) -> list[Member]:
         """Members whose process exists and that nobody told to end."""
@@ -284,18 +273,41 @@ class Fleet:
         """Close every live member in order, one after the other; in words how some did not end.
 
         The next is told once one has left its group: how long its process takes to end after that,
-        a Java Virtual Machine's the longest, is nobody's concern.
+        a Java Virtual Machine's the longest, is nobody's concern. How a program of somebody else's
+        ends is for the judge.
         """
         closing = self.live()
+        if self._programs is not None:
+            for member in closing:
+                self.end_in_order(member)
+            return []
         for member in closing:
-            member.expected_end = True
-            processes.tell_last(member.process, "close")
+            member.ask_to_end()
             with suppress(WaitTimeout):  # it is among the stuck, then
                 wait_until(
-                    f"{member.name} to leave", partial(_has_left, member), timeout_s=timeout_s
+                    f"{member.name} to leave", partial(has_left, member), timeout_s=timeout_s
                 )
         ends = [self._ended_badly(member.name, member.process, _END_S) for member in closing]
         return [end for end in ends if end]
+
+    def end_in_order(self, member: Member) -> None:
+        """Ask a program to end, wait as long as its supervisor would, and kill it then."""
+        assert self._experiment.app is not None
+        stop = self._experiment.app.stop
+        self.note(member, stop.signal)
+        member.ask_to_end()
+        until = time.monotonic() + stop.grace_s
+        while time.monotonic() < until and member.processes():
+            self.follow()
+            time.sleep(_LOOK_S)
+        if member.processes():
+            self.note(member, "SIGKILL")
+            member.kill()
+
+    def note(self, member: Member, what: str) -> None:
+        """Put on record what is about to be done to a program of somebody else's."""
+        if self._programs is not None:
+            self._programs.told(member, what)
 
     def _ended_badly(self, name: str, process: subprocess.Popen[bytes], timeout_s: float) -> str:
         """How a process did not end in order, in words; empty if it did."""
@@ -309,7 +321,7 @@ class Fleet:
         ended = [
             f"{member.name} (exit code {member.process.poll()}: {self._tail(member.name)})"
             for member in self.members.values()
-            if not member.running and not member.expected_end
+            if not member.running and not member.expected_end and not member.foreign
         ]
         producer = self.producer
         if (
@@ -341,31 +353,27 @@ class Fleet:
                 child.kill()
         for child in children:
             child.wait(timeout=10)
+        if self._programs is not None:
+            self._programs.stop()
 
-
-def _has_left(member: Member) -> bool:
-    member.follow()
-    return member.closed or not member.running
+    def why_not_joined(self) -> str:
+        """What is known of each program that has not got into the group, in words."""
+        assert self._brokers is not None
+        said = []
+        for member in self.members.values():
+            if not member.running or member.started:
+                continue
+            groups = self._brokers.groups.get(member.lane, set())
+            if not self._brokers.requests.get(member.lane):
+                what = "has not asked the brokers for anything: does it use KAFKA_BOOTSTRAP_SERVERS"
+            elif groups - {self._group}:
+                what = f"joined {' and '.join(sorted(groups - {self._group}))}, not {self._group}"
+            else:
+                what = "has spoken to the brokers, but joined no group"
+            said.append(f"{member.name} {what}; its last words: {self.last_words(member)}")
+        return "; ".join(said)
 
 
 def _number(name: str) -> int:
     """The number of a member: 2 for "member-2"."""
     return int(name.rpartition("-")[2])
-
-
-def freeze(member: Member) -> None:
-    """SIGSTOP a member."""
-    member.process.send_signal(signal.SIGSTOP)
-
-
-def thaw(member: Member) -> None:
-    """SIGCONT a member."""
-    member.process.send_signal(signal.SIGCONT)
-
-
-def state_of(member: Member) -> str:
-    """What the kernel says of a member's process: "running", "stopped", "gone", …"""
-    try:
-        return psutil.Process(member.process.pid).status() if member.running else "gone"
-    except psutil.NoSuchProcess:
-        return "gone"

@@ -76,6 +76,27 @@ class Nemesis:
                 heapq.heappush(actions, (heal_s, next(order), self._heal, item))
             act(scene, item)
 
+    def play_one_by_one(self, scene: Scene, patience_s: float) -> None:
+        """Play each fault once all is well after the one before, and heal it before the next.
+
+        Raises WaitTimeout where all is not well again in time: what comes after would show no more.
+        """
+        for item in self._planned:
+            scene.faults[item.name] = _state(item, "planned")
+        for item in self._planned:
+            scene.wait(f"steady state before {item.name}", scene.well, patience_s)
+            begins_s = time.monotonic() - scene.steady_at + item.inject_s
+            item = replace(item, inject_s=begins_s)
+            scene.faults[item.name] = _state(item, "planned")
+            scene.pass_time(scene.steady_at + begins_s)
+            if item.fault.lasts_s:
+                item = replace(item, heal_s=begins_s + item.fault.lasts_s)
+            self._inject(scene, item)
+            if item.fault.lasts_s:
+                scene.pass_time(time.monotonic() + item.fault.lasts_s)
+                self._heal(scene, item)
+            scene.well_since = None
+
     def heal_all(self, scene: Scene) -> list[str]:
         """Heal what is still injected; for every way a run can end. Returns what went wrong.
 

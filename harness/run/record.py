@@ -32,10 +32,18 @@ def first_record(
         "topic": TOPIC,
         "versions": _versions(tools, experiment.group),
         "host": manifest.host_facts(),
-        "declared": asdict(experiment),
+        "declared": _declared(experiment),
         "phases": [],
         "effective": {},
     }
+
+
+def _declared(experiment: Experiment) -> dict[str, Any]:
+    """The experiment as it was declared, without what may be secret: an app's environment."""
+    declared = asdict(experiment)
+    if experiment.app is not None:
+        declared["app"]["environment"] = sorted(experiment.app.environment)
+    return declared
 
 
 def _versions(tools: Tools, group: Group) -> dict[str, str]:

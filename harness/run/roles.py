@@ -1,10 +1,14 @@
 """What an experiment's faults are aimed at, before anything runs: its roles, and lanes for them."""
 
+from typing import Final
+
 from harness.base.errors import BadInput
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks
 from harness.run.faults import effects_of
 from harness.run.faults.targets import NUMBERED, ROLES
+
+SPARE_LANES: Final = 2  # beside the processes that are in the group at one time
 
 
 def check_role(fault: Fault, experiment: Experiment) -> None:
@@ -45,7 +49,15 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
 
 
 def lanes(experiment: Experiment) -> tuple[str, ...]:
-    """Lanes that the experiment's cluster needs, so that each network fault can hit one alone."""
+    """Lanes that the experiment's cluster needs, so that each network fault can hit one alone.
+
+    Each process of an app has one to itself, by which its requests are known; one that comes in
+    another's place may be up before that one has ended.
+    """
+    if experiment.app is not None:
+        most = experiment.group.members + SPARE_LANES
+        most += sum(effects_of(fault).adds_member for fault in experiment.faults)
+        return ("members", "producers", *(f"member-{number}" for number in range(1, most + 1)))
     own = set()
     for fault in experiment.faults:
         if effects_of(fault).breaks != Breaks.LINK:

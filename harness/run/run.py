@@ -14,7 +14,7 @@ from typing import Final
 
 from consumers.journal import Journal
 from harness.base import processes
-from harness.base.errors import HarnessError, VoidRun
+from harness.base.errors import HarnessError, VoidRun, WaitTimeout
 from harness.base.ports import Ports
 from harness.cluster.admin import create_topic, defaults
 from harness.cluster.backend import RunningCluster
@@ -23,7 +23,9 @@ from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan, group_settings
 from harness.experiment import Experiment, Probe
 from harness.history import manifest
 from harness.history.collect import collect
+from harness.history.programs import observed
 from harness.provision.tools import Tools
+from harness.run.build import build
 from harness.run.fleet import Fleet
 from harness.run.folder import SCRATCH
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
@@ -116,12 +118,15 @@ class Run:
         plan = self._backend.plan(
             replace(cluster, settings=settings), lanes(self._experiment), self._run, self._ports
         )
+        plan = replace(plan, logs_fetches=self._experiment.app is not None)
         self._manifest["effective"] = {
             "brokers": {
                 node.name: plan.properties(node, Path("data") / node.name) for node in plan.nodes
             },
         }
         started = self._backend.make(plan, self._tools, self.run_dir / SCRATCH, self._logs)
+        if self._experiment.app is not None:
+            build(self._experiment.app, self._run, self._logs / "build.log")
         fleet = Fleet(self._experiment, plan, self._tools, self.run_dir, GROUP, TOPIC)
         observer: subprocess.Popen[bytes] | None = None
         self._stopped = self._ended = False
@@ -177,7 +182,7 @@ class Run:
             )
             scene.fleet.start_producer()
             self._start_members(scene)
-            scene.wait("steady state", lambda: scene.well_since is not None, 90)
+            self._await_group(scene)
             before = scene.fleet.processed()
             scene.wait("records from every partition", lambda: scene.consuming(before), 30)
         with self._phase("steady"):
@@ -191,7 +196,7 @@ class Run:
         if experiment.faults:
             self._break(scene, nemesis)
         with self._phase("drain"):
-            self._drain(scene)
+            self._as_far_as_it_goes(lambda: self._drain(scene))
         with self._phase("stop"):
             if stuck := scene.fleet.close_members():
                 raise VoidRun(f"when they were closed, {'; '.join(stuck)}: see logs/")
@@ -208,13 +213,22 @@ class Run:
             if apart_s and number > 1:
                 scene.pass_time(time.monotonic() + apart_s)
             scene.fleet.start_member(f"member-{number}", joins_when_told=not apart_s)
-        if not apart_s:
+        if not apart_s and self._experiment.app is None:
             # A Java Virtual Machine takes seconds to start, and not all of them as many. Whoever
             # came after the first rebalance would be let in at its members' next heartbeats.
             members = scene.fleet.members.values()
             scene.wait("start of the members", lambda: all(m.started for m in members), 90)
             for member in members:
                 _tell(member.process, "join")
+
+    def _await_group(self, scene: Scene) -> None:
+        """Wait for the first steady state. Raises VoidRun where a program never gets there."""
+        try:
+            scene.wait("steady state", scene.well, 90)
+        except WaitTimeout as timeout:
+            if why := self._experiment.app and scene.fleet.why_not_joined():
+                raise VoidRun(f"{why} ({timeout})") from timeout
+            raise
 
     def _probe(self, scene: Scene, probe: Probe) -> None:
         """Play a probe's script to its end."""
@@ -234,7 +248,12 @@ class Run:
         """Play the faults, heal whatever happens, and wait until all is well again."""
         with self._phase("faults"):
             try:
-                nemesis.play(scene)
+                if self._experiment.one_by_one:
+                    self._as_far_as_it_goes(
+                        lambda: nemesis.play_one_by_one(scene, self._patience_s)
+                    )
+                else:
+                    nemesis.play(scene)
             finally:
                 with uninterrupted(self._say):
                     problems = nemesis.heal_all(scene)
@@ -243,16 +262,25 @@ class Run:
             scene.well_since = None  # while a fault is active nothing is well, whatever it seems
             scene.pass_time(scene.steady_at + self._experiment.duration_s)
         with self._phase("recover"):
-            self._recover(scene)
+            self._as_far_as_it_goes(lambda: self._recover(scene))
+
+    def _as_far_as_it_goes(self, phase: Callable[[], None]) -> None:
+        """Play a phase. What a program of somebody else's does not reach in time, a rule judges."""
+        try:
+            phase()
+        except WaitTimeout as timeout:
+            if self._experiment.app is None:
+                raise
+            self._say(f"  {timeout}")
+            self._manifest["phases"][-1]["missed"] = str(timeout)
 
     def _recover(self, scene: Scene) -> None:
-        patience_s = 60 + self._experiment.group.max_poll_interval_ms / 1_000
-        scene.wait(
-            "steady state after the faults", lambda: scene.well_since is not None, patience_s
-        )
+        scene.wait("steady state after the faults", scene.well, self._patience_s)
         before = scene.fleet.processed()
         scene.wait("records from every partition", lambda: scene.consuming(before), 30)
-        scene.wait(f"{AFTER_S:g} s of steady state", lambda: scene.well_for(AFTER_S), patience_s)
+        scene.wait(
+            f"{AFTER_S:g} s of steady state", lambda: scene.well_for(AFTER_S), self._patience_s
+        )
 
     def _drain(self, scene: Scene) -> None:
         if stuck := scene.fleet.stop_producer():
@@ -267,6 +295,11 @@ class Run:
             )
 
         scene.wait("members at the end offsets", at_the_end, 60)
+
+    @property
+    def _patience_s(self) -> float:
+        """How long the group may take to be well again after a fault."""
+        return 60 + self._experiment.group.max_poll_interval_ms / 1_000
 
     @property
     def _logs(self) -> Path:
@@ -328,6 +361,8 @@ class Run:
         }
         self._say("collect")
         effective = collect(self.run_dir, killed=killed)
+        if self._experiment.app is not None:
+            self._manifest["observed"] = observed(self.run_dir)
         self._manifest["effective"] |= {"clients": effective}
         self._manifest["killed"] = sorted(killed)
 

@@ -97,6 +97,10 @@ class Scene:
             self.well_since = time.monotonic()
         self.look(self)
 
+    def well(self) -> bool:
+        """Whether the group is steady and the cluster whole."""
+        return self.well_since is not None
+
     def well_for(self, least_s: float) -> bool:
         """Whether all has been well for so long."""
         return self.well_since is not None and time.monotonic() >= self.well_since + least_s
@@ -130,11 +134,11 @@ class Scene:
         live = self.fleet.live()
         owned = sorted(number for member in live for number in member.assigned)
         group = self.view.group
-        return (
-            owned == list(range(self.partitions))
-            and group.get("state") == "Stable"
-            and group.get("members") == len(live)
-        )
+        if self.experiment.app is None:
+            there = group.get("members") == len(live)
+        else:  # a program may have several members in one process
+            there = bool(live) and all(member.started and not member.closed for member in live)
+        return owned == list(range(self.partitions)) and group.get("state") == "Stable" and there
 
     def whole(self) -> bool:
         """Every broker answers, and every partition of every topic has all its replicas in sync."""

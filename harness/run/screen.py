@@ -22,7 +22,7 @@ from harness.experiment import Experiment
 from harness.run.estimate import estimate_s
 
 if TYPE_CHECKING:
-    from harness.run.fleet import Member
+    from harness.run.member import Member
     from harness.run.scene import FaultState, Scene
 
 _EVERY_S: Final = 0.25

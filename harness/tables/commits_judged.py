@@ -13,8 +13,8 @@ def commits_judged() -> str:
     """
     return """
         WITH asked AS (
-            SELECT client_id AS member, member_id, generation, p.topic, p.partition, p.committed,
-                   processed_at AS at, arrived_at, p.error_code
+            SELECT coalesce(program, client_id) AS member, member_id, generation, p.topic,
+                   p.partition, p.committed, processed_at AS at, arrived_at, p.error_code
             FROM {requests} LATERAL VIEW explode(positions) AS p
             WHERE `group` = :group AND api = 'OFFSET_COMMIT'
         ), generations AS (

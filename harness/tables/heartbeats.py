@@ -22,7 +22,7 @@ def heartbeats() -> str:
             FROM {fault_windows} f LEFT JOIN {members} m ON m.member = f.resolved
             WHERE injecting_at IS NOT NULL AND disturbs_heartbeats
         ), beats AS (
-            SELECT *, client_id AS member,
+            SELECT *, coalesce(program, client_id) AS member,
                    CASE api WHEN 'HEARTBEAT' THEN processed_at ELSE arrived_at END AS at
             FROM {requests}
             WHERE `group` = :group AND member_id IS NOT NULL

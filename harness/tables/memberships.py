@@ -42,7 +42,7 @@ def memberships() -> str:
             FROM numbered GROUP BY member_id, stay
             HAVING stay = 0 OR count_if(event = 'member_added') > 0
         ), by_requests AS (
-            SELECT member_id, min(client_id) AS member,
+            SELECT member_id, min(coalesce(program, client_id)) AS member,
                    min(processed_at) FILTER (WHERE error_code = 0 AND (api = 'JOIN_GROUP'
                        OR api = 'CONSUMER_GROUP_HEARTBEAT' AND generation = 0)) AS joined_at,
                    max(session_timeout_ms) AS session_timeout_ms,

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from harness.experiment import APP
 from harness.tables import probes
 from harness.tables.assignments import assignments
 from harness.tables.commits_judged import commits_judged
@@ -63,5 +64,15 @@ SHARED: Final[dict[str, Query]] = {
     "standstills": standstills,
 }
 RECIPES: Final[dict[str, Query]] = {**SHARED, **WRITTEN}
+# What a program of somebody else's does not tell, brokers do.
+_OF_AN_APP: Final[dict[str, Query]] = (
+    {"ownership": RECIPES["ownership_by_brokers"]} if "ownership_by_brokers" in RECIPES else {}
+)
 
-__all__ = ["RECIPES", "SHARED", "WRITTEN"]
+
+def recipes_of(client: str) -> dict[str, Query]:
+    """The derived tables of a run, by the client of its members."""
+    return {**RECIPES, **_OF_AN_APP} if client == APP else RECIPES
+
+
+__all__ = ["RECIPES", "SHARED", "WRITTEN", "recipes_of"]

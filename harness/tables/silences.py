@@ -20,8 +20,8 @@ def signs_of_life() -> str:
             SELECT DISTINCT member_id FROM {requests}
             WHERE `group` = :group AND api = 'CONSUMER_GROUP_HEARTBEAT'
         )
-        SELECT r.member_id, client_id AS member, broker, api, error_code, generation,
-               arrived_at AS heard_at,
+        SELECT r.member_id, coalesce(program, client_id) AS member, broker, api, error_code,
+               generation, arrived_at AS heard_at,
                CASE WHEN api IN ('OFFSET_COMMIT', 'CONSUMER_GROUP_HEARTBEAT') THEN arrived_at
                     ELSE processed_at END AS armed_at,
                CASE WHEN api IN ('OFFSET_COMMIT', 'HEARTBEAT', 'CONSUMER_GROUP_HEARTBEAT')

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from harness.base import processes
 from harness.base.errors import NoData
 from harness.experiment import (
+    APP,
     JAVA_TIMER_MS,
     LIBRDKAFKA_TIMER_GRID_MS,
     SLACK_MS,
@@ -51,6 +52,28 @@ POLL_MS: Final = 200
 TIMER_LATE_MS: Final = {"librdkafka": LIBRDKAFKA_TIMER_GRID_MS, "java": JAVA_TIMER_MS}
 # How early before a deadline the machine must have been on time for a timing to count.
 GUARD_MS: Final = 100
+
+
+# Settings that follow from what an experiment declares of its clients, or from how ours work. A
+# program of somebody else's has its own.
+DECLARED_OF_CLIENTS: Final = frozenset(
+    {
+        "auto_commit_late_ms",
+        "auto_commit_ms",
+        "batch_records",
+        "cadence_early_ms",
+        "cadence_ms",
+        "client",
+        "commit",
+        "heartbeat_ms",
+        "lookup_ms",
+        "max_poll_ms",
+        "metadata_refresh_ms",
+        "poll_ms",
+        "retry_ms",
+        "timer_late_ms",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -121,7 +144,7 @@ def run_of(content: Mapping[str, Any]) -> Run:
             settings=_settings(content),
             expected=tuple(declared.get("rules") or ()),
             client=declared["group"]["client"],
-            protocol=declared["group"]["protocol"],
+            protocol=str(_settings(content)["protocol"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NoData(
@@ -152,35 +175,22 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
     stop = phases.get("stop") or {}
     drain = phases.get("drain") or {}
     steady = phases.get("steady") or {}
+    ours = {} if group["client"] == APP else _of_clients(group)
+    observed = content.get("observed") or {}
     return {
+        **ours,
         "group": content["group"],
         "topic": content["topic"],
-        "client": group["client"],
-        "protocol": group["protocol"],
-        "session_ms": int(group["session_timeout_ms"]),
-        "heartbeat_ms": effective_heartbeat_ms(
-            int(group["heartbeat_interval_ms"]), str(group["client"])
-        ),
-        "max_poll_ms": int(group["max_poll_interval_ms"]),
-        "commit": group["commit"],
-        "auto_commit_ms": int(group["auto_commit_interval_ms"]),
-        "batch_records": int(group["batch_records"]),
+        "protocol": observed.get("protocol") or group["protocol"],
+        "session_ms": int(observed.get("session_timeout_ms") or group["session_timeout_ms"]),
         "members": int(group["members"]),
         "group_max_size": int(broker.get("group.max.size", 2**31 - 1)),
         "partitions": int(load["partitions"]),
         "records_per_s": int(load["records_per_s"]),
         "faults": len(content["declared"].get("faults") or ()),
         "initial_delay_ms": _initial_delay_ms(content),
-        "metadata_refresh_ms": int(group.get("metadata_refresh_ms", 300_000)),
         "slack_ms": SLACK_MS,
         "rounding_ms": ROUNDING_MS,
-        "cadence_early_ms": CADENCE_MS[group["client"]][0],
-        "cadence_ms": CADENCE_MS[group["client"]][1],
-        "auto_commit_late_ms": AUTO_COMMIT_LATE_MS[group["client"]],
-        "lookup_ms": LOOKUP_MS[group["client"]],
-        "poll_ms": POLL_MS,
-        "retry_ms": JAVA_RETRY_MS,
-        "timer_late_ms": _timer_late_ms(group),
         "guard_ms": GUARD_MS,
         "started_at": started,
         "ended_at": ended,
@@ -193,6 +203,27 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
         "steady_at": _time(steady["from"]) if steady.get("from") else ended,
         "drained_at": _time(drain["to"]) if drain.get("to") else ended,
         "stopped_at": _time(stop["from"]) if stop.get("from") else ended,
+    }
+
+
+def _of_clients(group: Mapping[str, Any]) -> dict[str, Setting]:
+    """The settings in DECLARED_OF_CLIENTS."""
+    client = str(group["client"])
+    return {
+        "client": client,
+        "heartbeat_ms": effective_heartbeat_ms(int(group["heartbeat_interval_ms"]), client),
+        "max_poll_ms": int(group["max_poll_interval_ms"]),
+        "commit": group["commit"],
+        "auto_commit_ms": int(group["auto_commit_interval_ms"]),
+        "batch_records": int(group["batch_records"]),
+        "metadata_refresh_ms": int(group.get("metadata_refresh_ms", 300_000)),
+        "cadence_early_ms": CADENCE_MS[client][0],
+        "cadence_ms": CADENCE_MS[client][1],
+        "auto_commit_late_ms": AUTO_COMMIT_LATE_MS[client],
+        "lookup_ms": LOOKUP_MS[client],
+        "poll_ms": POLL_MS,
+        "retry_ms": JAVA_RETRY_MS,
+        "timer_late_ms": _timer_late_ms(group),
     }
 
 

@@ -7,7 +7,7 @@ from harness.tables.vocabulary import Query
 
 def own_requests() -> str:
     """Requests of the group under test, and not those of probes; `member` is who asked."""
-    return "SELECT *, client_id AS member FROM {requests} WHERE `group` = :group"
+    return "SELECT *, coalesce(program, client_id) AS member FROM {requests} WHERE `group` = :group"
 
 
 def joins() -> str:
@@ -22,9 +22,9 @@ def positions() -> str:
     `error_code` is the partition's own, `request_error_code` that of the whole request.
     """
     return """
-        SELECT api, broker, client_id AS member, member_id, generation, p.topic, p.partition,
-               p.committed, p.error_code, r.error_code AS request_error_code, arrived_at,
-               processed_at, answered_at, evidence
+        SELECT api, broker, coalesce(program, client_id) AS member, member_id, generation, p.topic,
+               p.partition, p.committed, p.error_code, r.error_code AS request_error_code,
+               arrived_at, processed_at, answered_at, evidence
         FROM {requests} r LATERAL VIEW explode(positions) AS p WHERE `group` = :group
     """
 

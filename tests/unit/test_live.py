@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from harness.experiment import Experiment
-from harness.run.fleet import Member
+from harness.run.member import Member
 from harness.run.scene import FaultState, Scene, View
 from harness.run.screen import Screen
 

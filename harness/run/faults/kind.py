@@ -71,6 +71,7 @@ class Kind:
     # Refuses what would leave a declared rule without what it needs.
     check_needs: Callable[[Fault, Experiment, Needed], None] = _no_need
     takes: tuple[str, ...] = ()  # fields of a fault that only some kinds know
+    by_order: bool = False  # done by an order that only our own consumers understand
 
     @property
     def ways(self) -> Mapping[str, Effects]:

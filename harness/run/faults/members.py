@@ -15,10 +15,9 @@ from harness.base.errors import BadInput, ClusterError, WaitTimeout
 from harness.base.wait import wait_until
 from harness.experiment import Experiment, Fault, Need, one_of
 from harness.history.effects import Breaks, Effects, Proof
-from harness.run import fleet
 from harness.run.faults.kind import Evidence, Kind, Needed, outlasts_session
 from harness.run.faults.targets import Target
-from harness.run.fleet import Member
+from harness.run.member import Member
 from harness.run.scene import Scene
 
 _SOON_S: Final = 5.0
@@ -39,8 +38,8 @@ def _kill(scene: Scene, fault: Fault, target: Target) -> None:
     if fault.how == _IN_TRANSACTION:
         member.send("hold-transaction")
         scene.wait(f"open transaction of {target.name}", lambda: member.in_transaction, _JOIN_S)
-    member.expected_end = True
-    member.process.kill()
+    scene.fleet.note(member, "SIGKILL")
+    member.kill()
 
 
 def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
@@ -54,7 +53,7 @@ def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 
 def _freeze(scene: Scene, _fault: Fault, target: Target) -> None:
-    fleet.freeze(scene.fleet.members[target.name])
+    scene.fleet.members[target.name].freeze()
 
 
 def _prove_frozen(scene: Scene, _fault: Fault, target: Target) -> Evidence:
@@ -62,21 +61,23 @@ def _prove_frozen(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     member = scene.fleet.members[target.name]
     state = wait_until(
         f"stop of {target.name}",
-        lambda: fleet.state_of(member) == psutil.STATUS_STOPPED,
+        lambda: member.state == psutil.STATUS_STOPPED,
         timeout_s=_SOON_S,
         every_s=0.005,
     )
-    return Evidence(state, f"the kernel says {fleet.state_of(member)} of pid {member.process.pid}")
+    return Evidence(state, f"the kernel says {member.state} of pid {member.process.pid}")
 
 
 def _thaw(scene: Scene, _fault: Fault, target: Target) -> None:
-    fleet.thaw(scene.fleet.members[target.name])
+    scene.fleet.members[target.name].thaw()
 
 
 def _close(scene: Scene, _fault: Fault, target: Target) -> None:
     member = scene.fleet.members[target.name]
-    member.expected_end = True
-    member.send("close")
+    if member.foreign:
+        scene.fleet.end_in_order(member)
+    else:
+        member.ask_to_end()
 
 
 def _prove_closed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
@@ -409,6 +410,7 @@ KINDS: Final = (
         settle=_await_stall_end,
         check_needs=_check_stall,
         effects=Effects(breaks=Breaks.MEMBER, stalls=True, proof=Proof.STALL),
+        by_order=True,
     ),
     Kind(
         "stall-callback",
@@ -419,5 +421,6 @@ KINDS: Final = (
         settle=_await_stall_end,
         check=_check_callback_stall,
         effects=Effects(breaks=Breaks.MEMBER, stalls=True, proof=Proof.CALLBACK_STALL),
+        by_order=True,
     ),
 )

@@ -11,6 +11,7 @@ from math import inf
 from typing import Any, Final
 
 from harness.base.errors import BadInput
+from harness.experiment.app import App
 
 # librdkafka looks at its timers every 500 ms while subscribed, so what it does "every 700 ms" it
 # does every 1,000 ms (rdkafka_cgrp.c, max-poll timer at 2 Hz; measured 0.5 s multiples ± 80 ms).
@@ -26,7 +27,8 @@ JAVA_TIMER_MS: Final = 100
 SLACK_MS: Final = 50
 
 BACKENDS: Final = ("embedded", "docker", "compose")
-CLIENTS: Final = ("librdkafka", "java")
+CLIENTS: Final = ("librdkafka", "java")  # of our own members
+APP: Final = "app"  # the client of a program of somebody else's, whose library is its own affair
 PROTOCOLS: Final = ("eager", "cooperative", "consumer")
 CLASSIC: Final = ("eager", "cooperative")  # rebalanced by JoinGroup and SyncGroup, not by KIP-848
 ASSIGNORS: Final[dict[str, tuple[str, ...]]] = {
@@ -160,7 +162,7 @@ class Group:
     differing: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        one_of("client", self.client, CLIENTS)
+        one_of("client", self.client, (*CLIENTS, APP))
         one_of("protocol", self.protocol, PROTOCOLS)
         if self.assignor is not None:
             one_of(f"assignor of protocol {self.protocol}", self.assignor, ASSIGNORS[self.protocol])
@@ -299,7 +301,7 @@ class Expect:
     def fits(self, group: Group, kafka_version: str) -> bool:
         """Whether it is meant for this client, protocol and version of Kafka."""
         return (
-            group.client in (self.clients or CLIENTS)
+            group.client in (self.clients or (*CLIENTS, APP))
             and group.protocol in (self.protocols or PROTOCOLS)
             and (not self.kafka or kafka_version.startswith(self.kafka))
         )
@@ -318,7 +320,8 @@ class Experiment:
 
     `clients`, `protocols` and `backends` name those that it means anything for; others are refused.
     `long` ones take minutes because a default does: the nightly set leaves them to a set of their
-    own.
+    own. With an `app` the members are processes of that program, and `group` tells their number
+    alone: what else a group declares is the program's own affair.
     """
 
     claim: str
@@ -333,6 +336,8 @@ class Experiment:
     protocols: tuple[str, ...] = PROTOCOLS
     backends: tuple[str, ...] = BACKENDS
     long: bool = False
+    one_by_one: bool = False
+    app: App | None = None
 
     def __post_init__(self) -> None:
         for kind, names in (
@@ -353,8 +358,13 @@ class Experiment:
                 "it is due: have either"
             )
         one_of("backend of this experiment", self.cluster.backend, self.backends)
-        one_of("client of this experiment", self.group.client, self.clients)
-        one_of("protocol of this experiment", self.group.protocol, self.protocols)
+        if (self.app is None) == (self.group.client == APP):
+            raise BadInput(
+                f"client {APP} goes with an app, and an app with no other: see `with_app`"
+            )
+        if self.app is None:
+            one_of("client of this experiment", self.group.client, self.clients)
+            one_of("protocol of this experiment", self.group.protocol, self.protocols)
 
 
 def label(name: str, client: str, protocol: str) -> str:

@@ -1,0 +1,23 @@
+"""What ordinary days bring: a crash, an orderly end, a dead coordinator, a cut link.
+
+Why: each of these happens to whoever runs consumers, and what it costs depends on the program.
+Watch: how long partitions stand still after each, and whether the program leaves in order and comes
+back. One fault waits until the group is well after the one before.
+"""
+
+from harness.experiment import Experiment, Fault, holds
+
+experiment = Experiment(
+    claim="Crashes, restarts, a lost coordinator and a cut link stop a group for a while, no more.",
+    faults=(
+        Fault(kind="kill-consumer", target="member 1", at_s=3),
+        Fault(kind="start-consumer", target="new member", at_s=1),
+        Fault(kind="close-consumer", target="member 2", at_s=3),
+        Fault(kind="start-consumer", target="new member", at_s=1),
+        Fault(kind="kill-broker", target="coordinator", at_s=3, lasts_s=12),
+        Fault(kind="isolate", target="member 3", at_s=3, lasts_s=20),
+    ),
+    one_by_one=True,
+    duration_s=0,
+    rules=holds("R33", "X14"),
+)

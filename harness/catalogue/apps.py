@@ -1,0 +1,179 @@
+"""Programs of somebody else's: read from app.toml and from the command line."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from types import UnionType
+from typing import Any, Final, get_args, get_origin, get_type_hints
+
+from harness.base.errors import BadInput
+from harness.base.paths import here
+from harness.experiment import APP, Expect, Experiment, Group, Verdict
+from harness.experiment.app import App, Limits, Records, Shows, Stop
+from harness.rules.lineage import judged_of_an_app
+from harness.run.faults import KINDS
+
+FILE: Final = "app.toml"
+_TABLES: Final = {"records": Records, "effects": Shows, "stop": Stop, "limits": Limits}
+_KEYS: Final = ("name", "command", "build", "instances", "static", "env", *_TABLES)
+
+
+def read(path: Path) -> App:
+    """The app of a folder or of an app.toml.
+
+    Raises BadInput with the file, the line where there is one, and what is wrong.
+    """
+    file = path / FILE if path.is_dir() else path
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(
+            f"{here(file)} cannot be read ({error.strerror}): name an app.toml, or its folder"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{here(file)} is no TOML ({error}): mend it there") from None
+    try:
+        return _app(found, file.resolve().parent)
+    except BadInput as error:
+        raise BadInput(f"{here(file)}: {error}") from error
+
+
+def of_command(command: tuple[str, ...], folder: Path) -> App:
+    """The app that a command line alone makes, named after its program."""
+    if not command:
+        raise BadInput("there is no command: write it after --, as in `try -- ./consumer`")
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(command[0]).stem).strip("-.") or "app"
+    return App(name=name, command=command, folder=str(folder.resolve()))
+
+
+def turned(app: App, options: Mapping[str, Any]) -> App:
+    """The app with what the command line says otherwise; nulls say nothing.
+
+    A name such as "stop.grace_s" is of a part, and "env" adds to what there is.
+    """
+    for name, value in options.items():
+        if value is None:
+            continue
+        part, _, item = name.rpartition(".")
+        if name == "env":
+            app = replace(app, environment={**app.environment, **value})
+        elif part:
+            app = replace(app, **{part: replace(getattr(app, part), **{item: value})})
+        else:
+            app = replace(app, **{name: value})
+    return app
+
+
+def with_app(experiment: Experiment, app: App) -> Experiment:
+    """The experiment with processes of the app for its members.
+
+    Its rules are those that need nothing which only our own consumers tell. Raises BadInput for a
+    fault that there is no lever for in a program of somebody else's.
+    """
+    if experiment.probes:
+        raise BadInput(
+            f"the probe {experiment.probes[0].name} asks brokers, whoever the members are: an app "
+            "would change nothing; play the experiment without one"
+        )
+    if experiment.cluster.backend == "compose":
+        raise BadInput(
+            "an app needs a cluster of its own, whose brokers log what it fetches: use "
+            "BACKEND=embedded or BACKEND=docker"
+        )
+    for fault in experiment.faults:
+        if fault.kind in KINDS and KINDS[fault.kind].by_order:
+            raise BadInput(
+                f"{fault.kind} is done by an order that only our own consumers understand, so "
+                f"{app.name} cannot be made to: choose another experiment"
+            )
+    group = Group(members=app.instances, client=APP, static=app.static)
+    judged = judged_of_an_app()
+    # Where a document is wrong for everybody, it is wrong for this program too.
+    rules = tuple(
+        replace(expect, if_seen=True)
+        for expect in experiment.rules
+        if expect.rule in judged
+        and expect.verdict is not Verdict.HOLDS
+        and not (expect.clients or expect.protocols)
+    )
+    named = {expect.rule for expect in rules}
+    more = tuple(Expect(rule=rule, if_seen=True) for rule in judged if rule not in named)
+    return replace(experiment, app=app, group=group, rules=(*rules, *more))
+
+
+def _app(found: Mapping[str, Any], folder: Path) -> App:
+    _known("", found, _KEYS)
+    if "command" not in found:
+        raise BadInput('there is no command: say what to run, as in command = ["./consumer"]')
+    parts: dict[str, Any] = {
+        name: _part(name, kind, found[name], folder)
+        for name, kind in _TABLES.items()
+        if name in found
+    }
+    plain = {
+        name: found[name]
+        for name in ("name", "command", "build", "instances", "static")
+        if name in found
+    }
+    for name, value in plain.items():
+        plain[name] = _typed(name, value, get_type_hints(App)[name])
+    environment = found.get("env", {})
+    if not isinstance(environment, dict) or not all(
+        isinstance(value, str) for value in environment.values()
+    ):
+        raise BadInput('[env] holds names and texts: write them as in PORT = "8080"')
+    plain.setdefault("name", folder.name)
+    return App(folder=str(folder), environment=environment, **plain, **parts)
+
+
+def _part(name: str, kind: type, found: Any, folder: Path) -> Any:
+    if not isinstance(found, dict):
+        raise BadInput(f"{name} is {found!r}, and is a table: write [{name}] above its settings")
+    given = dict(found)
+    if name == "records" and "file" in given:
+        given["samples"] = _samples(folder / str(given.pop("file")))
+    _known(f"[{name}] ", given, tuple(each.name for each in fields(kind)))
+    hints = get_type_hints(kind)
+    return kind(
+        **{each: _typed(f"[{name}] {each}", value, hints[each]) for each, value in given.items()}
+    )
+
+
+def _samples(file: Path) -> list[str]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(
+            f"[records] file {here(file)} cannot be read ({error}): name a text file with one "
+            "record in each line"
+        ) from None
+    if not any(line.strip() for line in lines):
+        raise BadInput(f"[records] file {here(file)} is empty: put one record in each line")
+    return [line for line in lines if line.strip()]
+
+
+def _known(where: str, found: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for name in found:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+            raise BadInput(f"there is no setting {where}{name!r}: {hint}")
+
+
+def _typed(name: str, value: Any, declared: Any) -> Any:
+    """A value as its field is declared: a list of texts for a tuple, a whole number for a float."""
+    kinds = get_args(declared) if isinstance(declared, UnionType) else (declared,)
+    for kind in kinds:
+        if get_origin(kind) is tuple:
+            if isinstance(value, list) and all(isinstance(each, str) for each in value):
+                return tuple(value)
+        elif kind is float and type(value) in (int, float):
+            return float(value)
+        elif type(value) is kind:
+            return value
+    wanted = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+    said = next((wanted[kind] for kind in kinds if kind in wanted), 'a list such as ["a", "b"]')
+    raise BadInput(f"{name} takes {said}, not {value!r}")

@@ -1,0 +1,152 @@
+"""A program of somebody else's as the members of a group: what is known of it before it runs.
+
+Nothing here does I/O: `harness/catalogue/apps.py` reads these values from app.toml and from the
+command line.
+"""
+
+import re
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from harness.base.errors import BadInput
+
+# What stands in braces in a command or an environment is filled in for each process.
+PLACES: Final = ("bootstrap", "topic", "group", "member", "instance_id")
+_PLACE: Final = re.compile(r"\{([a-z_]+)\}")
+_NUMBER: Final = "{n}"
+NUMBER_HEADER: Final = "kafka-chaos-n"  # of each record that an app is fed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Records:
+    """What the program is fed, so that it can parse it.
+
+    `value` is a record's value with `{n}` for its number, which no two records share; the number is
+    in the header `kafka-chaos-n` too. `samples` are values of the owner's own, taken in turn, in
+    which `{n}` is replaced as well.
+    """
+
+    value: str = '{"id": {n}, "customer": "c{n}"}'
+    samples: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.samples and not self.value:
+            raise BadInput("[records] has an empty value: give a template such as '{\"id\": {n}}'")
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """Values that are taken in turn."""
+        return self.samples or (self.value,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shows:
+    """How the program shows that it has processed a record; empty where it does not.
+
+    `stdout` is a pattern of a line that it prints for each record, with the record's number in the
+    group `n`, or its place in the groups `partition` and `offset`.
+    """
+
+    stdout: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.stdout:
+            return
+        try:
+            groups = set(re.compile(self.stdout).groupindex)
+        except re.error as error:
+            raise BadInput(
+                f"[effects] stdout is no pattern ({error}): write a regular expression such as "
+                r"'done id=(?P<n>\d+)'"
+            ) from None
+        if "n" not in groups and not {"partition", "offset"} <= groups:
+            raise BadInput(
+                f"[effects] stdout {self.stdout!r} does not say which record it is about: name a "
+                r"group n, as in 'done id=(?P<n>\d+)', or the groups partition and offset"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop:
+    """How the program is asked to end: by `signal`, and by SIGKILL where it still runs after."""
+
+    signal: str = "SIGTERM"
+    grace_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.signal not in signal.Signals.__members__ or self.signal in ("SIGKILL", "SIGSTOP"):
+            raise BadInput(
+                f"[stop] signal {self.signal!r} is none that a program can be asked to end by: use "
+                "SIGTERM, SIGINT or SIGHUP"
+            )
+        if self.grace_s <= 0:
+            raise BadInput(f"[stop] grace_s of {self.grace_s:g} is no time: use more than 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What the program's owner promises; each that is given becomes a verdict.
+
+    `standstill_s` is the longest that a partition may stand still, `repeats` and `lost` are the
+    most records in the run, `drained_s` is the longest from the last heal to the end of the topic.
+    """
+
+    standstill_s: float | None = None
+    repeats: int | None = None
+    lost: int | None = None
+    drained_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None and value < 0:
+                raise BadInput(f"[limits] {name} of {value:g} is below 0: no run could keep to it")
+
+
+@dataclass(frozen=True, kw_only=True)
+class App:
+    """A program that is tested as it is, as the members of the group: `instances` processes of it.
+
+    `command` is run in `folder`, after `build` has been run there once. `environment` is what it
+    needs besides what every program is given (harness/run/programs.py).
+    """
+
+    name: str
+    command: tuple[str, ...]
+    folder: str
+    build: tuple[str, ...] = ()
+    instances: int = 3
+    static: bool = False  # each has an instance id
+    environment: Mapping[str, str] = field(default_factory=dict)
+    records: Records = field(default_factory=Records)
+    effects: Shows = field(default_factory=Shows)
+    stop: Stop = field(default_factory=Stop)
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", self.name):
+            raise BadInput(
+                f"name {self.name!r} cannot name files: use letters, digits, dots and dashes"
+            )
+        if not self.command:
+            raise BadInput("there is no command: say what to run, as a list of words")
+        if self.instances < 1:
+            raise BadInput(f"instances of {self.instances} is no group: use 1 or more")
+        for text in (*self.command, *self.environment.values()):
+            for place in _PLACE.findall(text):
+                if place not in PLACES:
+                    raise BadInput(
+                        f"{{{place}}} in {text!r} is nothing that can be filled in: there are "
+                        f"{', '.join(f'{{{known}}}' for known in PLACES)}"
+                    )
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """The text with every place in braces filled in."""
+    return _PLACE.sub(lambda found: values[found[1]], text)
+
+
+def numbered(template: str, number: int) -> str:
+    """A record's value from its template."""
+    return template.replace(_NUMBER, str(number))

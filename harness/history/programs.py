@@ -1,0 +1,167 @@
+"""What is on record of an app's processes: rows of `members` and `effects`, and whose requests are.
+
+All of it is made from the journal that the harness keeps of them, from the brokers' request logs
+and from what the producer sent.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+
+from consumers.journal import JournalContent
+from harness.history.schema import HISTORY
+
+Row = dict[str, Any]
+Rows = dict[str, list[Row]]
+JOURNAL: Final = "programs.journal"
+_COOPERATIVE: Final = "cooperative-sticky"
+_LANE: Final = "LANE_"
+
+
+def add_rows(journal: JournalContent, rows: Rows) -> None:
+    """Add the members and their effects, and name in each request and fetch whose it was."""
+    about = next((frame for frame in journal.frames if frame["kind"] == "app"), {})
+    members = _members(journal.frames, about)
+    for row in (*rows["requests"], *rows["fetches"]):
+        name = _whose(row, members)
+        if "api" in row:
+            row["program"] = name
+        else:
+            row["member"] = name
+    _describe(members, rows["requests"])
+    rows["members"] += members
+    rows["effects"] += _effects(journal.frames, rows["sends"], str(about.get("topic")))
+
+
+def _members(frames: Sequence[Row], about: Row) -> list[Row]:
+    found: dict[str, Row] = {}
+    for frame in frames:
+        row = found.get(frame.get("program", ""))
+        if frame["kind"] == "program_started":
+            found[frame["program"]] = {
+                **dict.fromkeys(HISTORY["members"].names),
+                "member": frame["program"],
+                "role": "consumer",
+                "client": "app",
+                "group": about.get("group"),
+                "lane": frame["lane"],
+                "pid": frame["pid"],
+                "instance_id": frame["instance_id"],
+                "started_at": frame["at"],
+                "journal_frames": 0,
+                "journal_torn": False,
+            }
+        elif row is None:
+            continue
+        elif frame["kind"] == "program_told":
+            row["told_at"] = row["told_at"] or frame["at"]
+            row["end"] = "killed" if frame["what"] == "SIGKILL" else "closed"
+        elif frame["kind"] == "program_ended":
+            row["ended_at"], row["exit_code"] = frame["ended_at"], frame["exit_code"]
+            row["end"] = row["end"] or "failed"
+    for row in found.values():
+        if row["ended_at"] is None:
+            row["end"] = None
+    return list(found.values())
+
+
+def _whose(row: Row, members: Iterable[Row]) -> str | None:
+    """The process that had the request's lane to itself when it arrived."""
+    listener = row.pop("listener", None) if "bytes" in row else row.get("listener")
+    lane = str(listener or "").removeprefix(_LANE).lower().replace("_", "-")
+    had = [each for each in members if each["lane"] == lane and each["started_at"] <= row_at(row)]
+    return max(had, key=lambda each: each["started_at"])["member"] if had else None
+
+
+def row_at(row: Mapping[str, Any]) -> int:
+    """When a request arrived, in epoch microseconds."""
+    return int(row["arrived_at"])
+
+
+def _describe(members: Sequence[Row], requests: Iterable[Row]) -> None:
+    """What the brokers know of each process: its library, its timers, its protocol."""
+    by_name = {member["member"]: member for member in members}
+    for request in requests:
+        member = by_name.get(request.get("program") or "")
+        if member is None:
+            continue
+        if request.get("client_software"):
+            member["client_version"] = " ".join(
+                filter(None, (request["client_software"], request["client_software_version"]))
+            )
+        if request["api"] == "JOIN_GROUP" and request.get("session_timeout_ms"):
+            member["session_timeout_ms"] = request["session_timeout_ms"]
+            member["max_poll_interval_ms"] = request.get("rebalance_timeout_ms")
+        if request.get("protocol_name"):
+            member["assignor"] = request["protocol_name"]
+        member["protocol"] = protocol_of([request]) or member["protocol"]
+
+
+def protocol_of(requests: Iterable[Mapping[str, Any]]) -> str | None:
+    """Which rebalance protocol requests speak; null where they do not show it."""
+    found = None
+    for request in requests:
+        if request["api"] == "CONSUMER_GROUP_HEARTBEAT":
+            return "consumer"
+        if request.get("protocol_name"):
+            found = "cooperative" if request["protocol_name"] == _COOPERATIVE else "eager"
+    return found
+
+
+def _effects(frames: Iterable[Row], sends: Iterable[Row], topic: str) -> list[Row]:
+    offsets: dict[int, list[Row]] = {}
+    for row in sends:
+        if row["first_offset"] is not None:
+            offsets.setdefault(row["partition"], []).append(row)
+    found = []
+    for frame in frames:
+        if frame["kind"] != "shown":
+            continue
+        for by, partition, first, last in frame["ranges"]:
+            pieces = (
+                _offsets(offsets.get(partition, ()), first, last)
+                if by == "number"
+                else [(first, last)]
+            )
+            found += [
+                {
+                    "member": frame["program"],
+                    "shown_by": frame["shown_by"],
+                    "topic": topic,
+                    "partition": partition,
+                    "first_offset": start,
+                    "last_offset": end,
+                    "count": end - start + 1,
+                    "at": frame["seen"],
+                }
+                for start, end in pieces
+            ]
+    return found
+
+
+def _offsets(sent: Iterable[Row], first: int, last: int) -> list[tuple[int, int]]:
+    """The offsets of records by their numbers; nothing for one that no broker acknowledged."""
+    return sorted(
+        (
+            row["first_offset"] + max(first, row["first_number"]) - row["first_number"],
+            row["first_offset"] + min(last, row["last_number"]) - row["first_number"],
+        )
+        for row in sent
+        if row["first_number"] <= last and row["last_number"] >= first
+    )
+
+
+def observed(run_dir: Path) -> Row:
+    """What an app turned out to be, for the manifest: library, protocol, session timeout."""
+    members = pq.read_table(run_dir / "history" / "members.parquet").to_pylist()
+    own = [member for member in members if member["client"] == "app"]
+    sessions = [each["session_timeout_ms"] for each in own if each["session_timeout_ms"]]
+    protocols = [each["protocol"] for each in own if each["protocol"]]
+    return {
+        "clients": sorted({each["client_version"] for each in own if each["client_version"]}),
+        "protocol": protocols[-1] if protocols else None,
+        "assignors": sorted({each["assignor"] for each in own if each["assignor"]}),
+        "session_timeout_ms": max(sessions, default=None),
+    }

@@ -1,0 +1,56 @@
+"""What a rule is made from: the history files and settings behind its query, tables and all.
+
+It is read from the queries' own texts, so nothing has to be declared twice.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from harness.experiment import APP, PROTOCOLS
+from harness.rules.catalogue import RULES
+from harness.tables.engines.base import settings_in, tables_in
+from harness.tables.recipes import recipes_of
+from harness.tables.source import DECLARED_OF_CLIENTS
+from harness.tables.views import VIEWS
+from harness.tables.vocabulary import Query, expand, text_of
+
+# Files that only our own consumers' journals fill.
+JOURNALED: Final = frozenset({"client_events", "deliveries", "commits"})
+
+
+@cache
+def behind(query: Query, client: str = "") -> tuple[frozenset[str], frozenset[str]]:
+    """The names of the history files and of the settings that a query is made from."""
+    recipes = {**VIEWS, **recipes_of(client)}
+    text = expand(text_of(query))
+    files: set[str] = set()
+    settings = set(settings_in(text))
+    for table in tables_in(text):
+        if table in recipes:
+            more_files, more_settings = behind(recipes[table], client)
+            files |= more_files
+            settings |= more_settings
+        else:
+            files.add(table)
+    return frozenset(files), frozenset(settings)
+
+
+@cache
+def judged_of_an_app() -> tuple[str, ...]:
+    """Ids of the rules that can be judged of a program which tells nothing itself."""
+    return tuple(name for name in RULES if name not in left_out_of_an_app())
+
+
+@cache
+def left_out_of_an_app() -> dict[str, str]:
+    """Ids of the rules that cannot, with what they need that such a program does not tell."""
+    found = {}
+    for rule in RULES.values():
+        files, settings = behind(rule.examine, APP)
+        if not any(rule.speaks_of(APP, protocol) for protocol in PROTOCOLS):
+            found[rule.id] = f"about {' and '.join(rule.clients)} alone"
+        elif (missing := files & JOURNALED) or (missing := settings & DECLARED_OF_CLIENTS):
+            found[rule.id] = f"needs {', '.join(sorted(missing))}"
+    return found

@@ -1,0 +1,38 @@
+"""The build step of an app: once for each command, before anything is timed."""
+
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from harness.base import processes
+from harness.base.errors import VoidRun
+from harness.experiment.app import App
+
+BUILD_S: Final = 1_800.0  # a first build fetches and compiles all that the program needs
+_built: set[tuple[str, tuple[str, ...]]] = set()  # by folder and command, in this process
+
+
+def build(app: App, run: str, log: Path) -> None:
+    """Build a program. Raises VoidRun with its last words where that fails."""
+    if not app.build or (app.folder, app.build) in _built:
+        return
+    try:
+        process = processes.spawn(app.build, run=run, log=log, cwd=Path(app.folder))
+    except OSError as error:
+        raise VoidRun(
+            f"the build step of {app.name} cannot be started ({error}): see that {app.build[0]!r} "
+            "is installed"
+        ) from error
+    try:
+        code = process.wait(timeout=BUILD_S)
+    except subprocess.TimeoutExpired:
+        raise VoidRun(
+            f"{app.name} was not built within {BUILD_S / 60:.0f} min; its last words: "
+            f"{processes.last_lines(log)}"
+        ) from None
+    if code:
+        raise VoidRun(
+            f"{app.name} was not built: {' '.join(app.build)} ended with exit code {code}; its "
+            f"last words: {processes.last_lines(log)}"
+        )
+    _built.add((app.folder, app.build))

@@ -1,0 +1,145 @@
+"""One member of the group: its process, and what it has told so far.
+
+Our own consumer tells by its journal, and takes orders on its standard input. A program of somebody
+else's tells nothing: what it holds and how far it is follows from what brokers logged, and it is
+asked to end by a signal to all its processes.
+"""
+
+import signal
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from consumers.journal import tail_journal
+from harness.base import processes
+
+Partition = int
+
+
+@dataclass
+class Member:
+    """One process of the group, and how far it is."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    journal: Path | None  # null: a program of somebody else's
+    lane: str = "members"
+    run: str = ""
+    instance_id: str | None = None  # of a static member: kept by the process that takes its place
+    stop_signal: str = "SIGTERM"
+    journal_read: int = 0
+    started: bool = False
+    assigned: set[Partition] = field(default_factory=set)
+    ever_assigned: bool = False
+    generation: int | None = None
+    polls: int = 0
+    records: int = 0
+    position: dict[Partition, int] = field(default_factory=dict)  # next offset to process
+    in_hand: dict[int, list[Any]] = field(default_factory=dict)  # poll to ranges, not processed yet
+    stalls_ended: int = 0
+    in_transaction: bool = False  # and stays there until it is killed
+    closed: bool = False  # it has left its group, and only its process has still to end
+    expected_end: bool = False  # a fault or the harness told it to end
+
+    @property
+    def running(self) -> bool:
+        """Whether its process exists, frozen or not."""
+        return self.process.poll() is None
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is a program of somebody else's."""
+        return self.journal is None
+
+    def send(self, command: str) -> None:
+        """Give the consumer program a command on its standard input."""
+        processes.tell(self.process, command)
+
+    def ask_to_end(self) -> None:
+        """Ask it to leave its group and end, as its supervisor would."""
+        self.expected_end = True
+        if self.foreign:
+            self._signal(signal.Signals[self.stop_signal])
+        else:
+            processes.tell_last(self.process, "close")
+
+    def kill(self) -> None:
+        """SIGKILL it, with whatever it started."""
+        self.expected_end = True
+        self._signal(signal.SIGKILL)
+
+    def freeze(self) -> None:
+        """SIGSTOP it, with whatever it started."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT it, with whatever it started."""
+        self._signal(signal.SIGCONT)
+
+    @property
+    def state(self) -> str:
+        """What the kernel says of its process: "running", "stopped", "gone", …"""
+        try:
+            return psutil.Process(self.process.pid).status() if self.running else "gone"
+        except psutil.NoSuchProcess:
+            return "gone"
+
+    def processes(self) -> list[psutil.Process]:
+        """Every living process of it: a program of somebody else's may have started more."""
+        found = processes.of_member(self.run, self.name) if self.foreign else []
+        if self.running and all(each.pid != self.process.pid for each in found):
+            with suppress(psutil.NoSuchProcess):
+                found.append(psutil.Process(self.process.pid))
+        return found
+
+    def _signal(self, number: signal.Signals) -> None:
+        """The main process first: of the others there may be many, and finding them takes time."""
+        if self.running:
+            self.process.send_signal(number)
+        for each in self.processes() if self.foreign else []:
+            if each.pid != self.process.pid:
+                with suppress(psutil.NoSuchProcess):
+                    each.send_signal(number)
+
+    def follow(self) -> None:
+        """Read what its journal has got since the last time."""
+        if self.journal is None:
+            return
+        frames, self.journal_read = tail_journal(self.journal, self.journal_read)
+        for frame in frames:
+            self._take(frame)
+
+    def _take(self, frame: dict[str, Any]) -> None:
+        match frame["kind"]:
+            case "started":
+                self.started = True
+            case "assigned":
+                self.assigned |= {number for _, number in frame["partitions"]}
+                self.ever_assigned = True
+                self.generation = frame["generation"]
+            case "revoked":
+                self.assigned -= {number for _, number in frame["partitions"]}
+            case "lost" | "closed":  # all of it: Java in KIP-848 may leave one out when it says so
+                self.assigned = set()
+                self.closed = frame["kind"] == "closed"
+            case "delivered":
+                self.polls += 1
+                self.in_hand[frame["poll"]] = frame["ranges"]
+            case "processed":
+                for _, number, _first, last, count in self.in_hand.pop(frame["poll"], ()):
+                    self.position[number] = max(self.position.get(number, 0), last + 1)
+                    self.records += count
+            case "transaction_held":
+                self.in_transaction = True
+            case "stall_ended" | "callback_stall_ended":
+                self.stalls_ended += 1
+
+
+def has_left(member: Member) -> bool:
+    """Whether it has left its group, or ended."""
+    member.follow()
+    return member.closed or not member.running
