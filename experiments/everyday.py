@@ -12,7 +12,7 @@ experiment = Experiment(
     faults=(
         Fault(kind="kill-consumer", target="member 1", at_s=3),
         Fault(kind="start-consumer", target="new member", at_s=1),
-        Fault(kind="close-consumer", target="member 2", at_s=3),
+        Fault(kind="terminate-consumer", target="member 2", at_s=3),
         Fault(kind="start-consumer", target="new member", at_s=1),
         Fault(kind="kill-broker", target="coordinator", at_s=3, lasts_s=12),
         Fault(kind="isolate", target="member 3", at_s=3, lasts_s=20),

@@ -7,6 +7,7 @@ program of somebody else's does from the brokers' request logs: watching costs a
 import json
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -35,6 +36,7 @@ _METADATA_REFRESH: Final = {
 MOST_RESTARTS: Final = 5  # of programs that end by themselves, in a run
 _LOOK_S: Final = 0.02
 _END_S: Final = 10.0  # for a process to end that has nothing left to do
+GRACE_S: Final = 30.0  # for a consumer of ours to end once it has its signal
 
 
 class Fleet:
@@ -282,7 +284,7 @@ class Fleet:
                 self.end_in_order(member)
             return []
         for member in closing:
-            member.ask_to_end()
+            member.close()
             with suppress(WaitTimeout):  # it is among the stuck, then
                 wait_until(
                     f"{member.name} to leave", partial(has_left, member), timeout_s=timeout_s
@@ -290,19 +292,31 @@ class Fleet:
         ends = [self._ended_badly(member.name, member.process, _END_S) for member in closing]
         return [end for end in ends if end]
 
-    def end_in_order(self, member: Member) -> None:
-        """Ask a program to end, wait as long as its supervisor would, and kill it then."""
-        assert self._experiment.app is not None
-        stop = self._experiment.app.stop
-        self.note(member, stop.signal)
-        member.ask_to_end()
-        until = time.monotonic() + stop.grace_s
-        while time.monotonic() < until and member.processes():
-            self.follow()
+    def end_in_order(self, *members: Member, follow: Callable[[], None] | None = None) -> None:
+        """Ask processes to end, wait as long as their supervisor would, and kill what is left.
+
+        All are asked at once, and `ending` of each says what came of it. `follow` is called
+        meanwhile, this fleet's own where it is left out.
+        """
+        app, told_at = self._experiment.app, time.monotonic()
+        until = told_at + (app.stop.grace_s if app is not None else GRACE_S)
+        for member in members:
+            self.note(member, member.stop_signal)
+            member.terminate()
+        killed: set[str] = set()
+        while left := [member for member in members if member.ending is None]:
+            (follow or self.follow)()
+            now = time.monotonic()
+            for member in left:
+                if member.gone:
+                    member.ended(now - told_at, killed=member.name in killed)
+                elif now >= until and member.name not in killed:
+                    killed.add(member.name)
+                    self.note(member, "SIGKILL")
+                    member.kill()
+            if now >= until + _END_S:
+                break  # not even SIGKILL ends it: it is stuck in the kernel
             time.sleep(_LOOK_S)
-        if member.processes():
-            self.note(member, "SIGKILL")
-            member.kill()
 
     def note(self, member: Member, what: str) -> None:
         """Put on record what is about to be done to a program of somebody else's."""

@@ -1,12 +1,13 @@
 """One member of the group: its process, and what it has told so far.
 
 Our own consumer tells by its journal, and takes orders on its standard input. A program of somebody
-else's tells nothing: what it holds and how far it is follows from what brokers logged, and it is
-asked to end by a signal to all its processes.
+else's tells nothing: what it holds and how far it is follows from what brokers logged, and signals
+go to all its processes.
 """
 
 import signal
 import subprocess
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,21 @@ from consumers.journal import tail_journal
 from harness.base import processes
 
 Partition = int
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a process ended that was asked to."""
+
+    signal: str  # that it was asked by
+    after_s: float
+    killed: bool  # it did not end in time, and SIGKILL had to follow
+    exit_code: int | None
+    at_us: int  # when it was seen to be gone
+
+    def __str__(self) -> str:
+        forced = ", by SIGKILL" if self.killed else ""
+        return f"{self.after_s:.2f} s after {self.signal}{forced}, with exit code {self.exit_code}"
 
 
 @dataclass
@@ -44,6 +60,7 @@ class Member:
     in_transaction: bool = False  # and stays there until it is killed
     closed: bool = False  # it has left its group, and only its process has still to end
     expected_end: bool = False  # a fault or the harness told it to end
+    ending: Ending | None = None  # of one that was asked by a signal
 
     @property
     def running(self) -> bool:
@@ -59,13 +76,20 @@ class Member:
         """Give the consumer program a command on its standard input."""
         processes.tell(self.process, command)
 
-    def ask_to_end(self) -> None:
-        """Ask it to leave its group and end, as its supervisor would."""
+    def close(self) -> None:
+        """Order our own consumer to leave its group and end."""
         self.expected_end = True
-        if self.foreign:
-            self._signal(signal.Signals[self.stop_signal])
-        else:
-            processes.tell_last(self.process, "close")
+        processes.tell_last(self.process, "close")
+
+    def terminate(self) -> None:
+        """Ask it to end by the signal that its supervisor would send, with whatever it started."""
+        self.expected_end = True
+        self._signal(signal.Signals[self.stop_signal])
+
+    def ended(self, after_s: float, *, killed: bool) -> None:
+        """It is gone, so long after it was asked to end."""
+        code, at_us = self.process.poll(), time.time_ns() // 1_000
+        self.ending = Ending(self.stop_signal, after_s, killed, code, at_us)
 
     def kill(self) -> None:
         """SIGKILL it, with whatever it started."""
@@ -95,6 +119,11 @@ class Member:
             with suppress(psutil.NoSuchProcess):
                 found.append(psutil.Process(self.process.pid))
         return found
+
+    @property
+    def gone(self) -> bool:
+        """Whether no process of it is left."""
+        return not self.running and not self.processes()
 
     def _signal(self, number: signal.Signals) -> None:
         """The main process first: of the others there may be many, and finding them takes time."""

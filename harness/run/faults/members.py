@@ -73,11 +73,7 @@ def _thaw(scene: Scene, _fault: Fault, target: Target) -> None:
 
 
 def _close(scene: Scene, _fault: Fault, target: Target) -> None:
-    member = scene.fleet.members[target.name]
-    if member.foreign:
-        scene.fleet.end_in_order(member)
-    else:
-        member.ask_to_end()
+    scene.fleet.members[target.name].close()
 
 
 def _prove_closed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
@@ -89,6 +85,27 @@ def _prove_closed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
         return Evidence(False, str(timeout))
     code = member.process.returncode
     return Evidence(code == 0, f"{target.name} ended with exit code {code}")
+
+
+def _terminate(scene: Scene, _fault: Fault, target: Target) -> None:
+    """From its signal to its end, so that no request of it may come after that."""
+    member = scene.fleet.members[target.name]
+    scene.fleet.end_in_order(member, follow=scene.follow)
+
+
+def _prove_terminated(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    return terminated(scene.fleet.members[target.name])
+
+
+def terminated(member: Member) -> Evidence:
+    """No process of it is left, in the kernel's words; ours ends by itself, with exit code 0.
+
+    How a program of somebody else's ends is for the judge.
+    """
+    if member.ending is None or psutil.pid_exists(member.process.pid):
+        return Evidence(False, f"{member.name} still runs, SIGKILL notwithstanding")
+    in_order = not member.ending.killed and member.ending.exit_code == 0
+    return Evidence(member.foreign or in_order, f"{member.name} ended {member.ending}")
 
 
 def _start(scene: Scene, _fault: Fault, target: Target) -> None:
@@ -141,6 +158,8 @@ def _end(scene: Scene, fault: Fault, target: Target) -> None:
     member = scene.fleet.members[target.name]
     if fault.how == "kill":
         _kill(scene, fault, target)
+    elif member.foreign:
+        _terminate(scene, fault, target)
     else:
         _close(scene, fault, target)
     scene.wait(f"end of {target.name}", lambda: not member.running, _JOIN_S)
@@ -152,7 +171,7 @@ def _prove_ended(scene: Scene, fault: Fault, target: Target) -> Evidence:
     meant = -signal.SIGKILL if fault.how == "kill" else 0
     gone, code = not psutil.pid_exists(member.process.pid), member.process.returncode
     return Evidence(
-        gone and code == meant,
+        gone and (member.foreign or code == meant),
         f"pid {member.process.pid} {'is gone' if gone else 'still exists'}, exit code {code}",
     )
 
@@ -370,6 +389,16 @@ KINDS: Final = (
         _close,
         _prove_closed,
         effects=Effects(breaks=Breaks.MEMBER, ends_member=True, proof=Proof.LEAVE),
+        by_order=True,
+    ),
+    Kind(
+        "terminate-consumer",
+        ("member",),
+        False,
+        _terminate,
+        _prove_terminated,
+        # That it leaves is what a program should do, and not what shows that it was ended.
+        effects=Effects(breaks=Breaks.MEMBER, ends_member=True, proof=Proof.SILENCE),
     ),
     Kind(
         "start-consumer",

@@ -1,0 +1,112 @@
+"""How a member is asked to end: by a signal, with time to do it, and by force after that."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from harness.base.wait import wait_until
+from harness.experiment.app import App, Stop
+from harness.run.faults import KINDS
+from harness.run.faults.kind import Evidence
+from harness.run.faults.targets import Target
+from harness.run.fleet import Fleet
+from harness.run.member import Member
+from harness.run.scene import Scene
+
+GRACE_S = 0.3
+WAITS = "import signal, time, sys\n{}\nprint('ready', flush=True)\ntime.sleep(60)"
+ENDS = WAITS.format("signal.signal(signal.SIGTERM, lambda *_: sys.exit({code}))")
+IGNORES = WAITS.format("signal.signal(signal.SIGTERM, signal.SIG_IGN)")
+Start = Callable[..., Member]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts a member whose program is this text, once the program has its handlers."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(program: str, *, foreign: bool = True) -> Member:
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+        started.append(process)
+        assert process.stdout is not None
+        assert b"ready\n" == process.stdout.readline()
+        return Member("member-1", process, None if foreign else Path("none"), run="no-run")
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def terminated(member: Member, told: list[str] | None = None) -> Evidence:
+    """The member's end by the fault, with little patience."""
+    app = App(name="a", command=("a",), folder=".", stop=Stop(grace_s=GRACE_S))
+    fleet: Any = SimpleNamespace(
+        _experiment=SimpleNamespace(app=app),
+        note=lambda _member, what: told.append(what) if told is not None else None,
+        members={member.name: member},
+    )
+    fleet.end_in_order = lambda *members, **more: Fleet.end_in_order(fleet, *members, **more)
+    scene = cast("Scene", SimpleNamespace(fleet=fleet, follow=lambda: None))
+    kind, target = KINDS["terminate-consumer"], Target("member", member.name)
+    kind.inject(scene, cast("Any", None), target)
+    return kind.prove(scene, cast("Any", None), target)
+
+
+def test_a_program_that_ends_when_asked_is_not_killed(start: Start) -> None:
+    told: list[str] = []
+
+    evidence = terminated(start(ENDS.format(code=0)), told)
+
+    assert evidence.took_effect
+    assert "after SIGTERM, with exit code 0" in evidence.text
+    assert ["SIGTERM"] == told
+
+
+def test_a_program_that_does_not_end_in_time_is_killed(start: Start) -> None:
+    told: list[str] = []
+    member = start(IGNORES)
+
+    evidence = terminated(member, told)
+
+    assert evidence.took_effect
+    assert "after SIGTERM, by SIGKILL, with exit code -9" in evidence.text
+    assert ["SIGTERM", "SIGKILL"] == told
+    assert member.ending is not None
+    assert member.ending.after_s >= GRACE_S
+
+
+def test_how_a_program_of_somebody_elses_ends_is_for_the_judge(start: Start) -> None:
+    assert terminated(start(ENDS.format(code=3))).took_effect
+
+
+@pytest.mark.parametrize("program", [ENDS.format(code=3), IGNORES])
+def test_ours_that_does_not_end_in_order_is_no_orderly_end(start: Start, program: str) -> None:
+    evidence = terminated(start(program, foreign=False))
+
+    assert not evidence.took_effect
+    assert "exit code" in evidence.text
+
+
+def test_a_member_is_gone_with_its_last_process(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = start(ENDS.format(code=0))
+    left: list[Any] = ["a child"]
+    monkeypatch.setattr("harness.run.member.processes.of_member", lambda *_: left)
+
+    member.process.terminate()
+    wait_until("the end of the program", lambda: not member.running, timeout_s=10)
+
+    assert not member.gone
+    left.clear()
+    assert member.gone
