@@ -56,7 +56,8 @@ def _members(frames: Sequence[Row], about: Row) -> list[Row]:
         elif row is None:
             continue
         elif frame["kind"] == "program_told":
-            row["told_at"] = row["told_at"] or frame["at"]
+            if frame["what"] != "SIGKILL":
+                row["told_at"] = row["told_at"] or frame["at"]
             row["end"] = "killed" if frame["what"] == "SIGKILL" else "closed"
         elif frame["kind"] == "program_ended":
             row["ended_at"], row["exit_code"] = frame["ended_at"], frame["exit_code"]

@@ -21,6 +21,7 @@ LATE_MS = 10_000
     measures="",
     matters="A run whose fault did nothing shows how the group works undisturbed, and no more.",
     evidence=True,
+    without_journals=True,
     needs=(Need.FAULTS,),
 )
 def faults_took_effect() -> str:
@@ -54,7 +55,7 @@ def faults_took_effect() -> str:
                    count_if(r.api = 'LEAVE_GROUP'
                             OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0) AS leaves
             FROM active a LEFT JOIN {requests} r
-              ON r.client_id = a.resolved AND r.arrived_at >= a.injecting_at
+              ON coalesce(r.program, r.client_id) = a.resolved AND r.arrived_at >= a.injecting_at
             GROUP BY a.fault
         ),
         -- The older of two with one instance id, or in KIP-848 the newer.
@@ -142,6 +143,7 @@ def faults_took_effect() -> str:
     too_low="was given no record",
     matters="A client that did nothing proves nothing: rules hold for it because nothing happened.",
     evidence=True,
+    without_journals=True,
 )
 def everyone_worked() -> str:
     """The producer, and each consumer; who never owned a partition had nothing to work on.
@@ -151,11 +153,11 @@ def everyone_worked() -> str:
     """
     return """
         WITH read AS (
-            SELECT member, sum(count) AS records FROM {deliveries} GROUP BY member
+            SELECT member, sum(count) AS records FROM {reads} GROUP BY member
         ),
         owned AS (SELECT DISTINCT member FROM {ownership}),
         refused AS (
-            SELECT DISTINCT client_id AS member FROM {requests}
+            SELECT DISTINCT coalesce(program, client_id) AS member FROM {requests}
             WHERE error_code = :UNRELEASED_INSTANCE_ID
         ),
         crowd AS (SELECT count(*) AS consumers FROM {members} WHERE role = 'consumer')
@@ -247,7 +249,10 @@ def machine_on_time() -> str:
     evidence=True,
 )
 def record_is_whole() -> str:
-    """Journals, and the coordinator's view. A killed process may leave its last frame cut off."""
+    """Journals, and the coordinator's view. A killed process may leave its last frame cut off.
+
+    A program of somebody else's keeps no journal.
+    """
     return """
         SELECT concat('journal of ', member) AS subject, coalesce(ended_at, started_at) AS at,
                journal_frames AS measured, 1 AS bound_low,
@@ -257,7 +262,7 @@ def record_is_whole() -> str:
                     WHEN journal_torn IS NULL THEN 'may be torn: nothing on record says whether'
                     END AS unknown,
                CASE WHEN journal_torn THEN 'SIGKILL cut off its last frame' END AS note
-        FROM {members}
+        FROM {members} WHERE coalesce(client, '') <> 'app'
         UNION ALL
         SELECT 'request log', max(answered_at), count(*), 1,
                CASE WHEN count(*) = 0 THEN 'has no request of the group' END, NULL

@@ -21,9 +21,8 @@ def episodes() -> str:
             WINDOW w AS (PARTITION BY 1 ORDER BY started_at, generation)
         ), gave_up AS (
             SELECT o.number, count(*) AS times
-            FROM ordered o JOIN {client_events} e
-              ON e.member = o.trigger_member AND e.event IN ('revoked', 'lost')
-             AND size(e.partitions) > 0
+            FROM ordered o JOIN {callbacks} e
+              ON e.member = o.trigger_member AND e.event <> 'assigned'
              AND e.event_at BETWEEN o.started_before AND o.started_at
             WHERE o.trigger = 'rejoin' AND o.protocol <> 'eager'
             GROUP BY o.number

@@ -53,8 +53,7 @@ def disturbed_gaps() -> str:
             FROM spread w JOIN spread_gaps g
               ON g.bucket = w.bucket AND g.from_at <= w.over_at AND g.to_at >= w.began_at
         ), given AS (
-            SELECT member, coalesce(observed_at, event_at) AS at, p.topic, p.partition
-            FROM {client_events} LATERAL VIEW explode(partitions) AS p WHERE event = 'assigned'
+            SELECT member, at, topic, partition FROM {callbacks} WHERE event = 'assigned'
         )
         SELECT a.episode, a.fault, a.whose, a.began_at, a.topic, a.partition, a.from_at, a.to_at,
                a.ms, a.old_member, a.old_member_id, a.new_member, a.new_member_id,

@@ -11,7 +11,7 @@ def progress() -> str:
         WITH worked AS (
             SELECT d.*, least(coalesce(d.processed_at, d.polled_at),
                        timestampadd(MICROSECOND, m.process_us * d.count, d.polled_at)) AS worked_to
-            FROM {deliveries} d LEFT JOIN {members} m USING (member)
+            FROM {reads} d LEFT JOIN {members} m USING (member)
         )
         SELECT member, poll, topic, partition, first_offset, last_offset, polled_at, processed_at,
                member_id, max(last_offset) OVER before AS reached,

@@ -226,10 +226,10 @@ WITH joins AS (
            lag(coalesce(completed_at, joined_at)) OVER (ORDER BY number) AS ended_before
     FROM {generations}
 ), revocations AS (
-    SELECT g.number, CAST(sum(size(e.partitions)) AS INT) AS revoked
-    FROM ends g JOIN {client_events} e
+    SELECT g.number, CAST(count(*) AS INT) AS revoked
+    FROM ends g JOIN {callbacks} e
       ON e.event_at <= g.ended_at AND (g.ended_before IS NULL OR e.event_at > g.ended_before)
-    WHERE e.event IN ('revoked', 'lost') GROUP BY g.number
+    WHERE e.event <> 'assigned' GROUP BY g.number
 ), still AS (
     SELECT generation, joined_at, max(ms) AS longest_ms,
            array_sort(collect_list(struct(topic, partition, ms))) AS each

@@ -14,7 +14,9 @@ from harness.tables.gaps import disturbed_gaps, gaps, stop_gaps
 from harness.tables.heartbeats import heartbeats
 from harness.tables.machine import late_ticks
 from harness.tables.memberships import identities, memberships, removals
+from harness.tables.of_an_app import OF_AN_APP
 from harness.tables.ownership import ownership
+from harness.tables.ownership_by_brokers import ownership_by_brokers
 from harness.tables.progress import forgotten, progress
 from harness.tables.rebalances import epochs, generations, rebalances, standstills
 from harness.tables.redeliveries import redeliveries
@@ -46,6 +48,7 @@ SHARED: Final[dict[str, Query]] = {
     "broker_faults": broker_faults,
     "forgotten": forgotten,
     "late_ticks": late_ticks,
+    "ownership_by_brokers": ownership_by_brokers,
     "assignments": assignments,
     "probe_joins": probes.probe_joins,
     "probe_members": probes.probe_members,
@@ -64,15 +67,11 @@ SHARED: Final[dict[str, Query]] = {
     "standstills": standstills,
 }
 RECIPES: Final[dict[str, Query]] = {**SHARED, **WRITTEN}
-# What a program of somebody else's does not tell, brokers do.
-_OF_AN_APP: Final[dict[str, Query]] = (
-    {"ownership": RECIPES["ownership_by_brokers"]} if "ownership_by_brokers" in RECIPES else {}
-)
 
 
 def recipes_of(client: str) -> dict[str, Query]:
     """The derived tables of a run, by the client of its members."""
-    return {**RECIPES, **_OF_AN_APP} if client == APP else RECIPES
+    return {**RECIPES, **OF_AN_APP} if client == APP else RECIPES
 
 
 __all__ = ["RECIPES", "SHARED", "WRITTEN", "recipes_of"]

@@ -53,11 +53,7 @@ def redeliveries() -> str:
         tries AS (
             SELECT topic, partition, member, committed, at, error_code FROM {commits_judged}
             UNION ALL
-            SELECT c.topic, c.partition, c.member, c.committed, c.asked_at, c.error_code
-            FROM {commits} c LEFT ANTI JOIN {commits_judged} j
-              ON j.member = c.member AND j.topic = c.topic AND j.partition = c.partition
-             AND j.committed = c.committed
-            WHERE c.asked_at IS NOT NULL
+            SELECT topic, partition, member, committed, at, error_code FROM {unheard_commits}
         ), tried AS (
             SELECT o.topic, o.partition, o.member, o.polled_at, o.poll,
                    min_by(struct(t.committed, t.at, t.error_code), t.at) AS try

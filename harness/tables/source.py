@@ -175,7 +175,7 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
     stop = phases.get("stop") or {}
     drain = phases.get("drain") or {}
     steady = phases.get("steady") or {}
-    ours = {} if group["client"] == APP else _of_clients(group)
+    ours = _of_an_app(content) if group["client"] == APP else _of_clients(group)
     observed = content.get("observed") or {}
     return {
         **ours,
@@ -201,8 +201,26 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
         "retention_check_ms": int(broker.get("offsets.retention.check.interval.ms", 600_000)),
         "retention_ms": 60_000 * int(broker.get("offsets.retention.minutes", 10_080)),
         "steady_at": _time(steady["from"]) if steady.get("from") else ended,
+        "drain_at": _time(drain["from"]) if drain.get("from") else ended,
         "drained_at": _time(drain["to"]) if drain.get("to") else ended,
         "stopped_at": _time(stop["from"]) if stop.get("from") else ended,
+    }
+
+
+def _of_an_app(content: Mapping[str, Any]) -> dict[str, Setting]:
+    """What the program's owner promises, in milliseconds and records; -1 is no promise."""
+    app = content["declared"]["app"]
+    limits = app["limits"]
+
+    def limit(name: str, otherwise: int, scale: int = 1) -> int:
+        return otherwise if limits[name] is None else round(limits[name] * scale)
+
+    return {
+        "grace_ms": round(app["stop"]["grace_s"] * 1_000),
+        "limit_drained_ms": limit("drained_s", 60_000, 1_000),
+        "limit_standstill_ms": limit("standstill_s", -1, 1_000),
+        "limit_repeats": limit("repeats", -1),
+        "limit_lost": limit("lost", 0),
     }
 
 

@@ -31,8 +31,7 @@ def stop_subjects() -> str:
             SELECT resolved AS who, injecting_at AS at, kind AS what FROM {fault_windows}
             WHERE injecting_at IS NOT NULL
             UNION ALL
-            SELECT member, event_at, CASE event WHEN 'closing' THEN 'close' ELSE 'stall' END
-            FROM {client_events} WHERE event IN ('closing', 'stall_started')
+            SELECT member, at, what FROM {halts}
         ), causes AS (
             SELECT a.topic, a.partition, a.from_at,
                    max_by(h.at, struct(h.who = a.subject, h.at)) AS cause_at,
@@ -43,7 +42,7 @@ def stop_subjects() -> str:
             GROUP BY a.topic, a.partition, a.from_at
         ), arrivals AS (
             SELECT a.topic, a.partition, a.from_at, min(r.arrived_at) AS at
-            FROM about a JOIN {requests} r ON r.client_id = a.subject
+            FROM about a JOIN {own_requests} r ON r.member = a.subject
             WHERE r.api = 'JOIN_GROUP' AND a.trigger = 'join' AND r.arrived_at <= a.noticed_at
               AND (a.before_at IS NULL OR r.arrived_at > a.before_at)
             GROUP BY a.topic, a.partition, a.from_at
@@ -106,20 +105,17 @@ def stop_moments() -> str:
               ON r.topic = s.topic AND r.partition = s.partition AND r.from_at = s.from_at
         ), given_up AS (
             SELECT s.topic, s.partition, s.from_at, max(e.at) AS given_up_at
-            FROM placed s JOIN
-                 (SELECT member, coalesce(observed_at, event_at) AS at, p.topic, p.partition
-                  FROM {client_events} LATERAL VIEW explode(partitions) AS p
-                  WHERE event IN ('revoked', 'lost')) e
-              ON e.member = s.old_member AND e.topic = s.topic AND e.partition = s.partition
+            FROM placed s JOIN {callbacks} e
+              ON e.event <> 'assigned' AND e.member = s.old_member
+             AND e.topic = s.topic AND e.partition = s.partition
              AND e.at <= s.assigned_at
              AND e.at >= coalesce(s.cause_at, s.noticed_at, s.from_at)
             GROUP BY s.topic, s.partition, s.from_at
         ), joins AS (
-            SELECT broker, generation, member_id, client_id, arrived_at
-            FROM {requests}
-            WHERE `group` = :group AND api = 'JOIN_GROUP' AND error_code = 0
+            SELECT broker, generation, member_id, member, arrived_at
+            FROM {own_requests} WHERE api = 'JOIN_GROUP' AND error_code = 0
         ), last_joins AS (
-            SELECT broker, generation, max_by(client_id, arrived_at) AS waited_for
+            SELECT broker, generation, max_by(member, arrived_at) AS waited_for
             FROM joins GROUP BY broker, generation
         ), rejoined AS (
             SELECT s.topic, s.partition, s.from_at, max(j.arrived_at) AS rejoined_at
@@ -135,10 +131,9 @@ def stop_moments() -> str:
             LEFT JOIN rejoined j
               ON j.topic = s.topic AND j.partition = s.partition AND j.from_at = s.from_at
         ), answers AS (
-            SELECT member_id, client_id, api, error_code, arrived_at, processed_at, owned, assigned
-            FROM {requests}
-            WHERE `group` = :group
-              AND (api = 'SYNC_GROUP' AND error_code = 0 OR api = 'HEARTBEAT' AND error_code = 27
+            SELECT member_id, member, api, error_code, arrived_at, processed_at, owned, assigned
+            FROM {own_requests}
+            WHERE (api = 'SYNC_GROUP' AND error_code = 0 OR api = 'HEARTBEAT' AND error_code = 27
                    OR api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = 0
                       AND (owned IS NOT NULL OR assigned IS NOT NULL))
         ), answered AS (
@@ -155,12 +150,12 @@ def stop_moments() -> str:
                          AND NOT coalesce(exists(a.owned, p -> p.topic = l.topic
                                           AND p.partition = l.partition), true)) AS revoked_at,
                    max(a.processed_at) FILTER (
-                       WHERE a.client_id = l.new_member AND a.processed_at <= l.assigned_at
+                       WHERE a.member = l.new_member AND a.processed_at <= l.assigned_at
                          AND a.processed_at >= l.noticed_at
                          AND coalesce(exists(a.assigned, p -> p.topic = l.topic
                                       AND p.partition = l.partition), false)) AS synced_at
             FROM let_go l JOIN answers a
-              ON a.client_id IN (l.old_member, l.new_member) AND a.processed_at >= l.noticed_at
+              ON a.member IN (l.old_member, l.new_member) AND a.processed_at >= l.noticed_at
              AND a.arrived_at <= l.to_at
             GROUP BY l.topic, l.partition, l.from_at
         )

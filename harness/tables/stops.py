@@ -31,8 +31,7 @@ def stops() -> str:
                    sum(timestampdiff(MICROSECOND, greatest(s.waits_from_at, c.asked_at),
                                      least(s.to_at, c.answered_at))) / 1e3 AS blocked_ms
             FROM (SELECT *, IF(episode IS NULL, at_cause, from_at) AS waits_from_at FROM steps) s
-            JOIN (SELECT DISTINCT member, asked_at, answered_at FROM {commits}
-                  WHERE how IN ('sync', 'revoke', 'interval')) c
+            JOIN {awaited_commits} c
               ON c.member = s.old_member AND c.asked_at < s.to_at
              AND c.answered_at > s.waits_from_at
             WHERE s.assigned_at IS NULL AND s.old_member = s.new_member

@@ -51,6 +51,51 @@ def busy() -> str:
     """
 
 
+def callbacks() -> str:
+    """Partitions in callbacks of members, one row each.
+
+    `event` is assigned, revoked or lost; `event_at` is when it was so, as far as the client library
+    knows, and `at` when its application saw it.
+    """
+    return """
+        SELECT member, event, event_at, coalesce(observed_at, event_at) AS at, p.topic, p.partition
+        FROM {client_events} LATERAL VIEW explode(partitions) AS p
+        WHERE event IN ('assigned', 'revoked', 'lost')
+    """
+
+
+def halts() -> str:
+    """When a member began to close, or to stall, by itself."""
+    return """
+        SELECT member, event_at AS at, IF(event = 'closing', 'close', 'stall') AS what
+        FROM {client_events} WHERE event IN ('closing', 'stall_started')
+    """
+
+
+def reads() -> str:
+    """Records that members were given, with the columns of `deliveries`."""
+    return "SELECT * FROM {deliveries}"
+
+
+def awaited_commits() -> str:
+    """Commits for whose answer the application waited, once for all their partitions."""
+    return """
+        SELECT DISTINCT member, asked_at, answered_at FROM {commits}
+        WHERE how IN ('sync', 'revoke', 'interval')
+    """
+
+
+def unheard_commits() -> str:
+    """Commits that a member asked for and that no coordinator has in its log."""
+    return """
+        SELECT c.topic, c.partition, c.member, c.committed, c.asked_at AS at, c.error_code
+        FROM {commits} c LEFT ANTI JOIN {commits_judged} j
+          ON j.member = c.member AND j.topic = c.topic AND j.partition = c.partition
+         AND j.committed = c.committed
+        WHERE c.asked_at IS NOT NULL
+    """
+
+
 def consumer_heartbeats() -> str:
     """Heartbeats of KIP-848 by which members of the group under test join, stay and leave."""
     return """
@@ -81,6 +126,11 @@ VIEWS: Final[dict[str, Query]] = {
     "positions": positions,
     "accepted": accepted,
     "busy": busy,
+    "callbacks": callbacks,
+    "halts": halts,
+    "reads": reads,
+    "awaited_commits": awaited_commits,
+    "unheard_commits": unheard_commits,
     "consumer_heartbeats": consumer_heartbeats,
     "epoch_bumps": epoch_bumps,
 }
