@@ -28,7 +28,7 @@ from harness.history import store
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.tables.base import Tables
 from harness.tables.engines.base import Engine, Frame
-from harness.tables.recipes import WRITTEN, recipes_of
+from harness.tables.recipes import recipes_of, written_of
 from harness.tables.source import Run, Sources, Unreadable, load, read_run
 from harness.tables.views import VIEWS
 
@@ -72,7 +72,8 @@ def check(
     sources = load(run_dir, engine, small_rows)
     small = max(sources.rows.values(), default=0) <= small_rows
     with engine.sized(small=small), _scratch(run_dir if keep else None) as scratch:
-        shelf = _Shelf(run_dir / "tables" if keep else None, scratch, engine, small)
+        folder, written = run_dir / "tables" if keep else None, written_of(run.client)
+        shelf = _Shelf(folder, scratch, engine, small, written)
         tables = Tables(engine, run, sources, recipes_of(run.client), VIEWS, shelf.store)
         try:
             shelf.fill(tables)
@@ -102,6 +103,7 @@ class _Shelf:
     scratch: Path
     engine: Engine
     small: bool
+    names: tuple[str, ...]  # of those that are written
     written: set[str] = field(default_factory=set)
 
     def fill(self, tables: Tables) -> None:
@@ -112,7 +114,7 @@ class _Shelf:
                 tables.table(name)
 
         with ThreadPoolExecutor(max_workers=2, thread_name_prefix="derive") as workers:
-            list(workers.map(derive, WRITTEN))
+            list(workers.map(derive, self.names))
 
     def store(self, name: str, frame: Frame) -> Frame:
         if self.small or name not in _GROWING:
@@ -121,7 +123,7 @@ class _Shelf:
 
     def _store_in_memory(self, name: str, frame: Frame) -> Frame:
         rows = frame.toArrow()
-        if name in WRITTEN:
+        if name in self.names:
             rows = rows.select(TABLES[name].names).cast(TABLES[name])
             self._write(name, [rows])
         return self.engine.rows(rows)
@@ -130,7 +132,7 @@ class _Shelf:
         """By way of a folder of the engine's own; what is to last goes into one file."""
         folder = self.scratch / name
         stored = self.engine.spill(frame, folder)
-        if name in WRITTEN:
+        if name in self.names:
             parts = sorted(folder.glob("part-*.parquet"))
             batches = pads.dataset([str(part) for part in parts]).to_batches()
             self._write(name, (pa.Table.from_batches([batch]) for batch in batches))

@@ -177,6 +177,22 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("previous_committed", LONG),  # last accepted before it
         ]
     ),
+    # Of an app only, what it read: by what it showed to have processed, or else by what it fetched.
+    "reads": schema_of(
+        [
+            ("member", TEXT),
+            ("poll", LONG),  # number of the row, per member
+            ("topic", TEXT),
+            ("partition", INT),
+            ("first_offset", LONG),
+            ("last_offset", LONG),
+            ("count", LONG),
+            ("member_id", TEXT),
+            ("generation", INT),
+            ("polled_at", AT),
+            ("processed_at", AT),  # the same
+        ]
+    ),
     # What each rule looked at: one row per thing examined. `ok` null means "cannot tell".
     "judgements": schema_of(
         [

@@ -56,11 +56,20 @@ class Manifest:
     host: Mapping[str, Any]
     declared: Mapping[str, Any]
     effective: Mapping[str, Any]
+    observed: Mapping[str, Any]
     phases: tuple[Phase, ...]
+
+    @property
+    def app(self) -> Mapping[str, Any] | None:
+        """What was declared of the program of somebody else's that was tested, if one was."""
+        return self.declared.get("app") or None
 
     @property
     def client(self) -> str:
         """The members' client library and its version."""
+        if self.app is not None:
+            libraries = " and ".join(self.observed.get("clients") or ())
+            return f"{self.app.get('name')} ({libraries or 'of an unknown library'})"
         name, version = client_of(self.declared, self.versions)
         return f"{name} {version or 'of an unknown version'}"
 
@@ -83,6 +92,7 @@ class Run:
     missing: frozenset[str]  # files that are not there or no use: "none recorded" is not "none"
     deliveries: pa.Table = field(repr=False)
     sends: pa.Table = field(repr=False)
+    fetched_only: bool = False  # nobody showed what was processed: `deliveries` are fetches
     problems: tuple[str, ...] = ()  # what is wrong with files that should be there, one by one
 
     def has(self, *names: str) -> bool:
@@ -97,14 +107,19 @@ def load(run_dir: Path) -> Run:
         NoData: as `load_verdicts`.
     """
     manifest, verdicts = load_verdicts(run_dir)
+    shown = False
     reader = _Reader(run_dir, whole=manifest.complete)
     tables = {n: reader.rows(f"tables/{n}.parquet", TABLES[n]) for n in TABLES_READ}
     history = {n: reader.rows(f"history/{n}.parquet", HISTORY[n]) for n in HISTORY_READ}
     requests = reader.rows(
         "history/requests.parquet", HISTORY["requests"], [("api", "in", REBALANCE_APIS)]
     )
-    deliveries = reader.columns("deliveries", DELIVERY_COLUMNS)
-    sends = reader.columns("sends", SEND_COLUMNS)
+    if manifest.app is None:
+        deliveries = reader.columns("history", "deliveries", DELIVERY_COLUMNS)
+    else:
+        deliveries = reader.columns("tables", "reads", DELIVERY_COLUMNS)
+        shown = reader.columns("history", "effects", ("count",)).num_rows > 0
+    sends = reader.columns("history", "sends", SEND_COLUMNS)
     return Run(
         path=run_dir,
         manifest=manifest,
@@ -115,6 +130,7 @@ def load(run_dir: Path) -> Run:
         missing=frozenset(reader.missing),
         deliveries=deliveries,
         sends=sends,
+        fetched_only=manifest.app is not None and not shown,
         problems=tuple(reader.problems),
     )
 
@@ -162,9 +178,10 @@ class _Reader:
         table = self.table(name, schema, filters)
         return [] if table is None else _rows(table)
 
-    def columns(self, name: str, wanted: tuple[str, ...]) -> pa.Table:
-        schema = pa.schema([HISTORY[name].field(column) for column in wanted])
-        table = self.table(f"history/{name}.parquet", schema)
+    def columns(self, folder: str, name: str, wanted: tuple[str, ...]) -> pa.Table:
+        whole = (HISTORY if folder == "history" else TABLES)[name]
+        schema = pa.schema([whole.field(column) for column in wanted])
+        table = self.table(f"{folder}/{name}.parquet", schema)
         return schema.empty_table() if table is None else table
 
     def table(
@@ -248,6 +265,7 @@ def _parse_manifest(raw: Mapping[str, Any], run_dir: Path) -> Manifest:
         host=_mapping(raw.get("host")),
         declared=_mapping(raw.get("declared")),
         effective=_mapping(raw.get("effective")),
+        observed=_mapping(raw.get("observed")),
         phases=tuple(_phases(raw.get("phases"))),
     )
 

@@ -20,7 +20,7 @@ from harness.tables.vocabulary import Query, expand, text_of
 # What was read, which of a program without a journal is taken from what it showed or fetched: a
 # client fetches ahead, so that is no proof that its application was given it.
 READS: Final = "reads"
-# Files that only our own consumers' journals fill, and what stands in for one without being as good.
+# Files that only our own consumers' journals fill, and what stands in for one, less well.
 JOURNALED: Final = frozenset({"client_events", "deliveries", "commits", READS})
 # Rules about what documents say and Kafka does otherwise today, at least for some.
 _REPLACED: Final = frozenset(

@@ -69,8 +69,8 @@ class Rule:
     numbers in a verdict's reason ("after the last sign of life"). `too_low` and `too_high` are
     clauses about a row outside its bounds ("was evicted too early"). `matters` says why somebody
     who runs consumers should care. A rule that is `evidence` is judged in every run without being
-    declared; one that is `always` as well, unless the run has nothing to examine. One that is judged
-    `without_journals` reads them where there are any, and can do without. `clients` and
+    declared; one that is `always` as well, unless the run has nothing to examine. One that is
+    judged `without_journals` reads them where there are any, and can do without. `clients` and
     `protocols` are those that the statement is about: in a run of others the rule is left out; one
     about any client is about a program of somebody else's too. A
     rule of the `broker` is about brokers alone, so runs of one client show it for all. The rule

@@ -38,7 +38,9 @@ class Tables:
         self.run = run
         self._sources = sources
         self._recipes = {**views, **recipes}
-        self._unstored = frozenset(views)  # each is part of every query that names it
+        self._unstored = frozenset(views) - frozenset(
+            recipes
+        )  # each is part of every query that names it
         # Computes a derived table and gives a frame that only reads it: queries over queries over
         # queries would be planned, and run, again for each rule.
         self._store = store

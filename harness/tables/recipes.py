@@ -74,4 +74,9 @@ def recipes_of(client: str) -> dict[str, Query]:
     return {**RECIPES, **OF_AN_APP} if client == APP else RECIPES
 
 
-__all__ = ["RECIPES", "SHARED", "WRITTEN", "recipes_of"]
+def written_of(client: str) -> tuple[str, ...]:
+    """The tables of a run that are written to files, in order, by the client of its members."""
+    return (*WRITTEN, "reads") if client == APP else tuple(WRITTEN)
+
+
+__all__ = ["RECIPES", "SHARED", "WRITTEN", "recipes_of", "written_of"]

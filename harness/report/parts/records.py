@@ -36,6 +36,17 @@ class Records:
     unseen: int | None
     redelivered: int | None
     unexplained: int | None
+    fetched_only: bool = False  # only what was fetched is known, not what was processed
+
+    @property
+    def lost_is(self) -> str:
+        """What `lost` counts, in a word or two."""
+        return "never fetched" if self.fetched_only else "lost"
+
+    @property
+    def again_is(self) -> str:
+        """What `redelivered` counts, in a word or two."""
+        return "fetched again" if self.fetched_only else "redelivered"
 
 
 @dataclass(frozen=True)
@@ -82,16 +93,17 @@ def records(run: Run) -> Records:
         unseen=unseen if told and read_told else None,
         redelivered=sum(row["count"] or 0 for row in again) if again_told else None,
         unexplained=unexplained if again_told else None,
+        fetched_only=run.fetched_only,
     )
 
 
 def fate(count: Records) -> str:
     """Say in one line what became of the records."""
-    if count == Records(None, None, None, None, None):
+    if {count.acknowledged, count.lost, count.redelivered} == {None}:
         return "not recorded"
     text = (
-        f"{number(count.acknowledged)} acknowledged, {number(count.lost)} lost, "
-        f"{number(count.redelivered)} redelivered"
+        f"{number(count.acknowledged)} acknowledged, {number(count.lost)} {count.lost_is}, "
+        f"{number(count.redelivered)} {count.again_is}"
     )
     return f"{text} ({count.unexplained:,} unexplained)" if count.unexplained else text
 

@@ -63,4 +63,8 @@ def _records(count: Records) -> Iterator[str]:
         return
     lost = f"{count.lost:,}" if count.lost else "none"
     again = f"{count.redelivered:,}" if count.redelivered else "none"
-    yield f"Of {count.acknowledged:,} acknowledged records {lost} were lost and {again} came twice."
+    if count.fetched_only:
+        lost, again = f"{lost} were never fetched", f"{again} were fetched again"
+    else:
+        lost, again = f"{lost} were lost", f"{again} came twice"
+    yield f"Of {count.acknowledged:,} acknowledged records {lost} and {again}."

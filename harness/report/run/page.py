@@ -15,8 +15,8 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from harness.history.derived import VERDICTS_FILE
-from harness.report.load import Run
-from harness.report.outcome import files_lost, outcome
+from harness.report.load import Manifest, Run
+from harness.report.outcome import files_lost, left_out, outcome
 from harness.report.parts import stops, tables
 from harness.report.parts.members import members_of
 from harness.report.parts.records import Records, records
@@ -63,6 +63,7 @@ def page(run: Run) -> str:
             verdicts=tables.verdict_rows(run),
             unjudged=run.verdicts is None,
             lost=files_lost(run),
+            left_out=left_out(run.manifest),
             members=members,
             path_width=PATH_WIDTH,
             timeline=timeline(run, axis, members) if axis else None,
@@ -105,6 +106,8 @@ def environment() -> Environment:
 def _facts(run: Run) -> list[Fact]:
     manifest = run.manifest
     versions = manifest.versions
+    if manifest.app is not None:
+        return _facts_of_an_app(run, manifest.app)
     group, load = _part(manifest.declared, "group"), _part(manifest.declared, "load")
     cluster = _part(manifest.declared, "cluster")
     return [
@@ -133,6 +136,38 @@ def _facts(run: Run) -> list[Fact]:
             duration(group.get("max_poll_interval_ms")),
             f"commits: {_say(group.get('commit'))}",
         ),
+        *_surroundings(manifest, load),
+    ]
+
+
+def _facts_of_an_app(run: Run, app: Mapping[str, Any]) -> list[Fact]:
+    """What a program was declared to be, and what it turned out to be."""
+    manifest, observed = run.manifest, run.manifest.observed
+    stop = _part(app, "stop")
+    return [
+        Fact("Run", manifest.run, f"seed {manifest.seed}"),
+        Fact("Started", utc(manifest.started_at), _lasted(run)),
+        Fact(
+            "Kafka",
+            _say(manifest.versions.get("kafka")),
+            _cluster(_part(manifest.declared, "cluster")),
+        ),
+        Fact("Program", _say(app.get("name")), " ".join(app.get("command") or ())),
+        Fact("Client", ", ".join(observed.get("clients") or ()) or NOTHING, "as brokers were told"),
+        Fact(
+            "Group",
+            f"{_say(app.get('instances'))} processes, {_say(observed.get('protocol'))}",
+            f"assignor {', '.join(observed.get('assignors') or ()) or NOTHING}",
+        ),
+        Fact("Session timeout", duration(observed.get("session_timeout_ms")), "as it joined with"),
+        Fact("Told to end by", _say(stop.get("signal")), f"killed after {stop.get('grace_s'):g} s"),
+        *_surroundings(manifest, _part(manifest.declared, "load")),
+    ]
+
+
+def _surroundings(manifest: Manifest, load: Mapping[str, Any]) -> list[Fact]:
+    versions = manifest.versions
+    return [
         Fact(
             "Load",
             f"{_say(load.get('records_per_s'))} records/s",
@@ -167,13 +202,13 @@ def _figures(run: Run, counts: Records) -> list[Fact]:
         ),
         Fact("acknowledged", number(counts.acknowledged), "records"),
         Fact(
-            "lost",
+            counts.lost_is,
             number(counts.lost),
             f"{counts.unseen:,} at the end not yet read" if counts.unseen else lost,
             "bad" if counts.lost else "",
         ),
         Fact(
-            "redelivered",
+            counts.again_is,
             number(counts.redelivered),
             unexplained,
             "bad" if counts.unexplained else "",

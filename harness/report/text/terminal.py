@@ -55,12 +55,16 @@ def print_verdicts(
     """Print one line per rule, and the sentence of each that differs from what was expected."""
     console = console or Console(highlight=False)
     rows = in_order(verdicts)
-    differing = [row for row in rows if standing(row) is Standing.DIFFERS]
     lines = [_headline(manifest, outcome_of(manifest, verdicts)), Text()]
-    lines += _table(rows, width_of(console))
-    lines += [Text()] if differing else []
-    lines += [Text(f"{row['rule']}  {row['reason']}") for row in differing]
+    lines += [*_table(rows, width_of(console)), *_sentences(rows)]
     show(console, lines)
+
+
+def _sentences(rows: Sequence[Row]) -> list[Text]:
+    """The reason of each verdict that differs from what was expected."""
+    differing = [row for row in rows if standing(row) is Standing.DIFFERS]
+    told = [Text(f"{row['rule']}  {row['reason']}") for row in differing]
+    return [Text(), *told] if told else []
 
 
 def _headline(manifest: Manifest, result: Outcome) -> Text:
@@ -77,7 +81,9 @@ def _lines(run: Run, width: int) -> list[Text]:
     if run.problems:
         lines.append(Text(files_lost(run)))
     if run.verdicts:
-        lines += [Text(), *_table(in_order(run.verdicts), width), *_legend(run.verdicts)]
+        rows = in_order(run.verdicts)
+        lines += [Text(), *_table(rows, width), *_legend(run.verdicts)]
+        lines += _sentences(rows)
     lines += [
         Text(),
         Text(f"rebalances  {rebalanced(run)}"),
