@@ -104,8 +104,10 @@ def _member_row(journal: JournalContent, config: ConsumerConfig | ProducerConfig
         "lane": config.lane,
         "pid": header["pid"] if header else None,
         "started_at": header["at"] if header else None,
+        "told_at": None,  # of programs without a journal
         "ended_at": ended["at"] if ended else None,
         "end": ends[ended["kind"]] if ended else None,
+        "exit_code": None,
         "journal_frames": len(frames),
         "journal_torn": journal.torn,
     }
