@@ -17,8 +17,10 @@ from harness.rules.lineage import judged_of_an_app
 from harness.run.faults import KINDS
 
 FILE: Final = "app.toml"
+IN_TRANSACTION: Final = "in a transaction"  # how a member is killed that has to be told first
 _TABLES: Final = {"records": Records, "effects": Shows, "stop": Stop, "limits": Limits}
 _KEYS: Final = ("name", "command", "build", "instances", "static", "env", *_TABLES)
+_RECORDS: Final = ("value", "file")
 
 
 def read(path: Path) -> App:
@@ -45,14 +47,19 @@ def of_command(command: tuple[str, ...], folder: Path) -> App:
     """The app that a command line alone makes, named after its program."""
     if not command:
         raise BadInput("there is no command: write it after --, as in `try -- ./consumer`")
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(command[0]).stem).strip("-.") or "app"
-    return App(name=name, command=command, folder=str(folder.resolve()))
+    return App(name=_name(Path(command[0]).stem), command=command, folder=str(folder.resolve()))
+
+
+def _name(file: str) -> str:
+    """A name for an app that is given none, after a file or folder."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", file).strip("-._") or "app"
 
 
 def turned(app: App, options: Mapping[str, Any]) -> App:
     """The app with what the command line says otherwise; nulls say nothing.
 
-    A name such as "stop.grace_s" is of a part, and "env" adds to what there is.
+    A name such as "stop.grace_s" is of a part, and "env" adds to what there is. Records are made
+    from a value or from samples, so that either takes the other's place.
     """
     for name, value in options.items():
         if value is None:
@@ -60,6 +67,8 @@ def turned(app: App, options: Mapping[str, Any]) -> App:
         part, _, item = name.rpartition(".")
         if name == "env":
             app = replace(app, environment={**app.environment, **value})
+        elif part == "records":
+            app = replace(app, records=Records(**{item: value}))
         elif part:
             app = replace(app, **{part: replace(getattr(app, part), **{item: value})})
         else:
@@ -84,9 +93,10 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
             "BACKEND=embedded or BACKEND=docker"
         )
     for fault in experiment.faults:
-        if fault.kind in KINDS and KINDS[fault.kind].by_order:
+        how = f" {fault.how}" if fault.how == IN_TRANSACTION else ""
+        if how or (fault.kind in KINDS and KINDS[fault.kind].by_order):
             raise BadInput(
-                f"{fault.kind} is done by an order that only our own consumers understand, so "
+                f"{fault.kind}{how} is done by an order that only our own consumers understand, so "
                 f"{app.name} cannot be made to: choose another experiment"
             )
     group = Group(members=app.instances, client=APP, static=app.static)
@@ -125,7 +135,7 @@ def _app(found: Mapping[str, Any], folder: Path) -> App:
         isinstance(value, str) for value in environment.values()
     ):
         raise BadInput('[env] holds names and texts: write them as in PORT = "8080"')
-    plain.setdefault("name", folder.name)
+    plain.setdefault("name", _name(folder.name))
     return App(folder=str(folder), environment=environment, **plain, **parts)
 
 
@@ -133,8 +143,13 @@ def _part(name: str, kind: type, found: Any, folder: Path) -> Any:
     if not isinstance(found, dict):
         raise BadInput(f"{name} is {found!r}, and is a table: write [{name}] above its settings")
     given = dict(found)
-    if name == "records" and "file" in given:
-        given["samples"] = _samples(folder / str(given.pop("file")))
+    if name == "records":
+        _known(f"[{name}] ", given, _RECORDS)
+        if len(given) > 1:
+            raise BadInput("[records] has a value and a file: leave one of them out")
+        if "file" in given:
+            file = _typed("[records] file", given.pop("file"), str)
+            given["samples"] = list(samples(folder / file))
     _known(f"[{name}] ", given, tuple(each.name for each in fields(kind)))
     hints = get_type_hints(kind)
     return kind(
@@ -142,17 +157,22 @@ def _part(name: str, kind: type, found: Any, folder: Path) -> Any:
     )
 
 
-def _samples(file: Path) -> list[str]:
+def samples(file: Path) -> tuple[str, ...]:
+    """The records of a file, one in each line. Raises BadInput where there is none."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(
-            f"[records] file {here(file)} cannot be read ({error}): name a text file with one "
-            "record in each line"
+            f"[records] file {here(file)} cannot be read ({_why(error)}): name a text file with "
+            "one record in each line"
         ) from None
     if not any(line.strip() for line in lines):
         raise BadInput(f"[records] file {here(file)} is empty: put one record in each line")
-    return [line for line in lines if line.strip()]
+    return tuple(line for line in lines if line.strip())
+
+
+def _why(error: OSError | UnicodeDecodeError) -> str:
+    return str(error.strerror if isinstance(error, OSError) else error)
 
 
 def _known(where: str, found: Mapping[str, Any], known: tuple[str, ...]) -> None:

@@ -3,11 +3,18 @@
 import argparse
 import shlex
 from pathlib import Path
+from typing import Final
 
 from harness.base.errors import BadInput
 from harness.base.ports import LAST_PORT
 from harness.experiment import Experiment
 from harness.experiment.app import App
+
+# Options that say something about a program of somebody else's.
+_OF_AN_APP: Final = (
+    *("app_name", "build", "instances", "static", "env", "value", "records", "stdout", "signal"),
+    *("grace_s", "standstill_s", "drained_s", "repeats", "lost"),
+)
 
 
 def port(text: str) -> int:
@@ -50,7 +57,11 @@ def add_app_options(one: argparse.ArgumentParser) -> None:
         "--env", action="append", default=[], metavar="NAME=VALUE",
         help="environment of the program; {bootstrap}, {topic}, {group}, {member} are filled in",
     )  # fmt: skip
+    one.add_argument(
+        "--static", action="store_true", default=None, help="each has an instance id, {instance_id}"
+    )
     one.add_argument("--value", metavar="TEMPLATE", help="of each record, with {n} for its number")
+    one.add_argument("--records", type=Path, metavar="FILE", help="one record in each line instead")
     one.add_argument(
         "--stdout", metavar="PATTERN", help=r"of a line for each record done: 'done (?P<n>\d+)'"
     )
@@ -67,10 +78,18 @@ def app_of(arguments: argparse.Namespace, command: tuple[str, ...] = ()) -> App 
     from harness.catalogue import apps
 
     if arguments.app is None and not command:
+        for option in _OF_AN_APP:
+            if getattr(arguments, option, None) not in (None, []):
+                raise BadInput(
+                    f"--{option.removeprefix('app_').replace('_', '-')} is about a program of "
+                    "yours, and there is none: name it by --app, or use `try`"
+                )
         return None
     if arguments.app is not None and command:
         raise BadInput(f"--app {arguments.app} has a command already: leave out what is after --")
     app = apps.read(arguments.app) if arguments.app else apps.of_command(command, Path.cwd())
+    if arguments.value is not None and arguments.records is not None:
+        raise BadInput("--value and --records both say what the records are: leave out one")
     environment = {}
     for item in arguments.env:
         name, found, value = item.partition("=")
@@ -81,10 +100,12 @@ def app_of(arguments: argparse.Namespace, command: tuple[str, ...] = ()) -> App 
         app,
         {
             "name": arguments.app_name,
-            "build": tuple(shlex.split(arguments.build)) if arguments.build else None,
+            "build": _words(arguments.build) if arguments.build else None,
             "instances": arguments.instances,
+            "static": arguments.static,
             "env": environment,
             "records.value": arguments.value,
+            "records.samples": apps.samples(arguments.records) if arguments.records else None,
             "effects.stdout": arguments.stdout,
             "stop.signal": arguments.signal,
             "stop.grace_s": arguments.grace_s,
@@ -94,6 +115,13 @@ def app_of(arguments: argparse.Namespace, command: tuple[str, ...] = ()) -> App 
             "limits.lost": arguments.lost,
         },
     )
+
+
+def _words(command: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(command))
+    except ValueError as error:
+        raise BadInput(f"--build {command!r} is no command ({error}): mend its quotes") from None
 
 
 def add_nightly_options(nightly: argparse.ArgumentParser) -> None:
@@ -117,11 +145,17 @@ def experiment_of(arguments: argparse.Namespace) -> Experiment:
 
     if not arguments.name:
         raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
-    experiment = registry.with_knobs(registry.load(arguments.name), settings_of(arguments))
+    declared = registry.load(arguments.name)
+    experiment = registry.with_knobs(declared, settings_of(arguments))
     app = app_of(arguments, tuple(getattr(arguments, "program", ())))
     if app is not None:
         from harness.catalogue.apps import with_app
 
+        if experiment.group != declared.group:
+            raise BadInput(
+                f"{app.name} decides its own client, protocol and timers: leave out --client, "
+                "--protocol and what --set says of the group; --instances says how many there are"
+            )
         experiment = with_app(experiment, app)
     return registry.resolved(registry.checked(experiment))
 

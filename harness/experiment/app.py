@@ -8,6 +8,7 @@ import re
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final
 
 from harness.base.errors import BadInput
@@ -81,7 +82,7 @@ class Stop:
                 f"[stop] signal {self.signal!r} is none that a program can be asked to end by: use "
                 "SIGTERM, SIGINT or SIGHUP"
             )
-        if self.grace_s <= 0:
+        if not 0 < self.grace_s < inf:
             raise BadInput(f"[stop] grace_s of {self.grace_s:g} is no time: use more than 0")
 
 
@@ -100,8 +101,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if value is not None and value < 0:
-                raise BadInput(f"[limits] {name} of {value:g} is below 0: no run could keep to it")
+            if value is not None and not 0 <= value < inf:
+                raise BadInput(f"[limits] {name} of {value:g} is no limit: use 0 or more")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +134,12 @@ class App:
             raise BadInput("there is no command: say what to run, as a list of words")
         if self.instances < 1:
             raise BadInput(f"instances of {self.instances} is no group: use 1 or more")
+        for name in self.environment:
+            if not name or "=" in name:
+                raise BadInput(f"[env] {name!r} cannot name a variable: use letters and digits")
+        for text in (*self.command, *self.build, *self.environment, *self.environment.values()):
+            if "\0" in text:
+                raise BadInput(f"{text!r} has a zero byte in it, which no program can be given")
         for text in (*self.command, *self.environment.values()):
             for place in _PLACE.findall(text):
                 if place not in PLACES:

@@ -1,0 +1,307 @@
+"""Programs of somebody else's: what app.toml and the command line say, and what is refused."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import BadInput, Exit
+from harness.catalogue import registry
+from harness.catalogue.apps import read, with_app
+from harness.cli.main import main
+from harness.cli.options import add_app_options, app_of
+from harness.experiment import APP, Cluster, Fault, Verdict
+from harness.experiment.app import App, Limits, Records, Shows, Stop, filled, numbered
+
+EVERYTHING = r"""
+name = "orders"
+command = ["node", "consumer.js", "--client={member}"]
+build = ["npm", "ci"]
+instances = 2
+static = true
+[env]
+KAFKA_BROKERS = "{bootstrap}"
+TOKEN = "secret"
+[records]
+value = '{"n": {n}}'
+[effects]
+stdout = 'done id=(?P<n>\d+)'
+[stop]
+signal = "SIGINT"
+grace_s = 12
+[limits]
+standstill_s = 10
+repeats = 500
+lost = 0
+drained_s = 30.5
+"""
+
+WHOLE = App(
+    name="orders",
+    command=("node", "consumer.js", "--client={member}"),
+    folder="",
+    build=("npm", "ci"),
+    instances=2,
+    static=True,
+    environment={"KAFKA_BROKERS": "{bootstrap}", "TOKEN": "secret"},
+    records=Records(value='{"n": {n}}'),
+    effects=Shows(stdout=r"done id=(?P<n>\d+)"),
+    stop=Stop(signal="SIGINT", grace_s=12),
+    limits=Limits(standstill_s=10, repeats=500, lost=0, drained_s=30.5),
+)
+
+
+def of_file(tmp_path: Path, text: str) -> App:
+    (tmp_path / "app.toml").write_text(text)
+    return read(tmp_path)
+
+
+def of_line(*arguments: str, command: tuple[str, ...] = ()) -> App | None:
+    parser = argparse.ArgumentParser()
+    add_app_options(parser)
+    return app_of(parser.parse_args(arguments), command)
+
+
+def test_every_field_of_a_file_is_read(tmp_path: Path) -> None:
+    found = of_file(tmp_path, EVERYTHING)
+
+    assert replace(WHOLE, folder=str(tmp_path)) == found
+    assert found == read(tmp_path / "app.toml")
+
+
+def test_a_command_is_enough_and_its_folder_names_it(tmp_path: Path) -> None:
+    folder = tmp_path / "my consumer"
+    folder.mkdir()
+
+    found = of_file(folder, 'command = ["./run"]')
+
+    assert App(name="my-consumer", command=("./run",), folder=str(folder)) == found
+
+
+def test_samples_are_lines_of_a_file_beside(tmp_path: Path) -> None:
+    (tmp_path / "sample.jsonl").write_text('{"a": 1}\n\n{"a": {n}}\n')
+
+    found = of_file(tmp_path, 'command = ["x"]\n[records]\nfile = "sample.jsonl"')
+
+    assert ('{"a": 1}', '{"a": {n}}') == found.records.templates
+
+
+COMMAND = 'command = ["x"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "there is no command: say what to run"),
+        ("command = []", "there is no command: say what to run"),
+        ('comand = ["x"]', "there is no setting 'comand': did you mean 'command'?"),
+        ('command = "node x"', "command takes a list such as"),
+        ('command = ["x", 1]', "command takes a list such as"),
+        (COMMAND + "name = 3", "name takes a text, not 3"),
+        (COMMAND + 'name = "a/b"', "name 'a/b' cannot name files"),
+        (COMMAND + "instances = 2.5", "instances takes a whole number, not 2.5"),
+        (COMMAND + "instances = true", "instances takes a whole number, not True"),
+        (COMMAND + "instances = 0", "instances of 0 is no group"),
+        (COMMAND + "static = 1", "static takes true or false, not 1"),
+        (COMMAND + 'stop = "SIGTERM"', "stop is 'SIGTERM', and is a table: write [stop]"),
+        (COMMAND + "[env]\nPORT = 8080", "[env] holds names and texts"),
+        (COMMAND + '[env]\n"A=B" = "c"', "[env] 'A=B' cannot name a variable"),
+        (COMMAND + '[env]\n"" = "c"', "[env] '' cannot name a variable"),
+        (COMMAND + '[env]\nA = "\\u0000"', "has a zero byte in it"),
+        (COMMAND + '[env]\nA = "{bootstap}"', "{bootstap} in '{bootstap}' is nothing that can"),
+        ('command = ["x", "{sink}"]', "there are {bootstrap}, {topic}, {group}"),
+        (COMMAND + "[records]\nfil = 'x'", "there is no setting [records] 'fil': did you mean"),
+        (COMMAND + "[records]\nvalu = 'x'", "did you mean 'value'?"),
+        (COMMAND + "[records]\nsamples = ['x']", "'samples': there are value, file"),
+        (COMMAND + "[records]\nvalue = ''", "[records] has an empty value"),
+        (COMMAND + "[records]\nfile = 3", "[records] file takes a text, not 3"),
+        (COMMAND + "[records]\nfile = 'no'", "cannot be read (No such file or directory): name"),
+        (COMMAND + "[records]\nfile = 'empty'", "is empty: put one record in each line"),
+        (COMMAND + "[records]\nfile = 'x'\nvalue = 'y'", "has a value and a file: leave one"),
+        (COMMAND + "[effects]\nstdou = 'x'", "there is no setting [effects] 'stdou': did you mean"),
+        (COMMAND + "[effects]\nstdout = 'done'", "does not say which record it is about"),
+        (COMMAND + "[effects]\nstdout = '(?P<partition>.)'", "does not say which record"),
+        (COMMAND + "[effects]\nstdout = '('", "[effects] stdout is no pattern ("),
+        (COMMAND + '[stop]\nsignal = "SIGTREM"', "[stop] signal 'SIGTREM' is none"),
+        (COMMAND + '[stop]\nsignal = "SIGKILL"', "[stop] signal 'SIGKILL' is none"),
+        (COMMAND + "[stop]\ngrace_s = 0", "[stop] grace_s of 0 is no time"),
+        (COMMAND + "[stop]\ngrace_s = inf", "[stop] grace_s of inf is no time"),
+        (COMMAND + "[stop]\ngrace_s = nan", "[stop] grace_s of nan is no time"),
+        (COMMAND + '[stop]\ngrace_s = "3"', "[stop] grace_s takes a number, not '3'"),
+        (COMMAND + "[limits]\nlost = -1", "[limits] lost of -1 is no limit"),
+        (COMMAND + "[limits]\nlost = 0.5", "[limits] lost takes a whole number, not 0.5"),
+        (COMMAND + "[limits]\ndrained_s = nan", "[limits] drained_s of nan is no limit"),
+        ("command = [", "is no TOML ("),
+    ],
+)
+def test_a_wrong_file_gets_one_sentence_with_its_name(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "empty").write_text("\n \n")
+
+    with pytest.raises(BadInput) as refused:
+        of_file(tmp_path, text)
+
+    assert says in str(refused.value)
+    assert "app.toml" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_no_text_is_no_toml(tmp_path: Path) -> None:
+    (tmp_path / "app.toml").write_bytes(b"\xff\xfe")
+
+    with pytest.raises(BadInput, match=r"app\.toml is no TOML"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "nowhere", "nowhere.toml"])
+def test_a_folder_without_one_and_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadInput, match="cannot be read .* name an app.toml, or its folder"):
+        read(tmp_path / name)
+
+
+def test_every_line_of_a_file_has_an_equal_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = (
+        *("--name", "orders", "--build", "npm ci", "--instances", "2", "--static"),
+        *("--env", "KAFKA_BROKERS={bootstrap}", "--env", "TOKEN=secret"),
+        *("--value", '{"n": {n}}', "--stdout", r"done id=(?P<n>\d+)", "--signal", "SIGINT"),
+        *("--grace-s", "12", "--standstill-s", "10", "--repeats", "500", "--lost", "0"),
+        *("--drained-s", "30.5"),
+    )
+
+    found = of_line(*options, command=WHOLE.command)
+
+    assert replace(WHOLE, folder=str(tmp_path)) == found
+
+
+def test_the_command_line_turns_what_the_file_says(tmp_path: Path) -> None:
+    (tmp_path / "app.toml").write_text(EVERYTHING)
+    (tmp_path / "lines").write_text("a{n}\nb{n}\n")
+    options = ("--env", "TOKEN=other", "--env", "MORE=a=b", "--instances", "4", "--lost", "7")
+
+    found = of_line("--app", str(tmp_path), *options, "--records", str(tmp_path / "lines"))
+
+    assert found is not None
+    assert (4, ("npm", "ci"), "SIGINT") == (found.instances, found.build, found.stop.signal)
+    assert {"KAFKA_BROKERS": "{bootstrap}", "TOKEN": "other", "MORE": "a=b"} == found.environment
+    assert Limits(standstill_s=10, repeats=500, lost=7, drained_s=30.5) == found.limits
+    assert ("a{n}", "b{n}") == found.records.templates
+
+
+def test_a_value_on_the_command_line_takes_the_place_of_samples(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("a\n")
+    (tmp_path / "app.toml").write_text(COMMAND + '[records]\nfile = "lines"')
+
+    found = of_line("--app", str(tmp_path), "--value", "v{n}")
+
+    assert found is not None
+    assert ("v{n}",) == found.records.templates
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [("./orders-consumer", "orders-consumer"), ("/opt/a b/_x.py", "x"), ("…", "app")],
+)
+def test_a_program_without_a_name_is_called_after_its_file(command: str, name: str) -> None:
+    found = of_line(command=(command,))
+
+    assert found is not None
+    assert name == found.name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["try"], "which program? write its command after --"),
+        (["try", "--client", "java", "--", "x"], "decides its own client, protocol and timers"),
+        (["try", "--set", "members=5", "--", "x"], "--instances says how many there are"),
+        (["try", "--env", "PORT", "--", "x"], "--env 'PORT' is not of the form NAME=VALUE"),
+        (["try", "--build", "'", "--", "x"], '--build "\'" is no command (No closing quotation)'),
+        (["try", "--signal", "TERM", "--", "x"], "[stop] signal 'TERM' is none"),
+        (["try", "--value", "a", "--records", "b", "--", "x"], "leave out one"),
+        (["try", "--app", "nowhere", "--", "x"], "has a command already: leave out what is after"),
+        (["try", "--app", "nowhere"], "nowhere cannot be read (No such file or directory)"),
+        (["try", "--experiment", "group-apis", "--", "x"], "the probe group-apis asks brokers"),
+        (["run", "baseline", "--instances", "0"], "--instances is about a program of yours"),
+        (["run", "baseline", "--name", "x"], "--name is about a program of yours"),
+        (["run", "baseline", "--grace-s", "3"], "--grace-s is about a program of yours"),
+    ],
+)
+def test_a_wrong_command_line_gets_one_sentence(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Exit.BAD_ARGUMENTS == main(arguments)
+
+    said = capsys.readouterr()
+    assert says in said.err
+    assert 1 == said.err.count("\n")
+
+
+def test_probes_and_other_peoples_clusters_are_refused() -> None:
+    app = App(name="orders", command=("x",), folder="/")
+    lent = replace(registry.load("baseline"), cluster=Cluster(backend="compose"))
+
+    with pytest.raises(BadInput, match="the probe offset-apis asks brokers"):
+        with_app(registry.load("offset-apis"), app)
+    with pytest.raises(BadInput, match="an app needs a cluster of its own"):
+        with_app(lent, app)
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (Fault(kind="stall-consumer", target="any member", lasts_s=3), "stall-consumer is done by"),
+        (Fault(kind="close-consumer", target="any member"), "close-consumer is done by an order"),
+        (
+            Fault(kind="kill-consumer", target="any member", how="in a transaction"),
+            "kill-consumer in a transaction is done by an order",
+        ),
+    ],
+)
+def test_a_fault_by_order_is_refused(fault: Fault, says: str) -> None:
+    app = App(name="orders", command=("x",), folder="/")
+
+    with pytest.raises(BadInput, match=says):
+        with_app(replace(registry.load("baseline"), faults=(fault,)), app)
+
+
+def test_with_an_app_the_group_is_its_processes_and_every_rule_may_be_unseen() -> None:
+    app = App(name="orders", command=("x",), folder="/", instances=5, static=True)
+
+    experiment = with_app(registry.load("consumer-crash"), app)
+
+    assert (5, APP, True) == (
+        experiment.group.members,
+        experiment.group.client,
+        experiment.group.static,
+    )
+    assert app == experiment.app
+    assert all(expect.if_seen for expect in experiment.rules)
+    assert len(experiment.rules) == len({expect.rule for expect in experiment.rules})
+    # A rule that our own consumers break on purpose, or for a reason of theirs, is expected to
+    # hold of others; what no document has right any more is expected of everybody.
+    assert all(expect.verdict is Verdict.HOLDS or expect.because for expect in experiment.rules)
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_every_experiment_takes_an_app_or_says_why_not(name: str) -> None:
+    app = App(name="orders", command=("x",), folder="/")
+
+    try:
+        found = registry.resolved(registry.checked(with_app(registry.load(name), app)))
+    except BadInput as refused:
+        assert ": " in str(refused)
+    else:
+        assert app == found.app
+
+
+def test_places_are_filled_and_numbers_put_in() -> None:
+    assert "a=h:1 b=" == filled(
+        "a={bootstrap} b={instance_id}",
+        dict.fromkeys(("bootstrap", "instance_id"), "") | {"bootstrap": "h:1"},
+    )
+    assert '{"id": 7, "c": "c7"}' == numbered('{"id": {n}, "c": "c{n}"}', 7)
