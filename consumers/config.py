@@ -149,8 +149,9 @@ class ProducerConfig(_Config):
     """The producer: `records_per_s` in all, round robin over `partitions`.
 
     `values` are templates of records' values, taken in turn, with `{n}` for a record's number: that
-    in its partition times the partitions there are at first, plus the partition's. Without any, a
-    record is `record_bytes` long, and only its first bytes tell something.
+    in its partition times `rounds`, the partitions there will ever be (0: `partitions`), plus the
+    partition's. Without any, a record is `record_bytes` long, and only its first bytes tell
+    something.
     """
 
     partitions: int
@@ -159,6 +160,7 @@ class ProducerConfig(_Config):
     acks: str
     idempotence: bool
     values: list[str] = field(default_factory=list)
+    rounds: int = 0
     message_timeout_ms: int = 120_000
     role: str = "producer"
     run: str = ""

@@ -260,7 +260,7 @@ class ProducerLoop:
                 on_delivery=self._on_delivery,
             )
             return
-        n = number * self._config.partitions + partition
+        n = number * (self._config.rounds or self._config.partitions) + partition
         template = self._config.values[n % len(self._config.values)]
         self._producer.produce(
             self._config.topic,

@@ -4,7 +4,9 @@ All of it is made from the journal that the harness keeps of them, from the brok
 and from what the producer sent.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +20,7 @@ Rows = dict[str, list[Row]]
 JOURNAL: Final = "programs.journal"
 _COOPERATIVE: Final = "cooperative-sticky"
 _LANE: Final = "LANE_"
+_SESSION: Final = "group.consumer.session.timeout.ms"
 
 
 def add_rows(journal: JournalContent, rows: Rows) -> None:
@@ -30,7 +33,8 @@ def add_rows(journal: JournalContent, rows: Rows) -> None:
             row["program"] = name
         else:
             row["member"] = name
-    _describe(members, rows["requests"])
+    requests = sorted(rows["requests"], key=row_at)
+    _describe(members, [row for row in requests if row["group"] in (None, about.get("group"))])
     rows["members"] += members
     rows["effects"] += _effects(journal.frames, rows["sends"], str(about.get("topic")))
 
@@ -49,13 +53,13 @@ def _members(frames: Sequence[Row], about: Row) -> list[Row]:
                 "lane": frame["lane"],
                 "pid": frame["pid"],
                 "instance_id": frame["instance_id"],
-                "started_at": frame["at"],
+                "started_at": frame.get("started_at", frame["at"]),
                 "journal_frames": 0,
                 "journal_torn": False,
             }
         elif row is None:
             continue
-        elif frame["kind"] == "program_told":
+        elif frame["kind"] == "program_told" and row["ended_at"] is None:
             if frame["what"] != "SIGKILL":
                 row["told_at"] = row["told_at"] or frame["at"]
             row["end"] = "killed" if frame["what"] == "SIGKILL" else "closed"
@@ -113,7 +117,7 @@ def protocol_of(requests: Iterable[Mapping[str, Any]]) -> str | None:
 
 def _effects(frames: Iterable[Row], sends: Iterable[Row], topic: str) -> list[Row]:
     offsets: dict[int, list[Row]] = {}
-    for row in sends:
+    for row in sorted(sends, key=lambda row: int(row["first_number"])):
         if row["first_offset"] is not None:
             offsets.setdefault(row["partition"], []).append(row)
     found = []
@@ -142,24 +146,29 @@ def _effects(frames: Iterable[Row], sends: Iterable[Row], topic: str) -> list[Ro
     return found
 
 
-def _offsets(sent: Iterable[Row], first: int, last: int) -> list[tuple[int, int]]:
-    """The offsets of records by their numbers; nothing for one that no broker acknowledged."""
-    return sorted(
+def _offsets(sent: Sequence[Row], first: int, last: int) -> list[tuple[int, int]]:
+    """The offsets of records by their numbers, in their order; none where none was acknowledged."""
+    begin = bisect_left(sent, first, key=lambda row: int(row["last_number"]))
+    return [
         (
             row["first_offset"] + max(first, row["first_number"]) - row["first_number"],
             row["first_offset"] + min(last, row["last_number"]) - row["first_number"],
         )
-        for row in sent
-        if row["first_number"] <= last and row["last_number"] >= first
-    )
+        for row in takewhile(lambda row: row["first_number"] <= last, islice(sent, begin, None))
+    ]
 
 
-def observed(run_dir: Path) -> Row:
-    """What an app turned out to be, for the manifest: library, protocol, session timeout."""
+def observed(run_dir: Path, broker_settings: Mapping[str, str]) -> Row:
+    """What an app turned out to be, for the manifest: library, protocol, session timeout.
+
+    Members of the classic protocol tell their session timeout; in KIP-848 the brokers have it.
+    """
     members = pq.read_table(run_dir / "history" / "members.parquet").to_pylist()
     own = [member for member in members if member["client"] == "app"]
     sessions = [each["session_timeout_ms"] for each in own if each["session_timeout_ms"]]
     protocols = [each["protocol"] for each in own if each["protocol"]]
+    if "consumer" in protocols and _SESSION in broker_settings:
+        sessions.append(int(broker_settings[_SESSION]))
     return {
         "clients": sorted({each["client_version"] for each in own if each["client_version"]}),
         "protocol": protocols[-1] if protocols else None,

@@ -9,6 +9,7 @@ from harness.base.errors import VoidRun
 from harness.experiment.app import App
 
 BUILD_S: Final = 1_800.0  # a first build fetches and compiles all that the program needs
+_MARK: Final = "build"  # in the environment of the step's processes, instead of a member's name
 _built: set[tuple[str, tuple[str, ...]]] = set()  # by folder and command, in this process
 
 
@@ -17,7 +18,10 @@ def build(app: App, run: str, log: Path) -> None:
     if not app.build or (app.folder, app.build) in _built:
         return
     try:
-        process = processes.spawn(app.build, run=run, log=log, cwd=Path(app.folder))
+        process = processes.spawn(
+            app.build, run=run, log=log, environment={processes.MEMBER_MARK: _MARK},
+            cwd=Path(app.folder),
+        )  # fmt: skip
     except OSError as error:
         raise VoidRun(
             f"the build step of {app.name} cannot be started ({error}): see that {app.build[0]!r} "
@@ -30,6 +34,9 @@ def build(app: App, run: str, log: Path) -> None:
             f"{app.name} was not built within {BUILD_S / 60:.0f} min; its last words: "
             f"{processes.last_lines(log)}"
         ) from None
+    finally:  # interrupted, too; and nothing that it left running shall take part in what is timed
+        processes.end(processes.of_member(run, _MARK))
+        process.poll()
     if code:
         raise VoidRun(
             f"{app.name} was not built: {' '.join(app.build)} ended with exit code {code}; its "

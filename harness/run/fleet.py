@@ -16,7 +16,7 @@ from typing import Final
 
 from consumers.config import ConsumerConfig, ProbeConfig, ProducerConfig
 from harness.base import processes
-from harness.base.errors import VoidRun, WaitTimeout
+from harness.base.errors import HarnessError, VoidRun, WaitTimeout
 from harness.base.wait import wait_until
 from harness.cluster.plan import OUTPUT, Plan
 from harness.experiment import Experiment
@@ -64,9 +64,12 @@ class Fleet:
         self._programs: Programs | None = None
         self._brokers: BrokerSide | None = None
         self._restarts = 0
+        self._closing = False  # what ends by itself is not started again any more
+        # Numbers of an app's records go round as many partitions as there will ever be.
+        more = sum(fault.more_partitions or 0 for fault in experiment.faults)
+        self._rounds = experiment.load.partitions + more
         if experiment.app is not None:
-            partitions = experiment.load.partitions
-            self._programs = Programs(experiment.app, plan, run_dir, group, topic, partitions)
+            self._programs = Programs(experiment.app, plan, run_dir, group, topic, self._rounds)
             self._brokers = BrokerSide(run_dir / "logs", plan, group, topic)
 
     def lane_of(self, member: str) -> str:
@@ -98,9 +101,7 @@ class Fleet:
         if group.static:
             instance_id = instance_id or name
         if self._programs is not None and self._brokers is not None:
-            lane = self._free_lane()
-            self._brokers.forget(lane)
-            self.members[name] = self._programs.start(name, lane, instance_id)
+            self.members[name] = self._programs.start(name, self._free_lane(), instance_id)
             return self.members[name]
         lane = self.lane_of(name)
         config = ConsumerConfig(
@@ -158,6 +159,7 @@ class Fleet:
             bootstrap=self._plan.bootstrap("producers"),
             lane="producers",
             partitions=load.partitions,
+            rounds=self._rounds,
             records_per_s=load.records_per_s,
             record_bytes=load.record_bytes,
             acks=load.acks,
@@ -244,8 +246,8 @@ class Fleet:
                     f"{member.name} ended with exit code {member.process.poll()} before it joined "
                     f"the group; its last words: {self.last_words(member)}"
                 )
-            member.expected_end = True
-            if self._restarts < MOST_RESTARTS:
+            member.kill()  # what it has started and left behind, as a container's end would
+            if self._restarts < MOST_RESTARTS and not self._closing:
                 self._restarts += 1
                 self.start_member(self.next_name(), member.instance_id)
 
@@ -279,6 +281,7 @@ class Fleet:
         ends is for the judge.
         """
         closing = self.live()
+        self._closing = True
         if self._programs is not None:
             for member in closing:
                 self.end_in_order(member)
@@ -359,6 +362,10 @@ class Fleet:
 
     def kill_all(self) -> None:
         """End whatever still runs, at once."""
+        for member in self.members.values():
+            if member.foreign and member.running:
+                with suppress(HarnessError):  # it is ended all the same
+                    self.note(member, "SIGKILL")
         children = [member.process for member in self.members.values()] + self._probes
         if self.producer is not None:
             children.append(self.producer)
@@ -377,8 +384,8 @@ class Fleet:
         for member in self.members.values():
             if not member.running or member.started:
                 continue
-            groups = self._brokers.groups.get(member.lane, set())
-            if not self._brokers.requests.get(member.lane):
+            groups = self._brokers.groups.get(member.name, set())
+            if not self._brokers.requests.get(member.name):
                 what = "has not asked the brokers for anything: does it use KAFKA_BOOTSTRAP_SERVERS"
             elif groups - {self._group}:
                 what = f"joined {' and '.join(sorted(groups - {self._group}))}, not {self._group}"

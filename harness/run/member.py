@@ -45,6 +45,7 @@ class Member:
     journal: Path | None  # null: a program of somebody else's
     lane: str = "members"
     run: str = ""
+    started_at: int = 0  # epoch microseconds, of a program of somebody else's
     instance_id: str | None = None  # of a static member: kept by the process that takes its place
     stop_signal: str = "SIGTERM"
     journal_read: int = 0

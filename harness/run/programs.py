@@ -84,6 +84,7 @@ class Programs:
         own = {key: filled(text, places) for key, text in self.app.environment.items()}
         command = [filled(word, places) for word in self.app.command]
         log = self.run_dir / "logs" / f"{name}.log"
+        started_at = time.time_ns() // 1_000
         try:
             process = processes.spawn(
                 command,
@@ -103,6 +104,7 @@ class Programs:
             None,
             lane=lane,
             run=self.plan.run,
+            started_at=started_at,
             instance_id=instance_id,
             stop_signal=self.app.stop.signal,
         )
@@ -112,6 +114,7 @@ class Programs:
             pid=process.pid,
             lane=lane,
             instance_id=instance_id,
+            started_at=started_at,
         )
         self._seen.append(_Seen(member, log))
         if self._watching is None:
@@ -125,14 +128,17 @@ class Programs:
 
     def check(self) -> None:
         """Raises VoidRun if the watching has failed."""
+        if isinstance(self._failed, VoidRun):
+            raise self._failed
         if self._failed is not None:
             raise VoidRun(f"the programs cannot be watched any more: {self._failed}")
 
     def stop(self) -> None:
-        """Look at everything once more, and no longer."""
+        """Look at everything once more, and no longer. Raises VoidRun as `check` does."""
         self._over.set()
         if self._watching is not None:
             self._watching.join(timeout=10)
+        self.check()
 
     def _watch(self) -> None:
         try:
@@ -145,17 +151,18 @@ class Programs:
             self._failed = error
 
     def _look_at(self, seen: _Seen) -> None:
-        if seen.ended:
-            return
         code = seen.member.process.poll()  # first: all that it printed is in its log by then
         at_us = time.time_ns() // 1_000
+        # What it has started may live on for a moment, and print.
         self._read_on(seen, at_us, last=code is not None)
-        if code is not None:
+        if code is not None and not seen.ended:
             seen.ended = True
             self._write("program_ended", program=seen.member.name, exit_code=code, ended_at=at_us)
 
     def _read_on(self, seen: _Seen, at_us: int, *, last: bool) -> None:
         if self._pattern is None:
+            return
+        if seen.log.stat().st_size == seen.read:
             return
         with seen.log.open("rb") as log:
             log.seek(seen.read)
@@ -176,10 +183,16 @@ class Programs:
     def _place(self, match: re.Match[str]) -> tuple[str, int, int]:
         """Which record a line is about: by its number in the partition, or by its offset."""
         found = match.groupdict()
-        if found.get("n") is not None:
-            number, partition = divmod(int(found["n"]), self.partitions)
-            return "number", partition, number
-        return "offset", int(found["partition"]), int(found["offset"])
+        try:
+            if found.get("n") is not None:
+                number, partition = divmod(int(found["n"]), self.partitions)
+                return "number", partition, number
+            return "offset", int(found["partition"]), int(found["offset"])
+        except (KeyError, TypeError, ValueError):
+            raise VoidRun(
+                f"[effects] stdout {self.app.effects.stdout!r} found no number in the line "
+                f"{match.string.strip()[:200]!r}: let its groups match digits alone"
+            ) from None
 
     def _write(self, kind: str, **frame: Any) -> None:
         with self._writing:

@@ -362,7 +362,9 @@ class Run:
         self._say("collect")
         effective = collect(self.run_dir, killed=killed)
         if self._experiment.app is not None:
-            self._manifest["observed"] = observed(self.run_dir)
+            had = self._manifest["effective"].get("broker_defaults", {})
+            settings = {**had, **self._experiment.cluster.settings}
+            self._manifest["observed"] = observed(self.run_dir, settings)
         self._manifest["effective"] |= {"clients": effective}
         self._manifest["killed"] = sorted(killed)
 
