@@ -13,28 +13,34 @@ def ownership_by_brokers() -> str:
     it owns, from when that heartbeat arrives: it says so once its application has taken up or given
     up what an answer told it to. All ends when the member leaves, or its process ends.
 
-    A member that was removed goes on in its own eyes until it hears of it, and nobody sees when that
-    is. Its interval ends with the first sign that it knows: a call of the group that was refused, or
-    its first join under another member id. `removed_at` says from when on it was a zombie. A commit
-    that was refused is no such sign: members keep what they have (with it, ends would be up to
-    202 ms before those of the callbacks, where they are now within 1 ms).
+    A member that was removed has its partitions in its own eyes until it hears of that, and nobody
+    sees when it does. Its interval ends with the first sign that it knows: a call of the group that
+    was refused, or its first join under another member id. `removed_at` is from when on it was a
+    zombie. A refused commit is no such sign: members keep what they have. With it, two ends would
+    be 202 ms early that are now within 1 ms.
 
-    What differs from the callbacks, over 37 recorded runs and 501 intervals, each of which has its
-    counterpart (callback less brokers, in ms: least, median, greatest; ends without those below):
+    Against the callbacks, over 37 recorded runs and 501 intervals, each of which has its one
+    counterpart here, of the same member id and generation (callback less brokers, in ms: least,
+    median, 99th percentile, greatest):
 
-    | protocol, client | starts | ends |
-    |---|---|---|
-    FIGURES
+    | protocol, client        | intervals, runs | starts                | ends                   |
+    |-------------------------|-----------------|-----------------------|------------------------|
+    | eager, librdkafka       | 292, 22         | -24, 0.7, 22, 23      | -94, -0.8, 0, 157      |
+    | eager, java             | 52, 3           | 2.4, 6.0, 48, 48      | -19, -1.7, 0, 0        |
+    | cooperative, librdkafka | 7, 1            | -2.8, 0.7, 2.9, 2.9   | -151, -6.1, 7.4, 7.4   |
+    | cooperative, java       | 57, 4           | -19, 5.5, 118, 118    | -14, -1.3, 61, 61      |
+    | consumer, librdkafka    | 81, 7           | -114, -8.8, -1.1, -1.1| -198, -1.0, 7.3, 7.3   |
+    | consumer, java          | 12, 1           | -4.1, -2.1, -1.7, -1.7| -123, -1.3, -1.1, -1.1 |
 
-    A callback comes at the next poll, 200 ms later at most. What lies between it and the call that
-    shows it is what the client does first: it commits what it gives up, or reads a position. With
-    `processed_at` starts would be METHOD. With `assigned` for `owned`, ends of KIP-848 would be up
-    to 15,294 ms early (a stalled application) and 403 ms (one that has to poll first).
+    A callback comes from the next poll, of 200 ms at most. Before the call that shows it a client
+    commits what it gives up, reads a position, or ends that poll. With `processed_at` starts would
+    be 1 to 5 ms earlier in the middle. With `assigned` for `owned`, ends of KIP-848 would be
+    15,294 ms early where an application stalls, and 403 ms where one has to poll first.
 
-    18 ends differ by more, and have to. 8: a callback takes its time, and the member only then
-    joins; brokers see when it is over, callbacks when it began. 6: the link was cut, and the member
-    gave up at the end of its session; brokers see its next join. 4: the application did not poll,
-    and the client left the group for it; the application heard when it polled again.
+    These figures leave out 18 ends that differ by more, and have to. 8: a callback takes its time,
+    and the member joins only then; the callback counts from its start. 6: the link was cut, and the
+    member gave up at the end of its session; its next join shows that. 4: the application did not
+    poll, and the client left the group for it; the application heard of it when it polled again.
     """
     return """
         WITH calls AS (
@@ -45,8 +51,8 @@ def ownership_by_brokers() -> str:
                    min(arrived_at) FILTER (WHERE api = 'JOIN_GROUP') AS joined_at
             FROM calls GROUP BY member, member_id
         ), signs AS (
-            -- `holds` is all that a member has from then on; null is nothing. `seen_at` orders them:
-            -- a line is stamped late, so an answer can seem to come after the call that follows it.
+            -- `holds` is all that a member has from then on, null is nothing. `seen_at` orders
+            -- them: a line is stamped late, so an answer can seem to come after the next call.
             SELECT member, member_id, generation, 'revoked' AS how, arrived_at AS seen_at,
                    answered_at AS at, assigned AS holds
             FROM calls WHERE api = 'SYNC_GROUP' AND error_code = :NONE
@@ -80,7 +86,8 @@ def ownership_by_brokers() -> str:
             FROM {fault_windows} WHERE killed GROUP BY resolved
         ), processes AS (
             SELECT m.member, m.`end` AS ended_by,
-                   coalesce(m.ended_at, CASE WHEN m.`end` = 'killed' THEN k.killed_at END) AS ended_at
+                   coalesce(m.ended_at, CASE WHEN m.`end` = 'killed' THEN k.killed_at END)
+                       AS ended_at
             FROM {members} m LEFT JOIN killed k ON k.member = m.member
         ), placed AS (
             SELECT *, max(IF(holds IS NULL, NULL, generation)) OVER (
@@ -90,7 +97,8 @@ def ownership_by_brokers() -> str:
         ), steps AS (
             -- A coordinator that was cut off refuses what was sent long ago: nobody waits for that.
             -- What a dead process had sent may be read yet; only its leaving tells how it ended.
-            SELECT s.*, p.ended_at, p.ended_by, row_number() OVER w AS step,
+            SELECT s.member, s.member_id, s.generation, s.holds, p.ended_at, p.ended_by,
+                   least(s.at, lead(s.at) OVER w) AS at, row_number() OVER w AS step,
                    lead(s.at) OVER w AS next_at, lead(s.how) OVER w AS next_how
             FROM placed s LEFT JOIN processes p ON p.member = s.member
             WHERE (s.how <> 'lost' OR coalesce(s.generation >= s.generation_now, true))
