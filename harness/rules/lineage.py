@@ -63,6 +63,8 @@ def left_out_of_an_app() -> dict[str, str]:
             continue
         if not any(rule.speaks_of(APP, protocol) for protocol in PROTOCOLS):
             found[rule.id] = f"about {' and '.join(rule.clients)} alone"
+        elif rule.of_applications:
+            found[rule.id] = "about what an application saw"
         elif rule.id in _REPLACED:
             found[rule.id] = "about a statement that does not hold for everybody any more"
         elif missing := (files & JOURNALED if not rule.without_journals else frozenset()) | (

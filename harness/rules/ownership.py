@@ -101,6 +101,7 @@ def one_owner() -> str:
         "A member that was removed while it stalled goes on with its batch, so the work must bear "
         "being done twice."
     ),
+    of_applications=True,
 )
 def one_reader() -> str:
     return (

@@ -78,7 +78,8 @@ def commits_follow_fetches() -> str:
             SELECT member, topic, partition, arrived_at, fetch_offset, NULL, NULL
             FROM {fetches} WHERE fetch_offset IS NOT NULL AND member IS NOT NULL
             UNION ALL
-            SELECT member, topic, partition, after(:rounding_ms, at), NULL, committed,
+            -- A fetch's line may be stamped after that of the commit that follows it.
+            SELECT member, topic, partition, after(:slack_ms, at), NULL, committed,
                    previous_committed
             FROM {accepted}
         ), ordered AS (

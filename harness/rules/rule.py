@@ -70,7 +70,8 @@ class Rule:
     clauses about a row outside its bounds ("was evicted too early"). `matters` says why somebody
     who runs consumers should care. A rule that is `evidence` is judged in every run without being
     declared; one that is `always` as well, unless the run has nothing to examine. One that is
-    judged `without_journals` reads them where there are any, and can do without. `clients` and
+    judged `without_journals` reads them where there are any, and can do without; one that is
+    `of_applications` is about what an application saw, which nobody but it can tell. `clients` and
     `protocols` are those that the statement is about: in a run of others the rule is left out; one
     about any client is about a program of somebody else's too. A
     rule of the `broker` is about brokers alone, so runs of one client show it for all. The rule
@@ -94,6 +95,7 @@ class Rule:
     evidence: bool = False
     always: bool = False
     without_journals: bool = False
+    of_applications: bool = False
     broker: bool = False
     clock: bool = False
     headline: str = ""
