@@ -14,7 +14,8 @@ WHOLE = $(PYTHON) -m harness.provision exec --whole --
 OPTIONS = $(if $(SEED),--seed '$(SEED)') $(if $(REPEAT),--repeat '$(REPEAT)') \
           $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
           $(if $(CLIENT_VERSION),--client-version '$(CLIENT_VERSION)') \
-          $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)')
+          $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)') \
+          $(if $(APP),--app '$(APP)')
 
 # For a night: what is played, and where it ends.
 NIGHT = $(if $(ONLY),--only '$(ONLY)') $(if $(LONG),--long) $(if $(SHARE),--share '$(SHARE)') $(if $(SEED),--seed '$(SEED)') \
@@ -29,9 +30,13 @@ CLIENT_JARS = $(if $(CLIENT_VERSION),$(PYTHON) -m harness.provision exec --kafka
 help: ## say what can be typed here
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-experiment: ## run, check and report one: NAME=broker-kill [SEED= REPEAT= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
+experiment: ## run, check and report one: NAME=broker-kill [APP= SEED= REPEAT= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
 	@$(CLIENT_JARS)
 	@$(ENV) -m harness experiment $(if $(NAME),'$(NAME)') $(OPTIONS)
+
+.PHONY: try
+try: ## a program of yours as the members of the group: APP=consumers/apps/kafkajs or CMD='./consumer --config x' [SEED= REPEAT= BACKEND= KAFKA=]
+	@$(ENV) -m harness try $(OPTIONS) $(if $(CMD),-- $(CMD))
 
 nightly: ## every experiment, and every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
 	@$(CLIENT_JARS)
