@@ -63,6 +63,8 @@ def left_out_of_an_app() -> dict[str, str]:
             continue
         if not any(rule.speaks_of(APP, protocol) for protocol in PROTOCOLS):
             found[rule.id] = f"about {' and '.join(rule.clients)} alone"
+        elif rule.broker:  # whoever the members are: our own experiments show these
+            found[rule.id] = "about brokers alone"
         elif rule.of_applications:
             found[rule.id] = "about what an application saw"
         elif rule.id in _REPLACED:
