@@ -154,6 +154,7 @@ ROOMS: Final = {
     ),
 }
 
+APPS: Final = ROOT / "consumers" / "apps"
 _OUTSIDE: Final = ("consumers", "experiments")  # rooms beside the folder `harness`
 
 
@@ -166,7 +167,10 @@ def place(room: str) -> str:
 def sources(room: str) -> list[Path]:
     """The modules of a room."""
     path = ROOT / place(room)
-    return [path] if path.is_file() else sorted(path.rglob("*.py"))
+    if path.is_file():
+        return [path]
+    # Each of the example programs has an environment of its own.
+    return sorted(each for each in path.rglob("*.py") if APPS not in each.parents)
 
 
 def imported(source: str) -> Iterator[str]:

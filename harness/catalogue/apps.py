@@ -79,8 +79,9 @@ def turned(app: App, options: Mapping[str, Any]) -> App:
 def with_app(experiment: Experiment, app: App) -> Experiment:
     """The experiment with processes of the app for its members.
 
-    Its rules are those that need nothing which only our own consumers tell. Raises BadInput for a
-    fault that there is no lever for in a program of somebody else's.
+    They are static where the experiment, or the app, says so. Its rules are those that need nothing
+    which only our own consumers tell. Raises BadInput for a fault that there is no lever for in a
+    program of somebody else's.
     """
     if experiment.probes:
         raise BadInput(
@@ -99,7 +100,7 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
                 f"{fault.kind}{how} is done by an order that only our own consumers understand, so "
                 f"{app.name} cannot be made to: choose another experiment"
             )
-    group = Group(members=app.instances, client=APP, static=app.static)
+    group = Group(members=app.instances, client=APP, static=app.static or experiment.group.static)
     judged = judged_of_an_app()
     # Where a document is wrong for everybody, it is wrong for this program too.
     rules = tuple(

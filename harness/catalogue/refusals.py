@@ -7,6 +7,7 @@ from harness.base.errors import BadInput
 from harness.experiment import Experiment, Fault, Group, Need
 from harness.provision.kafka import kafka_versions
 from harness.run.faults import Needed, effects_of
+from harness.run.roles import changes, headcount
 
 # Settings of a client library that follow from what the group declares: of two values for one
 # thing, the rules would be judged by one and the client would keep the other.
@@ -112,19 +113,25 @@ def _check_replicas(experiment: Experiment) -> None:
 
 
 def _check_members(experiment: Experiment) -> None:
-    group, faults = experiment.group, experiment.faults
-    started = sum(effects_of(fault).adds_member for fault in faults)
-    ended = sum(effects_of(fault).ends_member for fault in faults)
-    if group.members + started <= ended:
+    group, changed, count = experiment.group, changes(experiment), headcount(experiment)
+    if count.left < 1:
+        started = sum(change.started for _, _, change in changed)
+        ended = sum(change.ended for _, _, change in changed)
         raise BadInput(
             f"{group.members} members, {started} started and {ended} ended by faults: nobody is "
             "left to show that the group recovers; raise members"
         )
-    for number in group.differing:
-        if not 1 <= number <= group.members + started:
+    for fault, members, change in changed:
+        if change.ended > members:
             raise BadInput(
-                f"member {number} differs, and there are members 1 to {group.members + started}: "
-                "name one of those"
+                f"{fault.kind} of {fault.target} ends {change.ended} of {members} members: there "
+                "are not so many then; end fewer, or have more"
+            )
+    for number in group.differing:
+        if not 1 <= number <= count.ever:
+            raise BadInput(
+                f"member {number} differs, and there are members 1 to {count.ever}: name one of "
+                "those"
             )
 
 

@@ -233,12 +233,13 @@ class Fault:
     """One thing that is broken on schedule.
 
     `target` is a role resolved when the fault fires: "coordinator", "leader of t-3", "controller",
-    "broker 2", "member 1", "any broker", "any member", "new member", "producers", "topic";
+    "broker 2", "member 1", "any broker", "any member", "new member", "group", "producers", "topic";
     `not_target` excludes one ("a leader that is not the coordinator"). `at_s` counts from steady
     state, plus a jitter below `jitter_s` drawn from the seed so that results do not alias with
     timers. `of_broker` is a role too: a network fault then hits the links to that broker only.
     `lasts_s` is the time to the heal; None for what needs no healing (a leave, a join, a crash).
     `how` says in what way, where a kind of fault knows several ("close", "in a transaction").
+    `by` is the number of processes that a group is scaled by.
     """
 
     kind: str
@@ -252,6 +253,7 @@ class Fault:
     bandwidth_kb_per_s: int | None = None
     more_partitions: int | None = None
     of_broker: str | None = None
+    by: int | None = None
 
     # The rest of the checks live beside each kind of fault (harness/run/faults).
 

@@ -92,7 +92,7 @@ def _describe(members: Sequence[Row], requests: Iterable[Row]) -> None:
         member = by_name.get(request.get("program") or "")
         if member is None:
             continue
-        if request.get("client_software"):
+        if request.get("client_software") not in (None, "unknown"):
             member["client_version"] = " ".join(
                 filter(None, (request["client_software"], request["client_software_version"]))
             )

@@ -6,6 +6,7 @@ through, and each process has a lane of its own for as long as it lives.
 
 import json
 import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,6 +96,8 @@ class BrokerSide:
             return
         held = self._held.setdefault(member.name, {})
         member_id, error = row["member_id"] or "", row["error_code"]
+        if error == 0 and member_id:
+            member.heard_at = time.monotonic()
         if row["api"] in ("OFFSET_COMMIT", "TXN_OFFSET_COMMIT"):
             for each in row["positions"]:
                 if not each["error_code"] and self._is_ours(each):

@@ -35,8 +35,10 @@ def build(app: App, run: str, log: Path) -> None:
             f"{processes.last_lines(log)}"
         ) from None
     finally:  # interrupted, too; and nothing that it left running shall take part in what is timed
-        processes.end(processes.of_member(run, _MARK))
-        process.poll()
+        process.kill()
+        process.wait()
+        for _ in range(2):  # what was just being started is found then
+            processes.end(processes.of_member(run, _MARK))
     if code:
         raise VoidRun(
             f"{app.name} was not built: {' '.join(app.build)} ended with exit code {code}; its "

@@ -53,6 +53,7 @@ class Member:
     assigned: set[Partition] = field(default_factory=set)
     ever_assigned: bool = False
     generation: int | None = None
+    heard_at: float = 0.0  # of a foreign one: monotonic, when its coordinator last took its word
     polls: int = 0
     records: int = 0
     position: dict[Partition, int] = field(default_factory=dict)  # next offset to process
@@ -95,7 +96,8 @@ class Member:
     def kill(self) -> None:
         """SIGKILL it, with whatever it started."""
         self.expected_end = True
-        self._signal(signal.SIGKILL)
+        for _ in range(2 if self.foreign else 1):  # what was just being started is found then
+            self._signal(signal.SIGKILL)
 
     def freeze(self) -> None:
         """SIGSTOP it, with whatever it started."""

@@ -3,6 +3,9 @@
 Each fault leaves six marks: planned, injecting, injected (with the evidence that it bit), healing,
 healed, or failed. "injecting" is on disk before anything is touched, and whatever was injected is
 healed whatever happens afterwards.
+
+A fault may go on step by step, as the deploy of a group does. Each step leaves its marks as a fault
+of its own: "1.2-terminate-consumer" is the second step of "1-deploy".
 """
 
 import heapq
@@ -10,6 +13,7 @@ import json
 import random
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -19,7 +23,7 @@ from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks
 from harness.run.faults import KINDS
 from harness.run.faults.targets import Target, resolve
-from harness.run.scene import FaultState, Scene
+from harness.run.scene import FaultState, Scene, Step
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,8 @@ class Nemesis:
         scene.faults[item.name] = _state(item, "injecting", target)
         if kind.heals:
             self._open[item.name] = (item, target)
+        scene.steps.clear()
+        scene.mark = partial(self._mark_step, scene, item)
         try:
             kind.inject(scene, item.fault, target)
             injected_at = time.time_ns() // 1_000
@@ -137,6 +143,7 @@ class Nemesis:
             evidence=evidence.text,
         )
         scene.faults[item.name] = _state(item, "injected", target)
+        scene.disturbed_at = time.monotonic()
         effect = "" if evidence.took_effect else "WITHOUT EFFECT: "
         scene.say(f"  {item.fault.kind} of {target.name}: {effect}{evidence.text}")
 
@@ -154,8 +161,23 @@ class Nemesis:
                 f"{item.fault.kind} of {target.name} could not be healed: {error}"
             ) from error
         self._mark(item, "healed", target)
+        scene.disturbed_at = time.monotonic()
         scene.faults[item.name] = _state(item, "healed", target)
         scene.say(f"  {item.fault.kind} of {target.name}: healed")
+
+    def _mark_step(self, scene: Scene, item: Planned, step: Step) -> None:
+        """Each as a fault of its own, so that it is judged like one that comes alone."""
+        scene.steps.append(step)
+        begun = [each.process for each in scene.steps if each.phase == "injecting"]
+        number = item.name.partition("-")[0]
+        name = f"{number}.{begun.index(step.process) + 1}-{step.kind}"
+        fault = replace(item.fault, kind=step.kind, how=None, by=None)
+        more: dict[str, Any] = {} if step.at_us is None else {"at_us": step.at_us}
+        if step.phase == "injected":
+            more |= {"took_effect": step.took_effect, "evidence": step.evidence}
+            scene.say(f"    {step.kind}: {step.evidence}")
+        target = Target("member", step.process)
+        self._mark(replace(item, name=name, fault=fault), step.phase, target, **more)
 
     def _mark(
         self,

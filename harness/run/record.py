@@ -39,10 +39,14 @@ def first_record(
 
 
 def _declared(experiment: Experiment) -> dict[str, Any]:
-    """The experiment as it was declared, without what may be secret: an app's environment."""
+    """The experiment as it was declared, without what may be secret of an app.
+
+    That is what its environment holds, and the records of its owner: their number is kept.
+    """
     declared = asdict(experiment)
     if experiment.app is not None:
         declared["app"]["environment"] = sorted(experiment.app.environment)
+        declared["app"]["records"]["samples"] = len(experiment.app.records.samples)
     return declared
 
 

@@ -1,14 +1,47 @@
 """What an experiment's faults are aimed at, before anything runs: its roles, and lanes for them."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from harness.base.errors import BadInput
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks
-from harness.run.faults import effects_of
+from harness.run.faults import KINDS, effects_of
+from harness.run.faults.kind import Change
 from harness.run.faults.targets import NUMBERED, ROLES
 
 SPARE_LANES: Final = 2  # beside the processes that are in the group at one time
+
+
+@dataclass(frozen=True)
+class Headcount:
+    """How many processes of a group there are: ever, at most at one time, and in the end."""
+
+    ever: int
+    most: int
+    left: int
+
+
+def changes(experiment: Experiment) -> list[tuple[Fault, int, Change]]:
+    """Each fault in the order of time, with the members that there are then and what it changes."""
+    faults, members = list(experiment.faults), experiment.group.members
+    if not experiment.one_by_one:
+        faults.sort(key=lambda fault: fault.at_s)
+    found = []
+    for fault in faults:
+        change = KINDS[fault.kind].change(fault, members)
+        found.append((fault, members, change))
+        members += change.started - change.ended
+    return found
+
+
+def headcount(experiment: Experiment) -> Headcount:
+    """How many processes the group has through all faults."""
+    changed = changes(experiment)
+    after = [members + change.started - change.ended for _, members, change in changed]
+    living = [experiment.group.members, *after]
+    started = sum(change.started for _, _, change in changed)
+    return Headcount(experiment.group.members + started, max(living), living[-1])
 
 
 def check_role(fault: Fault, experiment: Experiment) -> None:
@@ -30,11 +63,7 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
                 )
             continue
         number = int(numbered["number"])
-        started = sum(effects_of(other).adds_member for other in experiment.faults)
-        counts = {
-            "broker": experiment.cluster.brokers,
-            "member": experiment.group.members + started,
-        }
+        counts = {"broker": experiment.cluster.brokers, "member": headcount(experiment).ever}
         limit = counts.get(numbered["role"])
         if limit is not None and not 1 <= number <= limit:
             raise BadInput(
@@ -55,17 +84,15 @@ def lanes(experiment: Experiment) -> tuple[str, ...]:
     another's place may be up before that one has ended.
     """
     if experiment.app is not None:
-        most = experiment.group.members + SPARE_LANES
-        most += sum(effects_of(fault).adds_member for fault in experiment.faults)
+        most = headcount(experiment).most + SPARE_LANES
         return ("members", "producers", *(f"member-{number}" for number in range(1, most + 1)))
     own = set()
     for fault in experiment.faults:
         if effects_of(fault).breaks != Breaks.LINK:
             continue
         if fault.target == "any member":
-            late = sum(effects_of(other).starts_process for other in experiment.faults)
-            members = experiment.group.members + late
-            own |= {f"member-{number}" for number in range(1, members + 1)}
+            ever = headcount(experiment).ever
+            own |= {f"member-{number}" for number in range(1, ever + 1)}
         numbered = NUMBERED.fullmatch(fault.target)
         if numbered and numbered["role"] == "member":
             own.add(f"member-{numbered['number']}")

@@ -54,11 +54,28 @@ class FaultState:
     heal_s: float | None
 
 
+@dataclass(frozen=True)
+class Step:
+    """What a fault that goes on step by step has begun, or has done, to one process.
+
+    `kind` is that of the fault which it would be by itself. `at_us` is when it was done; now, where
+    it is left out.
+    """
+
+    kind: str
+    process: str
+    phase: str = "injecting"
+    took_effect: bool | None = None
+    evidence: str = ""
+    at_us: int | None = None
+
+
 @dataclass
 class Scene:
     """Everything that runs, and how to wait in it.
 
-    `look` is called where the harness waits, for whoever watches; `say` tells progress in a line.
+    `look` is called where the harness waits, for whoever watches; `say` tells progress in a line;
+    `mark` puts a step of the fault that is being injected on record, and `steps` has them so far.
     """
 
     experiment: Experiment
@@ -70,7 +87,10 @@ class Scene:
     random: random.Random
     look: Callable[["Scene"], None] = lambda _scene: None
     say: Callable[[str], None] = lambda _text: None
+    mark: Callable[[Step], None] = lambda _step: None
+    steps: list[Step] = field(default_factory=list)
     steady_at: float = 0.0  # monotonic seconds
+    disturbed_at: float = 0.0  # likewise: when a fault was injected or healed last
     well_since: float | None = None  # likewise: the group is steady and the cluster whole since
     faults: dict[str, FaultState] = field(default_factory=dict)
     # By the name of a fault's target and the broker: connections that the fault is to end.
@@ -136,8 +156,13 @@ class Scene:
         group = self.view.group
         if self.experiment.app is None:
             there = group.get("members") == len(live)
-        else:  # a program may have several members in one process
-            there = bool(live) and all(member.started and not member.closed for member in live)
+        else:
+            # A program may have several members in one process. One that its coordinator has not
+            # heard of since a fault may still be put out of the group for it.
+            there = bool(live) and all(
+                member.started and not member.closed and member.heard_at > self.disturbed_at
+                for member in live
+            )
         return owned == list(range(self.partitions)) and group.get("state") == "Stable" and there
 
     def whole(self) -> bool:

@@ -67,6 +67,19 @@ def reads() -> str:
     """
 
 
+def advances() -> str:
+    """How far a program shows that it has processed a partition; or else how far it has committed.
+
+    `position` is the next record to process, and `how` says which of both is meant.
+    """
+    return """
+        SELECT topic, partition, last_offset + 1 AS position, at, 'processed' AS how FROM {effects}
+        UNION ALL
+        SELECT topic, partition, committed, at, 'committed' FROM {accepted}
+        WHERE NOT EXISTS (SELECT 1 FROM {effects})
+    """
+
+
 def callbacks() -> str:
     """What its members' callbacks would tell, at the moments at which brokers gave and took."""
     return """
@@ -105,6 +118,7 @@ OF_AN_APP: Final[dict[str, Query]] = {
     "ownership": ownership_by_brokers,
     "fetched": fetched,
     "reads": reads,
+    "advances": advances,
     "callbacks": callbacks,
     "halts": halts,
     "awaited_commits": awaited_commits,

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -6,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.config import ProducerConfig
-from consumers.producer import Ledger, Pace, SentRange, settings_of
+from consumers.producer import Ledger, Pace, ProducerLoop, SentRange, settings_of
 
 
 def record(number: int, offset: int | None, code: int = 0) -> SentRange:
@@ -123,3 +125,106 @@ def test_librdkafka_takes_the_settings(producer_settings: dict[str, Any]) -> Non
         found.items()
     )
     Producer(found)
+
+
+class Sends:
+    """Takes what a producer sends, and answers when a test says so."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.sent: list[dict[str, Any]] = []
+
+    def produce(self, topic: str, value: bytes, **more: Any) -> None:
+        self.sent.append({"topic": topic, "value": value, "headers": None, **more})
+
+    def answer(self, which: dict[str, Any], offset: int) -> None:
+        message = SimpleNamespace(
+            partition=lambda: which["partition"],
+            offset=lambda: offset,
+            latency=lambda: 0.001,
+            value=lambda: None,  # librdkafka need not keep it
+        )
+        which["on_delivery"](None, message)
+
+
+Loop = Callable[..., tuple[ProducerLoop, Sends, Written]]
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch, producer_settings: dict[str, Any]) -> Loop:
+    """A loop of which only sending is done, with these settings."""
+    monkeypatch.setattr("consumers.producer.Producer", Sends)
+
+    def made(**settings: Any) -> tuple[ProducerLoop, Sends, Written]:
+        config = ProducerConfig.of({**producer_settings, **settings})
+        written: Any = Written()
+        control: Any = SimpleNamespace()
+        loop = ProducerLoop(config, written, control)
+        sends: Any = loop._producer
+        return loop, sends, written
+
+    return made
+
+
+def burst(loop: ProducerLoop, records: int) -> None:
+    """Send so many records."""
+    due: Any = SimpleNamespace(due=lambda _now: records, take=lambda _count: None)
+    loop._burst(due)
+
+
+def test_without_templates_a_record_begins_with_its_number(loop: Loop) -> None:
+    one, sends, _ = loop(record_bytes=12)
+
+    burst(one, 4)
+
+    assert [b"\0" * 12] * 3 == [each["value"] for each in sends.sent[:3]]
+    assert b"\0" * 7 + b"\1" + b"\0" * 4 == sends.sent[3]["value"]
+    assert {None} == {each["headers"] for each in sends.sent}
+
+
+def test_templates_are_taken_in_turn_with_numbers_that_no_two_records_share(loop: Loop) -> None:
+    one, sends, _ = loop(values=['{"id": {n}, "c": "c{n}"}', "plain", "{n}{N}"])
+
+    burst(one, 7)
+
+    assert [0, 1, 2, 0, 1, 2, 0] == [each["partition"] for each in sends.sent]
+    numbers = [str(number).encode() for number in range(7)]
+    assert [[("kafka-chaos-n", number)] for number in numbers] == [
+        each["headers"] for each in sends.sent
+    ]
+    values = [each["value"] for each in sends.sent]
+    assert [b'{"id": 0, "c": "c0"}', b"plain", b"2{N}", b'{"id": 3, "c": "c3"}'] == values[:4]
+
+
+def test_numbers_stay_apart_when_partitions_are_added(loop: Loop) -> None:
+    """Of three partitions that become five, the first record of the fourth is no record 3."""
+    one, sends, _ = loop(values=["{n}"], rounds=5)
+    burst(one, 6)
+    one._ledger.grow(5)
+    burst(one, 10)
+
+    numbers = [int(each["value"]) for each in sends.sent]
+
+    assert len(set(numbers)) == len(numbers)
+    counts = [0] * 5
+    for each in sends.sent:
+        assert (counts[each["partition"]], each["partition"]) == divmod(int(each["value"]), 5)
+        counts[each["partition"]] += 1
+
+
+def test_answers_are_of_the_numbers_that_were_sent_whatever_the_value(loop: Loop) -> None:
+    one, sends, written = loop(values=["all alike"])
+    burst(one, 6)
+
+    for offset, number in ((70, 1), (71, 4)):
+        sends.answer(sends.sent[number], offset)
+    one._ledger.report()
+
+    (frame,) = [fields for kind, fields in written if kind == "acknowledged"]
+    assert {
+        "partition": 1,
+        "first_number": 0,
+        "last_number": 1,
+        "first_offset": 70,
+        "last_offset": 71,
+    }.items() <= frame.items()
+    assert {0: [(0, 1)], 2: [(0, 1)]} == one._ledger.unanswered()

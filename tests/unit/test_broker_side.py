@@ -56,7 +56,9 @@ class Brokers:
             "requestHeader": {"requestApiKeyName": api, "clientId": "any"},
             "request": {"groupId": "orders", "memberId": "m", **request},
             "response": {"errorCode": 0, **response},
-            **{"totalTimeMs": took_ms, "throttleTimeMs": 0, "responseQueueTimeMs": 0},
+            "totalTimeMs": took_ms,
+            "throttleTimeMs": 0,
+            "responseQueueTimeMs": 0,
             "sendTimeMs": 0,
             "listener": "LANE_" + lane.upper().replace("-", "_"),
         }

@@ -11,7 +11,7 @@ from harness.base import processes
 from harness.base.errors import Exit
 from harness.catalogue import registry
 from harness.cli.main import main
-from harness.experiment import CLIENTS, PROTOCOLS
+from harness.experiment import APP, CLIENTS, PROTOCOLS
 from harness.rules import RULES
 from harness.run.folder import reserve
 from tests.report.sample_run import write_manifest, write_run
@@ -87,7 +87,7 @@ def test_list_json_has_every_rule_with_what_it_is_about_and_who_judges_it(
     assert list(RULES) == list(listed)
     for item in listed.values():
         assert item["source"]
-        assert set(item["clients"]) <= set(CLIENTS)
+        assert set(item["clients"]) <= {*CLIENTS, APP}
         assert set(item["protocols"]) <= set(PROTOCOLS)
         assert item["clients"]
         assert item["protocols"]

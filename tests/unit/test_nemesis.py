@@ -142,6 +142,7 @@ def test_a_fault_that_had_to_wait_lasts_as_long_as_it_was_to_last(
     followed: list[float] = []
     stage.steady_at, stage.faults = 0.0, {}
     stage.pass_time, stage.say = clock.pass_time, lambda _text: None
+    stage.steps = []
     stage.follow = lambda: followed.append(clock.now_s)
 
     planned = nemesis.plan_faults(experiment, random.Random(1))

@@ -14,7 +14,7 @@ from harness.run.scene import Scene
 Needed = Mapping[Need, tuple[str, ...]]
 
 # What a fault may have only where its kind takes it.
-_SPECIAL: Final = ("latency_ms", "bandwidth_kb_per_s", "more_partitions")
+_SPECIAL: Final = ("latency_ms", "bandwidth_kb_per_s", "more_partitions", "by")
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,14 @@ def _no_need(_fault: Fault, _experiment: Experiment, _needed: Needed) -> None:
 
 
 @dataclass(frozen=True)
+class Change:
+    """How many processes of a group a fault starts and ends, one in the place of another too."""
+
+    started: int
+    ended: int
+
+
+@dataclass(frozen=True)
 class Kind:
     """One kind of fault. Its functions get the scene, the declared fault, the resolved target."""
 
@@ -70,6 +78,8 @@ class Kind:
     effects: Effects | Mapping[str, Effects]
     # Refuses what would leave a declared rule without what it needs.
     check_needs: Callable[[Fault, Experiment, Needed], None] = _no_need
+    # How it changes a group of so many members; null where that follows from what it breaks.
+    changes: Callable[[Fault, int], Change] | None = None
     takes: tuple[str, ...] = ()  # fields of a fault that only some kinds know
     by_order: bool = False  # done by an order that only our own consumers understand
 
@@ -81,6 +91,14 @@ class Kind:
     def effects_of(self, fault: Fault) -> Effects:
         """What this fault of the kind breaks."""
         return self.ways[fault.how or next(iter(self.ways))]
+
+    def change(self, fault: Fault, members: int) -> Change:
+        """How this fault changes a group of so many members."""
+        if self.changes is not None:
+            return self.changes(fault, members)
+        effects = self.effects_of(fault)
+        replaced = effects.starts_process and not effects.adds_member
+        return Change(int(effects.starts_process), int(effects.ends_member or replaced))
 
     def validate(self, fault: Fault, experiment: Experiment, needed: Needed) -> None:
         """Refuse a fault that cannot be.

@@ -1,19 +1,13 @@
-"""Faults of group members: kill, freeze, close, start one more, stall its processing.
+"""Faults of group members: kill, freeze, close, start one more, stall its processing."""
 
-Of static members also: end one and start another in its place, or start another beside it.
-"""
-
-import signal
 import time
-from dataclasses import replace
 from typing import Final
 
 import psutil
 
-from consumers.consumer import ClientGaveUp
 from harness.base.errors import BadInput, ClusterError, WaitTimeout
 from harness.base.wait import wait_until
-from harness.experiment import Experiment, Fault, Need, one_of
+from harness.experiment import Experiment, Fault, Need
 from harness.history.effects import Breaks, Effects, Proof
 from harness.run.faults.kind import Evidence, Kind, Needed, outlasts_session
 from harness.run.faults.targets import Target
@@ -21,7 +15,7 @@ from harness.run.member import Member
 from harness.run.scene import Scene
 
 _SOON_S: Final = 5.0
-_JOIN_S: Final = 30.0
+JOIN_S: Final = 30.0
 _IN_TRANSACTION: Final = "in a transaction"
 
 
@@ -33,11 +27,12 @@ def _check_kill(fault: Fault, experiment: Experiment) -> None:
         )
 
 
-def _kill(scene: Scene, fault: Fault, target: Target) -> None:
+def kill(scene: Scene, fault: Fault, target: Target) -> None:
+    """SIGKILL a member, in an open transaction where the fault says so."""
     member = scene.fleet.members[target.name]
     if fault.how == _IN_TRANSACTION:
         member.send("hold-transaction")
-        scene.wait(f"open transaction of {target.name}", lambda: member.in_transaction, _JOIN_S)
+        scene.wait(f"open transaction of {target.name}", lambda: member.in_transaction, JOIN_S)
     scene.fleet.note(member, "SIGKILL")
     member.kill()
 
@@ -72,7 +67,8 @@ def _thaw(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.fleet.members[target.name].thaw()
 
 
-def _close(scene: Scene, _fault: Fault, target: Target) -> None:
+def close(scene: Scene, _fault: Fault, target: Target) -> None:
+    """Order a member to close."""
     scene.fleet.members[target.name].close()
 
 
@@ -80,14 +76,14 @@ def _prove_closed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     """Its process ended by itself, with exit code 0."""
     member = scene.fleet.members[target.name]
     try:
-        scene.wait(f"end of {target.name}", lambda: not member.running, _JOIN_S)
+        scene.wait(f"end of {target.name}", lambda: not member.running, JOIN_S)
     except WaitTimeout as timeout:
         return Evidence(False, str(timeout))
     code = member.process.returncode
     return Evidence(code == 0, f"{target.name} ended with exit code {code}")
 
 
-def _terminate(scene: Scene, _fault: Fault, target: Target) -> None:
+def terminate(scene: Scene, _fault: Fault, target: Target) -> None:
     """From its signal to its end, so that no request of it may come after that."""
     member = scene.fleet.members[target.name]
     scene.fleet.end_in_order(member, follow=scene.follow)
@@ -112,142 +108,41 @@ def _start(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.fleet.start_member(target.name)
 
 
+def is_in_group(scene: Scene, member: Member) -> bool:
+    """Whether the group is stable with this member in it.
+
+    Of ours its own callback says so. A member too many may never be called: then the coordinator's
+    count does.
+    """
+    if scene.view.group.get("state") != "Stable":
+        return False
+    if member.foreign:
+        return member.started and not member.closed
+    live = len(scene.fleet.live())
+    return member.ever_assigned or (
+        live > scene.partitions and scene.view.group.get("members") == live
+    )
+
+
 def _prove_started(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    """The observer counts one member more in the group, asked of its coordinator."""
-    before = len(scene.fleet.live()) - 1
+    """The observer counts one member more in the group, asked of its coordinator.
+
+    A program of somebody else's may be several members: it is in the group once it was let in.
+    """
+    member, before = scene.fleet.members[target.name], len(scene.fleet.live()) - 1
+
+    def there() -> bool:
+        if member.foreign:
+            return is_in_group(scene, member)
+        return bool(scene.view.group.get("members") == before + 1)
+
     try:
-        scene.wait(
-            f"group with {before + 1} members",
-            lambda: scene.view.group.get("members") == before + 1,
-            _JOIN_S,
-        )
+        scene.wait(f"group with {before + 1} members", there, JOIN_S)
     except WaitTimeout as timeout:
         return Evidence(False, str(timeout))
+    if member.foreign:
+        return Evidence(True, f"a coordinator let {member.name} into the group")
     return Evidence(True, f"the coordinator counts {before + 1} members, {before} before")
-
-
-# From the start of a process to the answer to its first JoinGroup, on a busy machine.
-_START_MS: Final = 1_500
-
-
-def _check_static(fault: Fault, experiment: Experiment) -> None:
-    if not experiment.group.static:
-        raise BadInput(
-            f"{fault.kind} of {fault.target} is about a group.instance.id that two processes "
-            "share: give the group static=True"
-        )
-
-
-def _check_bounce(fault: Fault, experiment: Experiment) -> None:
-    """It must be back well before the coordinator stops waiting for it."""
-    _check_static(fault, experiment)
-    one_of(f"how of {fault.kind}", fault.how or "nothing", ("close", "kill"))
-    group = experiment.group
-    silent_ms = (fault.lasts_s or 0) * 1_000 + group.heartbeat_gap_ms + _START_MS
-    if silent_ms >= group.session_timeout_ms:
-        raise BadInput(
-            f"{fault.target} is away for {fault.lasts_s:g} s, and silent for up to "
-            f"{silent_ms / 1_000:g} s with a heartbeat interval before and its start after, which "
-            f"is not below session_timeout_ms of {group.session_timeout_ms / 1_000:g} s: it would "
-            "be evicted; make it shorter"
-        )
-
-
-def _end(scene: Scene, fault: Fault, target: Target) -> None:
-    """End it one way or the other, and wait for that: from then on it is away."""
-    member = scene.fleet.members[target.name]
-    if fault.how == "kill":
-        _kill(scene, fault, target)
-    elif member.foreign:
-        _terminate(scene, fault, target)
-    else:
-        _close(scene, fault, target)
-    scene.wait(f"end of {target.name}", lambda: not member.running, _JOIN_S)
-
-
-def _prove_ended(scene: Scene, fault: Fault, target: Target) -> Evidence:
-    """No process with its pid exists, and it ended in the way that was meant."""
-    member = scene.fleet.members[target.name]
-    meant = -signal.SIGKILL if fault.how == "kill" else 0
-    gone, code = not psutil.pid_exists(member.process.pid), member.process.returncode
-    return Evidence(
-        gone and (member.foreign or code == meant),
-        f"pid {member.process.pid} {'is gone' if gone else 'still exists'}, exit code {code}",
-    )
-
-
-def _start_in_its_place(scene: Scene, fault: Fault, target: Target) -> None:
-    before = scene.fleet.members[target.name]
-    successor = scene.fleet.start_member(scene.fleet.next_name(), before.instance_id)
-    successor.expected_end = _is_refused(scene, fault)
-
-
-def _is_refused(scene: Scene, fault: Fault) -> bool:
-    """In KIP-848 an instance id is free only when its owner said so, as one that closes does."""
-    return scene.experiment.group.protocol == "consumer" and fault.how != "close"
-
-
-def _await_successor(scene: Scene, fault: Fault, target: Target) -> None:
-    """The new process has been given partitions, or has given up where it is to be refused."""
-    successor = _successor(scene, target)
-    if _is_refused(scene, fault):
-        _await_refused(scene, successor, target)
-        return
-    try:
-        scene.wait(
-            f"partitions for {successor.name} in the place of {target.name}",
-            lambda: successor.ever_assigned,
-            _JOIN_S,
-        )
-    except WaitTimeout as timeout:
-        raise ClusterError(str(timeout)) from timeout
-
-
-def _await_refused(scene: Scene, successor: Member, target: Target) -> None:
-    try:
-        scene.wait(
-            f"end of {successor.name}, refused in the place of {target.name}",
-            lambda: successor.ever_assigned or not successor.running,
-            _JOIN_S,
-        )
-    except WaitTimeout as timeout:
-        raise ClusterError(str(timeout)) from timeout
-    if successor.ever_assigned:
-        raise ClusterError(
-            f"{successor.name} was given partitions in the place of {target.name}, whose session "
-            "had ended before it came: make the fault shorter, or the session longer"
-        )
-
-
-def _successor(scene: Scene, target: Target) -> Member:
-    instance_id = scene.fleet.members[target.name].instance_id
-    return [each for each in scene.fleet.members.values() if each.instance_id == instance_id][-1]
-
-
-def _duplicate(scene: Scene, fault: Fault, target: Target) -> None:
-    """The end of one of both is expected from now on: the older is fenced, or the newer refused."""
-    if not _is_refused(scene, fault):
-        scene.fleet.members[target.name].expected_end = True
-    _start_in_its_place(scene, fault, target)
-
-
-def _prove_one_gone(scene: Scene, fault: Fault, target: Target) -> Evidence:
-    """One of both processes ended as a program does whose client library gave up."""
-    if _is_refused(scene, fault):
-        return _gave_up(scene, _successor(scene, target))
-    return _gave_up(scene, scene.fleet.members[target.name])
-
-
-def _gave_up(scene: Scene, member: Member) -> Evidence:
-    try:
-        scene.wait(f"end of {member.name}", lambda: not member.running, _JOIN_S)
-    except WaitTimeout as timeout:
-        return Evidence(False, str(timeout))
-    code = member.process.returncode
-    return Evidence(
-        code == ClientGaveUp.exit_code,
-        f"{member.name} ended with exit code {code}: {scene.fleet.last_words(member)}",
-    )
 
 
 # Closer than this to max.poll.interval.ms nobody can say which side a stall fell on: librdkafka
@@ -360,14 +255,13 @@ def _prove_ordered(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 
 _CRASH: Final = Effects(breaks=Breaks.MEMBER, killed=True, ends_member=True, proof=Proof.SILENCE)
-_BOUNCE: Final = Effects(breaks=Breaks.MEMBER, starts_process=True, proof=Proof.SILENCE)
 
 KINDS: Final = (
     Kind(
         "kill-consumer",
         ("member",),
         False,
-        _kill,
+        kill,
         _prove_killed,
         check=_check_kill,
         effects={"at once": _CRASH, _IN_TRANSACTION: _CRASH},
@@ -386,7 +280,7 @@ KINDS: Final = (
         "close-consumer",
         ("member",),
         False,
-        _close,
+        close,
         _prove_closed,
         effects=Effects(breaks=Breaks.MEMBER, ends_member=True, proof=Proof.LEAVE),
         by_order=True,
@@ -395,7 +289,7 @@ KINDS: Final = (
         "terminate-consumer",
         ("member",),
         False,
-        _terminate,
+        terminate,
         _prove_terminated,
         # That it leaves is what a program should do, and not what shows that it was ended.
         effects=Effects(breaks=Breaks.MEMBER, ends_member=True, proof=Proof.SILENCE),
@@ -409,26 +303,6 @@ KINDS: Final = (
         effects=Effects(
             breaks=Breaks.MEMBER, adds_member=True, starts_process=True, proof=Proof.JOIN
         ),
-    ),
-    Kind(
-        "bounce-consumer",
-        ("member",),
-        True,
-        _end,
-        _prove_ended,
-        _start_in_its_place,
-        _await_successor,
-        _check_bounce,
-        effects={"close": _BOUNCE, "kill": replace(_BOUNCE, killed=True)},
-    ),
-    Kind(
-        "start-duplicate",
-        ("member",),
-        False,
-        _duplicate,
-        _prove_one_gone,
-        check=_check_static,
-        effects=Effects(breaks=Breaks.MEMBER, starts_process=True, proof=Proof.FENCED),
     ),
     Kind(
         "stall-consumer",

@@ -13,7 +13,7 @@ NUMBERED: Final = re.compile(r"(?P<role>broker|member|leader of \S+?)[ -](?P<num
 
 @dataclass(frozen=True)
 class Target:
-    """A resolved target: kind is broker | controller | member | topic | lane.
+    """A resolved target: kind is broker | controller | member | group | topic | lane.
 
     The `id` is a node's; of a lane it is the one broker whose links are meant, 0 for all.
     """
@@ -30,6 +30,7 @@ _KIND_OF_ROLE: Final = {
     "any broker": "broker",
     "any member": "member",
     "new member": "new member",
+    "group": "group",
     "topic": "topic",
     "producers": "lane",
 }
@@ -40,6 +41,7 @@ _ROLES_OF: Final = {
     "controller": ("controller",),
     "member": ("member <n>", "any member"),
     "new member": ("new member",),
+    "group": ("group",),
     "topic": ("topic",),
     "lane": ("producers",),
 }
@@ -53,7 +55,7 @@ def roles_of(kinds: tuple[str, ...]) -> str:
 
 
 def kind_of(role: str) -> str:
-    """What sort of thing a role means: broker, controller, member, new member, topic or lane."""
+    """What sort of thing a role means, as `Target` names it; "new member" is one of its own."""
     if role in _KIND_OF_ROLE:
         return _KIND_OF_ROLE[role]
     return "member" if role.startswith("member") else "broker"
@@ -122,6 +124,8 @@ def _candidates(scene: Scene, role: str) -> list[Target]:
         return [Target("member", member.name) for member in scene.fleet.live()]
     if role == "new member":
         return [Target("member", scene.fleet.next_name())]
+    if role == "group":
+        return [Target("group", "group")]
     if role == "topic":
         return [Target("topic", scene.topic)]
     if role == "producers":

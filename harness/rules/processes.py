@@ -1,0 +1,344 @@
+"""What is asked of a program of somebody else's: how its processes come, go and come back."""
+
+from harness.experiment import APP
+from harness.rules.rule import Rule
+
+# A process that was put out of the group and knows it is back within this time, or gone: clients
+# wait up to a second before they try again, and joining takes one rebalance.
+BACK_MS = 30_000
+# A fetch that was on its way when its client heard that it is no member any more.
+UNDER_WAY_MS = 100
+
+
+@Rule(
+    "P5",
+    title="The group rebalances only when something happened",
+    statement=(
+        "Every rebalance of the group begins after something that was done to it or to the "
+        "cluster, and no later than a session timeout after that is over."
+    ),
+    source="kafka-chaos, programs under test",
+    unit="",
+    things="rebalances",
+    matters="Rebalances without a cause stop all partitions again and again, and look like load.",
+    clients=(APP,),
+)
+def rebalances_have_causes() -> str:
+    """Rebalances between the first steady state and the end of the producer.
+
+    What follows from another rebalance of the same change has that one's cause. A process that ends
+    or starts by itself is a cause too.
+    """
+    return """
+        WITH causes AS (
+            SELECT concat(kind, coalesce(concat(' of ', resolved), '')) AS what,
+                   injecting_at AS from_at,
+                   after(:session_ms + :slack_ms, coalesce(healed_at, failed_at, injected_at,
+                                                           injecting_at)) AS to_at
+            FROM {fault_windows} WHERE injecting_at IS NOT NULL
+            UNION ALL
+            SELECT concat('the start of ', member), started_at, after(:session_ms, started_at)
+            FROM {members} WHERE role = 'consumer'
+            UNION ALL
+            SELECT concat('the end of ', member), ended_at,
+                   after(:session_ms + :slack_ms, ended_at)
+            FROM {members} WHERE role = 'consumer' AND ended_at IS NOT NULL
+        ), begun AS (
+            SELECT r.generation, r.started_at, r.trigger, r.trigger_member, r.reason, r.evidence,
+                   least(r.started_at, min(e.first_at)) AS first_at
+            FROM {rebalances} r LEFT JOIN {episodes} e
+              ON e.generation = r.generation AND e.started_at = r.started_at
+            WHERE r.started_at > :steady_at AND r.started_at < :drain_at
+            GROUP BY ALL
+        ), caused AS (
+            SELECT b.*, max_by(c.what, c.from_at) AS what
+            FROM begun b LEFT JOIN causes c
+              ON c.from_at <= after(:slack_ms, b.first_at) AND c.to_at >= b.first_at
+            GROUP BY ALL
+        )
+        SELECT concat('generation ', generation) AS subject, started_at AS at,
+               IF(what IS NULL,
+                  clause('began though nothing had happened: ', reason), NULL) AS wrong,
+               concat(trigger, coalesce(concat(' of ', trigger_member), ''), ', after ', what)
+                   AS note, evidence
+        FROM caused
+    """
+
+
+@Rule(
+    "P6",
+    title="A program that is told to end leaves in order",
+    statement=(
+        "A process that is told to end leaves its group and ends by itself within its grace "
+        "period; a static member need not leave."
+    ),
+    source="kafka-chaos, programs under test; KIP-345 for static members",
+    unit="ms",
+    things="ends",
+    measures="from the signal to the end",
+    too_high="ended after its grace period",
+    matters=(
+        "Who does not leave makes the group wait for its session timeout, with every deploy anew."
+    ),
+    clients=(APP,),
+)
+def ends_in_order() -> str:
+    """Processes that were told to end, with what the coordinator heard of them after that."""
+    return """
+        WITH told AS (
+            SELECT member, instance_id, told_at, ended_at, `end`, exit_code,
+                   coalesce(session_timeout_ms, :session_ms) AS session_timeout_ms
+            FROM {members} WHERE role = 'consumer' AND told_at IS NOT NULL
+        ), leaves AS (
+            SELECT t.member, min(r.arrived_at) AS at
+            FROM told t JOIN {own_requests} r
+              ON r.member = t.member AND r.arrived_at >= t.told_at AND r.error_code = :NONE
+             AND (r.api = 'LEAVE_GROUP'
+                  OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
+            GROUP BY t.member
+        ), belonged AS (
+            SELECT DISTINCT t.member
+            FROM told t JOIN {memberships} m
+              ON m.member = t.member AND m.joined_at <= t.told_at
+             AND (m.removed_at IS NULL OR m.removed_at > t.told_at)
+        )
+        SELECT t.member AS subject, t.told_at AS at, ms_between(t.told_at, t.ended_at) AS measured,
+               :grace_ms AS bound_high,
+               CASE WHEN t.`end` = 'killed'
+                    THEN clause('still ran ', round(:grace_ms / 1e3, 1),
+                                ' s after it was told to end, and was killed')
+                    WHEN t.ended_at IS NULL THEN 'never ended'
+                    WHEN b.member IS NOT NULL AND l.at IS NULL AND t.instance_id IS NULL
+                    THEN clause('ended without leaving the group, which waits for its session of ',
+                                round(t.session_timeout_ms / 1e3, 1), ' s') END AS wrong,
+               concat_ws(', ',
+                   CASE WHEN l.at IS NOT NULL
+                        THEN concat('left after ', round(ms_between(t.told_at, l.at)), ' ms') END,
+                   concat('exit code ', t.exit_code)) AS note
+        FROM told t LEFT JOIN leaves l ON l.member = t.member
+        LEFT JOIN belonged b ON b.member = t.member
+    """
+
+
+@Rule(
+    "P7",
+    title="A program that runs works",
+    statement=(
+        "At the end, when nothing has been broken for a while, every process that runs is a member "
+        "of the group, and whoever holds a partition fetches from it and gets further."
+    ),
+    source="kafka-chaos, programs under test",
+    unit="ms",
+    things="running processes",
+    measures="since the last fetch",
+    too_high="holds partitions, and fetches nothing",
+    matters="A process that runs and does nothing looks healthy to whoever supervises it.",
+    clients=(APP,),
+)
+def works_to_the_end() -> str:
+    """Processes that run when the members are told to end; a session timeout is time enough.
+
+    One that came later than a session before that may still be on its way into the group.
+    """
+    return """
+        WITH alive AS (
+            SELECT member, started_at, coalesce(session_timeout_ms, :session_ms) AS session_ms
+            FROM {members}
+            WHERE role = 'consumer' AND started_at <= after(-:session_ms, :stopped_at)
+              AND (ended_at IS NULL OR ended_at >= :stopped_at)
+              AND (told_at IS NULL OR told_at >= :stopped_at)
+        ), belonging AS (
+            SELECT a.member, count(m.member_id) AS ids
+            FROM alive a LEFT JOIN {memberships} m
+              ON m.member = a.member AND m.joined_at <= :stopped_at
+             AND (m.removed_at IS NULL OR m.removed_at >= :stopped_at)
+            GROUP BY a.member
+        ), removed AS (
+            SELECT a.member, max(m.removed_at) AS at
+            FROM alive a JOIN {memberships} m ON m.member = a.member
+            WHERE m.removed_at < :stopped_at GROUP BY a.member
+        ),
+        -- More records than come in a second: less may be left to the next commit.
+        waiting AS (
+            SELECT a.member, count(*) AS partitions, sum(w.records) AS records,
+                   max(w.advanced_at) AS advanced_at
+            FROM alive a JOIN {ownership} o
+              ON o.member = a.member AND o.from_at <= :stopped_at
+             AND (o.to_at IS NULL OR o.to_at >= :stopped_at)
+            JOIN (SELECT e.topic, e.partition, max(p.at) AS advanced_at,
+                         max(e.end_offset) - coalesce(max(p.position), 0) AS records
+                  FROM {topology} e LEFT JOIN {advances} p
+                    ON p.topic = e.topic AND p.partition = e.partition
+                  WHERE e.what = 'end_offset' GROUP BY e.topic, e.partition) w
+              ON w.topic = o.topic AND w.partition = o.partition
+            WHERE w.records > :records_per_s / :partitions
+            GROUP BY a.member
+        ), holding AS (
+            SELECT a.member, count(o.partition) AS partitions
+            FROM alive a LEFT JOIN {ownership} o
+              ON o.member = a.member AND o.from_at <= :stopped_at
+             AND (o.to_at IS NULL OR o.to_at >= :stopped_at)
+            GROUP BY a.member
+        ), fetching AS (
+            SELECT a.member, max(f.arrived_at) AS at
+            FROM alive a LEFT JOIN {fetches} f
+              ON f.member = a.member AND f.arrived_at <= :stopped_at
+            GROUP BY a.member
+        ), speaking AS (
+            SELECT a.member, max(r.arrived_at) AS at
+            FROM alive a LEFT JOIN {own_requests} r
+              ON r.member = a.member AND r.arrived_at <= :stopped_at
+            GROUP BY a.member
+        )
+        SELECT a.member AS subject, :stopped_at AS at,
+               IF(h.partitions > 0, ms_between(coalesce(f.at, a.started_at), :stopped_at), NULL)
+                   AS measured,
+               a.session_ms AS bound_high,
+               CASE WHEN b.ids = 0
+                    THEN clause('runs, and is no member of the group; ',
+                                coalesce(concat('its coordinator last heard of it ',
+                                                round(ms_between(s.at, :stopped_at) / 1e3, 1),
+                                                ' s before'),
+                                         'no coordinator ever heard of it'))
+                    WHEN w.records IS NOT NULL
+                         AND ms_between(coalesce(w.advanced_at, a.started_at), :stopped_at)
+                             > a.session_ms
+                    THEN clause('holds ', w.partitions, ' partitions in which ', w.records,
+                                ' records wait, and came no further for ',
+                                round(ms_between(coalesce(w.advanced_at, a.started_at),
+                                                 :stopped_at) / 1e3, 1), ' s') END AS wrong,
+               CASE WHEN b.ids = 0 AND ms_between(x.at, :stopped_at) < a.session_ms
+                    THEN 'was put out of the group just before the end' END AS unknown,
+               IF(h.partitions = 0, 'holds no partition', NULL) AS excused,
+               clause('holds ', h.partitions, ' partitions') AS note
+        FROM alive a JOIN belonging b USING (member) JOIN holding h USING (member)
+        JOIN fetching f USING (member) JOIN speaking s USING (member)
+        LEFT JOIN waiting w ON w.member = a.member
+        LEFT JOIN removed x ON x.member = a.member
+    """
+
+
+@Rule(
+    "P8",
+    title="A program that is put out of the group comes back",
+    statement=(
+        "A process that the coordinator evicted or fenced is in the group again within 30 s of "
+        "when it could know, or ends with an exit code other than 0, so that its supervisor sees "
+        "it."
+    ),
+    source="kafka-chaos, programs under test",
+    unit="ms",
+    things="removals of running processes",
+    measures="until it was back, or gone",
+    too_high="came back too late",
+    matters="A process that stays outside works no more, and nobody is told.",
+    clients=(APP,),
+)
+def comes_back() -> str:
+    """Removals by the coordinator. Until a fault is over that hits the process it cannot know."""
+    return """
+        {OUTSIDE}
+        SELECT clause(member, ' at ', substr(concat(removed_at), 12, 12)) AS subject,
+               removed_at AS at,
+               ms_between(knows_at, coalesce(least(back_at, gone_at), gone_at)) AS measured,
+               :BACK_MS AS bound_high,
+               CASE WHEN back_at IS NULL AND exit_code = 0 AND ended_at < :stopped_at
+                         AND told_at IS NULL
+                    THEN 'ended with exit code 0, so that no supervisor starts it again'
+                    WHEN back_at IS NULL AND gone_at IS NULL
+                         AND after(:BACK_MS, knows_at) < :stopped_at
+                    THEN clause('was not back after ',
+                                round(ms_between(knows_at, :stopped_at) / 1e3, 1), ' s') END
+                   AS wrong,
+               CASE WHEN back_at IS NULL AND gone_at IS NULL
+                         AND after(:BACK_MS, knows_at) >= :stopped_at
+                    THEN 'the run ended before it had to be back' END AS unknown,
+               CASE WHEN back_at IS NOT NULL THEN 'joined again'
+                    ELSE clause('ended with exit code ', exit_code) END AS note,
+               evidence
+        FROM outside
+    """
+
+
+@Rule(
+    "P9",
+    title="A program that is put out of the group stops working",
+    statement=(
+        "A process that has heard of its removal fetches nothing and has no commit accepted "
+        "before it is in the group again."
+    ),
+    source="kafka-chaos, programs under test",
+    unit="records",
+    things="removals that a process heard of",
+    measures="fetched meanwhile",
+    too_high="were fetched by a process that knew that it was no member",
+    matters="Whoever goes on without its membership processes records that belong to another.",
+    clients=(APP,),
+)
+def stops_working() -> str:
+    """It has heard when a request of the removed member was answered with an error."""
+    return """
+        {OUTSIDE}, heard AS (
+            SELECT o.member, o.member_id, o.removed_at, o.back_at, o.evidence,
+                   min(r.answered_at) AS heard_at
+            FROM outside o JOIN {own_requests} r
+              ON r.member = o.member AND r.member_id = o.member_id
+             AND r.arrived_at >= o.removed_at
+             AND (o.back_at IS NULL OR r.arrived_at < o.back_at)
+            WHERE r.error_code IN (:UNKNOWN_MEMBER_ID, :ILLEGAL_GENERATION, :FENCED_MEMBER_EPOCH,
+                                   :FENCED_INSTANCE_ID)
+            GROUP BY o.member, o.member_id, o.removed_at, o.back_at, o.evidence
+        ), fetching AS (
+            SELECT h.member, h.removed_at, sum(f.last_offset - f.first_offset + 1) AS records
+            FROM heard h JOIN {fetched} f
+              ON f.member = h.member AND f.arrived_at > after(:UNDER_WAY_MS, h.heard_at)
+             AND f.arrived_at < coalesce(h.back_at, :ended_at)
+            GROUP BY h.member, h.removed_at
+        ), committing AS (
+            SELECT h.member, h.removed_at, count(*) AS times
+            FROM heard h JOIN {accepted} a
+              ON a.member = h.member AND a.member_id = h.member_id AND a.at > h.heard_at
+             AND a.at < coalesce(h.back_at, :ended_at)
+            GROUP BY h.member, h.removed_at
+        )
+        SELECT clause(h.member, ' at ', substr(concat(h.removed_at), 12, 12)) AS subject,
+               h.heard_at AS at, coalesce(f.records, 0) AS measured, 0 AS bound_high,
+               IF(c.times > 0, clause(c.times, ' commits of it were accepted'), NULL) AS wrong,
+               h.evidence
+        FROM heard h LEFT JOIN fetching f
+          ON f.member = h.member AND f.removed_at = h.removed_at
+        LEFT JOIN committing c ON c.member = h.member AND c.removed_at = h.removed_at
+    """
+
+
+# Processes that the coordinator put out of the group while they ran: when they could know it, and
+# when they were back or gone.
+OUTSIDE = """
+        WITH put_out AS (
+            SELECT r.member, r.member_id, r.removed_at, r.evidence, m.ended_at, m.exit_code,
+                   m.told_at, m.`end`
+            FROM {removals} r JOIN {members} m ON m.member = r.member AND m.role = 'consumer'
+            WHERE r.removed_by IN ('evicted', 'fenced') AND r.removed_at < :stopped_at
+              AND (m.ended_at IS NULL OR m.ended_at > r.removed_at)
+        ), knowing AS (
+            SELECT p.member, p.member_id, p.removed_at, p.evidence, p.ended_at, p.exit_code,
+                   p.told_at, p.`end`,
+                   greatest(p.removed_at, max(coalesce(f.healed_at, :stopped_at))) AS knows_at
+            FROM put_out p LEFT JOIN {fault_windows} f
+              ON f.resolved = p.member AND f.injecting_at <= p.removed_at
+             AND (f.disturbs_heartbeats OR f.link_cut)
+             AND coalesce(f.healed_at, :stopped_at) > p.removed_at
+            GROUP BY ALL
+        ), outside AS (
+            SELECT k.member, k.member_id, k.removed_at, k.evidence, k.ended_at, k.exit_code,
+                   k.told_at, k.knows_at,
+                   min(j.processed_at) AS back_at,
+                   IF(k.ended_at < :stopped_at, k.ended_at, NULL) AS gone_at
+            FROM knowing k LEFT JOIN {own_requests} j
+              ON j.member = k.member AND j.processed_at > k.removed_at AND j.error_code = :NONE
+             AND (j.api = 'SYNC_GROUP'
+                  OR j.api = 'CONSUMER_GROUP_HEARTBEAT' AND j.member_epoch > 0
+                     AND j.generation = 0)
+            GROUP BY ALL
+        )
+"""

@@ -1,0 +1,207 @@
+"""Faults of a group as a whole: a deploy replaces every process, scaling starts or ends some.
+
+Both go on step by step, and each process that is started or told to end is on record for itself.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from harness.base.errors import BadInput, WaitTimeout
+from harness.experiment import Experiment, Fault
+from harness.history.effects import Breaks, Effects
+from harness.run.faults.kind import Change, Evidence, Kind
+from harness.run.faults.members import is_in_group, terminated
+from harness.run.faults.targets import Target
+from harness.run.member import Member
+from harness.run.scene import Scene, Step
+
+# A member that did not leave holds the others' rebalance up until its session ends: 45 s by
+# default.
+_JOIN_S: Final = 90.0
+# The coordinator counts a static member until its session ends, however it went.
+_COUNT_S: Final = 15.0
+_START: Final = "start-consumer"
+_END: Final = "terminate-consumer"
+
+
+def _end(scene: Scene, members: Sequence[Member]) -> None:
+    """Tell these to end, all at once, and wait until they have."""
+    for member in members:
+        scene.mark(Step(_END, member.name))
+    scene.fleet.end_in_order(*members, follow=scene.follow)
+    for member in members:
+        found = terminated(member)
+        at_us = member.ending.at_us if member.ending else None
+        scene.mark(Step(_END, member.name, "injected", found.took_effect, found.text, at_us))
+
+
+def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
+    """Start so many, all at once, and wait until they are in the group. Whether all got there."""
+    waiting: dict[str, tuple[Member, float, int]] = {}
+    for instance_id in instance_ids:
+        name = scene.fleet.next_name()
+        scene.mark(Step(_START, name))
+        member = scene.fleet.start_member(name, instance_id)
+        waiting[name] = member, time.monotonic(), time.time_ns() // 1_000
+
+    def note_those_in() -> bool:
+        for name, (member, since, at_us) in list(waiting.items()):
+            if is_in_group(scene, member):
+                text = f"{name} was in the group {time.monotonic() - since:.2f} s after its start"
+                scene.mark(Step(_START, name, "injected", True, text, at_us))
+                del waiting[name]
+        return not waiting or any(not member.running for member, _, _ in waiting.values())
+
+    why = "it ended before"
+    try:
+        scene.wait(f"{', '.join(waiting)} in the group", note_those_in, _JOIN_S)
+    except WaitTimeout as timeout:
+        why = str(timeout)
+    for name, (_, _, at_us) in waiting.items():
+        text = f"{name} did not get into the group: {why}"
+        scene.mark(Step(_START, name, "injected", False, text, at_us))
+    return not waiting
+
+
+def _rolling(scene: Scene, old: Sequence[Member]) -> None:
+    """One after the other, the new one first. Whoever rolls out stops where one does not come up.
+
+    So does a Deployment of Kubernetes with maxSurge 1 and maxUnavailable 0.
+    """
+    for member in old:
+        if not _start(scene, [None]):
+            return
+        _end(scene, [member])
+
+
+def _old_first(scene: Scene, old: Sequence[Member]) -> None:
+    """One after the other, the old one first: maxSurge 0, or host by host."""
+    for member in old:
+        _end(scene, [member])
+        if not _start(scene, [None]):
+            return
+
+
+def _at_once(scene: Scene, old: Sequence[Member]) -> None:
+    """All are told to end, and when all have ended the new ones are started.
+
+    So does a Deployment of Kubernetes whose strategy is Recreate.
+    """
+    _end(scene, old)
+    _start(scene, [None] * len(old))
+
+
+def _same_ids(scene: Scene, old: Sequence[Member]) -> None:
+    """One after the other, the old one first, and the new one has its instance id.
+
+    So does a StatefulSet of Kubernetes, whose pods have names that stay.
+    """
+    for member in old:
+        _end(scene, [member])
+        if not _start(scene, [member.instance_id]):
+            return
+
+
+_WAYS: Final[Mapping[str, Callable[[Scene, Sequence[Member]], None]]] = {
+    "rolling": _rolling,
+    "old first": _old_first,
+    "at once": _at_once,
+    "same ids": _same_ids,
+}
+
+
+def _check_deploy(fault: Fault, experiment: Experiment) -> None:
+    if fault.how == "same ids" and not experiment.group.static:
+        raise BadInput(
+            f"{fault.kind} of {fault.target} with the same ids is about the group.instance.id that "
+            "a process gets from the one before it: give the group static=True, or the app "
+            "static = true"
+        )
+
+
+def _deploy(scene: Scene, fault: Fault, _target: Target) -> None:
+    _WAYS[fault.how or next(iter(_WAYS))](scene, scene.fleet.live())
+
+
+def _check_scale(fault: Fault, _experiment: Experiment) -> None:
+    if fault.by is None or fault.by < 1:
+        raise BadInput(
+            f"{fault.kind} of {fault.target} by {fault.by} changes nothing: say by how many "
+            "processes, as in by=2"
+        )
+
+
+def _scale(scene: Scene, fault: Fault, _target: Target) -> None:
+    """Down begins with those that were started last, as Kubernetes does."""
+    assert fault.by is not None
+    if fault.how == "down":
+        _end(scene, scene.fleet.live()[-fault.by :])
+    else:
+        _start(scene, [None] * fault.by)
+
+
+def _scaled(fault: Fault, _members: int) -> Change:
+    by = fault.by or 0
+    return Change(0, by) if fault.how == "down" else Change(by, 0)
+
+
+def _prove(scene: Scene, _fault: Fault, _target: Target) -> Evidence:
+    """Every step took effect; and where processes are members, the coordinator counts as many."""
+    done = [step for step in scene.steps if step.phase == "injected"]
+    failed = [step.evidence for step in done if not step.took_effect]
+    if failed:
+        return Evidence(False, "; ".join(failed))
+    said = []
+    for kind, what in ((_END, "ended"), (_START, "got into the group")):
+        names = [step.process for step in done if step.kind == kind]
+        said += [f"{', '.join(names)} {what}"] if names else []
+    live = scene.fleet.live()
+    if any(member.foreign for member in live):
+        return Evidence(True, "; ".join(said))
+    try:
+        scene.wait(
+            f"group with {len(live)} members",
+            lambda: scene.view.group.get("members") == len(live),
+            _COUNT_S + scene.experiment.group.session_timeout_ms / 1_000,
+        )
+    except WaitTimeout as timeout:
+        return Evidence(False, f"{'; '.join(said)}, but: {timeout}")
+    return Evidence(True, f"{'; '.join(said)}; the coordinator counts {len(live)} members")
+
+
+# That each process left, or joined, the steps show.
+_REPLACED: Final = Effects(
+    breaks=Breaks.MEMBER, ends_member=True, adds_member=True, starts_process=True
+)
+
+KINDS: Final = (
+    Kind(
+        "deploy",
+        ("group",),
+        False,
+        _deploy,
+        _prove,
+        check=_check_deploy,
+        changes=lambda _fault, members: Change(members, members),
+        effects={
+            **dict.fromkeys(_WAYS, _REPLACED),
+            "same ids": replace(_REPLACED, ends_member=False, adds_member=False),
+        },
+    ),
+    Kind(
+        "scale",
+        ("group",),
+        False,
+        _scale,
+        _prove,
+        check=_check_scale,
+        changes=_scaled,
+        effects={
+            "up": Effects(breaks=Breaks.MEMBER, adds_member=True, starts_process=True),
+            "down": Effects(breaks=Breaks.MEMBER, ends_member=True),
+        },
+        takes=("by",),
+    ),
+)

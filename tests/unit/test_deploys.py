@@ -1,0 +1,268 @@
+"""Faults of a group as a whole, step by step: who is started and told to end, in which order."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from consumers.journal import Journal, read_journal
+from harness.base.errors import BadInput, WaitTimeout
+from harness.catalogue import registry
+from harness.catalogue.apps import with_app
+from harness.experiment import Expect, Experiment, Fault, Group
+from harness.experiment.app import App
+from harness.run import nemesis
+from harness.run.member import Ending
+from harness.run.roles import SPARE_LANES, headcount, lanes
+from harness.run.scene import Scene
+
+RULE = Expect(rule="R02")
+START, END = "start-consumer", "terminate-consumer"
+
+
+@dataclass
+class Process:
+    """A member that ends when it is told to, and is in the group at once unless it is broken."""
+
+    name: str
+    instance_id: str | None = None
+    ever_assigned: bool = True
+    running: bool = True
+    foreign: bool = False
+    ending: Ending | None = None
+    process: Any = field(default_factory=lambda: SimpleNamespace(pid=2**30))
+
+
+class Fleet:
+    """Three members, and what was done to them in its order."""
+
+    def __init__(self, *, broken: tuple[str, ...] = (), static: bool = False) -> None:
+        self.members: dict[str, Process] = {}
+        self.done: list[str] = []
+        self._broken = broken
+        self._static = static
+        for number in (1, 2, 3):
+            self.start_member(f"member-{number}")
+        self.done.clear()
+
+    def start_member(self, name: str, instance_id: str | None = None) -> Process:
+        given = instance_id or (name if self._static else None)
+        self.members[name] = Process(name, given, ever_assigned=name not in self._broken)
+        self.done.append(f"start {name}" + (f" as {given}" if given else ""))
+        return self.members[name]
+
+    def end_in_order(self, *members: Process, follow: Any) -> None:
+        follow()
+        self.done.append("end " + ", ".join(member.name for member in members))
+        for member in members:
+            member.running = False
+            member.ending = Ending("SIGTERM", 0.5, False, 0, 7)
+
+    def live(self) -> list[Process]:
+        return [member for member in self.members.values() if member.running]
+
+    def next_name(self) -> str:
+        return f"member-{len(self.members) + 1}"
+
+
+def played(fault: Fault, folder: Path, fleet: Fleet) -> list[dict[str, Any]]:
+    """The marks of the fault and its steps, after the plan."""
+    experiment = Experiment(claim="x.", faults=(fault,), group=Group(static=fleet._static))
+    view = SimpleNamespace(group={"state": "Stable"})
+
+    def follow() -> None:
+        view.group["members"] = len(fleet.live())
+
+    def wait(what: str, condition: Any, _timeout_s: float) -> None:
+        follow()
+        if not condition():
+            raise WaitTimeout(f"{what} not so in time")
+
+    scene = SimpleNamespace(
+        experiment=experiment, fleet=fleet, view=view, partitions=6, steady_at=0.0, faults={},
+        steps=[], follow=follow, wait=wait, pass_time=lambda _until: None, say=lambda _text: None,
+        random=random.Random(1), describe=lambda: "the state",
+    )  # fmt: skip
+    journal = folder / "faults.journal"
+    item = nemesis.plan_faults(experiment, random.Random(1))
+    nemesis.Nemesis(Journal(journal, member="nemesis"), item).play(cast("Scene", scene))
+    marks = [frame for frame in read_journal(journal).frames if frame["kind"] == "fault"]
+    return [mark for mark in marks if mark["phase"] != "planned"]
+
+
+def steps(marks: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """What was done to whom, by the steps that are on record as done."""
+    return [
+        (mark["fault_kind"], mark["resolved"])
+        for mark in marks
+        if mark["phase"] == "injected" and mark["resolved"] != "group"
+    ]
+
+
+def deploy(how: str | None) -> Fault:
+    return Fault(kind="deploy", target="group", how=how)
+
+
+@pytest.mark.parametrize("how", [None, "rolling"])
+def test_a_rolling_deploy_starts_each_before_it_ends_one(how: str | None, tmp_path: Path) -> None:
+    fleet = Fleet()
+
+    marks = played(deploy(how), tmp_path, fleet)
+
+    assert [
+        "start member-4", "end member-1", "start member-5", "end member-2", "start member-6",
+        "end member-3",
+    ] == fleet.done  # fmt: skip
+    assert [
+        (START, "member-4"), (END, "member-1"), (START, "member-5"), (END, "member-2"),
+        (START, "member-6"), (END, "member-3"),
+    ] == steps(marks)  # fmt: skip
+
+
+def test_each_step_is_on_record_as_a_fault_of_its_own(tmp_path: Path) -> None:
+    marks = played(deploy("rolling"), tmp_path, Fleet())
+
+    first, last = marks[0], marks[-1]
+    assert ("1-deploy", "injecting", "group") == (
+        first["fault"], first["phase"], first["resolved"]
+    )  # fmt: skip
+    assert ("1-deploy", "injected", True) == (last["fault"], last["phase"], last["took_effect"])
+    assert "member-1, member-2, member-3 ended; member-4" in last["evidence"]
+    assert "the coordinator counts 3 members" in last["evidence"]
+    assert [f"1.{number + 1}-{kind}" for number, kind in enumerate([START, END] * 3)] == [
+        mark["fault"] for mark in marks[1:-1:2]
+    ]
+    ended = next(mark for mark in marks if mark["fault"] == "1.2-terminate-consumer")
+    assert ("injecting", "member-1") == (ended["phase"], ended["resolved"])
+    done = [mark for mark in marks if mark["fault"] == "1.2-terminate-consumer"][-1]
+    assert (7, "member-1 ended 0.50 s after SIGTERM, with exit code 0") == (
+        done["at_us"], done["evidence"]
+    )  # fmt: skip
+    effects = json.loads(done["parameters"])["effects"]
+    assert (True, "silence") == (effects["ends_member"], effects["proof"])
+
+
+def test_old_first_ends_each_before_it_starts_one(tmp_path: Path) -> None:
+    fleet = Fleet()
+
+    played(deploy("old first"), tmp_path, fleet)
+
+    assert ["end member-1", "start member-4", "end member-2", "start member-5"] == fleet.done[:4]
+
+
+def test_at_once_starts_nobody_before_all_have_ended(tmp_path: Path) -> None:
+    fleet = Fleet()
+
+    played(deploy("at once"), tmp_path, fleet)
+
+    assert [
+        "end member-1, member-2, member-3", "start member-4", "start member-5", "start member-6"
+    ] == fleet.done  # fmt: skip
+
+
+def test_with_the_same_ids_each_has_that_of_the_one_before(tmp_path: Path) -> None:
+    fleet = Fleet(static=True)
+
+    played(deploy("same ids"), tmp_path, fleet)
+
+    assert [
+        "end member-1", "start member-4 as member-1", "end member-2", "start member-5 as member-2",
+        "end member-3", "start member-6 as member-3",
+    ] == fleet.done  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("how", "done"),
+    [
+        ("rolling", ["start member-4"]),
+        ("old first", ["end member-1", "start member-4"]),
+    ],
+)
+def test_a_rollout_stops_where_a_new_process_does_not_get_into_the_group(
+    how: str, done: list[str], tmp_path: Path
+) -> None:
+    fleet = Fleet(broken=("member-4",))
+
+    marks = played(deploy(how), tmp_path, fleet)
+
+    assert done == fleet.done
+    assert not marks[-1]["took_effect"]
+    assert "member-4 did not get into the group" in marks[-1]["evidence"]
+
+
+def test_scaling_starts_so_many_and_ends_those_that_came_last(tmp_path: Path) -> None:
+    up, down = Fleet(), Fleet()
+
+    played(Fault(kind="scale", target="group", how="up", by=2), tmp_path, up)
+    (tmp_path / "faults.journal").unlink()
+    marks = played(Fault(kind="scale", target="group", how="down", by=2), tmp_path, down)
+
+    assert ["start member-4", "start member-5"] == up.done
+    assert ["end member-2, member-3"] == down.done
+    assert "member-2, member-3 ended; the coordinator counts 1 members" == marks[-1]["evidence"]
+
+
+def experiment(*faults: Fault, **group: Any) -> Experiment:
+    return Experiment(claim="x.", faults=faults, rules=(RULE,), group=Group(**group))
+
+
+@pytest.mark.parametrize(
+    ("refused", "says"),
+    [
+        (experiment(deploy("same ids")), "same ids is about the group.instance.id"),
+        (experiment(deploy("quickly")), "has no way 'quickly': use how='rolling' or 'old first'"),
+        (
+            experiment(Fault(kind="deploy", target="member 1")),
+            "deploy cannot hit 'member 1': use group",
+        ),
+        (experiment(Fault(kind="deploy", target="group", by=2)), "takes no by: leave by out"),
+        (experiment(Fault(kind="kill-consumer", target="group")), "cannot hit 'group'"),
+        (experiment(Fault(kind="scale", target="group")), "by None changes nothing: say by"),
+        (experiment(Fault(kind="scale", target="group", by=0)), "by 0 changes nothing: say by"),
+        (
+            experiment(Fault(kind="scale", target="group", how="down", by=3)),
+            "3 members, 0 started and 3 ended by faults: nobody is left",
+        ),
+        (
+            experiment(
+                Fault(kind="scale", target="group", how="down", by=4, at_s=3),
+                Fault(kind="scale", target="group", how="up", by=4, at_s=9),
+            ),
+            "scale of group ends 4 of 3 members",
+        ),
+        (
+            experiment(deploy("rolling"), Fault(kind="kill-consumer", target="member 7", at_s=30)),
+            "the experiment has member 1 to 6",
+        ),
+    ],
+)
+def test_what_no_group_can_have_is_refused(refused: Experiment, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        registry.checked(refused)
+
+
+def test_who_comes_in_anothers_place_is_counted() -> None:
+    up = Fault(kind="scale", target="group", how="up", by=2, at_s=9)
+    count = headcount(experiment(deploy("rolling"), up))
+
+    assert (8, 5, 5) == (count.ever, count.most, count.left)
+
+
+def test_a_member_that_a_deploy_starts_can_be_a_target() -> None:
+    kill = Fault(kind="kill-consumer", target="member 6", at_s=30)
+
+    registry.checked(experiment(deploy("rolling"), kill))
+
+
+def test_a_deploy_of_an_app_needs_a_lane_for_those_that_live_at_one_time() -> None:
+    app = App(name="orders", command=("orders",), folder=".", instances=4)
+    of_app = with_app(Experiment(claim="x.", faults=(deploy("rolling"),)), app)
+
+    members = [lane for lane in lanes(of_app) if lane.startswith("member-")]
+    assert 4 + SPARE_LANES == len(members)

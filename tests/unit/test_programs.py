@@ -1,0 +1,567 @@
+"""Processes of a program of somebody else's: started, watched, ended with all that they started."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+
+from consumers.journal import read_journal
+from harness.base import processes
+from harness.base.errors import HarnessError, VoidRun
+from harness.base.ports import Ports
+from harness.base.wait import wait_until
+from harness.catalogue import registry
+from harness.catalogue.apps import with_app
+from harness.cluster.plan import Plan, draw_plan
+from harness.experiment import Cluster, Experiment
+from harness.experiment.app import App, Records, Shows, Stop
+from harness.provision.tools import Tools, resolve_tools
+from harness.run import build as building
+from harness.run.build import build
+from harness.run.fleet import MOST_RESTARTS, Fleet
+from harness.run.member import Member
+from harness.run.programs import Programs, runs, variables
+from harness.run.record import first_record
+
+SOON_S = 10.0
+LANES = ("members", "producers", *(f"member-{number}" for number in range(1, 6)))
+PARTITIONS = 3
+READY = "print('ready', flush=True); time.sleep(60)"
+IGNORES = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+
+
+def python(*lines: str) -> tuple[str, ...]:
+    """The command of a program that is these lines."""
+    return (sys.executable, "-c", "\n".join(("import os, signal, subprocess, sys, time", *lines)))
+
+
+def app(*lines: str, **more: Any) -> App:
+    return App(**{"name": "orders", "command": python(*lines), "folder": "/", **more})
+
+
+def child(*lines: str) -> str:
+    """A line that starts another process, which is these lines."""
+    return f"subprocess.Popen({list(python(*lines))!r})"
+
+
+@pytest.fixture
+def plan(request: pytest.FixtureRequest) -> Plan:
+    """A plan of nothing; its run's mark is this test's alone."""
+    with Ports() as ports:
+        return draw_plan(Cluster(), LANES, f"test-{os.getpid()}-{id(request)}", ports)
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    for name in ("journals", "logs"):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def programs_of(plan: Plan, run_dir: Path) -> Iterator[Callable[[App], Programs]]:
+    made: list[Programs] = []
+
+    def of(app: App) -> Programs:
+        made.append(Programs(app, plan, run_dir, "orders", "t", PARTITIONS))
+        return made[-1]
+
+    yield of
+    processes.end_run(plan.run)
+    for each in made:
+        with suppress(VoidRun):  # what a test has broken
+            each.stop()
+        for seen in each._seen:
+            seen.member.process.wait()
+
+
+def frames(run_dir: Path, kind: str) -> list[dict[str, Any]]:
+    journal = read_journal(run_dir / "journals" / "programs.journal")
+    return [frame for frame in journal.frames if frame["kind"] == kind]
+
+
+def ended(run_dir: Path) -> dict[str, Any]:
+    """The frame of the one process that has ended."""
+    return wait_until(
+        "end of a program", lambda: frames(run_dir, "program_ended"), timeout_s=SOON_S
+    )[0]
+
+
+def ready(run_dir: Path, name: str = "member-1", times: int = 1) -> None:
+    log = run_dir / "logs" / f"{name}.log"
+    wait_until(
+        f"{times} times ready",
+        lambda: log.exists() and log.read_text().count("ready") >= times,
+        timeout_s=SOON_S,
+        saw=lambda: log.read_text() if log.exists() else "no log",
+    )
+
+
+def shown(run_dir: Path) -> list[list[Any]]:
+    return [piece for frame in frames(run_dir, "shown") for piece in frame["ranges"]]
+
+
+def test_a_process_has_what_it_needs_by_the_names_that_programs_know(
+    programs_of: Callable[[App], Programs], plan: Plan, run_dir: Path
+) -> None:
+    prints = app(
+        "import json; print(json.dumps([dict(os.environ), sys.argv[1:], os.getcwd()]))",
+        environment={"BROKERS": "{bootstrap}", "WHO": "{member}/{group}/{topic}/{instance_id}"},
+        folder=str(run_dir),
+    )
+    prints = replace(prints, command=(*prints.command, "--id={member}", "{}"))
+
+    programs_of(prints).start("member-1", "member-2", "static-1")
+    ended(run_dir)
+
+    environment, words, folder = json.loads((run_dir / "logs" / "member-1.log").read_text())
+    given = variables(plan, "member-2", "orders", "t", "member-1", "static-1")
+    assert given.items() <= environment.items()
+    assert plan.bootstrap("member-2") == environment["KAFKA_BOOTSTRAP_SERVERS"]
+    assert "static-1" == environment["KAFKA_GROUP_INSTANCE_ID"]
+    assert plan.bootstrap("member-2") == environment["BROKERS"]
+    assert "member-1/orders/t/static-1" == environment["WHO"]
+    assert ["--id=member-1", "{}"] == words
+    assert str(run_dir) == folder
+
+
+def test_a_dynamic_member_has_no_instance_id(plan: Plan) -> None:
+    given = variables(plan, "member-1", "orders", "t", "member-1", None)
+
+    assert "KAFKA_GROUP_INSTANCE_ID" not in given
+    assert given["KAFKA_BOOTSTRAP_SERVERS"] == given["SPRING_KAFKA_BOOTSTRAP_SERVERS"]
+
+
+def test_effects_by_number_are_places_in_partitions(
+    programs_of: Callable[[App], Programs], run_dir: Path
+) -> None:
+    """Numbers go round the partitions: 0 to 5 are the first two records of each of three."""
+    effects = Shows(stdout=r"^done (?P<n>\d+)$")
+    lines = "for n in (0, 1, 2, 3, 4, 5, 5, 'x'): print('done', n, flush=True)"
+    print_other = "print('undone 7'); print('done 8 times')"
+
+    programs_of(app(lines, print_other, effects=effects)).start("member-1", "member-1", None)
+    ended(run_dir)
+
+    found = [
+        (by, partition, number)
+        for by, partition, first, last in shown(run_dir)
+        for number in range(first, last + 1)
+    ]
+    numbers = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (2, 1)]
+    assert [("number", *each) for each in numbers] == sorted(found)
+    assert {"stdout"} == {frame["shown_by"] for frame in frames(run_dir, "shown")}
+
+
+def test_effects_by_offset_are_kept_as_they_are(
+    programs_of: Callable[[App], Programs], run_dir: Path
+) -> None:
+    effects = Shows(stdout=r"p(?P<partition>\d+) o(?P<offset>\d+)")
+
+    programs_of(app("print('p1 o7\\np1 o8\\np0 o3')", effects=effects)).start(
+        "member-1", "member-1", None
+    )
+    ended(run_dir)
+
+    assert [["offset", 1, 7, 8], ["offset", 0, 3, 3]] == shown(run_dir)
+
+
+def test_a_line_is_read_when_it_is_whole_and_the_last_at_its_end(
+    programs_of: Callable[[App], Programs], run_dir: Path
+) -> None:
+    """`done 1` with `2` to come is no record 1."""
+    effects = Shows(stdout=r"done (?P<n>\d+)")
+    says = "sys.stdout.write({!r}); sys.stdout.flush()"
+    goes_on = run_dir / "go on"
+    waits = f"while not os.path.exists({str(goes_on)!r}): time.sleep(0.01)"
+    whole = app(says.format("done 0\ndone 1"), waits, says.format("2\ndone 15"), effects=effects)
+
+    programs_of(whole).start("member-1", "member-1", None)
+    wait_until("first effect", lambda: shown(run_dir), timeout_s=SOON_S)
+    assert [["number", 0, 0, 0]] == shown(run_dir)
+    goes_on.touch()
+    ended(run_dir)
+
+    assert [0, 4, 5] == [n for *_, first, last in shown(run_dir) for n in range(first, last + 1)]
+
+
+def test_a_pattern_whose_group_is_no_number_voids_the_run(
+    programs_of: Callable[[App], Programs], run_dir: Path
+) -> None:
+    programs = programs_of(app("print('done now')", effects=Shows(stdout="done (?P<n>.*)")))
+    programs.start("member-1", "member-1", None)
+    wait_until("end of the watching", lambda: programs._failed, timeout_s=SOON_S)
+
+    with pytest.raises(VoidRun, match=r"found no number in the line 'done now'"):
+        programs.check()
+    with pytest.raises(VoidRun, match=r"found no number"):
+        programs.stop()
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [("pass", 0), ("sys.exit(3)", 3), ("os.kill(os.getpid(), signal.SIGKILL)", -9)],
+)
+def test_how_a_process_ended_is_on_record(
+    programs_of: Callable[[App], Programs], run_dir: Path, line: str, code: int
+) -> None:
+    member = programs_of(app(line)).start("member-1", "member-1", None)
+
+    frame = ended(run_dir)
+
+    assert ("member-1", code) == (frame["program"], frame["exit_code"])
+    (started,) = frames(run_dir, "program_started")
+    assert (member.process.pid, "member-1") == (started["pid"], started["lane"])
+    assert member.started_at == started["started_at"] <= frame["ended_at"]
+
+
+def test_a_command_that_is_not_there_voids_the_run(
+    programs_of: Callable[[App], Programs], run_dir: Path
+) -> None:
+    missing = replace(app(), command=("./no-such-program",), folder=str(run_dir))
+
+    with pytest.raises(VoidRun, match=r"orders cannot be started .*'\./no-such-program'"):
+        programs_of(missing).start("member-1", "member-1", None)
+
+
+def living(plan: Plan) -> list[psutil.Process]:
+    return processes.of_member(plan.run, "member-1")
+
+
+@pytest.fixture
+def family(programs_of: Callable[[App], Programs], plan: Plan, run_dir: Path) -> Member:
+    """A program like npm: a process that has started another, which has started a third."""
+    grandchild = child(READY)
+    member = programs_of(app(child(grandchild, READY), READY)).start("member-1", "member-1", None)
+    ready(run_dir, times=3)
+    assert 3 == len(living(plan))
+    return member
+
+
+@pytest.mark.parametrize("how", ["kill", "terminate"])
+def test_what_a_program_has_started_ends_with_it(family: Member, plan: Plan, how: str) -> None:
+    getattr(family, how)()
+
+    wait_until("end of all", lambda: family.gone, timeout_s=SOON_S)
+    assert [] == living(plan)
+    assert family.expected_end
+
+
+def test_what_a_program_has_started_stands_still_with_it(family: Member, plan: Plan) -> None:
+    def states() -> set[str]:
+        return {each.status() for each in living(plan)}
+
+    family.freeze()
+    wait_until("stop of all", lambda: states() == {psutil.STATUS_STOPPED}, timeout_s=SOON_S)
+    assert psutil.STATUS_STOPPED == family.state
+    family.thaw()
+    wait_until("go on of all", lambda: psutil.STATUS_STOPPED not in states(), timeout_s=SOON_S)
+
+
+def test_children_of_a_process_that_is_gone_are_still_its_own(family: Member, plan: Plan) -> None:
+    family.process.kill()
+    family.process.wait()
+
+    assert not family.running
+    assert "gone" == family.state
+    assert 2 == len(family.processes())
+    family.kill()
+    wait_until("end of all", lambda: family.gone, timeout_s=SOON_S)
+
+
+def test_what_children_print_after_its_end_is_read(
+    programs_of: Callable[[App], Programs], run_dir: Path
+) -> None:
+    goes_on = run_dir / "go on"
+    waits = f"while not os.path.exists({str(goes_on)!r}): time.sleep(0.01)"
+    effects = Shows(stdout=r"done (?P<n>\d+)")
+    programs = programs_of(app(child(waits, "print('done 3')"), effects=effects))
+    programs.start("member-1", "member-1", None)
+    ended(run_dir)
+
+    goes_on.touch()
+
+    wait_until("effect of the child", lambda: shown(run_dir), timeout_s=SOON_S)
+    assert [["number", 0, 1, 1]] == shown(run_dir)
+
+
+@pytest.fixture
+def tools() -> Tools:
+    return resolve_tools()
+
+
+@pytest.fixture
+def fleet_of(plan: Plan, run_dir: Path, tools: Tools) -> Iterator[Callable[[App], Fleet]]:
+    made: list[Fleet] = []
+
+    def of(app: App) -> Fleet:
+        experiment = with_app(registry.load("baseline"), app)
+        made.append(Fleet(experiment, plan, tools, run_dir, "orders", "t"))
+        return made[-1]
+
+    yield of
+    processes.end_run(plan.run)
+    for each in made:
+        each.kill_all()
+
+
+def test_a_program_that_ignores_its_signal_is_killed_after_its_grace(
+    fleet_of: Callable[[App], Fleet], plan: Plan, run_dir: Path
+) -> None:
+    deaf = app(child(IGNORES, READY), IGNORES, READY, stop=Stop(grace_s=0.2))
+    fleet = fleet_of(deaf)
+    member = fleet.start_member("member-1")
+    ready(run_dir, times=2)
+
+    assert [] == fleet.close_members()
+
+    assert member.gone
+    told = [frame["what"] for frame in frames(run_dir, "program_told")]
+    assert ["SIGTERM", "SIGKILL"] == told
+    assert -signal.SIGKILL == ended(run_dir)["exit_code"]
+
+
+def test_each_process_has_a_lane_that_no_living_one_has(
+    fleet_of: Callable[[App], Fleet], run_dir: Path
+) -> None:
+    fleet = fleet_of(app(READY))
+    for number in range(1, 6):
+        fleet.start_member(f"member-{number}")
+    fleet.members["member-2"].kill()
+    wait_until("end", lambda: fleet.members["member-2"].gone, timeout_s=SOON_S)
+
+    assert "member-2" == fleet.start_member("member-6").lane
+    assert "member-2" == fleet.lane_of("member-6")
+    with pytest.raises(VoidRun, match="all 5 lanes are used"):
+        fleet.start_member("member-7")
+
+
+def follow_until(fleet: Fleet, what: str, condition: Callable[[], bool]) -> None:
+    def met() -> bool:
+        fleet.follow()
+        return condition()
+
+    wait_until(what, met, timeout_s=2 * SOON_S, saw=lambda: str(sorted(fleet.members)))
+
+
+def test_what_ends_before_the_first_join_voids_the_run(
+    fleet_of: Callable[[App], Fleet],
+) -> None:
+    fleet = fleet_of(app("sys.exit('no brokers')"))
+    fleet.start_member("member-1")
+
+    with pytest.raises(
+        VoidRun, match=r"member-1 ended with exit code 1 before it joined .* no brokers"
+    ):
+        follow_until(fleet, "refusal", lambda: False)
+
+
+def test_what_ends_by_itself_is_started_again_and_no_more_than_so_often(
+    fleet_of: Callable[[App], Fleet], run_dir: Path
+) -> None:
+    fleet = fleet_of(app("print('ready')", static=True))
+    fleet.start_member("member-1").started = True
+
+    last = f"member-{MOST_RESTARTS + 1}"
+    follow_until(
+        fleet, "end of the last", lambda: last in fleet.members and not fleet.members[last].running
+    )
+    fleet.follow()
+
+    assert MOST_RESTARTS + 1 == len(fleet.members)
+    assert [] == fleet.live()
+    assert [] == fleet.unplanned_ends()
+    assert {"member-1"} == {member.instance_id for member in fleet.members.values()}
+
+
+def test_what_a_program_leaves_behind_ends_before_another_takes_its_lane(
+    fleet_of: Callable[[App], Fleet], plan: Plan, run_dir: Path
+) -> None:
+    orphaned = app(child(READY), "print('ready', flush=True)")
+    fleet = fleet_of(orphaned)
+    fleet.start_member("member-1").started = True
+    ready(run_dir, times=2)
+
+    follow_until(fleet, "its successor", lambda: "member-2" in fleet.members)
+
+    wait_until("end of what was left", lambda: not living(plan), timeout_s=SOON_S)
+
+
+def test_nothing_is_started_again_that_a_fault_ended_or_once_the_group_is_closed(
+    fleet_of: Callable[[App], Fleet], run_dir: Path
+) -> None:
+    fleet = fleet_of(app(READY, stop=Stop(grace_s=5)))
+    for number in (1, 2, 3):
+        fleet.start_member(f"member-{number}").started = True
+        ready(run_dir, f"member-{number}")
+    fleet.members["member-1"].kill()
+    wait_until("end", lambda: fleet.members["member-1"].gone, timeout_s=SOON_S)
+    fleet.follow()
+    assert 3 == len(fleet.members)
+
+    fleet.close_members()
+    fleet.follow()
+
+    assert 3 == len(fleet.members)
+
+
+def test_a_process_that_the_harness_kills_in_the_end_has_not_failed(
+    fleet_of: Callable[[App], Fleet], run_dir: Path
+) -> None:
+    fleet = fleet_of(app(READY))
+    fleet.start_member("member-1")
+
+    fleet.kill_all()
+
+    assert ["SIGKILL"] == [frame["what"] for frame in frames(run_dir, "program_told")]
+    assert -signal.SIGKILL == ended(run_dir)["exit_code"]
+
+
+def test_why_a_program_has_not_joined_is_said_of_each(
+    fleet_of: Callable[[App], Fleet], run_dir: Path
+) -> None:
+    fleet = fleet_of(app(READY))
+    for number in (1, 2, 3, 4):
+        fleet.start_member(f"member-{number}")
+        ready(run_dir, f"member-{number}")
+    brokers: Any = fleet._brokers
+    brokers.requests |= {"member-2": 4, "member-3": 4, "member-4": 9}
+    brokers.groups |= {"member-3": {"theirs"}}
+    fleet.members["member-4"].started = True
+
+    assert (
+        "member-1 has not asked the brokers for anything: does it use KAFKA_BOOTSTRAP_SERVERS; its "
+        "last words: ready; member-2 has spoken to the brokers, but joined no group; its last "
+        "words: ready; member-3 joined theirs, not orders; its last words: ready"
+    ) == fleet.why_not_joined()
+
+
+def test_numbers_of_records_stay_apart_when_partitions_are_added(
+    plan: Plan, run_dir: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "spawn", lambda *_args, **_more: SimpleNamespace(poll=int))
+    experiment = with_app(registry.load("add-partitions"), app())
+    more = sum(fault.more_partitions or 0 for fault in experiment.faults)
+    fleet = Fleet(experiment, plan, tools, run_dir, "orders", "t")
+
+    fleet.start_producer()
+
+    config = json.loads((run_dir / "journals" / "producer-1.json").read_text())
+    assert more > 0
+    assert experiment.load.partitions + more == config["rounds"]
+    (about,) = frames(run_dir, "app")
+    assert config["rounds"] == about["partitions"]
+
+
+def recorded(experiment: Experiment, tools: Tools) -> str:
+    return json.dumps(first_record("everyday", experiment, tools, "run", 1), default=str)
+
+
+def test_what_may_be_secret_of_an_app_never_reaches_the_manifest(tools: Tools) -> None:
+    secret = app(
+        environment={"PASSWORD": "hunter2", "URL": "sasl://hunter2"},
+        records=Records(samples=("hunter2", "hunter2")),
+    )
+
+    text = recorded(with_app(registry.load("everyday"), secret), tools)
+
+    assert "hunter2" not in text
+    declared = json.loads(text)["declared"]["app"]
+    assert ["PASSWORD", "URL"] == declared["environment"]
+    assert 2 == declared["records"]["samples"]
+
+
+@pytest.fixture
+def unbuilt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "_built", set())
+
+
+def built(run_dir: Path, command: tuple[str, ...], run: str = "no-run") -> str:
+    log = run_dir / "logs" / "build.log"
+    build(replace(app(), build=command, folder=str(run_dir)), run, log)
+    return log.read_text() if log.exists() else ""
+
+
+@pytest.mark.usefixtures("unbuilt")
+def test_a_program_is_built_once_in_its_folder(run_dir: Path) -> None:
+    command = python("print(os.getcwd())")
+
+    assert "" == built(run_dir, ())
+    for _ in range(3):
+        assert f"{run_dir}\n" == built(run_dir, command)
+    assert f"{run_dir}\n" * 2 == built(run_dir, (*command, "other"))
+
+
+@pytest.mark.usefixtures("unbuilt")
+def test_a_build_that_fails_voids_the_run_with_its_last_words(run_dir: Path) -> None:
+    for _ in range(2):  # what has failed is tried again
+        with pytest.raises(
+            VoidRun, match=r"(?s)orders was not built: .* exit code 1; .* no compiler"
+        ):
+            built(run_dir, python("sys.exit('no compiler')"))
+
+
+@pytest.mark.usefixtures("unbuilt")
+def test_a_build_step_that_is_not_there_voids_the_run(run_dir: Path) -> None:
+    with pytest.raises(VoidRun, match="'no-such-tool' is installed"):
+        built(run_dir, ("no-such-tool",))
+
+
+@pytest.mark.usefixtures("unbuilt")
+def test_a_build_that_takes_too_long_leaves_nothing_running(
+    run_dir: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "BUILD_S", 0.3)
+
+    with pytest.raises(VoidRun, match="was not built within 0 min"):
+        built(run_dir, python(child(READY), READY), plan.run)
+
+    assert [] == processes.marked(plan.run)
+
+
+@pytest.mark.parametrize(
+    ("places", "found"),
+    [
+        ([], []),
+        ([("number", 0, 0), ("number", 1, 0), ("number", 0, 1)], [
+            ["number", 0, 0, 1], ["number", 1, 0, 0]
+        ]),
+        ([("offset", 0, 5), ("offset", 0, 5), ("offset", 0, 6)], [
+            ["offset", 0, 5, 5], ["offset", 0, 5, 6]
+        ]),
+        ([("number", 0, 5), ("offset", 0, 6)], [["number", 0, 5, 5], ["offset", 0, 6, 6]]),
+        ([("number", 0, 5), ("number", 0, 4)], [["number", 0, 5, 5], ["number", 0, 4, 4]]),
+    ],
+)  # fmt: skip
+def test_consecutive_records_are_one_run_and_what_comes_twice_another(
+    places: list[tuple[str, int, int]], found: list[list[Any]]
+) -> None:
+    assert found == runs(places)
+
+
+def test_a_watching_that_cannot_write_any_more_voids_the_run(
+    programs_of: Callable[[App], Programs], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = programs_of(app(READY))
+
+    def full(*_args: Any, **_frame: Any) -> None:
+        raise HarnessError("the disk is full")
+
+    programs.start("member-1", "member-1", None)
+    monkeypatch.setattr(programs._journal, "write", full)
+    processes.end(programs._seen[0].member.processes())
+    wait_until("end of the watching", lambda: programs._failed, timeout_s=SOON_S)
+
+    with pytest.raises(VoidRun, match="cannot be watched any more: the disk is full"):
+        programs.check()
