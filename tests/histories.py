@@ -15,14 +15,14 @@ from typing import Any, Self
 import pyarrow as pa
 
 from harness.check.judge import Asked, Outcome, examine, verdict_of
-from harness.experiment import Fault
+from harness.experiment import APP, Fault
 from harness.history import store as files
 from harness.history.schema import HISTORY
 from harness.rules import RULES
 from harness.run.faults import KINDS
 from harness.tables.base import Tables
 from harness.tables.engines.base import Engine, Frame
-from harness.tables.recipes import RECIPES
+from harness.tables.recipes import recipes_of
 from harness.tables.source import Sources, run_of
 from harness.tables.views import VIEWS
 
@@ -48,6 +48,7 @@ class History:
     cluster: dict[str, Any] = field(default_factory=dict)
     faults: int = 0
     end_ms: float = 60_000
+    limits: dict[str, float] = field(default_factory=dict)  # of an app
     rows: dict[str, list[dict[str, Any]]] = field(
         default_factory=lambda: {name: [] for name in HISTORY}
     )
@@ -258,6 +259,47 @@ class History:
     def broker_seen(self, ms: float, broker: int, *, alive: bool) -> Self:
         return self.add("topology", at=at(ms), what="broker", broker=broker, alive=alive)
 
+    # What an app did, as brokers and the harness saw it.
+    def fetch(
+        self, member: str, partition: int, first: int | None, ms: float, upto: int | None = None,
+        **row: Any,
+    ) -> Self:  # fmt: skip
+        """A fetch from an offset on, answered with the records below `upto`; null: with none."""
+        defaults = {
+            "broker": 1,
+            "topic": TOPIC,
+            "bytes": 0 if upto is None else 100,
+            "end_offset": first if upto is None else upto,
+            "error_code": 0,
+            "arrived_at": at(ms),
+            "answered_at": at(ms + 1),
+            "evidence": f"broker-1-requests.log:f{len(self.rows['fetches']) + 1}",
+        }
+        return self.add(
+            "fetches", member=member, partition=partition, fetch_offset=first,
+            **{**defaults, **row},
+        )  # fmt: skip
+
+    def told_position(self, member: str, partition: int, committed: int, ms: float) -> Self:
+        """A coordinator tells a member where its group is."""
+        position = {
+            "topic": TOPIC, "partition": partition, "committed": committed, "error_code": 0,
+        }  # fmt: skip
+        return self.request("OFFSET_FETCH", member, ms, positions=[position])
+
+    def shows(self, member: str, partition: int, first: int, last: int, ms: float) -> Self:
+        """What it printed of records that it had processed."""
+        return self.add(
+            "effects", member=member, shown_by="stdout", topic=TOPIC, partition=partition,
+            first_offset=first, last_offset=last, count=last - first + 1, at=at(ms),
+        )  # fmt: skip
+
+    def holds(self, member: str, *partitions: int, ms: float = 10, generation: int = 1) -> Self:
+        """It joins, and is given these partitions."""
+        given = [{"topic": TOPIC, "partition": number} for number in partitions]
+        self.says("member_added", ms - 2, member).join(member, ms - 1, generation)
+        return self.sync(member, ms, generation, assigned=given)
+
     def end_offset(self, partition: int, end_offset: int, ms: float = 50_000) -> Self:
         return self.add(
             "topology", at=at(ms), what="end_offset", topic=TOPIC, partition=partition,
@@ -289,6 +331,7 @@ class History:
             "load": {"partitions": 6, "records_per_s": 300},
             "faults": [{}] * self.faults,
             "rules": [],
+            **({"app": _app(self.limits)} if group["client"] == APP else {}),
         }
         return {
             "schema_version": 1,
@@ -332,6 +375,22 @@ def _text(ms: float) -> str:
     return at(ms).isoformat().replace("+00:00", "Z")
 
 
+def _app(limits: dict[str, float]) -> dict[str, Any]:
+    promised = {"standstill_s": None, "repeats": None, "lost": None, "drained_s": None, **limits}
+    return {"name": "orders", "stop": {"signal": "SIGTERM", "grace_s": 30.0}, "limits": promised}
+
+
+def an_app(*members: str, protocol: str = "eager", **limits: float) -> History:
+    """Processes of a program of somebody else's, which run from the start to the end."""
+    history = History(group={"client": APP, "protocol": protocol}, limits=limits)
+    for member in members:
+        history.member(
+            member, client=APP, lane=member, commit=None, ended_at=at(history.end_ms + 100),
+            exit_code=0,
+        )  # fmt: skip
+    return history
+
+
 def beat(history: History, member: str, ms: float, epoch: int, now: int, *parts: int) -> None:
     """A heartbeat of KIP-848 from one epoch, answered with another and these partitions."""
     assigned = [{"topic": "t", "partition": number} for number in parts]
@@ -364,7 +423,8 @@ def _tables(history: History, engine: Engine, sources: Sources) -> Tables:
     def store(_name: str, frame: Frame) -> Frame:
         return engine.rows(frame.toArrow())
 
-    return Tables(engine, run_of(history.manifest()), sources, RECIPES, VIEWS, store)
+    run = run_of(history.manifest())
+    return Tables(engine, run, sources, recipes_of(run.client), VIEWS, store)
 
 
 class _Frames(dict[str, Frame]):

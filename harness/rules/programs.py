@@ -35,7 +35,8 @@ def catches_up() -> str:
             GROUP BY e.topic, e.partition, e.end_offset
         )
         SELECT concat(topic, '-', partition) AS subject, coalesce(done_at, :drain_at) AS at,
-               greatest(0, ms_between(:drain_at, done_at)) AS measured,
+               -- `greatest` passes over a null.
+               IF(done_at IS NULL, NULL, greatest(0, ms_between(:drain_at, done_at))) AS measured,
                :limit_drained_ms AS bound_high,
                CASE WHEN end_offset = 0 THEN NULL
                     WHEN position IS NULL THEN 'was never committed'

@@ -1,0 +1,246 @@
+"""How processes of a program of somebody else's come, go and come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History, an_app, at, beat, member_id
+
+Judge = Callable[[History, str], dict[str, Any]]
+END = 59_999  # when the members are told to end
+
+
+# P5
+
+
+def rebalanced(ms: float, *, fault_ms: float | None = None) -> History:
+    history = an_app("member-1", "member-2").rebalance(-10, 1, 2).holds("member-1", 0)
+    if fault_ms is not None:
+        history.fault("kill-consumer", "member-2", fault_ms)
+    return history.rebalance(ms, 2, 1, reason="preparing for fun")
+
+
+@pytest.mark.parametrize(
+    ("ms", "fault_ms", "verdict"),
+    [
+        (20_000, None, "VIOLATED"),
+        (20_000, 19_000, "HOLDS"),
+        (25_049, 19_000, "HOLDS"),
+        (25_051, 19_000, "VIOLATED"),
+        (18_000, 19_000, "VIOLATED"),
+        (5_000, None, "HOLDS"),  # members started at 0, a session before
+        (58_000, None, "UNKNOWN"),  # the producer had stopped
+    ],
+)
+def test_a_rebalance_has_a_cause(
+    judge: Judge, ms: float, fault_ms: float | None, verdict: str
+) -> None:
+    assert verdict == judge(rebalanced(ms, fault_ms=fault_ms), "P5")["verdict"]
+
+
+def test_a_process_that_starts_or_ends_is_a_cause(judge: Judge) -> None:
+    for name in ("started_at", "ended_at"):
+        history = rebalanced(20_000)
+        history.rows["members"][1][name] = at(19_500)
+        assert "HOLDS" == judge(history, "P5")["verdict"]
+
+
+def test_what_follows_from_a_rebalance_has_its_cause(judge: Judge) -> None:
+    history = rebalanced(25_045, fault_ms=19_000)
+    history.says("rebalance_started", 25_055, generation=2, reason="again")
+    history.says("stabilized", 25_065, generation=3, members=2)
+    history.sync("member-1", 25_058, 2).sync("member-1", 25_070, 3)
+    assert ("HOLDS", 2) == tuple(judge(history, "P5")[name] for name in ("verdict", "examined"))
+
+
+# P6
+
+
+def told(
+    *, ended_ms: float | None, leaves_ms: float | None = None, protocol: str = "eager", **row: Any
+) -> History:
+    history = an_app("member-1", protocol=protocol).holds("member-1", 0)
+    ended = None if ended_ms is None else at(ended_ms)
+    history.rows["members"][0].update(
+        **{"told_at": at(20_000), "ended_at": ended, "end": "closed", "exit_code": 0, **row}
+    )
+    if leaves_ms is not None:
+        history.request("LEAVE_GROUP", "member-1", leaves_ms)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("history", "verdict"),
+    [
+        (told(ended_ms=20_100, leaves_ms=20_050), "HOLDS"),
+        (told(ended_ms=50_000, leaves_ms=20_050), "HOLDS"),
+        (told(ended_ms=50_001, leaves_ms=20_050), "VIOLATED"),
+        (told(ended_ms=20_100), "VIOLATED"),
+        (told(ended_ms=20_100, instance_id="member-1"), "HOLDS"),
+        (told(ended_ms=50_010, leaves_ms=20_050, end="killed", exit_code=-9), "VIOLATED"),
+        (told(ended_ms=None, leaves_ms=20_050, end=None), "VIOLATED"),
+        (told(ended_ms=20_100, leaves_ms=19_000), "VIOLATED"),
+    ],
+    ids=["left", "in time", "late", "without leaving", "static", "killed", "never", "before"],
+)
+def test_a_process_leaves_and_ends_in_its_grace(
+    judge: Judge, history: History, verdict: str
+) -> None:
+    assert verdict == judge(history, "P6")["verdict"]
+
+
+def test_a_member_of_kip_848_leaves_by_a_heartbeat(judge: Judge) -> None:
+    for epoch, verdict in ((-1, "HOLDS"), (3, "VIOLATED")):
+        history = told(ended_ms=20_100, protocol="consumer")
+        beat(history, "member-1", 20_050, epoch, epoch)
+        assert verdict == judge(history, "P6")["verdict"]
+
+
+def test_who_is_no_member_need_not_leave(judge: Judge) -> None:
+    history = told(ended_ms=20_100).says("evicted", 15_000, "member-1")
+    assert "HOLDS" == judge(history, "P6")["verdict"]
+
+
+def test_who_was_not_told_is_not_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(an_app("member-1"), "P6")["verdict"]
+
+
+# P7
+
+
+def running(*, last_fetch_ms: float = 59_000) -> History:
+    history = an_app("member-1").holds("member-1", 0, 1)
+    history.heartbeats("member-1", 58_000)
+    return history.fetch("member-1", 0, 0, last_fetch_ms, upto=100)
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(END - 6_000, "HOLDS"), (END - 6_001, "VIOLATED")])
+def test_whoever_holds_partitions_fetches(judge: Judge, ms: float, verdict: str) -> None:
+    assert verdict == judge(running(last_fetch_ms=ms), "P7")["verdict"]
+
+
+def test_whoever_holds_nothing_need_not_fetch(judge: Judge) -> None:
+    history = an_app("member-1").says("member_added", 8, "member-1").join("member-1", 9)
+    history.sync("member-1", 10, assigned=[]).heartbeats("member-1", 58_000)
+    assert "HOLDS" == judge(history, "P7")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("removed_ms", "verdict"), [(53_000, "VIOLATED"), (54_000, "UNKNOWN"), (60_000, "HOLDS")]
+)
+def test_a_process_that_runs_is_a_member(judge: Judge, removed_ms: float, verdict: str) -> None:
+    history = running().says("evicted", removed_ms, "member-1")
+    assert verdict == judge(history, "P7")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("committed_ms", "waiting", "verdict"),
+    [(53_999, 51, "HOLDS"), (53_998, 51, "VIOLATED"), (53_998, 50, "HOLDS")],
+)
+def test_whoever_has_records_to_read_gets_further(
+    judge: Judge, committed_ms: float, waiting: int, verdict: str
+) -> None:
+    """Fifty records come in a second for each partition."""
+    history = running().end_offset(0, 100 + waiting)
+    history.commit_request("member-1", committed_ms, 0, 100)
+    assert verdict == judge(history, "P7")["verdict"]
+
+
+def test_a_process_that_ended_or_came_late_is_not_examined(judge: Judge) -> None:
+    for change in ({"ended_at": at(50_000)}, {"started_at": at(55_000)}, {"told_at": at(50_000)}):
+        history = running()
+        history.rows["members"][0].update(change)
+        assert "UNKNOWN" == judge(history, "P7")["verdict"]
+
+
+# P8
+
+
+def put_out(*, back_ms: float | None = None, **row: Any) -> History:
+    """member-1 is frozen from 10,000 to 20,000, and evicted at 16,000."""
+    history = an_app("member-1").holds("member-1", 0)
+    history.rows["members"][0].update(row)
+    history.fault("freeze-consumer", "member-1", 10_000, 20_000)
+    history.says("evicted", 16_000, "member-1")
+    if back_ms is not None:
+        history.join("member-1", back_ms - 1, 2, life=2).sync("member-1", back_ms, 2, life=2)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("history", "verdict"),
+    [
+        (put_out(back_ms=50_000), "HOLDS"),
+        (put_out(back_ms=50_001), "VIOLATED"),
+        (put_out(), "VIOLATED"),
+        (put_out(ended_at=at(30_000), exit_code=1), "HOLDS"),
+        (put_out(ended_at=at(30_000), exit_code=0), "VIOLATED"),
+        (put_out(ended_at=at(15_000), exit_code=1), "UNKNOWN"),
+    ],
+    ids=["back", "late", "never", "gone", "gone without a word", "gone before"],
+)
+def test_who_is_put_out_comes_back_or_goes(judge: Judge, history: History, verdict: str) -> None:
+    assert verdict == judge(history, "P8")["verdict"]
+
+
+def test_a_run_may_end_before_it_is_back(judge: Judge) -> None:
+    history = an_app("member-1").holds("member-1", 0).says("evicted", 40_000, "member-1")
+    assert ("UNKNOWN", 1) == tuple(judge(history, "P8")[name] for name in ("verdict", "examined"))
+
+
+def test_who_left_was_not_put_out(judge: Judge) -> None:
+    history = an_app("member-1").holds("member-1", 0).says("left", 16_000, "member-1")
+    assert "UNKNOWN" == judge(history, "P8")["verdict"]
+
+
+# P9
+
+
+def heard(*, fetch_ms: float | None = None, commit_ms: float | None = None) -> History:
+    """member-1 is evicted at 16,000, hears of it at 20,000 and is back at 25,000."""
+    history = an_app("member-1").holds("member-1", 0).says("evicted", 16_000, "member-1")
+    history.heartbeats("member-1", 20_000, error_code=25)
+    history.join("member-1", 24_999, 2, life=2).sync("member-1", 25_000, 2, life=2)
+    if fetch_ms is not None:
+        history.fetch("member-1", 0, 0, fetch_ms, upto=100)
+    if commit_ms is not None:
+        history.commit_request("member-1", commit_ms, 0, 100)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("fetch_ms", "verdict"),
+    [
+        (None, "HOLDS"),
+        (18_000, "HOLDS"),
+        (20_100, "HOLDS"),
+        (20_101, "VIOLATED"),
+        (25_010, "HOLDS"),
+    ],
+)
+def test_who_has_heard_fetches_nothing(judge: Judge, fetch_ms: float | None, verdict: str) -> None:
+    assert verdict == judge(heard(fetch_ms=fetch_ms), "P9")["verdict"]
+
+
+@pytest.mark.parametrize(("commit_ms", "verdict"), [(19_000, "HOLDS"), (21_000, "VIOLATED")])
+def test_no_commit_of_it_is_accepted(judge: Judge, commit_ms: float, verdict: str) -> None:
+    assert verdict == judge(heard(commit_ms=commit_ms), "P9")["verdict"]
+
+
+def test_who_never_hears_is_not_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(put_out(), "P9")["verdict"]
+
+
+@pytest.mark.parametrize("rule", ["P5", "P6", "P7", "P8", "P9"])
+def test_an_empty_history_shows_nothing(judge: Judge, rule: str) -> None:
+    assert "UNKNOWN" == judge(an_app(), rule)["verdict"]
+
+
+def test_a_member_id_is_the_processs_whatever_its_client_is_called(judge: Judge) -> None:
+    history = told(ended_ms=20_100, leaves_ms=20_050)
+    for row in history.rows["requests"]:
+        row.update(program="member-1", client_id="sarama", member_id=member_id("member-1"))
+    assert "HOLDS" == judge(history, "P6")["verdict"]
