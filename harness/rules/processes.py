@@ -6,6 +6,8 @@ from harness.rules.rule import Rule
 # A process that was put out of the group and knows it is back within this time, or gone: clients
 # wait up to a second before they try again, and joining takes one rebalance.
 BACK_MS = 30_000
+# What a process sent before its end may arrive after it, and counts as a sign of life.
+LATE_MS = 1_000
 # A fetch that was on its way when its client heard that it is no member any more.
 UNDER_WAY_MS = 100
 
@@ -33,15 +35,17 @@ def rebalances_have_causes() -> str:
         WITH causes AS (
             SELECT concat(kind, coalesce(concat(' of ', resolved), '')) AS what,
                    injecting_at AS from_at,
-                   after(:session_ms + :slack_ms, coalesce(healed_at, failed_at, injected_at,
-                                                           injecting_at)) AS to_at
+                   after(:session_ms + :LATE_MS, coalesce(healed_at, failed_at, injected_at,
+                                                          injecting_at)) AS to_at
             FROM {fault_windows} WHERE injecting_at IS NOT NULL
             UNION ALL
-            SELECT concat('the start of ', member), started_at, after(:session_ms, started_at)
-            FROM {members} WHERE role = 'consumer'
+            -- A program may take its time to start, and then to join.
+            SELECT concat('the first join of ', member), after(-:slack_ms, min(joined_at)),
+                   after(:session_ms + :LATE_MS, min(joined_at))
+            FROM {memberships} WHERE member IS NOT NULL GROUP BY member
             UNION ALL
             SELECT concat('the end of ', member), ended_at,
-                   after(:session_ms + :slack_ms, ended_at)
+                   after(:session_ms + :LATE_MS, ended_at)
             FROM {members} WHERE role = 'consumer' AND ended_at IS NOT NULL
         ), begun AS (
             SELECT r.generation, r.started_at, r.trigger, r.trigger_member, r.reason, r.evidence,

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from harness.experiment import CLIENTS, PROTOCOLS
+from harness.experiment import APP, CLIENTS, PROTOCOLS
 from harness.report.many import documented
 from harness.rules.catalogue import RULES
 from harness.rules.documents import DOCUMENTS, STATEMENTS
@@ -146,7 +146,7 @@ def test_the_whole_catalogue_of_statements_is_there() -> None:
 
 def test_every_rule_is_for_some_client_and_protocol() -> None:
     for rule in RULES.values():
-        assert set(rule.clients) <= set(CLIENTS)
+        assert set(rule.clients) <= {*CLIENTS, APP}
         assert set(rule.protocols) <= set(PROTOCOLS)
         assert rule.clients
         assert rule.protocols

@@ -28,10 +28,10 @@ def rebalanced(ms: float, *, fault_ms: float | None = None) -> History:
     [
         (20_000, None, "VIOLATED"),
         (20_000, 19_000, "HOLDS"),
-        (25_049, 19_000, "HOLDS"),
-        (25_051, 19_000, "VIOLATED"),
+        (26_000, 19_000, "HOLDS"),
+        (26_001, 19_000, "VIOLATED"),
         (18_000, 19_000, "VIOLATED"),
-        (5_000, None, "HOLDS"),  # members started at 0, a session before
+        (7_000, None, "HOLDS"),  # member-1 joined at 9, a session before
         (58_000, None, "UNKNOWN"),  # the producer had stopped
     ],
 )
@@ -41,18 +41,22 @@ def test_a_rebalance_has_a_cause(
     assert verdict == judge(rebalanced(ms, fault_ms=fault_ms), "P5")["verdict"]
 
 
-def test_a_process_that_starts_or_ends_is_a_cause(judge: Judge) -> None:
-    for name in ("started_at", "ended_at"):
-        history = rebalanced(20_000)
-        history.rows["members"][1][name] = at(19_500)
-        assert "HOLDS" == judge(history, "P5")["verdict"]
+def test_a_process_that_ends_is_a_cause(judge: Judge) -> None:
+    history = rebalanced(20_000)
+    history.rows["members"][1]["ended_at"] = at(19_500)
+    assert "HOLDS" == judge(history, "P5")["verdict"]
+
+
+def test_a_process_that_joins_for_the_first_time_is_a_cause(judge: Judge) -> None:
+    history = rebalanced(20_000).says("member_added", 19_990, "member-2")
+    assert "HOLDS" == judge(history, "P5")["verdict"]
 
 
 def test_what_follows_from_a_rebalance_has_its_cause(judge: Judge) -> None:
-    history = rebalanced(25_045, fault_ms=19_000)
-    history.says("rebalance_started", 25_055, generation=2, reason="again")
-    history.says("stabilized", 25_065, generation=3, members=2)
-    history.sync("member-1", 25_058, 2).sync("member-1", 25_070, 3)
+    history = rebalanced(25_995, fault_ms=19_000)
+    history.says("rebalance_started", 26_005, generation=2, reason="again")
+    history.says("stabilized", 26_015, generation=3, members=2)
+    history.sync("member-1", 26_008, 2).sync("member-1", 26_020, 3)
     assert ("HOLDS", 2) == tuple(judge(history, "P5")[name] for name in ("verdict", "examined"))
 
 

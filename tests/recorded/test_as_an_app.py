@@ -1,0 +1,80 @@
+"""Our own members, judged as if they were somebody else's, get the same verdicts.
+
+Method: each recorded run is judged twice by every rule that can be judged of a program which tells
+nothing: as it is, and without its journals, by the tables that stand in for them. Verdicts have to
+be the same, and so has each row but for the moments at which members held partitions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from harness.check.judge import Asked, Outcome, examine, verdict_of
+from harness.experiment import APP
+from harness.history.schema import HISTORY
+from harness.rules import RULES
+from harness.rules.lineage import JOURNALED, judged_of_an_app
+from harness.tables.base import Tables
+from harness.tables.engines.base import Engine, Frame, tables_in
+from harness.tables.recipes import RECIPES, recipes_of
+from harness.tables.source import load, read_run
+from harness.tables.views import VIEWS
+from tests.recorded.keep import RUNS
+
+KEPT: Final = sorted(path.name for path in RUNS.iterdir())
+# Those about the evidence look at the journals that are taken away.
+RULES_OF_BOTH: Final = [name for name in judged_of_an_app() if name[0] in "RX"]
+
+
+def judged(run: str, engine: Engine, rules: list[str], *, as_an_app: bool) -> dict[str, Any]:
+    """Verdict and rows of each rule."""
+
+    def store(_name: str, frame: Frame) -> Frame:
+        return engine.rows(frame.toArrow())
+
+    about = read_run(RUNS / run)
+    sources = load(RUNS / run, engine, 10**9)
+    if as_an_app:
+        for name in JOURNALED & HISTORY.keys():
+            sources.frames[name] = engine.rows(HISTORY[name].empty_table())
+    tables = Tables(engine, about, sources, recipes_of(APP) if as_an_app else RECIPES, VIEWS, store)
+    try:
+        outcome: Outcome = examine(tables, rules)
+        assert not outcome.unknown
+        return {
+            rule: (verdict_of(Asked(rule), outcome, tables), outcome.rows[rule]) for rule in rules
+        }
+    finally:
+        tables.close()
+
+
+@pytest.mark.parametrize("run", KEPT)
+def test_a_run_without_its_journals_is_judged_as_with_them(run: str, engine: Engine) -> None:
+    about = read_run(RUNS / run)
+    rules = [rule for rule in RULES_OF_BOTH if RULES[rule].speaks_of(about.client, about.protocol)]
+
+    with_journals = judged(run, engine, rules, as_an_app=False)
+    without = judged(run, engine, rules, as_an_app=True)
+
+    for rule in rules:
+        if "ownership" in tables_in(RULES[rule].examine()):
+            # Brokers give and take a partition some milliseconds before and after the callbacks.
+            assert told(with_journals[rule]) == told(without[rule]), rule
+        else:
+            assert with_journals[rule] == without[rule]
+
+
+def told(found: tuple[dict[str, Any], list[dict[str, Any]]]) -> tuple[str, list[Any]]:
+    """The verdict, and of each thing examined what it came to."""
+    verdict, rows = found
+    return verdict["verdict"], sorted((row["subject"], row["ok"]) for row in rows)
+
+
+@pytest.mark.parametrize("run", KEPT)
+def test_every_rebalance_of_a_recorded_run_has_a_cause(run: str, engine: Engine) -> None:
+    verdict, rows = judged(run, engine, ["P5"], as_an_app=True)["P5"]
+
+    assert [] == [(row["subject"], row["why"]) for row in rows if row["ok"] is False]
+    assert verdict["verdict"] in ("HOLDS", "UNKNOWN")  # many end with the group they began with
