@@ -380,9 +380,9 @@ def _app(limits: dict[str, float]) -> dict[str, Any]:
     return {"name": "orders", "stop": {"signal": "SIGTERM", "grace_s": 30.0}, "limits": promised}
 
 
-def an_app(*members: str, protocol: str = "eager", **limits: float) -> History:
+def an_app(*members: str, protocol: str = "eager") -> History:
     """Processes of a program of somebody else's, which run from the start to the end."""
-    history = History(group={"client": APP, "protocol": protocol}, limits=limits)
+    history = History(group={"client": APP, "protocol": protocol})
     for member in members:
         history.member(
             member, client=APP, lane=member, commit=None, ended_at=at(history.end_ms + 100),

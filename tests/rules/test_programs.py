@@ -146,9 +146,11 @@ def test_who_was_told_no_position_is_not_examined(judge: Judge) -> None:
 # P4
 
 
-def handed_over(**limits: float) -> History:
+def handed_over(standstill_s: float | None) -> History:
     """member-1 is killed at 10,000; member-2 has its partition and reads from 17,000 on."""
-    history = an_app("member-1", "member-2", **limits)
+    history = an_app("member-1", "member-2")
+    if standstill_s is not None:
+        history.limits["standstill_s"] = standstill_s
     history.rows["members"][0].update(end="killed", exit_code=-9)
     history.rebalance(1, 1, 2).holds("member-1", 0).holds("member-2", 1)
     for ms in range(1_000, 10_000, 100):
@@ -168,8 +170,7 @@ def handed_over(**limits: float) -> History:
 def test_a_standstill_is_held_against_what_was_promised(
     judge: Judge, standstill_s: float | None, verdict: str
 ) -> None:
-    history = handed_over() if standstill_s is None else handed_over(standstill_s=standstill_s)
-    found = judge(history, "P4")
+    found = judge(handed_over(standstill_s), "P4")
     assert (verdict, 7_100) == (found["verdict"], found["measured_max"])
 
 
@@ -233,7 +234,9 @@ def test_a_loss_may_be_promised(judge: Judge) -> None:
 def test_repeats_are_held_against_what_was_promised(
     judge: Judge, repeats: float | None, verdict: str
 ) -> None:
-    history = an_app("member-1") if repeats is None else an_app("member-1", repeats=repeats)
+    history = an_app("member-1")
+    if repeats is not None:
+        history.limits["repeats"] = repeats
     history.shows("member-1", 0, 0, 49, 1_000).shows("member-1", 0, 40, 99, 2_000)
     assert verdict == judge(history, "P11")["verdict"]
 

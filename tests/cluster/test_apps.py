@@ -1,0 +1,142 @@
+"""Programs of somebody else's on real brokers: an honest one, and one that is broken on purpose.
+
+Method: small programs of confluent-kafka, which know nothing of the harness, are the members of a
+group. The history is judged by DuckDB, which finds what Spark does.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from harness.base import processes
+from harness.check.check import check
+from harness.history import manifest
+from harness.tables.engines.duckdb import DuckDb
+from tests.cluster.test_experiments import run_experiment
+
+pytestmark = pytest.mark.cluster
+
+HONEST = """
+import json, os, signal, sys
+from confluent_kafka import Consumer, TopicPartition
+
+consumer = Consumer({
+    "bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"],
+    "group.id": os.environ["KAFKA_GROUP_ID"],
+    "client.id": "any name",
+    "auto.offset.reset": "earliest",
+    "session.timeout.ms": 6000,
+    "auto.commit.interval.ms": 500,
+})
+consumer.subscribe([os.environ["KAFKA_TOPIC"]])
+running = True
+
+
+def stop(*_):
+    global running
+    running = False
+
+
+signal.signal(signal.SIGTERM, stop)
+while running:
+    message = consumer.poll(0.2)
+    if message is not None and not message.error():
+        print("done id=%d" % json.loads(message.value())["id"], flush=True)
+consumer.close()
+"""
+
+# Each process has a vice of its own: the first commits what it has not fetched, the second stops
+# to work and lives on, and none of them leaves when it is told to end.
+BROKEN = """
+import os, time
+from confluent_kafka import Consumer, TopicPartition
+
+name = os.environ["KAFKA_CLIENT_ID"]
+consumer = Consumer({
+    "bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"],
+    "group.id": os.environ["KAFKA_GROUP_ID"],
+    "auto.offset.reset": "earliest",
+    "session.timeout.ms": 6000,
+    "auto.commit.interval.ms": 500,
+})
+consumer.subscribe([os.environ["KAFKA_TOPIC"]])
+read = 0
+while True:
+    message = consumer.poll(0.2)
+    if message is None or message.error():
+        continue
+    read += 1
+    if name == "member-1" and read % 100 == 0:
+        beyond = TopicPartition(message.topic(), message.partition(), message.offset() + 500)
+        consumer.commit(offsets=[beyond], asynchronous=False)
+    if name == "member-2" and read == 600:
+        time.sleep(3600)
+"""
+
+
+def play(folder: Path, experiment: str, program: str, **more: Any) -> Path:
+    """Play an experiment with a program; the folder of the run."""
+    (folder / "program.py").write_text(program)
+    command = json.dumps([sys.executable, "program.py"])
+    lines = ['name = "small"', f"command = {command}"]
+    lines += [f"[{table}]\n{line}" for table, line in more.items()]
+    (folder / "app.toml").write_text("\n".join(lines))
+    return run_experiment(experiment, folder / "results", "--app", str(folder))
+
+
+def verdicts(run_dir: Path) -> dict[str, str]:
+    with closing(DuckDb()) as engine:
+        return {row["rule"]: row["verdict"] for row in check(run_dir, engine, keep=False)}
+
+
+def rows(run_dir: Path, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(run_dir / "history" / f"{name}.parquet").to_pylist()
+    return found
+
+
+def test_an_honest_program_is_known_by_its_lanes_and_by_what_it_shows(tmp_path: Path) -> None:
+    shows = r"stdout = 'done id=(?P<n>\d+)'"
+    run_dir = play(tmp_path, "consumer-crash", HONEST, effects=shows)
+
+    found = manifest.read(run_dir)
+    assert ("complete", "eager", 6_000) == (
+        found["status"],
+        found["observed"]["protocol"],
+        found["observed"]["session_timeout_ms"],
+    )
+    assert [] == processes.marked(found["run"])
+
+    own = [row for row in rows(run_dir, "requests") if row["client_id"] == "any name"]
+    lanes = {(row["program"], row["listener"]) for row in own}
+    assert {(f"member-{n}", f"LANE_MEMBER_{n}") for n in (1, 2, 3)} == lanes
+
+    sent = {
+        (row["partition"], offset)
+        for row in rows(run_dir, "sends")
+        if row["outcome"] == "acknowledged"
+        for offset in range(row["first_offset"], row["last_offset"] + 1)
+    }
+    shown = {
+        (row["partition"], offset)
+        for row in rows(run_dir, "effects")
+        for offset in range(row["first_offset"], row["last_offset"] + 1)
+    }
+    assert sent == shown
+
+    judged = verdicts(run_dir)
+    for rule in ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P10", "E01", "E02", "E05", "R21"):
+        assert "HOLDS" == judged[rule], (rule, judged)
+
+
+def test_a_broken_program_is_found_out(tmp_path: Path) -> None:
+    judged = verdicts(play(tmp_path, "baseline", BROKEN))
+
+    for rule in ("P1", "P2", "P6", "P7", "P10"):
+        assert "VIOLATED" == judged.get(rule), (rule, judged)
