@@ -242,7 +242,7 @@ def comes_back() -> str:
     """Removals by the coordinator. Until a fault is over that hits the process it cannot know."""
     return """
         {OUTSIDE}
-        SELECT clause(member, ' at ', substr(concat(removed_at), 12, 12)) AS subject,
+        SELECT concat(member, ' (put out)') AS subject,
                removed_at AS at,
                ms_between(knows_at, coalesce(least(back_at, gone_at), gone_at)) AS measured,
                :BACK_MS AS bound_high,
@@ -305,7 +305,7 @@ def stops_working() -> str:
              AND a.at < coalesce(h.back_at, :ended_at)
             GROUP BY h.member, h.removed_at
         )
-        SELECT clause(h.member, ' at ', substr(concat(h.removed_at), 12, 12)) AS subject,
+        SELECT concat(h.member, ' (put out)') AS subject,
                h.heard_at AS at, coalesce(f.records, 0) AS measured, 0 AS bound_high,
                IF(c.times > 0, clause(c.times, ' commits of it were accepted'), NULL) AS wrong,
                h.evidence

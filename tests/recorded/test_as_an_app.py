@@ -51,12 +51,12 @@ def judged(run: str, engine: Engine, rules: list[str], *, as_an_app: bool) -> di
 
 
 @pytest.mark.parametrize("run", KEPT)
-def test_a_run_without_its_journals_is_judged_as_with_them(run: str, engine: Engine) -> None:
+def test_a_run_without_its_journals_is_judged_as_with_them(run: str, duckdb_engine: Engine) -> None:
     about = read_run(RUNS / run)
     rules = [rule for rule in RULES_OF_BOTH if RULES[rule].speaks_of(about.client, about.protocol)]
 
-    with_journals = judged(run, engine, rules, as_an_app=False)
-    without = judged(run, engine, rules, as_an_app=True)
+    with_journals = judged(run, duckdb_engine, rules, as_an_app=False)
+    without = judged(run, duckdb_engine, rules, as_an_app=True)
 
     for rule in rules:
         if "ownership" in tables_in(RULES[rule].examine()):
@@ -73,8 +73,8 @@ def told(found: tuple[dict[str, Any], list[dict[str, Any]]]) -> tuple[str, list[
 
 
 @pytest.mark.parametrize("run", KEPT)
-def test_every_rebalance_of_a_recorded_run_has_a_cause(run: str, engine: Engine) -> None:
-    verdict, rows = judged(run, engine, ["P5"], as_an_app=True)["P5"]
+def test_every_rebalance_of_a_recorded_run_has_a_cause(run: str, duckdb_engine: Engine) -> None:
+    verdict, rows = judged(run, duckdb_engine, ["P5"], as_an_app=True)["P5"]
 
     assert [] == [(row["subject"], row["why"]) for row in rows if row["ok"] is False]
     assert verdict["verdict"] in ("HOLDS", "UNKNOWN")  # many end with the group they began with
