@@ -8,7 +8,7 @@ evenly.
 from harness.experiment import Experiment, Fault, holds
 
 experiment = Experiment(
-    claim="Processes that come or go together are taken in together, and no record is lost.",
+    claim="Scaling by two processes leaves partitions spread evenly, and no record is lost.",
     faults=(
         Fault(kind="scale", target="group", how="up", by=2),
         Fault(kind="scale", target="group", how="down", by=2, at_s=15),
