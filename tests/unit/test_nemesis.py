@@ -13,8 +13,8 @@ from typing import Any, cast
 
 import pytest
 
-from consumers.journal import Journal
-from harness.base.errors import ClusterError
+from consumers.journal import Journal, read_journal
+from harness.base.errors import ClusterError, WaitTimeout
 from harness.base.wait import wait_until
 from harness.catalogue import registry
 from harness.experiment import Experiment, Fault
@@ -156,6 +156,91 @@ def test_a_fault_that_had_to_wait_lasts_as_long_as_it_was_to_last(
     ] == played
     assert [1.0, 11.0] == followed
     assert [16.0, 16.0] == [state.heal_s for state in stage.faults.values()]
+
+
+class OneByOne:
+    """A stage on which two faults wait for each other; the group is well so long after a fault."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, well_after_s: tuple[float, ...]
+    ) -> None:
+        self.clock, self.said, self._well = Clock(), list[tuple[str, str, float]](), [*well_after_s]
+        kind = Kind(
+            "kill-broker",
+            ("broker",),
+            True,
+            lambda _scene, fault, _target: self._say("inject", fault.target),
+            lambda _scene, _fault, _target: Evidence(True, "seen"),
+            lambda _scene, fault, _target: self._say("heal", fault.target),
+            effects=Effects(breaks=Breaks.BROKER),
+        )
+        monkeypatch.setattr(nemesis, "KINDS", {"kill-broker": kind})
+        monkeypatch.setattr(
+            nemesis, "time", SimpleNamespace(monotonic=lambda: self.clock.now_s, time_ns=int)
+        )
+        first = Fault(kind="kill-broker", target="broker 1", at_s=1, lasts_s=15, jitter_s=0)
+        second = Fault(kind="kill-broker", target="broker 2", at_s=3, lasts_s=5, jitter_s=0)
+        experiment = Experiment(claim="x.", faults=(first, second), one_by_one=True)
+        self._journal = tmp_path / "faults.journal"
+        planned = nemesis.plan_faults(experiment, random.Random(1))
+        self.nemesis = nemesis.Nemesis(Journal(self._journal, member="nemesis"), planned)
+        self.stage = scene(brokers={1, 2, 3}, members=set())
+        self.stage.steady_at, self.stage.faults, self.stage.steps = 0.0, {}, []
+        self.stage.pass_time, self.stage.say = self.clock.pass_time, lambda _text: None
+        self.stage.follow = lambda: None
+        self.stage.wait, self.stage.well = self._wait, lambda: True
+
+    def _say(self, what: str, target: str) -> None:
+        self.said.append((what, target, self.clock.now_s))
+
+    def _wait(self, what: str, _condition: Any, timeout_s: float) -> None:
+        took_s = self._well.pop(0)
+        self.clock.now_s += min(took_s, timeout_s)
+        if took_s > timeout_s:
+            raise WaitTimeout(f"no {what} after {timeout_s:g} s")
+
+    def play(self) -> None:
+        self.nemesis.play_one_by_one(cast("Scene", self.stage), 60)
+
+    def phases(self, name: str) -> list[str]:
+        frames = read_journal(self._journal).frames
+        return [frame["phase"] for frame in frames if frame.get("fault") == name]
+
+
+def test_a_fault_comes_so_long_after_all_was_well_and_is_healed_before_the_next(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The first is due 1 s after 2 s; the second 3 s after all was well again, 40 s after that."""
+    played = OneByOne(monkeypatch, tmp_path, well_after_s=(2, 40))
+
+    played.play()
+
+    assert [
+        ("inject", "broker 1", 3.0),
+        ("heal", "broker 1", 18.0),
+        ("inject", "broker 2", 61.0),
+        ("heal", "broker 2", 66.0),
+    ] == played.said
+    assert [(3.0, 18.0), (61.0, 66.0)] == [
+        (state.inject_s, state.heal_s) for state in played.stage.faults.values()
+    ]
+    assert {"healed"} == {state.phase for state in played.stage.faults.values()}
+    assert played.stage.well_since is None
+    assert [] == played.nemesis.heal_all(played.stage)
+
+
+def test_where_a_group_does_not_get_well_the_faults_after_that_stay_planned(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    played = OneByOne(monkeypatch, tmp_path, well_after_s=(0, 61))
+
+    with pytest.raises(WaitTimeout, match="no steady state before 2-kill-broker after 60 s"):
+        played.play()
+
+    whole = ["planned", "injecting", "injected", "healing", "healed"]
+    assert (whole, ["planned"]) == (played.phases("1-kill-broker"), played.phases("2-kill-broker"))
+    assert "planned" == played.stage.faults["2-kill-broker"].phase
+    assert [] == played.nemesis.heal_all(played.stage)
 
 
 class InterruptedInTheEnd:
