@@ -38,6 +38,12 @@ experiment: ## run, check and report one: NAME=broker-kill [APP= SEED= REPEAT= C
 try: ## a program of yours as the members of the group: APP=consumers/apps/kafkajs or CMD='./consumer --config x' [SEED= REPEAT= BACKEND= KAFKA=]
 	@$(ENV) -m harness try $(OPTIONS) $(if $(CMD),-- $(CMD))
 
+.PHONY: matrix
+matrix: ## the same faults for several programs, side by side: [APPS='consumers/apps/kafkajs consumers/apps/sarama' REPEAT=3 SEED= BACKEND= KAFKA=]
+	@$(ENV) -m harness matrix $(foreach app,$(APPS),--app '$(app)') $(if $(REPEAT),--repeat '$(REPEAT)') \
+	    $(if $(SEED),--seed '$(SEED)') $(if $(BACKEND),--backend '$(BACKEND)') \
+	    $(if $(KAFKA),--kafka '$(KAFKA)')
+
 nightly: ## every experiment, and every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
 	@$(CLIENT_JARS)
 	@$(ENV) -m harness nightly $(NIGHT)

@@ -10,13 +10,14 @@ from types import UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from harness.base.errors import BadInput
-from harness.base.paths import here
+from harness.base.paths import ROOT, here
 from harness.experiment import APP, Expect, Experiment, Group, Verdict
 from harness.experiment.app import App, Limits, Records, Shows, Stop
 from harness.rules.lineage import judged_of_an_app
 from harness.run.faults import KINDS
 
 FILE: Final = "app.toml"
+EXAMPLES: Final = ROOT / "consumers" / "apps"
 IN_TRANSACTION: Final = "in a transaction"  # how a member is killed that has to be told first
 _TABLES: Final = {"records": Records, "effects": Shows, "stop": Stop, "limits": Limits}
 _KEYS: Final = ("name", "command", "build", "instances", "static", "env", *_TABLES)
@@ -41,6 +42,27 @@ def read(path: Path) -> App:
         return _app(found, file.resolve().parent)
     except BadInput as error:
         raise BadInput(f"{here(file)}: {error}") from error
+
+
+def examples() -> list[Path]:
+    """The folders of consumers/apps that have an app.toml, by name."""
+    return sorted(file.parent for file in EXAMPLES.glob(f"*/{FILE}"))
+
+
+def named(text: str) -> App:
+    """The app of a folder, of an app.toml, or of an example by its name.
+
+    Raises BadInput with the nearest name where there is none.
+    """
+    path = Path(text)
+    if path.is_file() or (path / FILE).is_file():
+        return read(path)
+    known = {folder.name: folder for folder in examples()}
+    if text in known:
+        return read(known[text])
+    near = difflib.get_close_matches(path.name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+    raise BadInput(f"there is no app {text!r}: {hint}")
 
 
 def of_command(command: tuple[str, ...], folder: Path) -> App:

@@ -13,6 +13,7 @@ from harness.base.paths import ROOT
 from harness.cli.options import (
     add_app_options,
     add_comparison_options,
+    add_matrix_options,
     add_nightly_options,
     add_run_options,
     port,
@@ -21,6 +22,7 @@ from harness.cli.playing import (
     EVERYDAY,
     compare_protocols_command,
     experiment_command,
+    matrix_command,
     nightly_command,
     run_command,
     try_command,
@@ -108,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     add_app_options(trying)
     trying.add_argument("program", nargs="*", metavar="COMMAND", help="after --: what to run")
     add_nightly_options(command("nightly", nightly_command))
+    add_matrix_options(command("matrix", matrix_command))
     for name, function in (("check", check_command), ("report", report_command)):
         one = command(name, function)
         one.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
@@ -143,8 +146,8 @@ def _parser() -> argparse.ArgumentParser:
     cleaning.add_argument(
         "--all",
         action="store_true",
-        help="remove all runs, repeats, nights, comparisons, trends, benchmarks and mutation tests "
-        "as well; the dataset, which has the verdicts of all runs, stays",
+        help="remove all runs, repeats, nights, matrices, comparisons, trends, benchmarks and "
+        "mutation tests as well; the dataset, which has the verdicts of all runs, stays",
     )
     cleaning.add_argument(
         "--cache",

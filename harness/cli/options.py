@@ -160,6 +160,23 @@ def experiment_of(arguments: argparse.Namespace) -> Experiment:
     return registry.resolved(registry.checked(experiment))
 
 
+def add_matrix_options(matrix: argparse.ArgumentParser) -> None:
+    """The options of `matrix`."""
+    matrix.add_argument(
+        "--app", action="append", default=[], metavar="APP.TOML",
+        help="a program, its folder, or an example by its name (default: all of consumers/apps)",
+    )  # fmt: skip
+    matrix.add_argument(
+        "--experiment", action="append", default=[], metavar="NAME",
+        help="see `list` (default: everyday and rolling-deploy)",
+    )  # fmt: skip
+    matrix.add_argument("--repeat", type=int, default=3, help="runs of each (default: 3)")
+    matrix.add_argument("--seed", type=int, help="of the first run, and one more for each after it")
+    matrix.add_argument("--backend", help="embedded (processes) or docker")
+    matrix.add_argument("--kafka", help="version of Kafka")
+    matrix.set_defaults(set=[], client=None, client_version=None, protocol=None)
+
+
 def share_of(text: str) -> tuple[int, int]:
     """The number of a part and of how many, from K/N. Raises BadInput."""
     number, _, of = text.partition("/")

@@ -1,7 +1,9 @@
-"""The commands that play runs: `experiment`, `run`, `nightly` and `compare-protocols`."""
+"""The commands that play runs: `experiment`, `run`, `matrix`, `nightly`, `compare-protocols`."""
 
 import argparse
-from collections.abc import Callable
+import shlex
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
@@ -9,7 +11,7 @@ from typing import Final
 
 from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
-from harness.base.paths import here
+from harness.base.paths import ROOT, here
 from harness.cli.options import (
     experiment_of,
     listed,
@@ -20,9 +22,11 @@ from harness.cli.options import (
 )
 from harness.cli.showing import say_what_is_left_out
 from harness.experiment import CLIENTS, PROTOCOLS, one_of
+from harness.experiment.app import App
 from harness.run.screen import Screen
 
 EVERYDAY: Final = "everyday"  # the experiment that a program is tried with
+_IN_A_MATRIX: Final = (EVERYDAY, "rolling-deploy")
 
 
 def experiment_command(arguments: argparse.Namespace) -> int:
@@ -80,6 +84,82 @@ def _repeat(arguments: argparse.Namespace) -> int:
     repeat.print_repeat(repeated)
     dataset.accumulate(results)
     return code
+
+
+def matrix_command(arguments: argparse.Namespace) -> int:
+    """Play the same experiments for several programs, and set what it cost side by side."""
+    from harness.catalogue import apps, cover, registry
+    from harness.report.many import matrix_text
+    from harness.suite import play
+    from harness.trend import dataset
+
+    if arguments.repeat < 1:
+        raise BadInput(f"--repeat {arguments.repeat} runs nothing: use 1 or more")
+    programs = [apps.named(each) for each in arguments.app or map(str, apps.examples())]
+    for name, times in Counter(program.name for program in programs).items():
+        if times > 1:
+            raise BadInput(f"{times} apps are called {name}: give each a name of its own")
+    names = list(dict.fromkeys(arguments.experiment)) or _IN_A_MATRIX
+    settings = settings_of(arguments)
+    declared = {name: registry.with_knobs(registry.load(name), settings) for name in names}
+    candidates = [
+        (
+            program,
+            cover.Candidate.of(
+                name, registry.resolved(registry.checked(apps.with_app(experiment, program)))
+            ),
+        )
+        for program in programs
+        for name, experiment in declared.items()
+    ]
+    # Round after round, so that one that is interrupted has something of each.
+    runs = [
+        (program, number, candidate)
+        for number in range(1, arguments.repeat + 1)
+        for program, candidate in candidates
+    ]
+    results = arguments.results.resolve()
+    suite = play.new_matrix(
+        results,
+        runs,
+        {
+            "repeat": arguments.repeat,
+            "examples": all(Path(each.folder).parent == apps.EXAMPLES for each in programs),
+            "command": _matrix_typed(arguments, programs, names),
+        },
+    )
+    screen = Screen()
+    minutes = sum(candidate.estimate_s for _, _, candidate in runs) / 60
+    screen.say(f"{len(runs)} runs, about {minutes:.0f} min, into {here(suite.path)}")
+    code = play.play(
+        suite,
+        [candidate for _, _, candidate in runs],
+        results,
+        seed=arguments.seed,
+        screen=screen,
+        publish=matrix_text.write,
+    )
+    matrix_text.print_matrix(suite)
+    dataset.accumulate(results)
+    return code
+
+
+def _matrix_typed(
+    arguments: argparse.Namespace, programs: Sequence[App], names: Sequence[str]
+) -> str:
+    """The command that gives the same matrix anywhere, with no path of this machine."""
+    words = ["python3", "-m", "harness", "matrix"]
+    for program in programs if arguments.app else ():
+        folder = Path(program.folder)
+        below = folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else Path(folder.name)
+        words += ["--app", str(below)]
+    for name in names if arguments.experiment else ():
+        words += ["--experiment", name]
+    words += ["--repeat", str(arguments.repeat)]
+    for option in ("seed", "backend", "kafka"):
+        if getattr(arguments, option) is not None:
+            words += [f"--{option}", str(getattr(arguments, option))]
+    return shlex.join(words)
 
 
 def run_command(arguments: argparse.Namespace) -> int:

@@ -34,7 +34,7 @@ def report_command(arguments: argparse.Namespace) -> int:
     """Write report.html, summary.md and junit.xml of a checked run again."""
     from harness.history.suites import is_suite, load_suite
     from harness.report import report
-    from harness.report.many import index, repeat, suite_text
+    from harness.report.many import index, matrix_text, repeat, suite_text
     from harness.report.many.verdicts import refresh_states
     from harness.suite.judging import show
 
@@ -45,6 +45,9 @@ def report_command(arguments: argparse.Namespace) -> int:
         if suite.kind == "repeat":
             repeat.write(suite)
             repeat.print_repeat(suite)
+        elif suite.kind == "matrix":
+            matrix_text.write(suite)
+            matrix_text.print_matrix(suite)
         else:
             index.write(suite)
             suite_text.print_suite(suite)

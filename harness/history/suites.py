@@ -67,7 +67,7 @@ class Entry:
 
 @dataclass
 class Suite:
-    """A suite, as its record tells it. `kind` is nightly or repeat."""
+    """A suite, as its record tells it. `kind` is nightly, repeat or matrix."""
 
     path: Path
     kind: str

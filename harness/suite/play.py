@@ -19,6 +19,7 @@ from harness.base.errors import Exit, HarnessError, SetupError
 from harness.base.paths import check_for_kafka
 from harness.catalogue.cover import Candidate, Cover
 from harness.cluster.backends import check_engines
+from harness.experiment.app import App
 from harness.history import manifest
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
 from harness.report import exit_code, report
@@ -70,9 +71,31 @@ def new_nightly(results: Path, cover: Cover, asked: dict[str, Any]) -> Suite:
     suite.uncovered = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.uncovered]
     suite.elsewhere = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.elsewhere]
     suite.notes = [f"Left out: {sentence}." for sentence in cover.refused]
+    _point_latest(suite)
+    return suite
+
+
+def _point_latest(suite: Suite) -> None:
     link = suite.path.with_name(f".latest-{suite.name}")
     link.symlink_to(suite.name)
     link.replace(suite.path.with_name("latest"))
+
+
+def new_matrix(
+    results: Path, runs: Sequence[tuple[App, int, Candidate]], asked: dict[str, Any]
+) -> Suite:
+    """A suite of runs of several programs, in `results/matrix/`, and `latest` pointing at it.
+
+    Each run is given with its program and the number of its repeat. `asked` are the options that
+    chose the set. Raises SetupError where its folder cannot be made.
+    """
+    candidates = [candidate for _, _, candidate in runs]
+    suite = new_suite("matrix", results / "matrix", "", candidates)
+    suite.asked = asked
+    for entry, (app, number, candidate) in zip(suite.entries, runs, strict=True):
+        entry.client = app.name
+        entry.label = f"{app.name}, {candidate.name}, run {number}"
+    _point_latest(suite)
     return suite
 
 

@@ -1,0 +1,369 @@
+"""A matrix as Markdown, as a page and on a terminal; all three say the same of every cell."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from harness.base.distribution import Distribution
+from harness.base.paths import here
+from harness.history.suites import Suite
+from harness.report.many.matrix import Cell, Client, End, Matrix, Sign, as_json, matrix_of
+from harness.report.many.situations import AT_THE_END, CRASH, LOST, MEANINGS, Told
+from harness.report.many.suite_rows import kind_of, link_to, outcome_of_run, read_verdicts
+from harness.report.many.suite_text import style_of
+from harness.report.many.verdicts import headline
+from harness.report.run.files import write_whole
+from harness.report.run.page import Fact, environment
+from harness.report.text.columns import show
+from harness.report.text.markdown import safe, table_row
+from harness.report.words import NOTHING, clip, duration, number, plural
+
+PAGE: Final = "clients.html"
+TEXT: Final = "clients.md"
+RECORD: Final = "matrix.json"
+TITLE: Final = "Client libraries side by side"
+_TOLD: Final = {told.rule: told for told in AT_THE_END} | {
+    "P8": Told("P8", "did not come back", "came back")
+}
+_MOST_REASON: Final = 300
+
+
+_READING: Final = (
+    (
+        "First in a cell is the longest standstill: of all partitions, the longest time from when "
+        "it happened (or from when the partition stopped, if that was later) until its next record "
+        "was read, if it began before the next thing happened. It is the median of the runs, with "
+        "the shortest and the longest in brackets. ≥ means that a partition still stood when the "
+        "run ended."
+    ),
+    (
+        "“Came twice” counts the records that the program showed as processed more than once in "
+        "that time. “Fetched again” is said of programs that do not show what they process: their "
+        "code may have seen those records once."
+    ),
+    "n is the number of runs. Where a run has a situation twice, the worse one counts.",
+    (
+        "What went wrong is named with the number of runs that had it: did not leave in order "
+        "(rule P6), did not come back after it was put out of the group (P8). What is found at the "
+        "end of a run cannot be put down to one situation, so it has a column of its own: did not "
+        "catch up (P1), wedged, which is to run and not to work (P7), lost records (P10)."
+    ),
+    "“Unknown” means that a run could not be judged. It does not mean that all was well.",
+)
+_CRASH: Final = (
+    "A crashed process is missed only when its session timeout is over, so this timeout decides "
+    "the column “crash” more than anything else in a library."
+)
+_RULES: Final = (
+    "Each run is judged by the rules of docs/rules.md; docs/programs.md says how it is known what "
+    "a program did."
+)
+_FEW: Final = "A few runs on one machine show what to expect, and no small differences."
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a cell. `tone` is bad, doubt, quiet, main or nothing."""
+
+    text: str
+    tone: str = ""
+
+
+def write(suite: Suite) -> None:
+    """Write `matrix.json`, `clients.md` and `clients.html` of what there is by now."""
+    matrix = matrix_of(suite)
+    texts = {RECORD: as_json(matrix), TEXT: markdown(matrix), PAGE: page(suite, matrix)}
+    for name, text in texts.items():
+        write_whole(suite.path / name, text)
+
+
+def cell_lines(cell: Cell) -> list[Line]:
+    """What a cell says, the longest standstill first."""
+    if not cell.runs:
+        return [_none_of(cell.planned)]
+    lines = [Line(_standstill(cell), "main")]
+    if cell.never_again:
+        lines.append(Line(f"never went on: {_of_runs(cell.never_again, cell.runs)}", "bad"))
+    if cell.again.n < cell.runs:
+        lines.append(Line(f"records not known: {_of_runs(cell.runs - cell.again.n, cell.runs)}"))
+    if cell.again.n:
+        again = "fetched again" if cell.fetched_only else "came twice"
+        lines.append(Line(f"{_spread(cell.again, number)} {again}"))
+    lines += _sign_lines(cell.signs, cell.fetched_only)
+    return [*lines, _runs_line(cell.runs, cell.planned)]
+
+
+def _standstill(cell: Cell) -> str:
+    found = cell.standstill_ms
+    if not found.n:
+        return "standstill not known"
+    told = "none" if found.max == 0 else _spread(found, duration)
+    if cell.never_again:
+        told = f"≥ {told}"
+    return told if found.n == cell.runs else f"{told}, known of {found.n}"
+
+
+def _spread(found: Distribution, written: Callable[[object], str]) -> str:
+    """Median, and from the smallest to the largest where they differ."""
+    middle, low, high = (written(value) for value in (found.p50, found.min, found.max))
+    return middle if low == high else f"{middle} ({low} – {high})"
+
+
+def end_lines(end: End) -> list[Line]:
+    """What was found at the end of the runs of one experiment."""
+    if not end.runs:
+        return [_none_of(end.planned)]
+    lines = list(_sign_lines(end.signs, end.fetched_only))
+    fine = [told.fine for told in AT_THE_END if told.rule in end.fine]
+    if fine:
+        lines.append(Line(", ".join(fine)))
+    return [*lines, _runs_line(end.runs, end.planned)]
+
+
+def _none_of(planned: int) -> Line:
+    return Line(f"no run of {planned} shows it", "doubt") if planned else Line(NOTHING, "quiet")
+
+
+def _sign_lines(signs: Iterable[Sign], fetched_only: bool) -> Iterator[Line]:
+    for sign in signs:
+        told = _TOLD[sign.rule]
+        if sign.violated:
+            never_fetched = fetched_only and sign.rule == LOST.rule
+            violated = "records never fetched" if never_fetched else told.violated
+            yield Line(f"{violated}: {_of_runs(sign.violated, sign.runs)}", "bad")
+        if sign.unknown:
+            yield Line(f"unknown if it {told.fine}: {_of_runs(sign.unknown, sign.runs)}", "doubt")
+
+
+def _of_runs(count: int, runs: int) -> str:
+    return f"{count} of {plural(runs, 'run')}"
+
+
+def _runs_line(runs: int, planned: int) -> Line:
+    if runs == planned:
+        return Line(f"n = {runs}", "quiet")
+    return Line(f"n = {runs} of {planned}", "doubt")
+
+
+def about_lines(client: Client) -> list[Line]:
+    """What a client is, as brokers saw it."""
+    if not client.runs:
+        return [Line("no run shows anything", "doubt")]
+    told = ", ".join(client.libraries) or "tells brokers neither name nor version"
+    protocol = " / ".join(client.protocols) or "protocol not known"
+    if client.assignors:
+        protocol += f", {' / '.join(client.assignors)}"
+    sessions = " / ".join(f"{ms / 1_000:g} s" for ms in client.session_timeouts_ms)
+    return [
+        Line(told),
+        Line(protocol),
+        Line(f"session timeout {sessions or 'not known'}"),
+        Line(f"Kafka {' / '.join(client.kafka)}, {_from_to(client.dates)}"),
+    ]
+
+
+def _from_to(dates: Sequence[str]) -> str:
+    if not dates:
+        return "on a day not known"
+    return dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+
+
+def reading(matrix: Matrix) -> list[str]:
+    """How to read the table, sentence by sentence."""
+    crash = any(column.situation == CRASH for column in matrix.columns)
+    return [*_READING, *([_CRASH] if crash else []), _FEW]
+
+
+def _what(matrix: Matrix) -> str:
+    told = (
+        "How long partitions stand still and which records come twice when something happens to a "
+        "group of consumers, by client library."
+    )
+    if matrix.examples:
+        told += (
+            " Each program is written as the guide of its library shows, with the library's "
+            "defaults, so these are the numbers of defaults; most of them can be set otherwise. "
+            "The programs and their versions are in consumers/apps."
+        )
+    return told
+
+
+def _made(matrix: Matrix) -> str:
+    """What all runs had in common."""
+    setting = matrix.setting
+    parts = [
+        (setting.brokers, "brokers"),
+        (setting.processes, "processes of the program to begin with"),
+        (setting.partitions, "partitions"),
+        (setting.records_per_s, "records a second"),
+    ]
+    told = ", ".join(f"{value} {name}" for value, name in parts if value)
+    machine = f", all on one machine with {setting.cores} cores" if setting.cores else ""
+    runs = f"{plural(matrix.repeats, 'run')} of each, {matrix.shown} of {matrix.planned} shown"
+    return f"{runs}; {told}{machine}." if told else f"{runs}."
+
+
+def _heads(matrix: Matrix) -> list[tuple[str, str]]:
+    return [(column.situation, column.experiment) for column in matrix.columns] + [
+        ("at the end", "")
+    ]
+
+
+def _end_cell(client: Client) -> list[tuple[str, list[Line]]]:
+    return [(end.experiment, end_lines(end)) for end in client.ends]
+
+
+def markdown(matrix: Matrix) -> str:
+    """The text of `clients.md`, good enough to be a page of the documents."""
+    heads = [
+        f"{safe(name)}<br><sub>{safe(experiment)}</sub>" if experiment else safe(name)
+        for name, experiment in _heads(matrix)
+    ]
+    rows = [
+        table_row(
+            "<br>".join([f"**{safe(client.name)}**", *map(_marked, about_lines(client))]),
+            *("<br>".join(map(_marked, cell_lines(cell))) for cell in client.cells),
+            "<br>".join(
+                "<br>".join([f"<sub>{safe(experiment)}</sub>", *map(_marked, lines)])
+                for experiment, lines in _end_cell(client)
+            ),
+        )
+        for client in matrix.clients
+    ]
+    situations = [column.situation for column in matrix.columns]
+    lines = [
+        f"# {TITLE}",
+        "",
+        _what(matrix),
+        "",
+        table_row("client", *heads),
+        f"|{'---|' * (len(heads) + 1)}",
+        *rows,
+        "",
+        *_missing(matrix),
+        "## How to read it",
+        "",
+        *(f"- {name}: {told}." for name, told in MEANINGS.items() if name in situations),
+        "",
+        *(f"- {sentence}" for sentence in reading(matrix)),
+        "",
+    ]
+    if matrix.unshown:
+        lines += [
+            "## Runs that show nothing",
+            "",
+            "They are in no number above.",
+            "",
+            *(
+                f"- {safe(each.label)}: {each.state}"
+                + (f": {safe(clip(each.reason, _MOST_REASON))}" if each.reason else "")
+                for each in matrix.unshown
+            ),
+            "",
+        ]
+    lines += ["## How it was made", "", _made(matrix), ""]
+    if matrix.command:
+        lines += ["```", matrix.command, "```", ""]
+    return "\n".join([*lines, _RULES, ""])
+
+
+def _missing(matrix: Matrix) -> list[str]:
+    """How many runs are in no number, where there are any."""
+    if not matrix.unshown:
+        return []
+    count = plural(matrix.planned, "run")
+    return [f"**{len(matrix.unshown)} of {count} show nothing**, and are named below.", ""]
+
+
+def _marked(line: Line) -> str:
+    text = safe(line.text)
+    if line.tone in ("main", "bad"):
+        return f"**{text}**"
+    return f"<sub>{text}</sub>" if line.tone == "quiet" else text
+
+
+def page(suite: Suite, matrix: Matrix) -> str:
+    """The text of `clients.html`."""
+    verdicts = read_verdicts(suite)
+    return (
+        environment()
+        .get_template("matrix.html.j2")
+        .render(
+            kind="matrix",
+            title=TITLE,
+            claim=_what(matrix),
+            headline=headline(suite),
+            outcome=kind_of(suite),
+            detail=_made(matrix),
+            figures=[
+                Fact("clients", str(len(matrix.clients)), ""),
+                Fact("runs", str(matrix.shown), f"of {matrix.planned} shown"),
+                Fact("repeats", str(matrix.repeats), ""),
+                Fact("Kafka", " / ".join(sorted({v for c in matrix.clients for v in c.kafka})), ""),
+                Fact("took", duration(suite.took_s * 1_000), ""),
+            ],
+            sections=(("clients", "Clients"), ("reading", "How to read it"), ("runs", "Runs")),
+            made_from="suite.json and the folders of the runs",
+            heads=_heads(matrix),
+            rows=[
+                {
+                    "name": client.name,
+                    "about": about_lines(client),
+                    "cells": [(cell_lines(cell), cell.longest) for cell in client.cells],
+                    "ends": _end_cell(client),
+                }
+                for client in matrix.clients
+            ],
+            meanings=[
+                (name, told)
+                for name, told in MEANINGS.items()
+                if name in {column.situation for column in matrix.columns}
+            ],
+            reading=reading(matrix),
+            command=matrix.command,
+            runs=[
+                {
+                    "label": entry.label,
+                    "link": link_to(suite, entry),
+                    "outcome": outcome_of_run(entry, verdicts[entry.label]),
+                    "judged": entry.judged,
+                    "differs": entry.state == "differs",
+                    "reason": clip(entry.reason, _MOST_REASON),
+                    "took": duration(entry.took_s * 1_000),
+                }
+                for entry in suite.entries
+            ],
+        )
+    )
+
+
+def print_matrix(suite: Suite, console: Console | None = None) -> None:
+    """Print each client with a line for each situation, and where the page is."""
+    console = console or Console(highlight=False)
+    matrix = matrix_of(suite)
+    first = Text(f"{suite.kind} {suite.name}: ")
+    first.append(headline(suite), style_of(suite))
+    lines = [first]
+    for client in matrix.clients:
+        about = ", ".join(line.text for line in about_lines(client))
+        lines += [Text(), Text(f"{client.name}  ", "bold").append(about, "not bold")]
+        told = [(cell.column.situation, cell_lines(cell)) for cell in client.cells]
+        told += [(f"at the end of {name}", found) for name, found in _end_cell(client)]
+        width = max((len(name) for name, _ in told), default=0)
+        for name, found in told:
+            line = Text(f"  {name.ljust(width)}  ")
+            for place, each in enumerate(found):
+                line.append(", " if place else "")
+                line.append(each.text, {"bad": "red", "doubt": "yellow"}.get(each.tone, ""))
+            lines.append(line)
+    lines.append(Text())
+    lines += [
+        Text(f"{each.label}: {each.state}{f' ({each.reason})' if each.reason else ''}", "yellow")
+        for each in matrix.unshown
+    ]
+    show(
+        console, [*lines, Text(f"page  {here(suite.path / PAGE)}"), Text(f"text  {TEXT} beside it")]
+    )
