@@ -90,6 +90,7 @@ def matrix_command(arguments: argparse.Namespace) -> int:
     """Play the same experiments for several programs, and set what it cost side by side."""
     from harness.catalogue import apps, cover, registry
     from harness.report.many import matrix_text
+    from harness.report.words import plural
     from harness.suite import play
     from harness.trend import dataset
 
@@ -129,8 +130,8 @@ def matrix_command(arguments: argparse.Namespace) -> int:
         },
     )
     screen = Screen()
-    minutes = sum(candidate.estimate_s for _, _, candidate in runs) / 60
-    screen.say(f"{len(runs)} runs, about {minutes:.0f} min, into {here(suite.path)}")
+    # How long they take depends on session timeouts that nobody knows before.
+    screen.say(f"{plural(len(runs), 'run')}, into {here(suite.path)}")
     code = play.play(
         suite,
         [candidate for _, _, candidate in runs],

@@ -19,11 +19,12 @@ from selenium.webdriver.common.keys import Keys
 from harness.check.check import check
 from harness.history import manifest
 from harness.report import report
-from harness.report.many import index
+from harness.report.many import index, matrix_text
 from harness.report.many import trend as trend_page
 from harness.tables.engines.spark import Spark
 from harness.trend import dataset, job
 from tests.machine import browser as machine
+from tests.report.sample_matrix import write_matrix
 from tests.report.sample_suite import write_night
 from tests.trend.sample import write_series
 
@@ -110,6 +111,8 @@ def pages(
     night = write_night(results)
     night.save()
     index.write(night)
+    matrix = write_matrix(results)
+    matrix_text.write(matrix)
     up = [6_000.0 + n % 5 for n in range(20)] + [6_020.0 + n % 5 for n in range(20)]
     write_series(results / dataset.FOLDER, "R01", up, bound_high=6_050.0)
     rows = job.trends(spark, job.read(spark, str(results / dataset.FOLDER))).toArrow().to_pylist()
@@ -117,11 +120,12 @@ def pages(
     return {
         "report": run_dir / "report.html",
         "index": night.path / "index.html",
+        "matrix": matrix.path / "clients.html",
         "trend": trend_page.write(results / "trend", rows),
     }
 
 
-PAGES: Final = ("report", "index", "trend")
+PAGES: Final = ("report", "index", "matrix", "trend")
 
 
 def opened(browser: Chrome, page: Path) -> Chrome:

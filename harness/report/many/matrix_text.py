@@ -36,8 +36,8 @@ _READING: Final = (
         "First in a cell is the longest standstill: of all partitions, the longest time from when "
         "it happened (or from when the partition stopped, if that was later) until its next record "
         "was read, if it began before the next thing happened. It is the median of the runs, with "
-        "the shortest and the longest in brackets. ≥ means that a partition still stood when the "
-        "run ended."
+        "the shortest and the longest in brackets. “None” means that no partition stood still for "
+        "longer than it does with nothing going on, ≥ that one still stood when the run ended."
     ),
     (
         "“Came twice” counts the records that the program showed as processed more than once in "

@@ -1,0 +1,271 @@
+"""Client by situation: every run counted, what shows nothing named, and nothing told as fine."""
+
+import io
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.base.errors import Exit
+from harness.cli.main import main
+from harness.history.suites import State
+from harness.report.many import matrix_text
+from harness.report.many.matrix import Cell, Client, End, Matrix, matrix_of
+from harness.report.many.matrix_text import cell_lines, end_lines, markdown, print_matrix, write
+from tests.report.sample_matrix import (
+    COMMAND,
+    STOP_S,
+    judgement,
+    played,
+    read,
+    suite_of,
+    write_app_run,
+    write_matrix,
+)
+from tests.report.sample_run import TOPIC
+
+
+def client(matrix: Matrix, name: str) -> Client:
+    return next(each for each in matrix.clients if each.name == name)
+
+
+def cell(matrix: Matrix, name: str, situation: str) -> Cell:
+    cells = client(matrix, name).cells
+    return next(each for each in cells if each.column.situation == situation)
+
+
+def texts(found: Cell | End) -> list[str]:
+    lines = end_lines(found) if isinstance(found, End) else cell_lines(found)
+    return [line.text for line in lines]
+
+
+def test_a_cell_has_the_median_and_the_range_of_its_runs(tmp_path: Path) -> None:
+    found = cell(matrix_of(write_matrix(tmp_path)), "franz-go", "crash")
+
+    assert (3, 7_500.0, 7_500.0, 9_800.0) == (
+        found.runs,
+        found.standstill_ms.min,
+        found.standstill_ms.p50,
+        found.standstill_ms.max,
+    )
+    assert ["7.50 s (7.50 s – 9.80 s)", "40 (0 – 40) came twice", "n = 3"] == texts(found)
+    assert "../../everyday/run-2/report.html" == found.longest
+
+
+def test_where_nothing_stopped_it_says_so(tmp_path: Path) -> None:
+    found = cell(matrix_of(write_matrix(tmp_path)), "franz-go", "orderly end")
+
+    assert ["none", "0 came twice", "n = 3"] == texts(found)
+
+
+def test_runs_that_show_nothing_are_missing_in_every_cell_and_named(tmp_path: Path) -> None:
+    matrix = matrix_of(write_matrix(tmp_path))
+
+    assert "n = 1 of 3" == texts(cell(matrix, "kafkajs", "crash"))[-1]
+    assert (6, 4) == (matrix.planned, matrix.shown)
+    assert [
+        ("kafkajs, everyday, run 2", "void", "broker-2 <b>ended</b> outside the plan"),
+        ("kafkajs, everyday, run 3", "not played", ""),
+    ] == [(each.label, each.state, each.reason) for each in matrix.unshown]
+
+
+def test_without_effects_records_were_fetched_again(tmp_path: Path) -> None:
+    found = cell(matrix_of(write_matrix(tmp_path)), "kafkajs", "crash")
+
+    assert "40 fetched again" in texts(found)
+
+
+def test_what_went_wrong_is_counted_where_it_happened(tmp_path: Path) -> None:
+    matrix = matrix_of(write_matrix(tmp_path))
+
+    ended = texts(cell(matrix, "kafkajs", "orderly end"))
+    assert "did not leave in order: 1 of 1 run" in ended
+    assert not any("leave" in line for line in texts(cell(matrix, "kafkajs", "crash")))
+    (end,) = client(matrix, "kafkajs").ends
+    assert ["wedged: 1 of 1 run", "caught up, lost nothing", "n = 1 of 3"] == texts(end)
+
+
+def test_unknown_is_told_apart_from_fine(tmp_path: Path) -> None:
+    matrix = matrix_of(write_matrix(tmp_path))
+
+    assert "unknown if it came back: 1 of 1 run" in texts(cell(matrix, "kafkajs", "own link dead"))
+    (end,) = client(matrix, "franz-go").ends
+    assert ["caught up, worked to the end, lost nothing, left in order", "n = 3"] == texts(end)
+
+
+def test_one_run_of_three_is_not_all(tmp_path: Path) -> None:
+    bad = [
+        judgement("P1", 52, ok=False, subject=f"{TOPIC}-0"),
+        judgement("P7", STOP_S),
+        judgement("P10", STOP_S, ok=None),
+    ]
+    runs = [
+        write_app_run(tmp_path / "everyday" / "run-1"),
+        write_app_run(tmp_path / "everyday" / "run-2"),
+        write_app_run(tmp_path / "everyday" / "run-3", judgements=bad, reads=[read(0, 9, 41.0)]),
+    ]
+    entries = [played(tmp_path, run, number=n) for n, run in enumerate(runs, start=1)]
+    matrix = matrix_of(suite_of(tmp_path, *entries))
+
+    (end,) = client(matrix, "franz-go").ends
+    assert [
+        "did not catch up: 1 of 3 runs",
+        "unknown if it lost nothing: 1 of 3 runs",
+        "worked to the end",
+        "n = 3",
+    ] == texts(end)
+    stopped = texts(cell(matrix, "franz-go", "own link dead"))
+    assert ["≥ 0 ms (0 ms – 17.00 s)", "never went on: 1 of 3 runs"] == stopped[:2]
+
+
+def test_what_is_not_on_record_is_not_told(tmp_path: Path) -> None:
+    lost = write_app_run(tmp_path / "everyday" / "run-1", stops=None, redeliveries=None)
+    one = matrix_of(suite_of(tmp_path, played(tmp_path, lost)))
+    both = matrix_of(
+        suite_of(
+            tmp_path,
+            played(tmp_path, lost),
+            played(tmp_path, write_app_run(tmp_path / "everyday" / "run-2"), number=2),
+        )
+    )
+
+    assert ["standstill not known", "records not known: 1 of 1 run", "n = 1"] == texts(
+        cell(one, "franz-go", "crash")
+    )
+    assert [
+        "7.50 s, known of 1",
+        "records not known: 1 of 2 runs",
+        "40 came twice",
+        "n = 2",
+    ] == texts(cell(both, "franz-go", "crash"))
+
+
+def test_a_client_is_what_brokers_saw(tmp_path: Path) -> None:
+    matrix = matrix_of(write_matrix(tmp_path))
+
+    assert [
+        "kgo v1.22.2",
+        "cooperative, cooperative-sticky",
+        "session timeout 45 s",
+        "Kafka 4.3.1, 2026-11-20",
+    ] == [line.text for line in matrix_text.about_lines(client(matrix, "franz-go"))]
+    told = [line.text for line in matrix_text.about_lines(client(matrix, "kafkajs"))]
+    assert "tells brokers neither name nor version" == told[0]
+
+
+def test_a_client_of_which_no_run_shows_anything_keeps_its_row(tmp_path: Path) -> None:
+    run = write_app_run(tmp_path / "everyday" / "run-1")
+    void = played(tmp_path, None, client="sarama", state=State.VOID, reason="it was not built")
+    matrix = matrix_of(suite_of(tmp_path, played(tmp_path, run), void))
+
+    assert ["no run of 1 shows it"] == texts(cell(matrix, "sarama", "crash"))
+    assert "no run shows anything" in markdown(matrix)
+    assert "sarama, everyday, run 1: void: it was not built" in markdown(matrix)
+
+
+def test_experiments_are_kept_apart(tmp_path: Path) -> None:
+    runs = [
+        played(tmp_path, write_app_run(tmp_path / "everyday" / "run-1")),
+        played(
+            tmp_path, write_app_run(tmp_path / "consumer-crash" / "run-1"),
+            experiment="consumer-crash",
+        ),
+    ]  # fmt: skip
+    matrix = matrix_of(suite_of(tmp_path, *runs))
+
+    crashes = [each.experiment for each in matrix.columns if each.situation == "crash"]
+    assert ["everyday", "consumer-crash"] == crashes
+    assert ["everyday", "consumer-crash"] == [end.experiment for end in matrix.clients[0].ends]
+
+
+def test_the_markdown_is_a_page_of_its_own(tmp_path: Path) -> None:
+    text = markdown(matrix_of(write_matrix(tmp_path)))
+    lines = text.splitlines()
+
+    assert "# Client libraries side by side" == lines[0]
+    (head,) = [line for line in lines if line.startswith("| client ")]
+    rows = [line for line in lines if line.startswith("| **")]
+    assert 2 == len(rows)
+    assert {head.count("|")} == {row.count("|") for row in rows}
+    assert "**7.50 s (7.50 s – 9.80 s)**" in rows[0]
+    assert "the guide of its library shows, with the library's defaults" in text
+    assert "**2 of 6 runs show nothing**" in text
+    assert "void: broker-2 &lt;b&gt;ended&lt;/b&gt; outside the plan" in text
+    assert f"```\n{COMMAND}\n```" in text
+    assert str(tmp_path) not in text
+
+
+def test_programs_of_ones_own_are_not_said_to_have_defaults(tmp_path: Path) -> None:
+    matrix = matrix_of(write_matrix(tmp_path))
+
+    assert "default" not in markdown(replace(matrix, examples=False))
+
+
+def test_the_page_leads_to_the_runs_and_escapes_what_they_say(tmp_path: Path) -> None:
+    suite = write_matrix(tmp_path)
+    write(suite)
+    page = (suite.path / "clients.html").read_text()
+
+    for number in (1, 2, 3, 4):
+        assert f'href="../../everyday/run-{number}/report.html"' in page
+    assert "<b>ended</b>" not in page
+    assert "<script" not in page
+    assert str(tmp_path) not in page
+    assert "wedged: 1 of 1 run" in page
+
+
+def test_the_record_has_every_number(tmp_path: Path) -> None:
+    suite = write_matrix(tmp_path)
+    write(suite)
+    record = json.loads((suite.path / "matrix.json").read_text())
+
+    assert (1, 3, 6, 4) == tuple(
+        record[name] for name in ("schema_version", "repeats", "planned", "shown")
+    )
+    crash = record["clients"][0]["cells"][0]
+    assert {"experiment": "everyday", "situation": "crash"} == crash["column"]
+    assert (3, 9_800.0) == (crash["standstill_ms"]["n"], crash["standstill_ms"]["max"])
+    assert [{"rule": "P6", "violated": 1, "unknown": 0, "runs": 1}] == (
+        record["clients"][1]["cells"][1]["signs"]
+    )
+    assert str(tmp_path) not in json.dumps(record)
+
+
+def test_a_run_that_was_removed_is_named(tmp_path: Path) -> None:
+    suite = write_matrix(tmp_path)
+    write(suite)
+    shutil.rmtree(tmp_path / "everyday" / "run-1")
+    matrix = matrix_of(suite)
+
+    assert (3, "its folder has been removed") == (matrix.shown, matrix.unshown[0].reason)
+    assert "n = 2 of 3" == texts(cell(matrix, "franz-go", "crash"))[-1]
+
+
+def test_the_terminal_has_a_line_for_each_situation(tmp_path: Path) -> None:
+    file = io.StringIO()
+    print_matrix(write_matrix(tmp_path), Console(file=file, width=140))
+    lines = file.getvalue().splitlines()
+
+    assert (
+        "  crash                   7.50 s (7.50 s – 9.80 s), 40 (0 – 40) came twice, n = 3" in lines
+    )
+    assert "kafkajs, everyday, run 2: void (broker-2 <b>ended</b> outside the plan)" in lines
+    assert lines[0].startswith("matrix 20261124T100000-abcd: 3 of 6 runs as expected")
+
+
+def test_report_writes_a_matrix_again(tmp_path: Path) -> None:
+    suite = write_matrix(tmp_path)
+    suite.save()
+
+    assert Exit.FAILED == main(["report", str(suite.path)])  # of the void run
+    assert (suite.path / "clients.md").exists()
+
+
+def test_without_a_judged_run_there_is_still_a_page(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, played(tmp_path, None, state=State.VOID, reason="no Java"))
+    write(suite)
+
+    assert "void: no Java" in (suite.path / "clients.md").read_text()
+    assert "no run shows anything" in (suite.path / "clients.html").read_text()
