@@ -55,8 +55,8 @@ ROOMS: Final = {
         ("pyarrow",),
     ),
     "suite": Room(
-        "many runs: nights, repeats, comparisons of protocols; judging one run (`judging`), "
-        "and in a background process (`background`)",
+        "many runs: nights, repeats, matrices of programs, comparisons of protocols; judging one "
+        "run (`judging`), and in a background process (`background`)",
         "a suite plays, judges and reports runs",
         (
             *("report", "catalogue", "check", "tables", "run"),
