@@ -85,6 +85,7 @@ def rebalances_have_causes() -> str:
         "Who does not leave makes the group wait for its session timeout, with every deploy anew."
     ),
     clients=(APP,),
+    headline="leaving",
 )
 def ends_in_order() -> str:
     """Processes that were told to end, with what the coordinator heard of them after that."""
@@ -138,6 +139,7 @@ def ends_in_order() -> str:
     too_high="holds partitions, and fetches nothing",
     matters="A process that runs and does nothing looks healthy to whoever supervises it.",
     clients=(APP,),
+    headline="work",
 )
 def works_to_the_end() -> str:
     """Processes that run when the members are told to end; a session timeout is time enough.
@@ -237,6 +239,7 @@ def works_to_the_end() -> str:
     too_high="came back too late",
     matters="A process that stays outside works no more, and nobody is told.",
     clients=(APP,),
+    headline="coming back",
 )
 def comes_back() -> str:
     """Removals by the coordinator. Until a fault is over that hits the process it cannot know."""

@@ -19,6 +19,7 @@ from harness.rules.rule import Rule
     too_high="came to its end too late",
     matters="A group that does not catch up after a fault has stopped, however well it looks.",
     clients=(APP,),
+    headline="catching up",
 )
 def catches_up() -> str:
     """A partition whose end was reached before the producer stopped took no time."""
@@ -241,6 +242,7 @@ def stands_still() -> str:
     too_high="are committed, and nobody read them",
     matters="A record below the committed position is not read again: it is lost without a word.",
     clients=(APP,),
+    headline="loss",
 )
 def nothing_lost() -> str:
     """Holes in what was read of each partition, from the first record read to the last committed.

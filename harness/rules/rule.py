@@ -76,7 +76,7 @@ class Rule:
     about any client is about a program of somebody else's too. A
     rule of the `broker` is about brokers alone, so runs of one client show it for all. The rule
     with `clock` is about this machine: its verdict depends on whether any other judgement was
-    withheld. `headline` is the name of a measurement that comparisons of runs show.
+    withheld. `headline` is the name by which comparisons of runs find the rule.
     """
 
     id: str

@@ -11,7 +11,7 @@ from harness.base.distribution import Distribution
 from harness.base.paths import here
 from harness.history.suites import Suite
 from harness.report.many.matrix import Cell, Client, End, Matrix, Sign, as_json, matrix_of
-from harness.report.many.situations import AT_THE_END, CRASH, LOST, MEANINGS, Told
+from harness.report.many.situations import AT_THE_END, CRASH, IN_SITUATIONS, LOST, MEANINGS
 from harness.report.many.suite_rows import kind_of, link_to, outcome_of_run, read_verdicts
 from harness.report.many.suite_text import style_of
 from harness.report.many.verdicts import headline
@@ -25,9 +25,7 @@ PAGE: Final = "clients.html"
 TEXT: Final = "clients.md"
 RECORD: Final = "matrix.json"
 TITLE: Final = "Client libraries side by side"
-_TOLD: Final = {told.rule: told for told in AT_THE_END} | {
-    "P8": Told("P8", "did not come back", "came back")
-}
+_TOLD: Final = {told.rule: told for told in (*IN_SITUATIONS, *AT_THE_END)}
 _MOST_REASON: Final = 300
 
 

@@ -19,6 +19,7 @@ from harness.history.derived import TABLES
 from harness.report.load import Row, Run
 from harness.report.parts.faults import FaultStory, stories
 from harness.report.words import partition_name
+from harness.rules import RULES
 
 CRASH: Final = "crash"
 END: Final = "orderly end"
@@ -63,11 +64,12 @@ class Told:
     fine: str
 
 
-LEFT: Final = Told("P6", "did not leave in order", "left in order")
-BACK: Final = Told("P8", "did not come back", "came back")
-CAUGHT_UP: Final = Told("P1", "did not catch up", "caught up")
-WORKED: Final = Told("P7", "wedged", "worked to the end")
-LOST: Final = Told("P10", "lost records", "lost nothing")
+_RULE: Final = {rule.headline: id_ for id_, rule in RULES.items() if rule.headline}
+LEFT: Final = Told(_RULE["leaving"], "did not leave in order", "left in order")
+BACK: Final = Told(_RULE["coming back"], "did not come back", "came back")
+CAUGHT_UP: Final = Told(_RULE["catching up"], "did not catch up", "caught up")
+WORKED: Final = Told(_RULE["work"], "wedged", "worked to the end")
+LOST: Final = Told(_RULE["loss"], "lost records", "lost nothing")
 IN_SITUATIONS: Final = (LEFT, BACK)
 AT_THE_END: Final = (CAUGHT_UP, WORKED, LOST, LEFT)
 
