@@ -81,10 +81,19 @@ def turned(app: App, options: Mapping[str, Any]) -> App:
     """The app with what the command line says otherwise; nulls say nothing.
 
     A name such as "stop.grace_s" is of a part, and "env" adds to what there is. Records are made
-    from a value or from samples, so that either takes the other's place.
+    from a value or from samples, and work is shown by one way, so that either takes the other's
+    place.
     """
+    effects = {
+        name.removeprefix("effects."): value
+        for name, value in options.items()
+        if name.startswith("effects.") and value is not None
+    }
+    if effects:
+        before = app.effects if set(effects) == {"output_pattern"} else Shows()
+        app = replace(app, effects=replace(before, **effects))
     for name, value in options.items():
-        if value is None:
+        if value is None or name.startswith("effects."):
             continue
         part, _, item = name.rpartition(".")
         if name == "env":
@@ -218,5 +227,6 @@ def _typed(name: str, value: Any, declared: Any) -> Any:
         elif type(value) is kind:
             return value
     wanted = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
-    said = next((wanted[kind] for kind in kinds if kind in wanted), 'a list such as ["a", "b"]')
+    said = " or ".join(wanted[kind] for kind in kinds if kind in wanted)
+    said = said or 'a list such as ["a", "b"]'
     raise BadInput(f"{name} takes {said}, not {value!r}")

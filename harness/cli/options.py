@@ -13,6 +13,7 @@ from harness.experiment.app import App
 # Options that say something about a program of somebody else's.
 _OF_AN_APP: Final = (
     *("app_name", "build", "instances", "static", "env", "value", "records", "stdout", "signal"),
+    *("http", "output_topic", "output_pattern", "verifiable"),
     *("grace_s", "standstill_s", "drained_s", "repeats", "lost"),
 )
 
@@ -65,6 +66,16 @@ def add_app_options(one: argparse.ArgumentParser) -> None:
     one.add_argument(
         "--stdout", metavar="PATTERN", help=r"of a line for each record done: 'done (?P<n>\d+)'"
     )
+    one.add_argument(
+        "--http", nargs="?", const=True, metavar="PATTERN",
+        help="it posts each record done to {sink}; the pattern finds the number in what it posts",
+    )  # fmt: skip
+    one.add_argument("--output-topic", metavar="TOPIC", help="it writes there for each record done")
+    one.add_argument("--output-pattern", metavar="PATTERN", help="finds the number in it")
+    one.add_argument(
+        "--verifiable", action="store_true", default=None,
+        help="it prints the lines of Kafka's VerifiableConsumer",
+    )  # fmt: skip
     one.add_argument("--signal", help="by which it is asked to end (default: SIGTERM)")
     one.add_argument("--grace-s", type=float, help="until it is killed (default: 30)")
     for name in ("standstill-s", "drained-s"):
@@ -107,6 +118,10 @@ def app_of(arguments: argparse.Namespace, command: tuple[str, ...] = ()) -> App 
             "records.value": arguments.value,
             "records.samples": apps.samples(arguments.records) if arguments.records else None,
             "effects.stdout": arguments.stdout,
+            "effects.http": arguments.http,
+            "effects.output_topic": arguments.output_topic,
+            "effects.output_pattern": arguments.output_pattern,
+            "effects.verifiable": arguments.verifiable,
             "stop.signal": arguments.signal,
             "stop.grace_s": arguments.grace_s,
             "limits.standstill_s": arguments.standstill_s,

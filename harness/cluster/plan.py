@@ -15,11 +15,12 @@ from typing import Final
 
 from harness.base.ports import LOOPBACK, Ports
 from harness.experiment import Cluster, Group
+from harness.experiment.app import FED
 
 FIRST_CONTROLLER_ID: Final = 101
 # What an experiment calls its own on the cluster.
 GROUP: Final = "orders"
-TOPIC: Final = "t"
+TOPIC: Final = FED
 OUTPUT: Final = "t-copy"  # where members with commit "transaction" write
 
 # Settings of every broker. Those that decide a measured number say so.

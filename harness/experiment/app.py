@@ -14,9 +14,16 @@ from typing import Final
 from harness.base.errors import BadInput
 
 # What stands in braces in a command or an environment is filled in for each process.
-PLACES: Final = ("bootstrap", "topic", "group", "member", "instance_id")
+PLACES: Final = (
+    *("bootstrap", "topic", "group", "member", "instance_id"),
+    *("sink", "output_topic"),
+)
 _PLACE: Final = re.compile(r"\{([a-z_]+)\}")
 _NUMBER: Final = "{n}"
+_TOPIC: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,200}")
+# What is there to be filled in only where the program shows its work so.
+_SHOWN_BY: Final = {"sink": "http", "output_topic": "output_topic"}
+FED: Final = "t"  # the topic that every program reads
 NUMBER_HEADER: Final = "kafka-chaos-n"  # of each record that an app is fed
 
 
@@ -46,27 +53,86 @@ class Records:
 class Shows:
     """How the program shows that it has processed a record; empty where it does not.
 
-    `stdout` is a pattern of a line that it prints for each record, with the record's number in the
-    group `n`, or its place in the groups `partition` and `offset`.
+    `stdout` is a pattern of a line that it prints for each record. `http` says that it posts to the
+    sink: a pattern of what it posts, or true where `harness/run/named.py` finds the number.
+    `output_topic` is the topic that it writes to for each record, whose number is in the header
+    that it passes on, or found in key or value by `output_pattern`, or else as in a post.
+    `verifiable` says that it prints the lines of Kafka's VerifiableConsumer.
+
+    A pattern has the record's number in the group `n`, or its place in the groups `partition` and
+    `offset`.
     """
 
     stdout: str = ""
+    http: bool | str = False
+    output_topic: str = ""
+    output_pattern: str = ""
+    verifiable: bool = False
 
     def __post_init__(self) -> None:
-        if not self.stdout:
-            return
-        try:
-            groups = set(re.compile(self.stdout).groupindex)
-        except re.error as error:
+        _check_pattern("stdout", self.stdout)
+        if isinstance(self.http, str):
+            if not self.http:
+                raise BadInput(
+                    "[effects] http is empty: write http = true, or a pattern such as "
+                    r"'id=(?P<n>\d+)'"
+                )
+            _check_pattern("http", self.http)
+        _check_pattern("output_pattern", self.output_pattern)
+        if self.output_pattern and not self.output_topic:
             raise BadInput(
-                f"[effects] stdout is no pattern ({error}): write a regular expression such as "
-                r"'done id=(?P<n>\d+)'"
-            ) from None
-        if "n" not in groups and not {"partition", "offset"} <= groups:
-            raise BadInput(
-                f"[effects] stdout {self.stdout!r} does not say which record it is about: name a "
-                r"group n, as in 'done id=(?P<n>\d+)', or the groups partition and offset"
+                "[effects] output_pattern finds the number in what is written to output_topic, and "
+                "there is none: name it"
             )
+        if self.output_topic and not _TOPIC.fullmatch(self.output_topic):
+            raise BadInput(
+                f"[effects] output_topic {self.output_topic!r} cannot name a topic: use up to 200 "
+                "letters, digits, dots, dashes and underscores"
+            )
+        if self.output_topic == FED or self.output_topic.startswith("__"):
+            raise BadInput(
+                f"[effects] output_topic {self.output_topic!r} names a topic that is there for "
+                "something else: choose another name"
+            )
+        if len(self.ways) > 1:
+            raise BadInput(
+                f"[effects] has {' and '.join(self.ways)}, and each record that is shown twice "
+                "would count as processed twice: leave one of them"
+            )
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """Which of the ways are said, by their names."""
+        return tuple(
+            name for name in ("stdout", "http", "output_topic", "verifiable") if getattr(self, name)
+        )
+
+    @property
+    def way(self) -> str:
+        """The one way by which records are shown; empty where they are not."""
+        return next(iter(self.ways), "")
+
+    @property
+    def pattern(self) -> str:
+        """The owner's pattern; empty where there is none."""
+        return self.stdout or (self.http if isinstance(self.http, str) else self.output_pattern)
+
+
+def _check_pattern(name: str, pattern: str) -> None:
+    if not pattern:
+        return
+    try:
+        groups = set(re.compile(pattern).groupindex)
+    except re.error as error:
+        raise BadInput(
+            f"[effects] {name} is no pattern ({error}): write a regular expression such as "
+            r"'done id=(?P<n>\d+)'"
+        ) from None
+    if "n" not in groups and not {"partition", "offset"} <= groups:
+        raise BadInput(
+            f"[effects] {name} {pattern!r} does not say which record it is about: name a "
+            r"group n, as in 'done id=(?P<n>\d+)', or the groups partition and offset"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +212,11 @@ class App:
                     raise BadInput(
                         f"{{{place}}} in {text!r} is nothing that can be filled in: there are "
                         f"{', '.join(f'{{{known}}}' for known in PLACES)}"
+                    )
+                if _SHOWN_BY.get(place, self.effects.way) != self.effects.way:
+                    raise BadInput(
+                        f"{{{place}}} in {text!r} is there only where [effects] has "
+                        f"{_SHOWN_BY[place]}: say so, or leave it out"
                     )
 
 

@@ -15,7 +15,7 @@ from consumers.collect import consumer_rows, producer_rows
 from consumers.config import ConsumerConfig, ProducerConfig
 from consumers.journal import read_journal
 from harness.base.errors import NoData
-from harness.history import coordinator_log, programs, request_log, store
+from harness.history import coordinator_log, programs, request_log, shown, store
 from harness.history.schema import HISTORY
 
 Row = dict[str, Any]
@@ -56,7 +56,9 @@ def collect(run_dir: Path, *, killed: Iterable[str] = ()) -> dict[str, Any]:
                 log, int(match[1])
             )
     if (journals / programs.JOURNAL).exists():
-        programs.add_rows(read_journal(journals / programs.JOURNAL), rows)
+        sink = journals / shown.JOURNAL
+        posted = read_journal(sink).frames if sink.exists() else ()
+        programs.add_rows(read_journal(journals / programs.JOURNAL), rows, posted)
     rows["requests"].sort(key=lambda row: row["processed_at"])
     rows["fetches"].sort(key=lambda row: row["answered_at"])
     rows["coordinator_events"].sort(key=lambda row: row["at"])

@@ -4,15 +4,14 @@ All of it is made from the journal that the harness keeps of them, from the brok
 and from what the producer sent.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow.parquet as pq
 
 from consumers.journal import JournalContent
+from harness.history import shown
 from harness.history.schema import HISTORY
 
 Row = dict[str, Any]
@@ -23,8 +22,11 @@ _LANE: Final = "LANE_"
 _SESSION: Final = "group.consumer.session.timeout.ms"
 
 
-def add_rows(journal: JournalContent, rows: Rows) -> None:
-    """Add the members and their effects, and name in each request and fetch whose it was."""
+def add_rows(journal: JournalContent, rows: Rows, posted: Iterable[Row] = ()) -> None:
+    """Add the members and their effects, and name in each request and fetch whose it was.
+
+    `posted` are the frames of the sink's journal.
+    """
     about = next((frame for frame in journal.frames if frame["kind"] == "app"), {})
     members = _members(journal.frames, about)
     for row in (*rows["requests"], *rows["fetches"]):
@@ -36,7 +38,8 @@ def add_rows(journal: JournalContent, rows: Rows) -> None:
     requests = sorted(rows["requests"], key=row_at)
     _describe(members, [row for row in requests if row["group"] in (None, about.get("group"))])
     rows["members"] += members
-    rows["effects"] += _effects(journal.frames, rows["sends"], str(about.get("topic")))
+    frames = [*journal.frames, *posted]
+    rows["effects"] += shown.effects(frames, rows["sends"], str(about.get("topic")))
 
 
 def _members(frames: Sequence[Row], about: Row) -> list[Row]:
@@ -113,49 +116,6 @@ def protocol_of(requests: Iterable[Mapping[str, Any]]) -> str | None:
         if request.get("protocol_name"):
             found = "cooperative" if request["protocol_name"] == _COOPERATIVE else "eager"
     return found
-
-
-def _effects(frames: Iterable[Row], sends: Iterable[Row], topic: str) -> list[Row]:
-    offsets: dict[int, list[Row]] = {}
-    for row in sorted(sends, key=lambda row: int(row["first_number"])):
-        if row["first_offset"] is not None:
-            offsets.setdefault(row["partition"], []).append(row)
-    found = []
-    for frame in frames:
-        if frame["kind"] != "shown":
-            continue
-        for by, partition, first, last in frame["ranges"]:
-            pieces = (
-                _offsets(offsets.get(partition, ()), first, last)
-                if by == "number"
-                else [(first, last)]
-            )
-            found += [
-                {
-                    "member": frame["program"],
-                    "shown_by": frame["shown_by"],
-                    "topic": topic,
-                    "partition": partition,
-                    "first_offset": start,
-                    "last_offset": end,
-                    "count": end - start + 1,
-                    "at": frame["seen"],
-                }
-                for start, end in pieces
-            ]
-    return found
-
-
-def _offsets(sent: Sequence[Row], first: int, last: int) -> list[tuple[int, int]]:
-    """The offsets of records by their numbers, in their order; none where none was acknowledged."""
-    begin = bisect_left(sent, first, key=lambda row: int(row["last_number"]))
-    return [
-        (
-            row["first_offset"] + max(first, row["first_number"]) - row["first_number"],
-            row["first_offset"] + min(last, row["last_number"]) - row["first_number"],
-        )
-        for row in takewhile(lambda row: row["first_number"] <= last, islice(sent, begin, None))
-    ]
 
 
 def observed(run_dir: Path, broker_settings: Mapping[str, str]) -> Row:

@@ -26,7 +26,9 @@ from harness.provision.tools import Tools
 from harness.run.broker_side import BrokerSide
 from harness.run.folder import SCRATCH
 from harness.run.member import Member, Partition, has_left
+from harness.run.named import naming_of_app
 from harness.run.programs import Programs
+from harness.run.sink import Sink
 
 # What each client library calls the interval at which it asks for metadata.
 _METADATA_REFRESH: Final = {
@@ -50,6 +52,7 @@ class Fleet:
         run_dir: Path,
         group: str,
         topic: str,
+        sink_port: int | None = None,
     ) -> None:
         self._experiment = experiment
         self._plan = plan
@@ -68,8 +71,12 @@ class Fleet:
         # Numbers of an app's records go round as many partitions as there will ever be.
         more = sum(fault.more_partitions or 0 for fault in experiment.faults)
         self._rounds = experiment.load.partitions + more
-        if experiment.app is not None:
-            self._programs = Programs(experiment.app, plan, run_dir, group, topic, self._rounds)
+        self.sink: Sink | None = None  # where an app posts to, if it does
+        if (app := experiment.app) is not None:
+            if sink_port is not None:
+                naming = naming_of_app(app, self._rounds)
+                self.sink = Sink(plan.run, run_dir, sink_port, naming)
+            self._programs = Programs(app, plan, run_dir, group, topic, self._rounds, self.sink)
             self._brokers = BrokerSide(run_dir / "logs", plan, group, topic)
 
     def lane_of(self, member: str) -> str:
@@ -227,6 +234,8 @@ class Fleet:
         """Read on what the members leave behind, and start again what ended by itself."""
         if self._programs is not None and self._brokers is not None:
             self._programs.check()
+            if self.sink is not None:
+                self.sink.check()
             self._brokers.follow(self.members.values())
             self._supervise()
             return
@@ -374,6 +383,8 @@ class Fleet:
                 child.kill()
         for child in children:
             child.wait(timeout=10)
+        if self.sink is not None:
+            self.sink.stop()
         if self._programs is not None:
             self._programs.stop()
 

@@ -4,7 +4,6 @@ A thread of the harness looks at them every 20 ms: whether one has ended, and wh
 All of it goes into a journal, so that the history can be made from it whatever becomes of the run.
 """
 
-import re
 import threading
 import time
 from dataclasses import dataclass, field
@@ -16,7 +15,10 @@ from harness.base import processes
 from harness.base.errors import VoidRun
 from harness.cluster.plan import Plan
 from harness.experiment.app import App, filled
+from harness.run.lines import lines_of
 from harness.run.member import Member
+from harness.run.named import joined, naming_of_app
+from harness.run.sink import Sink
 
 _LOOK_S: Final = 0.02
 
@@ -48,6 +50,8 @@ class _Seen:
     log: Path
     read: int = 0
     ended: bool = False
+    unread: int = 0  # lines that named no record
+    unread_text: str = ""  # the latest of them
 
 
 @dataclass
@@ -60,6 +64,7 @@ class Programs:
     group: str
     topic: str
     partitions: int
+    sink: Sink | None = None
     _seen: list[_Seen] = field(default_factory=list)
     _writing: threading.Lock = field(default_factory=threading.Lock)
     _over: threading.Event = field(default_factory=threading.Event)
@@ -68,7 +73,9 @@ class Programs:
 
     def __post_init__(self) -> None:
         self._journal = Journal(self.run_dir / "journals" / "programs.journal", member="harness")
-        self._pattern = re.compile(self.app.effects.stdout) if self.app.effects.stdout else None
+        self._lines = lines_of(
+            self.app.effects, naming_of_app(self.app, self.partitions), self.topic
+        )
         self._write("app", group=self.group, topic=self.topic, partitions=self.partitions)
 
     def start(self, name: str, lane: str, instance_id: str | None) -> Member:
@@ -81,6 +88,10 @@ class Programs:
             "member": name,
             "instance_id": instance_id or "",
         }
+        if self.sink is not None:
+            places["sink"] = given["KAFKA_CHAOS_SINK"] = self.sink.url(name)
+        if self.app.effects.output_topic:
+            places["output_topic"] = given["KAFKA_OUTPUT_TOPIC"] = self.app.effects.output_topic
         own = {key: filled(text, places) for key, text in self.app.environment.items()}
         command = [filled(word, places) for word in self.app.command]
         log = self.run_dir / "logs" / f"{name}.log"
@@ -138,6 +149,15 @@ class Programs:
         self._over.set()
         if self._watching is not None:
             self._watching.join(timeout=10)
+        for seen in self._seen:
+            if seen.unread:
+                self._write(
+                    "unread",
+                    program=seen.member.name,
+                    count=seen.unread,
+                    text=repr(seen.unread_text[:200]),
+                )
+                seen.unread = 0
         self.check()
 
     def _watch(self) -> None:
@@ -160,7 +180,7 @@ class Programs:
             self._write("program_ended", program=seen.member.name, exit_code=code, ended_at=at_us)
 
     def _read_on(self, seen: _Seen, at_us: int, *, last: bool) -> None:
-        if self._pattern is None:
+        if self._lines is None:
             return
         if seen.log.stat().st_size == seen.read:
             return
@@ -169,45 +189,22 @@ class Programs:
             data = log.read()
         whole = len(data) if last else data.rfind(b"\n") + 1
         seen.read += whole
-        shown = [
-            self._place(match)
-            for line in data[:whole].decode(errors="replace").splitlines()
-            for match in [self._pattern.search(line)]
-            if match
-        ]
+        shown: list[list[Any]] = []
+        for line in data[:whole].decode(errors="replace").splitlines():
+            ranges = self._lines.read(line)
+            shown += ranges
+            if not ranges and line.strip():
+                seen.unread += 1
+                seen.unread_text = line.strip()
         if shown:
             self._write(
-                "shown", program=seen.member.name, shown_by="stdout", ranges=runs(shown), seen=at_us
+                "shown",
+                program=seen.member.name,
+                shown_by=self.app.effects.way,
+                ranges=joined(shown),
+                seen=at_us,
             )
-
-    def _place(self, match: re.Match[str]) -> tuple[str, int, int]:
-        """Which record a line is about: by its number in the partition, or by its offset."""
-        found = match.groupdict()
-        try:
-            if found.get("n") is not None:
-                number, partition = divmod(int(found["n"]), self.partitions)
-                return "number", partition, number
-            return "offset", int(found["partition"]), int(found["offset"])
-        except (KeyError, TypeError, ValueError):
-            raise VoidRun(
-                f"[effects] stdout {self.app.effects.stdout!r} found no number in the line "
-                f"{match.string.strip()[:200]!r}: let its groups match digits alone"
-            ) from None
 
     def _write(self, kind: str, **frame: Any) -> None:
         with self._writing:
             self._journal.write(kind, **frame)
-
-
-def runs(shown: list[tuple[str, int, int]]) -> list[list[Any]]:
-    """[by, partition, first, last] of records in the order shown: consecutive ones as one run."""
-    found: list[list[Any]] = []
-    latest: dict[tuple[str, int], list[Any]] = {}
-    for by, partition, place in shown:
-        run = latest.get((by, partition))
-        if run is not None and run[3] + 1 == place:
-            run[3] = place
-        else:
-            latest[by, partition] = run = [by, partition, place, place]
-            found.append(run)
-    return found

@@ -127,12 +127,16 @@ class Run:
         started = self._backend.make(plan, self._tools, self.run_dir / SCRATCH, self._logs)
         if self._experiment.app is not None:
             build(self._experiment.app, self._run, self._logs / "build.log")
-        fleet = Fleet(self._experiment, plan, self._tools, self.run_dir, GROUP, TOPIC)
+        app = self._experiment.app
+        port = self._ports.take() if app is not None and app.effects.http else None
+        fleet = Fleet(self._experiment, plan, self._tools, self.run_dir, GROUP, TOPIC, port)
         observer: subprocess.Popen[bytes] | None = None
         self._stopped = self._ended = False
         try:
             with self._phase("start cluster"):
                 observer = self._start_observer(plan)
+                if fleet.sink is not None:
+                    fleet.sink.start()
                 started.start()
                 create_topic(plan, self._experiment)
                 _tell(observer, "look")

@@ -15,6 +15,7 @@ from harness.cluster.backend import RunningCluster
 from harness.cluster.ping import Witness
 from harness.experiment import Experiment
 from harness.run.fleet import Fleet
+from harness.run.sink import Sink
 
 
 @dataclass
@@ -142,6 +143,11 @@ class Scene:
         while (left_s := until - time.monotonic()) > 0:
             self.follow()
             time.sleep(min(0.05, left_s))
+
+    @property
+    def sink(self) -> Sink | None:
+        """Where a program posts what it has processed, if it does so."""
+        return self.fleet.sink
 
     @property
     def partitions(self) -> int:

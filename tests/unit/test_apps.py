@@ -113,7 +113,16 @@ COMMAND = 'command = ["x"]\n'
         (COMMAND + '[env]\n"" = "c"', "[env] '' cannot name a variable"),
         (COMMAND + '[env]\nA = "\\u0000"', "has a zero byte in it"),
         (COMMAND + '[env]\nA = "{bootstap}"', "{bootstap} in '{bootstap}' is nothing that can"),
-        ('command = ["x", "{sink}"]', "there are {bootstrap}, {topic}, {group}"),
+        ('command = ["x", "{sunk}"]', "there are {bootstrap}, {topic}, {group}"),
+        ('command = ["x", "{sink}"]', "{sink} in '{sink}' is there only where [effects] has http"),
+        (COMMAND + '[env]\nOUT = "{output_topic}"', "only where [effects] has output_topic"),
+        (COMMAND + "[effects]\nhttp = 'done'", "[effects] http 'done' does not say which record"),
+        (COMMAND + "[effects]\nhttp = ''", "[effects] http is empty: write http = true"),
+        (COMMAND + "[effects]\nhttp = 1", "[effects] http takes true or false or a text, not 1"),
+        (COMMAND + "[effects]\noutput_topic = 'a b'", "output_topic 'a b' cannot name a topic"),
+        (COMMAND + "[effects]\noutput_topic = 't'", "output_topic 't' names a topic that is there"),
+        (COMMAND + "[effects]\noutput_pattern = '(?P<n>.)'", "and there is none: name it"),
+        (COMMAND + "[effects]\nhttp = true\nverifiable = true", "has http and verifiable, and"),
         (COMMAND + "[records]\nfil = 'x'", "there is no setting [records] 'fil': did you mean"),
         (COMMAND + "[records]\nvalu = 'x'", "did you mean 'value'?"),
         (COMMAND + "[records]\nsamples = ['x']", "'samples': there are value, file"),
@@ -193,6 +202,36 @@ def test_the_command_line_turns_what_the_file_says(tmp_path: Path) -> None:
     assert ("a{n}", "b{n}") == found.records.templates
 
 
+@pytest.mark.parametrize(
+    ("options", "shows"),
+    [
+        (["--http"], Shows(http=True)),
+        (["--http", r"id=(?P<n>\d+)"], Shows(http=r"id=(?P<n>\d+)")),
+        (["--output-topic", "done"], Shows(output_topic="done")),
+        (
+            ["--output-topic", "done", "--output-pattern", r"o(?P<n>\d+)"],
+            Shows(output_topic="done", output_pattern=r"o(?P<n>\d+)"),
+        ),
+        (["--verifiable"], Shows(verifiable=True)),
+        ([], Shows(stdout=r"done id=(?P<n>\d+)")),
+    ],
+)
+def test_how_it_shows_its_work_on_the_command_line_takes_the_place_of_the_files(
+    tmp_path: Path, options: list[str], shows: Shows
+) -> None:
+    (tmp_path / "app.toml").write_text(EVERYTHING)
+    found = of_line("--app", str(tmp_path), *options)
+    assert found is not None
+    assert shows == found.effects
+
+
+def test_a_pattern_on_the_command_line_is_for_the_files_output_topic(tmp_path: Path) -> None:
+    (tmp_path / "app.toml").write_text(COMMAND + "[effects]\noutput_topic = 'done'")
+    found = of_line("--app", str(tmp_path), "--output-pattern", r"o(?P<n>\d+)")
+    assert found is not None
+    assert Shows(output_topic="done", output_pattern=r"o(?P<n>\d+)") == found.effects
+
+
 def test_a_value_on_the_command_line_takes_the_place_of_samples(tmp_path: Path) -> None:
     (tmp_path / "lines").write_text("a\n")
     (tmp_path / "app.toml").write_text(COMMAND + '[records]\nfile = "lines"')
@@ -224,6 +263,10 @@ def test_a_program_without_a_name_is_called_after_its_file(command: str, name: s
         (["try", "--build", "'", "--", "x"], '--build "\'" is no command (No closing quotation)'),
         (["try", "--signal", "TERM", "--", "x"], "[stop] signal 'TERM' is none"),
         (["try", "--value", "a", "--records", "b", "--", "x"], "leave out one"),
+        (
+            ["try", "--stdout", "(?P<n>.)", "--http", "--", "x"],
+            "[effects] has stdout and http, and",
+        ),
         (["try", "--app", "nowhere", "--", "x"], "has a command already: leave out what is after"),
         (["try", "--app", "nowhere"], "nowhere cannot be read (No such file or directory)"),
         (["try", "--experiment", "group-apis", "--", "x"], "the probe group-apis asks brokers"),

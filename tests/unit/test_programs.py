@@ -31,7 +31,8 @@ from harness.run import build as building
 from harness.run.build import build
 from harness.run.fleet import MOST_RESTARTS, Fleet
 from harness.run.member import Member
-from harness.run.programs import Programs, runs, variables
+from harness.run.named import runs
+from harness.run.programs import Programs, variables
 from harness.run.record import first_record
 
 SOON_S = 10.0

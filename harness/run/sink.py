@@ -1,0 +1,131 @@
+"""The harness's end of the sink: where programs post to, and how it answers them.
+
+The sink itself is a process of its own (`sink_server`).
+"""
+
+import http.client
+import json
+import subprocess
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from harness.base import processes
+from harness.base.errors import VoidRun
+from harness.base.ports import LOOPBACK
+from harness.base.wait import wait_until
+from harness.history.shown import JOURNAL
+from harness.run.named import Naming
+from harness.run.sink_server import LISTENS
+
+_PROBE: Final = "member-0"  # nobody's name
+_START_S: Final = 20.0
+_END_S: Final = 10.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How the sink answered the harness itself; a null status: not within the patience."""
+
+    status: int | None
+    after_ms: float
+
+
+class Sink:
+    """A sink for the programs of one run.
+
+    `start` it, hand out `url`, and `stop` it. `slow` and `refuse` spoil its answers, to one process
+    or to all, and `heal` mends them; `ask` shows how it answers now.
+    """
+
+    def __init__(self, run: str, run_dir: Path, port: int, naming: Naming) -> None:
+        self._run = run
+        self._run_dir = run_dir
+        self._port = port
+        self._naming = naming
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it listens. Raises VoidRun with its last words if it ends."""
+        path = self._run_dir / "journals" / "sink.json"
+        config = {
+            "journal": str(self._run_dir / "journals" / JOURNAL),
+            "port": self._port,
+            "naming": asdict(self._naming),
+        }
+        path.write_text(json.dumps(config))
+        self._process = processes.spawn(
+            processes.python_module("harness.run.sink_server", str(path)),
+            run=self._run,
+            log=self._log,
+            stdin=subprocess.PIPE,
+        )
+        wait_until("sink that listens", self._listens, timeout_s=_START_S, saw=self._last_words)
+
+    def url(self, member: str) -> str:
+        """Where a process posts to."""
+        return f"http://{LOOPBACK}:{self._port}/{member}"
+
+    def slow(self, delay_ms: float, member: str | None = None) -> None:
+        """Answer so late from now on; one process, or all. What is posted is kept before that."""
+        self._order(member, delay_ms=delay_ms, refuses=False)
+
+    def refuse(self, member: str | None = None) -> None:
+        """Answer 503 from now on, and keep nothing of what is posted; one process, or all."""
+        self._order(member, delay_ms=0, refuses=True)
+
+    def heal(self, member: str | None = None) -> None:
+        """Answer at once again, those too that wait for an answer already; one process, or all."""
+        self._order(member, delay_ms=0, refuses=False)
+
+    def ask(self, member: str | None = None, *, patience_s: float) -> Answer:
+        """Ask it as this process would, by a GET, which leaves nothing on record.
+
+        Without a process it is asked as one that no order names.
+        """
+        connection = http.client.HTTPConnection(LOOPBACK, self._port, timeout=patience_s)
+        began = time.monotonic()
+        status = None
+        try:
+            connection.request("GET", f"/{member or _PROBE}")
+            status = connection.getresponse().status
+        except (OSError, http.client.HTTPException):
+            pass
+        finally:
+            connection.close()
+        return Answer(status, (time.monotonic() - began) * 1_000)
+
+    def check(self) -> None:
+        """Raises VoidRun where it has ended."""
+        if self._process is not None and self._process.poll() is not None:
+            raise VoidRun(
+                f"the sink ended with exit code {self._process.returncode}, so nothing that is "
+                f"posted can be kept any more: {self._last_words()}; run again"
+            )
+
+    def stop(self) -> None:
+        """End it; what it has acknowledged is in its journal."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        if processes.wait_exit(process, _END_S) is None:
+            process.kill()
+            process.wait(_END_S)
+
+    def _order(self, member: str | None, **mood: float | bool) -> None:
+        assert self._process is not None
+        processes.tell(self._process, json.dumps({"member": member, **mood}))
+
+    def _listens(self) -> bool:
+        self.check()
+        return LISTENS in self._log.read_text(errors="replace").splitlines()
+
+    def _last_words(self) -> str:
+        return processes.last_lines(self._log, 2)
+
+    @property
+    def _log(self) -> Path:
+        return self._run_dir / "logs" / "sink.log"
