@@ -3,6 +3,10 @@
 The mark is there from the first instant of a process (no list has to be written in time), it is
 inherited by whatever the process starts, and it tells whose run it is: a watchdog or a later start
 can end what a killed harness left, and cannot touch anything else.
+
+A program may lose its environment: `env -i` clears it, and a title that it gives itself (Ruby's
+`Process.setproctitle`, Python's setproctitle) is written over it. What it prints still goes into a
+log of its run, and by that it is known then.
 """
 
 import os
@@ -11,19 +15,28 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 import psutil
 
+from harness.base.errors import WaitTimeout
+from harness.base.wait import wait_until
+
 RUN_MARK: Final = "KAFKA_CHAOS_RUN"
 OWNER_MARK: Final = "KAFKA_CHAOS_OWNER"
 MEMBER_MARK: Final = "KAFKA_CHAOS_MEMBER"  # whose program a process belongs to, children included
 _WATCHDOG: Final = "harness.run.watchdog"
 _SCRATCH: Final = "kafka-chaos-"  # what the names of scratch folders begin with
+_LOGS: Final = "logs"  # the folder of a run in which each of its processes has a log
+_LOG: Final = ".log"
+_LOOK_S: Final = 0.02
+_PATIENCE_S: Final = 30.0  # with a run whose processes go on starting others
 _OWNER: Final = "owner"  # in each of them, the owner token of the process that made it
 _TOKEN: Final = re.compile(r"\d+:\d+(\.\d+)?(@[0-9a-fA-F-]*(#\d+)?)?")  # what `owner_token` makes
 
@@ -118,30 +131,52 @@ def python_module(module: str, *arguments: str) -> list[str]:
 
 def marked(run: str | None = None) -> list[tuple[psutil.Process, str, str]]:
     """(process, run, owner) of every living process with a mark; of one run if it is given."""
-    found = []
+    return [
+        (process, mark.run, mark.owner)
+        for process, mark in _living()
+        if run is None or mark.run == run
+    ]
+
+
+@dataclass(frozen=True)
+class _Mark:
+    run: str
+    owner: str
+    member: str  # empty where it is no program's
+
+
+def _living() -> Iterator[tuple[psutil.Process, _Mark]]:
     for process in psutil.process_iter():
         if process.pid == os.getpid():
             continue
         try:
             if process.status() == psutil.STATUS_ZOMBIE:
                 continue
-            environment = process.environ()
+            mark = _mark_of(process)
         except (psutil.Error, OSError):
             continue  # gone, or not ours to look at
-        mark = environment.get(RUN_MARK)
-        if mark and (run is None or mark == run):
-            found.append((process, mark, environment.get(OWNER_MARK, "")))
-    return found
+        if mark is not None:
+            yield process, mark
+
+
+def _mark_of(process: psutil.Process) -> _Mark | None:
+    environment = process.environ()
+    if run := environment.get(RUN_MARK):
+        owner, member = environment.get(OWNER_MARK, ""), environment.get(MEMBER_MARK, "")
+        return _Mark(run, owner, member)
+    for number in (1, 2):
+        with suppress(OSError):
+            log = Path(f"/proc/{process.pid}/fd/{number}").readlink()
+            if log.parent.name == _LOGS and log.suffix == _LOG:
+                folder = log.parent.parent
+                owner = (folder / _OWNER).read_text(encoding="utf-8")
+                return _Mark(folder.name, owner, log.stem) if _TOKEN.fullmatch(owner) else None
+    return None
 
 
 def of_member(run: str, member: str) -> list[psutil.Process]:
     """Every living process of one member's program, whatever it started, orphans included."""
-    found = []
-    for process, _, _ in marked(run):
-        with suppress(psutil.Error, OSError):
-            if process.environ().get(MEMBER_MARK) == member:
-                found.append(process)
-    return found
+    return [process for process, mark in _living() if (mark.run, mark.member) == (run, member)]
 
 
 def uses(path: Path) -> bool:
@@ -159,24 +194,45 @@ def uses(path: Path) -> bool:
 def end(processes: Iterable[psutil.Process], *, patience_s: float = 5.0) -> int:
     """SIGKILL processes and wait until they are gone; returns how many there were.
 
-    SIGKILL also ends a process that a fault has stopped.
+    SIGKILL also ends a process that a fault has stopped. One that nobody has waited for yet is gone
+    as well: its exit code is its parent's to take, and in a container whose first process waits for
+    nobody it stays a zombie for good.
     """
     ended = []
     for process in processes:
-        try:
+        with suppress(psutil.Error):  # gone, or somebody else's by now
             process.kill()
             ended.append(process)
-        except psutil.NoSuchProcess:
-            continue
-    psutil.wait_procs(ended, timeout=patience_s)
+    with suppress(WaitTimeout):
+        wait_until("end of all", lambda: not any(map(_runs, ended)), timeout_s=patience_s)
     return len(ended)
 
 
-def end_run(run: str, *, keep: frozenset[int] = frozenset()) -> int:
-    """End every marked process of a run but those in `keep`; twice, for what was just starting."""
-    count = 0
-    for _ in range(2):
-        count += end(process for process, _, _ in marked(run) if process.pid not in keep)
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def end_run(run: str, *, keep: frozenset[int] = frozenset(), quiet_s: float = 0.0) -> int:
+    """End every marked process of a run but those in `keep`, until there is none; how many.
+
+    They are looked for again and again: one may just be starting another, or be between its fork
+    and the mark that it gets with its environment. Whoever has not started them, and so cannot know
+    what is being started, looks on until none was seen for `quiet_s`.
+    """
+    count, begun = 0, time.monotonic()
+    quiet_since = begun
+    while time.monotonic() - begun < _PATIENCE_S + quiet_s:
+        found = [process for process, _, _ in marked(run) if process.pid not in keep]
+        if found:
+            count += end(found)
+            quiet_since = time.monotonic()
+        elif time.monotonic() - quiet_since >= quiet_s:
+            break
+        else:
+            time.sleep(_LOOK_S)
     return count
 
 

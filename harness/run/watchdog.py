@@ -23,6 +23,9 @@ from harness.cluster.backends import backend_of
 from harness.history import manifest
 
 JOURNAL: Final = "watchdog.journal"
+# After the last process was seen: the harness may have died between a fork and the mark that the
+# child gets with its program, and on a busy machine that takes as long.
+_QUIET_S: Final = 1.5
 
 
 def heal_and_clean(run_dir: Path, run: str, backend: str = "embedded") -> int:
@@ -44,7 +47,7 @@ def heal_and_clean(run_dir: Path, run: str, backend: str = "embedded") -> int:
 
 def end(run: str, backend: str = "embedded") -> int:
     """End what the run left running; returns how many were ended."""
-    ended = processes.end_run(run, keep=frozenset({os.getpid()}))
+    ended = processes.end_run(run, keep=frozenset({os.getpid()}), quiet_s=_QUIET_S)
     try:
         ended += backend_of(backend).remove(run)
     except HarnessError as error:  # the engine is gone, or refuses: the next start looks again

@@ -1,9 +1,13 @@
 """Ports, probes, waits, processes: what everything else stands on."""
 
+import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -112,10 +116,72 @@ def test_a_marked_process_is_found_and_ended_even_when_stopped(tmp_path: Path) -
     found = wait_until("marked process", lambda: processes.marked("test-marks"), timeout_s=5)
     assert [child.pid] == [process.pid for process, _, _ in found]
     assert 1 == processes.end_run("test-marks")
-    assert not psutil.pid_exists(child.pid)
-    child.wait(timeout=5)
+    assert -signal.SIGKILL == child.wait(timeout=5)
     assert child.stdin is not None
     child.stdin.close()
+
+
+@pytest.fixture
+def held_run(tmp_path: Path) -> Iterator[Path]:
+    """The folder of a run that somebody plays; what carries its mark is ended."""
+    folder = tmp_path / f"run-{os.getpid()}"
+    (folder / "logs").mkdir(parents=True)
+    processes.hold(folder)
+    yield folder
+    processes.end_run(folder.name)
+
+
+def spawned(folder: Path, *command: str) -> subprocess.Popen[bytes]:
+    log = folder / "logs" / "member-2.log"
+    return processes.spawn(
+        command, run=folder.name, log=log, environment={processes.MEMBER_MARK: "member-2"}
+    )
+
+
+def test_a_program_that_loses_its_environment_is_known_by_its_log(held_run: Path) -> None:
+    with spawned(held_run, "env", "-i", "sh", "-c", "echo $$; exec sleep 60") as child:
+        log = held_run / "logs" / "member-2.log"
+        wait_until("start of the program", log.read_text, timeout_s=10)
+
+        found = processes.marked(held_run.name)
+        assert [(child.pid, held_run.name)] == [(each.pid, run) for each, run, _ in found]
+        assert [child.pid] == [each.pid for each in processes.of_member(held_run.name, "member-2")]
+        assert held_run.name not in processes.orphans()
+        assert 1 == processes.end_run(held_run.name)
+
+
+def test_a_log_of_a_folder_that_nobody_holds_is_no_mark(held_run: Path) -> None:
+    with spawned(held_run, "env", "-i", "sh", "-c", "echo $$; exec sleep 60") as child:
+        log = held_run / "logs" / "member-2.log"
+        wait_until("start of the program", log.read_text, timeout_s=10)
+        (held_run / "owner").unlink()
+
+        assert [] == processes.marked(held_run.name)
+        child.kill()
+
+
+def test_what_gets_its_mark_a_moment_later_is_ended_too(tmp_path: Path) -> None:
+    """As a child has it that was just being forked when its parent was killed."""
+    run = f"late-{os.getpid()}"
+    later = f"sleep 0.5; {processes.RUN_MARK}={run} exec sleep 60"
+    with subprocess.Popen(["sh", "-c", later]) as late:
+        assert 1 == processes.end_run(run, quiet_s=5)
+        assert -signal.SIGKILL == late.wait(timeout=10)
+
+
+def test_what_nobody_waits_for_is_gone_all_the_same() -> None:
+    """In a container whose first process waits for nobody, a zombie stays one."""
+    starts = "import subprocess, sys; print(subprocess.Popen(['sleep', '60']).pid, flush=True); "
+    command = [sys.executable, "-c", starts + "sys.stdin.read()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        begun = time.monotonic()
+
+        assert 1 == processes.end([child], patience_s=60)
+
+        assert time.monotonic() - begun < 30
+        assert psutil.STATUS_ZOMBIE == child.status()
 
 
 def test_only_what_a_dead_harness_left_is_an_orphan(
