@@ -5,8 +5,8 @@ def evictions() -> str:
     """One row per eviction, with the sign of life that its deadline counts from.
 
     A coordinator that loaded the group after that sign gave the member a full session again, so
-    the timer starts at the later of both. A heartbeat armed it between its arrival and its answer:
-    of these moments the one counts that fits the eviction best.
+    the timer starts at the later of both. A sign armed it between `armed_from_at` and
+    `armed_by_at`: of these moments the one counts that fits the eviction best.
     """
     return """
         WITH evicted AS (
@@ -14,8 +14,7 @@ def evictions() -> str:
             WHERE `group` = :group AND event = 'evicted'
         ), seen AS (
             SELECT e.member_id, e.at AS evicted_at, max(s.armed_at) AS at,
-                   max_by(s.api, s.armed_at) AS api,
-                   max_by(s.armed_from_at, s.armed_at) AS from_at,
+                   max(struct(s.armed_at, s.armed_by_at, s.armed_from_at, s.api)) AS sign,
                    max(s.generation) AS generation
             FROM evicted e JOIN {signs_of_life} s
               ON s.member_id = e.member_id AND s.armed_at <= e.at
@@ -27,12 +26,13 @@ def evictions() -> str:
             WHERE l.event = 'loaded' AND l.`group` = :group
             GROUP BY e.member_id, e.at
         ), joined AS (
-            SELECT e.*, s.at AS last_seen_at, s.api AS last_seen_api, s.generation,
+            SELECT e.*, s.at AS last_seen_at, s.sign.api AS last_seen_api, s.generation,
                    coalesce(m.session_timeout_ms, :session_ms) AS session_timeout_ms, m.member,
                    -- `least` passes over a null, and no sign of life is no deadline.
                    CASE WHEN s.at IS NOT NULL THEN
-                       greatest(least(s.at, greatest(s.from_at, timestampadd(MILLISECOND,
-                           -coalesce(m.session_timeout_ms, :session_ms), e.at))), l.at)
+                       greatest(least(s.sign.armed_by_at, greatest(s.sign.armed_from_at,
+                           timestampadd(MILLISECOND,
+                               -coalesce(m.session_timeout_ms, :session_ms), e.at))), l.at)
                    END AS timer_started_at
             FROM evicted e
             LEFT JOIN seen s ON s.member_id = e.member_id AND s.evicted_at = e.at

@@ -49,6 +49,25 @@ def test_a_heartbeat_counts_from_its_arrival_on_if_the_eviction_shows_it(judge: 
     assert "HOLDS" == judge(history, "R02")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("answered_ms", "evicted_ms", "expected"),
+    [
+        (4_031, 10_081, "HOLDS"),  # it may have waited 30 ms, until it was answered
+        (4_031, 10_082, "VIOLATED"),
+        (9_001, 10_101, "HOLDS"),  # its answer waited for a replica, and no timer does
+        (9_001, 10_102, "VIOLATED"),
+    ],
+)
+def test_a_commit_may_wait_in_a_queue_before_it_re_arms(
+    judge: Judge, answered_ms: int, evicted_ms: int, expected: str
+) -> None:
+    history = pair().commit_request(
+        "member-2", 4_001, 0, 10, processed_at=at(answered_ms), answered_at=at(answered_ms)
+    )
+    history.says("evicted", evicted_ms, "member-2").rebalance(evicted_ms + 1, 2, 1, "x")
+    assert expected == judge(history, "R01")["verdict"]
+
+
 def test_an_eviction_that_seems_early_by_a_late_stamp_holds(judge: Judge) -> None:
     history = pair(evicted_ms=9_960)
     assert ["HOLDS", "HOLDS"] == [judge(history, rule)["verdict"] for rule in ("R01", "R02")]
