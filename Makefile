@@ -80,6 +80,10 @@ recorded: ## play the runs that the tests play, and keep their histories for tes
 pin: ## write anew what hand-written and recorded histories are judged to be, after a change of a rule [ONLY=tests/rules/test_joining.py]
 	@$(ENV) -m pytest $(if $(ONLY),'$(ONLY)',tests/rules tests/recorded) --snapshot-update
 
+.PHONY: agreed
+agreed: ## have Spark judge what it has not yet, and keep on record that DuckDB agrees (tests/agreed.txt)
+	@$(WHOLE) -m pytest tests/rules tests/check tests/recorded --engine both -m spark --keep-agreed --numprocesses 2 --dist worksteal
+
 check: ## format, lint and types only
 	@$(ENV) -m ruff format --check .
 	@$(ENV) -m ruff check .

@@ -17,7 +17,9 @@ from harness.tables import session
 from harness.tables.engines.base import Engine
 from harness.tables.engines.duckdb import DuckDb
 from harness.tables.engines.spark import SMALL_SETTINGS, Spark
-from tests.histories import History, differences, judged, numbers
+from tests import agreements
+from tests.agreements import Agreements
+from tests.histories import History, differences, digest_of, judged, numbers
 from tests.machine import NEEDS, REQUIRED
 
 if TYPE_CHECKING:  # a plugin of pytest, which wants to import it itself
@@ -28,6 +30,9 @@ if TYPE_CHECKING:  # a plugin of pytest, which wants to import it itself
 _JUDGED = pytest.StashKey[tuple["SnapshotAssertion", list[str]]]()
 _LEFT_OUT = pytest.StashKey[list[str]]()
 _SENT = "left_out"  # the same, as a process of pytest-xdist hands it over at its end
+_AGREEMENTS = pytest.StashKey[Agreements]()
+_AGREEING = pytest.StashKey[list[str]]()  # digests of what a test has both engines judge
+_ASKED, _AGREED = "asked", "agreed"  # as a process of pytest-xdist hands them over
 
 
 @pytest.hookimpl(trylast=True)
@@ -47,19 +52,54 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.workeroutput[_SENT] = lines
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Read what both engines have agreed on before."""
+    config.stash[_AGREEMENTS] = agreements.on_record()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what Spark judges, so that it can be run alone."""
+    if "spark" not in _chosen(item.config):
+        return
+    asked_for = set(getattr(item, "fixturenames", ()))
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    if asked_for & {"judge", "engines_for", "spark"} or parameters.get("engine") == "spark":
+        item.add_marker("spark")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand over what was judged by both engines, if this is a process of pytest-xdist."""
+    found = session.config.stash[_AGREEMENTS]
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput[_ASKED] = sorted(found.asked)
+        session.config.workeroutput[_AGREED] = sorted(found.agreed)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Take what a process of pytest-xdist left out: each collects all tests, and this one none."""
-    if lines := getattr(node, "workeroutput", {}).get(_SENT):
+    sent = getattr(node, "workeroutput", {})
+    if lines := sent.get(_SENT):
         node.config.stash[_LEFT_OUT] = lines
+    found = node.config.stash[_AGREEMENTS]
+    found.asked.update(sent.get(_ASKED, ()))
+    found.agreed.update(sent.get(_AGREED, ()))
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Say so."""
+    """Say what was left out, and what both engines judged; keep the latter if that was asked."""
     for line in config.stash.get(_LEFT_OUT, []):
         terminalreporter.write_line(line, yellow=True)
+    found = config.stash[_AGREEMENTS]
+    if found.asked:
+        terminalreporter.write_line(
+            f"{len(found.agreed):,} of {len(found.asked):,} judgements were compared between "
+            "DuckDB and Spark; tests/agreed.txt has that they agree on the others"
+        )
+    if config.getoption("--keep-agreed"):
+        agreements.keep(found.worth_keeping())
 
 
 def java_and_aot() -> tuple[Path, Path | None]:
@@ -93,6 +133,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what judges hand-written histories: duckdb (default; starts no JVM), spark, or both, "
         "which have to agree on every row",
     )
+    parser.addoption(
+        "--keep-agreed",
+        action="store_true",
+        help="write tests/agreed.txt anew, from what these tests judge (`make agreed`)",
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -112,10 +157,25 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return _started(request, request.param)
 
 
-@pytest.fixture(scope="session")
-def engines(request: pytest.FixtureRequest) -> list[Engine]:
-    """All engines that were chosen, for tests in which they have to agree."""
-    return [_started(request, name) for name in _chosen(request.config)]
+@pytest.fixture
+def engines_for(request: pytest.FixtureRequest) -> Callable[[Callable[[], str]], list[Engine]]:
+    """The engines that have to judge what has this digest, for tests in which they have to agree.
+
+    All that were chosen; but not Spark beside DuckDB where it is on record that they agree. When
+    the test has passed, they do.
+    """
+
+    def chosen(digest: Callable[[], str]) -> list[Engine]:
+        names = _chosen(request.config)
+        if len(names) > 1:
+            found = digest()
+            if request.config.stash[_AGREEMENTS].settled(found):
+                names = names[:1]
+            else:
+                request.node.stash.setdefault(_AGREEING, []).append(found)
+        return [_started(request, name) for name in names]
+
+    return chosen
 
 
 def _started(request: pytest.FixtureRequest, name: str) -> Engine:
@@ -142,7 +202,9 @@ def spark_engine(spark: SparkSession) -> Engine:
 
 @pytest.fixture
 def judge(
-    request: pytest.FixtureRequest, snapshot: SnapshotAssertion
+    request: pytest.FixtureRequest,
+    snapshot: SnapshotAssertion,
+    engines_for: Callable[[Callable[[], str]], list[Engine]],
 ) -> Callable[[History, str], dict[str, Any]]:
     """Judges one rule by a hand-written history; the verdict row.
 
@@ -150,11 +212,11 @@ def judge(
     the rows it gives are pinned in `__snapshots__`, so that no bound, no time and no guard moves
     unseen: `make pin` writes them anew, and the difference is there to be read.
     """
-    engines = [_started(request, name) for name in _chosen(request.config)]
     verdicts: list[str] = []
     request.node.stash[_JUDGED] = (snapshot, verdicts)
 
     def judged_by_all(history: History, rule: str) -> dict[str, Any]:
+        engines = engines_for(lambda: digest_of(history, rule))
         verdict, *others = [judged(history, engine, rule) for engine in engines]
         for other in others:
             assert [] == differences(verdict, other)
@@ -166,7 +228,10 @@ def judge(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
-    """Compares the numbers of a test's verdicts with the pinned ones, once the test has passed."""
+    """Compares the numbers of a test's verdicts with the pinned ones, once the test has passed.
+
+    What both engines judged is agreed on then.
+    """
     result = yield
     if _JUDGED in pyfuncitem.stash:
         snapshot, verdicts = pyfuncitem.stash[_JUDGED]
@@ -175,4 +240,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
                 "the test's own assertions hold, but these numbers are not those that are pinned: "
                 f"if they are right, run `make pin ONLY={pyfuncitem.location[0]}`"
             )
+    for digest in pyfuncitem.stash.get(_AGREEING, []):
+        pyfuncitem.config.stash[_AGREEMENTS].agree(digest)
     return result

@@ -25,6 +25,7 @@ from harness.tables.engines.base import Engine, Frame
 from harness.tables.recipes import recipes_of
 from harness.tables.source import Sources, run_of
 from harness.tables.views import VIEWS
+from tests import agreements
 
 T0 = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 GROUP, TOPIC = "orders", "t"
@@ -461,6 +462,13 @@ def judged(history: History, engine: Engine, rule: str) -> dict[str, Any]:
     finally:
         tables.close()
     return {**verdict, "rows": outcome.rows.get(rule, [])}
+
+
+def digest_of(history: History, rule: str) -> str:
+    """Of all that decides what an engine makes of this rule and history."""
+    run = run_of(history.manifest())
+    rows = [sorted(run.settings.items()), run.client, run.protocol, history.rows]
+    return agreements.digest_of([rule], run.client, rows, differences)
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ found when it was kept. A change that is meant is looked at, line by line, and k
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.check.check import check
+from harness.rules import RULES
 from harness.tables.engines.base import Engine
+from harness.tables.source import read_run
+from tests import agreements
 from tests.recorded.keep import RUNS
 
 if TYPE_CHECKING:
@@ -25,8 +29,12 @@ KEPT = sorted(path.name for path in RUNS.iterdir())
 
 @pytest.mark.parametrize("run", KEPT)
 def test_a_recorded_run_is_judged_as_before(
-    run: str, tmp_path: Path, engines: list[Engine], snapshot: SnapshotAssertion
+    run: str,
+    tmp_path: Path,
+    engines_for: Callable[[Callable[[], str]], list[Engine]],
+    snapshot: SnapshotAssertion,
 ) -> None:
+    engines = engines_for(lambda: digest_of(RUNS / run))
     judgements = [judged(RUNS / run, tmp_path / engine.name, engine) for engine in engines]
 
     assert judgements[:1] * len(judgements) == judgements
@@ -41,6 +49,16 @@ def judged(run: Path, run_dir: Path, engine: Engine) -> str:
 
     assert [] == [each["rule"] for each in verdicts if each["verdict"] != each["expected"]]
     return "\n".join([*map(as_verdict, verdicts), "", *map(as_row, rows)])
+
+
+def digest_of(run: Path) -> str:
+    """Of all that decides what an engine makes of this run."""
+    about = read_run(run)
+    declared = {each["rule"] for each in about.expected}
+    rules = [rule.id for rule in RULES.values() if rule.evidence or rule.always]
+    files = [path.read_bytes() for path in sorted((run / "history").glob("*.parquet"))]
+    rows = [sorted(about.settings.items()), about.expected, *files]
+    return agreements.digest_of({*rules, *declared}, about.client, rows, judged)
 
 
 def as_verdict(verdict: dict[str, Any]) -> str:

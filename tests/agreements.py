@@ -1,0 +1,130 @@
+"""What DuckDB and Spark have been seen to agree on, so that it need not be shown again each time.
+
+What an engine makes of a history follows from the queries, the rows, the settings, the code that
+runs them and the versions of both engines, and from nothing else. A digest of all of these stands
+in `agreed.txt` once both have agreed. What is not there is judged by both engines. So is another
+eighth of the rest each day, in case that a digest should lack something after all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from harness.base.paths import ROOT
+from harness.rules import RULES
+from harness.tables.engines.base import tables_in
+from harness.tables.machine import late_ticks
+from harness.tables.recipes import recipes_of
+from harness.tables.views import VIEWS
+from harness.tables.vocabulary import ERRORS, Query, expand, text_of
+
+AGREED: Final = Path(__file__).parent / "agreed.txt"
+DAYS: Final = 8
+# What stands between a query and a verdict, besides the query.
+_CODE: Final = (
+    "harness/check/judge.py",
+    "harness/check/rows.py",
+    "harness/history/column_types.py",
+    "harness/history/schema.py",
+    "harness/tables/base.py",
+    "harness/tables/engines",
+    "harness/tables/session.py",
+)
+_ENGINES: Final = ("pyspark", "duckdb", "sqlglot", "pyarrow")
+
+
+class Agreements:
+    """Those that are on record, and what the tests have asked of them.
+
+    `asked` has every digest that a test came upon, and `agreed` those that both engines judged
+    alike in this run of the tests.
+    """
+
+    def __init__(self, known: Iterable[str], today: int) -> None:
+        self._known = frozenset(known)
+        self._today = today % DAYS
+        self.asked: set[str] = set()
+        self.agreed: set[str] = set()
+
+    def settled(self, digest: str) -> bool:
+        """Whether both engines need not judge this anew: they did, and it is not its day."""
+        self.asked.add(digest)
+        return digest in self._known and int(digest, 16) % DAYS != self._today
+
+    def agree(self, digest: str) -> None:
+        """Both engines were seen to agree."""
+        self.agreed.add(digest)
+
+    def worth_keeping(self) -> list[str]:
+        """What `agreed.txt` should hold after these tests, if they were all there are."""
+        return sorted(self.asked & (self._known | self.agreed))
+
+
+def on_record() -> Agreements:
+    """Those in `agreed.txt`, on the day that it is."""
+    lines = AGREED.read_text(encoding="utf-8").split() if AGREED.exists() else []
+    return Agreements(lines, datetime.now(UTC).toordinal())
+
+
+def keep(digests: Iterable[str]) -> None:
+    """Write `agreed.txt`."""
+    AGREED.write_text("".join(f"{each}\n" for each in sorted(set(digests))), encoding="utf-8")
+
+
+def digest_of(
+    rules: Iterable[str], client: str, rows: Iterable[object], comparing: Callable[..., object]
+) -> str:
+    """The digest of judging these rules by these rows, compared by this function.
+
+    `rows` are whatever else decides the verdict: the history, the manifest, or their bytes.
+    """
+    found = hashlib.sha256()
+    queries = [late_ticks, *(RULES[rule].examine for rule in sorted(rules))]
+    parts: list[object] = [
+        _code(),
+        inspect.getsource(comparing),
+        *(text for query in queries for text in texts(query, client)),
+        *rows,
+    ]
+    for part in parts:
+        data = part if isinstance(part, bytes) else str(part).encode()
+        found.update(
+            hashlib.sha256(data).digest()
+        )  # of equal length, so that none runs into the next
+    return found.hexdigest()[:16]
+
+
+@cache
+def _code() -> str:
+    """The code between queries and verdicts, and what runs it."""
+    found = hashlib.sha256()
+    for name in _CODE:
+        path = ROOT / name
+        for file in sorted(path.glob("*.py")) if path.is_dir() else [path]:
+            found.update(file.read_bytes())
+    found.update(" ".join(f"{each} {version(each)}" for each in _ENGINES).encode())
+    found.update(repr(sorted(ERRORS.items())).encode())
+    return found.hexdigest()
+
+
+@cache
+def texts(query: Query, client: str) -> tuple[str, ...]:
+    """The text of a query, and of every table that it is made from."""
+    return tuple(_closure(query, {**VIEWS, **recipes_of(client)}, set()))
+
+
+def _closure(query: Query, recipes: dict[str, Query], seen: set[str]) -> Iterator[str]:
+    text = expand(text_of(query))
+    yield text
+    for table in tables_in(text):
+        if table in recipes and table not in seen:
+            seen.add(table)
+            yield table
+            yield from _closure(recipes[table], recipes, seen)

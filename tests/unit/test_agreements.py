@@ -1,0 +1,87 @@
+"""What both engines have agreed on need not be shown again, and nothing else may be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from harness.rules import RULES
+from tests import agreements
+from tests.agreements import DAYS, Agreements, digest_of
+
+TODAY = 3
+
+
+def digest(number: int) -> str:
+    return f"{number:016x}"
+
+
+def one() -> None:
+    """A way to compare two verdicts."""
+
+
+def other() -> None:
+    """Another way, which may find less."""
+
+
+def of(
+    rule: str = "R01", rows: tuple[object, ...] = ("a", "b"), by: Callable[[], None] = one
+) -> str:
+    return digest_of([rule], "librdkafka", rows, by)
+
+
+def test_what_is_not_on_record_is_judged_by_both() -> None:
+    assert not Agreements([], TODAY).settled(digest(TODAY + 1))
+
+
+def test_what_is_on_record_is_judged_by_both_every_eighth_day() -> None:
+    days = [Agreements([digest(5)], day).settled(digest(5)) for day in range(2 * DAYS)]
+
+    assert [day for day, settled in enumerate(days) if not settled] == [5, 5 + DAYS]
+
+
+def test_what_no_test_asks_for_any_more_is_dropped() -> None:
+    found = Agreements([digest(8), digest(16)], TODAY)
+    found.settled(digest(8))
+    found.settled(digest(24))
+    found.agree(digest(24))
+
+    assert [digest(8), digest(24)] == found.worth_keeping()
+
+
+def test_what_was_compared_and_did_not_agree_is_not_kept() -> None:
+    found = Agreements([], TODAY)
+    found.settled(digest(8))
+
+    assert [] == found.worth_keeping()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        of(rows=("a", "c")),
+        of(rows=("ab", "")),
+        of(rule="R02"),
+        of(by=other),
+    ],
+)
+def test_whatever_decides_a_verdict_changes_the_digest(changed: str) -> None:
+    assert of() != changed
+
+
+def test_the_same_has_the_same_digest() -> None:
+    assert of() == of()
+
+
+def test_tables_are_other_ones_for_a_program_of_somebody_elses() -> None:
+    ours, theirs = (digest_of(["R21"], client, (), one) for client in ("librdkafka", "app"))
+
+    assert ours != theirs
+
+
+def test_a_table_that_a_rule_is_made_from_is_part_of_it() -> None:
+    texts = agreements.texts(RULES["R01"].examine, "librdkafka")
+
+    assert {"evictions", "signs_of_life", "silences"} <= set(texts)
+    assert any("armed_by_at" in text for text in texts)
