@@ -10,9 +10,9 @@ def signs_of_life() -> str:
     it be answered, so its arrival counts. (GroupMetadataManager, OffsetMetadataManager 4.3.)
     `armed_from_at` is the earliest that it can have been: a heartbeat's answer is ready some time
     after the heartbeat has had its effect (measured: 70 ms on a busy broker, and 4.7 s where it
-    waited for a replica), so a silence ends with its arrival. `armed_by_at` is the latest: what
-    arrived waits for a thread of the broker first (a commit waited 39 ms on a busy machine), then
-    in the coordinator's own queue, which no line tells of; more than the slack is not granted.
+    waited for a replica), so a silence ends with its arrival. `armed_by_at` is the latest: a
+    commit waits for a thread of the broker first (39 ms on a busy machine), then in the
+    coordinator's own queue, which no line tells of; more than the slack is not granted.
 
     Of a member of KIP-848 only its heartbeats count, and those by their arrival too: an answer
     waits until whatever the coordinator has written before it is replicated.
@@ -28,9 +28,9 @@ def signs_of_life() -> str:
                     ELSE processed_at END AS armed_at,
                CASE WHEN api IN ('OFFSET_COMMIT', 'HEARTBEAT', 'CONSUMER_GROUP_HEARTBEAT')
                     THEN arrived_at ELSE processed_at END AS armed_from_at,
-               CASE WHEN api IN ('OFFSET_COMMIT', 'CONSUMER_GROUP_HEARTBEAT')
-                    THEN least(processed_at, after(:slack_ms, arrived_at))
-                    ELSE processed_at END AS armed_by_at,
+               CASE api WHEN 'OFFSET_COMMIT' THEN least(processed_at, after(:slack_ms, arrived_at))
+                        WHEN 'CONSUMER_GROUP_HEARTBEAT' THEN arrived_at
+                        ELSE processed_at END AS armed_by_at,
                answered_at, evidence
         FROM {requests} r LEFT JOIN modern m ON m.member_id = r.member_id
         WHERE `group` = :group AND r.member_id IS NOT NULL
