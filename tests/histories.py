@@ -262,8 +262,8 @@ class History:
 
     # What an app did, as brokers and the harness saw it.
     def fetch(
-        self, member: str, partition: int, first: int | None, ms: float, upto: int | None = None,
-        **row: Any,
+        self, member: str, partition: int | None, first: int | None, ms: float,
+        upto: int | None = None, **row: Any,
     ) -> Self:  # fmt: skip
         """A fetch from an offset on, answered with the records below `upto`; null: with none."""
         defaults = {

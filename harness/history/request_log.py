@@ -97,18 +97,24 @@ def request_rows(
 def fetch_rows(
     call: Row, logged_at: int, broker: int, evidence: str, topics: Mapping[str, str] = _NO_TOPICS
 ) -> Iterator[Row]:
-    """The rows of one completed fetch: one per partition that it or its answer names."""
-    asked = {
+    """The rows of one completed fetch: one per partition that it or its answer names.
+
+    One that goes on with a fetch session (KIP-227) in which nothing is new names none: it is a row
+    without a partition, since it shows that its client fetches.
+    """
+    asked: dict[tuple[Any, Any], Any] = {
         (_topic(topic, topics), partition["partition"]): partition["fetchOffset"]
         for topic in call["request"].get("topics") or ()
         for partition in topic["partitions"]
     }
-    answered = {
+    answered: dict[tuple[Any, Any], Row] = {
         (_topic(topic, topics), partition["partitionIndex"]): partition
         for topic in call["response"].get("responses") or ()
         for partition in topic["partitions"]
     }
-    for topic, number in sorted({*asked, *answered}):
+    goes_on = call["request"].get("sessionEpoch", 0) > 0
+    nothing_new = [(None, None)] if goes_on else []
+    for topic, number in sorted({*asked, *answered}) or nothing_new:
         answer = answered.get((topic, number), {})
         yield {
             "broker": broker,

@@ -204,7 +204,8 @@ HISTORY: Final[dict[str, pa.Schema]] = {
     ),
     # What members of an app asked brokers for, from their request logs: one row per request and
     # partition that it, or its answer, is about. A client names a partition when its position has
-    # changed, and a broker answers with those that have records, or an error.
+    # changed, and a broker answers with those that have records, or an error. A request that names
+    # none, and is answered with none, is a row without topic and partition.
     "fetches": schema_of(
         [
             ("broker", INT),

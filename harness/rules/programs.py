@@ -136,7 +136,8 @@ def commits_follow_fetches() -> str:
 def begins_where_committed() -> str:
     """First fetches of a partition after the coordinator told a member its position.
 
-    One that goes on with a partition that it has held all along only asked what is committed.
+    One that goes on with a partition that it has held all along only asked what is committed. A
+    fetch that waited for records meanwhile may be the first: its answer counts if it begins there.
     """
     return """
         WITH steps AS (
@@ -145,9 +146,9 @@ def begins_where_committed() -> str:
             FROM {positions} WHERE api = 'OFFSET_FETCH' AND error_code = :NONE
             UNION ALL
             SELECT member, topic, partition, arrived_at, NULL, fetch_offset, evidence
-            FROM {fetches} WHERE fetch_offset IS NOT NULL AND member IS NOT NULL
+            FROM {asked} WHERE fetch_offset IS NOT NULL
         ), followed AS (
-            SELECT *, lag(told) OVER w AS committed,
+            SELECT *, lag(told) OVER w AS committed, lag(at) OVER w AS told_at,
                    max(IF(fetch_offset IS NULL, NULL, at)) OVER (
                        PARTITION BY member, topic, partition
                        ORDER BY at, fetch_offset NULLS FIRST
@@ -155,12 +156,25 @@ def begins_where_committed() -> str:
             FROM steps
             WINDOW w AS (PARTITION BY member, topic, partition
                          ORDER BY at, fetch_offset NULLS FIRST)
-        ), begun AS (
-            SELECT f.member, f.topic, f.partition, f.at, f.committed, f.fetch_offset, f.evidence
+        ), after_told AS (
+            SELECT f.member, f.topic, f.partition, f.at, f.told_at, f.committed, f.fetch_offset,
+                   f.evidence
             FROM followed f LEFT ANTI JOIN {ownership} o
               ON o.member = f.member AND o.topic = f.topic AND o.partition = f.partition
              AND o.from_at <= f.fetched_at AND coalesce(o.to_at, :ended_at) >= f.at
             WHERE f.fetch_offset IS NOT NULL AND f.committed IS NOT NULL
+        ), waited AS (
+            SELECT DISTINCT a.member, a.topic, a.partition, a.at
+            FROM after_told a JOIN {fetched} w
+              ON w.member = a.member AND w.topic = a.topic AND w.partition = a.partition
+             AND w.arrived_at <= a.told_at AND w.answered_at >= a.told_at
+             AND w.first_offset = a.committed AND w.last_offset + 1 = a.fetch_offset
+        ), begun AS (
+            SELECT a.member, a.topic, a.partition, a.at, a.committed, a.evidence,
+                   IF(w.member IS NULL, a.fetch_offset, a.committed) AS fetch_offset
+            FROM after_told a LEFT JOIN waited w
+              ON w.member = a.member AND w.topic = a.topic AND w.partition = a.partition
+             AND w.at = a.at
         ), others AS (
             SELECT b.member, b.topic, b.partition, b.at,
                    max_by(f.member, struct(f.last_offset, f.member)) AS old_member,

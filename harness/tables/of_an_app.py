@@ -10,6 +10,21 @@ from harness.tables.ownership_by_brokers import ownership_by_brokers
 from harness.tables.vocabulary import Query
 
 
+def asked() -> str:
+    """Fetches of a partition, each with the offset that it was for.
+
+    In a fetch session (KIP-227) a client names a partition again only when its position has
+    changed. So one that was given back to it, and begins where it was, is in the answer alone.
+    """
+    return """
+        SELECT member, topic, partition, bytes, end_offset, arrived_at, answered_at, evidence,
+               last_value(fetch_offset, true) OVER (
+                   PARTITION BY member, topic, partition ORDER BY arrived_at, answered_at)
+                   AS fetch_offset
+        FROM {fetches} WHERE member IS NOT NULL AND partition IS NOT NULL
+    """
+
+
 def fetched() -> str:
     """Records that a member fetched, one row per fetch that brought some.
 
@@ -18,17 +33,11 @@ def fetched() -> str:
     member asks for the same again brought it nothing.
     """
     return """
-        WITH asked AS (
-            SELECT member, topic, partition, bytes, end_offset, arrived_at, answered_at, evidence,
-                   last_value(fetch_offset, true) OVER (
-                       PARTITION BY member, topic, partition ORDER BY arrived_at, answered_at)
-                       AS fetch_offset
-            FROM {fetches} WHERE member IS NOT NULL
-        ), followed AS (
+        WITH followed AS (
             SELECT *, lead(fetch_offset) OVER (
                 PARTITION BY member, topic, partition ORDER BY arrived_at, answered_at)
                 AS next_offset
-            FROM asked
+            FROM {asked}
         )
         SELECT member, topic, partition, fetch_offset AS first_offset,
                IF(next_offset > fetch_offset, least(next_offset, end_offset), end_offset) - 1
@@ -116,6 +125,7 @@ def unheard_commits() -> str:
 
 OF_AN_APP: Final[dict[str, Query]] = {
     "ownership": ownership_by_brokers,
+    "asked": asked,
     "fetched": fetched,
     "reads": reads,
     "advances": advances,

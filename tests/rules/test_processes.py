@@ -126,6 +126,13 @@ def test_whoever_holds_partitions_fetches(judge: Judge, ms: float, verdict: str)
     assert verdict == judge(running(last_fetch_ms=ms), "P7")["verdict"]
 
 
+def test_who_goes_on_with_a_fetch_session_fetches(judge: Judge) -> None:
+    """Where nothing is new, neither the request nor its answer names a partition."""
+    history = running(last_fetch_ms=20_000)
+    history.fetch("member-1", None, None, END - 500, topic=None, bytes=None)
+    assert "HOLDS" == judge(history, "P7")["verdict"]
+
+
 def test_whoever_holds_nothing_need_not_fetch(judge: Judge) -> None:
     history = an_app("member-1").says("member_added", 8, "member-1").join("member-1", 9)
     history.sync("member-1", 10, assigned=[]).heartbeats("member-1", 58_000)

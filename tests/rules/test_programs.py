@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, an_app, member_id
+from tests.histories import History, an_app, at, member_id
 
 Judge = Callable[[History, str], dict[str, Any]]
 DRAIN = 57_000  # when the producer has stopped
@@ -136,6 +136,44 @@ def test_an_application_that_asks_for_its_position_goes_on(judge: Judge) -> None
     history = taken_over(80, 80).told_position("member-2", 0, 90, 7_000)
     found = judge(history.fetch("member-2", 0, 200, 7_010, upto=300), "P3")
     assert ("HOLDS", 1) == (found["verdict"], found["examined"])
+
+
+@pytest.mark.parametrize(
+    ("committed", "verdict", "measured"), [(80, "HOLDS", 0), (79, "VIOLATED", 1)]
+)
+def test_in_a_fetch_session_a_partition_that_comes_back_is_not_named_again(
+    judge: Judge, committed: int, verdict: str, measured: float
+) -> None:
+    """Its first fetch after the rebalance is known from the answer alone."""
+    history = an_app("member-1").holds("member-1", 0)
+    history.fetch("member-1", 0, 0, 1_000, upto=80).fetch("member-1", 0, 80, 1_100)
+    history.holds("member-1", 0, ms=5_000, generation=2)
+    history.told_position("member-1", 0, committed, 5_010)
+    history.fetch("member-1", 0, None, 5_020, upto=90).fetch("member-1", 0, 90, 5_030)
+    found = judge(history, "P3")
+    assert (verdict, measured) == (found["verdict"], found["rows"][0]["measured"])
+
+
+@pytest.mark.parametrize(
+    ("committed", "answered_ms", "verdict", "measured"),
+    [
+        (80, 5_020, "HOLDS", 0),
+        (80, 5_009, "VIOLATED", 10),
+        (79, 5_020, "VIOLATED", 11),
+        (90, 5_020, "HOLDS", 0),
+    ],
+    ids=["taken", "answered before", "begins elsewhere", "passed over"],
+)
+def test_a_fetch_that_waited_through_the_rebalance_may_be_the_first(
+    judge: Judge, committed: int, answered_ms: float, verdict: str, measured: float
+) -> None:
+    history = an_app("member-1").holds("member-1", 0)
+    history.fetch("member-1", 0, 80, 4_990, upto=90, answered_at=at(answered_ms))
+    history.holds("member-1", 0, ms=5_000, generation=2)
+    history.told_position("member-1", 0, committed, 5_010)
+    history.fetch("member-1", 0, 90, 5_030, upto=95).fetch("member-1", 0, 95, 5_100)
+    found = judge(history, "P3")
+    assert (verdict, measured) == (found["verdict"], found["rows"][0]["measured"])
 
 
 def test_who_was_told_no_position_is_not_examined(judge: Judge) -> None:

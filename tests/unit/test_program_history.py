@@ -191,6 +191,28 @@ def test_fetches_are_attributed_the_same_way(tmp_path: Path) -> None:
     assert {asked_at} == {row["arrived_at"] for row in found}
 
 
+@pytest.mark.parametrize(("epoch", "rows"), [(7, 1), (0, 0), (-1, 0), (None, 0)])
+def test_a_fetch_that_goes_on_with_its_session_names_no_partition(
+    tmp_path: Path, epoch: int | None, rows: int
+) -> None:
+    """A session begins with epoch 0, and is closed by -1; old clients have none."""
+    log = tmp_path / "broker-1.requests.log"
+    call = {
+        "requestHeader": {"requestApiKeyName": "FETCH", "clientId": "any"},
+        "request": {"topics": []} if epoch is None else {"topics": [], "sessionEpoch": epoch},
+        "response": {"responses": []},
+        "totalTimeMs": 500.0,
+        "listener": "LANE_MEMBER_1",
+    }
+    log.write_text(f"2026-11-24T04:21:11.000000 Completed request:{json.dumps(call)}\n")
+
+    found = list(request_log.read_fetches(log, 1))
+
+    assert [(None, None, None)] * rows == [
+        (row["topic"], row["partition"], row["fetch_offset"]) for row in found
+    ]
+
+
 def test_brokers_tell_library_protocol_and_timers_of_a_process() -> None:
     lane = "LANE_MEMBER_1"
     software = {"client_software": "apache-kafka-java", "client_software_version": "4.1.0"}
