@@ -11,16 +11,19 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from harness.base.errors import BadInput
 from harness.base.paths import ROOT, here
-from harness.experiment import APP, Expect, Experiment, Group, Verdict
+from harness.experiment import APP, Expect, Experiment, Fault, Group, Verdict
 from harness.experiment.app import App, Limits, Records, Shows, Stop
 from harness.rules.lineage import judged_of_an_app
-from harness.run.faults import KINDS
+from harness.run.faults import KINDS, Lever
 
 FILE: Final = "app.toml"
 EXAMPLES: Final = ROOT / "consumers" / "apps"
 IN_TRANSACTION: Final = "in a transaction"  # how a member is killed that has to be told first
 _TABLES: Final = {"records": Records, "effects": Shows, "stop": Stop, "limits": Limits}
-_KEYS: Final = ("name", "command", "build", "instances", "static", "env", *_TABLES)
+# Tables of names and texts, and the field of an app that holds each.
+_NAMED: Final = {"env": "environment", "dependency": "dependencies"}
+_LIKE: Final = {"env": 'PORT = "8080"', "dependency": 'DATABASE_URL = "127.0.0.1:5432"'}
+_KEYS: Final = ("name", "command", "build", "instances", "static", *_NAMED, *_TABLES)
 _RECORDS: Final = ("value", "file")
 
 
@@ -80,9 +83,9 @@ def _name(file: str) -> str:
 def turned(app: App, options: Mapping[str, Any]) -> App:
     """The app with what the command line says otherwise; nulls say nothing.
 
-    A name such as "stop.grace_s" is of a part, and "env" adds to what there is. Records are made
-    from a value or from samples, and work is shown by one way, so that either takes the other's
-    place.
+    A name such as "stop.grace_s" is of a part; "env" and "dependency" add to what there is. Records
+    are made from a value or from samples, and work is shown by one way, so that either takes the
+    other's place.
     """
     effects = {
         name.removeprefix("effects."): value
@@ -96,8 +99,9 @@ def turned(app: App, options: Mapping[str, Any]) -> App:
         if value is None or name.startswith("effects."):
             continue
         part, _, item = name.rpartition(".")
-        if name == "env":
-            app = replace(app, environment={**app.environment, **value})
+        if name in _NAMED:
+            more: Any = {**getattr(app, _NAMED[name]), **value}
+            app = replace(app, **{_NAMED[name]: more})
         elif part == "records":
             app = replace(app, records=Records(**{item: value}))
         elif part:
@@ -131,6 +135,8 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
                 f"{fault.kind}{how} is done by an order that only our own consumers understand, so "
                 f"{app.name} cannot be made to: choose another experiment"
             )
+        if fault.kind in KINDS and (lever := KINDS[fault.kind].lever):
+            _check_lever(fault, lever, app)
     group = Group(members=app.instances, client=APP, static=app.static or experiment.group.static)
     judged = judged_of_an_app()
     # Where a document is wrong for everybody, it is wrong for this program too.
@@ -144,6 +150,16 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
     named = {expect.rule for expect in rules}
     more = tuple(Expect(rule=rule, if_seen=True) for rule in judged if rule not in named)
     return replace(experiment, app=app, group=group, rules=(*rules, *more))
+
+
+def _check_lever(fault: Fault, lever: Lever, app: App) -> None:
+    """Refuse a fault that a program has no lever for."""
+    if lever == Lever.DEPENDENCY and not app.dependencies:
+        raise BadInput(
+            f"{fault.kind} slows or cuts the way to what {app.name} uses besides Kafka, and it "
+            'names nothing: write [dependency] DATABASE_URL = "127.0.0.1:5432" into app.toml, or '
+            "say --dependency DATABASE_URL=127.0.0.1:5432"
+        )
 
 
 def _app(found: Mapping[str, Any], folder: Path) -> App:
@@ -162,13 +178,12 @@ def _app(found: Mapping[str, Any], folder: Path) -> App:
     }
     for name, value in plain.items():
         plain[name] = _typed(name, value, get_type_hints(App)[name])
-    environment = found.get("env", {})
-    if not isinstance(environment, dict) or not all(
-        isinstance(value, str) for value in environment.values()
-    ):
-        raise BadInput('[env] holds names and texts: write them as in PORT = "8080"')
+    for table, field in _NAMED.items():
+        plain[field] = held = found.get(table, {})
+        if not isinstance(held, dict) or not all(isinstance(each, str) for each in held.values()):
+            raise BadInput(f"[{table}] holds names and texts: write them as in {_LIKE[table]}")
     plain.setdefault("name", _name(folder.name))
-    return App(folder=str(folder), environment=environment, **plain, **parts)
+    return App(folder=str(folder), **plain, **parts)
 
 
 def _part(name: str, kind: type, found: Any, folder: Path) -> Any:

@@ -343,6 +343,7 @@ def _named(text: str, turn: Turn, client: str | None, protocol: str | None) -> C
     client = of_label[0] or client or experiment.group.client
     protocol = of_label[2] or protocol or experiment.group.protocol
     try:
+        registry.check_app(experiment)
         candidate = candidate_of(name, experiment, client, protocol)
         if candidate is not None:
             return Candidate.of(name, _variant(experiment, client, protocol, turn))

@@ -6,6 +6,7 @@ from harness.catalogue import registry
 from harness.experiment import Expect, Experiment, Verdict
 from harness.rules import RULES, Rule
 from harness.rules.rule import OF_THE_KIND
+from harness.run.faults import needs_app
 
 
 def experiments() -> list[dict[str, Any]]:
@@ -19,6 +20,7 @@ def rules() -> list[dict[str, Any]]:
     `clients` and `protocols` are those that its statement is about. `experiments` are those that
     judge it, with the verdict expected, and of which clients, protocols and versions of Kafka
     (by its first characters; none means all). Where several of one experiment fit, the last counts.
+    What needs a program of somebody else's judges whatever can be judged of one.
     One that is `always` is judged besides in every run that has something of the kind, and expected
     to hold.
     """
@@ -33,6 +35,7 @@ def _experiment(name: str, experiment: Experiment) -> dict[str, Any]:
         "clients": list(experiment.clients),
         "protocols": list(experiment.protocols),
         "long": experiment.long,
+        "needs_app": needs_app(experiment),
         "rules": [
             {
                 "id": expect.rule,
@@ -68,7 +71,8 @@ def _rule(rule: Rule, declared: dict[str, Experiment]) -> dict[str, Any]:
 
 
 def _expected(rule: Rule, experiment: Experiment) -> list[Expect]:
-    found = [expect for expect in experiment.rules if expect.rule == rule.id]
+    declared = () if needs_app(experiment) else experiment.rules
+    found = [expect for expect in declared if expect.rule == rule.id]
     return found or ([Expect(rule=rule.id)] if rule.evidence else [])
 
 
@@ -96,6 +100,8 @@ def render_experiments() -> str:
     lines = []
     for item in experiments():
         named = ", ".join(_marked(rule["id"], rule["expected"]) for rule in item["rules"])
+        if item["needs_app"]:
+            named = "played with a program of yours only (--app): what can be judged of one is"
         lines += [f"{item['name']:<28} {item['claim']}", f"{'':<28} {named}"]
     return "\n".join(lines)
 

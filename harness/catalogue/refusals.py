@@ -34,7 +34,8 @@ def check_together(experiment: Experiment) -> None:
     _check_client_version(experiment)
     _check_replicas(experiment)
     _check_members(experiment)
-    _check_overlaps(experiment.faults)
+    if not experiment.one_by_one:  # those are never there together
+        _check_overlaps(experiment.faults)
     _check_settings(experiment.group)
     for member in sorts_of_members(experiment.group):
         _check_offered(experiment, member)

@@ -12,7 +12,7 @@ from harness.base.errors import BadInput
 from harness.catalogue import modules
 from harness.catalogue.refusals import check_exercised, check_together, sorts_of_members
 from harness.experiment import Experiment, Need
-from harness.run.faults import KINDS, Needed
+from harness.run.faults import KINDS, Needed, needs_app
 from harness.run.roles import check_role
 
 
@@ -114,13 +114,15 @@ def resolved(experiment: Experiment) -> Experiment:
     """The experiment with the rules that a run of it is judged by.
 
     Left out are rules that are not about its client and protocol, and expectations meant for
-    others; of several of one rule the last one counts.
+    others; of several of one rule the last one counts. Raises BadInput for an experiment that
+    nothing but a program of somebody else's can be the members of, where there is none.
     """
     from harness.rules.catalogue import RULES
 
     group = experiment.group
     if experiment.app is not None:  # what it speaks is known only when it has spoken
         return experiment
+    check_app(experiment)
     expected = {
         expect.rule: expect
         for expect in experiment.rules
@@ -128,6 +130,15 @@ def resolved(experiment: Experiment) -> Experiment:
         and expect.fits(group, experiment.cluster.kafka_version)
     }
     return replace(experiment, rules=tuple(expected.values()))
+
+
+def check_app(experiment: Experiment) -> None:
+    """Refuse to play what needs a program of somebody else's without one. Raises BadInput."""
+    if experiment.app is None and needs_app(experiment):
+        raise BadInput(
+            f"{experiment.faults[0].kind} is done to what a program of yours uses, and our own "
+            "members use nothing: name a program by --app or APP=, as docs/programs.md says"
+        )
 
 
 _PARTS = ("cluster", "load", "group")

@@ -12,8 +12,8 @@ from harness.experiment.app import App
 
 # Options that say something about a program of somebody else's.
 _OF_AN_APP: Final = (
-    *("app_name", "build", "instances", "static", "env", "value", "records", "stdout", "signal"),
-    *("http", "output_topic", "output_pattern", "verifiable"),
+    *("app_name", "build", "instances", "static", "env", "dependency", "value", "records"),
+    *("stdout", "signal", "http", "output_topic", "output_pattern", "verifiable"),
     *("grace_s", "standstill_s", "drained_s", "repeats", "lost"),
 )
 
@@ -59,6 +59,11 @@ def add_app_options(one: argparse.ArgumentParser) -> None:
         help="environment of the program; {bootstrap}, {topic}, {group}, {member} are filled in",
     )  # fmt: skip
     one.add_argument(
+        "--dependency", action="append", default=[], metavar="NAME=HOST:PORT",
+        help="what the program uses besides Kafka; NAME is the variable that is given a proxy's "
+        "address",
+    )  # fmt: skip
+    one.add_argument(
         "--static", action="store_true", default=None, help="each has an instance id, {instance_id}"
     )
     one.add_argument("--value", metavar="TEMPLATE", help="of each record, with {n} for its number")
@@ -101,12 +106,6 @@ def app_of(arguments: argparse.Namespace, command: tuple[str, ...] = ()) -> App 
     app = apps.read(arguments.app) if arguments.app else apps.of_command(command, Path.cwd())
     if arguments.value is not None and arguments.records is not None:
         raise BadInput("--value and --records both say what the records are: leave out one")
-    environment = {}
-    for item in arguments.env:
-        name, found, value = item.partition("=")
-        if not found:
-            raise BadInput(f"--env {item!r} is not of the form NAME=VALUE")
-        environment[name] = value
     return apps.turned(
         app,
         {
@@ -114,7 +113,8 @@ def app_of(arguments: argparse.Namespace, command: tuple[str, ...] = ()) -> App 
             "build": _words(arguments.build) if arguments.build else None,
             "instances": arguments.instances,
             "static": arguments.static,
-            "env": environment,
+            "dependency": _named("dependency", arguments.dependency, "NAME=HOST:PORT"),
+            "env": _named("env", arguments.env, "NAME=VALUE"),
             "records.value": arguments.value,
             "records.samples": apps.samples(arguments.records) if arguments.records else None,
             "effects.stdout": arguments.stdout,
@@ -130,6 +130,17 @@ def app_of(arguments: argparse.Namespace, command: tuple[str, ...] = ()) -> App 
             "limits.lost": arguments.lost,
         },
     )
+
+
+def _named(option: str, items: list[str], form: str) -> dict[str, str]:
+    """Names and texts from an option that may be given several times. Raises BadInput."""
+    found = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise BadInput(f"--{option} {item!r} is not of the form {form}")
+        found[name] = value
+    return found
 
 
 def _words(command: str) -> tuple[str, ...]:

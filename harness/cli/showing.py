@@ -33,6 +33,7 @@ def say_what_is_left_out() -> None:
 def describe_command(arguments: argparse.Namespace) -> int:
     """Print what an experiment is about, and its knobs."""
     from harness.catalogue import registry
+    from harness.run.faults import needs_app
 
     experiment = registry.load(arguments.name)
     print(f"{arguments.name}: {experiment.claim}\n\n{registry.describe(arguments.name)}\n")
@@ -40,8 +41,11 @@ def describe_command(arguments: argparse.Namespace) -> int:
         print(f"fault  {_described(fault)}")
     for probe in experiment.probes:
         print(f"probe  {probe.name}, {probe.at_s:g} s after steady state")
-    for expect in experiment.rules:
-        print(f"rule   {_expected(expect)}")
+    if needs_app(experiment):
+        print("needs  a program of yours (--app), and is judged by what can be judged of one")
+    else:
+        for expect in experiment.rules:
+            print(f"rule   {_expected(expect)}")
     print("\nknobs (--set KNOB=VALUE)")
     for name, value in registry.knobs(experiment).items():
         print(f"  {name} = {value}")

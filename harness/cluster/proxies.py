@@ -4,7 +4,8 @@ toxiproxy-python sets its server's address on a class, sets no time-outs, and ta
 success, so each call here is limited in time, checked, and read back.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ class Toxic:
     """One toxic on one direction of a link."""
 
     type: str  # latency | bandwidth | timeout
-    stream: str  # upstream (towards the broker) | downstream
+    stream: str  # upstream (towards what is behind the proxy) | downstream
     attributes: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -34,37 +35,39 @@ class Toxic:
         return f"{self.type}-{self.stream}"
 
 
-class Proxies:
-    """The Toxiproxy of one run, whoever started it."""
+class Toxiproxy:
+    """One server, by the port of its API; each of its proxies is known by its name."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, port: int) -> None:
+        self._port = port
 
-    def await_up(self, running: Callable[[], bool], tail: Callable[[], str]) -> None:
-        """Wait until it answers with every proxy of the plan.
+    def await_up(
+        self, proxies: Iterable[str], running: Callable[[], bool], tail: Callable[[], str]
+    ) -> None:
+        """Wait until it answers with these proxies.
 
         Raises ClusterError with its last words, which `tail` tells, if it ends instead.
         """
+        wanted = set(proxies)
 
         def up() -> bool:
             if not running():
                 raise ClusterError(f"Toxiproxy ended at its start: {tail()}")
             try:
-                return set(self._call("get", "/proxies")) >= {
-                    str(proxy["name"]) for proxy in self._plan.proxies()
-                }
+                return set(self._call("get", "/proxies")) >= wanted
             except ClusterError:
                 return False
 
         wait_until("answer from Toxiproxy", up, timeout_s=20, saw=tail)
 
     def version(self) -> str:
-        """Toxiproxy's own word for its version."""
+        """Its own word for its version."""
         return str(self._call("get", "/version")["version"])
 
-    def add(self, lane: str, broker_ids: list[int], toxics: list[Toxic]) -> None:
-        """Put toxics on a lane's links to these brokers, and read them back."""
-        for proxy in (proxy_name(broker_id, lane) for broker_id in broker_ids):
+    def add(self, proxies: Iterable[str], toxics: Iterable[Toxic]) -> None:
+        """Put toxics on proxies, and read them back."""
+        toxics = list(toxics)
+        for proxy in proxies:
             for toxic in toxics:
                 body = {
                     "name": toxic.name,
@@ -81,9 +84,10 @@ class Proxies:
                     f"Toxiproxy took {', '.join(sorted(missing))} on {proxy} but does not have it"
                 )
 
-    def remove(self, lane: str, broker_ids: list[int], toxics: list[Toxic]) -> None:
+    def remove(self, proxies: Iterable[str], toxics: Iterable[Toxic]) -> None:
         """Take toxics off again; one that is not there any more is no error."""
-        for proxy in (proxy_name(broker_id, lane) for broker_id in broker_ids):
+        toxics = list(toxics)
+        for proxy in proxies:
             present = self.toxics(proxy)
             for toxic in toxics:
                 if toxic.name in present:
@@ -92,16 +96,26 @@ class Proxies:
             if left:
                 raise ClusterError(f"Toxiproxy still has {', '.join(sorted(left))} on {proxy}")
 
-    def end_connections(self, lane: str, broker_ids: list[int]) -> None:
-        """End every connection of a lane to these brokers; new ones can be made at once.
+    def switch(self, proxies: Iterable[str], *, on: bool) -> None:
+        """Have proxies listen, or end their connections and refuse new ones; and read that back."""
+        for proxy in proxies:
+            self._call("post", f"/proxies/{proxy}", json={"enabled": on})
+            if self._call("get", f"/proxies/{proxy}")["enabled"] != on:
+                raise ClusterError(
+                    f"Toxiproxy does not listen for {proxy} again"
+                    if on
+                    else f"Toxiproxy still listens for {proxy}"
+                )
 
-        Raises ClusterError if a proxy does not listen again.
-        """
-        for proxy in (proxy_name(broker_id, lane) for broker_id in broker_ids):
-            for enabled in (False, True):
-                self._call("post", f"/proxies/{proxy}", json={"enabled": enabled})
-            if not self._call("get", f"/proxies/{proxy}")["enabled"]:
-                raise ClusterError(f"Toxiproxy does not listen for {proxy} again")
+    @contextmanager
+    def proxy_to(self, name: str, upstream: str) -> Iterator[int]:
+        """One more proxy, for as long as it is needed; the port on which it listens."""
+        body = {"name": name, "listen": f"{LOOPBACK}:0", "upstream": upstream, "enabled": True}
+        made = self._call("post", "/proxies", json=body)
+        try:
+            yield int(str(made["listen"]).rpartition(":")[2])
+        finally:
+            self._call("delete", f"/proxies/{name}")
 
     def clear(self) -> None:
         """Take every toxic off every proxy, and have each listen."""
@@ -113,7 +127,7 @@ class Proxies:
 
     def _call(self, verb: str, path: str, **arguments: Any) -> Any:
         APIConsumer.host = LOOPBACK
-        APIConsumer.port = self._plan.toxiproxy_port
+        APIConsumer.port = self._port
         try:
             response: requests.Response = getattr(APIConsumer, verb)(
                 path, timeout=_TIMEOUT_S, proxies=_NO_PROXY, **arguments
@@ -123,3 +137,52 @@ class Proxies:
         except (requests.RequestException, Exception) as error:
             # The library's own exceptions are bare subclasses of Exception made at import time.
             raise ClusterError(f"Toxiproxy refused {verb} {path}: {error}") from error
+
+
+class Proxies:
+    """Those of one cluster, whoever started its Toxiproxy: by a lane and the brokers behind it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._toxiproxy = Toxiproxy(plan.toxiproxy_port)
+
+    def await_up(self, running: Callable[[], bool], tail: Callable[[], str]) -> None:
+        """Wait until it answers with every proxy of the plan.
+
+        Raises ClusterError with its last words, which `tail` tells, if it ends instead.
+        """
+        names = [str(proxy["name"]) for proxy in self._plan.proxies()]
+        self._toxiproxy.await_up(names, running, tail)
+
+    def version(self) -> str:
+        """Toxiproxy's own word for its version."""
+        return self._toxiproxy.version()
+
+    def add(self, lane: str, broker_ids: list[int], toxics: list[Toxic]) -> None:
+        """Put toxics on a lane's links to these brokers, and read them back."""
+        self._toxiproxy.add(_names(lane, broker_ids), toxics)
+
+    def remove(self, lane: str, broker_ids: list[int], toxics: list[Toxic]) -> None:
+        """Take toxics off again; one that is not there any more is no error."""
+        self._toxiproxy.remove(_names(lane, broker_ids), toxics)
+
+    def end_connections(self, lane: str, broker_ids: list[int]) -> None:
+        """End every connection of a lane to these brokers; new ones can be made at once.
+
+        Raises ClusterError if a proxy does not listen again.
+        """
+        for proxy in _names(lane, broker_ids):
+            self._toxiproxy.switch([proxy], on=False)
+            self._toxiproxy.switch([proxy], on=True)
+
+    def clear(self) -> None:
+        """Take every toxic off every proxy, and have each listen."""
+        self._toxiproxy.clear()
+
+    def toxics(self, proxy: str) -> list[str]:
+        """Names of the toxics on a proxy, as Toxiproxy tells them."""
+        return self._toxiproxy.toxics(proxy)
+
+
+def _names(lane: str, broker_ids: list[int]) -> list[str]:
+    return [proxy_name(broker_id, lane) for broker_id in broker_ids]

@@ -4,9 +4,10 @@ Nothing here does I/O: `harness/catalogue/apps.py` reads these values from app.t
 command line.
 """
 
+import difflib
 import re
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final
@@ -18,7 +19,13 @@ PLACES: Final = (
     *("bootstrap", "topic", "group", "member", "instance_id"),
     *("sink", "output_topic"),
 )
-_PLACE: Final = re.compile(r"\{([a-z_]+)\}")
+# `${…}` is a shell's.
+_PLACE: Final = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_]*(?:\.(?:host|port))?)\}")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ADDRESS: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]+):(?P<port>[0-9]{1,5})")
+_LAST_PORT: Final = 65_535
+# What each process is given about Kafka has names that begin so.
+_GIVEN: Final = ("KAFKA_", "SPRING_KAFKA_", "HOSTNAME")
 _NUMBER: Final = "{n}"
 _TOPIC: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,200}")
 # What is there to be filled in only where the program shows its work so.
@@ -171,12 +178,37 @@ class Limits:
                 raise BadInput(f"[limits] {name} of {value:g} is no limit: use 0 or more")
 
 
+@dataclass(frozen=True)
+class Address:
+    """Where something listens; an IPv6 address stands in brackets."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+def address_of(name: str, text: str) -> Address:
+    """The address of a dependency. Raises BadInput for what is none, such as a URL."""
+    found = _ADDRESS.fullmatch(text)
+    if found is None or not 1 <= int(found["port"]) <= _LAST_PORT:
+        raise BadInput(
+            f"[dependency] {name} is {text!r}, which is no address: write host:port, as in "
+            f'{name} = "127.0.0.1:5432"; a URL around it goes into [env], with {{{name}}} for '
+            "host:port"
+        )
+    return Address(found["host"], int(found["port"]))
+
+
 @dataclass(frozen=True, kw_only=True)
 class App:
     """A program that is tested as it is, as the members of the group: `instances` processes of it.
 
     `command` is run in `folder`, after `build` has been run there once. `environment` is what it
-    needs besides what every program is given (harness/run/programs.py).
+    needs besides what every program is given (harness/run/programs.py). `dependencies` are the
+    addresses of what it uses besides Kafka, by the name of the variable in which each process is
+    given that of a proxy in front of it.
     """
 
     name: str
@@ -186,6 +218,7 @@ class App:
     instances: int = 3
     static: bool = False  # each has an instance id
     environment: Mapping[str, str] = field(default_factory=dict)
+    dependencies: Mapping[str, str] = field(default_factory=dict)
     records: Records = field(default_factory=Records)
     effects: Shows = field(default_factory=Shows)
     stop: Stop = field(default_factory=Stop)
@@ -206,23 +239,64 @@ class App:
         for text in (*self.command, *self.build, *self.environment, *self.environment.values()):
             if "\0" in text:
                 raise BadInput(f"{text!r} has a zero byte in it, which no program can be given")
+        for name, text in self.dependencies.items():
+            self._check_dependency(name, text)
         for text in (*self.command, *self.environment.values()):
-            for place in _PLACE.findall(text):
-                if place not in PLACES:
-                    raise BadInput(
-                        f"{{{place}}} in {text!r} is nothing that can be filled in: there are "
-                        f"{', '.join(f'{{{known}}}' for known in PLACES)}"
-                    )
-                if _SHOWN_BY.get(place, self.effects.way) != self.effects.way:
+            for place in self._unknown_places(text):
+                known = (*PLACES, *self.dependencies)
+                raise BadInput(
+                    f"{{{place}}} in {text!r} is nothing that can be filled in: there are "
+                    f"{', '.join(f'{{{each}}}' for each in known)}"
+                )
+            for place in set(places_in(text)) & set(_SHOWN_BY):
+                if _SHOWN_BY[place] != self.effects.way:
                     raise BadInput(
                         f"{{{place}}} in {text!r} is there only where [effects] has "
                         f"{_SHOWN_BY[place]}: say so, or leave it out"
                     )
 
+    @property
+    def addresses(self) -> dict[str, Address]:
+        """The address of each dependency, by its name."""
+        return {name: address_of(name, text) for name, text in self.dependencies.items()}
+
+    def _check_dependency(self, name: str, text: str) -> None:
+        """A dependency is reached through its proxy alone, or no fault would touch it."""
+        if not _VARIABLE.fullmatch(name):
+            raise BadInput(
+                f"[dependency] {name!r} cannot name a variable: use letters, digits and underscores"
+            )
+        if name in PLACES or name.startswith(_GIVEN):
+            raise BadInput(
+                f"[dependency] {name} has the name of something that every process is given: call "
+                "it otherwise"
+            )
+        address_of(name, text)
+        own = self.environment.get(name)
+        if own is not None and name not in {each.partition(".")[0] for each in places_in(own)}:
+            raise BadInput(
+                f"[env] {name} leads past the proxy in front of [dependency] {name}: write "
+                f"{{{name}}} in it for host:port, or leave it out"
+            )
+
+    def _unknown_places(self, text: str) -> Iterator[str]:
+        """Names in braces that nothing is known for; one in capitals may be the program's own."""
+        for place in places_in(text):
+            name, dot, _ = place.partition(".")
+            if name in self.dependencies or (name in PLACES and not dot):
+                continue
+            if name.islower() or difflib.get_close_matches(name, self.dependencies, n=1):
+                yield place
+
+
+def places_in(text: str) -> list[str]:
+    """What stands in braces in a text, to be filled in for each process."""
+    return [found[1] for found in _PLACE.finditer(text)]
+
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """The text with every place in braces filled in."""
-    return _PLACE.sub(lambda found: values[found[1]], text)
+    """The text with every place in braces filled in; another's braces stay as they are."""
+    return _PLACE.sub(lambda found: values.get(found[1], found[0]), text)
 
 
 def numbered(template: str, number: int) -> str:

@@ -242,7 +242,10 @@ def works_to_the_end() -> str:
     headline="coming back",
 )
 def comes_back() -> str:
-    """Removals by the coordinator. Until a fault is over that hits the process it cannot know."""
+    """Removals by the coordinator. Until a fault is over that hits the process it cannot know.
+
+    Nor can one that waits for what it depends on.
+    """
     return """
         {OUTSIDE}
         SELECT concat(member, ' (put out)') AS subject,
@@ -332,8 +335,11 @@ OUTSIDE = """
                    p.told_at, p.`end`,
                    greatest(p.removed_at, max(coalesce(f.healed_at, :stopped_at))) AS knows_at
             FROM put_out p LEFT JOIN {fault_windows} f
-              ON f.resolved = p.member AND f.injecting_at <= p.removed_at
-             AND (f.disturbs_heartbeats OR f.link_cut)
+              ON f.injecting_at <= p.removed_at
+             AND (f.resolved = p.member
+                  AND (f.disturbs_heartbeats OR f.link_cut OR f.breaks = 'dependency')
+                  -- Of all processes at once.
+                  OR f.breaks = 'dependency' AND f.target LIKE 'dependency%')
              AND coalesce(f.healed_at, :stopped_at) > p.removed_at
             GROUP BY ALL
         ), outside AS (

@@ -18,6 +18,7 @@ from consumers.config import ConsumerConfig, ProbeConfig, ProducerConfig
 from harness.base import processes
 from harness.base.errors import HarnessError, VoidRun, WaitTimeout
 from harness.base.wait import wait_until
+from harness.cluster.dependencies import Dependencies
 from harness.cluster.plan import OUTPUT, Plan
 from harness.experiment import Experiment
 from harness.provision import kafka
@@ -53,6 +54,7 @@ class Fleet:
         group: str,
         topic: str,
         sink_port: int | None = None,
+        dependencies: Dependencies | None = None,
     ) -> None:
         self._experiment = experiment
         self._plan = plan
@@ -76,7 +78,9 @@ class Fleet:
             if sink_port is not None:
                 naming = naming_of_app(app, self._rounds)
                 self.sink = Sink(plan.run, run_dir, sink_port, naming)
-            self._programs = Programs(app, plan, run_dir, group, topic, self._rounds, self.sink)
+            self._programs = Programs(
+                app, plan, run_dir, group, topic, self._rounds, self.sink, dependencies
+            )
             self._brokers = BrokerSide(run_dir / "logs", plan, group, topic)
 
     def lane_of(self, member: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from consumers.journal import Journal
 from harness.base import processes
 from harness.base.errors import VoidRun
+from harness.cluster.dependencies import Dependencies
 from harness.cluster.plan import Plan
 from harness.experiment.app import App, filled
 from harness.run.lines import lines_of
@@ -65,6 +66,7 @@ class Programs:
     topic: str
     partitions: int
     sink: Sink | None = None
+    dependencies: Dependencies | None = None
     _seen: list[_Seen] = field(default_factory=list)
     _writing: threading.Lock = field(default_factory=threading.Lock)
     _over: threading.Event = field(default_factory=threading.Event)
@@ -92,6 +94,9 @@ class Programs:
             places["sink"] = given["KAFKA_CHAOS_SINK"] = self.sink.url(name)
         if self.app.effects.output_topic:
             places["output_topic"] = given["KAFKA_OUTPUT_TOPIC"] = self.app.effects.output_topic
+        if self.dependencies is not None:
+            given |= self.dependencies.variables(lane)
+            places |= self.dependencies.places(lane)
         own = {key: filled(text, places) for key, text in self.app.environment.items()}
         command = [filled(word, places) for word in self.app.command]
         log = self.run_dir / "logs" / f"{name}.log"

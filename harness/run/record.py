@@ -41,11 +41,13 @@ def first_record(
 def _declared(experiment: Experiment) -> dict[str, Any]:
     """The experiment as it was declared, without what may be secret of an app.
 
-    That is what its environment holds, and the records of its owner: their number is kept.
+    That is what its environment holds, where its dependencies are, and the records of its owner:
+    their number is kept.
     """
     declared = asdict(experiment)
     if experiment.app is not None:
         declared["app"]["environment"] = sorted(experiment.app.environment)
+        declared["app"]["dependencies"] = sorted(experiment.app.dependencies)
         declared["app"]["records"]["samples"] = len(experiment.app.records.samples)
     return declared
 

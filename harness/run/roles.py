@@ -8,7 +8,7 @@ from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks
 from harness.run.faults import KINDS, effects_of
 from harness.run.faults.kind import Change
-from harness.run.faults.targets import NUMBERED, ROLES
+from harness.run.faults.targets import NUMBERED, ROLES, dependency_in
 
 SPARE_LANES: Final = 2  # beside the processes that are in the group at one time
 
@@ -56,6 +56,9 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
                 f"target 'controller' of {fault.kind} is one of {experiment.cluster.controllers}, "
                 "and which of them is active is not known: have 1"
             )
+        if dependency := dependency_in(role):
+            _check_dependency(fault, dependency, experiment)
+            continue
         if numbered is None:
             if role not in ROLES:
                 raise BadInput(
@@ -75,6 +78,17 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
                 f"target {role!r} of {fault.kind} does not exist: the topic has partitions 0 to "
                 f"{experiment.load.partitions - 1}"
             )
+
+
+def _check_dependency(fault: Fault, name: str, experiment: Experiment) -> None:
+    """Without a program it is not known yet what there is."""
+    app = experiment.app
+    if app is not None and name not in app.dependencies:
+        known = ", ".join(app.dependencies)
+        raise BadInput(
+            f"target {fault.target!r} of {fault.kind} does not exist: {app.name} has "
+            f"{f'[dependency] {known}' if known else 'no [dependency]'}"
+        )
 
 
 def lanes(experiment: Experiment) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from harness.base.ports import Ports
 from harness.cluster.admin import create_topic, defaults
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of
+from harness.cluster.dependencies import Dependencies
 from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan, group_settings
 from harness.experiment import Experiment, Probe
 from harness.history import manifest
@@ -129,7 +130,10 @@ class Run:
             build(self._experiment.app, self._run, self._logs / "build.log")
         app = self._experiment.app
         port = self._ports.take() if app is not None and app.effects.http else None
-        fleet = Fleet(self._experiment, plan, self._tools, self.run_dir, GROUP, TOPIC, port)
+        dependencies = self._dependencies(plan)
+        fleet = Fleet(
+            self._experiment, plan, self._tools, self.run_dir, GROUP, TOPIC, port, dependencies
+        )
         observer: subprocess.Popen[bytes] | None = None
         self._stopped = self._ended = False
         try:
@@ -138,6 +142,9 @@ class Run:
                 if fleet.sink is not None:
                     fleet.sink.start()
                 started.start()
+                if dependencies is not None:
+                    folder = self.run_dir / SCRATCH
+                    dependencies.start(self._tools.toxiproxy, folder, self._logs)
                 create_topic(plan, self._experiment)
                 _tell(observer, "look")
                 # While it looks for the coordinator, the brokers make the topic of the positions.
@@ -152,6 +159,7 @@ class Run:
                 observer,
                 TOPIC,
                 self._random,
+                dependencies=dependencies,
                 look=self._look,
                 say=self._say,
             )
@@ -165,7 +173,16 @@ class Run:
                     last_first.callback(observer.wait, timeout=10)
                     last_first.callback(observer.kill)
                 last_first.callback(self._stop, started)
+                if dependencies is not None:
+                    last_first.callback(dependencies.stop)
                 last_first.callback(fleet.kill_all)
+
+    def _dependencies(self, plan: Plan) -> Dependencies | None:
+        """The proxies in front of what the app uses, not started yet, if it uses anything."""
+        app = self._experiment.app
+        if app is None or not app.dependencies:
+            return None
+        return Dependencies(app.addresses, plan.lanes, self._run, self._ports)
 
     def _stop(self, cluster: RunningCluster) -> None:
         cluster.stop()

@@ -12,6 +12,7 @@ from consumers.journal import tail_journal
 from harness.base.errors import VoidRun
 from harness.base.wait import wait_until
 from harness.cluster.backend import RunningCluster
+from harness.cluster.dependencies import Dependencies, Link
 from harness.cluster.ping import Witness
 from harness.experiment import Experiment
 from harness.run.fleet import Fleet
@@ -86,6 +87,7 @@ class Scene:
     observer: subprocess.Popen[bytes]
     topic: str
     random: random.Random
+    dependencies: Dependencies | None = None
     look: Callable[["Scene"], None] = lambda _scene: None
     say: Callable[[str], None] = lambda _text: None
     mark: Callable[[Step], None] = lambda _step: None
@@ -96,6 +98,8 @@ class Scene:
     faults: dict[str, FaultState] = field(default_factory=dict)
     # By the name of a fault's target and the broker: connections that the fault is to end.
     witnesses: dict[str, dict[int, Witness]] = field(default_factory=dict)
+    # By the name of a fault's target: links to dependencies that were in use when it began.
+    in_use: dict[str, list[Link]] = field(default_factory=dict)
 
     def follow(self) -> None:
         """Read every journal on, and make sure that nothing has died outside the plan.
@@ -105,6 +109,8 @@ class Scene:
         self.fleet.follow()
         self.view.follow()
         ended = self.cluster.unplanned_ends() + self.fleet.unplanned_ends()
+        if self.dependencies is not None:
+            ended += self.dependencies.unplanned_ends()
         if self.observer.poll() is not None:
             ended.append(f"the observer (exit code {self.observer.poll()})")
         if ended:

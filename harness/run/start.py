@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.base import processes
+from harness.cluster.dependencies import check_reachable
 from harness.experiment import Experiment
 from harness.provision.tools import resolve_tools
 from harness.run.folder import reserve
@@ -37,8 +38,11 @@ def play_run(
 
     `label` names the run on the screen (else `name`), and `say` gets its lines (else the screen).
     `reserved` is called with the folder before anything is in it, `on_phase` as a phase begins.
-    Raises what `Run.play` and `reserve` do, and SetupError where a version cannot be had.
+    Raises what `Run.play` and `reserve` do, SetupError where a version cannot be had, and BadInput
+    where nothing listens that the program uses.
     """
+    if experiment.app is not None:
+        check_reachable(experiment.app)
     tools = resolve_tools(experiment.cluster.kafka_version, experiment.group.client_version)
     sweep(screen.say)
     run_dir = reserve(results, name)

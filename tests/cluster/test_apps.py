@@ -7,8 +7,11 @@ group. The history is judged by DuckDB, which finds what Spark does.
 from __future__ import annotations
 
 import json
+import socketserver
 import sys
+import threading
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +52,50 @@ while running:
     message = consumer.poll(0.2)
     if message is not None and not message.error():
         print("done id=%d" % json.loads(message.value())["id"], flush=True)
+consumer.close()
+"""
+
+# It asks its dependency about each batch, and works on none before it is answered.
+ASKING = """
+import json, os, signal, socket
+from confluent_kafka import Consumer
+
+host, port = os.environ["STORE"].split(":")
+consumer = Consumer({
+    "bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"],
+    "group.id": os.environ["KAFKA_GROUP_ID"],
+    "auto.offset.reset": "earliest",
+    "session.timeout.ms": 6000,
+    "auto.commit.interval.ms": 500,
+})
+consumer.subscribe([os.environ["KAFKA_TOPIC"]])
+running = True
+
+
+def stop(*_):
+    global running
+    running = False
+
+
+def store():
+    while True:
+        try:
+            with socket.create_connection((host, int(port))) as link:
+                link.sendall(b"?")
+                if link.recv(1):
+                    return
+        except OSError:
+            pass
+
+
+signal.signal(signal.SIGTERM, stop)
+while running:
+    messages = consumer.consume(100, 0.2)
+    if messages:
+        store()
+    for message in messages:
+        if not message.error():
+            print("done id=%d" % json.loads(message.value())["id"], flush=True)
 consumer.close()
 """
 
@@ -140,3 +187,39 @@ def test_a_broken_program_is_found_out(tmp_path: Path) -> None:
 
     for rule in ("P1", "P2", "P6", "P7", "P10"):
         assert "VIOLATED" == judged.get(rule), (rule, judged)
+
+
+class Store(socketserver.BaseRequestHandler):
+    """Somebody's server, which says back what it is told."""
+
+    def handle(self) -> None:
+        while said := self.request.recv(100):
+            self.request.sendall(said)
+
+
+@pytest.mark.long
+def test_a_program_stalls_while_its_dependency_does(tmp_path: Path) -> None:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Store) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        shows = r"stdout = 'done id=(?P<n>\d+)'"
+        address = f'STORE = "127.0.0.1:{server.server_address[1]}"'
+        more = {"effects": shows, "dependency": address}
+        run_dir = play(tmp_path, "slow-dependency", ASKING, **more)
+        server.shutdown()
+
+    assert "complete" == manifest.read(run_dir)["status"]
+    assert ["STORE"] == manifest.read(run_dir)["declared"]["app"]["dependencies"]
+    assert [] == processes.marked(run_dir.name)
+    injected = [row for row in rows(run_dir, "faults") if row["phase"] == "injected"]
+    assert [True] * 3 == [row["took_effect"] for row in injected]
+    assert all("used: STORE by member-" in row["evidence"] for row in injected)
+
+    judged = verdicts(run_dir)
+    for rule in ("P1", "P2", "P3", "P5", "P6", "P7", "P10", "E01", "E02", "E05"):
+        assert "HOLDS" == judged[rule], (rule, judged)
+    # Nothing was processed while nothing could be asked.
+    last = next(row for row in rows(run_dir, "faults") if row["fault"].startswith("3-"))
+    shown = sorted(row["at"] for row in rows(run_dir, "effects"))
+    longest_s = max((b - a).total_seconds() for a, b in pairwise(shown))
+    assert longest_s >= 70, last

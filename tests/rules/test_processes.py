@@ -170,11 +170,16 @@ def test_a_process_that_ended_or_came_late_is_not_examined(judge: Judge) -> None
 # P8
 
 
-def put_out(*, back_ms: float | None = None, **row: Any) -> History:
+def put_out(
+    *,
+    back_ms: float | None = None,
+    fault: tuple[str, str] = ("freeze-consumer", "member-1"),
+    **row: Any,
+) -> History:
     """member-1 is frozen from 10,000 to 20,000, and evicted at 16,000."""
     history = an_app("member-1").holds("member-1", 0)
     history.rows["members"][0].update(row)
-    history.fault("freeze-consumer", "member-1", 10_000, 20_000)
+    history.fault(*fault, 10_000, 20_000)
     history.says("evicted", 16_000, "member-1")
     if back_ms is not None:
         history.join("member-1", back_ms - 1, 2, life=2).sync("member-1", back_ms, 2, life=2)
@@ -195,6 +200,22 @@ def put_out(*, back_ms: float | None = None, **row: Any) -> History:
 )
 def test_who_is_put_out_comes_back_or_goes(judge: Judge, history: History, verdict: str) -> None:
     assert verdict == judge(history, "P8")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "hit", "back_ms", "verdict"),
+    [
+        ("cut-dependency", "member-1", 50_000, "HOLDS"),
+        ("cut-dependency", "member-1", 50_001, "VIOLATED"),
+        ("cut-dependency", "member-2", 46_001, "VIOLATED"),  # another's
+        ("slow-dependency", "dependency", 50_000, "HOLDS"),
+        ("slow-dependency", "dependency DB", 50_001, "VIOLATED"),
+    ],
+)
+def test_who_waits_for_what_it_uses_need_not_be_back_before_it_answers(
+    judge: Judge, kind: str, hit: str, back_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(put_out(back_ms=back_ms, fault=(kind, hit)), "P8")["verdict"]
 
 
 def test_a_run_may_end_before_it_is_back(judge: Judge) -> None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.base.errors import BadInput, Exit
-from harness.catalogue import registry
+from harness.catalogue import cover, registry
 from harness.catalogue.apps import read, with_app
 from harness.cli.main import main
 from harness.cli.options import add_app_options, app_of
 from harness.experiment import APP, Cluster, Fault, Verdict
 from harness.experiment.app import App, Limits, Records, Shows, Stop, filled, numbered
-from harness.run.faults import KINDS
+from harness.run.faults import KINDS, needs_app
 
 EVERYTHING = r"""
 name = "orders"
@@ -26,6 +27,8 @@ static = true
 [env]
 KAFKA_BROKERS = "{bootstrap}"
 TOKEN = "secret"
+[dependency]
+DATABASE_URL = "127.0.0.1:5432"
 [records]
 value = '{"n": {n}}'
 [effects]
@@ -48,6 +51,7 @@ WHOLE = App(
     instances=2,
     static=True,
     environment={"KAFKA_BROKERS": "{bootstrap}", "TOKEN": "secret"},
+    dependencies={"DATABASE_URL": "127.0.0.1:5432"},
     records=Records(value='{"n": {n}}'),
     effects=Shows(stdout=r"done id=(?P<n>\d+)"),
     stop=Stop(signal="SIGINT", grace_s=12),
@@ -113,6 +117,17 @@ COMMAND = 'command = ["x"]\n'
         (COMMAND + '[env]\n"" = "c"', "[env] '' cannot name a variable"),
         (COMMAND + '[env]\nA = "\\u0000"', "has a zero byte in it"),
         (COMMAND + '[env]\nA = "{bootstap}"', "{bootstap} in '{bootstap}' is nothing that can"),
+        (COMMAND + "[dependency]\nDB = 5432", "[dependency] holds names and texts: write them as"),
+        (COMMAND + '[dependency]\n"a b" = "h:1"', "'a b' cannot name a variable: use letters"),
+        (COMMAND + '[dependency]\nKAFKA_TOPIC = "h:1"', "KAFKA_TOPIC has the name of something"),
+        (COMMAND + '[dependency]\ntopic = "h:1"', "topic has the name of something that every"),
+        (COMMAND + '[dependency]\nDB = "db"', "DB is 'db', which is no address: write host:port"),
+        (COMMAND + '[dependency]\nDB = "db:0"', "'db:0', which is no address"),
+        (COMMAND + '[dependency]\nDB = "db:65536"', "'db:65536', which is no address"),
+        (COMMAND + '[dependency]\nDB = "postgres://db:1/x"', "goes into [env], with {DB} for"),
+        (COMMAND + '[dependency]\nDB = "h:1"\n[env]\nDB = "h:1"', "[env] DB leads past the proxy"),
+        (COMMAND + '[dependency]\nDB_URL = "h:1"\n[env]\nA = "{BD_URL}"', "{BD_URL} in"),
+        (COMMAND + '[env]\nA = "{topic.port}"', "{topic.port} in '{topic.port}' is nothing"),
         ('command = ["x", "{sunk}"]', "there are {bootstrap}, {topic}, {group}"),
         ('command = ["x", "{sink}"]', "{sink} in '{sink}' is there only where [effects] has http"),
         (COMMAND + '[env]\nOUT = "{output_topic}"', "only where [effects] has output_topic"),
@@ -178,6 +193,7 @@ def test_every_line_of_a_file_has_an_equal_on_the_command_line(
     options = (
         *("--name", "orders", "--build", "npm ci", "--instances", "2", "--static"),
         *("--env", "KAFKA_BROKERS={bootstrap}", "--env", "TOKEN=secret"),
+        *("--dependency", "DATABASE_URL=127.0.0.1:5432"),
         *("--value", '{"n": {n}}', "--stdout", r"done id=(?P<n>\d+)", "--signal", "SIGINT"),
         *("--grace-s", "12", "--standstill-s", "10", "--repeats", "500", "--lost", "0"),
         *("--drained-s", "30.5"),
@@ -260,6 +276,13 @@ def test_a_program_without_a_name_is_called_after_its_file(command: str, name: s
         (["try", "--client", "java", "--", "x"], "decides its own client, protocol and timers"),
         (["try", "--set", "members=5", "--", "x"], "--instances says how many there are"),
         (["try", "--env", "PORT", "--", "x"], "--env 'PORT' is not of the form NAME=VALUE"),
+        (["try", "--dependency", "DB", "--", "x"], "--dependency 'DB' is not of the form NAME="),
+        (["run", "baseline", "--dependency", "DB=h:1"], "--dependency is about a program of yours"),
+        (["run", "slow-dependency"], "slow-dependency is done to what a program of yours uses"),
+        (
+            ["try", "--experiment", "slow-dependency", "--", "x"],
+            "and it names nothing: write [dependency] DATABASE_URL",
+        ),
         (["try", "--build", "'", "--", "x"], '--build "\'" is no command (No closing quotation)'),
         (["try", "--signal", "TERM", "--", "x"], "[stop] signal 'TERM' is none"),
         (["try", "--value", "a", "--records", "b", "--", "x"], "leave out one"),
@@ -334,13 +357,67 @@ def test_with_an_app_the_group_is_its_processes_and_every_rule_may_be_unseen() -
 @pytest.mark.parametrize("name", registry.names())
 def test_every_experiment_takes_an_app_or_says_why_not(name: str) -> None:
     experiment = registry.load(name)
-    app = App(name="orders", command=("x",), folder="/")
+    app = App(name="orders", command=("x",), folder="/", dependencies={"DB": "db:1"})
 
+    if needs_app(experiment):
+        with pytest.raises(BadInput, match="it names nothing: write"):
+            with_app(experiment, replace(app, dependencies={}))
     if experiment.probes or any(KINDS[fault.kind].by_order for fault in experiment.faults):
         with pytest.raises(BadInput, match=": "):
             with_app(experiment, app)
     else:
         assert app == registry.resolved(registry.checked(with_app(experiment, app))).app
+
+
+@pytest.mark.parametrize(
+    ("role", "says"),
+    [
+        ("dependency", ""),
+        ("dependency DB", ""),
+        ("member 2", ""),
+        ("any member", ""),
+        ("dependency BD", "target 'dependency BD' of cut-dependency does not exist: orders has"),
+        ("member 4", "the experiment has member 1 to 3"),
+        ("group", "cut-dependency cannot hit 'group': use dependency, dependency <name>"),
+    ],
+)
+def test_a_dependency_is_a_target_for_all_or_for_one_process(role: str, says: str) -> None:
+    app = App(name="orders", command=("x",), folder="/", dependencies={"DB": "db:1"})
+    fault = Fault(kind="cut-dependency", target=role, lasts_s=3)
+    experiment = with_app(replace(registry.load("baseline"), faults=(fault,)), app)
+
+    if says:
+        with pytest.raises(BadInput, match=re.escape(says)):
+            registry.checked(experiment)
+    else:
+        assert (fault,) == registry.checked(experiment).faults
+
+
+def test_a_slow_dependency_has_to_be_slower_than_chance() -> None:
+    app = App(name="orders", command=("x",), folder="/", dependencies={"DB": "db:1"})
+    fault = Fault(kind="slow-dependency", target="dependency", lasts_s=3, latency_ms=19)
+
+    with pytest.raises(BadInput, match="latency of 19 ms cannot be told from none"):
+        registry.checked(with_app(replace(registry.load("baseline"), faults=(fault,)), app))
+
+
+def test_no_night_has_an_experiment_that_needs_a_program() -> None:
+    played = {run.candidate.name for run in cover.plan().runs + cover.plan(long=True).runs}
+    needing = {name for name in registry.names() if needs_app(registry.load(name))}
+
+    assert needing
+    assert not played & needing
+    with pytest.raises(BadInput, match=r"^slow-dependency: .* name a program by --app"):
+        cover.plan(only=["slow-dependency"])
+
+
+def test_what_is_in_braces_is_filled_in_where_it_is_known() -> None:
+    values = {"DB": "127.0.0.1:7", "DB.host": "127.0.0.1", "DB.port": "7"}
+
+    assert "postgres://u:p@127.0.0.1:7/x" == filled("postgres://u:p@{DB}/x", values)
+    assert "127.0.0.1 7" == filled("{DB.host} {DB.port}", values)
+    # A shell's, and what is the program's own.
+    assert "${DB} {ISO8601}" == filled("${DB} {ISO8601}", values)
 
 
 def test_places_are_filled_and_numbers_put_in() -> None:

@@ -126,6 +126,14 @@ def test_nightly_list_plays_nothing(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert [] == list(tmp_path.iterdir())
 
 
+def test_what_needs_a_program_is_named_as_such(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Exit.AS_EXPECTED == main(["list"])
+    assert 1 <= capsys.readouterr().out.count("played with a program of yours only (--app)")
+
+    assert Exit.AS_EXPECTED == main(["describe", "slow-dependency"])
+    assert "needs  a program of yours (--app)" in capsys.readouterr().out
+
+
 def test_describe_tells_claim_and_knobs(capsys: pytest.CaptureFixture[str]) -> None:
     assert Exit.AS_EXPECTED == main(["describe", "consumer-crash"])
 

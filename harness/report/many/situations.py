@@ -27,6 +27,8 @@ JOIN: Final = "a new member"
 COORDINATOR: Final = "coordinator dies"
 LINK: Final = "own link dead"
 DEPLOY: Final = "deploy"
+SLOW: Final = "slow dependency"
+GONE: Final = "dependency gone"
 # In the order of the columns, each with what is done.
 MEANINGS: Final[Mapping[str, str]] = {
     CRASH: "a process is killed (SIGKILL)",
@@ -36,12 +38,15 @@ MEANINGS: Final[Mapping[str, str]] = {
     LINK: "one process can reach no broker for a while",
     DEPLOY: "every process is replaced: a new one is started, then an old one is told to end, and "
     "so on",
+    SLOW: "what the program uses besides Kafka answers late",
+    GONE: "what the program uses besides Kafka does not answer for a while",
 }
 _KINDS: Final[Mapping[str, str]] = {
     "kill-consumer": CRASH,
     "terminate-consumer": END,
     "start-consumer": JOIN,
 }
+_OF_DEPENDENCIES: Final[Mapping[str, str]] = {"slow-dependency": SLOW, "cut-dependency": GONE}
 _Number = TypeVar("_Number", int, float)
 _TELLS_TO_END: Final = "terminate-consumer"
 
@@ -132,6 +137,8 @@ def situation_of(fault: FaultStory) -> str:
         return LINK
     if fault.kind == "deploy" and how in (None, "rolling"):
         return DEPLOY
+    if fault.kind in _OF_DEPENDENCIES and not fault.target.startswith("member"):
+        return _OF_DEPENDENCIES[fault.kind]
     if fault.kind in _KINDS and how is None:
         return _KINDS[fault.kind]
     if fault.target == "group":

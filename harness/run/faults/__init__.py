@@ -8,9 +8,9 @@ import importlib
 import pkgutil
 from typing import Final
 
-from harness.experiment import Fault
+from harness.experiment import Experiment, Fault
 from harness.history.effects import Effects
-from harness.run.faults.kind import Evidence, Kind, Needed
+from harness.run.faults.kind import Evidence, Kind, Lever, Needed
 
 
 def _found() -> dict[str, Kind]:
@@ -29,4 +29,9 @@ def effects_of(fault: Fault) -> Effects:
     return KINDS[fault.kind].effects_of(fault)
 
 
-__all__ = ["KINDS", "Evidence", "Kind", "Needed", "effects_of"]
+def needs_app(experiment: Experiment) -> bool:
+    """Whether only a program of somebody else's has what its faults act on."""
+    return any(KINDS[fault.kind].lever for fault in experiment.faults)
+
+
+__all__ = ["KINDS", "Evidence", "Kind", "Lever", "Needed", "effects_of", "needs_app"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from enum import StrEnum
 from typing import Final
 
 from harness.base.errors import BadInput
@@ -15,6 +16,13 @@ Needed = Mapping[Need, tuple[str, ...]]
 
 # What a fault may have only where its kind takes it.
 _SPECIAL: Final = ("latency_ms", "bandwidth_kb_per_s", "more_partitions", "by")
+
+
+class Lever(StrEnum):
+    """By what of its own a program is made to stall; only some programs have it."""
+
+    NONE = ""
+    DEPENDENCY = "dependency"  # a server that it uses besides Kafka
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,7 @@ class Kind:
     changes: Callable[[Fault, int], Change] | None = None
     takes: tuple[str, ...] = ()  # fields of a fault that only some kinds know
     by_order: bool = False  # done by an order that only our own consumers understand
+    lever: Lever = Lever.NONE  # what a program must have for this; our own consumers have none
 
     @property
     def ways(self) -> Mapping[str, Effects]:

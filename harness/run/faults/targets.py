@@ -13,7 +13,7 @@ NUMBERED: Final = re.compile(r"(?P<role>broker|member|leader of \S+?)[ -](?P<num
 
 @dataclass(frozen=True)
 class Target:
-    """A resolved target: kind is broker | controller | member | group | topic | lane.
+    """A resolved target: kind is broker | controller | member | group | topic | lane | dependency.
 
     The `id` is a node's; of a lane it is the one broker whose links are meant, 0 for all.
     """
@@ -33,7 +33,9 @@ _KIND_OF_ROLE: Final = {
     "group": "group",
     "topic": "topic",
     "producers": "lane",
+    "dependency": "dependency",
 }
+_DEPENDENCY: Final = "dependency "  # before the name of one
 
 
 _ROLES_OF: Final = {
@@ -44,6 +46,7 @@ _ROLES_OF: Final = {
     "group": ("group",),
     "topic": ("topic",),
     "lane": ("producers",),
+    "dependency": ("dependency", "dependency <name>"),
 }
 ROLES: Final = tuple(role for roles in _ROLES_OF.values() for role in roles)
 
@@ -58,7 +61,14 @@ def kind_of(role: str) -> str:
     """What sort of thing a role means, as `Target` names it; "new member" is one of its own."""
     if role in _KIND_OF_ROLE:
         return _KIND_OF_ROLE[role]
+    if dependency_in(role):
+        return "dependency"
     return "member" if role.startswith("member") else "broker"
+
+
+def dependency_in(role: str) -> str:
+    """The one dependency that a role names; empty where it names none, or all of them."""
+    return role.removeprefix(_DEPENDENCY) if role.startswith(_DEPENDENCY) else ""
 
 
 def resolve(scene: Scene, fault: Fault, *, on_link: bool) -> Target:
@@ -130,6 +140,8 @@ def _candidates(scene: Scene, role: str) -> list[Target]:
         return [Target("topic", scene.topic)]
     if role == "producers":
         return [Target("lane", "producers")]
+    if kind_of(role) == "dependency":
+        return [Target("dependency", role)]
     numbered = NUMBERED.fullmatch(role)
     assert numbered is not None, role  # check_role has seen to it
     number = int(numbered["number"])

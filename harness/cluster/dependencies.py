@@ -1,0 +1,197 @@
+"""What a program uses besides Kafka, and the proxies in front of it.
+
+A dependency is somebody's real server, so nothing is ever done to it: faults change its proxies
+alone, and what the harness asks to see whether they bite, it asks a server of its own.
+"""
+
+import json
+import socket
+import socketserver
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from harness.base import processes
+from harness.base.errors import BadInput, VoidRun
+from harness.base.ports import LOOPBACK, Ports
+from harness.cluster.proxies import Toxic, Toxiproxy
+from harness.experiment.app import Address, App
+
+_REACH_S: Final = 5.0
+_PROXY: Final = "probe"  # the one that leads to the harness's own server
+_FILE: Final = "dependencies.json"
+
+
+def check_reachable(app: App) -> None:
+    """See that something listens at the address of each dependency, before anything is started.
+
+    Raises BadInput naming the first where nothing does.
+    """
+    for name, address in app.addresses.items():
+        try:
+            host = address.host.strip("[]")
+            socket.create_connection((host, address.port), timeout=_REACH_S).close()
+        except OSError as error:
+            raise BadInput(
+                f"nothing listens at {address}, which is [dependency] {name} of {app.name} "
+                f"({error}): start it there, or name another address"
+            ) from None
+
+
+@dataclass(frozen=True)
+class Link:
+    """The way from one lane to one dependency: a proxy, which listens on `port`."""
+
+    lane: str
+    dependency: str
+    port: int
+
+    @property
+    def proxy(self) -> str:
+        """Its name in Toxiproxy."""
+        return f"{self.dependency}.{self.lane}"
+
+
+class Dependencies:
+    """The proxies of one run in front of what its app uses: one for each lane and dependency.
+
+    They are a Toxiproxy of their own on loopback. That of a cluster may be in a container, which
+    reaches neither this machine's loopback nor, perhaps, what this machine reaches.
+    """
+
+    def __init__(
+        self, addresses: Mapping[str, Address], lanes: Sequence[str], run: str, ports: Ports
+    ) -> None:
+        self._addresses = addresses
+        self._run = run
+        self._port = ports.take()
+        self.links = tuple(
+            Link(lane, name, ports.take())
+            for lane in lanes
+            if lane.startswith("member-")
+            for name in addresses
+        )
+        self.toxiproxy = Toxiproxy(self._port)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, binary: Path, folder: Path, logs: Path) -> None:
+        """Start Toxiproxy, and wait until it has every proxy. Raises ClusterError."""
+        config = [
+            {
+                "name": link.proxy,
+                "listen": f"{LOOPBACK}:{link.port}",
+                "upstream": str(self._addresses[link.dependency]),
+                "enabled": True,
+            }
+            for link in self.links
+        ]
+        (folder / _FILE).write_text(json.dumps(config))
+        log = logs / "dependencies.log"
+        started = processes.spawn(
+            [binary, "-host", LOOPBACK, "-port", str(self._port), "-config", folder / _FILE],
+            run=self._run,
+            log=log,
+        )
+        self._process = started
+        self.toxiproxy.await_up(
+            [link.proxy for link in self.links],
+            lambda: started.poll() is None,
+            partial(processes.last_lines, log),
+        )
+
+    def places(self, lane: str) -> dict[str, str]:
+        """What is filled in for each dependency in the command and environment of a process."""
+        found = {}
+        for link in self.links:
+            if link.lane == lane:
+                found[link.dependency] = f"{LOOPBACK}:{link.port}"
+                found[f"{link.dependency}.host"] = LOOPBACK
+                found[f"{link.dependency}.port"] = str(link.port)
+        return found
+
+    def variables(self, lane: str) -> dict[str, str]:
+        """What each process on a lane is given in its environment."""
+        places = self.places(lane)
+        return {name: places[name] for name in self._addresses}
+
+    def connected(self, links: Sequence[Link]) -> list[Link]:
+        """Those of these links over which there is a connection, or was one within a minute.
+
+        It is the kernel that says so, which keeps a connection on its list for a while after its
+        end.
+        """
+        ports = {
+            address.port
+            for each in psutil.net_connections("tcp")
+            for address in (each.laddr, each.raddr)
+            if address and each.status != psutil.CONN_LISTEN
+        }
+        return [link for link in links if link.port in ports]
+
+    def unplanned_ends(self) -> list[str]:
+        """Whether Toxiproxy has ended, in words."""
+        if self._process is None or self._process.poll() is None:
+            return []
+        return [f"Toxiproxy before the dependencies (exit code {self._process.poll()})"]
+
+    def stop(self) -> None:
+        """End it at once."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(timeout=10)
+
+    def echo_ms(self, toxics: Sequence[Toxic], timeout_s: float) -> float | None:
+        """How long an echo takes through a proxy with such toxics, in ms; null without an answer.
+
+        The proxy is made for this alone, and leads to a server of the harness.
+        """
+        with (
+            _echoing() as port,
+            self.toxiproxy.proxy_to(_PROXY, f"{LOOPBACK}:{port}") as proxied,
+        ):
+            self.toxiproxy.add([_PROXY], toxics)
+            started = time.monotonic()
+            try:
+                with socket.create_connection((LOOPBACK, proxied), timeout=timeout_s) as link:
+                    link.sendall(b"?")
+                    answer = link.recv(1)
+                    return (time.monotonic() - started) * 1_000 if answer else None
+            except OSError:
+                return None
+
+
+def refused(link: Link) -> bool:
+    """Whether a new connection over this link is refused."""
+    try:
+        socket.create_connection((LOOPBACK, link.port), timeout=_REACH_S).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError as error:
+        raise VoidRun(f"{link.proxy} can be neither reached nor told to be off: {error}") from error
+    return False
+
+
+class _Echo(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        while said := self.request.recv(1_000):
+            self.request.sendall(said)
+
+
+@contextmanager
+def _echoing() -> Iterator[int]:
+    """A server on loopback that says what it is told; its port."""
+    with socketserver.ThreadingTCPServer((LOOPBACK, 0), _Echo) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()

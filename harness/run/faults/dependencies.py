@@ -1,0 +1,153 @@
+"""Faults of what a program uses besides Kafka: it answers late, or not at all.
+
+This is how the processing of somebody else's program is made to stall. The server itself is its
+owner's, and is left alone: only the run's proxies in front of it are changed.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from harness.base.errors import BadInput, WaitTimeout
+from harness.cluster.dependencies import Dependencies, Link, refused
+from harness.cluster.proxies import Toxic
+from harness.experiment import Experiment, Fault
+from harness.history.effects import Breaks, Effects
+from harness.run.faults.kind import Evidence, Kind, Lever
+from harness.run.faults.targets import Target, dependency_in
+from harness.run.scene import Scene
+
+_USE_S: Final = 5.0  # within which a program at work uses what it depends on
+_PROBE_S: Final = 1.0
+_TELLABLE_MS: Final = 20  # what a probe takes longer must be more than chance
+_SILENT: Final = "silent"
+_REFUSED: Final = "refused"
+
+
+def _toxics(fault: Fault) -> list[Toxic]:
+    if fault.kind == "slow-dependency":
+        # What is asked for goes through at once, and each piece of an answer comes late.
+        return [Toxic("latency", "downstream", {"latency": fault.latency_ms or 0, "jitter": 0})]
+    forever = {"timeout": 0}
+    return [Toxic("timeout", "upstream", forever), Toxic("timeout", "downstream", forever)]
+
+
+def _proxies_of(scene: Scene) -> Dependencies:
+    assert scene.dependencies is not None  # `with_app` has seen to it
+    return scene.dependencies
+
+
+def _links(scene: Scene, target: Target) -> list[Link]:
+    """Those of one dependency or of all, for every process; or all those of one process."""
+    links = _proxies_of(scene).links
+    if target.kind == "member":
+        lane = scene.fleet.lane_of(target.name)
+        return [link for link in links if link.lane == lane]
+    name = dependency_in(target.name)
+    return [link for link in links if not name or link.dependency == name]
+
+
+def _inject(scene: Scene, fault: Fault, target: Target) -> None:
+    """Wait until the program uses what it depends on, and then change its proxies."""
+    links, proxies = _links(scene, target), _proxies_of(scene)
+
+    def used() -> bool:
+        scene.in_use[target.name] = proxies.connected(links)
+        return bool(scene.in_use[target.name])
+
+    with suppress(WaitTimeout):  # it is for the proof to say so
+        scene.wait(f"connection through {target.name}", used, _USE_S)
+    names = [link.proxy for link in links]
+    if fault.how == _REFUSED:
+        proxies.toxiproxy.switch(names, on=False)
+    else:
+        proxies.toxiproxy.add(names, _toxics(fault))
+
+
+def _heal(scene: Scene, fault: Fault, target: Target) -> None:
+    names = [link.proxy for link in _links(scene, target)]
+    if fault.how == _REFUSED:
+        _proxies_of(scene).toxiproxy.switch(names, on=True)
+    else:
+        _proxies_of(scene).toxiproxy.remove(names, _toxics(fault))
+
+
+def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
+    """Toxiproxy has taken it; a probe shows what that does; the kernel, that it hits somebody."""
+    links, used = _links(scene, target), scene.in_use.pop(target.name)
+    bit, said = _seen(scene, fault, links)
+    using = ", ".join(f"{link.dependency} by {link.lane}" for link in used)
+    if not using:
+        using = (
+            f"nobody had a connection through {' or '.join(sorted({x.dependency for x in links}))} "
+            f"within {_USE_S:g} s: see that the program takes the address from there"
+        )
+    else:
+        using = f"used: {using}"
+    return Evidence(bit and bool(used), f"{said}; {using}")
+
+
+def _seen(scene: Scene, fault: Fault, links: Sequence[Link]) -> tuple[bool, str]:
+    proxies = _proxies_of(scene)
+    if fault.how == _REFUSED:
+        open_still = [link.proxy for link in links if not refused(link)]
+        return not open_still, (
+            f"{', '.join(open_still)} still takes connections"
+            if open_still
+            else f"new connections through {len(links)} proxies are refused"
+        )
+    patience_s = _PROBE_S + (fault.latency_ms or 0) * 2 / 1_000
+    with_it, without = proxies.echo_ms(_toxics(fault), patience_s), proxies.echo_ms((), patience_s)
+    said = (
+        f"{len(links)} proxies have the toxics; an echo through one more with the same took "
+        f"{_ms(with_it)}, without them {_ms(without)}"
+    )
+    if without is None:
+        return False, said
+    if fault.kind == "cut-dependency":
+        return with_it is None, said
+    # Toxiproxy's own timers may fire a little early; 10 % tells a fault from none all the same.
+    slow = with_it is not None and with_it - without >= 0.9 * (fault.latency_ms or 0)
+    return slow, said
+
+
+def _ms(taken: float | None) -> str:
+    return "no answer" if taken is None else f"{taken:.0f} ms"
+
+
+def _check_latency(fault: Fault, _experiment: Experiment) -> None:
+    if (fault.latency_ms or 0) < _TELLABLE_MS:
+        raise BadInput(
+            f"{fault.kind} of {fault.target} with a latency of {fault.latency_ms} ms cannot be "
+            f"told from none: give it a latency_ms of {_TELLABLE_MS} or more"
+        )
+
+
+_EFFECTS: Final = Effects(breaks=Breaks.DEPENDENCY)
+
+KINDS: Final = (
+    Kind(
+        "slow-dependency",
+        ("dependency", "member"),
+        True,
+        _inject,
+        _prove,
+        _heal,
+        check=_check_latency,
+        takes=("latency_ms",),
+        lever=Lever.DEPENDENCY,
+        effects=_EFFECTS,
+    ),
+    Kind(
+        "cut-dependency",
+        ("dependency", "member"),
+        True,
+        _inject,
+        _prove,
+        _heal,
+        lever=Lever.DEPENDENCY,
+        # Nothing comes through and connections stay open, as when a cable is cut; or they end and
+        # new ones are refused, as when the server is down.
+        effects={_SILENT: _EFFECTS, _REFUSED: _EFFECTS},
+    ),
+)

@@ -1,0 +1,279 @@
+"""A real Toxiproxy before what a program uses: faults bite there, and prove that they do."""
+
+from __future__ import annotations
+
+import random
+import re
+import socket
+import socketserver
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from harness.base.errors import BadInput, ClusterError
+from harness.base.ports import LOOPBACK, Ports
+from harness.base.wait import wait_until
+from harness.cluster.dependencies import Dependencies, check_reachable, refused
+from harness.experiment import Fault
+from harness.experiment.app import App, address_of
+from harness.provision import toxiproxy
+from harness.run.faults import KINDS
+from harness.run.faults.kind import Evidence
+from harness.run.faults.targets import resolve
+from harness.run.scene import Scene
+
+LANES = ("members", "producers", "member-1", "member-2")
+
+
+class Server(socketserver.ThreadingTCPServer):
+    """Somebody's server: it says back what it is told, and counts who came."""
+
+    def __init__(self) -> None:
+        self.came = 0
+        super().__init__((LOOPBACK, 0), Handler)
+
+    @property
+    def address(self) -> str:
+        return f"{LOOPBACK}:{self.server_address[1]}"
+
+
+class Handler(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        assert isinstance(self.server, Server)
+        self.server.came += 1
+        while said := self.request.recv(100):
+            self.request.sendall(said)
+
+
+@dataclass
+class Program:
+    """A process that has a connection to one of its dependencies."""
+
+    link: socket.socket
+
+    def asks(self, timeout_s: float = 5.0) -> float | None:
+        """How long an answer takes, in seconds; null without one."""
+        self.link.settimeout(timeout_s)
+        started = time.monotonic()
+        try:
+            self.link.sendall(b"?")
+            return time.monotonic() - started if self.link.recv(1) else None
+        except OSError:
+            return None
+
+
+class Setting:
+    """Two dependencies, the proxies of two processes before each, and what faults act on."""
+
+    def __init__(self, stack: ExitStack, folder: Path) -> None:
+        self._stack = stack
+        self.servers = {name: self._server() for name in ("DB", "CACHE")}
+        app = App(
+            name="orders",
+            command=("x",),
+            folder="/",
+            dependencies={name: server.address for name, server in self.servers.items()},
+        )
+        ports = stack.enter_context(Ports())
+        self.dependencies = Dependencies(app.addresses, LANES, "no-run", ports)
+        stack.callback(self.dependencies.stop)
+        self.dependencies.start(toxiproxy.binary(), folder, folder)
+        lanes = {f"member-{number}": f"member-{number}" for number in (1, 2)}
+        self.scene = SimpleNamespace(
+            dependencies=self.dependencies,
+            in_use={},
+            fleet=SimpleNamespace(lane_of=lanes.__getitem__),
+            wait=self._wait,
+        )
+
+    def _server(self) -> Server:
+        server = self._stack.enter_context(Server())
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        self._stack.callback(server.shutdown)
+        return server
+
+    @staticmethod
+    def _wait(what: str, condition: Callable[[], bool], timeout_s: float) -> None:
+        wait_until(what, condition, timeout_s=min(timeout_s, 0.3))
+
+    def program(self, lane: str, dependency: str = "DB") -> Program:
+        host, _, port = self.dependencies.variables(lane)[dependency].partition(":")
+        link = socket.create_connection((host, int(port)), timeout=5)
+        self._stack.callback(link.close)
+        program = Program(link)
+        assert program.asks() is not None
+        return program
+
+    def inject(self, fault: Fault) -> Evidence:
+        target = self._target(fault)
+        KINDS[fault.kind].inject(cast("Scene", self.scene), fault, target)
+        return KINDS[fault.kind].prove(cast("Scene", self.scene), fault, target)
+
+    def heal(self, fault: Fault) -> None:
+        KINDS[fault.kind].heal(cast("Scene", self.scene), fault, self._target(fault))
+
+    def _target(self, fault: Fault) -> Any:
+        members = {
+            name: SimpleNamespace(name=name, running=True) for name in ("member-1", "member-2")
+        }
+        scene = SimpleNamespace(
+            view=None, fleet=SimpleNamespace(members=members), random=random.Random(1)
+        )
+        return resolve(cast("Scene", scene), fault, on_link=False)
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Iterator[Setting]:
+    with ExitStack() as stack:
+        yield Setting(stack, tmp_path)
+
+
+def slow(target: str) -> Fault:
+    return Fault(kind="slow-dependency", target=target, latency_ms=300, lasts_s=3)
+
+
+def cut(target: str, how: str | None = None) -> Fault:
+    return Fault(kind="cut-dependency", target=target, how=how, lasts_s=3)
+
+
+def test_each_process_is_given_a_proxy_of_its_own(setting: Setting) -> None:
+    first, second = (setting.dependencies.places(lane) for lane in ("member-1", "member-2"))
+
+    assert {"DB", "DB.host", "DB.port", "CACHE", "CACHE.host", "CACHE.port"} == set(first)
+    assert first["DB"] == f"{first['DB.host']}:{first['DB.port']}"
+    addresses = {places[name] for places in (first, second) for name in ("DB", "CACHE")}
+    assert 4 == len(addresses)
+    assert not addresses & {server.address for server in setting.servers.values()}
+    assert {"DB", "CACHE"} == set(setting.dependencies.variables("member-2"))
+
+
+def test_a_slow_dependency_answers_every_process_late_until_it_is_healed(setting: Setting) -> None:
+    programs = [setting.program("member-1"), setting.program("member-2")]
+    other = setting.program("member-1", "CACHE")
+
+    evidence = setting.inject(slow("dependency DB"))
+
+    assert evidence.took_effect, evidence.text
+    assert "2 proxies have the toxics" in evidence.text
+    assert "used: DB by member-1, DB by member-2" in evidence.text
+    for program in programs:
+        taken_s = program.asks()
+        assert taken_s is not None
+        assert taken_s >= 0.27
+    quick_s = other.asks()
+    assert quick_s is not None
+    assert quick_s < 0.27
+
+    setting.heal(slow("dependency DB"))
+    assert all(
+        [] == setting.dependencies.toxiproxy.toxics(x.proxy) for x in setting.dependencies.links
+    )
+
+
+def test_what_the_harness_asks_it_asks_a_server_of_its_own(setting: Setting) -> None:
+    setting.program("member-1")
+    came = setting.servers["DB"].came
+
+    for fault in (slow("dependency DB"), cut("dependency DB"), cut("dependency DB", "refused")):
+        assert setting.inject(fault).took_effect
+        setting.heal(fault)
+
+    assert came == setting.servers["DB"].came
+
+
+def test_one_process_alone_is_cut_off_from_all_that_it_uses(setting: Setting) -> None:
+    mine, others = setting.program("member-1"), setting.program("member-2")
+    cache = setting.program("member-1", "CACHE")
+
+    evidence = setting.inject(cut("member 1"))
+
+    assert evidence.took_effect, evidence.text
+    assert "took no answer, without them" in evidence.text
+    assert mine.asks(0.3) is None
+    assert cache.asks(0.3) is None
+    assert others.asks() is not None
+
+    setting.heal(cut("member 1"))
+    assert setting.program("member-1").asks() is not None
+
+
+def test_refused_ends_connections_and_takes_no_new_ones(setting: Setting) -> None:
+    program = setting.program("member-1")
+
+    evidence = setting.inject(cut("dependency", "refused"))
+
+    assert evidence.took_effect, evidence.text
+    assert "new connections through 4 proxies are refused" in evidence.text
+    assert program.asks() is None
+    assert all(map(refused, setting.dependencies.links))
+
+    setting.heal(cut("dependency", "refused"))
+    assert setting.program("member-1").asks() is not None
+
+
+def test_a_fault_on_what_nobody_uses_took_no_effect(setting: Setting) -> None:
+    setting.program("member-1", "CACHE")
+
+    evidence = setting.inject(cut("dependency DB"))
+
+    assert not evidence.took_effect
+    assert "nobody had a connection through DB within 5 s" in evidence.text
+
+
+def test_a_connection_of_a_moment_ago_is_a_use(setting: Setting) -> None:
+    """Many programs have a connection for each request."""
+    setting.program("member-1").link.close()
+
+    assert setting.inject(slow("dependency DB")).took_effect
+
+
+def test_toxics_that_are_lost_are_an_error(setting: Setting) -> None:
+    setting.dependencies.stop()
+
+    assert (
+        "Toxiproxy before the dependencies (exit code -9)" in setting.dependencies.unplanned_ends()
+    )
+    setting.scene.in_use["dependency"] = []
+    with pytest.raises(ClusterError, match="Toxiproxy refused"):
+        setting.inject(cut("dependency"))
+
+
+def test_where_nobody_listens_is_said_before_anything_starts() -> None:
+    with Ports() as ports:
+        app = App(
+            name="orders",
+            command=("x",),
+            folder="/",
+            dependencies={"DB": f"{LOOPBACK}:{ports.take()}"},
+        )
+        with pytest.raises(BadInput, match=r"^nothing listens at .* which is \[dependency\] DB of"):
+            check_reachable(app)
+
+
+def test_where_somebody_listens_nothing_is_said() -> None:
+    with Server() as server:
+        dependencies = {"DB": server.address}
+        check_reachable(App(name="x", command=("x",), folder="/", dependencies=dependencies))
+
+
+@pytest.mark.parametrize(
+    "text", ["127.0.0.1:5432", "db.example:1", "localhost:65535", "[::1]:5432"]
+)
+def test_an_address_is_a_host_and_a_port(text: str) -> None:
+    assert text == str(address_of("DB", text))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "db", ":1", "db:", "db:x", "::1:5432", "h:1/x", "u@h:1", "h:1 "]
+)
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(f"[dependency] DB is {text!r}, which is no")):
+        address_of("DB", text)
