@@ -333,7 +333,9 @@ OUTSIDE = """
         ), knowing AS (
             SELECT p.member, p.member_id, p.removed_at, p.evidence, p.ended_at, p.exit_code,
                    p.told_at, p.`end`,
-                   greatest(p.removed_at, max(coalesce(f.healed_at, :stopped_at))) AS knows_at
+                   greatest(p.removed_at,
+                            max(IF(f.fault IS NULL, p.removed_at,
+                                   coalesce(f.healed_at, :stopped_at)))) AS knows_at
             FROM put_out p LEFT JOIN {fault_windows} f
               ON f.injecting_at <= p.removed_at
              AND (f.resolved = p.member

@@ -207,7 +207,8 @@ def test_who_is_put_out_comes_back_or_goes(judge: Judge, history: History, verdi
     [
         ("cut-dependency", "member-1", 50_000, "HOLDS"),
         ("cut-dependency", "member-1", 50_001, "VIOLATED"),
-        ("cut-dependency", "member-2", 46_001, "VIOLATED"),  # another's
+        ("cut-dependency", "member-2", 46_000, "HOLDS"),  # another's
+        ("cut-dependency", "member-2", 46_001, "VIOLATED"),
         ("slow-dependency", "dependency", 50_000, "HOLDS"),
         ("slow-dependency", "dependency DB", 50_001, "VIOLATED"),
     ],
