@@ -15,7 +15,7 @@ experiment = Experiment(
         Fault(kind="kill-consumer", target="member 1", at_s=3, jitter_s=1),
         Fault(kind="deploy", target="group", how="rolling", at_s=4.5, jitter_s=0.5),
     ),
-    duration_s=26,
+    duration_s=16,
     rules=(
         *holds("X20", protocols=("consumer",)),
         *holds("R01", "X14", "R02", "R12", "R20a", "R20b", "R21", "R21-delivery", "R21-stop"),

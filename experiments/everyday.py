@@ -2,7 +2,8 @@
 
 Why: each of these happens to whoever runs consumers, and what it costs depends on the program.
 Watch: how long partitions stand still after each, and whether the program leaves in order and comes
-back. One fault waits until the group is well after the one before.
+back. One fault waits until the group is well after the one before, so that it takes a minute and a
+half, and with the default session timeout of a program two or three.
 """
 
 from harness.experiment import Experiment, Fault, holds
@@ -19,5 +20,6 @@ experiment = Experiment(
     ),
     one_by_one=True,
     duration_s=0,
+    long=True,
     rules=holds("R33", "X14"),
 )

@@ -9,7 +9,7 @@ from harness.experiment import Experiment, Fault, holds
 experiment = Experiment(
     claim="A rolling deploy costs a pause per process that comes or goes, and no record.",
     faults=(Fault(kind="deploy", target="group", how="rolling"),),
-    duration_s=25,
+    duration_s=14,
     rules=(
         *holds("X20", protocols=("consumer",)),
         *holds("X14", "R02", "R12", "R20a", "R20b", "R21", "R21-delivery", "R21-stop"),

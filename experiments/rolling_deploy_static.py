@@ -12,7 +12,7 @@ experiment = Experiment(
     claim="A deploy of static members that are back within their session moves no partition.",
     group=Group(static=True, session_timeout_ms=30_000),
     faults=(Fault(kind="deploy", target="group", how="same ids"),),
-    duration_s=22,
+    duration_s=14,
     rules=(
         *holds("X02", "X03", protocols=CLASSIC),
         *holds("X02-epoch", "X03-epoch", protocols=("consumer",)),

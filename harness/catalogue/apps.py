@@ -160,6 +160,12 @@ def _check_lever(fault: Fault, lever: Lever, app: App) -> None:
             'names nothing: write [dependency] DATABASE_URL = "127.0.0.1:5432" into app.toml, or '
             "say --dependency DATABASE_URL=127.0.0.1:5432"
         )
+    if lever == Lever.SINK and not app.effects.http:
+        raise BadInput(
+            f"{fault.kind} spoils the answers of the sink, and {app.name} posts to none: write "
+            "[effects] http = true into app.toml, and let the program post each record to "
+            "KAFKA_CHAOS_SINK"
+        )
 
 
 def _app(found: Mapping[str, Any], folder: Path) -> App:

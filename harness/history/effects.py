@@ -15,7 +15,7 @@ class Breaks(StrEnum):
     BROKER = "broker"
     LINK = "link"  # between members, or the producer, and brokers; it can be of one broker only
     TOPIC = "topic"
-    DEPENDENCY = "dependency"  # what a program uses besides Kafka
+    DEPENDENCY = "dependency"  # what a program uses besides Kafka, the sink included
     POSITIONS = "positions"  # what the group committed, or the records that it points at
 
 

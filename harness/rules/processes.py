@@ -341,7 +341,7 @@ OUTSIDE = """
              AND (f.resolved = p.member
                   AND (f.disturbs_heartbeats OR f.link_cut OR f.breaks = 'dependency')
                   -- Of all processes at once.
-                  OR f.breaks = 'dependency' AND f.target LIKE 'dependency%')
+                  OR f.breaks = 'dependency' AND f.resolved NOT LIKE 'member-%')
              AND coalesce(f.healed_at, :stopped_at) > p.removed_at
             GROUP BY ALL
         ), outside AS (

@@ -100,6 +100,8 @@ class Scene:
     witnesses: dict[str, dict[int, Witness]] = field(default_factory=dict)
     # By the name of a fault's target: links to dependencies that were in use when it began.
     in_use: dict[str, list[Link]] = field(default_factory=dict)
+    # Likewise: how many posts to the sink were on record.
+    posted: dict[str, int] = field(default_factory=dict)
 
     def follow(self) -> None:
         """Read every journal on, and make sure that nothing has died outside the plan.

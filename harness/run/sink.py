@@ -7,10 +7,12 @@ import http.client
 import json
 import subprocess
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from consumers.journal import tail_journal
 from harness.base import processes
 from harness.base.errors import VoidRun
 from harness.base.ports import LOOPBACK
@@ -36,7 +38,7 @@ class Sink:
     """A sink for the programs of one run.
 
     `start` it, hand out `url`, and `stop` it. `slow` and `refuse` spoil its answers, to one process
-    or to all, and `heal` mends them; `ask` shows how it answers now.
+    or to all, and `heal` mends them; `ask` shows how it answers now, and `posts` what has come.
     """
 
     def __init__(self, run: str, run_dir: Path, port: int, naming: Naming) -> None:
@@ -45,12 +47,14 @@ class Sink:
         self._port = port
         self._naming = naming
         self._process: subprocess.Popen[bytes] | None = None
+        self._posted: Counter[str] = Counter()
+        self._read = 0
 
     def start(self) -> None:
         """Start it, and wait until it listens. Raises VoidRun with its last words if it ends."""
         path = self._run_dir / "journals" / "sink.json"
         config = {
-            "journal": str(self._run_dir / "journals" / JOURNAL),
+            "journal": str(self._journal),
             "port": self._port,
             "naming": asdict(self._naming),
         }
@@ -96,6 +100,12 @@ class Sink:
             connection.close()
         return Answer(status, (time.monotonic() - began) * 1_000)
 
+    def posts(self, member: str | None = None) -> int:
+        """How many posts are on record until now; of one process, or of all."""
+        frames, self._read = tail_journal(self._journal, self._read)
+        self._posted.update(each["program"] for each in frames if each["kind"] == "shown")
+        return self._posted.total() if member is None else self._posted[member]
+
     def check(self) -> None:
         """Raises VoidRun where it has ended."""
         if self._process is not None and self._process.poll() is not None:
@@ -125,6 +135,10 @@ class Sink:
 
     def _last_words(self) -> str:
         return processes.last_lines(self._log, 2)
+
+    @property
+    def _journal(self) -> Path:
+        return self._run_dir / "journals" / JOURNAL
 
     @property
     def _log(self) -> Path:

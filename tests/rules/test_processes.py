@@ -211,6 +211,7 @@ def test_who_is_put_out_comes_back_or_goes(judge: Judge, history: History, verdi
         ("cut-dependency", "member-2", 46_001, "VIOLATED"),
         ("slow-dependency", "dependency", 50_000, "HOLDS"),
         ("slow-dependency", "dependency DB", 50_001, "VIOLATED"),
+        ("slow-sink", "sink", 50_000, "HOLDS"),
     ],
 )
 def test_who_waits_for_what_it_uses_need_not_be_back_before_it_answers(

@@ -29,6 +29,7 @@ LINK: Final = "own link dead"
 DEPLOY: Final = "deploy"
 SLOW: Final = "slow dependency"
 GONE: Final = "dependency gone"
+SINK: Final = "slow sink"
 # In the order of the columns, each with what is done.
 MEANINGS: Final[Mapping[str, str]] = {
     CRASH: "a process is killed (SIGKILL)",
@@ -40,13 +41,18 @@ MEANINGS: Final[Mapping[str, str]] = {
     "so on",
     SLOW: "what the program uses besides Kafka answers late",
     GONE: "what the program uses besides Kafka does not answer for a while",
+    SINK: "what the program posts is answered late, or with 503",
 }
 _KINDS: Final[Mapping[str, str]] = {
     "kill-consumer": CRASH,
     "terminate-consumer": END,
     "start-consumer": JOIN,
 }
-_OF_DEPENDENCIES: Final[Mapping[str, str]] = {"slow-dependency": SLOW, "cut-dependency": GONE}
+_OF_DEPENDENCIES: Final[Mapping[str, str]] = {
+    "slow-dependency": SLOW,
+    "cut-dependency": GONE,
+    "slow-sink": SINK,
+}
 _Number = TypeVar("_Number", int, float)
 _TELLS_TO_END: Final = "terminate-consumer"
 

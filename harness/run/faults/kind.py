@@ -23,6 +23,7 @@ class Lever(StrEnum):
 
     NONE = ""
     DEPENDENCY = "dependency"  # a server that it uses besides Kafka
+    SINK = "sink"  # the harness's own server, to which it posts what it has processed
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ NUMBERED: Final = re.compile(r"(?P<role>broker|member|leader of \S+?)[ -](?P<num
 
 @dataclass(frozen=True)
 class Target:
-    """A resolved target: kind is broker | controller | member | group | topic | lane | dependency.
+    """A resolved target: kind is broker | controller | member | group | topic | lane | dependency
+    | sink.
 
     The `id` is a node's; of a lane it is the one broker whose links are meant, 0 for all.
     """
@@ -34,6 +35,7 @@ _KIND_OF_ROLE: Final = {
     "topic": "topic",
     "producers": "lane",
     "dependency": "dependency",
+    "sink": "sink",
 }
 _DEPENDENCY: Final = "dependency "  # before the name of one
 
@@ -47,6 +49,7 @@ _ROLES_OF: Final = {
     "topic": ("topic",),
     "lane": ("producers",),
     "dependency": ("dependency", "dependency <name>"),
+    "sink": ("sink",),
 }
 ROLES: Final = tuple(role for roles in _ROLES_OF.values() for role in roles)
 
@@ -140,8 +143,8 @@ def _candidates(scene: Scene, role: str) -> list[Target]:
         return [Target("topic", scene.topic)]
     if role == "producers":
         return [Target("lane", "producers")]
-    if kind_of(role) == "dependency":
-        return [Target("dependency", role)]
+    if kind_of(role) in ("dependency", "sink"):
+        return [Target(kind_of(role), role)]
     numbered = NUMBERED.fullmatch(role)
     assert numbered is not None, role  # check_role has seen to it
     number = int(numbered["number"])

@@ -1,0 +1,107 @@
+"""Faults of the sink that a program posts its work to: it answers late, or with 503."""
+
+from contextlib import suppress
+from typing import Final
+
+from harness.base.errors import BadInput, WaitTimeout
+from harness.experiment import Experiment, Fault
+from harness.history.effects import Breaks, Effects
+from harness.run.faults.kind import Evidence, Kind, Lever
+from harness.run.faults.targets import Target
+from harness.run.scene import Scene
+from harness.run.sink import Sink
+
+_POST_S: Final = 5.0  # within which a program at work posts something
+_SOON_S: Final = 5.0
+_PROBE_S: Final = 2.0
+_TELLABLE_MS: Final = 20  # what a probe takes longer must be more than chance
+_LATE: Final = "late"
+_REFUSED: Final = "503"
+_UNAVAILABLE: Final = 503
+
+
+def _sink_of(scene: Scene) -> Sink:
+    assert scene.sink is not None  # `with_app` has seen to it
+    return scene.sink
+
+
+def _poster(target: Target) -> str | None:
+    """Whose posts are meant; null: those of all processes."""
+    return target.name if target.kind == "member" else None
+
+
+def _inject(scene: Scene, fault: Fault, target: Target) -> None:
+    sink, poster = _sink_of(scene), _poster(target)
+    scene.posted[target.name] = sink.posts(poster)
+    if fault.how == _REFUSED:
+        sink.refuse(poster)
+    else:
+        sink.slow(fault.latency_ms or 0, poster)
+
+
+def _heal(scene: Scene, _fault: Fault, target: Target) -> None:
+    _sink_of(scene).heal(_poster(target))
+
+
+def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
+    """The harness asks as a process would; and what is on record shows that somebody posts."""
+    before = scene.posted.pop(target.name)
+    bit, said = False, ""
+
+    def answers_so() -> bool:
+        nonlocal bit, said
+        bit, said = _asked(scene, fault, _poster(target))
+        return bit
+
+    with suppress(WaitTimeout):  # the order is on its way to the sink
+        scene.wait("sink that answers as it is told", answers_so, _SOON_S)
+    if fault.how == _REFUSED:  # it keeps no posts any more
+        return Evidence(bit and before > 0, f"{said}; {before} posts had come before")
+    sink = _sink_of(scene)
+    with suppress(WaitTimeout):
+        scene.wait("post to the sink", lambda: sink.posts(_poster(target)) > before, _POST_S)
+    since = sink.posts(_poster(target)) - before
+    return Evidence(bit and since > 0, f"{said}; {since} posts have come since then")
+
+
+def _asked(scene: Scene, fault: Fault, poster: str | None) -> tuple[bool, str]:
+    wanted_ms = fault.latency_ms or 0
+    patience_s = min(_PROBE_S, wanted_ms / 500 + 1) if fault.how != _REFUSED else _PROBE_S
+    answer = _sink_of(scene).ask(poster, patience_s=patience_s)
+    if answer.status is None:
+        said = f"the sink gave the harness no answer within {patience_s:g} s"
+        return fault.how != _REFUSED and wanted_ms >= patience_s * 1_000, said
+    said = f"the sink answered the harness {answer.status} after {answer.after_ms:.0f} ms"
+    if fault.how == _REFUSED:
+        return answer.status == _UNAVAILABLE, said
+    return answer.status != _UNAVAILABLE and answer.after_ms >= wanted_ms, said
+
+
+def _check(fault: Fault, _experiment: Experiment) -> None:
+    about = f"{fault.kind} of {fault.target}"
+    if fault.how == _REFUSED:
+        if fault.latency_ms is not None:
+            raise BadInput(f"{about} with {_REFUSED} answers at once: leave latency_ms out")
+    elif (fault.latency_ms or 0) < _TELLABLE_MS:
+        raise BadInput(
+            f"{about} with a latency of {fault.latency_ms} ms cannot be told from none: give it a "
+            f"latency_ms of {_TELLABLE_MS} or more, or how={_REFUSED!r}"
+        )
+
+
+_EFFECTS: Final = Effects(breaks=Breaks.DEPENDENCY)
+
+KINDS: Final = (
+    Kind(
+        "slow-sink",
+        ("sink", "member"),
+        True,
+        _inject,
+        _prove,
+        _heal,
+        check=_check,
+        takes=("latency_ms",),
+        lever=Lever.SINK,
+        effects={_LATE: _EFFECTS, _REFUSED: _EFFECTS},
+    ),
+)

@@ -1,0 +1,83 @@
+"""About how long a run takes: what has to wait for something is added to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from harness.catalogue import registry
+from harness.catalogue.apps import with_app
+from harness.experiment import Experiment, Fault, Group
+from harness.experiment.app import App
+from harness.run.estimate import estimate_s
+
+APP = App(name="orders", command=("x",), folder="/", dependencies={"DB": "db:1"})
+KILL = Fault(kind="kill-broker", target="broker 1", at_s=3, jitter_s=0, lasts_s=10)
+
+
+def estimated(*faults: Fault, **more: object) -> float:
+    experiment = Experiment(claim="x.", faults=faults, duration_s=0)
+    return estimate_s(replace(experiment, **more))  # type: ignore[arg-type]
+
+
+def test_faults_one_by_one_add_up_and_others_overlap() -> None:
+    both = KILL, replace(KILL, target="broker 2")
+
+    assert estimated(KILL) == estimated(*both)
+    assert estimated(*both, one_by_one=True) >= estimated(KILL) + 13
+
+
+def test_a_crash_is_waited_for_until_its_session_ends() -> None:
+    crash = Fault(kind="kill-consumer", target="member 1", jitter_s=0)
+    short, long = (Group(session_timeout_ms=session_ms) for session_ms in (6_000, 16_000))
+    took = [estimated(crash, KILL, one_by_one=True, group=group) for group in (short, long)]
+
+    assert pytest.approx(10) == took[1] - took[0]
+
+
+def test_each_process_of_a_deploy_is_a_step() -> None:
+    deploy = Fault(kind="deploy", target="group")
+    took = [estimated(deploy, group=Group(members=members)) for members in (3, 10, 30)]
+
+    assert all(less < more for less, more in pairwise(took))
+    assert took[2] - took[1] == pytest.approx(2 * (took[1] - took[0]) * 10 / 7)
+    at_once = replace(deploy, how="at once")
+    assert estimated(at_once) == estimated(at_once, group=Group(members=30))
+    assert estimated(at_once) < took[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "least_s", "most_s"),
+    [("everyday", 130, 180), ("rolling-deploy", 60, 90), ("slow-dependency", 130, 180)],
+)
+def test_programs_take_what_they_were_seen_to_take(name: str, least_s: int, most_s: int) -> None:
+    assert least_s <= estimate_s(with_app(registry.load(name), APP)) <= most_s
+
+
+@pytest.mark.parametrize(
+    ("members", "client", "protocol", "took_s"),
+    [
+        (3, "librdkafka", "eager", 36),
+        (10, "librdkafka", "cooperative", 49),
+        (30, "librdkafka", "eager", 100),
+        (30, "librdkafka", "consumer", 155),
+        (3, "java", "eager", 47),
+        (10, "java", "cooperative", 117),
+    ],
+)
+def test_a_rolling_deploy_is_told_about_right(
+    members: int, client: str, protocol: str, took_s: float
+) -> None:
+    """Of recorded runs on two cores."""
+    group = Group(members=members, client=client, protocol=protocol)
+    told_s = estimate_s(replace(registry.load("rolling-deploy"), group=group))
+
+    assert 0.6 * took_s <= told_s <= 1.4 * took_s
+
+
+def test_a_night_is_within_its_limit() -> None:
+    from harness.catalogue import cover
+
+    assert cover.plan().estimate_s <= cover.NIGHT_MIN * 60
