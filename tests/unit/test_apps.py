@@ -357,11 +357,12 @@ def test_with_an_app_the_group_is_its_processes_and_every_rule_may_be_unseen() -
 @pytest.mark.parametrize("name", registry.names())
 def test_every_experiment_takes_an_app_or_says_why_not(name: str) -> None:
     experiment = registry.load(name)
-    app = App(name="orders", command=("x",), folder="/", dependencies={"DB": "db:1"})
+    plain = App(name="orders", command=("x",), folder="/")
+    app = replace(plain, dependencies={"DB": "db:1"}, effects=Shows(http=True))
 
     if needs_app(experiment):
-        with pytest.raises(BadInput, match="it names nothing: write"):
-            with_app(experiment, replace(app, dependencies={}))
+        with pytest.raises(BadInput, match="it names nothing: write|posts to none: write"):
+            with_app(experiment, plain)
     if experiment.probes or any(KINDS[fault.kind].by_order for fault in experiment.faults):
         with pytest.raises(BadInput, match=": "):
             with_app(experiment, app)
