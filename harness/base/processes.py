@@ -36,6 +36,7 @@ _SCRATCH: Final = "kafka-chaos-"  # what the names of scratch folders begin with
 _LOGS: Final = "logs"  # the folder of a run in which each of its processes has a log
 _LOG: Final = ".log"
 _LOOK_S: Final = 0.02
+_LINE_CHARS: Final = 400  # of a line in a message
 _PATIENCE_S: Final = 30.0  # with a run whose processes go on starting others
 _OWNER: Final = "owner"  # in each of them, the owner token of the process that made it
 _TOKEN: Final = re.compile(r"\d+:\d+(\.\d+)?(@[0-9a-fA-F-]*(#\d+)?)?")  # what `owner_token` makes
@@ -349,5 +350,7 @@ def last_lines(log: Path, lines: int = 3) -> str:
     """The end of a log, on one line, for an error message."""
     if not log.exists():
         return "(no log)"
-    tail = log.read_bytes()[-4_000:].decode(errors="replace").strip().splitlines()
-    return " | ".join(line.strip() for line in tail[-lines:]) or "(empty log)"
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 4_000))
+        tail = file.read().decode(errors="replace").strip().splitlines()
+    return " | ".join(line.strip()[-_LINE_CHARS:] for line in tail[-lines:]) or "(empty log)"

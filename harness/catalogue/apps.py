@@ -15,6 +15,7 @@ from harness.experiment import APP, Expect, Experiment, Fault, Group, Verdict
 from harness.experiment.app import App, Limits, Records, Shows, Stop
 from harness.rules.lineage import judged_of_an_app
 from harness.run.faults import KINDS, Lever
+from harness.run.why import cannot_run
 
 FILE: Final = "app.toml"
 EXAMPLES: Final = ROOT / "consumers" / "apps"
@@ -166,6 +167,12 @@ def _check_lever(fault: Fault, lever: Lever, app: App) -> None:
             "[effects] http = true into app.toml, and let the program post each record to "
             "KAFKA_CHAOS_SINK"
         )
+
+
+def refuse_what_cannot_run(app: App) -> None:
+    """Raises BadInput where there is nothing to run, and no build step that could make it."""
+    if not app.build and (why := cannot_run(app)):
+        raise BadInput(f"{app.name}: {why}")
 
 
 def _app(found: Mapping[str, Any], folder: Path) -> App:

@@ -175,7 +175,7 @@ def experiment_of(arguments: argparse.Namespace) -> Experiment:
     experiment = registry.with_knobs(declared, settings_of(arguments))
     app = app_of(arguments, tuple(getattr(arguments, "program", ())))
     if app is not None:
-        from harness.catalogue.apps import with_app
+        from harness.catalogue.apps import refuse_what_cannot_run, with_app
 
         if experiment.group != declared.group:
             raise BadInput(
@@ -183,6 +183,7 @@ def experiment_of(arguments: argparse.Namespace) -> Experiment:
                 "--protocol and what --set says of the group; --instances says how many there are"
             )
         experiment = with_app(experiment, app)
+        refuse_what_cannot_run(app)
     return registry.resolved(registry.checked(experiment))
 
 

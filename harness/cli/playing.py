@@ -113,6 +113,8 @@ def matrix_command(arguments: argparse.Namespace) -> int:
         for program in programs
         for name, experiment in declared.items()
     ]
+    for program in programs:
+        apps.refuse_what_cannot_run(program)
     # Round after round, so that one that is interrupted has something of each.
     runs = [
         (program, number, candidate)

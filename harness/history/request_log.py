@@ -18,6 +18,7 @@ from harness.history.broker_log import Row, lines_of
 _NO_TOPICS: Final[Mapping[str, str]] = MappingProxyType({})
 _COMPLETED: Final = "Completed request:"
 _FETCH: Final = "FETCH"
+METADATA: Final = "METADATA"  # which topics a program asks for: for messages, and no history
 
 
 def read_requests(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS) -> Iterator[Row]:
@@ -26,7 +27,7 @@ def read_requests(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS
     `topics` are names by topic id, as which newer calls tell of topics (see `read_topic_ids`).
     """
     for call, logged_at, evidence in _calls(log):
-        if _api(call) != _FETCH:
+        if _api(call) not in (_FETCH, METADATA):
             yield from request_rows(call, logged_at, broker, evidence, topics)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from harness.base.stamps import parse_stamp
 from harness.cluster.plan import Plan, listener_name
-from harness.history.request_log import request_rows
+from harness.history.request_log import METADATA, request_rows
 from harness.run.member import Member
 
 Row = dict[str, Any]
@@ -40,6 +40,7 @@ class BrokerSide:
     # By a process's name: groups that it joined, and how many requests it sent.
     groups: dict[str, set[str]] = field(default_factory=dict)
     requests: dict[str, int] = field(default_factory=dict)
+    topics: dict[str, set[str]] = field(default_factory=dict)  # that it asked for by their names
     _read: dict[int, int] = field(default_factory=dict)
     # By process, what each of its member ids got last, with its generation.
     _held: dict[str, dict[str, tuple[int, set[int]]]] = field(default_factory=dict)
@@ -86,7 +87,11 @@ class BrokerSide:
         for row in request_rows(call, logged_at, 0, "", {}):
             had = [each for each in lane if each.started_at <= row["arrived_at"]]
             if had:
-                self._note(max(had, key=lambda each: each.started_at), row)
+                member = max(had, key=lambda each: each.started_at)
+                asked = call["request"].get("topics") if row["api"] == METADATA else None
+                names = {each["name"] for each in asked or () if each.get("name")}
+                self.topics.setdefault(member.name, set()).update(names)
+                self._note(member, row)
 
     def _note(self, member: Member, row: Row) -> None:
         self.requests[member.name] = self.requests.get(member.name, 0) + 1

@@ -13,9 +13,14 @@ _MARK: Final = "build"  # in the environment of the step's processes, instead of
 _built: set[tuple[str, tuple[str, ...]]] = set()  # by folder and command, in this process
 
 
+def needs_building(app: App) -> bool:
+    """Whether it has a build step that this process has not done yet."""
+    return bool(app.build) and (app.folder, app.build) not in _built
+
+
 def build(app: App, run: str, log: Path) -> None:
     """Build a program. Raises VoidRun with its last words where that fails."""
-    if not app.build or (app.folder, app.build) in _built:
+    if not needs_building(app):
         return
     try:
         process = processes.spawn(

@@ -24,6 +24,7 @@ from harness.experiment import Experiment
 from harness.provision import kafka
 from harness.provision.jvm import aot_options
 from harness.provision.tools import Tools
+from harness.run import why
 from harness.run.broker_side import BrokerSide
 from harness.run.folder import SCRATCH
 from harness.run.member import Member, Partition, has_left
@@ -255,10 +256,8 @@ class Fleet:
             if member.running or member.expected_end:
                 continue
             if not any(each.started for each in self.members.values()):
-                raise VoidRun(
-                    f"{member.name} ended with exit code {member.process.poll()} before it joined "
-                    f"the group; its last words: {self.last_words(member)}"
-                )
+                left = len(member.processes())
+                raise VoidRun(why.ended_early(member, left, self.last_words))
             member.kill()  # what it has started and left behind, as a container's end would
             if self._restarts < MOST_RESTARTS and not self._closing:
                 self._restarts += 1
@@ -395,19 +394,8 @@ class Fleet:
     def why_not_joined(self) -> str:
         """What is known of each program that has not got into the group, in words."""
         assert self._brokers is not None
-        said = []
-        for member in self.members.values():
-            if not member.running or member.started:
-                continue
-            groups = self._brokers.groups.get(member.name, set())
-            if not self._brokers.requests.get(member.name):
-                what = "has not asked the brokers for anything: does it use KAFKA_BOOTSTRAP_SERVERS"
-            elif groups - {self._group}:
-                what = f"joined {' and '.join(sorted(groups - {self._group}))}, not {self._group}"
-            else:
-                what = "has spoken to the brokers, but joined no group"
-            said.append(f"{member.name} {what}; its last words: {self.last_words(member)}")
-        return "; ".join(said)
+        members = self.members.values()
+        return why.not_joined(members, self._brokers, self._group, self._topic, self.last_words)
 
 
 def _number(name: str) -> int:

@@ -22,6 +22,8 @@ from harness.run.named import joined, naming_of_app
 from harness.run.sink import Sink
 
 _LOOK_S: Final = 0.02
+_READ_BYTES: Final = 1_000_000  # of what a program has printed, at a time
+MOST_LOG_BYTES: Final = 500_000_000  # of each process, before a run's logs fill the disk
 
 
 def variables(
@@ -185,14 +187,27 @@ class Programs:
             self._write("program_ended", program=seen.member.name, exit_code=code, ended_at=at_us)
 
     def _read_on(self, seen: _Seen, at_us: int, *, last: bool) -> None:
-        if self._lines is None:
-            return
-        if seen.log.stat().st_size == seen.read:
-            return
+        size = seen.log.stat().st_size
+        if size > MOST_LOG_BYTES:
+            raise VoidRun(
+                f"{seen.member.name} has printed more than {MOST_LOG_BYTES // 10**6} MB: let it "
+                "log less; its last words: " + processes.last_lines(seen.log, 1)
+            )
+        while self._lines is not None and size > seen.read:
+            before = seen.read
+            self._read_piece(seen, at_us, last=last)
+            if seen.read == before:  # the rest of a line is still to come
+                return
+
+    def _read_piece(self, seen: _Seen, at_us: int, *, last: bool) -> None:
+        assert self._lines is not None
         with seen.log.open("rb") as log:
             log.seek(seen.read)
-            data = log.read()
+            data = log.read(_READ_BYTES)
+        last = last and len(data) < _READ_BYTES
         whole = len(data) if last else data.rfind(b"\n") + 1
+        if not whole and len(data) == _READ_BYTES:  # no line that shows a record is that long
+            whole = len(data)
         seen.read += whole
         shown: list[list[Any]] = []
         for line in data[:whole].decode(errors="replace").splitlines():

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -22,11 +23,12 @@ from harness.cluster.backends import backend_of
 from harness.cluster.dependencies import Dependencies
 from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan, group_settings
 from harness.experiment import Experiment, Probe
+from harness.experiment.app import App
 from harness.history import manifest
 from harness.history.collect import collect
 from harness.history.programs import observed
 from harness.provision.tools import Tools
-from harness.run.build import build
+from harness.run.build import build, needs_building
 from harness.run.fleet import Fleet
 from harness.run.folder import SCRATCH
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
@@ -35,6 +37,7 @@ from harness.run.output import read_output
 from harness.run.record import first_record
 from harness.run.roles import lanes
 from harness.run.scene import Scene, View
+from harness.run.why import cannot_run
 
 PROBE_S: Final = 180.0  # no script waits for more than a few session timeouts
 
@@ -127,7 +130,7 @@ class Run:
         }
         started = self._backend.make(plan, self._tools, self.run_dir / SCRATCH, self._logs)
         if self._experiment.app is not None:
-            build(self._experiment.app, self._run, self._logs / "build.log")
+            self._build(self._experiment.app)
         app = self._experiment.app
         port = self._ports.take() if app is not None and app.effects.http else None
         dependencies = self._dependencies(plan)
@@ -183,6 +186,16 @@ class Run:
         if app is None or not app.dependencies:
             return None
         return Dependencies(app.addresses, plan.lanes, self._run, self._ports)
+
+    def _build(self, app: App) -> None:
+        """Build a program where it has to be. Raises VoidRun where there is nothing to run then."""
+        if needs_building(app):
+            with self._phase(f"build {app.name}: {shlex.join(app.build)}"):
+                build(app, self._run, self._logs / "build.log")
+        if why := cannot_run(app):
+            raise VoidRun(
+                f"{app.name}: {why}" + ("; its build step made none" if app.build else "")
+            )
 
     def _stop(self, cluster: RunningCluster) -> None:
         cluster.stop()

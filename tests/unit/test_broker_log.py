@@ -228,6 +228,14 @@ def test_times_count_back_from_the_answer(tmp_path: Path) -> None:
     )
 
 
+def test_what_is_logged_for_messages_is_no_history(tmp_path: Path) -> None:
+    log = tmp_path / "broker-1.requests.log"
+    log.write_text(call("METADATA", {"topics": [{"name": "t"}]}, {"errorCode": 0}))
+
+    assert [] == list(request_log.read_requests(log, 1))
+    assert [] == list(request_log.read_fetches(log, 1))
+
+
 def test_a_line_cut_off_by_sigkill_is_passed_over(tmp_path: Path) -> None:
     whole = call("HEARTBEAT", {"groupId": "g"}, {"errorCode": 0})
     log = tmp_path / "broker-1.requests.log"

@@ -364,6 +364,18 @@ def test_fetches_and_the_lanes_of_others_are_passed_over(brokers: Brokers) -> No
     assert {} == brokers.side.requests
 
 
+def test_topics_are_noted_that_a_process_asks_for_by_name(brokers: Brokers) -> None:
+    brokers.member("member-1")
+    named, by_id = {"name": "orders"}, {"name": None, "topicId": TOPIC_ID}
+    brokers.says("member-1", "METADATA", {"topics": [named, by_id]}, {})
+    brokers.says("member-1", "METADATA", {"topics": None}, {})
+    brokers.says("member-1", "METADATA", {"topics": []}, {})
+    brokers.follow()
+
+    assert {"member-1": {"orders"}} == brokers.side.topics
+    assert {"member-1": 3} == brokers.side.requests
+
+
 def test_another_group_is_noted_and_not_followed(brokers: Brokers) -> None:
     member = brokers.member("member-1")
 

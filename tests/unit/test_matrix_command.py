@@ -43,6 +43,7 @@ def matrix(results: Path, *arguments: str) -> int:
 def write_app(folder: Path, name: str) -> Path:
     folder.mkdir(parents=True)
     (folder / "app.toml").write_text(f'name = "{name}"\ncommand = ["./{name}"]\n')
+    (folder / name).touch(mode=0o755)
     return folder
 
 

@@ -28,12 +28,14 @@ from harness.experiment import Cluster, Experiment
 from harness.experiment.app import App, Records, Shows, Stop
 from harness.provision.tools import Tools, resolve_tools
 from harness.run import build as building
+from harness.run import programs as programs_module
 from harness.run.build import build
 from harness.run.fleet import MOST_RESTARTS, Fleet
 from harness.run.member import Member
 from harness.run.named import runs
 from harness.run.programs import Programs, variables
 from harness.run.record import first_record
+from harness.run.why import cannot_run
 
 SOON_S = 10.0
 LANES = ("members", "producers", *(f"member-{number}" for number in range(1, 6)))
@@ -234,6 +236,65 @@ def test_a_command_that_is_not_there_voids_the_run(
 
     with pytest.raises(VoidRun, match=r"orders cannot be started .*'\./no-such-program'"):
         programs_of(missing).start("member-1", "member-1", None)
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("no-such-tool", "no program 'no-such-tool' on the PATH: install it"),
+        ("plain", "no program 'plain' on the PATH: write ./plain"),
+        ("./none", "there is no './none' in"),
+        ("./plain", "cannot be executed: make it executable"),
+        ("./folder", "is a folder: name the program in it"),
+        ("./tool", ""),
+        ("sh", ""),
+        ("{member}", ""),
+    ],
+)
+def test_a_command_that_cannot_run_is_known_before(run_dir: Path, command: str, says: str) -> None:
+    (run_dir / "plain").touch(mode=0o644)
+    (run_dir / "tool").touch(mode=0o755)
+    (run_dir / "folder").mkdir()
+
+    found = cannot_run(App(name="orders", command=(command,), folder=str(run_dir)))
+
+    assert says in found
+    assert bool(says) == bool(found)
+
+
+def test_its_own_path_is_where_a_program_is_looked_for(run_dir: Path) -> None:
+    (run_dir / "tool").touch(mode=0o755)
+    own = App(name="o", command=("tool",), folder="/", environment={"PATH": str(run_dir)})
+
+    assert "" == cannot_run(own)
+    assert "on the PATH" in cannot_run(replace(own, environment={}))
+
+
+def test_a_line_without_an_end_is_passed_over_and_what_follows_is_read(
+    programs_of: Callable[[App], Programs], run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs_module, "_READ_BYTES", 1_000)
+    endless = "sys.stdout.write('x' * 5_500 + '\\ndone 7\\n' + 'done 8\\n' * 500)"
+
+    programs_of(app(endless, effects=Shows(stdout=r"^done (?P<n>\d+)$"))).start(
+        "member-1", "member-1", None
+    )
+    ended(run_dir)
+
+    assert 500 == sum(last - first + 1 for _, place, first, last in shown(run_dir) if place == 2)
+    assert [["number", 1, 2, 2]] == shown(run_dir)[:1]
+
+
+def test_what_prints_without_end_voids_the_run_before_the_disk_is_full(
+    programs_of: Callable[[App], Programs], run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs_module, "MOST_LOG_BYTES", 1_000_000)
+    programs = programs_of(app("while True: print('too much ' * 100)"))
+    programs.start("member-1", "member-1", None)
+    wait_until("end of the watching", lambda: programs._failed, timeout_s=SOON_S)
+
+    with pytest.raises(VoidRun, match="member-1 has printed more than 1 MB: let it log less"):
+        programs.check()
 
 
 def living(plan: Plan) -> list[psutil.Process]:
@@ -442,10 +503,50 @@ def test_why_a_program_has_not_joined_is_said_of_each(
     fleet.members["member-4"].started = True
 
     assert (
-        "member-1 has not asked the brokers for anything: does it use KAFKA_BOOTSTRAP_SERVERS; its "
-        "last words: ready; member-2 has spoken to the brokers, but joined no group; its last "
-        "words: ready; member-3 joined theirs, not orders; its last words: ready"
+        "member-1 has asked these brokers for nothing: let it use KAFKA_BOOTSTRAP_SERVERS; last "
+        "words of member-1: ready; member-2 has spoken to the brokers, but asked for no topic: "
+        "does it subscribe to KAFKA_TOPIC; last words of member-2: ready; member-3 joined "
+        "'theirs', not orders: let it take the group from KAFKA_GROUP_ID; last words of member-3: "
+        "ready"
     ) == fleet.why_not_joined()
+
+
+def test_who_reads_another_topic_is_told_so_once_for_all(
+    fleet_of: Callable[[App], Fleet], run_dir: Path
+) -> None:
+    fleet = fleet_of(app(READY))
+    brokers: Any = fleet._brokers
+    for number in (1, 2, 3):
+        fleet.start_member(f"member-{number}").started = number == 3
+        ready(run_dir, f"member-{number}")
+        brokers.requests[f"member-{number}"] = 4
+        brokers.topics[f"member-{number}"] = {"theirs"} if number < 3 else {"theirs", "t"}
+
+    assert (
+        "each of member-1 and member-2 reads 'theirs', not t: let it take the topic from "
+        "KAFKA_TOPIC; last words of member-1: ready"
+    ) == fleet.why_not_joined()
+
+
+def test_what_goes_into_the_background_is_told_to_stay(
+    fleet_of: Callable[[App], Fleet], run_dir: Path
+) -> None:
+    fleet = fleet_of(app(child(READY), "sys.exit(0)"))
+    fleet.start_member("member-1")
+    ready(run_dir)
+
+    with pytest.raises(VoidRun, match=r"left another process running: .* stay in the foreground"):
+        follow_until(fleet, "refusal", lambda: False)
+
+
+def test_what_waits_for_input_is_told_that_there_is_none(
+    fleet_of: Callable[[App], Fleet],
+) -> None:
+    fleet = fleet_of(app("print('no more' if sys.stdin.read() == '' else 'more')"))
+    fleet.start_member("member-1")
+
+    with pytest.raises(VoidRun, match=r"its standard input is empty.*last words: no more"):
+        follow_until(fleet, "refusal", lambda: False)
 
 
 def test_numbers_of_records_stay_apart_when_partitions_are_added(

@@ -1,0 +1,97 @@
+"""Why a program did not get into its group, in one sentence for whoever wrote it."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from harness.experiment.app import App
+from harness.run.broker_side import BrokerSide
+from harness.run.member import Member
+
+Words = Callable[[Member], str]  # the last words of a program
+
+
+def cannot_run(app: App) -> str:
+    """Why its command cannot be run, and what to do about it; empty where nothing speaks against.
+
+    Raises nothing: what cannot be known here, such as a script without its first line, shows when
+    the program is started.
+    """
+    word = app.command[0] if app.command else ""
+    if not word or "{" in word:
+        return ""
+    if "/" not in word:
+        path = app.environment.get("PATH", os.environ.get("PATH", os.defpath))
+        if shutil.which(word, path=path):
+            return ""
+        beside = Path(app.folder) / word
+        hint = f"write ./{word}" if beside.is_file() else "install it, or write its whole path"
+        return f"there is no program {word!r} on the PATH: {hint}"
+    file = Path(app.folder) / word
+    if not file.exists():
+        return f"there is no {word!r} in {app.folder}: name a program that is there"
+    if file.is_dir():
+        return f"{word!r} in {app.folder} is a folder: name the program in it"
+    if not os.access(file, os.X_OK):
+        return (
+            f"{word!r} in {app.folder} cannot be executed: make it executable (chmod +x), or "
+            "write what runs it before it"
+        )
+    return ""
+
+
+def ended_early(member: Member, left: int, words: Words) -> str:
+    """A program's main process ended before it was in the group; others that it started may run."""
+    code = member.process.poll()
+    if left:
+        others = "another process" if left == 1 else f"{left} other processes"
+        return (
+            f"{member.name} ended with exit code {code} and left {others} running: a supervisor "
+            "takes that for its end, so let it stay in the foreground; its last words: "
+            f"{words(member)}"
+        )
+    hint = " (its standard input is empty: does it wait for input?)" if code == 0 else ""
+    return (
+        f"{member.name} ended with exit code {code} before it joined the group{hint}; its last "
+        f"words: {words(member)}"
+    )
+
+
+def not_joined(
+    members: Iterable[Member], brokers: BrokerSide, group: str, topic: str, words: Words
+) -> str:
+    """What is known of each living program that has no part in the group, in words."""
+    found: dict[str, list[Member]] = {}
+    for member in members:
+        if member.running and (what := _of_one(member, brokers, group, topic)):
+            found.setdefault(what, []).append(member)
+    return "; ".join(
+        f"{_each_of(alike)} {what}; last words of {alike[0].name}: {words(alike[0])}"
+        for what, alike in found.items()
+    )
+
+
+def _of_one(member: Member, brokers: BrokerSide, group: str, topic: str) -> str:
+    groups = brokers.groups.get(member.name, set())
+    topics = brokers.topics.get(member.name, set())
+    if topics and topic not in topics:
+        return f"reads {_names(topics)}, not {topic}: let it take the topic from KAFKA_TOPIC"
+    if member.started:
+        return ""
+    if not brokers.requests.get(member.name):
+        return "has asked these brokers for nothing: let it use KAFKA_BOOTSTRAP_SERVERS"
+    if groups - {group}:
+        return f"joined {_names(groups)}, not {group}: let it take the group from KAFKA_GROUP_ID"
+    if not topics:
+        return "has spoken to the brokers, but asked for no topic: does it subscribe to KAFKA_TOPIC"
+    return "has asked for the topic, but joined no group: does it subscribe, with KAFKA_GROUP_ID"
+
+
+def _each_of(members: list[Member]) -> str:
+    *others, last = (member.name for member in members)
+    return f"each of {', '.join(others)} and {last}" if others else last
+
+
+def _names(found: Iterable[str]) -> str:
+    return " and ".join(repr(name) for name in sorted(found))
