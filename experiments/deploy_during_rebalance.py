@@ -1,9 +1,9 @@
 """A consumer crashes, and a rolling deploy of the others begins before that has been noticed.
 
-Why: deploys do not wait for a quiet moment, and a crash is often what a deploy is to mend. In the
-classic protocols the first new process that joins has to wait for the dead one's session to end.
-Watch: the first step of the deploy, which is longer by what is left of the session; in KIP-848 it
-is not, and the dead one is evicted in the midst of the deploy.
+Why: deploys do not wait for a quiet moment, and a crash is often what a deploy is to mend.
+Watch: the first step of the deploy, which is over only when the dead one's session is: in the
+classic protocols the rebalance of the first new process waits for it, and in KIP-848 the group is
+not stable before.
 """
 
 from harness.experiment import Experiment, Fault, Group, holds

@@ -17,6 +17,7 @@ from harness.experiment import CLIENTS, PROTOCOLS, Expect, Experiment, Verdict
 from harness.rules.catalogue import RULES
 from harness.rules.documents import STATEMENTS
 from harness.rules.rule import OF_THE_KIND, Rule
+from harness.run.faults import needs_app
 
 _HEAD = """# Rules
 
@@ -114,6 +115,7 @@ def _judged_by(rule: Rule, experiments: dict[str, Experiment]) -> list[str]:
         names = [
             f"`{name}`{_only(expect)}"
             for name, experiment in experiments.items()
+            if not needs_app(experiment)  # judged by whatever can be judged of a program
             for expect in experiment.rules
             if expect.rule == rule.id and expect.verdict is verdict
         ]
