@@ -233,7 +233,8 @@ class Fault:
     """One thing that is broken on schedule.
 
     `target` is a role resolved when the fault fires: "coordinator", "leader of t-3", "controller",
-    "broker 2", "member 1", "any broker", "any member", "new member", "group", "producers", "topic";
+    "broker 2", "member 1", "any broker", "any member", "new member", "group", "producers", "topic",
+    and of a program of somebody else's "dependency", "dependency DATABASE_URL", "sink";
     `not_target` excludes one ("a leader that is not the coordinator"). `at_s` counts from steady
     state, plus a jitter below `jitter_s` drawn from the seed so that results do not alias with
     timers. `of_broker` is a role too: a network fault then hits the links to that broker only.

@@ -7,7 +7,8 @@ import pytest
 
 from harness.base.errors import NoData
 from harness.report.load import load
-from harness.report.many.situations import Sample, Standing, in_order, sample
+from harness.report.many.situations import Sample, Standing, in_order, sample, situation_of
+from harness.report.parts.faults import stories
 from tests.report.sample_matrix import (
     EVERYDAY,
     STOP_S,
@@ -36,6 +37,24 @@ def test_every_fault_has_its_word(tmp_path: Path) -> None:
     assert {"crash", "a new member", "orderly end", "coordinator dies", "own link dead"} == set(
         found.situations
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "how", "word"),
+    [
+        ("slow-dependency", "dependency DB", None, "slow dependency"),
+        ("cut-dependency", "dependency", "refused", "dependency gone"),
+        ("slow-sink", "sink", "503", "slow sink"),
+        ("cut-dependency", "member 2", None, "cut-dependency of member 2"),
+    ],
+)
+def test_a_stall_by_what_a_program_uses_has_its_word(
+    kind: str, target: str, how: str | None, word: str
+) -> None:
+    rows = fault("1", kind, target, 5.0, how=how)
+    (story,) = stories({"evidence": "", "took_effect": None, **row} for row in rows)
+
+    assert word == situation_of(story)
 
 
 def test_known_situations_come_first_and_in_the_order_of_a_day() -> None:

@@ -361,7 +361,7 @@ def test_every_experiment_takes_an_app_or_says_why_not(name: str) -> None:
     app = replace(plain, dependencies={"DB": "db:1"}, effects=Shows(http=True))
 
     if needs_app(experiment):
-        with pytest.raises(BadInput, match="it names nothing: write|posts to none: write"):
+        with pytest.raises(BadInput, match=r"it names nothing: write|posts to none: write"):
             with_app(experiment, plain)
     if experiment.probes or any(KINDS[fault.kind].by_order for fault in experiment.faults):
         with pytest.raises(BadInput, match=": "):
