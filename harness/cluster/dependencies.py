@@ -10,7 +10,7 @@ import socketserver
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -23,25 +23,28 @@ from harness.base import processes
 from harness.base.errors import BadInput, VoidRun
 from harness.base.ports import LOOPBACK, Ports
 from harness.cluster.proxies import Toxic, Toxiproxy
-from harness.experiment.app import Address, App
+from harness.experiment import Experiment
+from harness.experiment.app import Address
 
 _REACH_S: Final = 5.0
 _PROXY: Final = "probe"  # the one that leads to the harness's own server
 _FILE: Final = "dependencies.json"
 
 
-def check_reachable(app: App) -> None:
+def check_reachable(experiments: Iterable[Experiment]) -> None:
     """See that something listens at the address of each dependency, before anything is started.
 
     Raises BadInput naming the first where nothing does.
     """
-    for name, address in app.addresses.items():
+    apps = [each.app for each in experiments if each.app is not None]
+    wanted = {(app.name, *found): None for app in apps for found in app.addresses.items()}
+    for app_name, name, address in wanted:
         try:
             host = address.host.strip("[]")
             socket.create_connection((host, address.port), timeout=_REACH_S).close()
         except OSError as error:
             raise BadInput(
-                f"nothing listens at {address}, which is [dependency] {name} of {app.name} "
+                f"nothing listens at {address}, which is [dependency] {name} of {app_name} "
                 f"({error}): start it there, or name another address"
             ) from None
 

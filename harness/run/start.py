@@ -41,8 +41,7 @@ def play_run(
     Raises what `Run.play` and `reserve` do, SetupError where a version cannot be had, and BadInput
     where nothing listens that the program uses.
     """
-    if experiment.app is not None:
-        check_reachable(experiment.app)
+    check_reachable([experiment])
     tools = resolve_tools(experiment.cluster.kafka_version, experiment.group.client_version)
     sweep(screen.say)
     run_dir = reserve(results, name)

@@ -19,6 +19,7 @@ from harness.base.errors import Exit, HarnessError, SetupError
 from harness.base.paths import check_for_kafka
 from harness.catalogue.cover import Candidate, Cover
 from harness.cluster.backends import check_engines
+from harness.cluster.dependencies import check_reachable
 from harness.experiment.app import App
 from harness.history import manifest
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
@@ -42,10 +43,11 @@ def new_suite(kind: str, parent: Path, prefix: str, runs: Sequence[Candidate]) -
     """A suite that is about to be played, with a folder of its own below `parent`.
 
     Raises SetupError where the folder cannot be made or no containers can be had, BadInput for one
-    that no run could use.
+    that no run could use, and where nothing listens that a program uses.
     """
     check_for_kafka(parent)
     check_engines([candidate.experiment for candidate in runs])
+    check_reachable([candidate.experiment for candidate in runs])
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     folder = parent / f"{prefix}{stamp}-{os.urandom(2).hex()}"
     try:

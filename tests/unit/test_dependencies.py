@@ -20,14 +20,20 @@ import pytest
 from harness.base.errors import BadInput, ClusterError
 from harness.base.ports import LOOPBACK, Ports
 from harness.base.wait import wait_until
+from harness.catalogue import registry
+from harness.catalogue.apps import with_app
+from harness.catalogue.cover import Candidate
 from harness.cluster.dependencies import Dependencies, check_reachable, refused
-from harness.experiment import Fault
+from harness.experiment import Experiment, Fault
 from harness.experiment.app import App, address_of
 from harness.provision import toxiproxy
 from harness.run.faults import KINDS
 from harness.run.faults.kind import Evidence
 from harness.run.faults.targets import resolve
 from harness.run.scene import Scene
+from harness.run.screen import Screen
+from harness.run.start import play_run
+from harness.suite.play import new_repeat
 
 LANES = ("members", "producers", "member-1", "member-2")
 
@@ -246,22 +252,28 @@ def test_toxics_that_are_lost_are_an_error(setting: Setting) -> None:
         setting.inject(cut("dependency"))
 
 
-def test_where_nobody_listens_is_said_before_anything_starts() -> None:
+def using(address: str) -> Experiment:
+    app = App(name="orders", command=("x",), folder="/", dependencies={"DB": address})
+    return with_app(registry.load("slow-dependency"), app)
+
+
+def test_where_nobody_listens_is_said_before_anything_starts(tmp_path: Path) -> None:
     with Ports() as ports:
-        app = App(
-            name="orders",
-            command=("x",),
-            folder="/",
-            dependencies={"DB": f"{LOOPBACK}:{ports.take()}"},
-        )
-        with pytest.raises(BadInput, match=r"^nothing listens at .* which is \[dependency\] DB of"):
-            check_reachable(app)
+        experiment = using(f"{LOOPBACK}:{ports.take()}")
+        candidate = Candidate.of("slow-dependency", experiment)
+        for starts in (
+            lambda: play_run("x", experiment, tmp_path, seed=1, screen=Screen()),
+            lambda: new_repeat(tmp_path, candidate, 2),
+        ):
+            with pytest.raises(BadInput, match=r"^nothing listens at .* is \[dependency\] DB of"):
+                starts()
+
+    assert [] == list(tmp_path.iterdir())
 
 
 def test_where_somebody_listens_nothing_is_said() -> None:
     with Server() as server:
-        dependencies = {"DB": server.address}
-        check_reachable(App(name="x", command=("x",), folder="/", dependencies=dependencies))
+        check_reachable([using(server.address), registry.load("baseline")])
 
 
 @pytest.mark.parametrize(
