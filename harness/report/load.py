@@ -68,8 +68,7 @@ class Manifest:
     def client(self) -> str:
         """The members' client library and its version."""
         if self.app is not None:
-            libraries = " and ".join(self.observed.get("clients") or ())
-            return f"{self.app.get('name')} ({libraries or 'of an unknown library'})"
+            return f"{self.app.get('name')} ({libraries_of(self.observed)})"
         name, version = client_of(self.declared, self.versions)
         return f"{name} {version or 'of an unknown version'}"
 
@@ -98,6 +97,11 @@ class Run:
     def has(self, *names: str) -> bool:
         """True if all these files were read, by bare name: an empty table then means "none"."""
         return self.missing.isdisjoint(names)
+
+
+def libraries_of(observed: Mapping[str, Any]) -> str:
+    """The client libraries of an app and their versions, as they name themselves to brokers."""
+    return " and ".join(observed.get("clients") or ()) or "its library tells brokers no name"
 
 
 def load(run_dir: Path) -> Run:

@@ -115,17 +115,15 @@ def exit_code_of(manifest: Manifest, verdicts: Sequence[Row] | None) -> Exit:
     return {"as-expected": Exit.AS_EXPECTED, "differs": Exit.DIFFERS}.get(kind, Exit.FAILED)
 
 
-def left_out(manifest: Manifest) -> str:
-    """Which rules a program of somebody else's is not judged by, in a sentence; else nothing."""
+def left_out(manifest: Manifest) -> tuple[str, str]:
+    """How many rules a program of somebody else's is not judged by, and which; else nothing."""
     from harness.rules.lineage import left_out_of_an_app
 
     if manifest.app is None:
-        return ""
+        return "", ""
     names = left_out_of_an_app()
-    return (
-        f"{len(names)} rules are left out, since they are not about any program or need what only "
-        f"our own consumers tell: {', '.join(names)}."
-    )
+    why = "they are about our own consumers, or need what only these write down"
+    return f"{len(names)} rules are left out: {why}", ", ".join(names)
 
 
 def files_lost(run: Run) -> str:

@@ -24,7 +24,7 @@ from harness.report.many import trend as trend_page
 from harness.tables.engines.spark import Spark
 from harness.trend import dataset, job
 from tests.machine import browser as machine
-from tests.report.sample_matrix import write_matrix
+from tests.report.sample_matrix import write_app_run, write_matrix
 from tests.report.sample_suite import write_night
 from tests.trend.sample import write_series
 
@@ -119,13 +119,14 @@ def pages(
     (results / "trend").mkdir()
     return {
         "report": run_dir / "report.html",
+        "program": write_app_run(results / "everyday" / "of-a-program") / "report.html",
         "index": night.path / "index.html",
         "matrix": matrix.path / "clients.html",
         "trend": trend_page.write(results / "trend", rows),
     }
 
 
-PAGES: Final = ("report", "index", "matrix", "trend")
+PAGES: Final = ("report", "program", "index", "matrix", "trend")
 
 
 def opened(browser: Chrome, page: Path) -> Chrome:

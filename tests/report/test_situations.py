@@ -7,8 +7,8 @@ import pytest
 
 from harness.base.errors import NoData
 from harness.report.load import load
-from harness.report.many.situations import Sample, Standing, in_order, sample, situation_of
 from harness.report.parts.faults import stories
+from harness.report.parts.situations import Sample, Standing, in_order, sample, situation_of
 from tests.report.sample_matrix import (
     EVERYDAY,
     STOP_S,

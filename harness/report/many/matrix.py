@@ -14,7 +14,8 @@ from harness.base.distribution import Distribution, distribution
 from harness.base.errors import NoData
 from harness.history.suites import Entry, Suite
 from harness.report.load import Manifest, load
-from harness.report.many.situations import (
+from harness.report.many.suite_rows import link_to
+from harness.report.parts.situations import (
     AT_THE_END,
     IN_SITUATIONS,
     Sample,
@@ -22,7 +23,6 @@ from harness.report.many.situations import (
     in_order,
     sample,
 )
-from harness.report.many.suite_rows import link_to
 
 SCHEMA_VERSION: Final = 1
 

@@ -11,10 +11,10 @@ from harness.base.distribution import Distribution
 from harness.base.paths import here
 from harness.history.suites import Suite
 from harness.report.many.matrix import Cell, Client, End, Matrix, Sign, as_json, matrix_of
-from harness.report.many.situations import AT_THE_END, CRASH, IN_SITUATIONS, LOST, MEANINGS
 from harness.report.many.suite_rows import kind_of, link_to, outcome_of_run, read_verdicts
 from harness.report.many.suite_text import style_of
 from harness.report.many.verdicts import headline
+from harness.report.parts.situations import AT_THE_END, CRASH, IN_SITUATIONS, LOST, MEANINGS
 from harness.report.run.files import write_whole
 from harness.report.run.page import Fact, environment
 from harness.report.text.columns import show

@@ -15,9 +15,10 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from harness.history.derived import VERDICTS_FILE
-from harness.report.load import Manifest, Run
+from harness.report.load import Manifest, Run, libraries_of
 from harness.report.outcome import files_lost, left_out, outcome
 from harness.report.parts import stops, tables
+from harness.report.parts.costs import costs
 from harness.report.parts.members import members_of
 from harness.report.parts.records import Records, records
 from harness.report.parts.story import story
@@ -60,6 +61,7 @@ def page(run: Run) -> str:
             facts=_facts(run),
             figures=_figures(run, counts),
             story=story(run, counts),
+            costs=costs(run),
             verdicts=tables.verdict_rows(run),
             unjudged=run.verdicts is None,
             lost=files_lost(run),
@@ -153,7 +155,7 @@ def _facts_of_an_app(run: Run, app: Mapping[str, Any]) -> list[Fact]:
             _cluster(_part(manifest.declared, "cluster")),
         ),
         Fact("Program", _say(app.get("name")), " ".join(app.get("command") or ())),
-        Fact("Client", ", ".join(observed.get("clients") or ()) or NOTHING, "as brokers were told"),
+        Fact("Client", libraries_of(observed), "by what it tells brokers"),
         Fact(
             "Group",
             f"{_say(app.get('instances'))} processes, {_say(observed.get('protocol'))}",

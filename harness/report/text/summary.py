@@ -7,11 +7,13 @@ from harness.report.outcome import (
     expected_of,
     files_lost,
     in_order,
+    left_out,
     outcome,
     sign_of,
     verdict_of,
 )
 from harness.report.parts import stops
+from harness.report.parts.costs import costs
 from harness.report.parts.records import fate, records
 from harness.report.parts.tables import rebalanced
 from harness.report.text.markdown import safe, table_row
@@ -35,9 +37,11 @@ def summary(run: Run) -> str:
         "",
         *([safe(files_lost(run)), ""] if run.problems else []),
         *_verdicts(in_order(run.verdicts or [])),
+        *(f"- {safe(cost)}" for cost in costs(run)),
         f"- rebalances: {rebalanced(run)}",
         f"- standstill: {safe(stops.sentence(run))}",
         f"- records: {fate(records(run))}",
+        *([f"- rules: {left}"] if (left := left_out(manifest)[0]) else []),
         "",
         _origin(manifest),
         "",

@@ -16,6 +16,7 @@ from harness.report.outcome import (
     expected_of,
     files_lost,
     in_order,
+    left_out,
     outcome,
     outcome_of,
     sign_of,
@@ -23,6 +24,7 @@ from harness.report.outcome import (
     title_of,
     verdict_of,
 )
+from harness.report.parts.costs import costs
 from harness.report.parts.records import fate, records
 from harness.report.parts.stops import sentence as stops_sentence
 from harness.report.parts.tables import rebalanced
@@ -90,6 +92,12 @@ def _lines(run: Run, width: int) -> list[Text]:
         Text(f"standstill  {stops_sentence(run)}"),
         Text(f"records     {fate(records(run))}"),
     ]
+    head = "cost        "
+    for cost in costs(run):
+        lines.append(Text(f"{head}{cost}"))
+        head = " " * len(head)
+    if left := left_out(run.manifest)[0]:
+        lines.append(Text(f"rules       {left}"))
     lines.append(Text(f"report      {here(run.path / 'report.html')}"))
     return lines
 

@@ -99,6 +99,9 @@ class Shown:
     never_again: bool
     again: int | None
     signs: Mapping[str, Standing] = field(default_factory=dict)  # by rule
+    who: str = ""  # it was done to
+    at: datetime | None = None
+    where: tuple[str, int] | None = None  # the partition that stood still longest
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,7 @@ class _Window:
     situation: str
     from_at: datetime
     to_at: datetime
+    who: str
 
     def has(self, at: datetime | None) -> bool:
         return at is not None and self.from_at <= at < self.to_at
@@ -127,6 +131,7 @@ class _Still:
     began_at: datetime
     from_at: datetime
     to_at: datetime
+    where: tuple[str, int]
     never_again: bool = False
 
     def ms_in(self, window: _Window) -> float:
@@ -160,21 +165,32 @@ def in_order(found: Iterable[str]) -> list[str]:
     )
 
 
+def shown(run: Run) -> list[Shown]:
+    """What a judged run shows of each fault, in their order. Raises NoData as `sample` does."""
+    if not run.has("faults"):
+        raise NoData("its record of what was done is lost")
+    return _each(run, _judgements(run), _stop_at(run))
+
+
+def _each(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime) -> list[Shown]:
+    faults = stories(run.history["faults"])
+    stood = _stood_still(run, judged, stop_at)
+    told_at = [fault.injecting_at for fault in faults if fault.kind == _TELLS_TO_END]
+    return [
+        _shown(run, window, stood, judged, any(map(window.has, told_at)))
+        for window in _windows(faults, stop_at)
+    ]
+
+
 def sample(run: Run) -> Sample:
     """What a judged run shows. Raises NoData where it has lost what would tell."""
     if not run.has("faults"):
         raise NoData("its record of what was done is lost")
-    judged = _judgements(run)
-    faults = stories(run.history["faults"])
-    stop_at = _stop_at(run)
-    windows = _windows(faults, stop_at)
-    stood = _stood_still(run, judged, stop_at)
-    told_at = [fault.injecting_at for fault in faults if fault.kind == _TELLS_TO_END]
+    judged, stop_at = _judgements(run), _stop_at(run)
     found: dict[str, Shown] = {}
-    for window in windows:
-        one = _shown(run, window, stood, judged, any(map(window.has, told_at)))
-        before = found.get(window.situation)
-        found[window.situation] = one if before is None else _worse(before, one)
+    for one in _each(run, judged, stop_at):
+        before = found.get(one.situation)
+        found[one.situation] = one if before is None else _worse(before, one)
     ends = [row for row in judged[LEFT.rule] if row["at"] is not None and row["at"] >= stop_at]
     return Sample(
         found,
@@ -214,6 +230,9 @@ def _shown(
             )
             for told in IN_SITUATIONS
         },
+        window.who,
+        window.from_at,
+        longest.where if longest else None,
     )
 
 
@@ -279,7 +298,7 @@ def _windows(faults: Iterable[FaultStory], stop_at: datetime) -> list[_Window]:
     begun.sort(key=lambda each: each[1])
     ends = [at for _, at in begun[1:]] + [stop_at]
     return [
-        _Window(situation_of(fault), at, end)
+        _Window(situation_of(fault), at, end, fault.resolved or fault.target)
         for (fault, at), end in zip(begun, ends, strict=True)
         if fault.took_effect
     ]
@@ -292,7 +311,12 @@ def _is_step(fault: FaultStory) -> bool:
 
 def _stood_still(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime) -> list[_Still]:
     found = [
-        _Still(max(row["from_at"], row["cause_at"] or row["from_at"]), row["from_at"], row["to_at"])
+        _Still(
+            max(row["from_at"], row["cause_at"] or row["from_at"]),
+            row["from_at"],
+            row["to_at"],
+            (row["topic"], row["partition"]),
+        )
         for row in run.tables["stops"]
         if row["stopped"] and row["from_at"] is not None and row["to_at"] is not None
     ]
@@ -320,4 +344,4 @@ def _never_again(
             continue
         from_at = last[key]["done_at_max"]
         if from_at < stop_at and last[key]["last_offset_max"] < end["last_offset_max"]:
-            yield _Still(from_at, from_at, stop_at, never_again=True)
+            yield _Still(from_at, from_at, stop_at, key, never_again=True)

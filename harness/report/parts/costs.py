@@ -1,0 +1,81 @@
+"""What each thing that was done to a program cost it, in words: a line for each, in order."""
+
+from typing import Final
+
+from harness.base.errors import NoData
+from harness.report.load import Run
+from harness.report.parts import situations
+from harness.report.parts.situations import BACK, LEFT, Shown, Standing
+from harness.report.words import duration, partition_name, plural, seconds
+
+_NAMES: Final = {
+    situations.CRASH: "Crash",
+    situations.END: "Orderly end",
+    situations.JOIN: "Start",
+    situations.COORDINATOR: "Death of the coordinator",
+    situations.LINK: "Dead link",
+    situations.DEPLOY: "Deploy",
+}
+
+
+def costs(run: Run) -> list[str]:
+    """A sentence for each fault of an app's run; none where it shows nothing."""
+    if run.manifest.app is None or not run.manifest.complete:
+        return []
+    try:
+        found = situations.shown(run)
+    except NoData:
+        return []
+    return [_sentence(run, each) for each in found]
+
+
+def _sentence(run: Run, shown: Shown) -> str:
+    zero = next((phase.from_at for phase in run.manifest.phases if phase.name == "steady"), None)
+    what = _NAMES.get(shown.situation, shown.situation[:1].upper() + shown.situation[1:])
+    at = f" at {seconds(shown.at, zero)}" if shown.at else ""
+    parts = [_standstill(shown), _again(run, shown), *_signs(shown)]
+    return f"{what}{_whom(shown)}{at}: {'; '.join(filter(None, parts))}."
+
+
+def _whom(shown: Shown) -> str:
+    if shown.situation not in _NAMES or shown.who in ("", "group"):
+        return ""
+    if shown.situation == situations.COORDINATOR:
+        return f" ({shown.who})"
+    return f" of {shown.who}"
+
+
+def _standstill(shown: Shown) -> str:
+    if shown.standstill_ms is None:
+        return "how long partitions stood still is not on record"
+    if not shown.standstill_ms:
+        return "no partition stood still"
+    where = partition_name(*shown.where) if shown.where else "a partition"
+    lasted = duration(shown.standstill_ms)
+    if shown.never_again:
+        return f"{where} stood still until the end of the run, {lasted} at least"
+    return f"{where} stood still for {lasted}"
+
+
+def _again(run: Run, shown: Shown) -> str:
+    if shown.again is None:
+        return ""
+    if run.fetched_only:
+        verb = "was" if shown.again < 2 else "were"
+        return f"{_records(shown.again)} {verb} fetched again"
+    return f"{_records(shown.again)} came twice"
+
+
+def _records(count: int) -> str:
+    return plural(count, "record") if count else "no record"
+
+
+def _signs(shown: Shown) -> list[str]:
+    """Whether the process left in order, and came back, where that was to be judged."""
+    words = {Standing.VIOLATED: "violated", Standing.FINE: "fine"}
+    return [
+        f"it {getattr(told, words[standing])}"
+        for told in (LEFT, BACK)
+        for standing in [shown.signs.get(told.rule, Standing.NOTHING)]
+        if standing in words
+    ]
