@@ -195,7 +195,7 @@ def add_matrix_options(matrix: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     matrix.add_argument(
         "--experiment", action="append", default=[], metavar="NAME",
-        help="see `list` (default: everyday and rolling-deploy)",
+        help="see `list` (default: everyday, rough-day and rolling-deploy)",
     )  # fmt: skip
     matrix.add_argument("--repeat", type=int, default=3, help="runs of each (default: 3)")
     matrix.add_argument("--seed", type=int, help="of the first run, and one more for each after it")

@@ -26,7 +26,7 @@ from harness.experiment.app import App
 from harness.run.screen import Screen
 
 EVERYDAY: Final = "everyday"  # the experiment that a program is tried with
-_IN_A_MATRIX: Final = (EVERYDAY, "rolling-deploy")
+_IN_A_MATRIX: Final = (EVERYDAY, "rough-day", "rolling-deploy")
 
 
 def experiment_command(arguments: argparse.Namespace) -> int:

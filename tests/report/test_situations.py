@@ -148,11 +148,26 @@ def test_steps_of_a_deploy_are_part_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "target", "word"),
+    [
+        ("freeze-consumer", "member 1", "frozen"),
+        ("kill-broker", "any leader", "a broker dies"),
+        ("kill-broker", "leader of t-3", "a broker dies"),
+        ("kill-broker", "coordinator", "coordinator dies"),
+    ],
+)
+def test_what_a_rough_day_brings_has_its_words(
+    tmp_path: Path, kind: str, target: str, word: str
+) -> None:
+    assert [word] == list(shown(tmp_path, faults=fault("1", kind, target, 5.0)).situations)
+
+
+@pytest.mark.parametrize(
     ("kind", "target", "how", "name"),
     [
         ("deploy", "group", "at once", "deploy, at once"),
         ("scale", "group", "up", "scale, up"),
-        ("kill-broker", "leader of t-3", None, "kill-broker of leader of t-3"),
+        ("kill-broker", "broker 2", None, "kill-broker of broker 2"),
         ("kill-consumer", "member 1", "in a way", "kill-consumer of member 1, in a way"),
     ],
 )

@@ -26,6 +26,8 @@ END: Final = "orderly end"
 JOIN: Final = "a new member"
 COORDINATOR: Final = "coordinator dies"
 LINK: Final = "own link dead"
+FROZEN: Final = "frozen"
+BROKER: Final = "a broker dies"
 DEPLOY: Final = "deploy"
 SLOW: Final = "slow dependency"
 GONE: Final = "dependency gone"
@@ -37,6 +39,9 @@ MEANINGS: Final[Mapping[str, str]] = {
     JOIN: "one more process is started",
     COORDINATOR: "the broker that coordinates the group is killed, and started again later",
     LINK: "one process can reach no broker for a while",
+    FROZEN: "a process stands still for longer than its session (SIGSTOP), and then goes on",
+    BROKER: "a broker that leads partitions, and does not coordinate the group, is killed, and "
+    "started again later",
     DEPLOY: "every process is replaced: a new one is started, then an old one is told to end, and "
     "so on",
     SLOW: "what the program uses besides Kafka answers late",
@@ -47,6 +52,7 @@ _KINDS: Final[Mapping[str, str]] = {
     "kill-consumer": CRASH,
     "terminate-consumer": END,
     "start-consumer": JOIN,
+    "freeze-consumer": FROZEN,
 }
 _OF_DEPENDENCIES: Final[Mapping[str, str]] = {
     "slow-dependency": SLOW,
@@ -144,6 +150,8 @@ def situation_of(fault: FaultStory) -> str:
     how = fault.parameters.get("how")
     if fault.kind == "kill-broker" and fault.target == "coordinator":
         return COORDINATOR
+    if fault.kind == "kill-broker" and "leader" in fault.target:
+        return BROKER
     if fault.kind == "isolate" and fault.target.startswith("member"):
         return LINK
     if fault.kind == "deploy" and how in (None, "rolling"):
