@@ -127,7 +127,9 @@ def test_one_that_is_interrupted_keeps_what_there_is(
     ((suite, _),) = begun
     assert Exit.INTERRUPTED == code
     record = json.loads((suite.path / "matrix.json").read_text())
-    assert ["interrupted", "not played", "not played"] == [each["state"] for each in record["unshown"]]
+    assert ["interrupted", "not played", "not played"] == [
+        each["state"] for each in record["unshown"]
+    ]
     assert "kafkajs, everyday, run 1: interrupted (it was" in capsys.readouterr().out
 
 
