@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -81,7 +81,7 @@ class Setting:
     def __init__(self, stack: ExitStack, folder: Path) -> None:
         self._stack = stack
         self.servers = {name: self._server() for name in ("DB", "CACHE")}
-        app = App(
+        self.app = app = App(
             name="orders",
             command=("x",),
             folder="/",
@@ -119,19 +119,22 @@ class Setting:
         return program
 
     def inject(self, fault: Fault) -> Evidence:
-        target = self._target(fault)
+        target = self.target(fault)
         KINDS[fault.kind].inject(cast("Scene", self.scene), fault, target)
         return KINDS[fault.kind].prove(cast("Scene", self.scene), fault, target)
 
     def heal(self, fault: Fault) -> None:
-        KINDS[fault.kind].heal(cast("Scene", self.scene), fault, self._target(fault))
+        KINDS[fault.kind].heal(cast("Scene", self.scene), fault, self.target(fault))
 
-    def _target(self, fault: Fault) -> Any:
+    def target(self, fault: Fault) -> Any:
         members = {
             name: SimpleNamespace(name=name, running=True) for name in ("member-1", "member-2")
         }
         scene = SimpleNamespace(
-            view=None, fleet=SimpleNamespace(members=members), random=random.Random(1)
+            experiment=SimpleNamespace(app=self.app),
+            view=None,
+            fleet=SimpleNamespace(members=members),
+            random=random.Random(1),
         )
         return resolve(cast("Scene", scene), fault, on_link=False)
 
@@ -182,6 +185,14 @@ def test_a_slow_dependency_answers_every_process_late_until_it_is_healed(setting
     assert all(
         [] == setting.dependencies.toxiproxy.toxics(x.proxy) for x in setting.dependencies.links
     )
+
+
+def test_the_only_dependency_is_on_record_by_its_name(setting: Setting) -> None:
+    assert "dependency" == setting.target(cut("dependency")).name
+
+    setting.app = replace(setting.app, dependencies={"DB": "db:1"})
+
+    assert "dependency DB" == setting.target(cut("dependency")).name
 
 
 def test_what_the_harness_asks_it_asks_a_server_of_its_own(setting: Setting) -> None:

@@ -23,6 +23,7 @@ from harness.base.ports import Ports
 from harness.base.wait import wait_until
 from harness.catalogue import registry
 from harness.catalogue.apps import with_app
+from harness.cluster.dependencies import Dependencies
 from harness.cluster.plan import Plan, draw_plan
 from harness.experiment import Cluster, Experiment
 from harness.experiment.app import App, Records, Shows, Stop
@@ -137,6 +138,34 @@ def test_a_process_has_what_it_needs_by_the_names_that_programs_know(
     assert "member-1/orders/t/static-1" == environment["WHO"]
     assert ["--id=member-1", "{}"] == words
     assert str(run_dir) == folder
+
+
+def test_a_process_is_given_the_address_of_the_proxy_on_its_lane(
+    programs_of: Callable[[App], Programs], plan: Plan, run_dir: Path
+) -> None:
+    prints = app(
+        "import json; print(json.dumps([dict(os.environ), sys.argv[1:]]))",
+        dependencies={"DB": "db.example:5432", "CACHE": "127.0.0.1:6379"},
+        environment={"DB": "postgres://user:pw@{DB}/orders", "PGPORT": "{DB.port}"},
+    )
+    prints = replace(prints, command=(*prints.command, "{CACHE}", "${CACHE}", "{OTHER}"))
+    programs = programs_of(prints)
+    with Ports() as ports:
+        programs.dependencies = Dependencies(prints.addresses, LANES, plan.run, ports)
+
+    programs.start("member-7", "member-2", None)
+    ended(run_dir)
+
+    environment, words = json.loads((run_dir / "logs" / "member-7.log").read_text())
+    port = {
+        link.dependency: link.port
+        for link in programs.dependencies.links
+        if link.lane == "member-2"
+    }
+    assert f"postgres://user:pw@127.0.0.1:{port['DB']}/orders" == environment["DB"]
+    assert str(port["DB"]) == environment["PGPORT"]
+    assert f"127.0.0.1:{port['CACHE']}" == environment["CACHE"] == words[0]
+    assert ["${CACHE}", "{OTHER}"] == words[1:]
 
 
 def test_a_dynamic_member_has_no_instance_id(plan: Plan) -> None:
@@ -573,6 +602,7 @@ def recorded(experiment: Experiment, tools: Tools) -> str:
 def test_what_may_be_secret_of_an_app_never_reaches_the_manifest(tools: Tools) -> None:
     secret = app(
         environment={"PASSWORD": "hunter2", "URL": "sasl://hunter2"},
+        dependencies={"DB": "hunter2.example:5432"},
         records=Records(samples=("hunter2", "hunter2")),
     )
 
@@ -581,6 +611,7 @@ def test_what_may_be_secret_of_an_app_never_reaches_the_manifest(tools: Tools) -
     assert "hunter2" not in text
     declared = json.loads(text)["declared"]["app"]
     assert ["PASSWORD", "URL"] == declared["environment"]
+    assert ["DB"] == declared["dependencies"]
     assert 2 == declared["records"]["samples"]
 
 

@@ -62,7 +62,9 @@ class Setting:
     def _target(self, fault: Fault) -> Any:
         member = SimpleNamespace(name="member-1", running=True)
         fleet = SimpleNamespace(members={"member-1": member})
-        scene = SimpleNamespace(view=None, fleet=fleet, random=random.Random(1))
+        scene = SimpleNamespace(
+            experiment=SimpleNamespace(app=None), view=None, fleet=fleet, random=random.Random(1)
+        )
         return resolve(cast("Scene", scene), fault, on_link=False)
 
 

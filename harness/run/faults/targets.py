@@ -144,7 +144,7 @@ def _candidates(scene: Scene, role: str) -> list[Target]:
     if role == "producers":
         return [Target("lane", "producers")]
     if kind_of(role) in ("dependency", "sink"):
-        return [Target(kind_of(role), role)]
+        return [Target(kind_of(role), _named(scene, role))]
     numbered = NUMBERED.fullmatch(role)
     assert numbered is not None, role  # check_role has seen to it
     number = int(numbered["number"])
@@ -156,6 +156,13 @@ def _candidates(scene: Scene, role: str) -> list[Target]:
     topic = numbered["role"].removeprefix("leader of ")
     row = view.partitions.get((topic, number))
     return [_broker(row["leader"])] if row and row["leader"] > 0 else []
+
+
+def _named(scene: Scene, role: str) -> str:
+    """By its name where there is one dependency only."""
+    app = scene.experiment.app
+    only = list(app.dependencies) if app is not None and role == "dependency" else []
+    return f"{_DEPENDENCY}{only[0]}" if len(only) == 1 else role
 
 
 def _broker(broker_id: int) -> Target:
