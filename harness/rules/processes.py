@@ -321,6 +321,47 @@ def stops_working() -> str:
     """
 
 
+@Rule(
+    "P14",
+    title="A program ends when it is told to",
+    statement=(
+        "While nothing is broken no process ends that nobody told to end; while something is, it "
+        "ends with an exit code other than 0 if it ends at all, so that its supervisor sees it."
+    ),
+    source="kafka-chaos, programs under test",
+    unit="",
+    things="processes",
+    matters="A process that is gone with exit code 0 is started again by nobody.",
+    clients=(APP,),
+)
+def ends_when_told() -> str:
+    """Processes up to the end of the run. What a fault did may show a session timeout later."""
+    return """
+        WITH broken AS (
+            SELECT concat(kind, coalesce(concat(' of ', resolved), '')) AS what,
+                   injecting_at AS from_at,
+                   after(:session_ms + :LATE_MS, coalesce(healed_at, failed_at, injected_at,
+                                                          injecting_at)) AS to_at
+            FROM {fault_windows} WHERE injecting_at IS NOT NULL
+        ), ends AS (
+            SELECT m.member, m.started_at, m.ended_at, m.exit_code,
+                   coalesce(m.`end` = 'failed' AND m.ended_at < :stopped_at, FALSE) AS by_itself,
+                   max_by(b.what, b.from_at) AS what
+            FROM {members} m LEFT JOIN broken b
+              ON b.from_at <= m.ended_at AND b.to_at >= m.ended_at
+            WHERE m.role = 'consumer' GROUP BY ALL
+        )
+        SELECT member AS subject, coalesce(ended_at, :stopped_at) AS at,
+               CASE WHEN by_itself AND exit_code = 0
+                    THEN 'ended by itself with exit code 0, so that no supervisor starts it again'
+                    WHEN by_itself AND what IS NULL
+                    THEN clause('ended by itself with exit code ', exit_code,
+                                ' while nothing was broken') END AS wrong,
+               IF(by_itself, concat('ended by itself after ', what), NULL) AS note
+        FROM ends
+    """
+
+
 # Processes that the coordinator put out of the group while they ran: when they could know it, and
 # when they were back or gone.
 OUTSIDE = """

@@ -268,7 +268,45 @@ def test_who_never_hears_is_not_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(put_out(), "P9")["verdict"]
 
 
-@pytest.mark.parametrize("rule", ["P5", "P6", "P7", "P8", "P9"])
+# P14
+
+
+def gone(*, fault_ms: float | None = None, ms: float = 30_000, **row: Any) -> History:
+    """member-1 has ended by itself; member-2 may have been frozen for two seconds."""
+    history = an_app("member-1", "member-2")
+    history.rows["members"][0].update({"ended_at": at(ms), "end": "failed", **row})
+    if fault_ms is not None:
+        history.fault("freeze-consumer", "member-2", fault_ms, fault_ms + 2_000)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("history", "verdict"),
+    [
+        (an_app("member-1"), "HOLDS"),
+        (gone(exit_code=1), "VIOLATED"),
+        (gone(exit_code=0), "VIOLATED"),
+        (gone(exit_code=0, fault_ms=29_000), "VIOLATED"),
+        (gone(exit_code=1, fault_ms=29_000), "HOLDS"),
+        (gone(exit_code=1, fault_ms=21_000), "HOLDS"),  # healed 7 s before: a session, and a second
+        (gone(exit_code=1, fault_ms=20_999), "VIOLATED"),
+        (gone(exit_code=1, fault_ms=30_002), "VIOLATED"),
+        (gone(exit_code=-9, end="killed"), "HOLDS"),
+        (gone(exit_code=1, end="closed"), "HOLDS"),  # P6 judges how
+        (gone(exit_code=0, ms=END), "HOLDS"),
+        (gone(exit_code=0, ms=END - 1), "VIOLATED"),
+    ],
+)
+def test_who_is_told_nothing_goes_on(judge: Judge, history: History, verdict: str) -> None:
+    assert verdict == judge(history, "P14")["verdict"]
+
+
+def test_why_it_is_wrong_is_said(judge: Judge) -> None:
+    assert "no supervisor starts it again" in judge(gone(exit_code=0), "P14")["reason"]
+    assert "exit code 3 while nothing" in judge(gone(exit_code=3), "P14")["reason"]
+
+
+@pytest.mark.parametrize("rule", ["P5", "P6", "P7", "P8", "P9", "P14"])
 def test_an_empty_history_shows_nothing(judge: Judge, rule: str) -> None:
     assert "UNKNOWN" == judge(an_app(), rule)["verdict"]
 
