@@ -92,6 +92,19 @@ def test_what_is_not_to_be_hit_has_to_be_known() -> None:
         resolved("any leader", failing_over, not_target="coordinator")
 
 
+def test_a_lane_is_called_after_the_member_that_has_it_now() -> None:
+    """Of an app: member-2 has the lane of a process that has ended, and the third shares one."""
+    of = scene(brokers={1}, members={2, 3})
+    of.fleet.lane_of = {"member-2": "member-9", "member-3": "members"}.__getitem__
+    latency = Fault(kind="latency", target="member 2", latency_ms=100, lasts_s=3)
+
+    own = resolve(cast("Scene", of), latency, on_link=True)
+    shared = resolve(cast("Scene", of), replace(latency, target="member 3"), on_link=True)
+
+    assert ("lane", "member-2", "member-9") == (own.kind, own.name, own.link)
+    assert ("lane", "members", "members") == (shared.kind, shared.name, shared.link)
+
+
 def test_each_member_that_may_be_cut_off_has_a_lane_of_its_own() -> None:
     isolate = Fault(kind="isolate", target="any member", lasts_s=8)
     start = Fault(kind="start-consumer", target="new member")

@@ -22,7 +22,7 @@ def _inject(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.witnesses[target.name] = {
         broker: Witness(proxied, timeout_s=_ASK_S) for broker, _, proxied in ports_of(scene, target)
     }
-    scene.cluster.proxies.end_connections(target.name, brokers_of(scene, target))
+    scene.cluster.proxies.end_connections(target.link, brokers_of(scene, target))
 
 
 def _prove(scene: Scene, _fault: Fault, target: Target) -> Evidence:

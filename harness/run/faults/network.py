@@ -43,11 +43,11 @@ def brokers_of(scene: Scene, target: Target) -> list[int]:
 
 
 def _inject(scene: Scene, fault: Fault, target: Target) -> None:
-    scene.cluster.proxies.add(target.name, brokers_of(scene, target), _toxics(fault))
+    scene.cluster.proxies.add(target.link, brokers_of(scene, target), _toxics(fault))
 
 
 def _heal(scene: Scene, fault: Fault, target: Target) -> None:
-    scene.cluster.proxies.remove(target.name, brokers_of(scene, target), _toxics(fault))
+    scene.cluster.proxies.remove(target.link, brokers_of(scene, target), _toxics(fault))
 
 
 def ports_of(scene: Scene, target: Target) -> list[tuple[int, int, int]]:
@@ -56,7 +56,7 @@ def ports_of(scene: Scene, target: Target) -> list[tuple[int, int, int]]:
         (node.id, node.port, listener.proxy_port)
         for node in scene.cluster.plan.brokers
         for listener in node.listeners
-        if listener.lane == target.name
+        if listener.lane == target.link
         and node.id in brokers_of(scene, target)
         and scene.cluster.running(node.id)
     ]

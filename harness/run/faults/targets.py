@@ -16,12 +16,20 @@ class Target:
     """A resolved target: kind is broker | controller | member | group | topic | lane | dependency
     | sink.
 
-    The `id` is a node's; of a lane it is the one broker whose links are meant, 0 for all.
+    The `id` is a node's; of a lane it is the one broker whose links are meant, 0 for all. A lane
+    that a member has to itself is named after that member, whoever had it before; `lane` is its
+    own name.
     """
 
     kind: str
     name: str
     id: int = 0
+    lane: str = ""
+
+    @property
+    def link(self) -> str:
+        """The lane's own name."""
+        return self.lane or self.name
 
 
 _KIND_OF_ROLE: Final = {
@@ -97,7 +105,9 @@ def resolve(scene: Scene, fault: Fault, *, on_link: bool) -> Target:
         )
     chosen = scene.random.choice(candidates)
     if on_link and chosen.kind == "member":
-        return Target("lane", scene.fleet.lane_of(chosen.name), _of_broker(scene, fault))
+        lane = scene.fleet.lane_of(chosen.name)
+        name = chosen.name if lane.startswith("member-") else lane
+        return Target("lane", name, _of_broker(scene, fault), lane)
     return chosen
 
 
