@@ -70,6 +70,7 @@ class Fleet:
         self._programs: Programs | None = None
         self._brokers: BrokerSide | None = None
         self._restarts = 0
+        self.settled = False  # the group was steady once: from then on what ends is judged
         self._closing = False  # what ends by itself is not started again any more
         # Numbers of an app's records go round as many partitions as there will ever be.
         more = sum(fault.more_partitions or 0 for fault in experiment.faults)
@@ -250,7 +251,8 @@ class Fleet:
     def _supervise(self) -> None:
         """A program that ends by itself is started again, as its supervisor would.
 
-        Raises VoidRun for one that ended before it was ever in the group.
+        Raises VoidRun for one that ended before it was ever in the group, or that ends again and
+        again before the group is steady.
         """
         for member in list(self.members.values()):
             if member.running or member.expected_end:
@@ -258,6 +260,8 @@ class Fleet:
             if not any(each.started for each in self.members.values()):
                 left = len(member.processes())
                 raise VoidRun(why.ended_early(member, left, self.last_words))
+            if self._restarts >= MOST_RESTARTS and not (self.settled or self._closing):
+                raise VoidRun(why.ends_again(member, len(self.members), self.last_words))
             member.kill()  # what it has started and left behind, as a container's end would
             if self._restarts < MOST_RESTARTS and not self._closing:
                 self._restarts += 1

@@ -259,6 +259,7 @@ class Run:
         """Wait for the first steady state. Raises VoidRun where a program never gets there."""
         try:
             scene.wait("steady state", scene.well, 90)
+            scene.fleet.settled = True
         except WaitTimeout as timeout:
             if why := self._experiment.app and scene.fleet.why_not_joined():
                 raise VoidRun(f"{why} ({timeout})") from timeout

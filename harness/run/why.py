@@ -58,6 +58,15 @@ def ended_early(member: Member, left: int, words: Words) -> str:
     )
 
 
+def ends_again(member: Member, started: int, words: Words) -> str:
+    """Programs join and end, one after the other, before the group was steady once."""
+    return (
+        f"{member.name} joined the group and ended with exit code {member.process.poll()}, as "
+        f"others of {started} did before it; its last words: {words(member)}; if it cannot read "
+        "its records, [records] in app.toml or --value says what they look like"
+    )
+
+
 def not_joined(
     members: Iterable[Member], brokers: BrokerSide, group: str, topic: str, words: Words
 ) -> str:

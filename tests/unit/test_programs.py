@@ -462,6 +462,7 @@ def test_what_ends_by_itself_is_started_again_and_no_more_than_so_often(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
     fleet = fleet_of(app("print('ready')", static=True))
+    fleet.settled = True
     fleet.start_member("member-1").started = True
 
     last = f"member-{MOST_RESTARTS + 1}"
@@ -474,6 +475,18 @@ def test_what_ends_by_itself_is_started_again_and_no_more_than_so_often(
     assert [] == fleet.live()
     assert [] == fleet.unplanned_ends()
     assert {"member-1"} == {member.instance_id for member in fleet.members.values()}
+
+
+def test_what_ends_again_and_again_before_the_group_is_steady_voids_the_run(
+    fleet_of: Callable[[App], Fleet],
+) -> None:
+    fleet = fleet_of(app("sys.exit('no such field: total')"))
+    fleet.start_member("member-1").started = True
+
+    with pytest.raises(
+        VoidRun, match=rf"member-{MOST_RESTARTS + 1} .* no such field: total; if it cannot read"
+    ):
+        follow_until(fleet, "refusal", lambda: False)
 
 
 def test_what_a_program_leaves_behind_ends_before_another_takes_its_lane(
