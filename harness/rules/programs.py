@@ -137,7 +137,8 @@ def begins_where_committed() -> str:
     """First fetches of a partition after the coordinator told a member its position.
 
     One that goes on with a partition that it has held all along only asked what is committed. A
-    fetch that waited for records meanwhile may be the first: its answer counts if it begins there.
+    fetch that was under way when a member gave the partition up may be the first of those that
+    follow, if it gets it back and the answer begins at the committed position.
     """
     return """
         WITH steps AS (
@@ -164,11 +165,16 @@ def begins_where_committed() -> str:
              AND o.from_at <= f.fetched_at AND coalesce(o.to_at, :ended_at) >= f.at
             WHERE f.fetch_offset IS NOT NULL AND f.committed IS NOT NULL
         ), waited AS (
-            SELECT DISTINCT a.member, a.topic, a.partition, a.at
+            SELECT a.member, a.topic, a.partition, a.at
             FROM after_told a JOIN {fetched} w
               ON w.member = a.member AND w.topic = a.topic AND w.partition = a.partition
-             AND w.arrived_at <= a.told_at AND w.answered_at >= a.told_at
-             AND w.first_offset = a.committed AND w.last_offset + 1 = a.fetch_offset
+             AND w.arrived_at <= a.told_at AND w.first_offset = a.committed
+             AND w.last_offset + 1 = a.fetch_offset
+            JOIN {ownership} o
+              ON o.member = a.member AND o.topic = a.topic AND o.partition = a.partition
+             AND o.to_at <= a.at
+            GROUP BY a.member, a.topic, a.partition, a.at
+            HAVING max(w.answered_at) >= after(-:slack_ms, max(o.to_at))
         ), begun AS (
             SELECT a.member, a.topic, a.partition, a.at, a.committed, a.evidence,
                    IF(w.member IS NULL, a.fetch_offset, a.committed) AS fetch_offset
