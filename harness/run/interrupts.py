@@ -26,22 +26,35 @@ def interruptible() -> Iterator[None]:
     """Turn SIGINT and SIGTERM into Interrupted while a run goes on.
 
     One that comes while Python finalizes an object would be lost, for what is raised there is
-    ignored: it is sent again until it has been heard.
+    ignored: it is sent again and again until it has been heard.
     """
+    heard = asking = False
+    asker: threading.Thread | None = None
+    pause = threading.Event()
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise Interrupted
+        nonlocal heard
+        if not asking:  # what is raised there is ignored as well, and it will be sent again
+            heard = True
+            raise Interrupted
 
     def ask_again() -> None:
         main = threading.main_thread().ident
         assert main is not None
-        signal.pthread_kill(main, signal.SIGINT)
+        while not pause.wait(_ASK_AGAIN_S) and not heard:
+            signal.pthread_kill(main, signal.SIGINT)
 
     def hear(ignored: "sys.UnraisableHookArgs") -> None:
-        if ignored.exc_type is Interrupted:
-            threading.Timer(_ASK_AGAIN_S, ask_again).start()
-        else:
+        nonlocal asker, asking, heard
+        if ignored.exc_type is not Interrupted:
             hook(ignored)
+            return
+        asking, heard = True, False
+        try:
+            asker = threading.Thread(target=ask_again, daemon=True)
+            asker.start()
+        finally:
+            asking = False
 
     hook, sys.unraisablehook = sys.unraisablehook, hear
     before = {
@@ -50,9 +63,14 @@ def interruptible() -> Iterator[None]:
     try:
         yield
     finally:
-        sys.unraisablehook = hook
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        heard = True
+        try:
+            if asker is not None:
+                asker.join()
+        finally:
+            sys.unraisablehook = hook
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -279,6 +280,20 @@ def test_an_interruption_of_a_finalizer_is_not_lost(number: int) -> None:
     with pytest.raises(interrupts.Interrupted):
         play()
     assert (hook, before) == (sys.unraisablehook, signal.getsignal(number))
+
+
+def test_an_interruption_is_not_lost_where_it_comes_again_too_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a busy machine it is sent again before Python is done with the one that it ignored."""
+    start = threading.Thread.start
+
+    def slowly(thread: threading.Thread) -> None:
+        start(thread)
+        threading.Event().wait(0.1)
+
+    monkeypatch.setattr(threading.Thread, "start", slowly)
+    test_an_interruption_of_a_finalizer_is_not_lost(signal.SIGTERM)
 
 
 def test_what_else_is_ignored_is_told_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
