@@ -63,15 +63,20 @@ def create_topic(plan: Plan, experiment: Experiment) -> None:
         timeout_s=60,
     )
     admin = admin_of(plan)
-    names = [TOPIC] + ([OUTPUT] if experiment.group.commit == "transaction" else [])
+    settings: dict[str, dict[str, str]] = {TOPIC: {}}
+    if experiment.group.commit == "transaction":
+        settings[OUTPUT] = {}
+    if (app := experiment.app) is not None and app.effects.output_topic:
+        # By the clock of the brokers it is known when a record was written.
+        settings[app.effects.output_topic] = {"message.timestamp.type": "LogAppendTime"}
     topics = [
         NewTopic(
             name,
             num_partitions=load.partitions,
             replication_factor=min(load.replication, len(plan.brokers)),
-            config={"min.insync.replicas": str(load.min_insync_replicas)},
+            config={"min.insync.replicas": str(load.min_insync_replicas), **more},
         )
-        for name in names
+        for name, more in settings.items()
     ]
     try:
         for made in admin.create_topics(topics, operation_timeout=30).values():

@@ -110,7 +110,7 @@ class DockerCluster(ContainerCluster):
             # Taken off a network and put back, a node has another address.
             "-Dsun.net.inetaddr.ttl=1",
             f"-Dharness.logs={_LOGS / node.name}",
-            self.plan.logging,
+            *self.plan.logging,
             f"-Dlog4j2.configurationFile={_FOLDER / LOGGING}",
             *("-cp", _JARS),
             "kafka.Kafka",

@@ -94,7 +94,7 @@ class EmbeddedCluster:
                 self._tools.java,
                 *self._java_options,
                 f"-Dharness.logs={self._logs / node.name}",
-                self.plan.logging,
+                *self.plan.logging,
                 f"-Dlog4j2.configurationFile={self._folder / LOGGING}",
                 *("-cp", self._tools.kafka_classpath),
                 "kafka.Kafka",

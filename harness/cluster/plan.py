@@ -116,11 +116,15 @@ class Plan:
     settings: dict[str, str]
     hosts: Hosts = ON_LOOPBACK
     logs_fetches: bool = False  # of members with a lane of their own
+    logs_writes: bool = False  # likewise
 
     @property
-    def logging(self) -> str:
-        """The option of a node's JVM by which its request log keeps fetches, or does not."""
-        return f"-Dharness.fetches={listener_name('member-') if self.logs_fetches else 'none'}"
+    def logging(self) -> tuple[str, ...]:
+        """The options of a node's JVM by which its request log keeps fetches and writes, or not."""
+        return (
+            f"-Dharness.fetches={listener_name('member-') if self.logs_fetches else 'none'}",
+            f"-Dharness.calls=FETCH|METADATA{'|PRODUCE' if self.logs_writes else ''}",
+        )
 
     @property
     def brokers(self) -> tuple[Node, ...]:

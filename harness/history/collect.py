@@ -44,6 +44,7 @@ def collect(run_dir: Path, *, killed: Iterable[str] = ()) -> dict[str, Any]:
         rows["outputs"] = read_journal(journals / "output.journal").frames
     rows["faults"] = list(_faults(journals))
     topics: dict[str, str] = {}
+    writes: list[Row] = []
     for log in sorted((run_dir / "logs").glob("controller-*.server.log")):
         topics |= request_log.read_topic_ids(log)
     for log in sorted((run_dir / "logs").iterdir()):
@@ -51,14 +52,15 @@ def collect(run_dir: Path, *, killed: Iterable[str] = ()) -> dict[str, Any]:
         if match and match[2] == "requests":
             rows["requests"] += request_log.read_requests(log, int(match[1]), topics)
             rows["fetches"] += request_log.read_fetches(log, int(match[1]), topics)
+            writes += request_log.read_writes(log, topics)
         elif match:
             rows["coordinator_events"] += coordinator_log.read_coordinator_events(
                 log, int(match[1])
             )
     if (journals / programs.JOURNAL).exists():
-        sink = journals / shown.JOURNAL
-        posted = read_journal(sink).frames if sink.exists() else ()
-        programs.add_rows(read_journal(journals / programs.JOURNAL), rows, posted)
+        others = [journals / name for name in (shown.JOURNAL, shown.WRITTEN)]
+        frames = [frame for path in others if path.exists() for frame in read_journal(path).frames]
+        programs.add_rows(read_journal(journals / programs.JOURNAL), rows, frames, writes)
     rows["requests"].sort(key=lambda row: row["processed_at"])
     rows["fetches"].sort(key=lambda row: row["answered_at"])
     rows["coordinator_events"].sort(key=lambda row: row["at"])

@@ -22,10 +22,16 @@ _LANE: Final = "LANE_"
 _SESSION: Final = "group.consumer.session.timeout.ms"
 
 
-def add_rows(journal: JournalContent, rows: Rows, posted: Iterable[Row] = ()) -> None:
+def add_rows(
+    journal: JournalContent,
+    rows: Rows,
+    shown_otherwise: Iterable[Row] = (),
+    writes: Iterable[Row] = (),
+) -> None:
     """Add the members and their effects, and name in each request and fetch whose it was.
 
-    `posted` are the frames of the sink's journal.
+    `shown_otherwise` are the frames of the journals of the sink and of the output topic, and
+    `writes` are the members' own, from the brokers' request logs.
     """
     about = next((frame for frame in journal.frames if frame["kind"] == "app"), {})
     members = _members(journal.frames, about)
@@ -38,7 +44,9 @@ def add_rows(journal: JournalContent, rows: Rows, posted: Iterable[Row] = ()) ->
     requests = sorted(rows["requests"], key=row_at)
     _describe(members, [row for row in requests if row["group"] in (None, about.get("group"))])
     rows["members"] += members
-    frames = [*journal.frames, *posted]
+    writes = [{**row, "member": _whose(row, members)} for row in writes]
+    frames = [*journal.frames, *shown_otherwise]
+    frames += shown.written(frames, writes)
     rows["effects"] += shown.effects(frames, rows["sends"], str(about.get("topic")))
 
 

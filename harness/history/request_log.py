@@ -19,6 +19,7 @@ _NO_TOPICS: Final[Mapping[str, str]] = MappingProxyType({})
 _COMPLETED: Final = "Completed request:"
 _FETCH: Final = "FETCH"
 METADATA: Final = "METADATA"  # which topics a program asks for: for messages, and no history
+_PRODUCE: Final = "PRODUCE"
 
 
 def read_requests(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS) -> Iterator[Row]:
@@ -27,7 +28,7 @@ def read_requests(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS
     `topics` are names by topic id, as which newer calls tell of topics (see `read_topic_ids`).
     """
     for call, logged_at, evidence in _calls(log):
-        if _api(call) not in (_FETCH, METADATA):
+        if _api(call) not in (_FETCH, METADATA, _PRODUCE):
             yield from request_rows(call, logged_at, broker, evidence, topics)
 
 
@@ -36,6 +37,22 @@ def read_fetches(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS)
     for call, logged_at, evidence in _calls(log):
         if _api(call) == _FETCH:
             yield from fetch_rows(call, logged_at, broker, evidence, topics)
+
+
+def read_writes(log: Path, topics: Mapping[str, str] = _NO_TOPICS) -> Iterator[Row]:
+    """Where what members of an app wrote begins in each partition, if its log keeps that."""
+    for call, logged_at, _ in _calls(log):
+        if _api(call) == _PRODUCE:
+            for topic in call["response"].get("responses") or ():
+                for answer in topic.get("partitionResponses") or ():
+                    if not answer["errorCode"] and answer["baseOffset"] >= 0:
+                        yield {
+                            "listener": call.get("listener"),
+                            "topic": topic.get("name") or _topic(topic, topics),
+                            "partition": answer["index"],
+                            "base_offset": answer["baseOffset"],
+                            "arrived_at": logged_at - round(call["totalTimeMs"] * 1_000),
+                        }
 
 
 def _calls(log: Path) -> Iterator[tuple[Row, int, str]]:

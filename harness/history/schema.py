@@ -226,14 +226,17 @@ HISTORY: Final[dict[str, pa.Schema]] = {
     # consecutive offsets of one partition.
     "effects": schema_of(
         [
-            ("member", TEXT),
-            ("shown_by", TEXT),  # stdout
+            ("member", TEXT),  # null: of an output topic, where no broker logged whose write it was
+            # stdout | http | verifiable | output-N, which is partition N of its output topic
+            ("shown_by", TEXT),
             ("topic", TEXT),
             ("partition", INT),
             ("first_offset", LONG),
             ("last_offset", LONG),
             ("count", LONG),
-            ("at", AT),  # when the harness read it, within 0.1 s
+            # When it was posted or written; when the harness read a line, within 0.1 s. What was
+            # seen at once is 1 us apart, in its order.
+            ("at", AT),
         ]
     ),
     # The coordinator's own log: one row per line that tells of a group.

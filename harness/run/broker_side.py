@@ -20,7 +20,7 @@ from harness.run.member import Member
 Row = dict[str, Any]
 _COMPLETED: Final = b"Completed request:"
 _LISTENER: Final = re.compile(rb'"listener":"(LANE_MEMBER_\d+)"')
-_FETCH: Final = b'"requestApiKeyName":"FETCH"'
+_OF_NO_GROUP: Final = re.compile(rb'"requestApiKeyName":"(FETCH|PRODUCE)"')
 _LEAVE: Final = "LEAVE_GROUP"
 # Heartbeats of KIP-848 with these epochs leave the group, for good or for now.
 _LEAVES: Final = (("CONSUMER_GROUP_HEARTBEAT", -1), ("CONSUMER_GROUP_HEARTBEAT", -2))
@@ -75,7 +75,7 @@ class BrokerSide:
             return []
         whole = data.rfind(b"\n") + 1
         self._read[broker] = self._read.get(broker, 0) + whole
-        return [line for line in data[:whole].split(b"\n") if _FETCH not in line]
+        return [line for line in data[:whole].split(b"\n") if not _OF_NO_GROUP.search(line)]
 
     def _take(self, lane: Iterable[Member], line: bytes) -> None:
         """Take one request: it is that of the process which had the lane when it arrived."""

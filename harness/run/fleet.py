@@ -74,14 +74,14 @@ class Fleet:
         self._closing = False  # what ends by itself is not started again any more
         # Numbers of an app's records go round as many partitions as there will ever be.
         more = sum(fault.more_partitions or 0 for fault in experiment.faults)
-        self._rounds = experiment.load.partitions + more
+        self.rounds = experiment.load.partitions + more
         self.sink: Sink | None = None  # where an app posts to, if it does
         if (app := experiment.app) is not None:
             if sink_port is not None:
-                naming = naming_of_app(app, self._rounds)
+                naming = naming_of_app(app, self.rounds)
                 self.sink = Sink(plan.run, run_dir, sink_port, naming)
             self._programs = Programs(
-                app, plan, run_dir, group, topic, self._rounds, self.sink, dependencies
+                app, plan, run_dir, group, topic, self.rounds, self.sink, dependencies
             )
             self._brokers = BrokerSide(run_dir / "logs", plan, group, topic)
 
@@ -172,7 +172,7 @@ class Fleet:
             bootstrap=self._plan.bootstrap("producers"),
             lane="producers",
             partitions=load.partitions,
-            rounds=self._rounds,
+            rounds=self.rounds,
             records_per_s=load.records_per_s,
             record_bytes=load.record_bytes,
             acks=load.acks,

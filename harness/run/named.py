@@ -135,9 +135,10 @@ def naming_of(told: Mapping[str, Any]) -> Naming:
     return Naming(tuple(told["templates"]), told["partitions"], told["pattern"])
 
 
-def header_of(headers: Iterable[tuple[str, bytes | None]] | None) -> bytes | None:
-    """The number in the headers of a record, as it was fed."""
-    return next((value for name, value in headers or () if name == NUMBER_HEADER), None)
+def header_of(headers: Any) -> bytes | None:
+    """The number in the headers of a record of confluent-kafka, as it was fed."""
+    pairs = headers.items() if isinstance(headers, dict) else headers or ()
+    return next((value for name, value in pairs if name == NUMBER_HEADER), None)
 
 
 def _paths_to(found: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -1,4 +1,5 @@
-"""Reading what members wrote in transactions, as those see it who wait for commits and who do not.
+"""Reading what members wrote: in transactions, as those see it who wait for commits and who do not;
+and what programs of somebody else's wrote for each record that they processed.
 
 Over the listener that no fault touches, after the last member has ended.
 """
@@ -7,19 +8,22 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from consumers.journal import Journal
 from harness.base.errors import VoidRun
 from harness.base.wait import wait_until
 from harness.cluster import wire
 from harness.cluster.plan import Plan
+from harness.run.named import Naming, Place, Unnamed, header_of
 
 ISOLATIONS: Final = ("read_committed", "read_uncommitted")
 _ASK_S: Final = 5.0
 _SETTLE_S: Final = 40.0  # a crashed member's transaction is ended after its time-out, 10 s
+_THEIRS_S: Final = 90.0  # the time-out of most libraries is 60 s
+_PIECES: Final = 1_000  # in a frame
 _LISTEN_S: Final = 0.2
 _IDLE_S: Final = 20.0
 
@@ -29,14 +33,11 @@ def read_output(plan: Plan, topic: str, partitions: int, journal: Journal) -> No
 
     Waits until no transaction is open any more. Raises WaitTimeout or VoidRun.
     """
-    wait_until(
-        "end of the last open transaction",
-        lambda: all(_settled(plan, topic, number) for number in range(partitions)),
-        timeout_s=_SETTLE_S,
-    )
+    _settle(plan, topic, partitions, _SETTLE_S)
     for isolation in ISOLATIONS:
         copies: Counter[tuple[str, int, int]] = Counter(
-            _records(plan, topic, partitions, isolation)
+            tuple(json.loads(message.value() or b"null"))
+            for message in _records(plan, topic, partitions, isolation)
         )
         for source, partition, first, last, count in ranges(copies):
             journal.write(
@@ -48,6 +49,52 @@ def read_output(plan: Plan, topic: str, partitions: int, journal: Journal) -> No
                 last_offset=last,
                 copies=count,
             )
+
+
+def read_written(plan: Plan, topic: str, partitions: int, naming: Naming, journal: Journal) -> None:
+    """Journal which records the committed ones of `topic` are about, by partition, in order.
+
+    A frame has pieces [first offset in `topic`, by, partition, first, last, when], as in `named`.
+    Waits until no transaction is open any more. Raises WaitTimeout or VoidRun.
+    """
+    _settle(plan, topic, partitions, _THEIRS_S)
+    pieces: dict[int, list[list[Any]]] = {number: [] for number in range(partitions)}
+    unread, text = 0, ""
+    for message in _records(plan, topic, partitions, ISOLATIONS[0]):
+        number, offset = message.partition() or 0, message.offset() or 0
+        try:
+            place = naming.in_record(header_of(message.headers()), message.key(), message.value())
+        except Unnamed as unnamed:
+            unread, text = unread + 1, str(unnamed)
+            continue
+        _add(pieces[number], offset, place, 1_000 * message.timestamp()[1])
+    for number, found in pieces.items():
+        for start in range(0, len(found), _PIECES):
+            journal.write("written", partition=number, pieces=found[start : start + _PIECES])
+    if unread:
+        journal.write("unread", program=None, count=unread, text=text)
+    journal.write("topic", topic=topic)
+
+
+def _add(pieces: list[list[Any]], offset: int, place: Place, at_us: int) -> None:
+    """Add a record to the last piece, if it goes on with it, or as a new one."""
+    by, partition, number = place
+    if pieces:
+        start, *before, first, last, when = pieces[-1]
+        length = last - first + 1
+        follows = (offset, number, at_us) == (start + length, last + 1, when)
+        if follows and [by, partition] == before:
+            pieces[-1][4] = number
+            return
+    pieces.append([offset, by, partition, number, number, at_us])
+
+
+def _settle(plan: Plan, topic: str, partitions: int, patience_s: float) -> None:
+    wait_until(
+        "end of the last open transaction",
+        lambda: all(_settled(plan, topic, number) for number in range(partitions)),
+        timeout_s=patience_s,
+    )
 
 
 def _settled(plan: Plan, topic: str, number: int) -> bool:
@@ -63,9 +110,8 @@ def _settled(plan: Plan, topic: str, number: int) -> bool:
     return ends[0] is not None and ends[0] == ends[1]
 
 
-def _records(
-    plan: Plan, topic: str, partitions: int, isolation: str
-) -> Iterator[tuple[str, int, int]]:
+def _records(plan: Plan, topic: str, partitions: int, isolation: str) -> Iterator[Message]:
+    """Every record, those of a partition in their order."""
     consumer = Consumer(
         {
             "bootstrap.servers": plan.direct(),
@@ -92,8 +138,7 @@ def _records(
             for message in messages:
                 error = message.error()
                 if error is None:
-                    source, partition, offset = json.loads(message.value() or b"null")
-                    yield source, partition, offset
+                    yield message
                 elif error.code() == KafkaError._PARTITION_EOF:
                     open_ends.discard(message.partition())
                 else:

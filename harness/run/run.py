@@ -27,13 +27,15 @@ from harness.experiment.app import App
 from harness.history import manifest
 from harness.history.collect import collect
 from harness.history.programs import observed
+from harness.history.shown import WRITTEN
 from harness.provision.tools import Tools
 from harness.run.build import build, needs_building
 from harness.run.fleet import Fleet
 from harness.run.folder import SCRATCH
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
+from harness.run.named import naming_of_app
 from harness.run.nemesis import Nemesis, plan_faults
-from harness.run.output import read_output
+from harness.run.output import read_output, read_written
 from harness.run.record import first_record
 from harness.run.roles import lanes
 from harness.run.scene import Scene, View
@@ -122,7 +124,9 @@ class Run:
         plan = self._backend.plan(
             replace(cluster, settings=settings), lanes(self._experiment), self._run, self._ports
         )
-        plan = replace(plan, logs_fetches=self._experiment.app is not None)
+        app = self._experiment.app
+        writes = app is not None and bool(app.effects.output_topic)
+        plan = replace(plan, logs_fetches=app is not None, logs_writes=writes)
         self._manifest["effective"] = {
             "brokers": {
                 node.name: plan.properties(node, Path("data") / node.name) for node in plan.nodes
@@ -131,7 +135,6 @@ class Run:
         started = self._backend.make(plan, self._tools, self.run_dir / SCRATCH, self._logs)
         if self._experiment.app is not None:
             self._build(self._experiment.app)
-        app = self._experiment.app
         port = self._ports.take() if app is not None and app.effects.http else None
         dependencies = self._dependencies(plan)
         fleet = Fleet(
@@ -238,6 +241,17 @@ class Run:
             with self._phase("read output"):
                 journal = Journal(self.run_dir / "journals" / "output.journal", member="harness")
                 read_output(scene.cluster.plan, OUTPUT, experiment.load.partitions, journal)
+        if (app := experiment.app) is not None and app.effects.output_topic:
+            with self._phase("read output"):
+                journal = Journal(self.run_dir / "journals" / WRITTEN, member="harness")
+                naming = naming_of_app(app, scene.fleet.rounds)
+                read_written(
+                    scene.cluster.plan,
+                    app.effects.output_topic,
+                    experiment.load.partitions,
+                    naming,
+                    journal,
+                )
 
     def _start_members(self, scene: Scene) -> None:
         """Start the group's first members, to join one after the other or all at once."""
