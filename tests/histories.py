@@ -50,6 +50,7 @@ class History:
     faults: int = 0
     end_ms: float = 60_000
     limits: dict[str, float] = field(default_factory=dict)  # of an app
+    way_shown: dict[str, str] = field(default_factory=dict)  # of an app, as its manifest has it
     rows: dict[str, list[dict[str, Any]]] = field(
         default_factory=lambda: {name: [] for name in HISTORY}
     )
@@ -288,10 +289,12 @@ class History:
         }  # fmt: skip
         return self.request("OFFSET_FETCH", member, ms, positions=[position])
 
-    def shows(self, member: str, partition: int, first: int, last: int, ms: float) -> Self:
-        """What it printed of records that it had processed."""
+    def shows(
+        self, member: str, partition: int, first: int, last: int, ms: float, by: str = "stdout"
+    ) -> Self:
+        """What it showed of records that it had processed."""
         return self.add(
-            "effects", member=member, shown_by="stdout", topic=TOPIC, partition=partition,
+            "effects", member=member, shown_by=by, topic=TOPIC, partition=partition,
             first_offset=first, last_offset=last, count=last - first + 1, at=at(ms),
         )  # fmt: skip
 
@@ -352,6 +355,7 @@ class History:
                 {"name": "drain", "from": _text(self.end_ms - 3_000), "to": _text(self.end_ms - 1)},
                 {"name": "stop", "from": _text(self.end_ms - 1), "to": _text(self.end_ms)},
             ],
+            **({"observed": {"shown": self.way_shown}} if self.way_shown else {}),
             **changes,
         }
 

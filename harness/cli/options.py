@@ -14,7 +14,7 @@ from harness.experiment.app import App
 _OF_AN_APP: Final = (
     *("app_name", "build", "instances", "static", "env", "dependency", "value", "records"),
     *("stdout", "signal", "http", "output_topic", "output_pattern", "verifiable"),
-    *("grace_s", "standstill_s", "drained_s", "repeats", "lost"),
+    *("grace_s", "standstill_s", "drained_s", "repeats", "lost", "out_of_order"),
 )
 
 
@@ -85,7 +85,7 @@ def add_app_options(one: argparse.ArgumentParser) -> None:
     one.add_argument("--grace-s", type=float, help="until it is killed (default: 30)")
     for name in ("standstill-s", "drained-s"):
         one.add_argument(f"--{name}", type=float, help="the most that you promise, in seconds")
-    for name in ("repeats", "lost"):
+    for name in ("repeats", "lost", "out-of-order"):
         one.add_argument(f"--{name}", type=int, help="the most records that you promise")
 
 
@@ -128,6 +128,7 @@ def app_of(arguments: argparse.Namespace, command: tuple[str, ...] = ()) -> App 
             "limits.drained_s": arguments.drained_s,
             "limits.repeats": arguments.repeats,
             "limits.lost": arguments.lost,
+            "limits.out_of_order": arguments.out_of_order,
         },
     )
 

@@ -164,12 +164,14 @@ class Limits:
     """What the program's owner promises; each that is given becomes a verdict.
 
     `standstill_s` is the longest that a partition may stand still, `repeats` and `lost` are the
-    most records in the run, `drained_s` is the longest from the last heal to the end of the topic.
+    most records in the run, `out_of_order` those of a partition that one process processes after
+    later ones, `drained_s` is the longest from the last heal to the end of the topic.
     """
 
     standstill_s: float | None = None
     repeats: int | None = None
     lost: int | None = None
+    out_of_order: int | None = None
     drained_s: float | None = None
 
     def __post_init__(self) -> None:

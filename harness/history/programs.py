@@ -142,4 +142,5 @@ def observed(run_dir: Path, broker_settings: Mapping[str, str]) -> Row:
         "protocol": protocols[-1] if protocols else None,
         "assignors": sorted({each["assignor"] for each in own if each["assignor"]}),
         "session_timeout_ms": max(sessions, default=None),
+        "shown": shown.told(run_dir),
     }

@@ -4,11 +4,18 @@ It is made from the journals of the harness and of its sink, and from what the p
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, takewhile
+from pathlib import Path
 from typing import Any, Final
 
+import pyarrow.parquet as pq
+
+from consumers.journal import read_journal
+from harness.base import processes
+
 Row = dict[str, Any]
+_Named = tuple[str | None, str, int, int, int]
 JOURNAL: Final = "sink.journal"
 WRITTEN: Final = "written.journal"
 
@@ -91,6 +98,93 @@ def _by_writer(
             yield program, first, next_first - 1
             program, first, start = other, next_first, offset
     yield program, first, last
+
+
+def told(run_dir: Path) -> Row:
+    """How a program showed its work, and what of that is not known; empty where it did not.
+
+    `by` is the way; the others are clauses. `lacks` says what was there instead of records, and
+    `oddly` which were shown that nobody had sent.
+    """
+    journals = run_dir / "journals"
+    names = ("programs.journal", JOURNAL, WRITTEN)
+    frames = [
+        frame
+        for name in names
+        if (journals / name).exists()
+        for frame in read_journal(journals / name).frames
+    ]
+    about = next((frame for frame in frames if frame["kind"] == "app"), {})
+    way, asked = about.get("way"), about.get("asked")
+    if not way:
+        return {}
+    sends = pq.read_table(run_dir / "history" / "sends.parquet").to_pylist()
+    named = list(_named(frames))
+    unread = [frame for frame in frames if frame["kind"] == "unread"]
+    most = max(unread, key=lambda frame: int(frame["count"]), default={"text": ""})
+    return {
+        "by": f"{way} {asked}" if asked else way,
+        "lacks": _lacks(
+            way,
+            str(asked),
+            bool(named),
+            sum(frame["count"] for frame in unread),
+            most["text"],
+            processes.last_lines(run_dir / "logs" / "member-1.log", 2),
+        ),
+        "oddly": _oddly(named, sends, about["partitions"]),
+    }
+
+
+def _lacks(way: str, asked: str, named: bool, unread: int, text: str, last_words: str) -> str:
+    """What was there instead of records, as a clause; empty where nothing is amiss."""
+    if way in ("stdout", "verifiable"):
+        wanted = f"matched {asked}" if way == "stdout" else "is a records_consumed of Kafka's tool"
+        said = f"one line it printed: {text}" if unread else "it printed nothing"
+        return "" if named else f"no line {wanted}; {said}"
+    what = "posts to the sink" if way == "http" else f"records in {asked}"
+    if unread:
+        return f"{unread} {what} named no record, such as {text}"
+    return "" if named else f"there were no {what}; its last words: {last_words}"
+
+
+def _named(frames: Iterable[Row]) -> Iterator[_Named]:
+    """(process, by, partition, first, last) of what was shown."""
+    for frame in frames:
+        if frame["kind"] == "shown":
+            for by, partition, first, last in frame["ranges"]:
+                yield frame["program"], by, partition, first, last
+        elif frame["kind"] == "written":
+            for _, by, partition, first, last, _ in frame["pieces"]:
+                yield None, by, partition, first, last
+
+
+def _oddly(named: Iterable[_Named], sends: Sequence[Row], partitions: int) -> str:
+    """Which records were shown that nobody had sent, as a clause; empty where there are none.
+
+    What was sent and not acknowledged may have been stored all the same.
+    """
+    ends: dict[tuple[str, int], int] = {}
+    for row in sends:
+        for by, last in (("number", row["last_number"]), ("offset", row["last_offset"])):
+            key = by, row["partition"]
+            ends[key] = max(ends.get(key, 0), 0 if last is None else last + 1)
+    for row in sends:
+        if row["last_offset"] is None:
+            ends["offset", row["partition"]] += row["count"]
+    count, example = 0, ""
+    for program, by, partition, first, last in named:
+        begin = first if first < 0 else max(first, ends.get((by, partition), 0))
+        if begin > last:
+            continue
+        count += last - begin + 1
+        place = (
+            f"number {begin * partitions + partition}"
+            if by == "number"
+            else f"offset {begin} of partition {partition}"
+        )
+        example = example or (f"{place} by {program}" if program else place)
+    return f"shows {count} records that were never produced, such as {example}" if count else ""
 
 
 def _by_partition(sends: Iterable[Row]) -> dict[int, list[Row]]:

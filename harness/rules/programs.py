@@ -297,6 +297,9 @@ def nothing_lost() -> str:
         ), shown AS (SELECT count(*) AS times FROM {effects})
         SELECT concat(topic, '-', partition) AS subject, :stopped_at AS at, lost AS measured,
                :limit_lost AS bound_high,
+               IF(s.times = 0 AND :shown_by <> '',
+                  'it showed nothing, and a fetched record need not have been processed', NULL)
+                  AS unknown,
                clause(IF(s.times > 0, 'by what it showed', 'by what it fetched'),
                       ', to the committed position ', committed,
                       IF(lost > 0, concat('; the first is at ', first_lost), '')) AS note
@@ -321,6 +324,9 @@ def repeats_as_promised() -> str:
     return """
         SELECT 'the run' AS subject, coalesce(max(polled_at), :stopped_at) AS at,
                coalesce(sum(count), 0) AS measured, :limit_repeats AS bound_high,
+               IF((SELECT count(*) FROM {effects}) = 0 AND :shown_by <> '',
+                  'it showed nothing, and what is fetched twice need not be processed twice',
+                  NULL) AS unknown,
                IF((SELECT count(*) FROM {effects}) > 0, 'by what it showed',
                   'by what it fetched') AS note
         FROM {redeliveries} HAVING :limit_repeats >= 0

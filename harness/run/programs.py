@@ -80,7 +80,15 @@ class Programs:
         self._lines = lines_of(
             self.app.effects, naming_of_app(self.app, self.partitions), self.topic
         )
-        self._write("app", group=self.group, topic=self.topic, partitions=self.partitions)
+        shows = self.app.effects
+        self._write(
+            "app",
+            group=self.group,
+            topic=self.topic,
+            partitions=self.partitions,
+            way=shows.way,
+            asked=shows.pattern or shows.output_topic,
+        )
 
     def start(self, name: str, lane: str, instance_id: str | None) -> Member:
         """Start one more process. Raises VoidRun where there is nothing to start."""

@@ -211,9 +211,11 @@ def _of_an_app(content: Mapping[str, Any]) -> dict[str, Setting]:
     """What the program's owner promises, in milliseconds and records; -1 is no promise."""
     app = content["declared"]["app"]
     limits = app["limits"]
+    shown = (content.get("observed") or {}).get("shown") or {}
 
     def limit(name: str, otherwise: int, scale: int = 1) -> int:
-        return otherwise if limits[name] is None else round(limits[name] * scale)
+        promised = limits.get(name)
+        return otherwise if promised is None else round(promised * scale)
 
     return {
         "grace_ms": round(app["stop"]["grace_s"] * 1_000),
@@ -221,7 +223,16 @@ def _of_an_app(content: Mapping[str, Any]) -> dict[str, Setting]:
         "limit_standstill_ms": limit("standstill_s", -1, 1_000),
         "limit_repeats": limit("repeats", -1),
         "limit_lost": limit("lost", 0),
+        "limit_out_of_order": limit("out_of_order", 0),
+        "shown_by": str(shown.get("by") or _way(app.get("effects") or {})),
+        "shown_lacks": str(shown.get("lacks") or ""),
+        "shown_oddly": str(shown.get("oddly") or ""),
     }
+
+
+def _way(effects: Mapping[str, Any]) -> str:
+    """How the program is said to show its work; empty where it is not."""
+    return next((name for name, value in effects.items() if value), "")
 
 
 def _of_clients(group: Mapping[str, Any]) -> dict[str, Setting]:

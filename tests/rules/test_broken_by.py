@@ -67,7 +67,7 @@ ONLY_BY_HAND = {
     ),
     **dict.fromkeys(("R20f", "R22", "X01", "X01-kept", "X01-two", "X29", "X34"), _BOTH),
     **dict.fromkeys(
-        ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "P10", "P11", "P14"),
+        ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P13", "P14"),
         "a program of somebody else's has to; tests/cluster/test_apps.py has some that do",
     ),
     "R20c": "as long as there is a live member that polls",

@@ -1,0 +1,147 @@
+"""What is asked of a program that shows what it processes: the order, and that it is known."""
+
+from harness.experiment import APP
+from harness.rules.rule import Rule
+
+
+@Rule(
+    "P12",
+    title="Records of a partition are processed in order",
+    statement=(
+        "As long as a process reads a partition on, it shows no record of it after a later one, "
+        "where the program shows what it processes; as many may be as its owner promises."
+    ),
+    source="kafka-chaos, programs under test",
+    unit="records",
+    things="processes and partitions",
+    measures="after a later one",
+    too_high="were processed after later ones",
+    matters="Whoever keeps the latest state by key keeps an old one, if order is lost.",
+    clients=(APP,),
+)
+def processed_in_order() -> str:
+    """Records shown for the first time since the process began to read, after a later one.
+
+    A process begins to read a partition anew where it is given it, and where its fetches go back. A
+    record that it had fetched before that may have been in hand all the time, so no other is held
+    against it. Of an output topic each partition is looked at by itself.
+    """
+    return """
+        WITH steps AS (
+            SELECT member, topic, partition, arrived_at AS at, first_offset, last_offset
+            FROM {fetched}
+            UNION ALL
+            SELECT member, topic, partition, from_at, NULL, NULL FROM {ownership}
+        ), held AS (
+            SELECT *, count_if(first_offset IS NULL) OVER (
+                       PARTITION BY member, topic, partition
+                       ORDER BY at, first_offset NULLS FIRST
+                       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS holding
+            FROM steps
+        ), followed AS (
+            SELECT *, lag(last_offset) OVER w AS before, lag(holding) OVER w AS held_before,
+                   max(last_offset) OVER (
+                       PARTITION BY member, topic, partition ORDER BY at, first_offset
+                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS fetched
+            FROM held WHERE first_offset IS NOT NULL
+            WINDOW w AS (PARTITION BY member, topic, partition ORDER BY at, first_offset)
+        ), mixed AS (
+            SELECT member, topic, partition, at, at AS begun_at, first_offset AS begun,
+                   coalesce(fetched, -1) AS in_hand, CAST(NULL AS STRING) AS shown_by,
+                   CAST(NULL AS BIGINT) AS first, CAST(NULL AS BIGINT) AS last
+            FROM followed
+            WHERE before IS NULL OR first_offset <= before OR holding <> held_before
+            UNION ALL
+            SELECT member, topic, partition, at, NULL, NULL, NULL, shown_by, first_offset,
+                   last_offset
+            FROM {effects} WHERE member IS NOT NULL
+        ), since AS (
+            SELECT member, topic, partition, at, shown_by, first, last,
+                   last_value(begun_at, true) OVER w AS begun_at,
+                   last_value(begun, true) OVER w AS begun,
+                   last_value(in_hand, true) OVER w AS in_hand
+            FROM mixed
+            WINDOW w AS (PARTITION BY member, topic, partition ORDER BY at, first NULLS FIRST
+                         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+        ), shown AS (
+            SELECT *, max(last) OVER (
+                       PARTITION BY member, topic, partition, shown_by, begun_at ORDER BY at, first
+                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+            FROM since WHERE first IS NOT NULL AND begun_at IS NOT NULL
+        ), unordered AS (
+            SELECT DISTINCT member, topic, partition, shown_by, begun_at
+            FROM shown WHERE first <= reached
+        ), single AS (
+            SELECT s.*, explode(sequence(s.first, s.last)) AS record
+            FROM shown s LEFT SEMI JOIN unordered u
+              ON u.member = s.member AND u.topic = s.topic AND u.partition = s.partition
+             AND u.shown_by = s.shown_by AND u.begun_at = s.begun_at
+        ), placed AS (
+            SELECT *, row_number() OVER (
+                       PARTITION BY member, topic, partition, shown_by, begun_at, record
+                       ORDER BY at) AS times,
+                   max(IF(record > in_hand, record, NULL)) OVER (
+                       PARTITION BY member, topic, partition, shown_by, begun_at
+                       ORDER BY at, record
+                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS later
+            FROM single
+        ), late AS (
+            SELECT member, topic, partition, count(*) AS records, min(at) AS at,
+                   min(begun_at) AS begun_at, min_by(record, struct(at, record)) AS record,
+                   min_by(later, struct(at, record)) AS later
+            FROM placed WHERE times = 1 AND record >= begun AND record < later
+            GROUP BY member, topic, partition
+        ), killed AS (
+            SELECT DISTINCT l.member, l.topic, l.partition
+            FROM late l JOIN {broker_faults} b
+              ON b.killed AND b.injecting_at >= l.begun_at AND b.injecting_at <= l.at
+        ), every AS (
+            SELECT member, topic, partition, min(at) AS at, sum(last - first + 1) AS records
+            FROM shown GROUP BY member, topic, partition
+        )
+        SELECT clause(e.member, ' ', e.topic, '-', e.partition) AS subject,
+               coalesce(l.at, e.at) AS at, coalesce(l.records, 0) AS measured,
+               :limit_out_of_order AS bound_high,
+               CASE WHEN k.member IS NOT NULL
+                    THEN 'a broker that was killed may have answered a fetch that it did not log'
+                    END AS unknown,
+               IF(l.records > 0,
+                  clause('the first is ', l.record, ', which was shown after ', l.later),
+                  clause(e.records, ' records shown')) AS note
+        FROM every e
+        LEFT JOIN late l
+          ON l.member = e.member AND l.topic = e.topic AND l.partition = e.partition
+        LEFT JOIN killed k
+          ON k.member = e.member AND k.topic = e.topic AND k.partition = e.partition
+    """
+
+
+@Rule(
+    "P13",
+    title="What the program shows is known",
+    statement=(
+        "A program that is said to show what it processes does so, and what it shows are records "
+        "that it was fed."
+    ),
+    source="kafka-chaos, programs under test",
+    unit="records",
+    things="ways of showing",
+    measures="shown",
+    matters="Without it nothing is known of what was processed: only of what was fetched.",
+    clients=(APP,),
+)
+def shown_is_known() -> str:
+    """Judged where the program is said to show its work."""
+    return """
+        WITH shown AS (SELECT coalesce(sum(count), 0) AS records FROM {effects}),
+        upto AS (SELECT max(committed) AS committed FROM {accepted} GROUP BY topic, partition),
+        committed AS (SELECT coalesce(sum(committed), 0) AS records FROM upto)
+        SELECT :shown_by AS subject, :stopped_at AS at, s.records AS measured,
+               CASE WHEN s.records = 0
+                    THEN clause(c.records, ' records were committed, and ',
+                                coalesce(nullif(:shown_lacks, ''), nullif(:shown_oddly, ''),
+                                         'nothing was shown'))
+                    WHEN :shown_oddly <> '' THEN :shown_oddly END AS unknown,
+               nullif(:shown_lacks, '') AS note
+        FROM shown s CROSS JOIN committed c WHERE :shown_by <> ''
+    """
