@@ -142,10 +142,10 @@ def _lacks(way: str, asked: str, named: bool, unread: int, text: str, last_words
         wanted = f"matched {asked}" if way == "stdout" else "is a records_consumed of Kafka's tool"
         said = f"one line it printed: {text}" if unread else "it printed nothing"
         return "" if named else f"no line {wanted}; {said}"
-    what = "posts to the sink" if way == "http" else f"records in {asked}"
+    what, where = ("post", "to the sink") if way == "http" else ("record", f"in {asked}")
     if unread:
-        return f"{unread} {what} named no record, such as {text}"
-    return "" if named else f"there were no {what}; its last words: {last_words}"
+        return f"{_several(unread, what)} {where} named no record, such as {text}"
+    return "" if named else f"there was no {what} {where}; its last words: {last_words}"
 
 
 def _named(frames: Iterable[Row]) -> Iterator[_Named]:
@@ -184,7 +184,13 @@ def _oddly(named: Iterable[_Named], sends: Sequence[Row], partitions: int) -> st
             else f"offset {begin} of partition {partition}"
         )
         example = example or (f"{place} by {program}" if program else place)
-    return f"shows {count} records that were never produced, such as {example}" if count else ""
+    if not count:
+        return ""
+    return f"shows {_several(count, 'record')} that nobody had produced, such as {example}"
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _by_partition(sends: Iterable[Row]) -> dict[int, list[Row]]:

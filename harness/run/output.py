@@ -67,7 +67,7 @@ def read_written(plan: Plan, topic: str, partitions: int, naming: Naming, journa
         except Unnamed as unnamed:
             unread, text = unread + 1, str(unnamed)
             continue
-        _add(pieces[number], offset, place, 1_000 * message.timestamp()[1])
+        add_piece(pieces[number], offset, place, 1_000 * message.timestamp()[1])
     for number, found in pieces.items():
         for start in range(0, len(found), _PIECES):
             journal.write("written", partition=number, pieces=found[start : start + _PIECES])
@@ -76,7 +76,7 @@ def read_written(plan: Plan, topic: str, partitions: int, naming: Naming, journa
     journal.write("topic", topic=topic)
 
 
-def _add(pieces: list[list[Any]], offset: int, place: Place, at_us: int) -> None:
+def add_piece(pieces: list[list[Any]], offset: int, place: Place, at_us: int) -> None:
     """Add a record to the last piece, if it goes on with it, or as a new one."""
     by, partition, number = place
     if pieces:

@@ -148,7 +148,7 @@ def test_a_pattern_that_never_matched_is_said_with_what_was_printed(judge: Judge
 
 
 def test_records_that_were_never_produced_are_named(judge: Judge) -> None:
-    oddly = "shows 3 records that were never produced, such as number 700 by member-1"
+    oddly = "shows 3 records that nobody had produced, such as number 700 by member-1"
     found = judge(told(oddly=oddly), "P13")
     assert ("UNKNOWN", True) == (found["verdict"], oddly in found["reason"])
     some = judge(told(oddly=oddly).shows("member-1", 0, 0, 9, 2_000), "P13")

@@ -1,8 +1,8 @@
-"""What members wrote in transactions, as runs of offsets."""
+"""What members wrote in transactions, and programs for each record, as runs of offsets."""
 
 from collections import Counter
 
-from harness.run.output import ranges
+from harness.run.output import add_piece, ranges
 
 
 def test_offsets_with_as_many_copies_are_one_run() -> None:
@@ -13,3 +13,26 @@ def test_offsets_with_as_many_copies_are_one_run() -> None:
         ranges(copies)
     )
     assert [] == list(ranges(Counter()))
+
+
+def test_records_of_one_write_that_go_on_are_one_piece() -> None:
+    pieces: list[list[object]] = []
+    for offset, number, partition, at_us in (
+        (5, 10, 1, 900),
+        (6, 11, 1, 900),
+        (7, 12, 1, 901),  # written later
+        (8, 13, 2, 901),  # of another partition
+        (9, 15, 2, 901),  # one is left out
+        (11, 16, 2, 901),  # after something else, such as the end of a transaction
+        (12, 16, 2, 901),  # twice
+    ):
+        add_piece(pieces, offset, ("number", partition, number), at_us)
+
+    assert [
+        [5, "number", 1, 10, 11, 900],
+        [7, "number", 1, 12, 12, 901],
+        [8, "number", 2, 13, 13, 901],
+        [9, "number", 2, 15, 15, 901],
+        [11, "number", 2, 16, 16, 901],
+        [12, "number", 2, 16, 16, 901],
+    ] == pieces
