@@ -7,9 +7,11 @@ group. The history is judged by DuckDB, which finds what Spark does.
 from __future__ import annotations
 
 import json
+import re
 import socketserver
 import sys
 import threading
+from collections import Counter
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -128,14 +130,18 @@ while True:
 """
 
 
-def play(folder: Path, experiment: str, program: str, **more: Any) -> Path:
+# Enough for every partition to be read by whoever has it.
+SHORT = ("--set", "duration_s=3")
+
+
+def play(folder: Path, experiment: str, program: str, *options: str, **more: Any) -> Path:
     """Play an experiment with a program; the folder of the run."""
     (folder / "program.py").write_text(program)
     command = json.dumps([sys.executable, "program.py"])
     lines = ['name = "small"', f"command = {command}"]
     lines += [f"[{table}]\n{line}" for table, line in more.items()]
     (folder / "app.toml").write_text("\n".join(lines))
-    return run_experiment(experiment, folder / "results", "--app", str(folder))
+    return run_experiment(experiment, folder / "results", "--app", str(folder), *options)
 
 
 def verdicts(run_dir: Path) -> dict[str, str]:
@@ -225,3 +231,96 @@ def test_a_program_stalls_while_its_dependency_does(tmp_path: Path) -> None:
     shown = sorted(row["at"] for row in rows(run_dir, "effects"))
     longest_s = max((b - a).total_seconds() for a, b in pairwise(shown))
     assert longest_s >= 70, last
+
+
+# The same honest program twice, which shows its work by posts and by an output topic.
+POSTING = """
+import os, signal
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+from confluent_kafka import Consumer, Producer
+
+servers = os.environ["KAFKA_BOOTSTRAP_SERVERS"]
+consumer = Consumer({
+    "bootstrap.servers": servers,
+    "group.id": os.environ["KAFKA_GROUP_ID"],
+    "auto.offset.reset": "earliest",
+    "session.timeout.ms": 6000,
+    "auto.commit.interval.ms": 500,
+})
+consumer.subscribe([os.environ["KAFKA_TOPIC"]])
+sink, output = os.environ.get("KAFKA_CHAOS_SINK"), os.environ.get("KAFKA_OUTPUT_TOPIC")
+posts = HTTPConnection(urlsplit(sink).netloc) if sink else None
+producer = Producer({"bootstrap.servers": servers, "linger.ms": 2}) if output else None
+running = True
+
+
+def stop(*_):
+    global running
+    running = False
+
+
+signal.signal(signal.SIGTERM, stop)
+while running:
+    message = consumer.poll(0.2)
+    if message is None or message.error():
+        continue
+    if posts:
+        posts.request("POST", urlsplit(sink).path, message.value())
+        answer = posts.getresponse()
+        answer.read()
+        assert 204 == answer.status, answer.status
+    else:
+        producer.produce(output, message.value(), key=str(message.partition()))
+        producer.poll(0)
+if producer:
+    producer.flush()
+consumer.close()
+"""
+
+
+def counted(run_dir: Path, name: str) -> Counter[tuple[int, int]]:
+    """How often each record is in a file of the history."""
+    return Counter(
+        (row["partition"], offset)
+        for row in rows(run_dir, name)
+        if row["first_offset"] is not None
+        for offset in range(row["first_offset"], row["last_offset"] + 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("effects", "shown_by"),
+    [("http = true", r"http"), ("output_topic = 'orders-done'", r"output-\d")],
+)
+def test_what_a_program_posts_or_writes_is_what_was_sent(
+    tmp_path: Path, effects: str, shown_by: str
+) -> None:
+    run_dir = play(tmp_path, "baseline", POSTING, *SHORT, effects=effects)
+
+    assert counted(run_dir, "sends") == counted(run_dir, "effects")
+    found = rows(run_dir, "effects")
+    assert all(re.fullmatch(shown_by, row["shown_by"]) for row in found)
+    holders = {
+        (row["program"], each["partition"])
+        for row in rows(run_dir, "requests")
+        if row["api"] == "SYNC_GROUP"
+        for each in row["assigned"]
+    }
+    assert {(row["member"], row["partition"]) for row in found} <= holders
+    judged = verdicts(run_dir)
+    for rule in ("P1", "P10", "P12", "P13", "E02"):
+        assert "HOLDS" == judged[rule], (rule, judged)
+
+
+def test_a_program_whose_lines_never_match_is_said_to_show_nothing(tmp_path: Path) -> None:
+    shows = r"stdout = 'finished (?P<n>\d+)'"
+    run_dir = play(tmp_path, "baseline", HONEST, *SHORT, effects=shows)
+
+    with closing(DuckDb()) as engine:
+        judged = {row["rule"]: row for row in check(run_dir, engine, keep=False)}
+    assert ("UNKNOWN", "UNKNOWN") == (judged["P13"]["verdict"], judged["P10"]["verdict"])
+    assert re.search(
+        r"\d+ records were committed, and no line matched .* it printed: 'done id=\d+'",
+        judged["P13"]["reason"],
+    )
