@@ -218,7 +218,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("end_offset", LONG),  # high watermark in the answer; null as `bytes`
             ("error_code", INT),  # null as `bytes`
             ("arrived_at", AT),
-            ("answered_at", AT),
+            ("answered_at", AT),  # when the answer was ready
             ("evidence", TEXT),
         ]
     ),

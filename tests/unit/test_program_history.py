@@ -171,6 +171,8 @@ def test_fetches_are_attributed_the_same_way(tmp_path: Path) -> None:
         "request": {"topics": [{"topicId": "id-of-t", "partitions": partitions}]},
         "response": {"responses": [{"topicId": "id-of-t", "partitions": told_of}]},
         "totalTimeMs": 500.0,
+        "responseQueueTimeMs": 40.0,
+        "sendTimeMs": 110.0,
         "listener": "LANE_MEMBER_1",
     }
     log.write_text(f"2026-11-24T04:21:11.000000 Completed request:{json.dumps(call)}\n")
@@ -188,7 +190,9 @@ def test_fetches_are_attributed_the_same_way(tmp_path: Path) -> None:
         ("member-1", "t", 1, 11, 99, 20, 0),
         ("member-1", "t", 2, None, 0, -1, 6),
     ] == [tuple(row[name] for name in columns) for row in found]
-    assert {asked_at} == {row["arrived_at"] for row in found}
+    assert {(asked_at, asked_at + 350_000)} == {
+        (row["arrived_at"], row["answered_at"]) for row in found
+    }
 
 
 @pytest.mark.parametrize(("epoch", "rows"), [(7, 1), (0, 0), (-1, 0), (None, 0)])
