@@ -78,6 +78,8 @@ def test_they_are_on_the_page_and_in_the_summary_and_rules_left_out_are_folded(
     run = load(write_app_run(tmp_path / "everyday" / "run", observed={"clients": []}))
     text, short = page(run), summary(run)
 
+    assert "After steady state came" not in text  # each is named below
+    assert "kafka-chaos experiment with kafkajs (its library tells brokers no name)" in text
     for each in costs(run):
         assert f"<li>{each}</li>" in text
         assert f"- {each}" in short

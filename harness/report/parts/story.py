@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from harness.report.load import Run
 from harness.report.parts import stops
+from harness.report.parts.costs import costs
 from harness.report.parts.faults import FaultStory, stories
 from harness.report.parts.records import Records
 from harness.report.words import duration, partition_name, plural, seconds
@@ -15,7 +16,8 @@ def story(run: Run, count: Records) -> list[str]:
     """Sentences without numbers that were not recorded; none for a run that shows nothing."""
     if not run.manifest.complete:
         return []
-    return [_broken(run), *_cost(run), *_records(count)]
+    told = costs(run)  # which name each fault, so that it need not be named here
+    return [*([] if told else [_broken(run)]), *_cost(run), *_records(count)]
 
 
 def _broken(run: Run) -> str:
