@@ -1,5 +1,5 @@
 //! A consumer as rust-rdkafka's examples show it: a StreamConsumer, `recv`, automatic commits.
-//! Dropping it closes it. Arguments such as `group.protocol=consumer` are more of its settings.
+//! Dropping it closes it. Arguments such as `enable.auto.offset.store=false` are more settings.
 
 use std::env::{args, var};
 use std::error::Error;
@@ -23,9 +23,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         config.set("group.instance.id", id);
     }
     for argument in args().skip(1) {
-        let (name, value) = argument.split_once('=').ok_or("an argument is NAME=VALUE")?;
+        let (name, value) = argument
+            .split_once('=')
+            .ok_or("an argument is NAME=VALUE")?;
         config.set(name, value);
     }
+    // Then only what this program says is done is committed, as in the example at_least_once.
+    let stores = config.get("enable.auto.offset.store") == Some("false");
     let consumer: StreamConsumer = config.create()?;
     consumer.subscribe(&[&var("KAFKA_TOPIC")?])?;
 
@@ -37,7 +41,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
             _ = interrupted.recv() => return Ok(()),
             received = consumer.recv() => match received {
                 Err(error) => warn!("{error}"),
-                Ok(message) => process(&message)?,
+                Ok(message) => {
+                    process(&message)?;
+                    if stores {
+                        consumer.store_offset_from_message(&message).unwrap_or_else(|e| warn!("{e}"));
+                    }
+                }
             },
         }
     }
