@@ -44,10 +44,27 @@ def add_rows(
     requests = sorted(rows["requests"], key=row_at)
     _describe(members, [row for row in requests if row["group"] in (None, about.get("group"))])
     rows["members"] += members
+    rows["client_events"] += _dropped(journal.frames)
     writes = [{**row, "member": _whose(row, members)} for row in writes]
     frames = [*journal.frames, *shown_otherwise]
     frames += shown.written(frames, writes)
     rows["effects"] += shown.effects(frames, rows["sends"], str(about.get("topic")))
+
+
+def _dropped(frames: Iterable[Row]) -> list[Row]:
+    """Signals that told a process to end, and that the kernel did not deliver."""
+    return [
+        {
+            **dict.fromkeys(HISTORY["client_events"].names),
+            "member": frame["program"],
+            "event": "signal_dropped",
+            "event_at": frame["at"],
+            "observed_at": frame["at"],
+            "detail": frame["what"],
+        }
+        for frame in frames
+        if frame["kind"] == "program_told" and frame.get("dropped") and frame["what"] != "SIGKILL"
+    ]
 
 
 def _members(frames: Sequence[Row], about: Row) -> list[Row]:

@@ -86,6 +86,8 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("member", TEXT),
             # assigned | revoked | lost | stall_started | stall_ended | closing | closed | error |
             # callback_stall_started | callback_stall_ended |
+            # signal_dropped (of an app in a container: the kernel dropped the signal that told it
+            # to end, which `detail` names, since as PID 1 it has no handler for it) |
             # session_timed_out | max_poll_exceeded; of the Java client also coordinator_lost |
             # coordinator_asked | coordinator_found | heartbeat_sent | heartbeat_failed | fetched
             # (these from the client library's own log, the last where max.partition.fetch.bytes

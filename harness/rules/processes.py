@@ -101,6 +101,10 @@ def ends_in_order() -> str:
              AND (r.api = 'LEAVE_GROUP'
                   OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
             GROUP BY t.member
+        ), dropped AS (
+            SELECT t.member, max(e.detail) AS signal
+            FROM told t JOIN {client_events} e
+              ON e.member = t.member AND e.event = 'signal_dropped' GROUP BY t.member
         ), belonged AS (
             SELECT DISTINCT t.member
             FROM told t JOIN {memberships} m
@@ -109,7 +113,12 @@ def ends_in_order() -> str:
         )
         SELECT t.member AS subject, t.told_at AS at, ms_between(t.told_at, t.ended_at) AS measured,
                :grace_ms AS bound_high,
-               CASE WHEN t.`end` = 'killed'
+               CASE WHEN t.`end` = 'killed' AND d.signal IS NOT NULL
+                    THEN clause('ran as PID 1 and did not react to ', d.signal,
+                                ', for which it has no handler: still ran ',
+                                round(:grace_ms / 1e3, 1),
+                                ' s after it was told to end, and was killed')
+                    WHEN t.`end` = 'killed'
                     THEN clause('still ran ', round(:grace_ms / 1e3, 1),
                                 ' s after it was told to end, and was killed')
                     WHEN t.ended_at IS NULL THEN 'never ended'
@@ -122,6 +131,7 @@ def ends_in_order() -> str:
                    concat('exit code ', t.exit_code)) AS note
         FROM told t LEFT JOIN leaves l ON l.member = t.member
         LEFT JOIN belonged b ON b.member = t.member
+        LEFT JOIN dropped d ON d.member = t.member
     """
 
 

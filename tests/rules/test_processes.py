@@ -96,6 +96,27 @@ def test_a_process_leaves_and_ends_in_its_grace(
     assert verdict == judge(history, "P6")["verdict"]
 
 
+@pytest.mark.parametrize("dropped", [True, False])
+def test_who_could_not_hear_its_signal_is_told_from_who_was_slow(
+    judge: Judge, *, dropped: bool
+) -> None:
+    history = told(ended_ms=50_010, end="killed", exit_code=-9)
+    if dropped:
+        history.told("member-1", "signal_dropped", 20_000, detail="SIGTERM")
+
+    row = judge(history, "P6")
+
+    plainly = "member-1, ran as PID 1 and did not react to SIGTERM"
+    assert ("VIOLATED", dropped) == (row["verdict"], plainly in row["reason"])
+
+
+def test_a_dropped_signal_is_nothing_of_who_ended_all_the_same(judge: Judge) -> None:
+    history = told(ended_ms=20_100, leaves_ms=20_050)
+    history.told("member-1", "signal_dropped", 20_000, detail="SIGTERM")
+
+    assert "HOLDS" == judge(history, "P6")["verdict"]
+
+
 def test_a_member_of_kip_848_leaves_by_a_heartbeat(judge: Judge) -> None:
     for epoch, verdict in ((-1, "HOLDS"), (3, "VIOLATED")):
         history = told(ended_ms=20_100, protocol="consumer")

@@ -28,8 +28,8 @@ def started(name: str, at: int, lane: str = "", **more: Any) -> Row:
     return {**found, "lane": lane or name, "started_at": at, **more}
 
 
-def told(name: str, at: int, what: str = "SIGTERM") -> Row:
-    return {"kind": "program_told", "at": at, "program": name, "what": what}
+def told(name: str, at: int, what: str = "SIGTERM", **more: Any) -> Row:
+    return {"kind": "program_told", "at": at, "program": name, "what": what, **more}
 
 
 def ended(name: str, at: int, exit_code: int = 0) -> Row:
@@ -130,6 +130,22 @@ def test_a_member_was_told_when_it_was_first_asked() -> None:
     row = member(told("member-1", 200), told("member-1", 250, "SIGKILL"), ended("member-1", 300))
 
     assert 200 == row["told_at"]
+
+
+def test_a_signal_that_the_kernel_dropped_is_an_event_of_its_process() -> None:
+    frames = [
+        told("member-1", 200, dropped=True),
+        told("member-1", 300, "SIGKILL", dropped=True),
+        told("member-2", 400, dropped=False),
+        told("member-3", 500),
+    ]
+
+    (event,) = rows_of(started("member-1", 100), *frames)["client_events"]
+
+    assert set(HISTORY["client_events"].names) == event.keys()
+    assert ("member-1", "signal_dropped", 200, "SIGTERM") == tuple(
+        event[name] for name in ("member", "event", "event_at", "detail")
+    )
 
 
 def test_frames_of_nobody_are_passed_over() -> None:
