@@ -15,7 +15,7 @@ OPTIONS = $(if $(SEED),--seed '$(SEED)') $(if $(REPEAT),--repeat '$(REPEAT)') \
           $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
           $(if $(CLIENT_VERSION),--client-version '$(CLIENT_VERSION)') \
           $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)') \
-          $(if $(APP),--app '$(APP)')
+          $(if $(APP),--app '$(APP)') $(if $(IMAGE),--image '$(IMAGE)')
 
 # For a night: what is played, and where it ends.
 NIGHT = $(if $(ONLY),--only '$(ONLY)') $(if $(LONG),--long) $(if $(SHARE),--share '$(SHARE)') $(if $(SEED),--seed '$(SEED)') \
@@ -35,7 +35,7 @@ experiment: ## run, check and report one: NAME=broker-kill [APP= SEED= REPEAT= C
 	@$(ENV) -m harness experiment $(if $(NAME),'$(NAME)') $(OPTIONS)
 
 .PHONY: try
-try: ## a program of yours as the members of the group: APP=consumers/apps/kafkajs or CMD='./consumer --config x' [SEED= REPEAT= BACKEND= KAFKA=]
+try: ## a program of yours as the members of the group: APP=consumers/apps/kafkajs, CMD='./consumer --config x' or IMAGE=registry/orders:1.4 [SEED= REPEAT= BACKEND= KAFKA=]
 	@$(ENV) -m harness try $(OPTIONS) $(if $(CMD),-- $(CMD))
 
 .PHONY: matrix

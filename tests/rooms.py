@@ -115,7 +115,10 @@ ROOMS: Final = {
         "Toxiproxy, and Kafka's wire protocol (`wire`, `ping`)",
         "a cluster knows nothing of what is played on it",
         ("provision", "experiment", "base"),
-        ("confluent_kafka", "docker", "psutil", "requests", "toxiproxy", "urllib3"),
+        (
+            *("confluent_kafka", "docker", "psutil", "requests", "testcontainers", "toxiproxy"),
+            "urllib3",
+        ),
     ),
     "history": Room(
         "columns of every file (`schema`), what faults break (`effects`), broker logs to rows, "

@@ -24,7 +24,8 @@ _TABLES: Final = {"records": Records, "effects": Shows, "stop": Stop, "limits": 
 # Tables of names and texts, and the field of an app that holds each.
 _NAMED: Final = {"env": "environment", "dependency": "dependencies"}
 _LIKE: Final = {"env": 'PORT = "8080"', "dependency": 'DATABASE_URL = "127.0.0.1:5432"'}
-_KEYS: Final = ("name", "command", "build", "instances", "static", *_NAMED, *_TABLES)
+_PLAIN: Final = ("name", "command", "image", "entrypoint", "build", "instances", "static")
+_KEYS: Final = (*_PLAIN, *_NAMED, *_TABLES)
 _RECORDS: Final = ("value", "file")
 
 
@@ -74,6 +75,12 @@ def of_command(command: tuple[str, ...], folder: Path) -> App:
     if not command:
         raise BadInput("there is no command: write it after --, as in `try -- ./consumer`")
     return App(name=_name(Path(command[0]).stem), command=command, folder=str(folder.resolve()))
+
+
+def of_image(image: str, command: tuple[str, ...], folder: Path) -> App:
+    """The app that an image alone makes, named after the image's last part."""
+    name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    return App(name=_name(name), image=image, command=command, folder=str(folder.resolve()))
 
 
 def _name(file: str) -> str:
@@ -177,18 +184,17 @@ def refuse_what_cannot_run(app: App) -> None:
 
 def _app(found: Mapping[str, Any], folder: Path) -> App:
     _known("", found, _KEYS)
-    if "command" not in found:
-        raise BadInput('there is no command: say what to run, as in command = ["./consumer"]')
+    if "command" not in found and "image" not in found:
+        raise BadInput(
+            'there is no command: say what to run, as in command = ["./consumer"], or name an '
+            'image, as in image = "registry/orders:1.4"'
+        )
     parts: dict[str, Any] = {
         name: _part(name, kind, found[name], folder)
         for name, kind in _TABLES.items()
         if name in found
     }
-    plain = {
-        name: found[name]
-        for name in ("name", "command", "build", "instances", "static")
-        if name in found
-    }
+    plain = {name: found[name] for name in _PLAIN if name in found}
     for name, value in plain.items():
         plain[name] = _typed(name, value, get_type_hints(App)[name])
     for table, field in _NAMED.items():

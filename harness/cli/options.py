@@ -12,8 +12,8 @@ from harness.experiment.app import App
 
 # Options that say something about a program of somebody else's.
 _OF_AN_APP: Final = (
-    *("app_name", "build", "instances", "static", "env", "dependency", "value", "records"),
-    *("stdout", "signal", "http", "output_topic", "output_pattern", "verifiable"),
+    *("app_name", "entrypoint", "build", "instances", "static", "env", "dependency", "value"),
+    *("records", "stdout", "signal", "http", "output_topic", "output_pattern", "verifiable"),
     *("grace_s", "standstill_s", "drained_s", "repeats", "lost", "out_of_order"),
 )
 
@@ -52,6 +52,8 @@ def add_app_options(one: argparse.ArgumentParser) -> None:
     """What a line of app.toml says, on the command line."""
     one.add_argument("--app", type=Path, metavar="APP.TOML", help="your program, or its folder")
     one.add_argument("--name", dest="app_name", metavar="NAME", help="what to call the program")
+    one.add_argument("--image", help="run this image, a container for each process")
+    one.add_argument("--entrypoint", metavar="COMMAND", help="instead of the image's own")
     one.add_argument("--build", metavar="COMMAND", help="run once, before anything is timed")
     one.add_argument("--instances", type=int, help="processes of the program (default: 3)")
     one.add_argument(
@@ -93,7 +95,7 @@ def app_of(arguments: argparse.Namespace, command: tuple[str, ...] = ()) -> App 
     """The app that the arguments name, with what they say otherwise, or none. Raises BadInput."""
     from harness.catalogue import apps
 
-    if arguments.app is None and not command:
+    if arguments.app is None and not command and arguments.image is None:
         for option in _OF_AN_APP:
             if getattr(arguments, option, None) not in (None, []):
                 raise BadInput(
@@ -103,14 +105,21 @@ def app_of(arguments: argparse.Namespace, command: tuple[str, ...] = ()) -> App 
         return None
     if arguments.app is not None and command:
         raise BadInput(f"--app {arguments.app} has a command already: leave out what is after --")
-    app = apps.read(arguments.app) if arguments.app else apps.of_command(command, Path.cwd())
+    if arguments.app:
+        app = apps.read(arguments.app)
+    elif arguments.image is not None:
+        app = apps.of_image(arguments.image, command, Path.cwd())
+    else:
+        app = apps.of_command(command, Path.cwd())
     if arguments.value is not None and arguments.records is not None:
         raise BadInput("--value and --records both say what the records are: leave out one")
     return apps.turned(
         app,
         {
             "name": arguments.app_name,
-            "build": _words(arguments.build) if arguments.build else None,
+            "image": arguments.image,
+            "entrypoint": _words("entrypoint", arguments.entrypoint),
+            "build": _words("build", arguments.build),
             "instances": arguments.instances,
             "static": arguments.static,
             "dependency": _named("dependency", arguments.dependency, "NAME=HOST:PORT"),
@@ -144,11 +153,13 @@ def _named(option: str, items: list[str], form: str) -> dict[str, str]:
     return found
 
 
-def _words(command: str) -> tuple[str, ...]:
+def _words(option: str, command: str | None) -> tuple[str, ...] | None:
+    if not command:
+        return None
     try:
         return tuple(shlex.split(command))
     except ValueError as error:
-        raise BadInput(f"--build {command!r} is no command ({error}): mend its quotes") from None
+        raise BadInput(f"--{option} {command!r} is no command ({error}): mend its quotes") from None
 
 
 def add_nightly_options(nightly: argparse.ArgumentParser) -> None:

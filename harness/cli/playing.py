@@ -52,10 +52,10 @@ def experiment_command(arguments: argparse.Namespace) -> int:
 
 def try_command(arguments: argparse.Namespace) -> int:
     """Try a program of yours as the members of a group: the usual faults, and what they cost it."""
-    if arguments.app is None and not arguments.program:
+    if arguments.app is None and not arguments.program and arguments.image is None:
         raise BadInput(
             "which program? write its command after --, as in `try -- ./consumer --config x`, or "
-            "name its --app"
+            "name its --app or its --image"
         )
     return experiment_command(arguments)
 

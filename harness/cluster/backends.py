@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -30,9 +30,13 @@ class Backend:
     remove: Callable[[str], int]
 
 
-def backend_of(name: str) -> Backend:
-    """The backend of this name, which an experiment has checked."""
-    return {"embedded": _embedded, "docker": _docker, "compose": _compose}[name]()
+def backend_of(name: str, *, images: bool = False) -> Backend:
+    """The backend of this name, which an experiment has checked.
+
+    With `images` a run has containers whatever its brokers are: those of the program under test.
+    """
+    found = {"embedded": _embedded, "docker": _docker, "compose": _compose}[name]()
+    return replace(found, remove=_remove_containers) if images and name == "embedded" else found
 
 
 def _embedded() -> Backend:
@@ -41,8 +45,14 @@ def _embedded() -> Backend:
     return Backend(partial(draw_plan, hosts=ON_LOOPBACK), EmbeddedCluster, lambda _run: 0)
 
 
-def _docker() -> Backend:
+def _remove_containers(run: str) -> int:
     from harness.cluster import containers  # imports the SDK, which embedded runs do without
+
+    return containers.remove_left(containers.connect(), [run])[run]
+
+
+def _docker() -> Backend:
+    from harness.cluster import containers
     from harness.cluster.docker import DockerCluster
 
     def make(plan: Plan, tools: Tools, folder: Path, logs: Path) -> RunningCluster:
@@ -51,7 +61,7 @@ def _docker() -> Backend:
     return Backend(
         partial(draw_plan, hosts=IN_CONTAINERS),
         make,
-        lambda run: containers.remove_left(containers.connect(), [run])[run],
+        _remove_containers,
     )
 
 
@@ -66,10 +76,12 @@ def _compose() -> Backend:
 
 
 def check_engines(experiments: Iterable[Experiment]) -> None:
-    """See, before a set of runs begins, that its containers can be had; missing images are pulled.
+    """See, before runs begin, that their containers can be had; missing images are pulled.
 
     Raises SetupError, which otherwise every run would meet on its own.
     """
+    experiments = list(experiments)
+    check_images(experiments)
     wanted = {(each.cluster.backend, each.cluster.kafka_version) for each in experiments}
     wanted = {(backend, version) for backend, version in wanted if backend != "embedded"}
     if not wanted:
@@ -80,6 +92,21 @@ def check_engines(experiments: Iterable[Experiment]) -> None:
         for version in sorted(version for backend, version in wanted if backend == "docker"):
             containers.fetch(engine, containers.kafka_image(version), "KAFKA_IMAGE")
             containers.fetch(engine, containers.toxiproxy_image(), "TOXIPROXY_IMAGE")
+
+
+def check_images(experiments: Iterable[Experiment]) -> None:
+    """See that the images of programs under test can be had and run here, before anything starts.
+
+    Raises SetupError or BadInput.
+    """
+    apps = {each.app.image: each.app for each in experiments if each.app and each.app.image}
+    if not apps:
+        return
+    from harness.cluster import images
+
+    with closing(images.connect()) as engine:
+        for app in apps.values():
+            images.look_up(engine, app)
 
 
 def sweep_backends() -> dict[str, int]:

@@ -29,7 +29,8 @@ OWNER_LABEL: Final = "kafka-chaos.owner"
 _TIMEOUT_S: Final = 30
 _SILENCE_S: Final = 120  # while an image comes, the engine tells so several times a second
 _GONE_S: Final = 20.0
-_IN_FLIGHT_S: Final = 1.0  # the engine may make a moment later what was asked for by the dead
+IN_FLIGHT_S: Final = 1.0  # the engine may make a moment later what was asked for by the dead
+EMBEDDED: Final = "say BACKEND=embedded, which runs the brokers as processes"
 _ID: Final = re.compile(r"\b[0-9a-f]{64}\b")
 
 
@@ -44,8 +45,11 @@ def toxiproxy_image() -> str:
     return os.environ.get("TOXIPROXY_IMAGE") or default
 
 
-def connect() -> docker.DockerClient:
-    """The engine that DOCKER_HOST names, or this machine's; SetupError where none answers."""
+def connect(otherwise: str = EMBEDDED) -> docker.DockerClient:
+    """The engine that DOCKER_HOST names, or this machine's.
+
+    Raises SetupError where none answers, with what to do `otherwise` than to have one.
+    """
     where = os.environ.get("DOCKER_HOST", "its usual socket")
     try:
         engine = docker.from_env(timeout=_TIMEOUT_S)
@@ -55,11 +59,10 @@ def connect() -> docker.DockerClient:
         if "Permission" in str(error):
             raise SetupError(
                 f"the Docker engine at {where} refuses this user: add the user to the group "
-                "docker and log in again, or say BACKEND=embedded"
+                f"docker and log in again, or {otherwise}"
             ) from error
         raise SetupError(
-            f"no Docker engine answers at {where}: start one, or say BACKEND=embedded, which runs "
-            "the brokers as processes"
+            f"no Docker engine answers at {where}: start one, or {otherwise}"
         ) from error
     return engine
 
@@ -103,12 +106,17 @@ def user_of(engine: docker.DockerClient) -> dict[str, str]:
     A rootless engine is this user's, who is root within its containers: without a capability root
     may still write what is its own. Where users are remapped, a container is told to leave that.
     """
-    options = engine.info().get("SecurityOptions") or []
-    names = {option.partition(",")[0] for option in options}
+    names = security_of(engine)
     if "name=rootless" in names:
         return {"user": "0:0"}
     user = {"user": f"{os.getuid()}:{os.getgid()}"}
     return {**user, "userns_mode": "host"} if "name=userns" in names else user
+
+
+def security_of(engine: docker.DockerClient) -> set[str]:
+    """How the engine keeps its containers apart, in its words, such as "name=rootless"."""
+    options = engine.info().get("SecurityOptions") or []
+    return {option.partition(",")[0] for option in options}
 
 
 def labels(run: str) -> dict[str, str]:
@@ -132,13 +140,14 @@ def said(error: Exception) -> str:
     return " ".join(_ID.sub("…", str(text)).split())[:400]
 
 
-def remove_run(engine: docker.DockerClient, run: str) -> int:
+def remove_run(engine: docker.DockerClient, run: str, *labelled: str) -> int:
     """Remove every container of a run with its volumes, and its networks; how many containers.
 
+    Those alone that have all the labels as well, where some are given.
     Another process may be at it too, and the last containers be made just now: it goes on until
     nothing is left. Raises WaitTimeout if something is after all, ClusterError for what is refused.
     """
-    wanted = {"label": f"{RUN_LABEL}={run}"}
+    wanted = {"label": [f"{RUN_LABEL}={run}", *labelled]}
     removed: set[str] = set()
 
     def remove(container: str) -> None:
@@ -168,7 +177,7 @@ def remove_left(engine: docker.DockerClient, runs: Collection[str]) -> dict[str,
     """
     removed = {run: remove_run(engine, run) for run in runs}
     if removed:
-        time.sleep(_IN_FLIGHT_S)
+        time.sleep(IN_FLIGHT_S)
     return {run: count + remove_run(engine, run) for run, count in removed.items()}
 
 

@@ -207,15 +207,18 @@ def address_of(name: str, text: str) -> Address:
 class App:
     """A program that is tested as it is, as the members of the group: `instances` processes of it.
 
-    `command` is run in `folder`, after `build` has been run there once. `environment` is what it
-    needs besides what every program is given (harness/run/programs.py). `dependencies` are the
-    addresses of what it uses besides Kafka, by the name of the variable in which each process is
-    given that of a proxy in front of it.
+    `command` is run in `folder`, after `build` has been run there once. Where there is an `image`,
+    each process is the first of a container of it, and `command` and `entrypoint` stand for the
+    image's own where they are given. `environment` is what it needs besides what every program is
+    given (harness/run/programs.py). `dependencies` are the addresses of what it uses besides Kafka,
+    by the name of the variable in which each process is given that of a proxy in front of it.
     """
 
     name: str
-    command: tuple[str, ...]
+    command: tuple[str, ...] = ()
     folder: str
+    image: str = ""
+    entrypoint: tuple[str, ...] = ()
     build: tuple[str, ...] = ()
     instances: int = 3
     static: bool = False  # each has an instance id
@@ -231,19 +234,21 @@ class App:
             raise BadInput(
                 f"name {self.name!r} cannot name files: use letters, digits, dots and dashes"
             )
-        if not self.command:
-            raise BadInput("there is no command: say what to run, as a list of words")
+        self._check_image()
         if self.instances < 1:
             raise BadInput(f"instances of {self.instances} is no group: use 1 or more")
         for name in self.environment:
             if not name or "=" in name:
                 raise BadInput(f"[env] {name!r} cannot name a variable: use letters and digits")
-        for text in (*self.command, *self.build, *self.environment, *self.environment.values()):
+        for text in (
+            *(self.image, *self.entrypoint, *self.command, *self.build),
+            *(*self.environment, *self.environment.values()),
+        ):
             if "\0" in text:
                 raise BadInput(f"{text!r} has a zero byte in it, which no program can be given")
         for name, text in self.dependencies.items():
             self._check_dependency(name, text)
-        for text in (*self.command, *self.environment.values()):
+        for text in (*self.entrypoint, *self.command, *self.environment.values()):
             for place in self._unknown_places(text):
                 known = (*PLACES, *self.dependencies)
                 raise BadInput(
@@ -256,6 +261,27 @@ class App:
                         f"{{{place}}} in {text!r} is there only where [effects] has "
                         f"{_SHOWN_BY[place]}: say so, or leave it out"
                     )
+
+    def _check_image(self) -> None:
+        """It is a command or an image, and only the one is built here."""
+        if not self.image and self.entrypoint:
+            raise BadInput(
+                "there is an entrypoint and no image: name the image, or put its words before "
+                "those of command"
+            )
+        if not self.image and not self.command:
+            raise BadInput(
+                "there is no command: say what to run, as a list of words, or name an image"
+            )
+        if self.image and (self.image.startswith("-") or self.image.split() != [self.image]):
+            raise BadInput(
+                f"image {self.image!r} cannot name an image: write it as in registry/orders:1.4"
+            )
+        if self.image and self.build:
+            raise BadInput(
+                f"there is a build step and an image, and {self.image} is built already: leave out "
+                "one of them"
+            )
 
     @property
     def addresses(self) -> dict[str, Address]:

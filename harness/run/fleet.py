@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from consumers.config import ConsumerConfig, ProbeConfig, ProducerConfig
 from harness.base import processes
@@ -27,6 +27,7 @@ from harness.provision.tools import Tools
 from harness.run import why
 from harness.run.broker_side import BrokerSide
 from harness.run.folder import SCRATCH
+from harness.run.instance import Instance, ProcessTree
 from harness.run.member import Member, Partition, has_left
 from harness.run.named import naming_of_app
 from harness.run.programs import Programs
@@ -155,7 +156,7 @@ class Fleet:
             jvm_options=list(aot_options(self._tools.client_aot)),
             joins_when_told=joins_when_told,
         )
-        process = self._start(config)
+        process = ProcessTree(self._start(config))
         self.members[name] = Member(
             name, process, self._journal(name), lane=lane, instance_id=instance_id
         )
@@ -258,14 +259,18 @@ class Fleet:
             if member.running or member.expected_end:
                 continue
             if not any(each.started for each in self.members.values()):
-                left = len(member.processes())
-                raise VoidRun(why.ended_early(member, left, self.last_words))
+                raise VoidRun(why.ended_early(member, self.last_words))
             if self._restarts >= MOST_RESTARTS and not (self.settled or self._closing):
                 raise VoidRun(why.ends_again(member, len(self.members), self.last_words))
             member.kill()  # what it has started and left behind, as a container's end would
             if self._restarts < MOST_RESTARTS and not self._closing:
                 self._restarts += 1
                 self.start_member(self.next_name(), member.instance_id)
+
+    def record(self) -> dict[str, Any]:
+        """What a manifest says of the program beyond what is declared: its image as it is here."""
+        image = self._programs.image if self._programs is not None else None
+        return {} if image is None else {"image": image.image.record}
 
     def live(self) -> list[Member]:
         """Members whose process exists and that nobody told to end."""
@@ -287,7 +292,7 @@ class Fleet:
             return ""
         self._producer_ended_on_purpose = True
         processes.tell_last(self.producer, "stop")
-        return self._ended_badly("producer-1", self.producer, timeout_s)
+        return self._ended_badly("producer-1", ProcessTree(self.producer), timeout_s)
 
     def close_members(self, timeout_s: float = 30) -> list[str]:
         """Close every live member in order, one after the other; in words how some did not end.
@@ -308,7 +313,7 @@ class Fleet:
                 wait_until(
                     f"{member.name} to leave", partial(has_left, member), timeout_s=timeout_s
                 )
-        ends = [self._ended_badly(member.name, member.process, _END_S) for member in closing]
+        ends = [self._ended_badly(member.name, member.instance, _END_S) for member in closing]
         return [end for end in ends if end]
 
     def end_in_order(self, *members: Member, follow: Callable[[], None] | None = None) -> None:
@@ -342,9 +347,9 @@ class Fleet:
         if self._programs is not None:
             self._programs.told(member, what)
 
-    def _ended_badly(self, name: str, process: subprocess.Popen[bytes], timeout_s: float) -> str:
+    def _ended_badly(self, name: str, process: Instance, timeout_s: float) -> str:
         """How a process did not end in order, in words; empty if it did."""
-        code = processes.wait_exit(process, timeout_s)
+        code = process.wait(timeout_s)
         if code is None:
             return f"{name} did not end within {timeout_s:g} s"
         return f"{name} ended with exit code {code}: {self._tail(name)}" if code else ""
@@ -352,7 +357,7 @@ class Fleet:
     def unplanned_ends(self) -> list[str]:
         """Consumers and producers that ended without having been told to, in words."""
         ended = [
-            f"{member.name} (exit code {member.process.poll()}: {self._tail(member.name)})"
+            f"{member.name} (exit code {member.exit_code}: {self._tail(member.name)})"
             for member in self.members.values()
             if not member.running and not member.expected_end and not member.foreign
         ]
@@ -378,18 +383,21 @@ class Fleet:
 
     def kill_all(self) -> None:
         """End whatever still runs, at once."""
-        for member in self.members.values():
-            if member.foreign and member.running:
-                with suppress(HarnessError):  # it is ended all the same
-                    self.note(member, "SIGKILL")
-        children = [member.process for member in self.members.values()] + self._probes
+        children: list[Instance] = [ProcessTree(each) for each in self._probes]
         if self.producer is not None:
-            children.append(self.producer)
+            children.append(ProcessTree(self.producer))
+        for member in self.members.values():
+            with suppress(HarnessError):  # it is ended all the same
+                if member.foreign and member.running:
+                    self.note(member, "SIGKILL")
+            children.append(member.instance)
         for child in children:
-            if child.poll() is None:
-                child.kill()
+            with suppress(HarnessError):  # of a container that nobody knows of any more
+                if child.poll() is None:
+                    child.kill()
         for child in children:
-            child.wait(timeout=10)
+            with suppress(HarnessError):
+                child.wait(_END_S)
         if self.sink is not None:
             self.sink.stop()
         if self._programs is not None:

@@ -1,22 +1,19 @@
-"""One member of the group: its process, and what it has told so far.
+"""One member of the group: what it runs as, and what it has told so far.
 
 Our own consumer tells by its journal, and takes orders on its standard input. A program of somebody
 else's tells nothing: what it holds and how far it is follows from what brokers logged, and signals
-go to all its processes.
+go to all its processes, or to its container.
 """
 
 import signal
-import subprocess
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from consumers.journal import tail_journal
 from harness.base import processes
+from harness.run.instance import Instance, ProcessTree
 
 Partition = int
 
@@ -41,10 +38,9 @@ class Member:
     """One process of the group, and how far it is."""
 
     name: str
-    process: subprocess.Popen[bytes]
+    instance: Instance
     journal: Path | None  # null: a program of somebody else's
     lane: str = "members"
-    run: str = ""
     started_at: int = 0  # epoch microseconds, of a program of somebody else's
     instance_id: str | None = None  # of a static member: kept by the process that takes its place
     stop_signal: str = "SIGTERM"
@@ -67,7 +63,12 @@ class Member:
     @property
     def running(self) -> bool:
         """Whether its process exists, frozen or not."""
-        return self.process.poll() is None
+        return self.instance.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """How its process ended; a null while it runs."""
+        return self.instance.poll()
 
     @property
     def foreign(self) -> bool:
@@ -76,66 +77,38 @@ class Member:
 
     def send(self, command: str) -> None:
         """Give the consumer program a command on its standard input."""
-        processes.tell(self.process, command)
+        processes.tell(self._ours.process, command)
 
     def close(self) -> None:
         """Order our own consumer to leave its group and end."""
         self.expected_end = True
-        processes.tell_last(self.process, "close")
+        processes.tell_last(self._ours.process, "close")
+
+    @property
+    def _ours(self) -> ProcessTree:
+        """The process of a consumer of ours: nobody else's understands orders."""
+        assert isinstance(self.instance, ProcessTree)
+        return self.instance
 
     def terminate(self) -> None:
         """Ask it to end by the signal that its supervisor would send, with whatever it started."""
         self.expected_end = True
-        self._signal(signal.Signals[self.stop_signal])
+        self.instance.send_signal(signal.Signals[self.stop_signal])
 
     def ended(self, after_s: float, *, killed: bool) -> None:
         """It is gone, so long after it was asked to end."""
-        code, at_us = self.process.poll(), time.time_ns() // 1_000
-        self.ending = Ending(self.stop_signal, after_s, killed, code, at_us)
+        at_us = self.instance.ended_at or time.time_ns() // 1_000
+        self.ending = Ending(self.stop_signal, after_s, killed, self.exit_code, at_us)
 
     def kill(self) -> None:
         """SIGKILL it, with whatever it started."""
         self.expected_end = True
-        for _ in range(2 if self.foreign else 1):  # what was just being started is found then
-            self._signal(signal.SIGKILL)
-
-    def freeze(self) -> None:
-        """SIGSTOP it, with whatever it started."""
-        self._signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """SIGCONT it, with whatever it started."""
-        self._signal(signal.SIGCONT)
-
-    @property
-    def state(self) -> str:
-        """What the kernel says of its process: "running", "stopped", "gone", …"""
-        try:
-            return psutil.Process(self.process.pid).status() if self.running else "gone"
-        except psutil.NoSuchProcess:
-            return "gone"
-
-    def processes(self) -> list[psutil.Process]:
-        """Every living process of it: a program of somebody else's may have started more."""
-        found = processes.of_member(self.run, self.name) if self.foreign else []
-        if self.running and all(each.pid != self.process.pid for each in found):
-            with suppress(psutil.NoSuchProcess):
-                found.append(psutil.Process(self.process.pid))
-        return found
+        self.instance.kill()
 
     @property
     def gone(self) -> bool:
         """Whether no process of it is left."""
-        return not self.running and not self.processes()
-
-    def _signal(self, number: signal.Signals) -> None:
-        """The main process first: of the others there may be many, and finding them takes time."""
-        if self.running:
-            self.process.send_signal(number)
-        for each in self.processes() if self.foreign else []:
-            if each.pid != self.process.pid:
-                with suppress(psutil.NoSuchProcess):
-                    each.send_signal(number)
+        return self.instance.gone
 
     def follow(self) -> None:
         """Read what its journal has got since the last time."""

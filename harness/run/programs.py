@@ -4,11 +4,13 @@ A thread of the harness looks at them every 20 ms: whether one has ended, and wh
 All of it goes into a journal, so that the history can be made from it whatever becomes of the run.
 """
 
+import signal
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from consumers.journal import Journal
 from harness.base import processes
@@ -16,10 +18,14 @@ from harness.base.errors import VoidRun
 from harness.cluster.dependencies import Dependencies
 from harness.cluster.plan import Plan
 from harness.experiment.app import App, filled
+from harness.run.instance import Instance, ProcessTree
 from harness.run.lines import lines_of
 from harness.run.member import Member
 from harness.run.named import joined, naming_of_app
 from harness.run.sink import Sink
+
+if TYPE_CHECKING:  # it imports the engine's SDK, which programs without an image do without
+    from harness.cluster.images import ProgramImage
 
 _LOOK_S: Final = 0.02
 _READ_BYTES: Final = 1_000_000  # of what a program has printed, at a time
@@ -74,12 +80,18 @@ class Programs:
     _over: threading.Event = field(default_factory=threading.Event)
     _watching: threading.Thread | None = None
     _failed: Exception | None = None
+    # What its containers are started from, if it is in any.
+    image: "ProgramImage | None" = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._journal = Journal(self.run_dir / "journals" / "programs.journal", member="harness")
         self._lines = lines_of(
             self.app.effects, naming_of_app(self.app, self.partitions), self.topic
         )
+        if self.app.image:
+            from harness.cluster.images import ProgramImage
+
+            self.image = ProgramImage(self.app, self.plan.run)
         shows = self.app.effects
         self._write(
             "app",
@@ -108,28 +120,14 @@ class Programs:
             given |= self.dependencies.variables(lane)
             places |= self.dependencies.places(lane)
         own = {key: filled(text, places) for key, text in self.app.environment.items()}
-        command = [filled(word, places) for word in self.app.command]
         log = self.run_dir / "logs" / f"{name}.log"
         started_at = time.time_ns() // 1_000
-        try:
-            process = processes.spawn(
-                command,
-                run=self.plan.run,
-                log=log,
-                environment={**given, **own, processes.MEMBER_MARK: name},
-                cwd=Path(self.app.folder),
-            )
-        except OSError as error:
-            raise VoidRun(
-                f"{self.app.name} cannot be started ({error}): see that {command[0]!r} can be run "
-                f"in {self.app.folder}, and that its build step made it"
-            ) from error
+        instance = self._instance(name, places, {**given, **own}, log)
         member = Member(
             name,
-            process,
+            instance,
             None,
             lane=lane,
-            run=self.plan.run,
             started_at=started_at,
             instance_id=instance_id,
             stop_signal=self.app.stop.signal,
@@ -137,7 +135,7 @@ class Programs:
         self._write(
             "program_started",
             program=name,
-            pid=process.pid,
+            pid=instance.pid,
             lane=lane,
             instance_id=instance_id,
             started_at=started_at,
@@ -148,9 +146,35 @@ class Programs:
             self._watching.start()
         return member
 
+    def _instance(
+        self, name: str, places: Mapping[str, str], environment: Mapping[str, str], log: Path
+    ) -> Instance:
+        """Start a process, or a container. Raises VoidRun where there is nothing to start."""
+        entrypoint, command = (
+            [filled(word, places) for word in words]
+            for words in (self.app.entrypoint, self.app.command)
+        )
+        if self.image is not None:
+            return self.image.start(name, entrypoint, command, environment, log)
+        try:
+            process = processes.spawn(
+                command,
+                run=self.plan.run,
+                log=log,
+                environment={**environment, processes.MEMBER_MARK: name},
+                cwd=Path(self.app.folder),
+            )
+        except OSError as error:
+            raise VoidRun(
+                f"{self.app.name} cannot be started ({error}): see that {command[0]!r} can be run "
+                f"in {self.app.folder}, and that its build step made it"
+            ) from error
+        return ProcessTree(process, self.plan.run, name)
+
     def told(self, member: Member, what: str) -> None:
         """Note that a process is asked to end, or killed, just before it is."""
-        self._write("program_told", program=member.name, what=what)
+        dropped = member.instance.drops(signal.Signals[what])
+        self._write("program_told", program=member.name, what=what, dropped=dropped)
 
     def check(self) -> None:
         """Raises VoidRun if the watching has failed."""
@@ -173,6 +197,8 @@ class Programs:
                     text=repr(seen.unread_text[:200]),
                 )
                 seen.unread = 0
+        if self.image is not None:
+            self.image.remove()
         self.check()
 
     def _watch(self) -> None:
@@ -186,13 +212,16 @@ class Programs:
             self._failed = error
 
     def _look_at(self, seen: _Seen) -> None:
-        code = seen.member.process.poll()  # first: all that it printed is in its log by then
+        code = seen.member.exit_code  # first: all that it printed is in its log by then
         at_us = time.time_ns() // 1_000
         # What it has started may live on for a moment, and print.
         self._read_on(seen, at_us, last=code is not None)
         if code is not None and not seen.ended:
             seen.ended = True
-            self._write("program_ended", program=seen.member.name, exit_code=code, ended_at=at_us)
+            ended_at = seen.member.instance.ended_at or at_us
+            self._write(
+                "program_ended", program=seen.member.name, exit_code=code, ended_at=ended_at
+            )
 
     def _read_on(self, seen: _Seen, at_us: int, *, last: bool) -> None:
         size = seen.log.stat().st_size

@@ -39,6 +39,7 @@ from harness.run.output import read_output, read_written
 from harness.run.record import first_record
 from harness.run.roles import lanes
 from harness.run.scene import Scene, View
+from harness.run.watchdog import IMAGES
 from harness.run.why import cannot_run
 
 PROBE_S: Final = 180.0  # no script waits for more than a few session timeouts
@@ -77,14 +78,16 @@ class Run:
         self._tools = tools
         self.run_dir = run_dir
         self._run = run_dir.name
-        self._backend = backend_of(experiment.cluster.backend)
+        self._images = experiment.app is not None and bool(experiment.app.image)
+        self._backend = backend_of(experiment.cluster.backend, images=self._images)
         self._say = progress
         self._on_phase = on_phase
         self._look = look
         self._ports = Ports(port_base)
         self._random = random.Random(seed)
         self._keep: frozenset[int] = frozenset()  # what must outlive the run's other processes
-        self._stopped = self._ended = True  # its cluster; and nothing of it is left to be ended
+        # Its cluster, its programs; and nothing of it is left to be ended.
+        self._stopped = self._killed = self._ended = True
         self._manifest = first_record(name, experiment, tools, self._run, seed)
 
     def play(self) -> None:
@@ -141,7 +144,8 @@ class Run:
             self._experiment, plan, self._tools, self.run_dir, GROUP, TOPIC, port, dependencies
         )
         observer: subprocess.Popen[bytes] | None = None
-        self._stopped = self._ended = False
+        self._manifest |= fleet.record()
+        self._stopped = self._killed = self._ended = False
         try:
             with self._phase("start cluster"):
                 observer = self._start_observer(plan)
@@ -181,7 +185,11 @@ class Run:
                 last_first.callback(self._stop, started)
                 if dependencies is not None:
                     last_first.callback(dependencies.stop)
-                last_first.callback(fleet.kill_all)
+                last_first.callback(self._kill, fleet)
+
+    def _kill(self, fleet: Fleet) -> None:
+        fleet.kill_all()
+        self._killed = True
 
     def _dependencies(self, plan: Plan) -> Dependencies | None:
         """The proxies in front of what the app uses, not started yet, if it uses anything."""
@@ -207,7 +215,7 @@ class Run:
     def _end_processes(self) -> None:
         """End what is left of the run; what cannot be ended here is left to the watchdog."""
         processes.end_run(self._run, keep=self._keep)
-        self._ended = self._stopped
+        self._ended = self._stopped and self._killed
 
     def _play_scene(self, scene: Scene) -> None:
         experiment = self._experiment
@@ -267,7 +275,8 @@ class Run:
             members = scene.fleet.members.values()
             scene.wait("start of the members", lambda: all(m.started for m in members), 90)
             for member in members:
-                _tell(member.process, "join")
+                with suppress(BrokenPipeError):  # it is no more, and whoever follows tells
+                    member.send("join")
 
     def _await_group(self, scene: Scene) -> None:
         """Wait for the first steady state. Raises VoidRun where a program never gets there."""
@@ -374,6 +383,7 @@ class Run:
                 str(self.run_dir),
                 self._run,
                 self._experiment.cluster.backend,
+                *((IMAGES,) if self._images else ()),
             ),
             run=self._run,
             log=self._logs / "watchdog.log",
@@ -404,9 +414,7 @@ class Run:
 
     def _collect(self, fleet: Fleet) -> None:
         killed = {
-            member.name
-            for member in fleet.members.values()
-            if member.process.returncode == -signal.SIGKILL
+            member.name for member in fleet.members.values() if member.exit_code == -signal.SIGKILL
         }
         self._say("collect")
         effective = collect(self.run_dir, killed=killed)

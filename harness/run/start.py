@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.base import processes
+from harness.cluster.backends import check_images
 from harness.cluster.dependencies import check_reachable
 from harness.experiment import Experiment
 from harness.provision.tools import resolve_tools
@@ -38,11 +39,12 @@ def play_run(
 
     `label` names the run on the screen (else `name`), and `say` gets its lines (else the screen).
     `reserved` is called with the folder before anything is in it, `on_phase` as a phase begins.
-    Raises what `Run.play` and `reserve` do, SetupError where a version cannot be had, and BadInput
-    where nothing listens that the program uses.
+    Raises what `Run.play` and `reserve` do, SetupError where a version or an image cannot be had,
+    and BadInput where nothing listens that the program uses.
     """
     check_reachable([experiment])
     tools = resolve_tools(experiment.cluster.kafka_version, experiment.group.client_version)
+    check_images([experiment])
     sweep(screen.say)
     run_dir = reserve(results, name)
     reserved(run_dir)

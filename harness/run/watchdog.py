@@ -6,7 +6,9 @@ either means that the harness is gone: then it ends every process that carries t
 also releases what a fault has stopped or cut off), writes into the fault journal that the watchdog
 healed, removes the run's scratch folder and marks the manifest.
 
-    python -m harness.run.watchdog RUN_DIR RUN BACKEND
+    python -m harness.run.watchdog RUN_DIR RUN BACKEND [images]
+
+With `images` the program under test runs in containers, whatever the brokers are.
 """
 
 import os
@@ -23,14 +25,17 @@ from harness.cluster.backends import backend_of
 from harness.history import manifest
 
 JOURNAL: Final = "watchdog.journal"
+IMAGES: Final = "images"
 # After the last process was seen: the harness may have died between a fork and the mark that the
 # child gets with its program, and on a busy machine that takes as long.
 _QUIET_S: Final = 1.5
 
 
-def heal_and_clean(run_dir: Path, run: str, backend: str = "embedded") -> int:
+def heal_and_clean(
+    run_dir: Path, run: str, backend: str = "embedded", *, images: bool = False
+) -> int:
     """End what the run left running and say so in its records; returns how many were ended."""
-    ended = end(run, backend)
+    ended = end(run, backend, images=images)
     journal = run_dir / "journals" / "faults.journal"
     if journal.exists():
         _close_open_faults(journal)
@@ -45,11 +50,11 @@ def heal_and_clean(run_dir: Path, run: str, backend: str = "embedded") -> int:
     return ended
 
 
-def end(run: str, backend: str = "embedded") -> int:
+def end(run: str, backend: str = "embedded", *, images: bool = False) -> int:
     """End what the run left running; returns how many were ended."""
     ended = processes.end_run(run, keep=frozenset({os.getpid()}), quiet_s=_QUIET_S)
     try:
-        ended += backend_of(backend).remove(run)
+        ended += backend_of(backend, images=images).remove(run)
     except HarnessError as error:  # the engine is gone, or refuses: the next start looks again
         sys.stderr.write(f"{error}\n")
     return ended
@@ -73,15 +78,16 @@ def _close_open_faults(path: Path) -> None:
             )
 
 
-def main(run_dir: Path, run: str, backend: str) -> None:
+def main(run_dir: Path, run: str, backend: str, containers: str = "") -> None:
     """Wait for the end of the pipe; heal unless told that the harness is done."""
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
     said = sys.stdin.read().split()
+    images = containers == IMAGES
     if "end" in said:
-        end(run, backend)
+        end(run, backend, images=images)
     elif "done" not in said:
-        heal_and_clean(run_dir, run, backend)
+        heal_and_clean(run_dir, run, backend, images=images)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
 """Why a program did not get into its group, in one sentence for whoever wrote it."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Final
 
 from harness.experiment.app import App
 from harness.run.broker_side import BrokerSide
 from harness.run.member import Member
 
+_PORT_TAKEN: Final = re.compile(r"address already in use|EADDRINUSE|port .*in use", re.IGNORECASE)
 Words = Callable[[Member], str]  # the last words of a program
 
 
@@ -19,7 +22,7 @@ def cannot_run(app: App) -> str:
     the program is started.
     """
     word = app.command[0] if app.command else ""
-    if not word or "{" in word:
+    if not word or "{" in word or app.image:  # what is in an image shows when it is started
         return ""
     if "/" not in word:
         path = app.environment.get("PATH", os.environ.get("PATH", os.defpath))
@@ -41,9 +44,9 @@ def cannot_run(app: App) -> str:
     return ""
 
 
-def ended_early(member: Member, left: int, words: Words) -> str:
+def ended_early(member: Member, words: Words) -> str:
     """A program's main process ended before it was in the group; others that it started may run."""
-    code = member.process.poll()
+    code, left = member.exit_code, member.instance.left
     if left:
         others = "another process" if left == 1 else f"{left} other processes"
         return (
@@ -52,6 +55,8 @@ def ended_early(member: Member, left: int, words: Words) -> str:
             f"{words(member)}"
         )
     hint = " (its standard input is empty: does it wait for input?)" if code == 0 else ""
+    if _PORT_TAKEN.search(words(member)):
+        hint = " (all processes are on this machine's network: let each take any free port)"
     return (
         f"{member.name} ended with exit code {code} before it joined the group{hint}; its last "
         f"words: {words(member)}"
@@ -61,7 +66,7 @@ def ended_early(member: Member, left: int, words: Words) -> str:
 def ends_again(member: Member, started: int, words: Words) -> str:
     """Programs join and end, one after the other, before the group was steady once."""
     return (
-        f"{member.name} joined the group and ended with exit code {member.process.poll()}, as "
+        f"{member.name} joined the group and ended with exit code {member.exit_code}, as "
         f"others of {started} did before it; its last words: {words(member)}; if it cannot read "
         "its records, [records] in app.toml or --value says what they look like"
     )

@@ -86,6 +86,62 @@ def test_a_command_is_enough_and_its_folder_names_it(tmp_path: Path) -> None:
     assert App(name="my-consumer", command=("./run",), folder=str(folder)) == found
 
 
+IMAGE = """
+image = "registry.example:5000/team/orders:1.4"
+entrypoint = ["/orders"]
+command = ["--as={member}"]
+"""
+
+
+def test_an_image_stands_for_a_command_or_with_one_of_its_own(tmp_path: Path) -> None:
+    found = of_file(tmp_path, IMAGE)
+
+    image = "registry.example:5000/team/orders:1.4"
+    assert (image, ("/orders",), ("--as={member}",)) == (
+        found.image,
+        found.entrypoint,
+        found.command,
+    )
+    assert () == of_file(tmp_path, 'image = "x"').command
+
+
+def test_the_command_line_says_of_an_image_what_a_file_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    image = "registry.example:5000/team/orders:1.4"
+
+    found = of_line("--image", image, "--entrypoint", "/orders", command=("--as={member}",))
+
+    assert found is not None
+    assert replace(of_file(tmp_path, IMAGE), name="orders") == found
+
+
+@pytest.mark.parametrize(
+    ("image", "name"),
+    [
+        ("orders", "orders"),
+        ("localhost:5000/orders", "orders"),
+        ("registry.example/team/orders@sha256:00ff", "orders"),
+        ("registry.example/or__ders:1.4", "or__ders"),
+    ],
+)
+def test_an_image_without_a_name_is_called_after_its_last_part(image: str, name: str) -> None:
+    found = of_line("--image", image)
+
+    assert found is not None
+    assert (name, image) == (found.name, found.image)
+
+
+def test_an_image_on_the_command_line_takes_the_place_of_the_files(tmp_path: Path) -> None:
+    (tmp_path / "app.toml").write_text(IMAGE)
+
+    found = of_line("--app", str(tmp_path), "--image", "orders:1.5")
+
+    assert found is not None
+    assert ("orders:1.5", ("--as={member}",)) == (found.image, found.command)
+
+
 def test_samples_are_lines_of_a_file_beside(tmp_path: Path) -> None:
     (tmp_path / "sample.jsonl").write_text('{"a": 1}\n\n{"a": {n}}\n')
 
@@ -102,6 +158,14 @@ COMMAND = 'command = ["x"]\n'
     [
         ("", "there is no command: say what to run"),
         ("command = []", "there is no command: say what to run"),
+        ('imag = "x"', "there is no setting 'imag': did you mean 'image'?"),
+        ("image = 3", "image takes a text, not 3"),
+        ('image = ""', "there is no command: say what to run, as a list of words, or name an"),
+        ('image = "a b"', "image 'a b' cannot name an image: write it as in registry/orders:1.4"),
+        ('image = "x"\nbuild = ["make"]', "there is a build step and an image, and x is built"),
+        ('image = "x"\ncommand = "node x"', "command takes a list such as"),
+        (COMMAND + 'entrypoint = ["sh"]', "there is an entrypoint and no image: name the image"),
+        ('image = "x"\nentrypoint = ["{bootstap}"]', "{bootstap} in '{bootstap}' is nothing"),
         ('comand = ["x"]', "there is no setting 'comand': did you mean 'command'?"),
         ('command = "node x"', "command takes a list such as"),
         ('command = ["x", 1]', "command takes a list such as"),
@@ -290,6 +354,12 @@ def test_a_program_without_a_name_is_called_after_its_file(command: str, name: s
             ["try", "--stdout", "(?P<n>.)", "--http", "--", "x"],
             "[effects] has stdout and http, and",
         ),
+        (["try", "--image", "a b"], "image 'a b' cannot name an image: write it as in"),
+        (["try", "--image=--rm"], "image '--rm' cannot name an image"),
+        (["try", "--image", "x", "--build", "make"], "there is a build step and an image, and x"),
+        (["try", "--entrypoint", "sh", "--", "x"], "there is an entrypoint and no image"),
+        (["try", "--image", "x", "--entrypoint", "'"], '--entrypoint "\'" is no command'),
+        (["run", "baseline", "--entrypoint", "x"], "--entrypoint is about a program of yours"),
         (["try", "--app", "nowhere", "--", "x"], "has a command already: leave out what is after"),
         (["try", "--app", "nowhere"], "nowhere cannot be read (No such file or directory)"),
         (["try", "--experiment", "group-apis", "--", "x"], "the probe group-apis asks brokers"),

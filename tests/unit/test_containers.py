@@ -338,7 +338,7 @@ class LateEngine:
         )
 
     def _containers(self, **how: Any) -> list[dict[str, Any]]:
-        wanted = (containers.RUN_LABEL, f"{containers.RUN_LABEL}=left")
+        wanted = (containers.RUN_LABEL, [f"{containers.RUN_LABEL}=left"])
         assert how["filters"]["label"] in wanted
         labels = {containers.RUN_LABEL: "left", containers.OWNER_LABEL: "999999999:0.00"}
         return [{"Id": each, "Labels": labels} for each in self.there]

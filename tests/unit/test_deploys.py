@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -36,7 +36,10 @@ class Process:
     running: bool = True
     foreign: bool = False
     ending: Ending | None = None
-    process: Any = field(default_factory=lambda: SimpleNamespace(pid=2**30))
+
+    @property
+    def gone(self) -> bool:
+        return not self.running
 
 
 class Fleet:

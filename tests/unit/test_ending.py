@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +19,7 @@ from harness.run.faults import KINDS
 from harness.run.faults.kind import Evidence
 from harness.run.faults.targets import Target
 from harness.run.fleet import Fleet
+from harness.run.instance import ProcessTree
 from harness.run.member import Member
 from harness.run.scene import Scene
 
@@ -37,7 +40,8 @@ def start() -> Iterator[Start]:
         started.append(process)
         assert process.stdout is not None
         assert b"ready\n" == process.stdout.readline()
-        return Member("member-1", process, None if foreign else Path("none"), run="no-run")
+        tree = ProcessTree(process, "no-run", "member-1" if foreign else "")
+        return Member("member-1", tree, None if foreign else Path("none"))
 
     yield start
     for process in started:
@@ -102,9 +106,9 @@ def test_a_member_is_gone_with_its_last_process(
 ) -> None:
     member = start(ENDS.format(code=0))
     left: list[Any] = ["a child"]
-    monkeypatch.setattr("harness.run.member.processes.of_member", lambda *_: left)
+    monkeypatch.setattr("harness.run.instance.processes.of_member", lambda *_: left)
 
-    member.process.terminate()
+    os.kill(member.instance.pid, signal.SIGTERM)
     wait_until("the end of the program", lambda: not member.running, timeout_s=10)
 
     assert not member.gone

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import random
-import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from harness.experiment import Experiment
+from harness.run.instance import Instance
 from harness.run.member import Member
 from harness.run.scene import FaultState, Scene, View
 from harness.run.screen import Screen
@@ -29,7 +29,7 @@ class Process:
 
 
 def member(number: int, *partitions: int, ended: int | None = None, **more: Any) -> Member:
-    process = cast("subprocess.Popen[bytes]", Process(ended))
+    process = cast("Instance", Process(ended))
     return Member(
         f"member-{number}", process, Path("none"), assigned=set(partitions), generation=2, **more
     )

@@ -87,7 +87,7 @@ def programs_of(plan: Plan, run_dir: Path) -> Iterator[Callable[[App], Programs]
         with suppress(VoidRun):  # what a test has broken
             each.stop()
         for seen in each._seen:
-            seen.member.process.wait()
+            seen.member.instance.wait(SOON_S)
 
 
 def frames(run_dir: Path, kind: str) -> list[dict[str, Any]]:
@@ -254,7 +254,7 @@ def test_how_a_process_ended_is_on_record(
 
     assert ("member-1", code) == (frame["program"], frame["exit_code"])
     (started,) = frames(run_dir, "program_started")
-    assert (member.process.pid, "member-1") == (started["pid"], started["lane"])
+    assert (member.instance.pid, "member-1") == (started["pid"], started["lane"])
     assert member.started_at == started["started_at"] <= frame["ended_at"]
 
 
@@ -353,20 +353,23 @@ def test_what_a_program_has_started_stands_still_with_it(family: Member, plan: P
     def states() -> set[str]:
         return {each.status() for each in living(plan)}
 
-    family.freeze()
+    family.instance.freeze()
     wait_until("stop of all", lambda: states() == {psutil.STATUS_STOPPED}, timeout_s=SOON_S)
-    assert psutil.STATUS_STOPPED == family.state
-    family.thaw()
+    assert family.instance.frozen
+    assert str(family.instance) == f"the kernel says stopped of pid {family.instance.pid}"
+    family.instance.thaw()
     wait_until("go on of all", lambda: psutil.STATUS_STOPPED not in states(), timeout_s=SOON_S)
 
 
 def test_children_of_a_process_that_is_gone_are_still_its_own(family: Member, plan: Plan) -> None:
-    family.process.kill()
-    family.process.wait()
+    main = psutil.Process(family.instance.pid)
+    main.kill()
+    family.instance.wait(SOON_S)
 
     assert not family.running
-    assert "gone" == family.state
-    assert 2 == len(family.processes())
+    assert str(family.instance) == f"pid {main.pid} is gone"
+    assert 2 == len(living(plan))
+    assert not family.gone
     family.kill()
     wait_until("end of all", lambda: family.gone, timeout_s=SOON_S)
 
@@ -455,6 +458,16 @@ def test_what_ends_before_the_first_join_voids_the_run(
     with pytest.raises(
         VoidRun, match=r"member-1 ended with exit code 1 before it joined .* no brokers"
     ):
+        follow_until(fleet, "refusal", lambda: False)
+
+
+def test_who_dies_of_a_port_that_another_has_is_told_what_to_do(
+    fleet_of: Callable[[App], Fleet],
+) -> None:
+    fleet = fleet_of(app("sys.exit('listen tcp :8080: bind: address already in use')"))
+    fleet.start_member("member-1")
+
+    with pytest.raises(VoidRun, match=r"let each take any free port.*already in use"):
         follow_until(fleet, "refusal", lambda: False)
 
 
@@ -706,7 +719,7 @@ def test_a_watching_that_cannot_write_any_more_voids_the_run(
 
     programs.start("member-1", "member-1", None)
     monkeypatch.setattr(programs._journal, "write", full)
-    processes.end(programs._seen[0].member.processes())
+    programs._seen[0].member.kill()
     wait_until("end of the watching", lambda: programs._failed, timeout_s=SOON_S)
 
     with pytest.raises(VoidRun, match="cannot be watched any more: the disk is full"):

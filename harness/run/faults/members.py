@@ -3,8 +3,6 @@
 import time
 from typing import Final
 
-import psutil
-
 from harness.base.errors import BadInput, ClusterError, WaitTimeout
 from harness.base.wait import wait_until
 from harness.experiment import Experiment, Fault, Need
@@ -38,33 +36,35 @@ def kill(scene: Scene, fault: Fault, target: Target) -> None:
 
 
 def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    """No process with its pid exists, or only a zombie whose exit nobody has read yet."""
+    """No process of it exists, in the kernel's words, or the engine's of its container."""
     member = scene.fleet.members[target.name]
-    wait_until(
-        f"end of {target.name}", lambda: not member.running, timeout_s=_SOON_S, every_s=0.005
-    )
-    gone = not psutil.pid_exists(member.process.pid)
-    return Evidence(gone, f"pid {member.process.pid} {'is gone' if gone else 'still exists'}")
+    await_gone(member)
+    return Evidence(True, str(member.instance))
+
+
+def await_gone(member: Member) -> None:
+    """Wait until nothing of it is left. Raises WaitTimeout."""
+    wait_until(f"end of {member.name}", lambda: member.gone, timeout_s=_SOON_S, every_s=0.005)
 
 
 def _freeze(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.fleet.members[target.name].freeze()
+    scene.fleet.members[target.name].instance.freeze()
 
 
 def _prove_frozen(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    """The kernel says stopped, and its journal does not grow."""
+    """The kernel says stopped, or the engine paused of its container."""
     member = scene.fleet.members[target.name]
-    state = wait_until(
+    frozen = wait_until(
         f"stop of {target.name}",
-        lambda: member.state == psutil.STATUS_STOPPED,
+        lambda: member.instance.frozen,
         timeout_s=_SOON_S,
         every_s=0.005,
     )
-    return Evidence(state, f"the kernel says {member.state} of pid {member.process.pid}")
+    return Evidence(frozen, str(member.instance))
 
 
 def _thaw(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.fleet.members[target.name].thaw()
+    scene.fleet.members[target.name].instance.thaw()
 
 
 def close(scene: Scene, _fault: Fault, target: Target) -> None:
@@ -79,7 +79,7 @@ def _prove_closed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
         scene.wait(f"end of {target.name}", lambda: not member.running, JOIN_S)
     except WaitTimeout as timeout:
         return Evidence(False, str(timeout))
-    code = member.process.returncode
+    code = member.exit_code
     return Evidence(code == 0, f"{target.name} ended with exit code {code}")
 
 
@@ -94,11 +94,11 @@ def _prove_terminated(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 
 def terminated(member: Member) -> Evidence:
-    """No process of it is left, in the kernel's words; ours ends by itself, with exit code 0.
+    """No process of it is left; ours ends by itself, with exit code 0.
 
     How a program of somebody else's ends is for the judge.
     """
-    if member.ending is None or psutil.pid_exists(member.process.pid):
+    if member.ending is None or not member.gone:
         return Evidence(False, f"{member.name} still runs, SIGKILL notwithstanding")
     in_order = not member.ending.killed and member.ending.exit_code == 0
     return Evidence(member.foreign or in_order, f"{member.name} ended {member.ending}")

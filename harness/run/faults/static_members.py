@@ -4,14 +4,12 @@ import signal
 from dataclasses import replace
 from typing import Final
 
-import psutil
-
 from consumers.consumer import ClientGaveUp
 from harness.base.errors import BadInput, ClusterError, WaitTimeout
 from harness.experiment import Experiment, Fault, one_of
 from harness.history.effects import Breaks, Effects, Proof
 from harness.run.faults.kind import Evidence, Kind
-from harness.run.faults.members import JOIN_S, close, kill, terminate
+from harness.run.faults.members import JOIN_S, await_gone, close, kill, terminate
 from harness.run.faults.targets import Target
 from harness.run.member import Member
 from harness.run.scene import Scene
@@ -56,13 +54,13 @@ def _end(scene: Scene, fault: Fault, target: Target) -> None:
 
 
 def _prove_ended(scene: Scene, fault: Fault, target: Target) -> Evidence:
-    """No process with its pid exists, and it ended in the way that was meant."""
+    """No process of it exists, and it ended in the way that was meant."""
     member = scene.fleet.members[target.name]
     meant = -signal.SIGKILL if fault.how == "kill" else 0
-    gone, code = not psutil.pid_exists(member.process.pid), member.process.returncode
+    await_gone(member)
     return Evidence(
-        gone and (member.foreign or code == meant),
-        f"pid {member.process.pid} {'is gone' if gone else 'still exists'}, exit code {code}",
+        member.foreign or member.exit_code == meant,
+        f"{member.instance}, exit code {member.exit_code}",
     )
 
 
@@ -133,7 +131,7 @@ def _gave_up(scene: Scene, member: Member) -> Evidence:
         scene.wait(f"end of {member.name}", lambda: not member.running, JOIN_S)
     except WaitTimeout as timeout:
         return Evidence(False, str(timeout))
-    code = member.process.returncode
+    code = member.exit_code
     return Evidence(
         code == ClientGaveUp.exit_code,
         f"{member.name} ended with exit code {code}: {scene.fleet.last_words(member)}",

@@ -1,0 +1,152 @@
+"""What a member runs as: a process with whatever it starts, or a container.
+
+Both are told and asked the same, so nothing else has to know which one it is.
+"""
+
+import signal
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+import psutil
+
+from harness.base import processes
+
+
+class Instance(Protocol):
+    """One process of a member's program, with all that belongs to it.
+
+    Its text says how it is, in the words of whoever knows: the kernel, or the engine.
+    """
+
+    @property
+    def pid(self) -> int:
+        """Its first process, on this machine."""
+
+    def poll(self) -> int | None:
+        """Its exit code once it has ended, and all that it printed is in its log; else a null."""
+
+    @property
+    def ended_at(self) -> int | None:
+        """When it ended, in epoch microseconds; a null where nobody but the caller's clock says."""
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal, as its supervisor would."""
+
+    def kill(self) -> None:
+        """SIGKILL it, with whatever it started."""
+
+    def freeze(self) -> None:
+        """Stop it where it is, with whatever it started."""
+
+    def thaw(self) -> None:
+        """Let it go on."""
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it stands still."""
+
+    @property
+    def gone(self) -> bool:
+        """Whether nothing of it is left."""
+
+    @property
+    def left(self) -> int:
+        """How many processes of it are there, once its first one has ended."""
+
+    def drops(self, number: signal.Signals) -> bool:
+        """Whether the kernel drops this signal instead of delivering it, if that can be seen."""
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Its exit code, or a null where it still runs after so long."""
+
+
+@dataclass(frozen=True)
+class ProcessTree:
+    """A process, and with `member` all that carry the mark of that member of the run."""
+
+    process: subprocess.Popen[bytes]
+    run: str = ""
+    member: str = ""
+
+    @property
+    def pid(self) -> int:
+        """Its first process."""
+        return self.process.pid
+
+    def poll(self) -> int | None:
+        """Its exit code, negative for a signal that ended it; a null while it runs."""
+        return self.process.poll()
+
+    @property
+    def ended_at(self) -> None:
+        """The kernel keeps no time of an end."""
+        return None
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """The main process first: of the others there may be many, and finding them takes time."""
+        if self.poll() is None:
+            self.process.send_signal(number)
+        for each in self.processes() if self.member else []:
+            if each.pid != self.pid:
+                with suppress(psutil.NoSuchProcess):
+                    each.send_signal(number)
+
+    def kill(self) -> None:
+        """SIGKILL it, with whatever it started."""
+        for _ in range(2 if self.member else 1):  # what was just being started is found then
+            self.send_signal(signal.SIGKILL)
+
+    def freeze(self) -> None:
+        """SIGSTOP it, with whatever it started."""
+        self.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT it, with whatever it started."""
+        self.send_signal(signal.SIGCONT)
+
+    @property
+    def state(self) -> str:
+        """What the kernel says of its process: "running", "stopped", "gone", …"""
+        try:
+            return psutil.Process(self.pid).status() if self.poll() is None else "gone"
+        except psutil.NoSuchProcess:
+            return "gone"
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the kernel says that its process is stopped."""
+        return bool(self.state == psutil.STATUS_STOPPED)
+
+    def processes(self) -> list[psutil.Process]:
+        """Every living process of it: a program of somebody else's may have started more."""
+        found = processes.of_member(self.run, self.member) if self.member else []
+        if self.poll() is None and all(each.pid != self.pid for each in found):
+            with suppress(psutil.NoSuchProcess):
+                found.append(psutil.Process(self.pid))
+        return found
+
+    @property
+    def gone(self) -> bool:
+        """Whether no process of it is left, in the kernel's words."""
+        return self.poll() is not None and not psutil.pid_exists(self.pid) and not self.left
+
+    @property
+    def left(self) -> int:
+        """How many processes of it there are."""
+        return len(self.processes())
+
+    def __str__(self) -> str:
+        """How it is, in the kernel's words."""
+        if self.poll() is None:
+            return f"the kernel says {self.state} of pid {self.pid}"
+        return f"pid {self.pid} {'still exists' if psutil.pid_exists(self.pid) else 'is gone'}"
+
+    def drops(self, number: signal.Signals) -> bool:
+        """Of the first process of a namespace alone, which this is not."""
+        return False
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Its exit code, or a null where it still runs after so long."""
+        return processes.wait_exit(self.process, timeout_s)
