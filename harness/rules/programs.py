@@ -265,7 +265,7 @@ def stands_still() -> str:
     headline="loss",
 )
 def nothing_lost() -> str:
-    """Holes in what was read of each partition, from the first record read to the last committed.
+    """Holes in what was read of each partition, from the first fetch to the committed position.
 
     Where auto.offset.reset is latest, a program passes over what was there before it came.
     """
@@ -273,12 +273,18 @@ def nothing_lost() -> str:
         WITH upto AS (
             SELECT topic, partition, max(committed) AS committed FROM {accepted}
             GROUP BY topic, partition
+        ), seen AS (
+            SELECT topic, partition, first_offset, last_offset FROM {reads}
+            UNION ALL
+            -- As if it had read what is before its first fetch.
+            SELECT topic, partition, min(first_offset) - 1, min(first_offset) - 1 FROM {fetched}
+            GROUP BY topic, partition
         ), followed AS (
             SELECT topic, partition, first_offset, last_offset,
                    max(last_offset) OVER (
                        PARTITION BY topic, partition ORDER BY first_offset, last_offset
                        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
-            FROM {reads}
+            FROM seen
         ), holes AS (
             SELECT f.topic, f.partition, u.committed, f.reached + 1 AS from_offset,
                    least(f.first_offset, u.committed) - f.reached - 1 AS records

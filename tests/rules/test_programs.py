@@ -259,6 +259,24 @@ def test_what_a_program_shows_counts_and_not_what_it_fetched(
     assert verdict == judge(history, "P10")["verdict"]
 
 
+@pytest.mark.parametrize(("first", "lost"), [(30, 0), (31, 1), (40, 10)])
+def test_what_it_fetched_first_and_never_showed_is_lost(
+    judge: Judge, first: int, lost: int
+) -> None:
+    history = fetched((30, 50), (50, 100)).shows("member-1", 0, first, 99, 2_000)
+    assert lost == judge(history, "P10")["measured_max"]
+
+
+def test_a_partition_that_is_committed_and_never_shown_is_lost(judge: Judge) -> None:
+    history = fetched((0, 50), (50, 100)).fetch("member-1", 1, 0, 1_000, upto=70)
+    history.commit_request("member-1", 9_000, 1, 60).shows("member-1", 0, 0, 99, 2_000)
+    found = judge(history, "P10")
+    assert ("VIOLATED", [0, 60]) == (
+        found["verdict"],
+        sorted(row["measured"] for row in found["rows"]),
+    )
+
+
 def test_a_loss_may_be_promised(judge: Judge) -> None:
     history = fetched((0, 50), (60, 100))
     history.limits["lost"] = 10
