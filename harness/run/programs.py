@@ -99,7 +99,7 @@ class Programs:
             topic=self.topic,
             partitions=self.partitions,
             way=shows.way,
-            asked=shows.pattern or shows.output_topic,
+            asked=shows.output_topic or shows.pattern,
         )
 
     def start(self, name: str, lane: str, instance_id: str | None) -> Member:

@@ -33,9 +33,10 @@ from harness.run import programs as programs_module
 from harness.run.build import build
 from harness.run.fleet import MOST_RESTARTS, Fleet
 from harness.run.member import Member
-from harness.run.named import runs
+from harness.run.named import naming_of_app, runs
 from harness.run.programs import Programs, variables
 from harness.run.record import first_record
+from harness.run.sink import Sink
 from harness.run.why import cannot_run
 
 SOON_S = 10.0
@@ -168,6 +169,27 @@ def test_a_process_is_given_the_address_of_the_proxy_on_its_lane(
     assert ["${CACHE}", "{OTHER}"] == words[1:]
 
 
+def test_a_process_is_told_where_it_shows_its_work(plan: Plan, run_dir: Path) -> None:
+    says = "import json; print(json.dumps([dict(os.environ), sys.argv[1:]]))"
+    for effects, name, place, told in (
+        (Shows(http=True), "KAFKA_CHAOS_SINK", "{sink}", "http://127.0.0.1:7/member-1"),
+        (Shows(output_topic="done"), "KAFKA_OUTPUT_TOPIC", "{output_topic}", "done"),
+    ):
+        folder = run_dir / name
+        for part in ("journals", "logs"):
+            (folder / part).mkdir(parents=True)
+        shows = app(says, effects=effects)
+        shows = replace(shows, command=(*shows.command, place), environment={"WHERE": place})
+        sink = Sink(plan.run, folder, 7, naming_of_app(shows, 3)) if effects.http else None
+        programs = Programs(shows, plan, folder, "orders", "t", PARTITIONS, sink)
+        programs.start("member-1", "member-1", None)
+        ended(folder)
+        programs.stop()
+
+        environment, words = json.loads((folder / "logs" / "member-1.log").read_text())
+        assert (told, told, [told]) == (environment[name], environment["WHERE"], words)
+
+
 def test_a_dynamic_member_has_no_instance_id(plan: Plan) -> None:
     given = variables(plan, "member-1", "orders", "t", "member-1", None)
 
@@ -207,6 +229,44 @@ def test_effects_by_offset_are_kept_as_they_are(
     ended(run_dir)
 
     assert [["offset", 1, 7, 8], ["offset", 0, 3, 3]] == shown(run_dir)
+
+
+def test_lines_of_kafkas_verifiable_consumer_show_what_each_poll_brought(
+    programs_of: Callable[[App], Programs], run_dir: Path
+) -> None:
+    line = json.dumps(
+        {
+            "timestamp": 1,
+            "name": "records_consumed",
+            "count": 3,
+            "partitions": [
+                {"topic": "t", "partition": 1, "count": 2, "minOffset": 4, "maxOffset": 5},
+                {"topic": "t", "partition": 0, "count": 1, "minOffset": 9, "maxOffset": 9},
+            ],
+        }
+    )
+    said = f"print({line!r}); print('startup')"
+    programs_of(app(said, effects=Shows(verifiable=True))).start("member-1", "member-1", None)
+    ended(run_dir)
+
+    assert [["offset", 1, 4, 5], ["offset", 0, 9, 9]] == shown(run_dir)
+    assert ["verifiable"] == [frame["shown_by"] for frame in frames(run_dir, "shown")]
+
+
+def test_lines_that_name_no_record_are_counted_and_the_last_is_kept(
+    programs_of: Callable[[App], Programs], run_dir: Path
+) -> None:
+    lines = "print('finished 1\\n\\nfinished 2')"
+    programs = programs_of(app(lines, effects=Shows(stdout=r"done (?P<n>\d+)")))
+    programs.start("member-1", "member-1", None)
+    ended(run_dir)
+    programs.stop()
+
+    (unread,) = frames(run_dir, "unread")
+    assert (2, "'finished 2'") == (unread["count"], unread["text"])
+    assert ("stdout", r"done (?P<n>\d+)") == tuple(
+        frames(run_dir, "app")[0][name] for name in ("way", "asked")
+    )
 
 
 def test_a_line_is_read_when_it_is_whole_and_the_last_at_its_end(
