@@ -32,14 +32,15 @@ def cannot_run(app: App) -> str:
         hint = f"write ./{word}" if beside.is_file() else "install it, or write its whole path"
         return f"there is no program {word!r} on the PATH: {hint}"
     file = Path(app.folder) / word
+    where = repr(word) if Path(word).is_absolute() else f"{word!r} in {app.folder}"
     if not file.exists():
-        return f"there is no {word!r} in {app.folder}: name a program that is there"
+        return f"there is no {where}: name a program that is there"
     if file.is_dir():
-        return f"{word!r} in {app.folder} is a folder: name the program in it"
+        return f"{where} is a folder: name the program in it"
     if not os.access(file, os.X_OK):
         return (
-            f"{word!r} in {app.folder} cannot be executed: make it executable (chmod +x), or "
-            "write what runs it before it"
+            f"{where} cannot be executed: make it executable (chmod +x), or write what runs it "
+            "before it"
         )
     return ""
 
