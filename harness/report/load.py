@@ -99,9 +99,12 @@ class Run:
         return self.missing.isdisjoint(names)
 
 
+NAMELESS: Final = "tells brokers neither name nor version"  # a client library
+
+
 def libraries_of(observed: Mapping[str, Any]) -> str:
     """The client libraries of an app and their versions, as they name themselves to brokers."""
-    return " and ".join(observed.get("clients") or ()) or "its library tells brokers no name"
+    return " and ".join(observed.get("clients") or ()) or NAMELESS
 
 
 def load(run_dir: Path) -> Run:

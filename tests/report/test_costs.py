@@ -79,12 +79,12 @@ def test_they_are_on_the_page_and_in_the_summary_and_rules_left_out_are_folded(
     text, short = page(run), summary(run)
 
     assert "After steady state came" not in text  # each is named below
-    assert "kafka-chaos experiment with kafkajs (its library tells brokers no name)" in text
+    assert "kafka-chaos experiment with kafkajs (tells brokers neither name nor version)" in text
     for each in costs(run):
         assert f"<li>{each}</li>" in text
         assert f"- {each}" in short
     folded = next(part for part in text.split("<details") if "rules are left out" in part)
     assert "R21-stop" in folded.partition("</summary>")[2].partition("</details>")[0]
-    assert "its library tells brokers no name" in text
+    assert "tells brokers neither name nor version" in text
     assert "R21-stop" not in short
     assert "rules are left out" in short

@@ -10,6 +10,7 @@ from rich.text import Text
 from harness.base.distribution import Distribution
 from harness.base.paths import here
 from harness.history.suites import Suite
+from harness.report.load import NAMELESS
 from harness.report.many.matrix import Cell, Client, End, Matrix, Sign, as_json, matrix_of
 from harness.report.many.suite_rows import kind_of, link_to, outcome_of_run, read_verdicts
 from harness.report.many.suite_text import style_of
@@ -150,7 +151,7 @@ def about_lines(client: Client) -> list[Line]:
     """What a client is, as brokers saw it."""
     if not client.runs:
         return [Line("no run shows anything", "doubt")]
-    told = ", ".join(client.libraries) or "tells brokers neither name nor version"
+    told = ", ".join(client.libraries) or NAMELESS
     protocol = " / ".join(client.protocols) or "protocol not known"
     if client.assignors:
         protocol += f", {' / '.join(client.assignors)}"
