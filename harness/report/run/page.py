@@ -161,6 +161,7 @@ def _facts_of_an_app(run: Run, app: Mapping[str, Any]) -> list[Fact]:
             f"{_say(app.get('instances'))} processes, {_say(observed.get('protocol'))}",
             f"assignor {', '.join(observed.get('assignors') or ()) or NOTHING}",
         ),
+        Fact("Told apart by", "a listener for each process", "whatever its client.id is"),
         Fact("Session timeout", duration(observed.get("session_timeout_ms")), "as it joined with"),
         Fact("Told to end by", _say(stop.get("signal")), f"killed after {stop.get('grace_s'):g} s"),
         *_surroundings(manifest, _part(manifest.declared, "load")),
