@@ -7,7 +7,7 @@ from harness.base.errors import BadInput
 from harness.experiment import Experiment, Fault, Group, Need
 from harness.provision.kafka import kafka_versions
 from harness.run.faults import Needed, effects_of
-from harness.run.roles import changes, headcount
+from harness.run.roles import changes, headcount, lanes
 
 # Settings of a client library that follow from what the group declares: of two values for one
 # thing, the rules would be judged by one and the client would keep the other.
@@ -34,6 +34,7 @@ def check_together(experiment: Experiment) -> None:
     _check_client_version(experiment)
     _check_replicas(experiment)
     _check_members(experiment)
+    lanes(experiment)  # which refuses more processes than there can be lanes for
     if not experiment.one_by_one:  # those are never there together
         _check_overlaps(experiment.faults)
     _check_settings(experiment.group)

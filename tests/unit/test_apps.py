@@ -17,6 +17,7 @@ from harness.cli.options import add_app_options, app_of
 from harness.experiment import APP, Cluster, Fault, Verdict
 from harness.experiment.app import App, Limits, Records, Shows, Stop, filled, numbered
 from harness.run.faults import KINDS, needs_app
+from harness.run.roles import MOST_PROCESSES
 
 EVERYTHING = r"""
 name = "orders"
@@ -497,3 +498,14 @@ def test_places_are_filled_and_numbers_put_in() -> None:
         dict.fromkeys(("bootstrap", "instance_id"), "") | {"bootstrap": "h:1"},
     )
     assert '{"id": 7, "c": "c7"}' == numbered('{"id": {n}, "c": "c{n}"}', 7)
+
+
+def test_more_processes_than_lanes_were_measured_for_are_refused() -> None:
+    """A deploy starts each process before its predecessor ends: there are spare lanes for that."""
+    most = App(name="orders", command=("x",), folder="/", instances=MOST_PROCESSES)
+    more = replace(most, instances=MOST_PROCESSES + 1)
+    deploy = registry.load("rolling-deploy")
+
+    registry.checked(with_app(deploy, most))
+    with pytest.raises(BadInput, match=r"61 processes of orders would run .* 60 at most: lower"):
+        registry.checked(with_app(deploy, more))
