@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 import random
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,7 +39,9 @@ class Setting:
     def _wait(self, what: str, condition: Callable[[], bool], timeout_s: float) -> None:
         if what == "post to the sink":
             self.meanwhile()
-        wait_until(what, condition, timeout_s=min(timeout_s, 0.3))
+        # Nobody posts on his own; the sink's own answer may take a moment on a busy machine.
+        least_s = 0.3 if what == "post to the sink" else timeout_s
+        wait_until(what, condition, timeout_s=least_s)
 
     def post(self, member: str = "member-1", timeout_s: float = 5.0) -> int | None:
         host, _, path = self.sink.url(member).removeprefix("http://").partition("/")
@@ -57,7 +60,9 @@ class Setting:
         return KINDS[fault.kind].prove(cast("Scene", self.scene), fault, target)
 
     def heal(self, fault: Fault) -> None:
-        KINDS[fault.kind].heal(cast("Scene", self.scene), fault, self._target(fault))
+        target = self._target(fault)
+        KINDS[fault.kind].heal(cast("Scene", self.scene), fault, target)
+        KINDS[fault.kind].settle(cast("Scene", self.scene), fault, target)
 
     def _target(self, fault: Fault) -> Any:
         member = SimpleNamespace(name="member-1", running=True)
@@ -97,7 +102,9 @@ def test_a_sink_that_answers_late_delays_what_is_posted(setting: Setting) -> Non
     evidence = setting.inject(slow())
 
     assert evidence.took_effect, evidence.text
-    assert "the sink answered the harness 204 after 2" in evidence.text
+    answered = re.match(r"the sink answered the harness 204 after (\d+) ms", evidence.text)
+    assert answered is not None
+    assert int(answered[1]) >= 200
     assert "1 posts have come since then" in evidence.text
     assert setting.post(timeout_s=0.1) is None
     setting.heal(slow())

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Final
 
-from harness.base.errors import BadInput, WaitTimeout
+from harness.base.errors import BadInput, ClusterError, WaitTimeout
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects
 from harness.run.faults.kind import Evidence, Kind, Lever
@@ -41,6 +41,20 @@ def _inject(scene: Scene, fault: Fault, target: Target) -> None:
 
 def _heal(scene: Scene, _fault: Fault, target: Target) -> None:
     _sink_of(scene).heal(_poster(target))
+
+
+def _settle(scene: Scene, fault: Fault, target: Target) -> None:
+    """The order is on its way to the sink: wait until it answers at once again."""
+
+    def answers() -> bool:
+        answer = _sink_of(scene).ask(_poster(target), patience_s=_PROBE_S)
+        late = fault.latency_ms is not None and answer.after_ms >= fault.latency_ms
+        return answer.status not in (None, _UNAVAILABLE) and not late
+
+    try:
+        scene.wait("sink that answers again", answers, _SOON_S)
+    except WaitTimeout as timeout:
+        raise ClusterError(str(timeout)) from timeout
 
 
 def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
@@ -99,6 +113,7 @@ KINDS: Final = (
         _inject,
         _prove,
         _heal,
+        _settle,
         check=_check,
         takes=("latency_ms",),
         lever=Lever.SINK,
