@@ -15,12 +15,13 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.base.paths import ROOT
-from harness.bench import backends, clusters, experiments, judging, recording
+from harness.bench import backends, clusters, experiments, fetches, judging, recording
 from harness.bench.measure import Figure, table_of
 from harness.provision.tools import Tools, resolve_tools
 
 PARTS: Final[dict[str, Callable[[Tools, int], list[Figure]]]] = {
     "recording": recording.bench,
+    "fetches": fetches.bench,
     "cluster-start": clusters.bench,
     "backends": backends.bench,
     "check": lambda _tools, rounds: judging.bench(rounds),

@@ -404,10 +404,12 @@ class Fleet:
             self._programs.stop()
 
     def why_not_joined(self) -> str:
-        """What is known of each program that has not got into the group, in words."""
+        """Which programs have no part in the group, or else that none gets further, in words."""
         assert self._brokers is not None
         members = self.members.values()
-        return why.not_joined(members, self._brokers, self._group, self._topic, self.last_words)
+        return why.not_joined(
+            members, self._brokers, self._group, self._topic, self.last_words
+        ) or why.no_progress(members, self.last_words)
 
 
 def _number(name: str) -> int:

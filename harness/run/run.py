@@ -228,8 +228,6 @@ class Run:
             scene.fleet.start_producer()
             self._start_members(scene)
             self._await_group(scene)
-            before = scene.fleet.processed()
-            scene.wait("records from every partition", lambda: scene.consuming(before), 30)
         with self._phase("steady"):
             scene.steady_at = time.monotonic()
             journal = Journal(self.run_dir / "journals" / "faults.journal", member="nemesis")
@@ -279,9 +277,11 @@ class Run:
                     member.send("join")
 
     def _await_group(self, scene: Scene) -> None:
-        """Wait for the first steady state. Raises VoidRun where a program never gets there."""
+        """Wait until the group is steady and consumes. Raises VoidRun if a program never does."""
         try:
             scene.wait("steady state", scene.well, 90)
+            before = scene.fleet.processed()
+            scene.wait("records from every partition", lambda: scene.consuming(before), 30)
             scene.fleet.settled = True
         except WaitTimeout as timeout:
             if why := self._experiment.app and scene.fleet.why_not_joined():

@@ -87,6 +87,18 @@ def not_joined(
     )
 
 
+def no_progress(members: Iterable[Member], words: Words) -> str:
+    """All are in the group, and it does not get further in every partition; empty if none runs."""
+    running = [member for member in members if member.running]
+    if not running:
+        return ""
+    return (
+        f"{_each_of(running)} joined the group, but not every partition is committed or shown: let "
+        "the program commit, and say by [records] or --value what it can read; last words of "
+        f"{running[0].name}: {words(running[0])}"
+    )
+
+
 def _of_one(member: Member, brokers: BrokerSide, group: str, topic: str) -> str:
     groups = brokers.groups.get(member.name, set())
     topics = brokers.topics.get(member.name, set())

@@ -643,6 +643,22 @@ def test_who_reads_another_topic_is_told_so_once_for_all(
     ) == fleet.why_not_joined()
 
 
+def test_who_joins_and_gets_no_further_is_told_what_may_be_missing(
+    fleet_of: Callable[[App], Fleet], run_dir: Path
+) -> None:
+    fleet = fleet_of(app(READY))
+    for number in (1, 2):
+        fleet.start_member(f"member-{number}").started = True
+        ready(run_dir, f"member-{number}")
+
+    said = fleet.why_not_joined()
+
+    assert said.startswith("each of member-1 and member-2 joined the group, but not every")
+    assert said.endswith("last words of member-1: ready")
+    fleet.kill_all()
+    assert "" == fleet.why_not_joined()
+
+
 def test_what_goes_into_the_background_is_told_to_stay(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
