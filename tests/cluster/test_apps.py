@@ -102,7 +102,7 @@ consumer.close()
 """
 
 # Each process has a vice of its own: the first commits what it has not fetched, the second stops
-# to work and lives on, and none of them leaves when it is told to end.
+# to work and lives on, the third ends with exit code 0, and none leaves when it is told to end.
 BROKEN = """
 import os, time
 from confluent_kafka import Consumer, TopicPartition
@@ -127,6 +127,8 @@ while True:
         consumer.commit(offsets=[beyond], asynchronous=False)
     if name == "member-2" and read == 600:
         time.sleep(3600)
+    if name == "member-3" and read == 400:
+        os._exit(0)
 """
 
 
@@ -191,7 +193,7 @@ def test_an_honest_program_is_known_by_its_lanes_and_by_what_it_shows(tmp_path: 
 def test_a_broken_program_is_found_out(tmp_path: Path) -> None:
     judged = verdicts(play(tmp_path, "baseline", BROKEN))
 
-    for rule in ("P1", "P2", "P6", "P7", "P10"):
+    for rule in ("P1", "P2", "P6", "P7", "P10", "P14"):
         assert "VIOLATED" == judged.get(rule), (rule, judged)
 
 
