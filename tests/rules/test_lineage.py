@@ -19,8 +19,8 @@ JUDGED = """
     R01 R02 R03-members R04 R08-members R20e R21 R27-growth X01-two X02 X02-epoch X05-unreleased
     X08-members X19 X26 X29 X32c P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 E01 E02 E04 E05
 """
-# Of these, whoever looks at journals where there are some, and does without where there are none; P6
-# at what the harness notes of a program's processes.
+# Of these, whoever looks at journals where there are some, and does without where there are none;
+# P6 looks at what the harness notes of a program's processes.
 WITHOUT_JOURNALS = {"E01", "E02", "P6"}
 
 
