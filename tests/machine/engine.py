@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Final
 
 import docker
+import psutil
 from docker.errors import DockerException, ImageNotFound
 from requests.exceptions import RequestException
 
@@ -126,6 +127,14 @@ def _engine() -> Iterator[str]:
                     daemon.wait(timeout=30)
                 except subprocess.TimeoutExpired:
                     daemon.kill()
+                _unmount(Path(folder).resolve())
+
+
+def _unmount(folder: Path) -> None:
+    """Take away what the engine has mounted there and left: a host's network, for one."""
+    mounts = [Path(each.mountpoint) for each in psutil.disk_partitions(all=True)]
+    for mount in sorted((each for each in mounts if each.is_relative_to(folder)), reverse=True):
+        subprocess.run(["umount", str(mount)], check=True)
 
 
 def _compose() -> Path:
