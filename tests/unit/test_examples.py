@@ -17,7 +17,6 @@ FOLDERS = apps.examples()
 BUILT = {"node_modules", ".venv", "target", "bin"}  # as consumers/apps/.gitignore has them
 SOURCES = {".go", ".java", ".js", ".py", ".rs"}
 LINES = 80
-POM = "{http://maven.apache.org/POM/4.0.0}"
 
 
 def files(folder: Path) -> list[Path]:
@@ -134,13 +133,9 @@ def test_go_builds_what_its_sums_name(file: Path) -> None:
 def test_maven_builds_versions_that_are_named(file: Path) -> None:
     """Here, or by the parent, which has a version itself."""
     pom = ElementTree.parse(file).getroot()
-    parent = pom.find(f"{POM}parent")
-    named = (
-        [parent]
-        if parent is not None
-        else [*pom.iter(f"{POM}dependency"), *pom.iter(f"{POM}plugin")]
-    )
+    parent = pom.find("parent")
+    named = [parent] if parent is not None else [*pom.iter("dependency"), *pom.iter("plugin")]
     assert named
     for each in named:
-        version = each.findtext(f"{POM}version") or ""
+        version = each.findtext("version") or ""
         assert re.fullmatch(r"\d+(\.\d+)+", version), ElementTree.tostring(each)
