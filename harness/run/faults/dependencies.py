@@ -8,18 +8,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from harness.base.errors import BadInput, WaitTimeout
+from harness.base.errors import WaitTimeout
 from harness.cluster.dependencies import Dependencies, Link, refused
 from harness.cluster.proxies import Toxic
-from harness.experiment import Experiment, Fault
+from harness.experiment import Fault
 from harness.history.effects import Breaks, Effects
-from harness.run.faults.kind import Evidence, Kind, Lever
+from harness.run.faults.kind import Evidence, Kind, Lever, needs_latency
 from harness.run.faults.targets import Target, dependency_in
 from harness.run.scene import Scene
 
 _USE_S: Final = 5.0  # within which a program at work uses what it depends on
 _PROBE_S: Final = 1.0
-_TELLABLE_MS: Final = 20  # what a probe takes longer must be more than chance
 _SILENT: Final = "silent"
 _REFUSED: Final = "refused"
 
@@ -115,14 +114,6 @@ def _ms(taken: float | None) -> str:
     return "no answer" if taken is None else f"{taken:.0f} ms"
 
 
-def _check_latency(fault: Fault, _experiment: Experiment) -> None:
-    if (fault.latency_ms or 0) < _TELLABLE_MS:
-        raise BadInput(
-            f"{fault.kind} of {fault.target} with a latency of {fault.latency_ms} ms cannot be "
-            f"told from none: give it a latency_ms of {_TELLABLE_MS} or more"
-        )
-
-
 _EFFECTS: Final = Effects(breaks=Breaks.DEPENDENCY)
 
 KINDS: Final = (
@@ -133,7 +124,7 @@ KINDS: Final = (
         _inject,
         _prove,
         _heal,
-        check=_check_latency,
+        check=lambda fault, _experiment: needs_latency(fault),
         takes=("latency_ms",),
         lever=Lever.DEPENDENCY,
         effects=_EFFECTS,

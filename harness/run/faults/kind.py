@@ -14,6 +14,8 @@ from harness.run.scene import Scene
 # What the declared rules need of a run, with the ids of those that do.
 Needed = Mapping[Need, tuple[str, ...]]
 
+TELLABLE_MS: Final = 20  # what a probe takes longer must be more than chance
+
 # What a fault may have only where its kind takes it.
 _SPECIAL: Final = ("latency_ms", "bandwidth_kb_per_s", "more_partitions", "by")
 
@@ -46,6 +48,18 @@ def outlasts_session(fault: Fault, experiment: Experiment, needed: Needed) -> No
             f"{fault.kind} of {fault.target} for {silent_ms / 1_000:g} s ends before "
             f"session_timeout_ms of {group.session_timeout_ms / 1_000:g} s, so "
             f"{', '.join(rules)} would examine nothing: make the fault longer"
+        )
+
+
+def needs_latency(fault: Fault, otherwise: str = "") -> None:
+    """Refuse a latency that a probe could not tell from none; `otherwise` says what else would do.
+
+    Raises BadInput.
+    """
+    if (fault.latency_ms or 0) < TELLABLE_MS:
+        raise BadInput(
+            f"{fault.kind} of {fault.target} with a latency of {fault.latency_ms} ms cannot be "
+            f"told from none: give it a latency_ms of {TELLABLE_MS} or more{otherwise}"
         )
 
 

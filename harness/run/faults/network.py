@@ -12,7 +12,7 @@ from harness.cluster import ping
 from harness.cluster.proxies import Toxic
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects, Proof
-from harness.run.faults.kind import Evidence, Kind, outlasts_session
+from harness.run.faults.kind import TELLABLE_MS, Evidence, Kind, outlasts_session
 from harness.run.faults.targets import Target
 from harness.run.scene import Scene
 
@@ -20,7 +20,6 @@ _PROBE_S: Final = 1.0
 # Of a bandwidth's probe, at most; what a narrow link carries in a second and a half is enough.
 _PADDING_BYTES: Final = 30_000
 _PADDING_MS: Final = 1_500
-_TELLABLE_MS: Final = 20  # what a probe takes longer must be more than chance
 
 
 def _toxics(fault: Fault) -> list[Toxic]:
@@ -104,10 +103,10 @@ def _suffers(fault: Fault, through: ping.Answer, past: ping.Answer) -> bool:
 
 def _check_latency(fault: Fault, experiment: Experiment) -> None:
     latency_ms = fault.latency_ms or 0
-    if latency_ms < _TELLABLE_MS:
+    if latency_ms < TELLABLE_MS:
         raise BadInput(
             f"latency on {fault.target} of {latency_ms} ms cannot be told from none: give it "
-            f"a latency_ms of {_TELLABLE_MS} or more"
+            f"a latency_ms of {TELLABLE_MS} or more"
         )
     if latency_ms >= experiment.group.session_timeout_ms:
         raise BadInput(
@@ -117,8 +116,8 @@ def _check_latency(fault: Fault, experiment: Experiment) -> None:
 
 
 def _check_bandwidth(fault: Fault, _experiment: Experiment) -> None:
-    if not fault.bandwidth_kb_per_s or _expected_ms(fault) < _TELLABLE_MS:
-        most = _PADDING_BYTES // _TELLABLE_MS
+    if not fault.bandwidth_kb_per_s or _expected_ms(fault) < TELLABLE_MS:
+        most = _PADDING_BYTES // TELLABLE_MS
         raise BadInput(
             f"bandwidth on {fault.target} of {fault.bandwidth_kb_per_s} kB/s cannot be told from "
             f"none: give it a bandwidth_kb_per_s of 1 to {most}"

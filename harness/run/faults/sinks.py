@@ -6,7 +6,7 @@ from typing import Final
 from harness.base.errors import BadInput, ClusterError, WaitTimeout
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects
-from harness.run.faults.kind import Evidence, Kind, Lever
+from harness.run.faults.kind import Evidence, Kind, Lever, needs_latency
 from harness.run.faults.targets import Target
 from harness.run.scene import Scene
 from harness.run.sink import Sink
@@ -14,7 +14,6 @@ from harness.run.sink import Sink
 _POST_S: Final = 5.0  # within which a program at work posts something
 _SOON_S: Final = 5.0
 _PROBE_S: Final = 2.0
-_TELLABLE_MS: Final = 20  # what a probe takes longer must be more than chance
 _LATE: Final = "late"
 _REFUSED: Final = "503"
 _UNAVAILABLE: Final = 503
@@ -92,14 +91,11 @@ def _asked(scene: Scene, fault: Fault, poster: str | None) -> tuple[bool, str]:
 
 
 def _check(fault: Fault, _experiment: Experiment) -> None:
-    about = f"{fault.kind} of {fault.target}"
-    if fault.how == _REFUSED:
-        if fault.latency_ms is not None:
-            raise BadInput(f"{about} with {_REFUSED} answers at once: leave latency_ms out")
-    elif (fault.latency_ms or 0) < _TELLABLE_MS:
+    if fault.how != _REFUSED:
+        needs_latency(fault, f", or how={_REFUSED!r}")
+    elif fault.latency_ms is not None:
         raise BadInput(
-            f"{about} with a latency of {fault.latency_ms} ms cannot be told from none: give it a "
-            f"latency_ms of {_TELLABLE_MS} or more, or how={_REFUSED!r}"
+            f"{fault.kind} of {fault.target} with {_REFUSED} answers at once: leave latency_ms out"
         )
 
 
