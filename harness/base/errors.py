@@ -6,6 +6,7 @@
     ├── VoidRun             3  the run was spoilt from outside, so nothing can be judged
     ├── WaitTimeout         3  a named condition was not reached in time
     ├── BadInput            4  the user asked for something that cannot be
+    │   └── CannotImport    4  a module of the user's own ends with an error when it is read
     └── NoData              5  there is nothing to check or to report
 
 Each message is one sentence for the user: what was wrong, where, what to do.
@@ -54,6 +55,10 @@ class BadInput(HarnessError):
     exit_code: int = Exit.BAD_ARGUMENTS
 
 
+class CannotImport(BadInput):
+    """A module of the user's cannot be read; its cause, whose traceback is theirs, is shown too."""
+
+
 class NoData(HarnessError):
     """Nothing was found to check or to report."""
 
@@ -65,6 +70,6 @@ def refused(error: OSError) -> str:
     name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
     why = error.strerror or str(error)
     return (
-        f"the machine refused ({name}{' '.join(why.split())}): see that it is there, may be "
-        "written and has room, and run the command again"
+        f"the machine refused ({name}{' '.join(why.split())}): check that the path exists, is "
+        "writable and has free space, and run the command again"
     )

@@ -1,4 +1,4 @@
-"""Where the code lies, and paths as people read them."""
+"""Where the code lies, what is typed there, and paths as people read them."""
 
 from pathlib import Path
 from typing import Final
@@ -6,6 +6,19 @@ from typing import Final
 from harness.base.errors import BadInput
 
 ROOT: Final = Path(__file__).resolve().parents[2]  # where `harness` lies
+# What a wheel brings has none of the files by which a clone is built and tested.
+INSTALLED: Final = not (ROOT / "pyproject.toml").is_file()
+COMMAND: Final = "kafka-chaos" if INSTALLED else "python3 -m harness"
+RESULTS: Final = Path("kafka-chaos-results") if INSTALLED else ROOT / "results"
+
+
+def set_up(kafka_version: str = "") -> str:
+    """What is typed to set up all that runs with this Kafka need, or with the usual one."""
+    if INSTALLED:
+        return (
+            f"kafka-chaos setup --kafka {kafka_version}" if kafka_version else "kafka-chaos setup"
+        )
+    return f"make setup KAFKA={kafka_version}" if kafka_version else "make setup"
 
 
 def here(path: Path) -> str:

@@ -16,12 +16,19 @@ LOOPBACK: Final = "127.0.0.1"
 LAST_PORT: Final = 65_535
 
 
+_REMEDY: Final = "choose another --port-base, or leave it out to let the harness find free ports"
+
+
 class Ports:
     """A set of held ports; use as a context manager."""
 
-    def __init__(self, base: int | None = None) -> None:
-        """With `base`, hand out base, base + 1, …; else whatever the kernel finds free."""
+    def __init__(self, base: int | None = None, remedy: str = _REMEDY) -> None:
+        """With `base`, hand out base, base + 1, …; else whatever the kernel finds free.
+
+        `remedy` says what to do where one is taken.
+        """
         self._next = base
+        self._remedy = remedy
         self._held: list[socket.socket] = []
 
     def take(self) -> int:
@@ -57,11 +64,9 @@ class Ports:
         except OSError as error:
             raise self._taken(port) from error
 
-    @staticmethod
-    def _taken(port: int) -> ClusterError:
+    def _taken(self, port: int) -> ClusterError:
         return ClusterError(
-            f"port {port} on {LOOPBACK} is taken by another program: choose another --port-base, "
-            "or leave it out to let the harness find free ports"
+            f"port {port} on {LOOPBACK} is taken by another program: {self._remedy}"
         )
 
     def release(self) -> None:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +26,7 @@ from typing import Final
 import psutil
 
 from harness.base.errors import WaitTimeout
+from harness.base.paths import ROOT
 from harness.base.wait import wait_until
 
 RUN_MARK: Final = "KAFKA_CHAOS_RUN"
@@ -38,7 +39,13 @@ _LOG: Final = ".log"
 _LOOK_S: Final = 0.02
 _LINE_CHARS: Final = 400  # of a line in a message
 _PATIENCE_S: Final = 30.0  # with a run whose processes go on starting others
+# A watchdog's work at its longest: until no process was seen for a while, then two looks for
+# containers, of which each may take as long as an engine may (`containers.remove_left`).
+WATCHDOG_S: Final = 80.0
+_UNSAID_S: Final = 2.0  # mostly it is through by then
 _OWNER: Final = "owner"  # in each of them, the owner token of the process that made it
+_ENDED: Final = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")  # of a process
 _TOKEN: Final = re.compile(r"\d+:\d+(\.\d+)?(@[0-9a-fA-F-]*(#\d+)?)?")  # what `owner_token` makes
 
 
@@ -57,9 +64,21 @@ def owner_token(pid: int | None = None) -> str:
 
 
 def _start_ticks(pid: int) -> str:
+    return _stat(pid)[19]
+
+
+def _stat(pid: int) -> list[str]:
+    """What the kernel tells of a process, from its state on (proc(5))."""
     stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     # The command's name is in parentheses, and may hold spaces and parentheses itself.
-    return stat.rpartition(")")[2].split()[19]
+    return stat.rpartition(")")[2].split()
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether only the entry of a process is left, because its parent has not waited for it yet."""
+    if psutil.LINUX:
+        return _stat(pid)[0] in ("Z", "X")
+    return psutil.Process(pid).status() in _ENDED
 
 
 @cache
@@ -84,7 +103,8 @@ def owner_alive(token: str) -> bool:
     """Whether the harness that an owner token names still runs.
 
     None outlives its boot. One of another namespace may run, for all that can be told from here;
-    a token that names none is of an older harness, and compared without it.
+    a token that names none is of an older harness, and compared without it. So may one whose
+    entry in /proc is another user's and hidden (`hidepid`). A zombie has ended.
     """
     process, _, where = token.partition("@")
     boot, elsewhere, namespace = where.partition("#")
@@ -92,11 +112,26 @@ def owner_alive(token: str) -> bool:
         return False
     if elsewhere and f"#{namespace}" != _namespace():
         return True
-    try:
-        found = owner_token(int(process.partition(":")[0]))
-    except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError, ValueError):
+    number = process.partition(":")[0]
+    if not _NUMBER.fullmatch(number):
         return False
-    return token in (found, found.partition("#")[0])
+    pid = int(number)
+    try:
+        found = owner_token(pid)
+        ended = _has_ended(pid)
+    except (PermissionError, psutil.AccessDenied):
+        return True
+    except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):
+        return psutil.LINUX and psutil.pid_exists(pid)  # its entry is hidden
+    return token in (found, found.partition("#")[0]) and not ended
+
+
+def owner_dead(token: str) -> bool:
+    """Whether a token names a harness, and that harness is gone.
+
+    Not if it names none: what is missing or garbled is no proof that anything may be ended.
+    """
+    return bool(_TOKEN.fullmatch(token)) and not owner_alive(token)
 
 
 def spawn(
@@ -106,9 +141,11 @@ def spawn(
     log: Path,
     stdin: int = subprocess.DEVNULL,
     environment: Mapping[str, str] | None = None,
-    cwd: Path | None = None,
+    cwd: Path = ROOT,
 ) -> subprocess.Popen[bytes]:
     """Start a marked process in a session of its own, its output appended to `log`.
+
+    Our own programs find their modules in `cwd`, wherever the harness was called from.
 
     A session of its own keeps Ctrl-C for the harness alone, which then ends things in order.
     """
@@ -126,8 +163,11 @@ def spawn(
 
 
 def python_module(module: str, *arguments: str) -> list[str]:
-    """Command line of one of our own programs, by this interpreter."""
-    return [sys.executable, "-m", module, *arguments]
+    """Command line of one of our own programs, by this interpreter.
+
+    Its packages are those of its environment, whatever a PYTHONPATH names for the user's own.
+    """
+    return [sys.executable, "-E", "-m", module, *arguments]
 
 
 def marked(run: str | None = None) -> list[tuple[psutil.Process, str, str]]:
@@ -151,7 +191,7 @@ def _living() -> Iterator[tuple[psutil.Process, _Mark]]:
         if process.pid == os.getpid():
             continue
         try:
-            if process.status() == psutil.STATUS_ZOMBIE:
+            if process.status() in _ENDED:
                 continue
             mark = _mark_of(process)
         except (psutil.Error, OSError):
@@ -211,7 +251,7 @@ def end(processes: Iterable[psutil.Process], *, patience_s: float = 5.0) -> int:
 
 def _runs(process: psutil.Process) -> bool:
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        return process.is_running() and process.status() not in _ENDED
     except psutil.Error:
         return False
 
@@ -238,10 +278,10 @@ def end_run(run: str, *, keep: frozenset[int] = frozenset(), quiet_s: float = 0.
 
 
 def orphans() -> dict[str, list[psutil.Process]]:
-    """Processes by run whose harness is gone."""
+    """Processes by run whose harness is gone; none that does not say whose it is."""
     found: dict[str, list[psutil.Process]] = {}
     for process, run, owner in marked():
-        if not owner_alive(owner):
+        if owner_dead(owner):
             found.setdefault(run, []).append(process)
     return found
 
@@ -310,15 +350,21 @@ def sweep_scratch() -> int:
     return removed
 
 
-def await_watchdogs(patience_s: float = 15.0) -> None:
+def await_watchdogs(
+    say: Callable[[str], None] = lambda _text: None, patience_s: float = WATCHDOG_S
+) -> None:
     """Wait until the watchdogs of dead harnesses have done their work, or for so long."""
-    at_work = []
-    for process in (each for left in orphans().values() for each in left):
-        try:
-            at_work += [process] if _WATCHDOG in process.cmdline() else []
-        except (psutil.Error, OSError):
-            continue  # it is done
-    psutil.wait_procs(at_work, timeout=patience_s)
+    at_work = {}
+    for run, left in orphans().items():
+        for process in left:
+            with suppress(psutil.Error, OSError):  # it is done
+                if _WATCHDOG in process.cmdline():
+                    at_work[process] = run
+    _, working = psutil.wait_procs(list(at_work), timeout=_UNSAID_S)
+    if working:
+        runs = ", ".join(sorted({at_work[process] for process in working}))
+        say(f"waiting up to {patience_s:g} s for the watchdog of {runs}, which cleans up")
+        psutil.wait_procs(working, timeout=patience_s)
 
 
 def tell(process: subprocess.Popen[bytes], order: str) -> None:

@@ -1,15 +1,81 @@
-"""The lines of a broker's log."""
+"""The lines of a broker's log, and what of them cannot be read."""
 
-from collections.abc import Iterable
+import binascii
+import re
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
+
+from harness.base.stamps import parse_stamp
 
 Row = dict[str, Any]
+Found = TypeVar("Found")
+# What damage makes of a line's JSON: another shape, another type, or no assignment any more.
+UNREADABLE: Final = (
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    struct.error,
+    binascii.Error,
+)
+_STAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6} ")
 
 
-def lines_of(log: Path) -> Iterable[tuple[int, str]]:
+@dataclass
+class Reading:
+    """What reading one log has come to: how many lines, from when to when, how many unread.
+
+    `example` says where the first unread line is, and why it cannot be read.
+    """
+
+    lines: int | None = None
+    unread: int = 0
+    first_at: int | None = None
+    last_at: int | None = None
+    example: str | None = None
+
+    def at(self, line: str) -> int | None:
+        """The stamp of a line, which is counted; None where it has none, as a line that goes on."""
+        self.lines = (self.lines or 0) + 1
+        try:
+            at = parse_stamp(line)
+        except ValueError:
+            return None
+        self.first_at, self.last_at = self.first_at or at, at
+        return at
+
+    def missed(self, where: str, why: Exception | str) -> None:
+        """Count a line that cannot be read."""
+        self.unread += 1
+        told = why if isinstance(why, str) else f"{type(why).__name__}: {why}"
+        self.example = self.example or f"{where} ({told[:120]})"
+
+    def tried(self, where: str, read: Callable[[], Iterable[Found]]) -> list[Found]:
+        """What is read of a line; nothing, and that is counted, where it cannot be read."""
+        try:
+            return list(read())
+        except UNREADABLE as error:
+            self.missed(where, error)
+            return []
+
+
+def lines_of(log: Path) -> Iterator[tuple[int, str]]:
     """Each line and its number, from 1; none of a log that is not there."""
     if not log.exists():
         return
-    with log.open(encoding="utf-8", errors="replace") as lines:
+    with log.open(encoding="utf-8", errors="replace", newline="\n") as lines:
         yield from enumerate(lines, start=1)
+
+
+def parts_of(line: str) -> list[str]:
+    """What stands in one line, cut before each stamp; one piece, but where a log was cut off.
+
+    A broker that is killed in the middle of a line and started again goes on behind its half.
+    """
+    begins = sorted({0, *(match.start() for match in _STAMP.finditer(line))})
+    return [line[begin:end] for begin, end in zip(begins, [*begins[1:], None], strict=True)]

@@ -6,19 +6,25 @@ UTC, integers of microseconds since the epoch.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from harness.base.stamps import parse_stamp
-from harness.history.broker_log import Row, lines_of
+from harness.history.broker_log import Reading, Row, lines_of, parts_of
+from harness.history.other_lines import OF_NEW, OF_OLD, UNKNOWN, kind_of
+
+Patterns = Sequence[tuple[str, re.Pattern[str]]]
 
 # One entry per line that tells of a group, in the order they are tried. Named groups become
 # columns of `coordinator_events`.
 _GROUP: Final = r"group (?P<group>\S+?)"
+# A member id that the coordinator makes is the client.id, in which there may be blanks, and a UUID.
+_ANY_MEMBER: Final = r"(?P<member_id>\S+)"
+_MEMBER: Final = r"(?P<member_id>\S+|.+?-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 
 PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
-    (event, re.compile(pattern))
+    (event, re.compile(pattern.replace(_ANY_MEMBER, _MEMBER)))
     for event, pattern in (
         (
             "member_id_given",
@@ -38,6 +44,15 @@ PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
             (
                 r"^Static member with groupInstanceId=(?P<instance_id>\S+) and unknown member id "
                 rf"joins {_GROUP} in \w+ state\. Created a new member id (?P<member_id>\S+) for"
+            ),
+        ),
+        # Of a client whose JoinGroup is older than version 4, which is given no id to join with.
+        (
+            "member_added",
+            (
+                rf"^Dynamic [Mm]ember with unknown member id joins {_GROUP} in "
+                r"(?:state \w+|\w+ state)\. Created a new member id (?P<member_id>\S+) "
+                r"(?:and added|for this)"
             ),
         ),
         (
@@ -207,7 +222,7 @@ PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
 _OFFSETS_PARTITION: Final = r"\(__consumer_offsets-\d+\)"
 
 OLD_PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
-    (event, re.compile(pattern))
+    (event, re.compile(pattern.replace(_ANY_MEMBER, _MEMBER)))
     for event, pattern in (
         (
             "rebalance_started",
@@ -250,36 +265,56 @@ OLD_PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
 # The old coordinator tells of sets as Scala does, the new one as Java does.
 _SET: Final = re.compile(r"\b(?:Hash)?Set\(([^()]*)\)")
 
-# What marks a line of a coordinator, and how to read it.
-_COORDINATORS: Final = (
-    (re.compile(r"\[GroupCoordinator id=\d+[^\]]*\] "), PATTERNS),
-    (re.compile(r"\[GroupCoordinator \d+\]: "), OLD_PATTERNS),
-)
+# What marks a line of a coordinator, and how to read it. The mark stands behind the stamp, the
+# level and the logger, and nowhere else: what a client says of itself is logged as well.
+MARK: Final = "[GroupCoordinator "
+NEW_MARK: Final = re.compile(r"\[GroupCoordinator id=(\d+)[^\]]*\] ")
+OLD_MARK: Final = re.compile(r"\[GroupCoordinator (\d+)\]: ")
+_HEAD: Final = re.compile(r"^\S+ [A-Z]+ (\S+) ")  # as harness/cluster/log4j2.xml writes it
+_COORDINATORS: Final = ((NEW_MARK, PATTERNS, OF_NEW), (OLD_MARK, OLD_PATTERNS, OF_OLD))
 
 
-def read_coordinator_events(log: Path, broker: int) -> Iterator[Row]:
+def read_coordinator_events(
+    log: Path, broker: int, reading: Reading | None = None
+) -> Iterator[Row]:
     """Rows of `coordinator_events` from one broker's server log.
 
     The old coordinator writes that a member left after what this caused, all under one lock: that
-    row gets the time of the line before it, where that one tells of the consequence.
+    row gets the time of the line before it, where that one tells of the consequence. A line that is
+    not whole is passed over and counted in `reading`; a whole one whose text nobody knows is a row
+    of its own, without a group.
     """
     before: dict[str, Row] = {}  # by group, its last line
-    for number, line in lines_of(log):
+    for number, line, at in _lines(log, reading or Reading()):
         row = _row_of_line(line)
         if row is None:
-            continue
-        try:
-            at = parse_stamp(line)
-        except ValueError:
+            if (unknown := _unknown(line)) is not None:
+                yield {**unknown, "broker": broker, "at": at, "evidence": f"{log.name}:{number}"}
             continue
         last = before.get(row["group"])
-        if last is not None and _caused(row, last):
+        if last is not None and caused(row, last):
             at = last["at"]
         before[row["group"]] = {**row, "at": at}
         yield {**row, "broker": broker, "at": at, "evidence": f"{log.name}:{number}"}
 
 
-def _caused(row: Row, last: Row) -> bool:
+def _lines(log: Path, reading: Reading) -> Iterator[tuple[int, str, int]]:
+    """Each line with a stamp, with its number and that stamp."""
+    for number, line in lines_of(log):
+        at, where = reading.at(line), f"{log.name}:{number}"
+        if not line.endswith("\n"):
+            reading.missed(where, "is cut off")
+        if at is None and MARK in line:
+            reading.missed(where, "has no stamp")
+        parts = parts_of(line) if _row_of_line(line) is None and MARK in line else [line]
+        for part in parts[1:]:
+            reading.missed(where, "begins within another line")
+            yield number, part, parse_stamp(part)
+        if at is not None:
+            yield number, parts[0], at  # which has no line feed where another begins within it
+
+
+def caused(row: Row, last: Row) -> bool:
     """Whether `row` is the old coordinator's line of a departure, and `last` what came of it."""
     if row["event"] != "left" or row["text"].startswith("[Group"):
         return False
@@ -289,15 +324,25 @@ def _caused(row: Row, last: Row) -> bool:
 
 
 def _row_of_line(line: str) -> Row | None:
-    for mark, patterns in _COORDINATORS:
-        if found := mark.search(line):
-            return coordinator_row(line[found.end() :].rstrip("\n"), patterns)
+    if head := _HEAD.match(line):
+        for mark, patterns, _ in _COORDINATORS:
+            if found := mark.match(line, head.end()):
+                return coordinator_row(line[found.end() :].rstrip("\n"), patterns)
     return None
 
 
-def coordinator_row(
-    text: str, patterns: tuple[tuple[str, re.Pattern[str]], ...] = PATTERNS
-) -> Row | None:
+def _unknown(line: str) -> Row | None:
+    """A whole line of a coordinator whose text nobody knows; None for every other."""
+    if (head := _HEAD.match(line)) and line.endswith("\n"):
+        for mark, _, of_no_interest in _COORDINATORS:
+            if found := mark.match(line, head.end()):
+                text = line[found.end() :].rstrip("\n")
+                if of_no_interest.match(text) is None:
+                    return {"event": UNKNOWN, "reason": kind_of(head[1], text), "text": text}
+    return None
+
+
+def coordinator_row(text: str, patterns: Patterns = PATTERNS) -> Row | None:
     """What one message of the group coordinator says, or None if it tells of no group."""
     for event, pattern in patterns:
         match = pattern.match(text)

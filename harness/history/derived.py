@@ -6,8 +6,12 @@ import pyarrow as pa
 
 from harness.history.column_types import AT, BOOL, INT, LONG, REAL, TEXT, schema_of
 
-# How the `why` of a judgement begins that is withheld because the machine spoilt the timing.
+# How the `why` of a judgement begins that is withheld because the machine spoilt the timing: one of
+# SPOILT.
 STOOD_STILL: Final = "this machine stood still"
+CLOCK_SET: Final = "this machine's time of day was set"
+UNWATCHED: Final = "nobody watched this machine"
+SPOILT: Final = (STOOD_STILL, CLOCK_SET, UNWATCHED)
 
 # Derived by `check` (PySpark); read by `report` and by users.
 TABLES: Final[dict[str, pa.Schema]] = {
@@ -116,7 +120,7 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("partition", INT),
             ("first_offset", LONG),
             ("last_offset", LONG),
-            ("count", LONG),
+            ("count", LONG),  # of the records that came again; there may be others between them
             ("first_member", TEXT),  # delivered before to
             ("first_polled_at", AT),
             ("member", TEXT),  # delivered again to
@@ -209,11 +213,24 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("excused", TEXT),
         ]
     ),
+    # One row per rule that the experiment does not declare and that the run exercises. What holds
+    # or could not be judged is as DuckDB found it; what is violated has a verdict of Spark as well.
+    "other_rules": schema_of(
+        [
+            ("rule", TEXT),
+            ("verdict", TEXT),  # HOLDS | VIOLATED | UNKNOWN
+            ("examined", LONG),
+            ("violations", LONG),
+            ("unknowns", LONG),
+            ("reason", TEXT),  # one sentence, as in the verdicts
+        ]
+    ),
 }
 
 VERDICTS_FILE: Final = "verdicts.parquet"  # of a run, and of a suite
 
-# One row per rule of the experiment, plus the evidence rules that every run is judged by.
+# One row per rule of the experiment, plus the evidence rules that every run is judged by, plus
+# those that the experiment does not declare and the run violates.
 VERDICTS: Final = schema_of(
     [
         ("rule", TEXT),

@@ -11,6 +11,8 @@ from typing import Any, Final
 import psutil
 
 from harness.base.errors import NoData
+from harness.base.paths import here
+from harness.base.whole import whole
 
 FILE_NAME: Final = "manifest.json"
 SCHEMA_VERSION: Final = 1
@@ -24,9 +26,8 @@ def now() -> str:
 def write(run_dir: Path, content: dict[str, Any]) -> None:
     """Write the manifest whole: under another name first, then renamed."""
     target = run_dir / FILE_NAME
-    temporary = target.with_suffix(".tmp")
-    temporary.write_text(json.dumps(content, indent=2) + "\n")
-    temporary.replace(target)
+    with whole(target) as half:
+        half.write_text(json.dumps(content, indent=2) + "\n")
 
 
 def read(run_dir: Path) -> dict[str, Any]:
@@ -52,6 +53,24 @@ def read(run_dir: Path) -> dict[str, Any]:
     return content
 
 
+def runs_in(folder: Path) -> list[Path]:
+    """The runs of a folder: itself, or those of an experiment or of all results, by their names.
+
+    Raises NoData where there is none.
+    """
+    if (folder / FILE_NAME).is_file():
+        return [folder]
+    found = {
+        path.parent
+        for pattern in ("*", "*/*")
+        for path in folder.glob(f"{pattern}/{FILE_NAME}")
+        if not path.parent.is_symlink()  # `latest` is a second name
+    }
+    if not found:
+        raise NoData(f"{here(folder)} has no runs: name the folder of a run, or one that has some")
+    return sorted(found, key=lambda path: (path.name, path.parent.name))
+
+
 def update(run_dir: Path, **changes: Any) -> None:
     """Change some fields of a manifest."""
     write(run_dir, {**read(run_dir), **changes})
@@ -63,6 +82,12 @@ def client_of(declared: Mapping[str, Any], versions: Mapping[str, Any]) -> tuple
     if group.get("client") == "java":
         return "java", group.get("client_version") or versions.get("kafka")
     return group.get("client") or "librdkafka", versions.get("librdkafka")
+
+
+def is_sabotaged(group: Mapping[str, Any]) -> bool:
+    """Whether all members, or single ones that differ, are declared to break a rule on purpose."""
+    differing = (group.get("differing") or {}).values()
+    return any(each.get("sabotage") for each in (group, *differing))
 
 
 def host_facts() -> dict[str, Any]:

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 from consumers.journal import JournalContent
 from harness.history import shown
 from harness.history.schema import HISTORY
+from harness.history.whose import BY_CLIENT_ID, BY_LANE, SHARED, Started, lane_of, whose
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 JOURNAL: Final = "programs.journal"
 _COOPERATIVE: Final = "cooperative-sticky"
-_LANE: Final = "LANE_"
 _SESSION: Final = "group.consumer.session.timeout.ms"
 
 
@@ -35,8 +35,9 @@ def add_rows(
     """
     about = next((frame for frame in journal.frames if frame["kind"] == "app"), {})
     members = _members(journal.frames, about)
+    started = [Started(each["member"], each["lane"], each["started_at"]) for each in members]
     for row in (*rows["requests"], *rows["fetches"]):
-        name = _whose(row, members)
+        name = _whose(row, started)
         if "api" in row:
             row["program"] = name
         else:
@@ -45,7 +46,7 @@ def add_rows(
     _describe(members, [row for row in requests if row["group"] in (None, about.get("group"))])
     rows["members"] += members
     rows["client_events"] += _dropped(journal.frames)
-    writes = [{**row, "member": _whose(row, members)} for row in writes]
+    writes = [{**row, "member": _whose(row, started)} for row in writes]
     frames = [*journal.frames, *shown_otherwise]
     frames += shown.written(frames, writes)
     rows["effects"] += shown.effects(frames, rows["sends"], str(about.get("topic")))
@@ -100,12 +101,10 @@ def _members(frames: Sequence[Row], about: Row) -> list[Row]:
     return list(found.values())
 
 
-def _whose(row: Row, members: Iterable[Row]) -> str | None:
-    """The process that had the request's lane to itself when it arrived."""
+def _whose(row: Row, started: Iterable[Started]) -> str | None:
+    """The process that sent a request, a fetch or a write."""
     listener = row.pop("listener", None) if "bytes" in row else row.get("listener")
-    lane = str(listener or "").removeprefix(_LANE).lower().replace("_", "-")
-    had = [each for each in members if each["lane"] == lane and each["started_at"] <= row_at(row)]
-    return max(had, key=lambda each: each["started_at"])["member"] if had else None
+    return whose(lane_of(listener), row["client_id"], row_at(row), started)
 
 
 def row_at(row: Mapping[str, Any]) -> int:
@@ -159,5 +158,6 @@ def observed(run_dir: Path, broker_settings: Mapping[str, str]) -> Row:
         "protocol": protocols[-1] if protocols else None,
         "assignors": sorted({each["assignor"] for each in own if each["assignor"]}),
         "session_timeout_ms": max(sessions, default=None),
+        "told_apart_by": BY_CLIENT_ID if any(each["lane"] == SHARED for each in own) else BY_LANE,
         "shown": shown.told(run_dir),
     }

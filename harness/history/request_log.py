@@ -7,64 +7,128 @@ import base64
 import json
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from harness.base.stamps import parse_stamp
-from harness.history.broker_log import Row, lines_of
+from harness.history.broker_log import UNREADABLE, Reading, Row, lines_of, parts_of
 
+_Tabled = tuple[str, Row]
 _NO_TOPICS: Final[Mapping[str, str]] = MappingProxyType({})
 _COMPLETED: Final = "Completed request:"
 _FETCH: Final = "FETCH"
+_CONSUMER: Final = "consumer"  # the type of protocol; older calls do not tell it
 METADATA: Final = "METADATA"  # which topics a program asks for: for messages, and no history
 _PRODUCE: Final = "PRODUCE"
 
 
-def read_requests(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS) -> Iterator[Row]:
-    """Rows of `requests` from a broker's request log; a line cut off by SIGKILL is passed over.
+def read_log(
+    log: Path,
+    broker: int,
+    topics: Mapping[str, str] = _NO_TOPICS,
+    *,
+    group: str | None = None,
+    reading: Reading | None = None,
+) -> Iterator[tuple[str, Row]]:
+    """Rows of `requests` and `fetches`, and `writes`, from a broker's request log, each with which.
 
-    `topics` are names by topic id, as which newer calls tell of topics (see `read_topic_ids`).
+    `topics` are names by topic id, as which newer calls tell of topics (see `read_topic_ids`). A
+    line that cannot be read is passed over and counted in `reading`; what others than the `group`
+    agree on among themselves is theirs, and is not. `writes` are where what members of an app wrote
+    begins in each partition, if the log keeps that.
     """
-    for call, logged_at, evidence in _calls(log):
-        if _api(call) not in (_FETCH, METADATA, _PRODUCE):
-            yield from request_rows(call, logged_at, broker, evidence, topics)
+    reading = reading or Reading()
+    for call, logged_at, where in _calls(log, reading):
+
+        def read(call: Row = call, at: int = logged_at, where: str = where) -> Iterable[_Tabled]:
+            return _rows(call, at, broker, where, topics)
+
+        if _of_others(call, group):
+            with suppress(*UNREADABLE):
+                yield from list(read())
+        else:
+            yield from reading.tried(where, read)
+
+
+def read_requests(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS) -> Iterator[Row]:
+    """Rows of `requests` alone; as `read_log`."""
+    return (row for table, row in read_log(log, broker, topics) if table == "requests")
 
 
 def read_fetches(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS) -> Iterator[Row]:
-    """Rows of `fetches` from a broker's request log, where it keeps them; as `read_requests`."""
-    for call, logged_at, evidence in _calls(log):
-        if _api(call) == _FETCH:
-            yield from fetch_rows(call, logged_at, broker, evidence, topics)
+    """Rows of `fetches` alone; as `read_log`."""
+    return (row for table, row in read_log(log, broker, topics) if table == "fetches")
 
 
 def read_writes(log: Path, topics: Mapping[str, str] = _NO_TOPICS) -> Iterator[Row]:
-    """Where what members of an app wrote begins in each partition, if its log keeps that."""
-    for call, logged_at, _ in _calls(log):
-        if _api(call) == _PRODUCE:
-            for topic in call["response"].get("responses") or ():
-                for answer in topic.get("partitionResponses") or ():
-                    if not answer["errorCode"] and answer["baseOffset"] >= 0:
-                        yield {
-                            "listener": call.get("listener"),
-                            "topic": topic.get("name") or _topic(topic, topics),
-                            "partition": answer["index"],
-                            "base_offset": answer["baseOffset"],
-                            "arrived_at": logged_at - round(call["totalTimeMs"] * 1_000),
-                        }
+    """Where what members of an app wrote begins; as `read_log`."""
+    return (row for table, row in read_log(log, 0, topics) if table == "writes")
 
 
-def _calls(log: Path) -> Iterator[tuple[Row, int, str]]:
+def _rows(
+    call: Row, logged_at: int, broker: int, where: str, topics: Mapping[str, str]
+) -> Iterator[_Tabled]:
+    api = _api(call)
+    if api == _FETCH:
+        yield from (("fetches", row) for row in fetch_rows(call, logged_at, broker, where, topics))
+    elif api == _PRODUCE:
+        yield from (("writes", row) for row in _written(call, logged_at, topics))
+    elif api != METADATA:
+        yield from (
+            ("requests", row) for row in request_rows(call, logged_at, broker, where, topics)
+        )
+
+
+def _written(call: Row, logged_at: int, topics: Mapping[str, str]) -> Iterator[Row]:
+    for topic in call["response"].get("responses") or ():
+        for answer in topic.get("partitionResponses") or ():
+            if not answer["errorCode"] and answer["baseOffset"] >= 0:
+                yield {
+                    "listener": call.get("listener"),
+                    "client_id": call["requestHeader"]["clientId"],
+                    "topic": topic.get("name") or _topic(topic, topics),
+                    "partition": answer["index"],
+                    "base_offset": answer["baseOffset"],
+                    "arrived_at": logged_at - round(call["totalTimeMs"] * 1_000),
+                }
+
+
+def _of_others(call: Row, group: str | None) -> bool:
+    """Whether it is a SyncGroup of a group that is neither the run's nor one of its probes'."""
+    with suppress(*UNREADABLE):
+        named = str(call["request"]["groupId"])
+        others = group is not None and named != group and not named.startswith(f"{group}-")
+        return others and _api(call) == "SYNC_GROUP"
+    return False
+
+
+def _calls(log: Path, reading: Reading) -> Iterator[tuple[Row, int, str]]:
     """Each completed request, when its line was written, and where that is."""
     for number, line in lines_of(log):
-        stamp, found, body = line.partition(_COMPLETED)
-        if not found:
+        where = f"{log.name}:{number}"
+        logged_at = reading.at(line)
+        call = _call_of(line)
+        if call is not None and logged_at is not None:
+            yield call, logged_at, where
             continue
-        try:
-            yield json.loads(body), parse_stamp(stamp), f"{log.name}:{number}"
-        except ValueError:
-            continue
+        reading.missed(where, "is no whole line of a request log")
+        for part in parts_of(line)[1:]:
+            call = _call_of(part)
+            if call is not None:
+                yield call, parse_stamp(part), where
+
+
+def _call_of(line: str) -> Row | None:
+    """The request that a line tells of; None where it is not whole."""
+    _, found, body = line.partition(_COMPLETED)
+    try:
+        call = json.loads(body) if found else None
+    except ValueError:
+        return None
+    return call if isinstance(call, dict) else None
 
 
 def _api(call: Row) -> str:
@@ -202,6 +266,9 @@ def _join(request: Row, answer: Row) -> Row:
 
 
 def _sync(request: Row, answer: Row) -> Row:
+    """What others than consumers agree on, such as Connect's workers, is no list of partitions."""
+    if (request.get("protocolType") or answer.get("protocolType") or _CONSUMER) != _CONSUMER:
+        return {}
     return {
         "assignments": [
             {"member_id": given["memberId"], **partition}

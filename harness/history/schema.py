@@ -27,7 +27,7 @@ from harness.history.column_types import (
     schema_of,
 )
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 
 # Columns that older files do not have, by the version that brought them.
 ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {
@@ -37,11 +37,13 @@ ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {
         "coordinator_events": ("instance_id",),
     },
     3: {"members": ("told_at", "exit_code"), "requests": ("program",)},
+    4: {"host": ("clock_us",)},
 }
 
 ADDED_FILES: Final[dict[int, tuple[str, ...]]] = {
     2: ("calls", "outputs"),
     3: ("fetches", "effects"),
+    4: ("journals", "logs"),
 }
 
 HISTORY: Final[dict[str, pa.Schema]] = {
@@ -251,7 +253,8 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             # unloaded | pending_evicted | replaced (member_id gives way to another process with
             # the same instance_id); in groups of KIP-848 also epoch_bumped | target_computed |
             # fenced (did not follow a rebalance in time) | left_for_now and replacing_failed
-            # (static members) | upgraded | downgraded (of the whole group)
+            # (static members) | upgraded | downgraded (of the whole group); and unknown, of a line
+            # whose text no version is known to have: without a group, its kind as the reason
             ("event", TEXT),
             ("group", TEXT),
             ("generation", INT),
@@ -322,6 +325,43 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         ]
     ),
     # The machine itself: the latest clock tick of each 100 ms, or since the row before up to one
-    # that was later than the slack; by a process that does nothing else.
-    "host": schema_of([("at", AT), ("late_ms", REAL)]),
+    # that was later than the slack; by a process that does nothing else. `clock_us` is a clock that
+    # nobody sets, in microseconds from some moment: where `at` runs away from it, the time of day
+    # was set, or the machine slept.
+    "host": schema_of([("at", AT), ("late_ms", REAL), ("clock_us", LONG)]),
+    # What was made into history, and whether it is whole: one row per journal that the run has, or
+    # should have.
+    "journals": schema_of(
+        [
+            ("journal", TEXT),  # its file's name without the ending; of a client, the member's
+            # consumer | producer | probe | observer | faults | watchdog | output | programs |
+            # sink | written
+            ("role", TEXT),
+            ("frames", LONG),  # up to the first that is damaged; null: there is no such file
+            ("torn", BOOL),  # bytes follow that are no whole frame
+            ("cut", BOOL),  # they are what a SIGKILL leaves of a frame that was being written
+            ("gaps", LONG),  # places where frames are missing, or stand twice or in another order
+            # closed | failed | killed (by the harness) | untold (by a version whose writers did not
+            # tell) | null: it does not say how it ended
+            ("ending", TEXT),
+            ("first_at", AT),
+            ("last_at", AT),
+            # Its file, or one that tells what it is about, is not as the run left it; null: nobody
+            # noted how that was.
+            ("changed", BOOL),
+        ]
+    ),
+    # Likewise one row per log of a broker.
+    "logs": schema_of(
+        [
+            ("broker", INT),
+            ("log", TEXT),  # requests | server
+            ("lines", LONG),  # null: there is no such file
+            ("unread", LONG),  # lines that should tell something, and cannot be read
+            ("first_at", AT),
+            ("last_at", AT),
+            ("changed", BOOL),  # as of journals
+            ("example", TEXT),  # where the first unread line is, and why it cannot be read
+        ]
+    ),
 }

@@ -1,13 +1,14 @@
 """Parquet files to be trusted: checksummed pages, a schema version, never half-written."""
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from harness.base.whole import whole
 from harness.history.schema import SCHEMA_VERSION
 
 VERSION_KEY: Final = b"schema_version"
@@ -29,17 +30,44 @@ def table_of(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
+class Packed:
+    """Rows of one table as Arrow holds them, for tables that grow with a run.
+
+    A day of a group has millions of requests. Collecting them takes 0.5 kB of memory for each, and
+    1.7 kB as a list of dicts (measured with 257,400 of them). No row is given back.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._pieces = [schema.empty_table()]
+
+    def extend(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Take more rows."""
+        self._pieces.append(table_of(rows, self._schema))
+
+    def sort(self, column: str) -> None:
+        """By a column of numbers or times; rows of one value stay in the order in which they came.
+
+        Rows that lack it come last.
+        """
+        whole_table = pa.concat_tables(self._pieces)
+        self._pieces = [whole_table.take(pc.sort_indices(whole_table, [(column, "ascending")]))]
+
+    def table(self) -> pa.Table:
+        """All rows."""
+        return pa.concat_tables(self._pieces)
+
+
 def write(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> None:
     """Write tables of one schema as one file, whole or not at all: renamed when it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     marked = schema.with_metadata({VERSION_KEY: str(SCHEMA_VERSION).encode()})
-    with pq.ParquetWriter(
-        temporary, marked, compression="zstd", write_page_checksum=True
-    ) as writer:
+    with (
+        whole(path) as half,
+        pq.ParquetWriter(half, marked, compression="zstd", write_page_checksum=True) as writer,
+    ):
         for table in tables:
             writer.write_table(table.select(marked.names).cast(marked))
-    temporary.replace(path)
 
 
 def as_current(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -48,3 +76,18 @@ def as_current(rows: pa.Table, schema: pa.Schema) -> pa.Table:
         if column.name not in rows.column_names:
             rows = rows.append_column(column, pa.nulls(len(rows), column.type))
     return rows.select(schema.names)
+
+
+def told_rows(about: pq.FileMetaData) -> set[int]:
+    """How many rows a file says that it has, in all places where it does.
+
+    Its footer has no checksum, so that a whole file has just one number, and as many rows.
+    """
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    flat = [
+        number
+        for number in range(about.num_columns)
+        if about.schema.column(number).max_repetition_level == 0
+    ]
+    told = {about.num_rows, sum(group.num_rows for group in groups)}
+    return told | {sum(group.column(number).num_values for group in groups) for number in flat}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.base.errors import Exit, NoData
+from harness.base.whole import whole
 
 FILE_NAME: Final = "suite.json"
 SCHEMA_VERSION: Final = 1
@@ -58,6 +59,7 @@ class Entry:
     folder: str | None = None
     seed: int | None = None
     took_s: float = 0.0
+    settings: dict[str, str] = field(default_factory=dict)  # of a sweep: what was swept, by name
 
     @property
     def judged(self) -> bool:
@@ -67,7 +69,7 @@ class Entry:
 
 @dataclass
 class Suite:
-    """A suite, as its record tells it. `kind` is nightly, repeat or matrix."""
+    """A suite, as its record tells it. `kind` is nightly, repeat, matrix or sweep."""
 
     path: Path
     kind: str
@@ -124,9 +126,8 @@ class Suite:
         """Write the record, whole or not at all."""
         content = {"schema_version": SCHEMA_VERSION, **asdict(self)}
         del content["path"]
-        temporary = self.path / f".{FILE_NAME}.tmp"
-        temporary.write_text(json.dumps(content, indent=2) + "\n")
-        temporary.replace(self.path / FILE_NAME)
+        with whole(self.path / FILE_NAME) as half:
+            half.write_text(json.dumps(content, indent=2) + "\n")
 
 
 def is_suite(folder: Path) -> bool:

@@ -1,0 +1,106 @@
+"""Reading the logs of all brokers of a run, each with what is known of its being whole."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from harness.history import coordinator_log, request_log, seals, store
+from harness.history.about import About
+from harness.history.broker_log import Reading, Row
+from harness.history.schema import HISTORY
+
+Rows = dict[str, list[Row]]
+Kept = Mapping[str, list[Row] | store.Packed]
+REQUESTS: Final = "requests"
+SERVER: Final = "server"
+BATCH: Final = 5_000  # rows
+TABLES: Final = ("requests", "fetches", "coordinator_events")  # that grow with a run
+_NAME: Final = re.compile(rf"broker-(\d+)\.({REQUESTS}|{SERVER})\.log")
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")  # of a topic
+_ORDER: Final = {"requests": "processed_at", "fetches": "answered_at", "coordinator_events": "at"}
+
+
+def collect(folder: Path, about: About, sealed: Mapping[str, Any], rows: Kept) -> list[Row]:
+    """Add the rows of `requests`, `fetches`, `coordinator_events` and `logs`; those of `writes`.
+
+    `about` says whose logs should be there, and `sealed` are the seals of the run's files. So
+    many rows of a log at a time are held otherwise than `rows` holds them.
+    """
+    found = {
+        (int(match[1]), match[2]): path
+        for path in sorted(folder.glob("broker-*.log"))
+        if (match := _NAME.fullmatch(path.name))
+    }
+    wanted = {(broker, log) for broker in about.brokers for log in (REQUESTS, SERVER)}
+    topics: dict[str, str] = {}
+    for path in sorted(folder.glob("controller-*.server.log")):
+        topics |= request_log.read_topic_ids(path)
+    nameless = about.topic not in (None, *topics.values())
+    writes: list[Row] = []
+    for broker, log in sorted(wanted | found.keys()):
+        path = found.get((broker, log), folder / f"broker-{broker}.{log}.log")
+        reading = Reading(lines=0 if path.exists() else None)
+        found_rows: Iterable[tuple[str, Row]]
+        if log == REQUESTS:
+            found_rows = request_log.read_log(
+                path, broker, topics, group=about.group, reading=reading
+            )
+        else:
+            events = coordinator_log.read_coordinator_events(path, broker, reading)
+            found_rows = (("coordinator_events", row) for row in events)
+        tabled: Rows = {name: [] for name in _ORDER} | {"writes": writes}
+
+        def add(table: str, found: list[Row], reading: Reading = reading) -> None:
+            rows[table].extend(_sound(found, HISTORY[table], reading))
+            if nameless and table != "coordinator_events":
+                _count_nameless(found, reading)
+
+        for table, row in found_rows:
+            tabled[table].append(row)
+            if table in _ORDER and len(tabled[table]) == BATCH:
+                add(table, tabled[table])
+                tabled[table] = []
+        for table in _ORDER:
+            add(table, tabled[table])
+        other = seals.changed(folder.parent, sealed, f"logs/{path.name}")
+        rows["logs"].extend([{"broker": broker, "log": log, "changed": other, **vars(reading)}])
+    for table, column in _ORDER.items():
+        kept = rows[table]
+        if isinstance(kept, store.Packed):
+            kept.sort(column)
+        else:
+            kept.sort(key=lambda row, column=column: row[column])  # type: ignore[misc]
+    return writes
+
+
+def _count_nameless(rows: Iterable[Row], reading: Reading) -> None:
+    """Count the rows that tell of a topic by an id whose name no controller has logged."""
+    for row in rows:
+        lists = (row.get(column) or () for column in ("positions", "assigned", "owned"))
+        named = {row.get("topic"), *(each.get("topic") for found in lists for each in found)}
+        if any(_ID.fullmatch(name or "") for name in named):
+            reading.missed(row["evidence"], "names a topic by an id that no controller's log has")
+
+
+def _sound(rows: list[Row], schema: pa.Schema, reading: Reading) -> list[Row]:
+    """The rows that fit the table; damage may have made a number too large, or a text, of another.
+
+    Looked at one by one only where they do not fit all together.
+    """
+    try:
+        store.table_of(rows, schema)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return [row for row in rows if _fits(row, schema, reading)]
+    return rows
+
+
+def _fits(row: Row, schema: pa.Schema, reading: Reading) -> bool:
+    try:
+        store.table_of([row], schema)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        reading.missed(str(row.get("evidence")), str(error).splitlines()[0])
+        return False
+    return True

@@ -1,0 +1,57 @@
+"""Who a member is besides its id: what request logs say of clients, if they were on."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+_COMPLETED: Final = "Completed request:"
+# Requests by which a member joins. Other requests say the same again.
+CLIENT_CALLS: Final = re.compile(
+    rb'requestApiKeyName\\*":\\*"(?:JOIN_GROUP|CONSUMER_GROUP_HEARTBEAT)\\*"'
+)
+MEMBER_ID: Final = re.compile(rb'memberId\\*":\\*"([^"\\]+)')
+# A connection is called local address:port-remote address:port-number.
+_CONNECTION: Final = re.compile(r"^.+?:\d+-\[?(?P<host>.+?)\]?:\d+-\d+(?:-\d+)?$")
+
+
+@dataclass
+class Client:
+    """What is known of the process behind a member id."""
+
+    client_id: str | None = None
+    host: str | None = None
+    instance_id: str | None = None
+    library: str | None = None
+
+    def learn(self, **known: str | None) -> None:
+        """Add what was not known yet."""
+        for name, value in known.items():
+            if value and getattr(self, name) is None:
+                setattr(self, name, value)
+
+
+def client_of(line: str) -> tuple[str | None, Client]:
+    """The member and its client from a line of a request log, JSON lines and prefixes included.
+
+    Raises one of broker_log.UNREADABLE where it is not whole.
+    """
+    _, found, body = line.partition(_COMPLETED)
+    if not found:
+        raise ValueError("no completed request")
+    if body.startswith('{\\"'):  # it is a text within JSON
+        body = body.replace('\\"', '"').replace("\\\\", "\\")
+    call: Any = json.JSONDecoder().raw_decode(body)[0]
+    request, answer = call["request"], call["response"]
+    about = call.get("clientInformation") or {}
+    where = _CONNECTION.match(call.get("connection") or "")
+    names = [about.get("softwareName"), about.get("softwareVersion")]
+    member_id = request.get("memberId") or answer.get("memberId")
+    return member_id, Client(
+        client_id=call["requestHeader"].get("clientId"),
+        host=where["host"] if where else None,
+        instance_id=request.get("groupInstanceId") or request.get("instanceId"),
+        library=" ".join(filter(None, names)) or None,
+    )

@@ -1,0 +1,320 @@
+"""From files to events: what coordinators logged, in order of time, each line once."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from difflib import get_close_matches
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from harness.base.errors import BadInput, NoData
+from harness.base.paths import here
+from harness.history.broker_log import UNREADABLE, Row
+from harness.history.coordinator_log import caused
+from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, Client, client_of
+from harness.history.foreign.files import blocks_of
+from harness.history.foreign.lines import Clock, peeled, stamps_in
+from harness.history.foreign.wordings import MARK, row_of
+
+_MARK: Final = MARK.encode()
+_VERSION: Final = re.compile(rb"Kafka version: (\d[\w.-]*)")
+# What a broker's log has and no other; a controller's has the second alone.
+_BROKER: Final = (b"(kafka.", b"[BrokerServer id=", b"[KafkaServer id=", b"[ReplicaManager broker=")
+_KAFKA: Final = (b"org.apache.kafka.", b"[QuorumController id=", b"[ControllerServer id=")
+_NO_INFO: Final = "has no INFO lines of the group coordinator"
+_REMEDIES: Final = {
+    "no info": "name the logs of all brokers, written with org.apache.kafka.coordinator.group "
+    "(Kafka 3.x: kafka.coordinator.group.GroupCoordinator) at INFO, which is Kafka's default",
+    "kafka": "name the brokers' logs, server.log or what their containers print",
+    "other": "name the brokers' logs, server.log or what their containers print",
+}
+_LOOKED_AT: Final = 200  # lines of a block in which a stamp is looked for
+
+
+@dataclass(slots=True)
+class Event:
+    """What one line of a coordinator says; `event` as in `coordinator_events`, and a few more."""
+
+    at: int
+    broker: int
+    event: str
+    group: str | None = None
+    generation: int | None = None
+    member_id: str | None = None
+    members: int | None = None
+    instance_id: str | None = None
+    reason: str | None = None
+    client_reason: str | None = None
+    other_id: str | None = None
+    log: int = 0  # number of the file
+    line: int = 0
+
+
+@dataclass
+class Log:
+    """A file that was read, and what of it is known."""
+
+    path: Path
+    lines: int = 0
+    marked: int = 0  # lines of a coordinator
+    told: int = 0  # those that are understood, each once
+    twice: int = 0  # those that another file has too
+    clients: int = 0  # of whom it says who they are, as a request log
+    unread: int = 0  # of a coordinator, and cut off or without a time
+    first_at: int | None = None
+    last_at: int | None = None
+    clock: Clock = field(default_factory=Clock)
+    brokers: set[int] = field(default_factory=set)
+    versions: set[str] = field(default_factory=set)
+    kafka: bool = False
+    broker: bool = False
+    damage: list[str] = field(default_factory=list)
+
+    @property
+    def lacks(self) -> str | None:
+        """Why it is of no use, as the end of a sentence; None if it is."""
+        if self.told or self.twice or self.clients:
+            return None
+        if not self.lines:
+            return "is empty" if not self.damage else self.damage[0]
+        if self.unread and not self.kafka:
+            return "has lines of a coordinator without a time, or none that is whole"
+        if self.broker or self.marked:
+            return _NO_INFO
+        return (
+            "is no broker's log, but a controller's or client's"
+            if self.kafka
+            else "is no broker's log"
+        )
+
+
+@dataclass
+class Read:
+    """All that was read."""
+
+    logs: list[Log]
+    events: list[Event]
+    clients: dict[str, Client]  # by member id
+
+    def place(self, event: Event) -> str:
+        """The file and line of an event; without its folder where no other file has the name."""
+        return f"{self.names[event.log]}:{event.line}"
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What each log is called."""
+        count = Counter(log.path.name for log in self.logs)
+        paths = [log.path for log in self.logs]
+        return [path.name if count[path.name] == 1 else here(path) for path in paths]
+
+
+def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
+    """The events of these files. Stamps that say no time zone are of `zone`, or taken as UTC.
+
+    Raises BadInput where a file cannot be opened.
+    """
+    found: dict[int, list[tuple[Event, int]]] = {}
+    logs: list[Log] = []
+    clients: dict[str, Client] = {}
+    for path in paths:
+        log = Log(path, clock=Clock(zone))
+        logs.append(log)
+        reader = _Reader(log, len(logs) - 1, clients)
+        try:
+            for block, ended in blocks_of(path, log.damage.append):
+                reader.take(block, ended=ended)
+        except OSError as error:
+            raise BadInput(
+                f"{here(path)} cannot be read ({error.strerror or error}): see that it may be read"
+            ) from error
+        found[len(logs) - 1] = reader.found
+    events = _each_once(logs, found)
+    events.sort(key=lambda event: event.at)
+    return Read(logs, events, clients)
+
+
+def check(found: Read, group: str | None = None) -> None:
+    """Raise NoData where no log tells of a group, or none of this one."""
+    names = {event.group for event in found.events if event.group}
+    if not names:
+        log = found.logs[0]
+        more = f", and {len(found.logs) - 1} more" if len(found.logs) > 1 else ""
+        raise NoData(f"{here(log.path)} {log.lacks or _NO_INFO}{more}: {_REMEDIES[_sort(log)]}")
+    if group is not None and group not in names:
+        near = get_close_matches(group, names, n=1) or sorted(names)[:3]
+        raise NoData(
+            f"these logs have no line about the group {group!r}; there are {', '.join(near)}"
+            if len(near) > 1
+            else f"these logs have no line about the group {group!r}: did you mean {near[0]!r}?"
+        )
+
+
+def _sort(log: Log) -> str:
+    if log.broker or log.marked:
+        return "no info"
+    return "kafka" if log.kafka else "other"
+
+
+def _each_once(logs: list[Log], found: dict[int, list[tuple[Event, int]]]) -> list[Event]:
+    """The events of all files: a line that several have counts as often as the one that has most.
+
+    Files come by their first stamp, so that what happened at once stays in its order.
+    """
+    order = sorted(found, key=lambda number: logs[number].first_at or 0)
+    events: list[Event] = []
+    seen: dict[int, int] = {}
+    for number in order:
+        here_seen: dict[int, int] = {}
+        for event, key in found.pop(number):
+            here_seen[key] = here_seen.get(key, 0) + 1
+            if here_seen[key] <= seen.get(key, 0):
+                logs[number].twice += 1
+                continue
+            logs[number].told += 1
+            events.append(event)
+        for key, count in here_seen.items():
+            seen[key] = max(seen.get(key, 0), count)
+    return events
+
+
+class _Reader:
+    """Reads one file."""
+
+    def __init__(self, log: Log, number: int, clients: dict[str, Client]) -> None:
+        self._log = log
+        self._number = number
+        self._clients = clients
+        self._before: dict[str, Row] = {}  # by group, its last line
+        self.found: list[tuple[Event, int]] = []
+
+    def take(self, block: bytes, *, ended: bool) -> None:
+        """Read a block of whole lines."""
+        log = self._log
+        if not log.broker:
+            log.broker = any(mark in block for mark in _BROKER)
+            log.kafka = log.kafka or log.broker or any(mark in block for mark in _KAFKA)
+        if b"Kafka version: " in block:
+            log.versions.update(each.decode() for each in _VERSION.findall(block))
+        calls = b"requestApiKeyName" in block
+        first = log.lines
+        if calls or _MARK in block:
+            lines = block.split(b"\n")
+            for number, line in enumerate(lines, start=first + 1):
+                if _MARK in line:
+                    log.marked += 1
+                    self._read(line, number, cut=not ended and number == first + len(lines))
+                elif calls and CLIENT_CALLS.search(line):
+                    self._know(line)
+        log.lines += block.count(b"\n") + (not ended)
+        self._look_at_times(block)
+
+    def _look_at_times(self, block: bytes) -> None:
+        """When the log begins and ends."""
+        log = self._log
+        if log.first_at is None:
+            head = block[: 1 << 16].split(b"\n", _LOOKED_AT)[:_LOOKED_AT]
+            log.first_at = self._first_time(head)
+        tail = block[-(1 << 14) :].split(b"\n")
+        last = self._first_time(reversed(tail))
+        if last is not None:
+            log.last_at = max(last, log.last_at or last)
+
+    def _first_time(self, lines: Iterable[bytes]) -> int | None:
+        for line in islice(lines, _LOOKED_AT):
+            stamps = list(islice(stamps_in(line[:400].decode("utf-8", "replace")), 2))
+            if stamps:
+                shown = stamps[0] if stamps[0].offset_us is not None else stamps[-1]
+                return self._log.clock.utc(shown)
+        return None
+
+    def _read(self, raw: bytes, number: int, *, cut: bool) -> None:
+        line = peeled(raw.decode("utf-8", "replace"))
+        if line is None:
+            self._log.unread += 1
+            return
+        row = _row(line.message)
+        if row is None:
+            self._log.unread += cut
+            self._read_what_begins_within(raw, number)
+            return
+        at = self._log.clock.at(line)
+        whole = not cut or line.whole or line.message[-1:] in ".)"
+        if at is None or not whole:
+            self._log.unread += 1
+            return
+        self._add(row, at, number)
+
+    def _read_what_begins_within(self, raw: bytes, number: int) -> None:
+        """A broker that is killed while it writes, and started again, goes on behind its half."""
+        begins = raw.find(_MARK, raw.find(_MARK) + 1)
+        if begins < 0:
+            return
+        text = raw.decode("utf-8", "replace")
+        first = text.find(MARK)
+        second = text.find(MARK, first + 1)
+        line = peeled(text[first + len(MARK) :]) if second > 0 else None
+        row = _row(line.message) if line is not None else None
+        at = self._log.clock.at(line) if line is not None else None
+        self._log.unread += 1
+        if row is not None and at is not None:
+            self._add(row, at, number)
+
+    def _add(self, row: Row, at: int, number: int) -> None:
+        self._log.brokers.add(row["broker"])
+        group = row.get("group")
+        if group is not None:
+            last = self._before.get(group)
+            if last is not None and caused(row, last):
+                at = last["at"]
+            self._before[group] = {**row, "at": at}
+        self._log.first_at = min(at, self._log.first_at or at)
+        self._log.last_at = max(at, self._log.last_at or at)
+        event = _event(row, at)
+        event.log, event.line = self._number, number
+        self.found.append((event, hash((event.broker, at, row["text"]))))
+        if event.member_id and ("client_id" in row or "host" in row):
+            client = self._clients.setdefault(event.member_id, Client())
+            client.learn(client_id=row.get("client_id"), host=row.get("host"))
+
+    def _know(self, raw: bytes) -> None:
+        named = MEMBER_ID.search(raw)
+        if named and named[1].decode("utf-8", "replace") in self._clients:
+            return
+        try:
+            member_id, client = client_of(raw.decode("utf-8", "replace"))
+        except UNREADABLE:
+            return
+        if member_id:
+            self._log.clients += 1
+            self._clients.setdefault(member_id, Client()).learn(**vars(client))
+
+
+def _row(message: str) -> Row | None:
+    try:
+        return row_of(message)
+    except ValueError:  # a number of more digits than Python takes
+        return None
+
+
+def _event(row: Row, at: int) -> Event:
+    group, member = row.get("group"), row.get("member_id")
+    return Event(
+        at,
+        row["broker"],
+        row["event"],
+        group and sys.intern(group),  # they stand in many lines
+        row.get("generation"),
+        member and sys.intern(member),
+        row.get("members"),
+        row.get("instance_id"),
+        row.get("reason"),
+        row.get("client_reason"),
+        row.get("other_id"),
+    )

@@ -1,0 +1,105 @@
+"""The lines of a log file, plain or compressed, as far as it can be read."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, Protocol, cast
+
+import pyarrow as pa
+
+from harness.base.errors import BadInput
+from harness.base.paths import here
+
+BLOCK: Final = 1 << 20  # bytes read at a time
+LONGEST: Final = 16 * BLOCK  # of a line: a file without line ends is no log
+_STDIN: Final = Path("/dev/stdin")
+_DAMAGED: Final = (EOFError, OSError, zlib.error, lzma.LZMAError, pa.ArrowException)
+
+
+def files_of(arguments: list[Path]) -> list[Path]:
+    """The files that arguments name, each once; a folder stands for the files in it, - for stdin.
+
+    Raises BadInput where one is not there, or cannot be opened.
+    """
+    found: dict[Path, Path] = {}
+    for each in arguments:
+        argument = _STDIN if each == Path("-") else each
+        if not argument.exists():
+            raise BadInput(f"{here(argument)} is not there: name the brokers' log files")
+        inside = sorted(argument.iterdir()) if argument.is_dir() else [argument]
+        for path in inside:
+            if path.is_file() or path.is_fifo():
+                found.setdefault(path.resolve(), path)
+    if not found:
+        raise BadInput(f"{here(arguments[0])} has no file to read: name the brokers' log files")
+    return list(found.values())
+
+
+def blocks_of(path: Path, damage: Callable[[str], None]) -> Iterator[tuple[bytes, bool]]:
+    """The file in pieces of whole lines, each with whether its last line has an end.
+
+    A line that is too long is left out. `damage` is told why the file cannot be read to its end.
+    Raises OSError where it cannot be opened.
+    """
+    with path.open("rb") as file:
+        begins = file.peek(8)[:8]  # a pipe cannot be read twice
+        rest = b""
+        try:
+            stream = _unpacked(file, begins)
+            while block := stream.read(BLOCK):
+                rest += block
+                cut = rest.rfind(b"\n") + 1
+                if cut:
+                    yield rest[:cut], True
+                    rest = rest[cut:]
+                elif len(rest) > LONGEST:
+                    damage("has a line of more than 16 MB, which is left out")
+                    rest = b""
+        except _DAMAGED as error:
+            damage(f"is damaged from somewhere on ({_reason(error)})")
+        if rest:
+            yield rest, False
+
+
+class _Stream(Protocol):
+    """What bytes come from."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many; none at the end."""
+
+
+def _unpacked(file: io.BufferedReader, begins: bytes) -> _Stream:
+    if begins.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=file)
+    if begins.startswith(b"BZh"):
+        return bz2.BZ2File(file)
+    if begins.startswith(b"\xfd7zXZ\0"):
+        return lzma.LZMAFile(file)
+    if begins.startswith(b"\x28\xb5\x2f\xfd"):
+        return cast(_Stream, pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd"))
+    if begins.startswith(b"\x04\x22\x4d\x18"):
+        return cast(_Stream, pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "lz4"))
+    if begins.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return _Utf16(io.TextIOWrapper(file, encoding="utf-16", errors="replace"))
+    return file
+
+
+class _Utf16:
+    """A file of UTF-16, as PowerShell redirects into, as if it were UTF-8."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text = text
+
+    def read(self, size: int) -> bytes:
+        return self._text.read(size).encode("utf-8", "replace")
+
+
+def _reason(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:120]

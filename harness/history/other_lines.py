@@ -1,0 +1,102 @@
+"""Lines of a coordinator that become no row: those known to tell nothing of a member, and the rest.
+
+A new version of Kafka may word a line in another way. Whatever no pattern reads, and whatever is
+not known from the versions that there are (3.7.2 to 4.4.0, their sources and the logs of 500
+brokers), is therefore kept as it is: rules cannot use it, but a run says that it is there.
+"""
+
+import re
+from typing import Final
+
+UNKNOWN: Final = "unknown"  # the event of such a row
+
+_GROUP_ID: Final = r"\[GroupId [^\]]+\]"
+
+_NEW: Final = (
+    # The coordinator as a whole, and its partitions of __consumer_offsets.
+    r"(?:Starting up|Startup complete|Shutting down|Shutdown complete)\.",
+    r"Group coordinator is already (?:running|shutting down)",
+    r"(?:Shutting down event processor|Event ?[Pp]rocessor is|Event processor closed)",
+    r"Shutdown completed|Failed to (?:run|reject) event |Topology-description cleanup ",
+    r"(?:Closing coordinator runtime|Coordinator runtime (?:closed|is already shutting down))",
+    r"(?:Scheduling|Started|Finished|Ignored) (?:un)?load(?:ing)? ",
+    r"Failed to (?:complete the loading of|(?:un)?load) ",
+    r"Cannot load coordinator ",
+    r"The coordinator \S+ is already (?:active|loading metadata)",
+    r"failAll\(",  # what waits for a coordinator that has moved
+    r"The state machine of the coordinator \S+ is out of sync",
+    r"The write event .+ for the (?:timer|task) ",
+    r"Failed to (?:enqueue write event|flush the pending records) ",
+    r"Failed to write (?:a batch of|records to|the transaction marker) ",
+    r"Failed to write empty metadata for group ",
+    r"Writing records to \S+ failed due to",
+    r"Replaying record .+ failed due to",
+    r"(?:Execution|Completion) of .+ failed due to",
+    # Offsets.
+    r"Generated \d+ (?:tombstone )?records ",
+    r"Could not delete offsets for deleted (?:topics|partitions) ",
+    r"Unable to cleanup state for the deleted topics ",
+    r"The following groups were deleted: ",
+    r"(?:Skipped the materialization of|Replayed end transaction marker) ",
+    rf"{_GROUP_ID} (?:Creating a simple consumer group|Expired offset|Removing expired offset)",
+    # Classic groups.
+    r"Request memberId=.* for static member with groupInstanceId=.* is fenced by ",
+    r"Static member which joins during Stable stage and doesn't affect ",
+    r"(?:Setting empty assignments for members|Sending empty assignment to member) ",
+    r"Group leader \[memberId: .* failed to join before the rebalance timeout",
+    r"Group \S+ (?:is dead, skipping rebalance|could not complete rebalance because no members)",
+    r"\[Group \S+\] Pending member .+ has left group ",  # one that had not joined yet
+    r"(?:Attempt to add rejoining member|Failed to persist metadata for group) ",
+    r"Received (?:unexpected )?notification of (?:heartbeat|sync) expiration ",
+    r"Failed to parse Consumer Protocol ",
+    # Groups of KIP-848, and those that become one.
+    rf"{_GROUP_ID} Member \S+ (?:new assignment state: |updated its subscribed )",
+    rf"{_GROUP_ID} Computed new (?:subscription metadata|metadata hash): ",
+    rf"{_GROUP_ID} Static member \S+ with instance id \S+ is fenced by existing member ",
+    rf"{_GROUP_ID} (?:Ignoring rebalance timeout|Could not fence) ",
+    rf"{_GROUP_ID} (?:Refreshing|Received updated) regular expressions",
+    rf"{_GROUP_ID} (?:Scanned \d+ topics|Received result of regular|Could\S+ \w+ regular)",
+    r"(?:Cannot|Skip) (?:upgrad|downgrad)\w+ (?:the )?(?:classic|consumer) group ",
+    r"(?:Loaded|Removed|onUnloaded) group .*with an unknown group type ",
+    # Groups of other kinds.
+    rf"{_GROUP_ID}\[MemberId ",
+    rf"(?:{_GROUP_ID} )?.*\b(?:share|streams) (?:group|member)",
+)
+
+_OLD: Final = (
+    r"(?:Starting up|Startup complete|Shutting down|Shutdown complete)\.",
+    r"(?:Elected|Resigned) as the group coordinator for partition ",
+    r"The following (?:groups|offsets of the group \S+) were deleted: ",
+    r"Removed \d+ offsets associated with deleted partitions",
+    r"Creating simple consumer group \S+ via manual offset commit",
+    r"Request memberId=.* for static member with groupInstanceId=.* is fenced by ",
+    r"Static member which joins during Stable stage and doesn't affect ",
+    r"(?:Setting empty assignments for members|Sending empty assignment to member) ",
+    r"Pending member with memberId=.* has left group ",
+    r"Attempt to add rejoining member ",
+    r"Failed to (?:persist|write empty) metadata for group ",
+    r"Group \S+ (?:is dead, skipping rebalance|could not complete rebalance because no members)",
+    r"Group \S+ removed members who haven't sent their sync request",
+    r"Received (?:unexpected )?notification of (?:heartbeat|sync) expiration ",
+    r"Received unexpected JoinGroup with groupInstanceId=",
+    r"Member id \S+ was not found in \S+ during heartbeat completion check",
+    r"Member .+ has already been removed from the group",
+)
+
+
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+
+
+OF_NEW: Final = _any_of(_NEW)  # of the coordinator that 4.x has
+OF_OLD: Final = _any_of(_OLD)  # of that of 3.x
+
+_VARYING: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\{[^}]*\}|\S*[0-9=]\S*")
+_NAMED: Final = re.compile(r"\bgroup (?!(?:is|was|with|in|to|has|for|because)\b)\S+")
+_WORDS: Final = 16
+
+
+def kind_of(logger: str, text: str) -> str:
+    """The kind of line that a text is: its logger, and its first words without what varies."""
+    blank = _NAMED.sub("group …", _VARYING.sub("…", text))
+    return f"{logger}: {' '.join(blank.split()[:_WORDS])}"
