@@ -6,7 +6,8 @@ def commits_judged() -> str:
 
     What is committed after the group's positions were deleted has nothing before it.
 
-    `removed_at` is set if the member id was no longer in the group when the commit arrived.
+    `removed_at` is set if the member id was no longer in the group when the commit arrived. A line
+    is stamped late, so one that was accepted may have come just before.
     Commits and generations are put into one order per partition, so that the group's generation
     and the last position before each are found in one pass. A coordinator takes commits as they
     arrive; answers that waited for a replica all come at once.
@@ -42,7 +43,8 @@ def commits_judged() -> str:
                o.committed, o.at, o.error_code,
                m.removed_at, o.group_generation, o.previous_committed
         FROM ordered o LEFT JOIN {removals} m
-          ON m.member_id = o.member_id AND o.arrived_at > m.removed_at
+          ON m.member_id = o.member_id
+         AND o.arrived_at > IF(o.error_code = 0, after(:slack_ms, m.removed_at), m.removed_at)
          AND (m.back_at IS NULL OR o.arrived_at < m.back_at)
         WHERE o.new_generation IS NULL
     """

@@ -23,6 +23,30 @@ def gaps() -> str:
     """
 
 
+def never_again() -> str:
+    """One row per partition whose last records nobody read before the members were told to end.
+
+    `position` is the first of these, and `from_at` when the last one before it was worked off; both
+    are null where none ever was. `ms` is the time from then to the end.
+    """
+    return """
+        WITH ends AS (
+            SELECT topic, partition, max(end_offset) AS end_offset
+            FROM {topology} WHERE what = 'end_offset' AND topic = :topic GROUP BY topic, partition
+        ), read AS (
+            SELECT topic, partition, max(last_offset) + 1 AS position,
+                   max(coalesce(processed_at, polled_at)) AS from_at,
+                   max_by(member, struct(polled_at, poll)) AS member
+            FROM {reads} GROUP BY topic, partition
+        )
+        SELECT e.topic, e.partition, e.end_offset, r.position, r.member, r.from_at,
+               timestampdiff(MICROSECOND, r.from_at, :stopped_at) / 1e3 AS ms
+        FROM ends e LEFT JOIN read r ON r.topic = e.topic AND r.partition = e.partition
+        WHERE e.end_offset > coalesce(r.position, 0)
+          AND (r.from_at IS NULL OR r.from_at < :stopped_at)
+    """
+
+
 def disturbed_gaps() -> str:
     """The gaps that overlap an episode or a fault, once for each, and when the gap ended for whom.
 

@@ -16,11 +16,9 @@ def heartbeats() -> str:
     return """
         WITH disturbed AS (
             -- A member's own link or process; everybody's where the fault is of no one member.
-            SELECT collect_list(struct(injecting_at AS `from`,
-                                       coalesce(healed_at, :ended_at) AS `to`, m.member AS whose))
+            SELECT collect_list(struct(from_at AS `from`, to_at AS `to`, member AS whose))
                        AS windows
-            FROM {fault_windows} f LEFT JOIN {members} m ON m.member = f.resolved
-            WHERE injecting_at IS NOT NULL AND disturbs_heartbeats
+            FROM {disturbances}
         ), beats AS (
             SELECT *, coalesce(program, client_id) AS member,
                    CASE api WHEN 'HEARTBEAT' THEN processed_at ELSE arrived_at END AS at

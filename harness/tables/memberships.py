@@ -23,7 +23,7 @@ def memberships() -> str:
             WHERE `group` = :group AND event = 'stragglers_removed'
             UNION ALL
             -- A static member of KIP-848 that came back takes the place of the one it was.
-            SELECT regexp_extract(text, 'existing member (\\\\S+)\\\\.$', 1), at, 'replaced',
+            SELECT regexp_extract(text, 'existing member (.+)\\\\.$', 1), at, 'replaced',
                    evidence
             FROM {coordinator_events}
             WHERE `group` = :group AND event = 'member_added'

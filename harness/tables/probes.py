@@ -42,6 +42,13 @@ def probe_members() -> str:
                      AND (e.event = 'stragglers_removed' OR e.reason LIKE 'Removing [%')
                      AND contains(e.reason, j.member_id))
             GROUP BY j.`group`, j.member_id
+        ), turned_away AS (
+            -- The coordinator drops whom it refuses for the group's size, and logs no line of it.
+            SELECT j.`group`, j.member_id, min(c.answered_at) AS at
+            FROM joined j JOIN {calls} c
+              ON c.`group` = j.`group` AND c.member_id = j.member_id AND c.api = 'JOIN_GROUP'
+             AND c.error_code = :GROUP_MAX_SIZE_REACHED AND c.answered_at >= j.from_at
+            GROUP BY j.`group`, j.member_id
         ), followed AS (
             SELECT *, CASE WHEN instance_id IS NOT NULL THEN lead(joined_at) OVER w END
                           AS replaced_at,
@@ -49,10 +56,12 @@ def probe_members() -> str:
                           AS replaced_by
             FROM joined WINDOW w AS (PARTITION BY `group`, instance_id ORDER BY from_at)
         )
-        SELECT f.*, least(r.at, f.replaced_at) AS to_at,
-               CASE WHEN f.replaced_at <= coalesce(r.at, f.replaced_at) THEN 'replaced'
+        SELECT f.*, least(r.at, t.at, f.replaced_at) AS to_at,
+               CASE WHEN f.replaced_at <= coalesce(least(r.at, t.at), f.replaced_at) THEN 'replaced'
+                    WHEN t.at <= coalesce(r.at, t.at) THEN 'turned_away'
                     ELSE r.event END AS ended_by
         FROM followed f LEFT JOIN removed r ON r.`group` = f.`group` AND r.member_id = f.member_id
+        LEFT JOIN turned_away t ON t.`group` = f.`group` AND t.member_id = f.member_id
     """
 
 
@@ -138,8 +147,10 @@ def probe_fetches() -> str:
     """Positions that probes fetched, one row per answer and partition, and what they should be.
 
     `committed` is what was answered, `wanted` the last position accepted before it was asked, -1 if
-    there was none or it was deleted. `held`: an open transaction holds the partition; `ending`: one
-    was told to end, and nobody can say when that is in force.
+    there was none or it was deleted; `in_flight` are those that were being committed meanwhile, and
+    those that failed for want of a replica, which may be made after all.
+    `held`: an open transaction holds the partition; `ending`: one was told to end, and nobody can
+    say when that is in force.
     """
     return """
         WITH asked AS (
@@ -162,6 +173,11 @@ def probe_fetches() -> str:
                g.everything, g.committed, g.error_code,
                coalesce(max_by(p.committed, p.at) FILTER (
                    WHERE p.at <= g.sent_at AND p.error_code = 0), -1) AS wanted,
+               coalesce(collect_set(p.committed) FILTER (
+                   WHERE p.api = 'OFFSET_COMMIT' AND p.sent_at <= g.answered_at
+                     AND (p.error_code = 0 AND p.at > g.sent_at
+                          OR p.error_code IN (:COORDINATOR_NOT_AVAILABLE, :REQUEST_TIMED_OUT))),
+                   array()) AS in_flight,
                coalesce(bool_or(p.api = 'TXN_OFFSET_COMMIT' AND p.error_code = 0
                                 AND p.answered_at <= g.sent_at
                                 AND (e.at IS NULL OR e.at > g.answered_at)), false) AS held,

@@ -134,7 +134,11 @@ def epochs() -> str:
 
 
 def generations() -> str:
-    """Completed generations, and group epochs, in order of time: when and why each was begun."""
+    """Completed generations, and group epochs, in order of time: when and why each was begun.
+
+    `joined` is how many member ids had joined it when it was complete, `leaders` whom they were
+    told to be led by, `answered` how many were given their part.
+    """
     return """
         WITH ends AS (
             SELECT broker, at AS joined_at, event, generation, evidence,
@@ -162,6 +166,17 @@ def generations() -> str:
             WHERE s.`group` = :group AND s.event = 'assignment_received'
             GROUP BY d.number
         ),
+        -- Who joined before it was complete, whom these were told to be led by, and how many of its
+        -- members were given their part.
+        formed AS (
+            SELECT d.number, CAST(count(DISTINCT j.member_id) AS INT) AS joined,
+                   collect_set(j.leader) AS leaders
+            FROM done d JOIN {requests} j
+              ON j.broker = d.broker AND j.generation = d.generation
+            WHERE j.`group` = :group AND j.api = 'JOIN_GROUP' AND j.error_code = 0
+              AND j.arrived_at <= timestampadd(MILLISECOND, :slack_ms, d.joined_at)
+            GROUP BY d.number
+        ),
         -- A static member that comes back joins the generation that there is, under another id.
         -- Within slack it may be the line of a member's own request that was stamped late.
         latecomers AS (
@@ -178,7 +193,7 @@ def generations() -> str:
             WHERE `group` = :group AND api = 'SYNC_GROUP' AND error_code = 0
             GROUP BY broker, generation, member_id
         ), synced AS (
-            SELECT d.number, max(x.at) AS completed_at
+            SELECT d.number, max(x.at) AS completed_at, CAST(count(*) AS INT) AS answered
             FROM done d JOIN told x ON x.broker = d.broker AND x.generation = d.generation
             LEFT ANTI JOIN latecomers c ON c.number = d.number AND c.member_id = x.member_id
             GROUP BY d.number
@@ -187,7 +202,8 @@ def generations() -> str:
                coalesce(b.started_at, e.started_at) AS started_at,
                coalesce(b.reason, e.reason) AS reason, coalesce(b.member_id, e.named) AS named,
                e.cause, e.assignor, coalesce(l.synced_at, e.synced_at) AS synced_at, l.leader,
-               coalesce(l.times, 0) AS times,
+               coalesce(l.times, 0) AS times, coalesce(f.joined, 0) AS joined, f.leaders,
+               coalesce(s.answered, 0) AS answered,
                CASE d.event WHEN 'emptied' THEN d.joined_at
                             WHEN 'target_computed' THEN e.completed_at
                             ELSE s.completed_at END AS completed_at,
@@ -197,7 +213,7 @@ def generations() -> str:
                lead(coalesce(b.started_at, e.started_at)) OVER w AS next_started_at,
                lead(d.broker) OVER w AS broker_after, d.evidence
         FROM done d LEFT JOIN begun b USING (number) LEFT JOIN led l USING (number)
-        LEFT JOIN synced s USING (number)
+        LEFT JOIN synced s USING (number) LEFT JOIN formed f USING (number)
         LEFT JOIN {epochs} e
           ON d.event = 'target_computed' AND e.joined_at = d.joined_at
         WINDOW w AS (PARTITION BY 1 ORDER BY d.number)

@@ -10,7 +10,7 @@ from harness.tables.coordinators import group_steps, tenures
 from harness.tables.episodes import episodes
 from harness.tables.evictions import evictions
 from harness.tables.fault_windows import broker_faults, fault_windows
-from harness.tables.gaps import disturbed_gaps, gaps, stop_gaps
+from harness.tables.gaps import disturbed_gaps, gaps, never_again, stop_gaps
 from harness.tables.heartbeats import heartbeats
 from harness.tables.machine import late_ticks
 from harness.tables.memberships import identities, memberships, removals
@@ -19,6 +19,7 @@ from harness.tables.ownership import ownership
 from harness.tables.ownership_by_brokers import ownership_by_brokers
 from harness.tables.progress import forgotten, progress
 from harness.tables.rebalances import epochs, generations, rebalances, standstills
+from harness.tables.record import record_of_group, record_of_journals, record_of_logs
 from harness.tables.redeliveries import redeliveries
 from harness.tables.silences import signs_of_life, silences
 from harness.tables.stop_moments import stop_moments, stop_subjects
@@ -48,6 +49,9 @@ SHARED: Final[dict[str, Query]] = {
     "broker_faults": broker_faults,
     "forgotten": forgotten,
     "late_ticks": late_ticks,
+    "record_of_journals": record_of_journals,
+    "record_of_logs": record_of_logs,
+    "record_of_group": record_of_group,
     "ownership_by_brokers": ownership_by_brokers,
     "assignments": assignments,
     "probe_joins": probes.probe_joins,
@@ -60,6 +64,7 @@ SHARED: Final[dict[str, Query]] = {
     "generations": generations,
     "episodes": episodes,
     "gaps": gaps,
+    "never_again": never_again,
     "disturbed_gaps": disturbed_gaps,
     "stop_gaps": stop_gaps,
     "stop_subjects": stop_subjects,

@@ -10,6 +10,7 @@ BUCKET: Final = 1_024
 def redeliveries() -> str:
     """One row per delivered range that repeats records of earlier ranges of its partition.
 
+    `first_offset` to `last_offset` span all that it repeats, and `count` has those records alone.
     Only ranges below the highest position reached before them are compared with the others.
     `committed` is the last position the coordinator accepted before the second delivery; null if
     there was none. A zombie, a member that the coordinator had removed by then, gives its
@@ -21,27 +22,38 @@ def redeliveries() -> str:
         WITH ranges AS (
             SELECT *, explode(sequence(first_offset DIV :BUCKET, last_offset DIV :BUCKET)) AS bucket
             FROM {progress}
-        ), repeated AS (
-            SELECT a.topic, a.partition, a.member, a.polled_at, a.poll,
-                   min(greatest(a.first_offset, b.first_offset)) AS first_offset,
-                   max(least(a.last_offset, b.last_offset)) AS last_offset,
-                   any_value(a.member_id) AS member_id,
-                   max_by(b.member, b.polled_at) AS first_member,
-                   max(b.polled_at) AS first_polled_at
+        ), shared AS (
+            SELECT a.topic, a.partition, a.member, a.polled_at, a.poll, a.member_id,
+                   greatest(a.first_offset, b.first_offset) AS first_offset,
+                   least(a.last_offset, b.last_offset) AS last_offset,
+                   b.member AS first_member, b.polled_at AS first_polled_at
             FROM ranges a JOIN ranges b
               ON b.topic = a.topic AND b.partition = a.partition AND b.bucket = a.bucket
              AND (b.polled_at < a.polled_at OR b.polled_at = a.polled_at AND b.poll < a.poll)
              AND b.first_offset <= a.last_offset AND b.last_offset >= a.first_offset
             WHERE a.first_offset <= a.reached
-            GROUP BY a.topic, a.partition, a.member, a.polled_at, a.poll
+        ), counted AS (
+            -- Earlier ranges can overlap each other, and leave out what comes for the first time.
+            SELECT *, greatest(0, last_offset - greatest(first_offset - 1, max(last_offset) OVER (
+                PARTITION BY topic, partition, member, polled_at, poll
+                ORDER BY first_offset, last_offset
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING))) AS new
+            FROM shared
+        ), repeated AS (
+            SELECT topic, partition, member, polled_at, poll,
+                   min(first_offset) AS first_offset, max(last_offset) AS last_offset,
+                   CAST(sum(new) AS BIGINT) AS count, any_value(member_id) AS member_id,
+                   max_by(first_member, first_polled_at) AS first_member,
+                   max(first_polled_at) AS first_polled_at
+            FROM counted GROUP BY topic, partition, member, polled_at, poll
         ), mixed AS (
             SELECT *, CAST(NULL AS BIGINT) AS committed, polled_at AS at FROM repeated
             UNION ALL
-            SELECT topic, partition, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, committed,
-                   at
+            SELECT topic, partition, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+                   committed, at
             FROM {accepted} WHERE EXISTS (SELECT 1 FROM repeated)
             UNION ALL
-            SELECT topic, partition, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, -1, at
+            SELECT topic, partition, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, -1, at
             FROM {forgotten}
         ), ordered AS (
             SELECT *, nullif(last_value(committed, true) OVER (
@@ -72,8 +84,8 @@ def redeliveries() -> str:
              AND t.polled_at = o.polled_at AND t.poll = o.poll
             WHERE o.first_offset IS NOT NULL
         )
-        SELECT topic, partition, first_offset, last_offset, last_offset - first_offset + 1 AS count,
-               first_member, first_polled_at, member, polled_at, known AS committed, zombie,
+        SELECT topic, partition, first_offset, last_offset, count, first_member, first_polled_at,
+               member, polled_at, known AS committed, zombie,
                known IS NULL OR first_offset >= known OR zombie AS explained,
                try.committed AS try_committed, try.at AS try_at, try.error_code AS try_error_code,
                CASE WHEN zombie THEN 'handed out by a member that had been removed'

@@ -47,8 +47,9 @@ def silences() -> str:
 
     From the moment its session timer was armed to the next sign of life (`ended_by` "sign"), to
     its removal ("evicted", "left", "fenced", "stragglers_removed", "replaced"), or to the last
-    sign that the coordinator was at work ("end"). Where an eviction shows that the timer was armed
-    before the last heartbeat's answer was ready, it counts from then.
+    sign that the coordinator was at work ("end"). One that outlasted its session while the
+    coordinator was stopped is none: its timers stood still as well. Where an eviction shows that
+    the timer was armed before the last heartbeat's answer was ready, it counts from then.
     """
     return """
         WITH armed AS (
@@ -86,8 +87,11 @@ def silences() -> str:
                            ELSE armed_at END AS from_at
             FROM ended
         )
-        SELECT member_id, member, broker, tenure, from_at, to AS to_at, ended_by,
+        SELECT member_id, member, t.broker, tenure, t.from_at, to AS to_at, ended_by,
                session_timeout_ms,
-               greatest(0, timestampdiff(MICROSECOND, from_at, to)) / 1e3 AS ms
-        FROM timed
+               greatest(0, timestampdiff(MICROSECOND, t.from_at, to)) / 1e3 AS ms
+        FROM timed t LEFT ANTI JOIN {stopped_brokers} b
+          ON b.broker = t.broker AND b.from_at <= t.to AND b.to_at >= t.from_at
+         AND t.ended_by IN ('sign', 'end')
+         AND t.to > timestampadd(MILLISECOND, t.session_timeout_ms, t.from_at)
     """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 
 from harness.base import processes
 from harness.base.errors import NoData
+from harness.base.paths import COMMAND
 from harness.experiment import (
     APP,
     JAVA_TIMER_MS,
@@ -20,8 +22,9 @@ from harness.experiment import (
     SLACK_MS,
     effective_heartbeat_ms,
 )
-from harness.history import manifest, store
+from harness.history import manifest, seals, store
 from harness.history.schema import ADDED, ADDED_FILES, HISTORY, SCHEMA_VERSION
+from harness.tables import broker_settings
 from harness.tables.engines.base import Engine, Frame, Setting
 
 # Two stamps may each be rounded to 1 ms, so what follows may seem to come 2 ms before.
@@ -88,6 +91,10 @@ class Run:
     expected: tuple[Mapping[str, str], ...] = ()
     client: str = "librdkafka"
     protocol: str = "eager"
+    sabotaged: bool = False  # a member breaks a rule on purpose
+    static: bool = False  # members keep an instance id (KIP-345)
+    promised: Mapping[str, float] = field(default_factory=dict)  # limits that were given
+    own: Mapping[str, str] = field(default_factory=dict)  # digests of its owner's files, by path
 
     @property
     def complete(self) -> bool:
@@ -95,17 +102,15 @@ class Run:
         return self.status == "complete"
 
 
-def read_run(run_dir: Path) -> Run:
-    """The run in this folder.
+def read_run(run_dir: Path, limits: Mapping[str, float] | None = None) -> Run:
+    """The run in this folder, with other limits than its own where some are given.
 
     Raises NoData where there is no run, no readable manifest, or nothing recorded, and where it
     still goes on.
     """
     if not run_dir.is_dir():
-        raise NoData(
-            f"there is no run folder {run_dir}; `python -m harness list` shows what there is"
-        )
-    run = run_of(manifest.read(run_dir))
+        raise NoData(f"there is no run folder {run_dir}: name one below results/<experiment>/")
+    run = run_of(manifest.read(run_dir), limits)
     if run.status == "running" and _goes_on(run.name):
         raise NoData(f"the run {run_dir} still goes on: wait for its end, and check it then")
     history = run_dir / "history"
@@ -113,7 +118,7 @@ def read_run(run_dir: Path) -> Run:
         told = f"{history} holds no history, and the run is {run.status or 'without a status'}"
         if any((run_dir / "journals").glob("*.journal")):
             raise NoData(
-                f"{told}: `python -m harness collect {run_dir}` makes it from the journals, then "
+                f"{told}: `{COMMAND} collect {run_dir}` makes it from the journals, then "
                 "check again"
             )
         raise NoData(f"{told}: there are no journals to make it from, so run the experiment again")
@@ -129,22 +134,28 @@ def _goes_on(run: str) -> bool:
     return any(processes.owner_alive(owner) for _, _, owner in processes.marked(run))
 
 
-def run_of(content: Mapping[str, Any]) -> Run:
-    """The run that a manifest tells of.
+def run_of(content: Mapping[str, Any], limits: Mapping[str, float] | None = None) -> Run:
+    """The run that a manifest tells of, with other limits than its own where some are given.
 
     Raises NoData naming what the manifest lacks.
     """
     try:
         declared = content["declared"]
+        promised = _promised(declared) if limits is None else limits
+        settings = _settings(content, promised)
         return Run(
             name=str(content["run"]),
             experiment=str(content["experiment"]),
             status=str(content["status"]),
             status_reason=str(content.get("status_reason") or ""),
-            settings=_settings(content),
+            settings=settings,
             expected=tuple(declared.get("rules") or ()),
             client=declared["group"]["client"],
-            protocol=str(_settings(content)["protocol"]),
+            protocol=str(settings["protocol"]),
+            sabotaged=manifest.is_sabotaged(declared["group"]),
+            static=bool(declared["group"].get("static")),
+            promised=promised,
+            own=dict(content.get("own") or {}),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NoData(
@@ -153,18 +164,13 @@ def run_of(content: Mapping[str, Any]) -> Run:
         ) from error
 
 
-def _initial_delay_ms(content: Mapping[str, Any]) -> int:
-    """group.initial.rebalance.delay.ms as the brokers had it, Kafka's default if nobody set it."""
-    brokers = (content.get("effective") or {}).get("brokers") or {}
-    told = {
-        int(settings["group.initial.rebalance.delay.ms"])
-        for name, settings in brokers.items()
-        if name.startswith("broker") and "group.initial.rebalance.delay.ms" in settings
-    }
-    return max(told, default=3_000)
+def _promised(declared: Mapping[str, Any]) -> dict[str, float]:
+    """The limits of a run; a run of a version that knew none has none."""
+    of = declared["app"] if declared["group"]["client"] == APP else declared
+    return {name: value for name, value in (of.get("limits") or {}).items() if value is not None}
 
 
-def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
+def _settings(content: Mapping[str, Any], promised: Mapping[str, float]) -> dict[str, Setting]:
     """Values that queries name with a colon (`:session_ms`)."""
     group, load = content["declared"]["group"], content["declared"]["load"]
     cluster = content["declared"].get("cluster") or {}
@@ -175,20 +181,21 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
     stop = phases.get("stop") or {}
     drain = phases.get("drain") or {}
     steady = phases.get("steady") or {}
-    ours = _of_an_app(content) if group["client"] == APP else _of_clients(group)
+    of_an_app = group["client"] == APP
+    ours = _of_an_app(content, promised) if of_an_app else _of_clients(group, promised)
     observed = content.get("observed") or {}
+    brokers = broker_settings.of(content)
     return {
         **ours,
+        **brokers,
         "group": content["group"],
         "topic": content["topic"],
         "protocol": observed.get("protocol") or group["protocol"],
         "session_ms": int(observed.get("session_timeout_ms") or group["session_timeout_ms"]),
         "members": int(group["members"]),
-        "group_max_size": int(broker.get("group.max.size", 2**31 - 1)),
         "partitions": int(load["partitions"]),
         "records_per_s": int(load["records_per_s"]),
         "faults": len(content["declared"].get("faults") or ()),
-        "initial_delay_ms": _initial_delay_ms(content),
         "slack_ms": SLACK_MS,
         "rounding_ms": ROUNDING_MS,
         "guard_ms": GUARD_MS,
@@ -198,8 +205,8 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
         "offsets_min_isr": int(
             broker.get("min.insync.replicas", min(2, int(cluster.get("brokers", 3))))
         ),
-        "retention_check_ms": int(broker.get("offsets.retention.check.interval.ms", 600_000)),
-        "retention_ms": 60_000 * int(broker.get("offsets.retention.minutes", 10_080)),
+        "retention_ms": 60_000 * brokers["retention_minutes"],
+        "kafka_major": int(str(cluster.get("kafka_version") or "4").partition(".")[0]),
         "steady_at": _time(steady["from"]) if steady.get("from") else ended,
         "drain_at": _time(drain["from"]) if drain.get("from") else ended,
         "drained_at": _time(drain["to"]) if drain.get("to") else ended,
@@ -207,23 +214,40 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Setting]:
     }
 
 
-def _of_an_app(content: Mapping[str, Any]) -> dict[str, Setting]:
-    """What the program's owner promises, in milliseconds and records; -1 is no promise."""
+# Of each limit its setting, and what one of it is there.
+_LIMITS: Final = {
+    "drained_s": ("limit_drained_ms", 1_000),
+    "standstill_s": ("limit_standstill_ms", 1_000),
+    "repeats": ("limit_repeats", 1),
+    "lost": ("limit_lost", 1),
+    "out_of_order": ("limit_out_of_order", 1),
+}
+# What a program is held to without a promise; -1 is nothing.
+_UNPROMISED: Final[Mapping[str, Setting]] = {
+    "limit_drained_ms": 60_000,
+    "limit_standstill_ms": -1,
+    "limit_repeats": -1,
+    "limit_lost": 0,
+    "limit_out_of_order": 0,
+}
+
+
+def _limits(promised: Mapping[str, float]) -> dict[str, Setting]:
+    """What is promised, in milliseconds and records."""
+    return {
+        setting: round(promised[name] * scale)
+        for name, (setting, scale) in _LIMITS.items()
+        if name in promised
+    }
+
+
+def _of_an_app(content: Mapping[str, Any], promised: Mapping[str, float]) -> dict[str, Setting]:
     app = content["declared"]["app"]
-    limits = app["limits"]
     shown = (content.get("observed") or {}).get("shown") or {}
-
-    def limit(name: str, otherwise: int, scale: int = 1) -> int:
-        promised = limits.get(name)
-        return otherwise if promised is None else round(promised * scale)
-
     return {
         "grace_ms": round(app["stop"]["grace_s"] * 1_000),
-        "limit_drained_ms": limit("drained_s", 60_000, 1_000),
-        "limit_standstill_ms": limit("standstill_s", -1, 1_000),
-        "limit_repeats": limit("repeats", -1),
-        "limit_lost": limit("lost", 0),
-        "limit_out_of_order": limit("out_of_order", 0),
+        **_UNPROMISED,
+        **_limits(promised),
         "shown_by": str(shown.get("by") or _way(app.get("effects") or {})),
         "shown_lacks": str(shown.get("lacks") or ""),
         "shown_oddly": str(shown.get("oddly") or ""),
@@ -235,10 +259,11 @@ def _way(effects: Mapping[str, Any]) -> str:
     return next((name for name, value in effects.items() if value), "")
 
 
-def _of_clients(group: Mapping[str, Any]) -> dict[str, Setting]:
-    """The settings in DECLARED_OF_CLIENTS."""
+def _of_clients(group: Mapping[str, Any], promised: Mapping[str, float]) -> dict[str, Setting]:
+    """The settings in DECLARED_OF_CLIENTS, and what is promised."""
     client = str(group["client"])
     return {
+        **_limits(promised),
         "client": client,
         "heartbeat_ms": effective_heartbeat_ms(int(group["heartbeat_interval_ms"]), client),
         "max_poll_ms": int(group["max_poll_interval_ms"]),
@@ -290,10 +315,12 @@ def load(run_dir: Path, engine: Engine, small_rows: int) -> Sources:
     files when a query needs them.
     """
     sources = Sources()
+    sealed = seals.kept(run_dir)
     versions = set()
     for name, schema in HISTORY.items():
         try:
-            sources.rows[name], version = verify(run_dir / "history" / f"{name}.parquet", schema)
+            path = run_dir / "history" / f"{name}.parquet"
+            sources.rows[name], version = verify(path, schema, sealed.get(f"history/{path.name}"))
             versions.add(version)
         except Unreadable as reason:
             sources.unreadable[name] = str(reason)
@@ -302,14 +329,23 @@ def load(run_dir: Path, engine: Engine, small_rows: int) -> Sources:
             del sources.unreadable[name]
             sources.frames[name] = engine.rows(HISTORY[name].empty_table())
     small = max(sources.rows.values(), default=0) <= small_rows
-    for name in sources.rows:
+    for name in list(sources.rows):
         path = run_dir / "history" / f"{name}.parquet"
-        if small:
-            rows = pq.read_table(path, page_checksum_verification=True)
-            sources.frames[name] = engine.rows(store.as_current(rows, HISTORY[name]))
-        else:
-            sources.frames[name] = engine.parquet(path, HISTORY[name])
+        try:
+            sources.frames[name] = _frame(path, HISTORY[name], engine, small=small)
+        except Unreadable as reason:
+            del sources.rows[name]
+            sources.unreadable[name] = str(reason)
     return sources
+
+
+def _frame(path: Path, schema: pa.Schema, engine: Engine, *, small: bool) -> Frame:
+    if not small:
+        return engine.parquet(path, schema)
+    with _damage(f"history/{path.name}"):
+        rows = pq.read_table(path, page_checksum_verification=True)
+        rows.validate(full=True)
+    return engine.rows(store.as_current(rows, schema))
 
 
 def _not_yet(version: int) -> list[str]:
@@ -317,16 +353,32 @@ def _not_yet(version: int) -> list[str]:
     return [name for number, files in ADDED_FILES.items() if number > version for name in files]
 
 
-def verify(path: Path, schema: pa.Schema) -> tuple[int, int]:
+@contextmanager
+def _damage(where: str) -> Iterator[None]:
+    """Raises Unreadable for what a library makes of a file that is damaged."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
+        first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise Unreadable(f"{where} is damaged ({first_line})") from error
+
+
+def verify(path: Path, schema: pa.Schema, seal: Any = None) -> tuple[int, int]:
     """Read the whole file once with its page checksums; its rows, and its schema's version.
 
-    Raises Unreadable for a missing, damaged or foreign file. Spark would read some of these
-    without a word: bit flips pass Parquet's own checks.
+    `seal` is that of the manifest, where it has one. Raises Unreadable for a missing, damaged or
+    foreign file. Spark would read some of these without a word: bit flips pass Parquet's own
+    checks, which footers and headers do not have.
     """
     where = f"history/{path.name}"
     if not path.is_file():
         raise Unreadable(f"{where} is missing")
-    try:
+    with _damage(where):
+        if seal is not None and seals.seal_of(path) != seal:
+            raise Unreadable(
+                f"{where} is not the file that was recorded: its checksum is not that of "
+                f"manifest.json; `{COMMAND} collect {path.parent.parent}` makes it anew"
+            )
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             version = (file.schema_arrow.metadata or {}).get(b"schema_version")
             if version is None:
@@ -339,10 +391,9 @@ def verify(path: Path, schema: pa.Schema) -> tuple[int, int]:
                 )
             _compare(where, file.schema_arrow, _schema_at(path.stem, schema, int(number)))
             rows = sum(batch.num_rows for batch in file.iter_batches(batch_size=2**17))
+            if {rows} != store.told_rows(file.metadata):
+                raise Unreadable(f"{where} is damaged (it says of itself that it has other rows)")
             return rows, int(number)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise Unreadable(f"{where} is damaged ({first_line})") from error
 
 
 def _schema_at(name: str, schema: pa.Schema, version: int) -> pa.Schema:

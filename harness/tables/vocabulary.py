@@ -62,6 +62,7 @@ ERRORS: Final[Mapping[str, int]] = {
     "UNRELEASED_INSTANCE_ID": 111,
     "UNSUPPORTED_ASSIGNOR": 112,
     "STALE_MEMBER_EPOCH": 113,
+    "INVALID_REGULAR_EXPRESSION": 128,
 }
 
 _ANY: Final = -1

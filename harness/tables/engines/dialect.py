@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -72,10 +73,12 @@ class Translator:
         if path.is_file():
             return path.read_text(encoding="utf-8")
         text = translate(query)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}")  # another process may write the same
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        with suppress(OSError):  # a folder that cannot be written only costs time
+            self._folder.mkdir(parents=True, exist_ok=True)
+            # Another process may write the same, and in another container by the same pid.
+            part = path.with_suffix(f".{os.getpid()}-{os.urandom(4).hex()}")
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)
         return text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -36,19 +37,21 @@ class Spark:
     def rows(self, rows: pa.Table) -> Frame:
         """A frame of rows that Spark holds itself, in one partition: no query shuffles them."""
         if rows.num_rows == 0:
-            rows = rows.schema.empty_table()  # PySpark cannot take lists of structs in no chunk
+            # PySpark cannot take lists of structs in no chunk, and a Connect server infers nothing.
+            empty, schema = rows.schema.empty_table(), cast(Any, from_arrow_schema)(rows.schema)
+            return self.session.createDataFrame(empty, schema).coalesce(1)
         return self.session.createDataFrame(rows).coalesce(1)
 
     def parquet(self, path: Path, schema: pa.Schema) -> Frame:
         """A frame of a file's rows, read anew by each query."""
         reader = self.session.read.schema(cast(Any, from_arrow_schema)(schema))
-        return reader.parquet(str(path))
+        return reader.parquet(literal_path(path))
 
     def spill(self, frame: Frame, folder: Path) -> Frame:
         """By way of a folder of Spark's own."""
         mine = cast(DataFrame, frame)
         mine.write.parquet(str(folder))
-        return self.session.read.schema(mine.schema).parquet(str(folder))
+        return self.session.read.schema(mine.schema).parquet(literal_path(folder))
 
     def query(self, query: str, views: Mapping[str, str], settings: Mapping[str, Setting]) -> Frame:
         """The data frame of the query; raises what Spark's analysis finds wrong with it."""
@@ -75,6 +78,11 @@ class Spark:
         finally:
             for key, old in before.items():
                 self.session.conf.set(key, str(old))
+
+
+def literal_path(path: Path) -> str:
+    """A path for Spark to read, which takes paths for patterns: of `a?b` it reads `acb` as well."""
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", str(path))
 
 
 def _literal(value: Setting) -> str:

@@ -1,0 +1,51 @@
+"""What the brokers of a run were really told, by its manifest: bounds follow from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from harness.experiment import UNSET
+
+# Settings of brokers that queries name, by the name they have there, each with Kafka's default for
+# a run whose manifest does not tell what the brokers had. Times are in milliseconds but for the
+# retention, which Kafka takes in minutes.
+_NAMED: Final[Mapping[str, tuple[str, int]]] = {
+    "assignment_interval_ms": ("group.consumer.assignment.interval.ms", 1_000),
+    "commit_timeout_ms": ("offsets.commit.timeout.ms", 5_000),
+    "consumer_max_size": ("group.consumer.max.size", 2**31 - 1),
+    "group_max_size": ("group.max.size", 2**31 - 1),
+    "initial_delay_ms": ("group.initial.rebalance.delay.ms", 3_000),
+    "metadata_max": ("offset.metadata.max.bytes", 4_096),
+    "retention_check_ms": ("offsets.retention.check.interval.ms", 600_000),
+    "retention_minutes": ("offsets.retention.minutes", 10_080),
+    "session_least_ms": ("group.min.session.timeout.ms", 6_000),
+    "session_most_ms": ("group.max.session.timeout.ms", 1_800_000),
+}
+NAMES: Final = frozenset(_NAMED)
+
+
+def of(content: Mapping[str, Any]) -> dict[str, int]:
+    """The brokers' settings that queries name, from a manifest.
+
+    What a broker was given counts before what all brokers have unset, and that before what the
+    experiment declares. Where brokers differ it is the largest.
+    """
+    return {name: _value(content, *named) for name, named in _NAMED.items()}
+
+
+def _value(content: Mapping[str, Any], name: str, default: int) -> int:
+    effective = content.get("effective") or {}
+    brokers = effective.get("brokers") or {}
+    given = [
+        int(settings[name])
+        for broker, settings in brokers.items()
+        if broker.startswith("broker") and name in settings
+    ]
+    if given:
+        return max(given)
+    cluster = content["declared"].get("cluster") or {}
+    for settings in (effective.get("broker_defaults") or {}, cluster.get("settings") or {}):
+        if settings.get(name, UNSET) != UNSET:
+            return int(settings[name])
+    return default

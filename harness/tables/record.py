@@ -1,0 +1,198 @@
+"""Whether what a run has on record is whole: its journals, its brokers' logs, and both together.
+
+Each table has one row per journal or log: `subject`, `at` (its end), `measured` (how many frames or
+rows it has), `unknown` (a clause that says what of it is missing; null where it is whole), `note`,
+and `files`, the history files that are made from it, in one text.
+"""
+
+from typing import Final
+
+# How long a broker that answers the observer may be without a line of it in its request log. The
+# observer looks at every broker again after 200 ms, asks each who the coordinator is, and waits 500
+# ms at most for an answer; in 76 recorded runs, paused brokers and all, 1.9 s was the longest time.
+QUIET_MS: Final = 5_000
+# Stamps are of one machine's time of day, which may be corrected a little between two processes.
+APART_MS: Final = 1_000
+
+OF_CONSUMERS: Final = "client_events deliveries commits"
+_MADE_FROM: Final = {
+    "consumer": OF_CONSUMERS,
+    "producer": "sends",
+    "probe": "calls",
+    "observer": "topology host",
+    "faults": "faults",
+    "watchdog": "faults",
+    "output": "outputs",
+    "programs": "members effects",
+    "sink": "effects",
+    "written": "effects",
+}
+# Of one whose settings are damaged it is not known whose it is.
+MADE_FROM: Final = "CASE role {} ELSE '{}' END".format(
+    " ".join(f"WHEN '{role}' THEN '{files}'" for role, files in _MADE_FROM.items()),
+    f"{OF_CONSUMERS} sends calls",
+)
+ANOTHER: Final = """
+    WHEN changed THEN 'is not as the run left it'
+    WHEN first_at < after(-:APART_MS, :started_at) OR last_at > after(:APART_MS, :ended_at)
+    THEN 'is of another time than the run'
+"""
+
+
+def record_of_journals() -> str:
+    """One row per journal of the run.
+
+    Runs of before schema 4 say less of theirs, and of members' journals only. A program of somebody
+    else's keeps no journal; what the harness has written of it is one.
+    """
+    return """
+        SELECT concat('journal of ', journal) AS subject, last_at AS at,
+               coalesce(frames, 0) AS measured,
+               CASE WHEN frames IS NULL THEN 'is missing'
+                    WHEN frames = 0 THEN 'has no whole frame'
+                    WHEN torn AND NOT (coalesce(ending, '') = 'killed' AND cut)
+                    THEN clause('is torn behind frame ', frames)
+                    WHEN gaps > 0
+                    THEN clause('has frames missing, twice or out of order in ', gaps, ' places')
+                    WHEN ending IS NULL
+                    THEN 'does not say how it ended: its last frames may be missing'
+                    {ANOTHER} END AS unknown,
+               CASE WHEN torn THEN 'SIGKILL cut off its last frame' END AS note,
+               {MADE_FROM} AS files
+        FROM {journals}
+        UNION ALL
+        SELECT concat('journal of ', member), coalesce(ended_at, started_at), journal_frames,
+               CASE WHEN coalesce(journal_frames, 0) = 0 THEN 'is empty'
+                    WHEN `end` = 'killed' THEN NULL
+                    WHEN journal_torn THEN 'is torn, although its process was not killed'
+                    WHEN journal_torn IS NULL THEN 'may be torn: nothing on record says whether'
+                    END,
+               CASE WHEN journal_torn THEN 'SIGKILL cut off its last frame' END,
+               IF(role = 'producer', 'sends', '{OF_CONSUMERS}')
+        FROM {members} CROSS JOIN (SELECT count(*) AS told FROM {journals})
+        WHERE told = 0 AND coalesce(client, '') <> 'app'
+    """
+
+
+def record_of_logs() -> str:
+    """One row per log of a broker that the run has, or should have; none in runs before schema 4.
+
+    A broker that answers the observer has each of its questions in its request log, and one that a
+    fault stops may log nothing more.
+    """
+    return """
+        WITH looks AS (
+            SELECT broker, alive, at AS from_at,
+                   least(coalesce(lead(at) OVER (PARTITION BY broker ORDER BY at), :drained_at),
+                         :drained_at) AS to_at
+            FROM {topology} WHERE what = 'broker'
+        ), marks AS (
+            SELECT broker, answered_at AS at FROM {requests}
+            WHERE client_id = 'observer' AND api = 'FIND_COORDINATOR'
+            UNION ALL SELECT broker, from_at FROM looks WHERE alive
+            UNION ALL SELECT broker, to_at FROM looks WHERE alive
+        ), gaps AS (
+            SELECT broker, at AS to_at, lag(at) OVER (PARTITION BY broker ORDER BY at) AS from_at
+            FROM marks
+        ), quiet AS (
+            SELECT g.broker, max(ms_between(g.from_at, g.to_at)) AS longest_ms
+            FROM gaps g JOIN looks s
+              ON s.broker = g.broker AND s.alive AND g.from_at >= s.from_at AND g.to_at <= s.to_at
+            LEFT ANTI JOIN {fault_windows} f
+              ON f.breaks = 'broker' AND f.resolved = concat('broker-', g.broker)
+             AND f.injecting_at <= g.to_at AND coalesce(f.healed_at, :ended_at) >= g.from_at
+            WHERE ms_between(g.from_at, g.to_at) > :QUIET_MS
+            GROUP BY g.broker
+        ), strange AS (
+            SELECT broker, sum(times) AS times, count(*) AS kinds,
+                   max_by(reason, struct(times, reason)) AS most
+            FROM (SELECT broker, reason, count(*) AS times FROM {coordinator_events}
+                  WHERE event = 'unknown' GROUP BY broker, reason)
+            GROUP BY broker
+        )
+        SELECT concat(IF(log = 'requests', 'request', 'server'), ' log of broker-', l.broker)
+                   AS subject,
+               last_at AS at, coalesce(lines, 0) AS measured,
+               CASE WHEN lines IS NULL THEN 'is missing'
+                    WHEN lines = 0 THEN 'is empty'
+                    WHEN unread > 0
+                    THEN clause('has ', unread, ' lines that cannot be read, the first at ',
+                                example)
+                    {ANOTHER}
+                    WHEN log = 'requests' AND q.longest_ms > 0
+                    THEN clause('has no question of the observer for ',
+                                round(q.longest_ms / 1e3, 1), ' s in which its broker answered')
+                    END AS unknown,
+               IF(log = 'server' AND s.times > 0,
+                  clause('has ', s.times, ' lines of ', s.kinds, ' kinds whose texts are not ',
+                         'known, most of them ', s.most), NULL) AS note,
+               IF(log = 'requests', 'requests fetches', 'coordinator_events') AS files
+        FROM {logs} l LEFT JOIN quiet q ON q.broker = l.broker
+        LEFT JOIN strange s ON s.broker = l.broker
+    """
+
+
+def record_of_group() -> str:
+    """What brokers have on record of the group under test: a row for requests, one for events.
+
+    Each is held against the other, and against what members know. An accepted commit has a request
+    in some log, and whoever said that it leaves is told of by the coordinator, as is a generation
+    or an epoch that members were given.
+    """
+    return """
+        WITH own AS (
+            SELECT count(*) AS requests, max(answered_at) AS at FROM {own_requests}
+        ), unheard AS (
+            SELECT count(*) AS commits, min_by(c.member, struct(c.at, c.member)) AS member,
+                   min(c.at) AS at
+            FROM (SELECT *, coalesce(asked_at, answered_at) AS at FROM {commits}
+                  WHERE error_code = :NONE AND how <> 'external') c
+            LEFT ANTI JOIN {positions} p
+              ON p.api IN ('OFFSET_COMMIT', 'TXN_OFFSET_COMMIT') AND p.member = c.member
+             AND p.topic = c.topic AND p.partition = c.partition AND p.committed = c.committed
+        ), events AS (
+            SELECT count(*) AS lines, max(at) AS at FROM {coordinator_events}
+            WHERE `group` = :group
+        ), departures AS (
+            SELECT count(*) AS members, min(r.member_id) AS member_id
+            FROM {own_requests} r
+            LEFT ANTI JOIN {coordinator_events} e
+              ON e.`group` = :group AND e.event IN ('left', 'left_for_now')
+             AND e.member_id = r.member_id
+            WHERE r.error_code = :NONE
+              AND (r.api = 'LEAVE_GROUP'
+                   OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
+        ), given AS (
+            SELECT generation FROM {own_requests} WHERE api = 'JOIN_GROUP' AND error_code = :NONE
+            UNION
+            SELECT member_epoch FROM {own_requests}
+            WHERE api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = :NONE
+        ), generations AS (
+            SELECT count(*) AS times, min(g.generation) AS generation
+            FROM given g
+            LEFT ANTI JOIN {coordinator_events} e
+              ON e.`group` = :group AND e.generation = g.generation
+             AND e.event IN ('stabilized', 'epoch_bumped', 'target_computed')
+            WHERE g.generation > 0
+        )
+        SELECT 'request log' AS subject, o.at, requests AS measured,
+               CASE WHEN requests = 0 THEN 'has no request of the group'
+                    WHEN commits > 0
+                    THEN clause('lacks ', commits, ' commits that were accepted, the first of ',
+                                member)
+                    END AS unknown,
+               CAST(NULL AS STRING) AS note, 'requests' AS files
+        FROM own o CROSS JOIN unheard
+        UNION ALL
+        SELECT 'coordinator log', e.at, lines,
+               CASE WHEN lines = 0 THEN 'has no line of the group'
+                    WHEN members > 0
+                    THEN clause('does not tell that ', member_id, ' left, as ', members,
+                                ' members asked to')
+                    WHEN times > 0
+                    THEN clause('does not tell of generation ', generation, ', nor of ',
+                                times - 1, ' others that members were given')
+                    END,
+               NULL, 'coordinator_events'
+        FROM events e CROSS JOIN departures CROSS JOIN generations
+    """
