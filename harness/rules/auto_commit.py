@@ -2,7 +2,9 @@
 
 from typing import Final
 
-from harness.rules.rule import Rule
+from harness.experiment import CLASSIC
+from harness.rules.delivery import removed_cannot_commit
+from harness.rules.rule import Groups, Rule
 
 # How long a member waits in a poll that brings nothing (consumers/consumer.py).
 IDLE_POLL_MS: Final = 200
@@ -172,6 +174,7 @@ def auto_repeats() -> str:
     measures="committed and not processed",
     too_high="had records committed that were not processed",
     matters="What is committed before it is processed is lost if the member dies in between.",
+    contradicted=(Groups(client="librdkafka"), Groups(client="java", protocol="consumer")),
 )
 def auto_covers() -> str:
     """Automatic commits per partition and member, against what was processed when each arrived."""
@@ -194,4 +197,27 @@ def auto_covers() -> str:
                max_by(concat('at worst ', committed, ' was committed when ', processed,
                              ' were processed'), struct(committed - processed, at)) AS note
         FROM ordered WHERE committed IS NOT NULL GROUP BY topic, partition, member
+    """
+
+
+@Rule(
+    "R19-auto",
+    title="Automatic commits save no work of a removed member",
+    statement=(
+        "With automatic commits, too, what a removed member had not committed is delivered again, "
+        "and no commit of it is accepted any more."
+    ),
+    source="seed 002, session.timeout.ms (enable.auto.commit, auto.offset.reset)",
+    unit="error code",
+    things="commits after a removal and partitions left uncommitted",
+    measures="answered",
+    matters="Work that takes longer than the limit is done twice, whoever commits it.",
+    # librdkafka has committed by then what it handed out (R26-processed), and in KIP-848 Java may.
+    clients=("java",),
+    protocols=CLASSIC,
+)
+def removed_cannot_commit_automatically() -> str:
+    """As where the application commits."""
+    return f"""
+        SELECT * FROM ({removed_cannot_commit.examine()}) WHERE :commit = 'auto'
     """

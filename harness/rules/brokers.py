@@ -1,6 +1,6 @@
 """What the loss of a broker means for a group."""
 
-from harness.rules.rule import Rule
+from harness.rules.rule import Groups, Rule
 
 # From the intent on: a broker that is told to end hands over before it is gone.
 BROKER_FAULTS = """
@@ -8,20 +8,6 @@ BROKER_FAULTS = """
         SELECT fault AS span, concat(fault, ' of ', resolved) AS subject, injecting_at AS from_at,
                coalesce(healed_at, after(30000, injected_at)) AS to_at
         FROM {broker_faults} WHERE took_effect
-    )
-"""
-# What changes neither members nor partitions: the time before the first fault, and faults below
-# every limit. A controller coordinates nothing, and a cluster sees no lost lanes.
-_DISTURBANCES = """
-    WITH spans AS (
-        SELECT fault AS span, concat(fault, ' of ', resolved) AS subject, injecting_at AS from_at,
-               coalesce(healed_at, :drained_at) AS to_at
-        FROM {fault_windows}
-        WHERE took_effect AND below_limits
-        UNION ALL
-        SELECT '', IF(count(*) = 0, 'the whole run', 'before the first fault'), :steady_at,
-               coalesce(min(injecting_at), :drained_at)
-        FROM {fault_windows} HAVING :steady_at < coalesce(min(injecting_at), :drained_at)
     )
 """
 # How often the group rebalanced within each of the `spans`, and the first of those rebalances.
@@ -48,6 +34,7 @@ REBALANCES = """
     measures="while it was gone",
     too_low="the group did not rebalance",
     matters="Were it so, every restart of a broker would interrupt all consumers.",
+    contradicted=(Groups(),),
 )
 def crash_rebalances() -> str:
     return """
@@ -91,28 +78,11 @@ def _no_rebalance(spans: str) -> str:
     measures="while it was gone",
     too_high="the group rebalanced",
     matters="Brokers can be restarted one by one while consumers keep their partitions.",
+    # Not where sessions end before another coordinator is there. R20f asks for every cause.
+    contradicted=(Groups(),),
 )
 def crash_does_not_rebalance() -> str:
     return _no_rebalance(BROKER_FAULTS)
-
-
-@Rule(
-    "R20f",
-    title="Nothing else triggers a rebalance",
-    statement=(
-        "While no member comes, goes or falls silent for a session and no partition is added, the "
-        "group neither rebalances nor takes a partition from anybody: not for a slow link, nor for "
-        "a controller that is gone, nor by itself."
-    ),
-    source="seed 002, rebalance conditions (that there are no others)",
-    unit="rebalances",
-    things="stretches of time",
-    measures="meanwhile",
-    too_high="the group rebalanced",
-    matters="A rebalance in a quiet group has a cause, so it is worth looking into.",
-)
-def nothing_else_rebalances() -> str:
-    return _no_rebalance(_DISTURBANCES)
 
 
 @Rule(
@@ -129,23 +99,24 @@ def nothing_else_rebalances() -> str:
     matters="Consumers survive the loss of their coordinator; they only cannot commit meanwhile.",
 )
 def failover_keeps_members() -> str:
-    """Members at each change of the coordinator to another broker.
+    """Members at each change of the coordinator, to another broker or to the same one again.
 
     It begins with the fault that hit the former coordinator, else with the last sign that the
     former one was at work. A member that had died before then cannot be kept and is not examined.
+    One that had been given its part was stored with it, so the next coordinator has to know it.
     """
     return """
         WITH spans AS (
-            SELECT t.tenure AS span, t.broker, t.from_at AS loaded_at,
+            SELECT t.tenure AS span, t.broker, t.from_at AS loaded_at, t.next_at,
                    coalesce(max(f.injected_at), t.to_at_before) AS from_at,
                    after(2000, t.from_at) AS to_at
             FROM {tenures} t LEFT JOIN {broker_faults} f
               ON f.resolved = concat('broker-', t.broker_before)
              AND f.injected_at <= t.from_at AND f.injected_at >= after(-60000, t.from_at)
-            WHERE t.loaded AND coalesce(t.members > 0, true) AND t.broker <> t.broker_before
-            GROUP BY t.tenure, t.broker, t.from_at, t.to_at_before
+            WHERE t.loaded AND coalesce(t.members > 0, true) AND t.broker_before IS NOT NULL
+            GROUP BY t.tenure, t.broker, t.from_at, t.to_at_before, t.next_at
         ), kept AS (
-            SELECT s.*, m.member, m.member_id FROM spans s JOIN {memberships} m
+            SELECT s.*, m.member, m.member_id, m.removed_at FROM spans s JOIN {memberships} m
               ON m.joined_at < s.from_at AND (m.removed_at IS NULL OR m.removed_at >= s.from_at)
             LEFT ANTI JOIN {fault_windows} f
               ON f.resolved = m.member AND f.killed AND f.ends_member AND f.injecting_at <= s.to_at
@@ -155,14 +126,83 @@ def failover_keeps_members() -> str:
               ON c.member = k.member AND c.event IN ('revoked', 'lost')
              AND c.event_at >= k.from_at AND c.event_at <= k.to_at
             GROUP BY k.span, k.member_id
+        ), given AS (
+            SELECT member_id, min(answered_at) AS at FROM {own_requests}
+            WHERE error_code = :NONE AND (api = 'SYNC_GROUP'
+                  OR api = 'CONSUMER_GROUP_HEARTBEAT' AND generation > 0)
+            GROUP BY member_id
+        ), unknown AS (
+            SELECT k.span, k.member_id, min(struct(r.arrived_at, r.api)) AS first
+            FROM kept k JOIN given g ON g.member_id = k.member_id AND g.at < k.from_at
+            JOIN {own_requests} r
+              ON r.member_id = k.member_id AND r.broker = k.broker
+             AND r.error_code = :UNKNOWN_MEMBER_ID AND r.arrived_at >= k.loaded_at
+             AND (k.removed_at IS NULL OR r.processed_at < k.removed_at)
+             AND (k.next_at IS NULL OR r.processed_at < k.next_at)
+            GROUP BY k.span, k.member_id
         )
         {REBALANCES}
         SELECT concat(k.member, ' at broker-', k.broker) AS subject, k.loaded_at AS at,
                ms_between(k.from_at, k.loaded_at) AS measured,
-               CASE WHEN c.event IS NOT NULL THEN clause('had its assignment ', c.event)
+               CASE WHEN u.first IS NOT NULL
+                    THEN clause('was not known to the next coordinator, by its answer to ',
+                                u.first.api)
+                    WHEN c.event IS NOT NULL THEN clause('had its assignment ', c.event)
                     WHEN r.rebalances > 0
                     THEN clause('had to rebalance',
                                 coalesce(concat('; logged reason: ', r.first.reason), ''))
                     END AS wrong
         FROM kept k JOIN callbacks c USING (span, member_id) JOIN rebalanced r USING (span)
+        LEFT JOIN unknown u USING (span, member_id)
+    """
+
+
+# What a member fetched before the leader was gone it may still hand out, as fast as it works.
+FETCHED_MS = 1_000
+
+
+@Rule(
+    "R11-idle",
+    title="Who has a partition without a leader gets nothing of it",
+    statement=(
+        "While a partition has no leader its member keeps it, and is given no record of it but "
+        "what had been fetched before."
+    ),
+    source="seed 000, broker crash (an idle consumer)",
+    unit="records",
+    things="partitions without a leader",
+    measures="handed out meanwhile",
+    too_high="handed out records that nobody could have told it of",
+    matters="With one replica only, the death of its broker stops a partition for as long.",
+    broker=True,
+)
+def idle_without_leader() -> str:
+    """Partitions that nobody led for longer than the time in which what was fetched is over."""
+    return """
+        WITH seen AS (
+            SELECT topic, partition, at, leader < 0 AS alone,
+                   lag(leader < 0) OVER (PARTITION BY topic, partition ORDER BY at) AS alone_before
+            FROM {topology} WHERE what = 'partition' AND topic = :topic AND leader IS NOT NULL
+        ), turns AS (
+            SELECT topic, partition, alone, at AS from_at,
+                   lead(at) OVER (PARTITION BY topic, partition ORDER BY at) AS to_at
+            FROM seen WHERE alone_before IS NULL OR alone <> alone_before
+        ), leaderless AS (
+            SELECT topic, partition, from_at, coalesce(to_at, :ended_at) AS to_at
+            FROM turns
+            WHERE alone AND ms_between(from_at, coalesce(to_at, :ended_at)) > 2 * :FETCHED_MS
+        ), held AS (
+            SELECT l.topic, l.partition, l.from_at, l.to_at, min(o.member) AS member
+            FROM leaderless l LEFT JOIN {ownership} o
+              ON o.topic = l.topic AND o.partition = l.partition AND o.from_at <= l.from_at
+             AND (o.to_at IS NULL OR o.to_at > l.from_at)
+            GROUP BY l.topic, l.partition, l.from_at, l.to_at
+        )
+        SELECT concat(h.topic, '-', h.partition, ' of ', coalesce(h.member, 'nobody')) AS subject,
+               h.from_at AS at, coalesce(sum(d.count), 0) AS measured, 0 AS bound_high,
+               concat('without a leader for ', ms_between(h.from_at, h.to_at), ' ms') AS note
+        FROM held h LEFT JOIN {deliveries} d
+          ON d.topic = h.topic AND d.partition = h.partition
+         AND d.polled_at > after(:FETCHED_MS, h.from_at) AND d.polled_at < h.to_at
+        GROUP BY h.topic, h.partition, h.member, h.from_at, h.to_at
     """

@@ -11,14 +11,14 @@ from typing import Final
 from harness import rules as package
 from harness.rules.rule import Rule
 
-# Documented rules, rules of KIPs and our own, those about a program under test, and about the
-# evidence.
-_KINDS: Final = "RXPE"
+# Documented rules, rules of KIPs and our own, those about a program under test, about what is
+# promised of our own members, and about the evidence.
+_KINDS: Final = "RXPLE"
 
 
 def _found() -> Iterator[Rule]:
     for module in iter_modules(package.__path__):
-        if module.name not in ("catalogue", "lineage"):  # they are made from the others
+        if module.name not in ("catalogue", "lineage", "own"):  # they are made from the others
             for value in vars(import_module(f"{package.__name__}.{module.name}")).values():
                 if isinstance(value, Rule):
                     yield value

@@ -1,26 +1,52 @@
 """What a client does when nobody answers it for as long as its session lasts."""
 
 from harness.experiment import CLASSIC
-from harness.rules.rule import Need, Rule
+from harness.rules.rule import Groups, Need, Rule
 
 # Answers that say something of the member, and not only that the group is elsewhere or not yet
 # loaded or that the log did not take it in time. What a coordinator writes into an isolated link
-# does not arrive.
+# does not arrive; while the link is being cut, or mended, it may or may not (`doubtful`).
 ANSWERS = """
     WITH cut_off AS (
-        SELECT m.member, f.injecting_at AS from_at, coalesce(f.healed_at, :ended_at) AS to_at
+        SELECT m.member, f.injecting_at AS from_at, coalesce(f.healed_at, :ended_at) AS to_at,
+               -- A line is stamped late: an answer may have gone just before.
+               after(:slack_ms, f.injected_at) AS surely_from_at,
+               coalesce(f.healing_at, :ended_at) AS surely_to_at
         FROM {fault_windows} f JOIN {members} m ON f.resolved IN (m.member, m.lane)
         WHERE f.link_cut
-    ), answers AS (
+    ), told AS (
         SELECT r.member, r.member_id, r.api, r.error_code, r.processed_at, r.answered_at,
-               IF(r.api IN ('JOIN_GROUP', 'SYNC_GROUP'), r.arrived_at, r.answered_at) AS heard_at
-        FROM {own_requests} r LEFT ANTI JOIN cut_off c
+               IF(r.api IN ('JOIN_GROUP', 'SYNC_GROUP'), r.arrived_at, r.answered_at) AS heard_at,
+               count(c.from_at) > 0 AS cut,
+               count_if(r.answered_at BETWEEN c.surely_from_at AND c.surely_to_at) > 0 AS surely_cut
+        FROM {own_requests} r LEFT JOIN cut_off c
           ON c.member = r.member AND r.answered_at BETWEEN c.from_at AND c.to_at
         WHERE r.member_id IS NOT NULL
           AND r.api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP', 'OFFSET_COMMIT')
           AND r.error_code IN (:NONE, :ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID,
                                :REBALANCE_IN_PROGRESS, :FENCED_INSTANCE_ID)
-    ),
+        GROUP BY ALL
+    ), answers AS (SELECT * FROM told WHERE NOT cut),
+    doubtful AS (SELECT * FROM told WHERE cut AND NOT surely_cut),
+"""
+
+# How much longer than from the last answer that it surely had (`heard_at`) a client may take until
+# its session ends (`at`): `doubt_ms` for an answer that it may have had as well, and `stopped_ms`
+# until it went on where it had been stopped, since a process that is stopped looks at no timer. It
+# may have been answered while it was being stopped, and it may write before it is seen to go on.
+EXCUSES = """
+    excuses AS (
+        SELECT h.member, h.at, coalesce(max(ms_between(h.heard_at, d.answered_at)), 0) AS doubt_ms,
+               coalesce(max(ms_between(h.heard_at, f.healed_at)), 0) AS stopped_ms
+        FROM heard h LEFT JOIN doubtful d
+          ON d.member = h.member AND d.answered_at BETWEEN h.heard_at AND h.at
+         AND d.api <> 'OFFSET_COMMIT' AND d.error_code IN (:NONE, :REBALANCE_IN_PROGRESS)
+        LEFT JOIN {fault_windows} f
+          ON f.resolved = h.member AND f.breaks = 'member' AND f.disturbs_heartbeats
+         AND NOT f.ends_member AND NOT f.link_cut
+         AND f.injecting_at <= h.at AND f.healed_at >= h.heard_at
+        GROUP BY h.member, h.at
+    )
 """
 
 # Each time-out of a client's session, with when the application was told that its assignment is
@@ -63,6 +89,7 @@ TIME_OUTS = """
     ),
     needs=(Need.SESSION_END,),
     protocols=CLASSIC,
+    contradicted=(Groups(client="librdkafka"),),
 )
 def keeps_its_assignment() -> str:
     """By librdkafka's own word when its session times out; for Java each long silence counts.
@@ -127,14 +154,16 @@ def librdkafka_gives_up() -> str:
              AND (a.error_code = :NONE
                   OR a.api = 'HEARTBEAT' AND a.error_code = :REBALANCE_IN_PROGRESS)
             GROUP BY t.member, t.at, t.duration_ms, t.lost_at
-        )
-        SELECT member AS subject, at, ms_between(heard_at, at) AS measured,
-               :session_ms - :slack_ms AS bound_low, :session_ms + 500 + :slack_ms AS bound_high,
+        ), {EXCUSES}
+        SELECT h.member AS subject, h.at, ms_between(heard_at, h.at) AS measured,
+               :session_ms - :slack_ms AS bound_low,
+               greatest(:session_ms + e.doubt_ms, e.stopped_ms) + 500 + :slack_ms AS bound_high,
                CASE WHEN heard_at IS NULL THEN 'no answer to it is on record' END AS unknown,
                CASE WHEN lost_at IS NULL THEN 'did not declare its assignment lost' END AS wrong,
                concat('its own log says ', CAST(round(duration_ms) AS INT), ' ms') AS note,
-               guard_from(after(:session_ms, heard_at), at) AS guard_from, guard_to(at) AS guard_to
-        FROM heard
+               guard_from(after(:session_ms, heard_at), h.at) AS guard_from,
+               guard_to(h.at) AS guard_to
+        FROM heard h JOIN excuses e ON e.member = h.member AND e.at = h.at
     """
 
 
@@ -167,19 +196,21 @@ def java_gives_up() -> str:
             UNION ALL
             SELECT member, event_at, 'a coordinator found' FROM {client_events}
             WHERE event = 'coordinator_found'
-        ), since AS (
-            SELECT e.member, e.event_at AS at, max(a.at) AS armed_at,
+        ), heard AS (
+            SELECT e.member, e.event_at AS at, max(a.at) AS heard_at,
                    max_by(a.what, struct(a.at, a.what)) AS what
             FROM {client_events} e LEFT JOIN armed a
               ON a.member = e.member AND a.at <= e.event_at
             WHERE e.event = 'session_timed_out'
             GROUP BY e.member, e.event_at
-        )
-        SELECT member AS subject, at, ms_between(armed_at, at) AS measured,
+        ), {EXCUSES}
+        SELECT h.member AS subject, h.at, ms_between(heard_at, h.at) AS measured,
                :session_ms - :slack_ms AS bound_low,
-               :session_ms + :timer_late_ms + :poll_ms + :slack_ms AS bound_high,
-               CASE WHEN armed_at IS NULL THEN 'nothing before it is on record' END AS unknown,
+               greatest(:session_ms + e.doubt_ms, e.stopped_ms) + :timer_late_ms + :poll_ms
+                   + :slack_ms AS bound_high,
+               CASE WHEN heard_at IS NULL THEN 'nothing before it is on record' END AS unknown,
                concat('since ', what) AS note,
-               guard_from(after(:session_ms, armed_at), at) AS guard_from, guard_to(at) AS guard_to
-        FROM since
+               guard_from(after(:session_ms, heard_at), h.at) AS guard_from,
+               guard_to(h.at) AS guard_to
+        FROM heard h JOIN excuses e ON e.member = h.member AND e.at = h.at
     """

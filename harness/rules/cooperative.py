@@ -1,7 +1,7 @@
 """What a rebalance takes away: everything (eager), or only what moves (KIP-429)."""
 
 from harness.experiment import CLASSIC
-from harness.rules.rule import Rule
+from harness.rules.rule import Groups, Rule
 
 _COOPERATIVE = ("cooperative",)
 
@@ -20,6 +20,7 @@ _COOPERATIVE = ("cooperative",)
         "rebalance lasts."
     ),
     protocols=CLASSIC,
+    contradicted=(Groups(protocol="cooperative"),),
 )
 def all_is_revoked() -> str:
     """Members that went through a rebalance with partitions, and how many they kept meanwhile."""
@@ -65,7 +66,9 @@ def all_is_revoked() -> str:
 def only_moved_is_revoked() -> str:
     """Partitions that a member was told to give up, and who had each next.
 
-    What a member gives up because it closes is not examined.
+    What a member gives up because it closes is not examined. The group leader decides twice: to
+    have a partition given up, and to whom it goes. Where members or partitions came or went
+    between, the second may differ from the first.
     """
     return """
         WITH given_up AS (
@@ -78,14 +81,32 @@ def only_moved_is_revoked() -> str:
             FROM given_up g LEFT JOIN {ownership} o
               ON o.topic = g.topic AND o.partition = g.partition AND o.from_at >= g.at
             GROUP BY g.member, g.topic, g.partition, g.at
+        ), first_given AS (
+            SELECT topic, partition, min(at) AS at FROM {assignments} GROUP BY topic, partition
+        ), changes AS (
+            SELECT joined_at AS at FROM {memberships} UNION ALL
+            SELECT removed_at FROM {memberships} UNION ALL
+            SELECT at FROM first_given
+        ), decided AS (
+            SELECT f.member, f.topic, f.partition, f.at, f.next,
+                   max(a.at) AS decided_at
+            FROM followed f LEFT JOIN {assignments} a ON a.at <= f.at
+            GROUP BY f.member, f.topic, f.partition, f.at, f.next
+        ), judged AS (
+            SELECT d.member, d.topic, d.partition, d.at, d.next, count(c.at) > 0 AS changed
+            FROM decided d LEFT JOIN changes c
+              ON c.at > coalesce(d.decided_at, d.at) AND c.at <= d.next.from_at
+            GROUP BY d.member, d.topic, d.partition, d.at, d.next
         )
         SELECT concat(member, ' gave up ', topic, '-', partition) AS subject, at,
                ms_between(at, next.from_at) AS measured,
                IF(next.member IS NULL, 'no member had it again before the run ended', NULL)
                    AS unknown,
-               IF(next.member = member, 'got the same partition back', NULL) AS wrong,
-               concat(next.member, ' had it next') AS note
-        FROM followed
+               IF(next.member = member AND NOT changed, 'got the same partition back', NULL)
+                   AS wrong,
+               concat(next.member, ' had it next',
+                      IF(next.member = member, ', after the group had changed', '')) AS note
+        FROM judged
     """
 
 

@@ -24,7 +24,9 @@ def removed_cannot_commit() -> str:
     client never got an answer to counts by what the coordinator says, if it reached it at all. So
     does one that the client made by itself: when it did, only the coordinator tells. What is kept
     elsewhere than with the coordinator (external, transaction) is not known here, so nothing is
-    said of work that it may cover.
+    said of work that it may cover. A commit that had arrived by the removal covers its records even
+    if it was answered later, and may cover them if its write timed out: what is replicated then
+    counts all the same. A line is stamped late, so it may seem to have come just after.
     """
     return """
         WITH removed AS (
@@ -55,22 +57,32 @@ def removed_cannot_commit() -> str:
               ON p.stay = r.stay AND p.topic = d.topic AND p.partition = d.partition
             WHERE d.last_offset >= coalesce(p.committed, 0)
             GROUP BY d.member, d.member_id, d.topic, d.partition, r.removed_at, r.back_at
+        ), open AS (
+            SELECT u.*, coalesce(max(p.committed), 0) AS open_to
+            FROM unfinished u LEFT JOIN {positions} p
+              ON p.api = 'OFFSET_COMMIT' AND p.member_id = u.member_id AND p.topic = u.topic
+             AND p.partition = u.partition AND p.arrived_at <= after(:slack_ms, u.removed_at)
+             AND p.error_code IN (:NONE, :REQUEST_TIMED_OUT, :COORDINATOR_NOT_AVAILABLE)
+            GROUP BY u.member, u.member_id, u.topic, u.partition, u.removed_at, u.back_at,
+                     u.first, u.last
         ),
         -- What overlaps it is found within buckets of offsets.
         wanted AS (
-            SELECT *, explode(sequence(first DIV 1024, last DIV 1024)) AS bucket FROM unfinished
+            SELECT *, explode(sequence(first DIV 1024, last DIV 1024)) AS bucket FROM open
         ), reads AS (
             SELECT *, explode(sequence(first_offset DIV 1024, last_offset DIV 1024)) AS bucket
             FROM {deliveries}
         ), reread AS (
             SELECT u.member, u.topic, u.partition, u.removed_at, u.first, u.last,
+                   greatest(u.first, u.open_to) AS due,
                    min(d.first_offset) AS again_from, max(d.last_offset) AS again_to
             FROM wanted u LEFT JOIN reads d
               ON d.topic = u.topic AND d.partition = u.partition AND d.bucket = u.bucket
              AND d.first_offset <= u.last AND d.last_offset >= u.first
              AND d.polled_at > u.removed_at
              AND (d.member_id <> u.member_id OR d.polled_at > u.back_at)
-            GROUP BY u.member, u.member_id, u.topic, u.partition, u.removed_at, u.first, u.last
+            GROUP BY u.member, u.member_id, u.topic, u.partition, u.removed_at, u.first, u.last,
+                     u.open_to
         )
         SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (coordinator)')
                    AS subject, c.at, c.error_code AS measured,
@@ -83,6 +95,8 @@ def removed_cannot_commit() -> str:
                CAST(NULL AS STRING) AS note
         FROM {commits_judged} c JOIN removed r
           ON r.member_id = c.member_id AND r.removed_at = c.removed_at
+        -- One that does not have the group says nothing of its members.
+        WHERE coalesce(c.error_code NOT IN (:COORDINATOR_LOAD_IN_PROGRESS, :NOT_COORDINATOR), true)
         UNION ALL
         SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (client)'), c.asked_at,
                c.error_code, IF(c.error_code = :NONE, 'was accepted', NULL), NULL,
@@ -94,8 +108,9 @@ def removed_cannot_commit() -> str:
         WHERE c.how <> 'external'
         UNION ALL
         SELECT concat(topic, '-', partition, ' after ', member), removed_at, NULL,
-               CASE WHEN again_from IS NULL THEN 'its uncommitted records never came again'
-                    WHEN again_from > first OR again_to < last
+               CASE WHEN due > last THEN NULL
+                    WHEN again_from IS NULL THEN 'its uncommitted records never came again'
+                    WHEN again_from > due OR again_to < last
                     THEN concat('only ', greatest(again_from, first), ' to ', least(again_to, last),
                                 ' of its records ', first, ' to ', last, ' came again') END,
                NULL, concat(last - first + 1, ' records read and not committed')
@@ -137,27 +152,8 @@ _DONE = """
     WHERE api = 'DELETE_RECORDS' AND p.error_code = :NONE AND p.committed > 0
 """
 
-
-@Rule(
-    "X32a",
-    title="No acknowledged record is lost",
-    statement="Every record that was acknowledged to the producer is processed by a member.",
-    source="Kafka documentation, Message Delivery Semantics (at least once)",
-    unit="records",
-    things="partitions",
-    measures="missing",
-    too_high="has acknowledged records that nobody processed",
-    matters="At-least-once delivery promises this, whatever happens to members or brokers.",
-)
-def nothing_lost() -> str:
-    """Per partition, acknowledged records that nobody finished processing.
-
-    Ranges are merged into islands on both sides before they are compared. What lies past the last
-    position read may only not have been polled yet: unseen, not lost, unless the reads reached the
-    partition's end. Records that were deleted on purpose count as done.
-    """
-    return f"""
-        WITH {_islands("sent", _SENT)}, {_islands("done", _DONE)}, read_to AS (
+# Acknowledged records of each partition, and how many of them nobody finished.
+COUNTED = f"""{_islands("sent", _SENT)}, {_islands("done", _DONE)}, read_to AS (
             SELECT topic, partition, max(last_offset) AS last FROM {{deliveries}}
             GROUP BY topic, partition
         ), ends AS (
@@ -179,13 +175,41 @@ def nothing_lost() -> str:
                    -- Nothing is found past what was read, so all that was found is below it.
                    sum(greatest(0, least(last, coalesce(read_to, -1)) - first + 1) - found)
                        AS skipped,
-                   coalesce(max(read_to) + 1 >= max(end_offset), false) AS read_all
+                   coalesce(max(read_to) + 1 >= max(end_offset), false) AS read_all,
+                   max(read_to) + 1 - max(end_offset) AS beyond
             FROM compared GROUP BY topic, partition
-        )
+        )"""
+
+
+@Rule(
+    "X32a",
+    title="No acknowledged record is lost",
+    statement=(
+        "Every record that was acknowledged to the producer is processed by a member, and none is "
+        "given to anybody that its partition does not hold."
+    ),
+    source="Kafka documentation, Message Delivery Semantics (at least once)",
+    unit="records",
+    things="partitions",
+    measures="missing",
+    too_high="has acknowledged records that nobody processed",
+    matters="At-least-once delivery promises this, whatever happens to members or brokers.",
+)
+def nothing_lost() -> str:
+    """Per partition, acknowledged records that nobody finished processing.
+
+    Ranges are merged into islands on both sides before they are compared. What lies past the last
+    position read may only not have been polled yet: unseen, not lost, unless the reads reached the
+    partition's end. Records that were deleted on purpose count as done.
+    """
+    return """
+        WITH {COUNTED}
         SELECT concat(topic, '-', partition) AS subject, missing AS measured, 0 AS bound_high,
                IF(missing > 0 AND skipped <= 0 AND NOT read_all,
                   clause(missing, ' records lie past the last position read: unseen, not lost'),
                   NULL) AS unknown,
+               IF(beyond > 0, clause('was read ', beyond, ' records beyond its end'), NULL)
+                   AS wrong,
                concat(missing, ' of ', acknowledged, ' acknowledged records missing') AS note
         FROM counted
     """
@@ -196,7 +220,8 @@ def nothing_lost() -> str:
     title="Only uncommitted records come twice",
     statement=(
         "A record is delivered again only if it lies at or after the last position that was "
-        "committed before; a member that has been removed may still hand out what it had fetched."
+        "committed before, and never twice in one poll; a member that has been removed may still "
+        "hand out what it had fetched."
     ),
     source="Kafka documentation, Message Delivery Semantics; KafkaConsumer, Offsets",
     unit="records",
@@ -215,12 +240,23 @@ def repeats_explained() -> str:
                    min(struct(polled_at, first_offset, last_offset, member, committed))
                        FILTER (WHERE NOT explained) AS worst
             FROM {redeliveries} GROUP BY topic, partition
+        ), ordered AS (
+            SELECT *, max(last_offset) OVER (
+                PARTITION BY member, poll, topic, partition ORDER BY first_offset, last_offset
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+            FROM {deliveries}
         ), read AS (
-            SELECT DISTINCT topic, partition FROM {deliveries}
-            WHERE :commit NOT IN ('external', 'transaction')
+            SELECT topic, partition, count_if(first_offset <= reached) AS doubled,
+                   min(CASE WHEN first_offset <= reached
+                            THEN struct(polled_at, member, poll, first_offset) END) AS first
+            FROM ordered WHERE :commit NOT IN ('external', 'transaction')
+            GROUP BY topic, partition
         )
         SELECT concat(r.topic, '-', r.partition) AS subject, a.worst.polled_at AS at,
                coalesce(a.below, 0) AS measured, 0 AS bound_high,
+               IF(r.doubled > 0,
+                  clause('came twice in one poll: ', r.first.member, ' had offset ',
+                         r.first.first_offset, ' twice in its poll ', r.first.poll), NULL) AS wrong,
                concat(coalesce(a.count, 0), ' records delivered again, ', coalesce(a.zombies, 0),
                       ' of them to a removed member',
                       coalesce(concat('; first ', a.worst.first_offset, ' to ',
@@ -278,8 +314,9 @@ def repeats_fit_policy() -> str:
     sync, async: each batch is committed before (async: while) the next is polled, so one batch
     (async: two), and one more for each commit since the last accepted one that failed or was never
     answered. auto: what the one before was given in its last commit interval and a second, and a
-    batch; interval the same. revoke: a batch, if it was told to give the partition up; what it had
-    if not, so that is not examined.
+    batch; interval the same, and neither is examined of a member whose link was cut, for no commit
+    came through. revoke: a batch, if it was told to give the partition up; what it had if not, so
+    that is not examined.
     """
     return """
         WITH handovers AS (
@@ -338,6 +375,12 @@ def repeats_fit_policy() -> str:
             FROM repeated r
             LEFT JOIN failed x USING (topic, partition, from_at)
             LEFT JOIN fresh f USING (topic, partition, from_at)
+            LEFT ANTI JOIN (
+                SELECT m.member, w.injecting_at, coalesce(w.healed_at, :ended_at) AS healed_at
+                FROM {fault_windows} w JOIN {members} m ON w.resolved IN (m.member, m.lane)
+                WHERE w.link_cut
+            ) c ON c.member = r.read_last.member AND :commit IN ('auto', 'interval')
+               AND r.read_last.at BETWEEN c.injecting_at AND c.healed_at
         )
         SELECT concat(topic, '-', partition, ' to ', member) AS subject, from_at AS at,
                count AS measured, high AS bound_high,

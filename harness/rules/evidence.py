@@ -78,6 +78,10 @@ def faults_took_effect() -> str:
               ON d.member = e.member AND d.polled_at > after(:slack_ms, e.event_at)
              AND d.polled_at < after(e.duration_ms - :slack_ms, e.event_at)
             GROUP BY a.fault
+        ), went_on AS (
+            SELECT a.fault, count(*) AS polls FROM active a JOIN {deliveries} d
+              ON d.member = a.resolved AND d.polled_at > a.settled_at AND d.polled_at < a.over_at
+            WHERE a.proof = 'silence' AND a.breaks = 'member' GROUP BY a.fault
         ),
         -- Records a second of the member behind a narrow link, during and before it.
         narrowed AS (
@@ -113,6 +117,8 @@ def faults_took_effect() -> str:
                CASE WHEN proof = 'silence' AND breaks = 'member'
                          AND h.requests > 0
                     THEN clause(h.requests, ' requests of the member arrived during the fault')
+                    WHEN w.polls > 0
+                    THEN clause(w.polls, ' polls of the member returned records during the fault')
                     WHEN stalls AND p.polls > 0
                     THEN clause(p.polls, ' polls of the member returned records during its stall')
                     WHEN proof = 'silence' AND h.requests > 0
@@ -123,7 +129,7 @@ def faults_took_effect() -> str:
                a.evidence AS note
         FROM active a JOIN heard h USING (fault) LEFT JOIN seen s USING (fault)
         LEFT JOIN polls p USING (fault) LEFT JOIN narrowed n USING (fault)
-        LEFT JOIN fenced d USING (fault)
+        LEFT JOIN fenced d USING (fault) LEFT JOIN went_on w USING (fault)
         LEFT JOIN {members} m ON m.member = a.resolved
         UNION ALL
         SELECT 'schedule', max(planned_at),
@@ -165,7 +171,7 @@ def everyone_worked() -> str:
                1 AS bound_low,
                CASE WHEN r.records IS NULL AND m.started_at IS NULL
                     THEN 'recorded nothing, not even its start' END AS unknown,
-               CASE WHEN o.member IS NULL AND c.consumers > :partitions
+               CASE WHEN c.consumers > :partitions
                     THEN 'was idle: there were more members than partitions'
                     WHEN o.member IS NULL AND x.member IS NOT NULL
                     THEN 'was refused: its instance id was in use'
@@ -227,48 +233,53 @@ def read_to_the_end() -> str:
     clock=True,
 )
 def machine_on_time() -> str:
-    """All ticks in one row; the judge makes it null if one was late where a timing was judged."""
+    """All ticks in one row; the judge makes it null where the machine spoilt a timing."""
     return """
-        SELECT 'clock ticks' AS subject, max_by(at, struct(late_ms, at)) AS at,
-               max(late_ms) AS measured,
-               concat(count_if(late_ms > :slack_ms), ' of ', count(*), ' ticks came more than ',
-                      :slack_ms, ' ms late') AS note
-        FROM {host} HAVING count(*) > 0
+        WITH other AS (
+            SELECT count_if(what = 'set') AS sets,
+                   max(late_ms) FILTER (WHERE what = 'set') AS set_ms,
+                   max(late_ms) FILTER (WHERE what = 'unseen') AS unseen_ms
+            FROM {late_ticks}
+        ), ticks AS (
+            SELECT max_by(at, struct(late_ms, at)) AS at, max(late_ms) AS measured,
+                   concat(count_if(late_ms > :slack_ms), ' of ', count(*), ' ticks came more than ',
+                          :slack_ms, ' ms late') AS note
+            FROM {host} HAVING count(*) > 0
+        )
+        SELECT 'clock ticks' AS subject, at, measured,
+               concat(note,
+                      CASE WHEN sets > 0
+                           THEN clause('; the time of day was set ', sets, ' times, by ',
+                                       round(set_ms), ' ms at most') ELSE '' END,
+                      CASE WHEN unseen_ms > 0
+                           THEN clause('; ticks are missing for ', round(unseen_ms), ' ms')
+                           ELSE '' END) AS note
+        FROM ticks CROSS JOIN other
     """
 
 
 @Rule(
     "E05",
     title="The record is whole",
-    statement="No journal is torn except by SIGKILL, and the coordinator's view is not empty.",
+    statement=(
+        "Every journal and every broker's log of the run is there, from its beginning to its end, "
+        "and contains all that another one refers to."
+    ),
     source="kafka-chaos, evidence",
     unit="rows",
     things="journals and logs",
     measures="each",
     matters="What is missing from the record looks as if it had never happened.",
     evidence=True,
+    without_journals=True,
+    of_record=True,
 )
 def record_is_whole() -> str:
-    """Journals, and the coordinator's view. A killed process may leave its last frame cut off.
-
-    A program of somebody else's keeps no journal.
-    """
+    """Journals, brokers' logs, and both held against each other (tables/record.py)."""
     return """
-        SELECT concat('journal of ', member) AS subject, coalesce(ended_at, started_at) AS at,
-               journal_frames AS measured, 1 AS bound_low,
-               CASE WHEN coalesce(journal_frames, 0) = 0 THEN 'is empty'
-                    WHEN `end` = 'killed' THEN NULL
-                    WHEN journal_torn THEN 'is torn, although its process was not killed'
-                    WHEN journal_torn IS NULL THEN 'may be torn: nothing on record says whether'
-                    END AS unknown,
-               CASE WHEN journal_torn THEN 'SIGKILL cut off its last frame' END AS note
-        FROM {members} WHERE coalesce(client, '') <> 'app'
+        SELECT subject, at, measured, 1 AS bound_low, unknown, note FROM {record_of_journals}
         UNION ALL
-        SELECT 'request log', max(answered_at), count(*), 1,
-               CASE WHEN count(*) = 0 THEN 'has no request of the group' END, NULL
-        FROM {requests} WHERE `group` = :group
+        SELECT subject, at, measured, 1, unknown, note FROM {record_of_logs}
         UNION ALL
-        SELECT 'coordinator log', max(at), count(*), 1,
-               CASE WHEN count(*) = 0 THEN 'has no line of the group' END, NULL
-        FROM {coordinator_events} WHERE `group` = :group
+        SELECT subject, at, measured, 1, unknown, note FROM {record_of_group}
     """

@@ -8,20 +8,27 @@ def evicted_on_time() -> str:
     """Evictions, and members that should have been evicted while their coordinator worked.
 
     A member may also be removed while a rebalance is under way already; then no second one starts.
+    A coordinator that is stopped sees no timer end, and works off what has waited when it goes on.
     """
     return """
         WITH evicted AS (
             SELECT e.*, s.rebalancing OR coalesce(
-                       ms_between(s.at, s.next_start_at) <= :slack_ms, false) AS followed
+                       ms_between(s.at, s.next_start_at) <= :slack_ms, false) AS followed,
+                   b.broker IS NOT NULL AS was_stopped
             FROM {evictions} e JOIN {group_steps} s
               ON s.event = 'evicted' AND s.member_id = e.member_id AND s.at = e.evicted_at
+            LEFT JOIN {stopped_brokers} b
+              ON b.broker = e.broker AND e.evicted_at BETWEEN b.from_at AND b.to_at
         )
         SELECT concat(coalesce(member, member_id), ' (eviction)') AS subject, evicted_at AS at,
                silence_ms AS measured, session_timeout_ms - :slack_ms AS bound_low,
                session_timeout_ms + :slack_ms AS bound_high,
                CASE WHEN timer_started_at IS NULL
                     THEN 'no sign of life before the eviction is on record' END AS unknown,
-               CASE WHEN NOT followed THEN 'no rebalance started after the eviction' END AS wrong,
+               CASE WHEN NOT followed AND NOT was_stopped
+                    THEN 'no rebalance started after the eviction' END AS wrong,
+               CASE WHEN was_stopped AND silence_ms > session_timeout_ms
+                    THEN 'its coordinator had been stopped' END AS excused,
                'was evicted too early' AS too_low, 'was evicted too late' AS too_high,
                concat('last heard by ', last_seen_api) AS note, evidence,
                guard_from(after(session_timeout_ms, timer_started_at), evicted_at) AS guard_from,
@@ -29,7 +36,7 @@ def evicted_on_time() -> str:
         FROM evicted
         UNION ALL
         SELECT concat(coalesce(member, member_id), ' (silence)'), to_at, ms, session_timeout_ms,
-               session_timeout_ms + :slack_ms, NULL, NULL, NULL,
+               session_timeout_ms + :slack_ms, NULL, NULL, NULL, NULL,
                'was silent for longer than its session, and was not evicted', NULL, NULL,
                after(session_timeout_ms - :guard_ms, from_at),
                after(session_timeout_ms + :slack_ms, from_at)
@@ -125,11 +132,13 @@ def three_timers() -> str:
             WHERE r.removed_by IN ('evicted', 'left')
         ), reasons AS (
             SELECT r.*, e.silence_ms, count_if(c.event = 'closing') > 0 AS closing,
-                   max(ms_between(c.event_at, r.at)) FILTER (WHERE c.event = 'stall_started'
+                   max(ms_between(c.event_at, r.at)) FILTER (
+                       WHERE c.event IN ('stall_started', 'callback_stall_started')
                        AND after(c.duration_ms, c.event_at) >= r.at) AS unpolled_ms
             FROM removed r LEFT JOIN {evictions} e USING (member_id)
             LEFT JOIN {client_events} c
-              ON c.member = r.member AND c.event IN ('closing', 'stall_started')
+              ON c.member = r.member
+             AND c.event IN ('closing', 'stall_started', 'callback_stall_started')
              AND c.event_at <= after(:rounding_ms, r.at)
             GROUP BY ALL
         )

@@ -294,6 +294,7 @@ def used_are_guarded() -> str:
             WHERE api IN ('DELETE_GROUPS', 'OFFSET_DELETE')
                -- Too much metadata is another rule's matter.
                OR api = 'OFFSET_COMMIT' AND nobody AND error_code <> :OFFSET_METADATA_TOO_LARGE
+                  AND rule <> 'R31-withdrawn'  -- asked while nothing could be written
         )
         SELECT subject, sent_at AS at, {ANSWERED} FROM judged
         UNION ALL

@@ -19,9 +19,14 @@ HEARTBEAT_ANSWER: Final = f"""
          WHEN state = 'PreparingRebalance' THEN :REBALANCE_IN_PROGRESS ELSE :NONE END
 """
 # A group that is not there is made by whoever commits as nobody; an empty one takes that as well.
+# That it is not there is told since version 9 of OffsetCommit, by the coordinator of Kafka 4
+# (OffsetMetadataManager.validateOffsetCommit; the one of 3.9 looks at no version).
 COMMIT_ANSWER: Final = f"""
     CASE WHEN state_before IN ('Dead', 'Empty') AND coalesce(generation, -1) < 0 THEN :NONE
-         WHEN state IS NULL THEN NULL WHEN state = 'Dead' THEN :ILLEGAL_GENERATION
+         WHEN state IS NULL THEN NULL
+         WHEN state = 'Dead' AND :kafka_major >= 4
+              AND CAST(get_json_object(request, '$.version') AS INT) >= 9 THEN :GROUP_ID_NOT_FOUND
+         WHEN state = 'Dead' THEN :ILLEGAL_GENERATION
          WHEN nobody THEN :UNKNOWN_MEMBER_ID {_IDENTITY}
          WHEN state = 'CompletingRebalance' THEN :REBALANCE_IN_PROGRESS ELSE :NONE END
 """
@@ -66,7 +71,7 @@ def session_timeouts_in_range() -> str:
             FROM {probed} WHERE api = 'JOIN_GROUP'
         )
         SELECT subject, sent_at AS at, session_ms AS measured,
-               CASE WHEN (session_ms BETWEEN 6000 AND 1800000)
+               CASE WHEN (session_ms BETWEEN :session_least_ms AND :session_most_ms)
                          = (error_code = :INVALID_SESSION_TIMEOUT)
                     THEN clause('was answered ', error_code, ' to a session timeout of ',
                                 session_ms, ' ms') END AS wrong
@@ -153,7 +158,7 @@ def two_steps() -> str:
 
 @Rule(
     "R35-wire",
-    title="A heartbeat is held against group, instance, member and generation",
+    title="A heartbeat is checked against group, instance, member and generation",
     statement=(
         "A heartbeat of an unknown member or group is answered UNKNOWN_MEMBER_ID (25), of another "
         "generation ILLEGAL_GENERATION (22), of an instance id that another member has "
@@ -212,34 +217,58 @@ def older_is_fenced() -> str:
     title="A full group takes nobody more",
     statement=(
         "A join that would make a group larger than group.max.size is answered "
-        "GROUP_MAX_SIZE_REACHED (81); those who are in stay."
+        "GROUP_MAX_SIZE_REACHED (81). Who is in stays in a stable or completing group; while "
+        "members are waited for only those count that have joined again, and whoever comes when "
+        "there are as many is turned away, members from before included."
     ),
-    source="group.max.size; KIP-389",
+    source="group.max.size; KIP-389; GroupMetadataManager.acceptJoiningMember",
     unit="members",
     things="joins to a group that is or was full",
     measures="with it",
     too_high="made the group too large",
-    matters="A consumer that is one too many fails at once, and does not disturb the others.",
+    matters=(
+        "A consumer that is one too many fails at once; in a rebalance that may be one that was "
+        "there long before."
+    ),
     broker=True,
     protocols=CLASSIC,
 )
 def full_group() -> str:
+    """Joins by the state that they met: who counts there, and who is in already.
+
+    A member counts in a group that prepares from when its JoinGroup is parked.
+    """
     return """
-        SELECT subject, sent_at AS at,
-               size + IF(error_code <> :GROUP_MAX_SIZE_REACHED AND NOT known, 1, 0) AS measured,
+        WITH full_groups AS (
+            -- Only a group that is or was full says anything.
+            SELECT DISTINCT `group` FROM {probed} WHERE size >= :group_max_size
+        ), met AS (
+            SELECT p.call, count(w.member_id) AS awaiting,
+                   coalesce(bool_or(w.member_id = p.member_id), false) AS awaits
+            FROM {probed} p LEFT JOIN {probe_joins} w
+              ON w.`group` = p.`group` AND w.sent_at < p.sent_at AND w.answered_at > p.sent_at
+            WHERE p.api = 'JOIN_GROUP' GROUP BY p.call
+        ), counted AS (
+            SELECT p.*, p.error_code = :GROUP_MAX_SIZE_REACHED AS refused,
+                   p.state_before = 'PreparingRebalance' AS preparing,
+                   IF(p.state_before = 'PreparingRebalance', m.awaits, p.known) AS is_in,
+                   IF(p.state_before = 'PreparingRebalance', m.awaiting, p.size) AS counting
+            FROM {probed} p JOIN met m USING (call)
+            WHERE p.api = 'JOIN_GROUP' AND p.error_code <> :INVALID_SESSION_TIMEOUT
+              AND p.`group` IN (SELECT `group` FROM full_groups)
+        )
+        SELECT subject, sent_at AS at, counting + IF(refused OR is_in, 0, 1) AS measured,
                :group_max_size AS bound_high,
-               CASE WHEN error_code <> :GROUP_MAX_SIZE_REACHED THEN NULL
-                    WHEN known THEN 'was refused, though it is a member'
-                    WHEN size < :group_max_size
-                    THEN clause('was refused, though the group had ', size, ' members')
+               CASE WHEN NOT refused THEN NULL
+                    WHEN is_in THEN 'was refused, though it is a member'
+                    WHEN counting < :group_max_size
+                    THEN clause('was refused, though the group had ', counting,
+                                IF(preparing, ' members that had joined again', ' members'))
                     END AS wrong,
-               IF(known OR error_code = :GROUP_MAX_SIZE_REACHED,
-                  'made the group no larger', NULL) AS excused,
-               concat('answered ', error_code, ' with ', size, ' members in the group') AS note
-        FROM {probed}
-        WHERE api = 'JOIN_GROUP' AND error_code <> :INVALID_SESSION_TIMEOUT
-          -- Only a group that is or was full says anything.
-          AND `group` IN (SELECT `group` FROM {probed} WHERE size >= :group_max_size)
+               IF(is_in OR refused, 'made the group no larger', NULL) AS excused,
+               concat('answered ', error_code, ' with ', counting,
+                      IF(preparing, ' members that had joined', ' members in the group')) AS note
+        FROM counted
     """
 
 

@@ -26,7 +26,11 @@ from harness.rules.rule import Rule
     protocols=CLASSIC,
 )
 def leader_assigns() -> str:
-    """Each follower's answer against what the leader gave; and who is told the members."""
+    """Each follower's answer against what the leader gave; and who is told the members.
+
+    Of members under test brokers' logs tell both; a static one that took another's place since, and
+    a generation whose leader's SyncGroup is on no log, are not examined.
+    """
     return """
         WITH brought AS (
             SELECT `group`, member_id, generation, arrived_at, processed_at, evidence
@@ -65,6 +69,25 @@ def leader_assigns() -> str:
               ON r.`group` = s.`group` AND r.member_id = s.member_id
              AND r.generation = s.generation
         )
+        , own_leads AS (
+            SELECT broker, generation, min_by(member_id, arrived_at) AS leader,
+                   min(arrived_at) AS at, min_by(assignments, arrived_at) AS assignments
+            FROM {own_requests}
+            WHERE api = 'SYNC_GROUP' AND error_code = :NONE AND size(assignments) > 0
+            GROUP BY broker, generation
+        ), own AS (
+            SELECT s.member, s.generation, s.processed_at, s.evidence, l.at AS led_at,
+                   array_join(array_sort(transform(
+                       filter(l.assignments, a -> a.member_id = s.member_id),
+                       a -> concat(a.topic, '-', a.partition))), ' ') AS gave,
+                   coalesce(array_join(array_sort(transform(s.assigned,
+                       a -> concat(a.topic, '-', a.partition))), ' '), '') AS got
+            FROM {own_requests} s JOIN own_leads l
+              ON l.broker = s.broker AND l.generation = s.generation AND l.leader <> s.member_id
+            WHERE s.api = 'SYNC_GROUP' AND s.error_code = :NONE
+              AND (s.instance_id IS NULL
+                   OR exists(l.assignments, a -> a.member_id = s.member_id))
+        )
         SELECT concat(step, ' (', `group`, ')') AS subject, answered_at AS at, ms AS measured,
                0 AS bound_low,
                CASE WHEN ms IS NULL THEN 'no SyncGroup of it or of the leader is on record'
@@ -84,6 +107,11 @@ def leader_assigns() -> str:
         FROM {probe_joins}
         -- A static member that takes its place in a stable group is told what its client needs.
         WHERE NOT (instance_id IS NOT NULL AND state_before = 'Stable')
+        UNION ALL
+        SELECT concat(member, ' in generation ', generation), processed_at,
+               ms_between(led_at, processed_at), -:slack_ms, NULL,
+               CASE WHEN got <> gave THEN 'did not get what the leader gave it' END, NULL, evidence
+        FROM own
     """
 
 

@@ -72,17 +72,40 @@ def retries_soon() -> str:
     source="seed 001, heartbeat; heartbeat.interval.ms",
     unit="ms",
     things="members per generation",
-    measures="between heartbeats (median)",
+    measures="between heartbeats (mean)",
     too_low="sent its heartbeats too often",
     too_high="sent its heartbeats too rarely",
     matters="The interval and its delay decide how many lost heartbeats a session survives.",
 )
 def heartbeats_keep_their_interval() -> str:
-    """Medians over a generation, so that one late heartbeat of a busy machine does not count."""
+    """Means over a generation with three intervals of steady time, however many heartbeats came.
+
+    A client sends no heartbeat before the interval since the one before is over (rd_interval, and
+    AbstractCoordinator's Heartbeat). What makes one come early is how late the one before was, and
+    a mean has that in it once; one late heartbeat of a busy machine does not count either. Nor is
+    it the client's doing how long the first one waited at its coordinator to be worked on.
+    """
     return """
-        SELECT concat(min(member), ' in generation ', generation) AS subject, max(at) AS at,
-               median(gap_ms) AS measured, :heartbeat_ms - :cadence_early_ms AS bound_low,
-               :heartbeat_ms + :cadence_ms AS bound_high, concat(count(*), ' steady gaps') AS note
-        FROM {heartbeats} WHERE steady
-        GROUP BY member_id, generation HAVING count(*) >= 3
+        WITH steady AS (
+            SELECT min(member) AS member, member_id, generation, count(*) AS gaps,
+                   avg(gap_ms) AS ms,
+                   min(after(-gap_ms, at)) AS from_at, max(at) AS at,
+                   :heartbeat_ms + :cadence_ms AS high
+            FROM {heartbeats} WHERE steady
+            GROUP BY member_id, generation
+            HAVING sum(gap_ms) >= 3 * :heartbeat_ms - 4 * :cadence_early_ms
+        ), waited AS (
+            SELECT s.member, s.generation, s.gaps, s.ms, s.from_at, s.at, s.high,
+                   coalesce(max(ms_between(r.arrived_at, r.processed_at)), 0) AS waited_ms
+            FROM steady s LEFT JOIN {requests} r
+              ON r.member_id = s.member_id AND r.processed_at = s.from_at AND r.api = 'HEARTBEAT'
+            GROUP BY s.member, s.member_id, s.generation, s.gaps, s.ms, s.from_at, s.at, s.high
+        )
+        SELECT concat(member, ' in generation ', generation) AS subject, at, ms AS measured,
+               :heartbeat_ms - :cadence_early_ms - waited_ms / gaps AS bound_low,
+               high AS bound_high,
+               concat(gaps, IF(gaps = 1, ' steady gap', ' steady gaps')) AS note,
+               -- A machine that stood still can only have made them fewer.
+               IF(ms > high, from_at, NULL) AS guard_from, at AS guard_to
+        FROM waited
     """

@@ -8,7 +8,7 @@ from harness.rules.rule import Rule
 from harness.rules.stalling import left_by_limit
 
 # Each join phase, with the least and the largest rebalance timeout of the members of that time: the
-# coordinator waits for the largest.
+# coordinator waits for the largest. One that is stopped meanwhile looks at no timer.
 PHASES: Final = """
     WITH asked AS (
         SELECT member_id, max(rebalance_timeout_ms) AS timeout_ms
@@ -21,6 +21,8 @@ PHASES: Final = """
         FROM {generations} g JOIN {memberships} m
           ON m.joined_at <= g.joined_at AND (m.removed_at IS NULL OR m.removed_at >= g.started_at)
         JOIN asked a ON a.member_id = m.member_id
+        LEFT ANTI JOIN {stopped_brokers} b
+          ON b.broker = g.broker AND b.from_at <= g.joined_at AND b.to_at >= g.started_at
         WHERE g.started_at IS NOT NULL
         GROUP BY g.broker, g.generation, g.started_at, g.joined_at, g.evidence
     ), stragglers AS (
@@ -151,6 +153,63 @@ def stragglers_go() -> str:
                evidence, guard_from(due_at, removed_at) AS guard_from,
                guard_to(joined_at) AS guard_to
         FROM stragglers
+    """
+
+
+@Rule(
+    "R08-client",
+    title="A client that is told of a rebalance does not take its coordinator for lost",
+    statement=(
+        "Heartbeats that are answered REBALANCE_IN_PROGRESS count for the client as well: as long "
+        "as such answers come, its own session does not end."
+    ),
+    source="seed 000, HeartbeatThread (receiveHeartbeat); rd_kafka_cgrp_handle_Heartbeat",
+    unit="ms",
+    things="members that were told so for longer than a session",
+    measures="since an answer without an error",
+    matters="A rebalance may take as long as max.poll.interval.ms, which is more than a session.",
+    protocols=CLASSIC,
+    in_passing=True,
+)
+def counts_for_the_client() -> str:
+    """From the last answer without an error to the last of the heartbeats answered so in a row.
+
+    Between two answers there has to be less than a session, or the client's session ends rightly.
+    """
+    return """
+        WITH answers AS (
+            SELECT member, member_id, answered_at, evidence,
+                   api = 'HEARTBEAT' AND error_code = :REBALANCE_IN_PROGRESS AS told
+            FROM {own_requests}
+            WHERE api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP')
+              AND error_code IN (:NONE, :REBALANCE_IN_PROGRESS)
+        ), numbered AS (
+            SELECT *, count_if(NOT told) OVER w AS turn,
+                   ms_between(lag(answered_at) OVER w, answered_at) AS gap_ms
+            FROM answers WINDOW w AS (PARTITION BY member_id ORDER BY answered_at, evidence)
+        ), spans AS (
+            SELECT member, member_id, turn, min(answered_at) AS from_at, max(answered_at) AS to_at,
+                   count_if(told) AS told, max(gap_ms) FILTER (WHERE told) AS gap_ms,
+                   max(evidence) AS evidence
+            FROM numbered WHERE turn > 0 GROUP BY member, member_id, turn
+        ), ended AS (
+            SELECT s.*, m.session_timeout_ms, min(c.event_at) AS ended_at
+            FROM spans s JOIN {members} m ON m.member = s.member
+            LEFT JOIN {client_events} c
+              ON c.member = s.member AND c.event IN ('session_timed_out', 'coordinator_lost')
+             AND c.event_at >= after(m.session_timeout_ms, s.from_at) AND c.event_at <= s.to_at
+            GROUP BY ALL
+        )
+        SELECT concat(member, ' (told)') AS subject, from_at AS at,
+               ms_between(from_at, to_at) AS measured,
+               IF(ended_at IS NOT NULL,
+                  clause('took its session for ended after ',
+                         CAST(round(ms_between(from_at, ended_at)) AS INT), ' ms'), NULL) AS wrong,
+               concat(told, ' heartbeats were answered so; its session is ', session_timeout_ms,
+                      ' ms') AS note, evidence
+        FROM ended
+        WHERE told > 0 AND gap_ms < session_timeout_ms
+          AND ms_between(from_at, to_at) > session_timeout_ms
     """
 
 

@@ -43,7 +43,8 @@ def initial_delay() -> str:
     slack of the end of a delay may or may not have been counted, so both are allowed. Only the
     number of delays is judged: how late a timer may be is for other rules, and a coordinator that
     had just started, on a machine that was starting a fleet, was 300 ms late. Such a machine makes
-    a wait longer, never shorter, so only what is out of bounds is guarded against that.
+    a wait longer, never shorter, so only what is out of bounds is guarded against that. One that is
+    stopped meanwhile looks at no timer.
     """
     return """
         WITH rounds AS (
@@ -89,7 +90,7 @@ def initial_delay() -> str:
                   FROM delays)
             GROUP BY number
         ), initial_waits AS (
-            SELECT r.generation, r.started_at, r.joined_at, r.evidence, r.ms,
+            SELECT r.broker, r.generation, r.started_at, r.joined_at, r.evidence, r.ms,
                    -- The line that a rebalance starts is written after the timer was set.
                    least(:initial_delay_ms * (1 + coalesce(e.least, 0)),
                          coalesce(l.least_ms, :max_poll_ms)) - :slack_ms
@@ -118,7 +119,7 @@ def initial_delay() -> str:
             WHERE r.event = 'stabilized' AND r.started_at IS NOT NULL AND NOT r.initial
             GROUP BY ALL
         ), waits AS (
-            SELECT concat('generation ', generation, ' (of an empty group)') AS subject,
+            SELECT broker, concat('generation ', generation, ' (of an empty group)') AS subject,
                    started_at, started_at AS from_at, joined_at, ms, low, high,
                    CAST(NULL AS STRING) AS too_high,
                    concat('the delay is ', :initial_delay_ms, ' ms') AS note, evidence
@@ -127,7 +128,8 @@ def initial_delay() -> str:
             -- Whom a rebalance waited for until its time-out, a line shows by removing them: a
             -- static member stays, and is waited for all the same. Timers count milliseconds: a
             -- wait of the whole delay is a delay.
-            SELECT concat('generation ', s.generation), s.started_at, s.last_at, s.joined_at,
+            SELECT s.broker, concat('generation ', s.generation), s.started_at, s.last_at,
+                   s.joined_at,
                    ms_between(s.last_at, s.joined_at), NULL, :initial_delay_ms - 1,
                    'went on after the last member had joined', NULL, s.evidence
             FROM last_steps s LEFT JOIN limits l
@@ -136,11 +138,17 @@ def initial_delay() -> str:
               AND (s.last_at > after(-:initial_delay_ms, s.joined_at)
                    OR s.ms < coalesce(l.most_ms, :max_poll_ms) - :slack_ms
                    OR NOT EXISTS (SELECT 1 FROM {memberships} WHERE instance_id IS NOT NULL))
+        ), timed AS (
+            SELECT w.*, count(b.broker) > 0 AS was_stopped
+            FROM waits w LEFT JOIN {stopped_brokers} b
+              ON b.broker = w.broker AND b.from_at <= w.joined_at AND b.to_at >= w.started_at
+            GROUP BY ALL
         )
         SELECT subject, started_at AS at, ms AS measured, low AS bound_low, high AS bound_high,
-               too_high, note, evidence, IF(ms < low OR ms > high, from_at, NULL) AS guard_from,
+               too_high, IF(was_stopped, 'its coordinator had been stopped', NULL) AS excused,
+               note, evidence, IF(ms < low OR ms > high, from_at, NULL) AS guard_from,
                joined_at AS guard_to
-        FROM waits
+        FROM timed
     """
 
 

@@ -1,17 +1,19 @@
 """What a rebalance listener is for: giving partitions up in order, and seeking a kept position."""
 
-from harness.rules.rule import Rule
+from harness.experiment import CLASSIC
+from harness.rules.rule import Groups, Rule
 
-# Partitions that one member gave up in its callback, and that another was given next.
+# Partitions that one member gave up in its callback, and that another was given next. Who had been
+# removed from the group before that was not told to give anything up: it found out too late.
 MOVED = """
     handovers AS (
-        SELECT topic, partition, member, to_at AS given_up_at, ended_by,
+        SELECT topic, partition, member, to_at AS given_up_at, ended_by, removed_at,
                lead(member) OVER w AS next_member, lead(from_at) OVER w AS next_at,
                lead(to_at) OVER w AS next_to
         FROM {ownership} WINDOW w AS (PARTITION BY topic, partition ORDER BY from_at, member)
     ), moved AS (
         SELECT *, concat(topic, '-', partition, ' from ', member, ' to ', next_member) AS subject
-        FROM handovers WHERE ended_by = 'revoked' AND next_member <> member
+        FROM handovers WHERE ended_by = 'revoked' AND next_member <> member AND removed_at IS NULL
     )
 """
 
@@ -19,26 +21,46 @@ MOVED = """
 @Rule(
     "R15",
     title="A revocation is heard before the partition moves",
-    statement=(
-        "The callback for revoked partitions runs before another member is given them, and the "
-        "coordinator accepts a commit that is made in it."
-    ),
+    statement="The callback for revoked partitions runs before another member is given them.",
     source="seed 001, rebalance listener; ConsumerRebalanceListener, onPartitionsRevoked",
     unit="ms",
-    things="moved partitions and commits in the callback",
+    things="moved partitions",
     measures="from giving up to being given",
     too_low="was given to its next owner before the callback of the owner before",
     matters="It is the last chance to commit: without it the next owner repeats finished work.",
+    of_applications=True,
 )
 def callback_first() -> str:
-    """Moved partitions by the callbacks of both members, and commits made in a callback.
+    """Moved partitions, by the callbacks of both members."""
+    return """
+        WITH {MOVED}
+        SELECT subject, given_up_at AS at, ms_between(given_up_at, next_at) AS measured,
+               0 AS bound_low
+        FROM moved
+    """
+
+
+@Rule(
+    "R15-commit",
+    title="A commit in the callback for revoked partitions is accepted",
+    statement=(
+        "The coordinator accepts what a member commits in its callback for revoked partitions, "
+        "although the rebalance has begun."
+    ),
+    source="seed 001, rebalance listener (commit in onPartitionsRevoked)",
+    unit="error code",
+    things="commits in the callback",
+    matters="What was finished before the partition moves need not be done again.",
+    in_passing=True,
+)
+def commit_in_callback() -> str:
+    """Commits made in the callback, by what the coordinator answered.
 
     What the coordinator logged last before a commit shows in which state the commit found the
     group: a rebalance that has started waits for the members, and takes their commits meanwhile.
     """
     return """
-        WITH {MOVED},
-        answered AS (
+        WITH answered AS (
             SELECT member, topic, partition, committed, min(arrived_at) AS arrived_at,
                    min(error_code) AS error_code, min(evidence) AS evidence
             FROM {positions} WHERE api = 'OFFSET_COMMIT'
@@ -52,23 +74,58 @@ def callback_first() -> str:
         ), placed AS (
             SELECT m.*, max_by(s.event, struct(s.at, s.event)) AS state
             FROM made m LEFT JOIN {coordinator_events} s
-              ON s.`group` = :group AND s.event IN ('rebalance_started', 'stabilized')
-             AND s.at <= m.at
+              ON s.`group` = :group AND s.at <= m.at
+             AND s.event IN ('rebalance_started', 'stabilized', 'epoch_bumped', 'target_computed')
             GROUP BY ALL
         )
-        SELECT subject, given_up_at AS at, ms_between(given_up_at, next_at) AS measured,
-               0 AS bound_low, NULL AS wrong, NULL AS unknown, NULL AS note, NULL AS evidence
-        FROM moved
-        UNION ALL
-        SELECT concat(topic, '-', partition, ' committed by ', member), at, NULL, NULL,
-               IF(error_code <> 0, concat('was refused with error ', error_code), NULL),
-               IF(error_code IS NULL, 'was never answered', NULL),
+        SELECT concat(topic, '-', partition, ' committed by ', member) AS subject, at,
+               IF(error_code <> :NONE, concat('was refused with error ', error_code), NULL)
+                   AS wrong,
+               IF(error_code IS NULL, 'was never answered', NULL) AS unknown,
                concat('position ', committed, ' was accepted ',
                       CASE state WHEN 'rebalance_started' THEN 'while members rejoined'
                                  WHEN 'stabilized' THEN 'after all had rejoined'
-                                 ELSE 'before any rebalance' END),
+                                 WHEN 'epoch_bumped' THEN 'before the new target was computed'
+                                 WHEN 'target_computed' THEN 'when the new target was computed'
+                                 ELSE 'before any rebalance' END) AS note,
                evidence
         FROM placed
+    """
+
+
+@Rule(
+    "R15-assigned",
+    title="A member hears of its partitions when they are its own",
+    statement=(
+        "The callback for assigned partitions runs after the coordinator has given the member its "
+        "part, which it does when the leader's assignment is there."
+    ),
+    source="seed 001, rebalance listener; ConsumerRebalanceListener, onPartitionsAssigned",
+    unit="ms",
+    things="callbacks for assigned partitions",
+    measures="after the coordinator gave the part",
+    too_low="ran before the coordinator had given the part",
+    matters="A position that is set in it is set by the owner: nobody else reads there any more.",
+    protocols=CLASSIC,
+    in_passing=True,
+)
+def assigned_after() -> str:
+    """Callbacks by the first SyncGroup that gave the member its part in that generation."""
+    return """
+        WITH given AS (
+            SELECT member, generation, min(processed_at) AS at,
+                   min_by(evidence, struct(processed_at, evidence)) AS evidence
+            FROM {own_requests} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
+            GROUP BY member, generation
+        )
+        SELECT concat(c.member, ' in generation ', c.generation) AS subject, c.event_at AS at,
+               ms_between(g.at, c.event_at) AS measured, -:slack_ms AS bound_low, g.evidence,
+               -- The line of a request is stamped late by a machine that stands still.
+               IF(c.event_at < after(-:slack_ms, g.at), c.event_at, NULL) AS guard_from,
+               guard_to(g.at) AS guard_to
+        FROM {client_events} c JOIN given g
+          ON g.member = c.member AND g.generation = c.generation
+        WHERE c.event = 'assigned'
     """
 
 
@@ -85,6 +142,8 @@ def callback_first() -> str:
     measures="delivered again",
     too_high="delivered records again to its next owner",
     matters="A commit in the callback makes a planned rebalance free of repeated work.",
+    # Applications that commit otherwise repeat what they had not committed: X32d.
+    contradicted=(Groups(),),
 )
 def handover_repeats() -> str:
     return """

@@ -3,6 +3,15 @@
 from harness.experiment import CLASSIC
 from harness.rules.rule import Need, Rule
 
+# From when to when a group stands in which generation; null where its coordinator does not say.
+STANDS = """stands AS (
+            SELECT broker, at, IF(event IN ('stabilized', 'emptied'), generation, NULL) AS stands,
+                   lead(at) OVER (PARTITION BY broker ORDER BY at) AS until
+            FROM {coordinator_events}
+            WHERE `group` = :group AND event IN ('stabilized', 'emptied', 'loaded', 'unloaded',
+                'epoch_bumped', 'upgraded', 'downgraded')
+        )"""
+
 LOOKUPS = """
     WITH lookups AS (
         SELECT member, arrived_at, answered_at, error_code,
@@ -14,19 +23,19 @@ LOOKUPS = """
 # Members whose coordinator was killed, each with its first heartbeat to another broker after that.
 BEREFT = """
     deaths AS (
-        SELECT f.fault, f.injecting_at AS at,
+        SELECT f.fault, f.injecting_at AS at, f.injected_at AS gone_at,
                max_by(t.broker, struct(t.from_at, t.broker)) AS broker
         FROM {fault_windows} f JOIN {tenures} t ON t.from_at <= f.injecting_at
         WHERE f.killed AND f.broker_gone AND f.took_effect
-        GROUP BY f.fault, f.injecting_at, f.resolved
+        GROUP BY f.fault, f.injecting_at, f.injected_at, f.resolved
         HAVING concat('broker-', max_by(t.broker, struct(t.from_at, t.broker))) = f.resolved
     ), bereft AS (
-        SELECT d.fault, d.at, h.member, min(h.arrived_at) AS heartbeat_at,
+        SELECT d.fault, d.at, d.gone_at, h.member, min(h.arrived_at) AS heartbeat_at,
                min_by(h.broker, struct(h.arrived_at, h.broker, h.evidence)) AS broker,
                min_by(h.evidence, struct(h.arrived_at, h.broker, h.evidence)) AS evidence
         FROM deaths d JOIN {own_requests} h
           ON h.api = 'HEARTBEAT' AND h.arrived_at > d.at AND h.broker <> d.broker
-        GROUP BY d.fault, d.at, h.member
+        GROUP BY d.fault, d.at, d.gone_at, h.member
     ),
 """
 
@@ -113,15 +122,16 @@ def silent_without_coordinator() -> str:
 def looks_again() -> str:
     """Gaps between one member's lookups while its coordinator is dead; both of its threads ask.
 
-    The first counts from the death: the connection breaks with it. A timer that is looked at
-    late may be so at both ends of a gap.
+    The first counts from the death, at the latest when the kill was through: the connection breaks
+    with it. A timer that is looked at late may be so at both ends of a gap.
     """
     return """
         {LOOKUPS}{BEREFT}
         asked AS (
             SELECT b.fault, b.member, l.arrived_at AS at,
                    coalesce(lag(l.arrived_at) OVER (PARTITION BY b.fault, b.member
-                                                    ORDER BY l.arrived_at), b.at) AS from_at
+                                                    ORDER BY l.arrived_at),
+                            least(b.gone_at, l.arrived_at)) AS from_at
             FROM bereft b JOIN lookups l
               ON l.member = b.member AND l.arrived_at > b.at AND l.arrived_at <= b.heartbeat_at
         ), longest AS (
@@ -143,9 +153,10 @@ def looks_again() -> str:
     statement=(
         "Each heartbeat carries group, member id and generation, and goes to the broker that the "
         "member's last lookup named; one of a member that was removed, or whose client has dropped "
-        "its id, is refused, and the member joins anew."
+        "its id, is refused, and the member joins anew; one of another generation than the "
+        "group's is refused too."
     ),
-    source="seed 004, sendHeartbeatRequest",
+    source="seed 004, sendHeartbeatRequest; GroupMetadataManager.classicGroupHeartbeat",
     unit="heartbeats",
     things="member ids per broker",
     measures="of each",
@@ -156,27 +167,47 @@ def looks_again() -> str:
 def heartbeats_are_addressed() -> str:
     """Heartbeats per member id and broker, and those of ids that are out, each by itself.
 
-    librdkafka drops its id when its own session ends, and a heartbeat that is due before it joins
-    anew goes out without one: that waits until the application has been told that all is lost,
-    which it can be only when it polls. A member that closes has no reason to join anew, and is not
-    examined for it.
+    librdkafka drops its id when its own session ends, or when it is told that its id is unknown
+    (rd_kafka_cgrp_handle_Heartbeat), and a heartbeat that is due before it joins anew goes out
+    without one: that waits until the application has been told that all is lost, which it can be
+    only when it polls, or until a callback under way returns. A member that closes has no reason
+    to join anew, and is not examined for it; nor does one have to that is about to go.
+
+    A heartbeat can be handled at any moment from its arrival until its answer is ready. Of a group
+    that changed its protocol, or its coordinator, generations are compared again from its next.
     """
     return """
         {LOOKUPS}
         heartbeats AS (SELECT * FROM {own_requests} WHERE api = 'HEARTBEAT'),
-        dropped AS (
-            SELECT h.member, h.arrived_at, max(e.event_at) AS removed_at
-            FROM heartbeats h JOIN {client_events} e
-              ON e.member = h.member AND e.event = 'session_timed_out'
-             AND e.event_at <= after(:rounding_ms, h.arrived_at)
+        drops AS (
+            SELECT member, event_at AS at FROM {client_events} WHERE event = 'session_timed_out'
+            UNION ALL
+            SELECT member, arrived_at FROM {own_requests}
+            WHERE api IN ('HEARTBEAT', 'OFFSET_COMMIT') AND error_code = :UNKNOWN_MEMBER_ID
+              AND member_id IS NOT NULL
+        ), dropped AS (
+            SELECT h.member, h.arrived_at, max(e.at) AS removed_at
+            FROM heartbeats h JOIN drops e
+              ON e.member = h.member AND e.at <= after(:rounding_ms, h.arrived_at)
             LEFT ANTI JOIN {requests} j
               ON j.client_id = h.member AND j.api = 'JOIN_GROUP'
-             AND j.arrived_at >= e.event_at AND j.arrived_at <= h.arrived_at
+             AND j.arrived_at >= e.at AND j.arrived_at <= h.arrived_at
             WHERE h.member_id IS NULL GROUP BY h.member, h.arrived_at
+        ), {STANDS}, stale AS (
+            -- Accepted, or told to join again, in a generation that the group did not have.
+            SELECT h.member, h.member_id, h.broker, count(*) AS times,
+                   min(struct(h.arrived_at, h.generation, s.stands)) AS first
+            FROM heartbeats h JOIN stands s
+              ON s.broker = h.broker AND s.at <= after(-:slack_ms, h.arrived_at)
+             AND (s.until IS NULL OR s.until > after(-:slack_ms, h.arrived_at))
+            WHERE h.error_code IN (:NONE, :REBALANCE_IN_PROGRESS) AND h.generation <> s.stands
+              AND (s.until IS NULL OR s.until > after(:slack_ms, h.processed_at))
+            GROUP BY h.member, h.member_id, h.broker
         ), beats AS (
             SELECT h.member, h.member_id, h.generation, h.broker, h.arrived_at, h.error_code,
                    h.evidence, coalesce(r.removed_at, d.removed_at) AS removed_at,
-                   d.removed_at IS NOT NULL AS dropped
+                   d.removed_at IS NOT NULL AS dropped,
+                   coalesce(r.removed_by = 'replaced', false) AS replaced
             FROM heartbeats h LEFT JOIN {memberships} r ON r.member_id = h.member_id
             LEFT JOIN dropped d ON d.member = h.member AND d.arrived_at = h.arrived_at
         ), named AS (
@@ -190,29 +221,46 @@ def heartbeats_are_addressed() -> str:
             FROM named n LEFT JOIN lookups l
               ON l.member = n.member AND l.error_code = :NONE AND l.arrived_at <= n.at
             GROUP BY ALL
+        ), goings AS (
+            SELECT member, event_at AS at FROM {client_events} WHERE event = 'closing'
+            UNION ALL
+            SELECT resolved, injecting_at FROM {fault_windows} WHERE ends_member
         ), late AS (
-            SELECT b.member, b.member_id, b.arrived_at AS at, b.error_code, b.evidence,
-                   min(j.arrived_at) AS joined_at
-            FROM beats b LEFT JOIN {requests} j
+            SELECT b.member, b.member_id, b.arrived_at AS at, b.error_code, b.evidence, b.replaced,
+                   min(j.arrived_at) AS joined_at, count(g.at) > 0 AS gone
+            FROM beats b LEFT JOIN goings g
+              ON g.member = b.member AND g.at > b.arrived_at
+             AND g.at <= after(:session_ms, b.arrived_at)
+            LEFT JOIN {requests} j
               ON j.client_id = b.member AND j.api = 'JOIN_GROUP' AND j.arrived_at > b.arrived_at
             LEFT ANTI JOIN {client_events} c
               ON c.member = b.member AND c.event = 'closing' AND c.event_at <= b.arrived_at
             WHERE (b.dropped OR b.arrived_at > b.removed_at) AND b.error_code NOT IN (
                 :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR)
+              -- A line is stamped late: one that was accepted may have come just before.
+              AND NOT (b.error_code IN (:NONE, :REBALANCE_IN_PROGRESS) AND NOT b.dropped
+                       AND b.arrived_at <= after(:slack_ms, b.removed_at))
             GROUP BY ALL
         )
-        SELECT concat(member, ' at broker-', broker) AS subject, at, heartbeats AS measured,
+        SELECT concat(l.member, ' at broker-', l.broker) AS subject, l.at,
+               l.heartbeats AS measured,
                CASE WHEN nameless > 0 THEN clause(nameless, ' of its heartbeats name no member')
+                    WHEN s.times > 0
+                    THEN clause(s.times, ' of its heartbeats were accepted in generation ',
+                                s.first.generation, ', when the group was in ', s.first.stands)
                     WHEN coordinator IS NULL THEN 'had not asked for the coordinator'
-                    WHEN coordinator <> broker
+                    WHEN l.coordinator <> l.broker
                     THEN clause('its last lookup named broker-', coordinator) END AS wrong,
                CAST(NULL AS STRING) AS note, evidence
-        FROM led
+        FROM led l LEFT JOIN stale s
+          ON s.member = l.member AND s.broker = l.broker AND s.member_id <=> l.member_id
         UNION ALL
         SELECT concat(member, ' after it was removed'), at, 1,
-               CASE WHEN error_code <> :UNKNOWN_MEMBER_ID
+               -- Whose place another process has taken is fenced for good.
+               CASE WHEN error_code <> IF(replaced, :FENCED_INSTANCE_ID, :UNKNOWN_MEMBER_ID)
                     THEN concat('was answered with error ', error_code)
-                    WHEN joined_at IS NULL THEN 'did not join anew' END,
+                    WHEN joined_at IS NULL AND NOT replaced AND NOT gone
+                    THEN 'did not join anew' END,
                concat('joined anew ', CAST(round(ms_between(at, joined_at)) AS INT), ' ms later'),
                evidence
         FROM late

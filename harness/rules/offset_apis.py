@@ -6,18 +6,16 @@ from harness.experiment import CLASSIC
 from harness.rules.group_apis import COMMIT_ANSWER, answers
 from harness.rules.rule import Rule
 
-METADATA_MAX: Final = 4_096  # offset.metadata.max.bytes
-
 
 @Rule(
     "X06",
-    title="A commit is held against group, instance, member, generation and state",
+    title="A commit is checked against group, instance, member, generation and state",
     statement=(
         "A commit as nobody is accepted in an empty group only; one as a member needs its member "
         "id (25), its instance id (82) and the generation (22), and is refused with "
         "REBALANCE_IN_PROGRESS (27) between join and assignment, yet accepted while members are "
         "waited for. A group that does not exist is made by nobody's commit, and answers a "
-        "member's with ILLEGAL_GENERATION (22)."
+        "member's with GROUP_ID_NOT_FOUND (69), before version 9 with ILLEGAL_GENERATION (22)."
     ),
     source="ClassicGroup.validateOffsetCommit; OffsetMetadataManager.validateOffsetCommit",
     unit="error code",
@@ -28,8 +26,12 @@ METADATA_MAX: Final = 4_096  # offset.metadata.max.bytes
     protocols=CLASSIC,
 )
 def commits() -> str:
-    """Commits but for those refused for their metadata, which another rule examines."""
-    return answers("OFFSET_COMMIT", COMMIT_ANSWER, "error_code <> :OFFSET_METADATA_TOO_LARGE")
+    """Commits but for those that other rules examine: for their metadata, and without replicas."""
+    return answers(
+        "OFFSET_COMMIT",
+        COMMIT_ANSWER,
+        "error_code <> :OFFSET_METADATA_TOO_LARGE AND rule <> 'R31-withdrawn'",
+    )
 
 
 # Commits as nobody to an idle group, where only the metadata can be wrong; and the fetch after.
@@ -77,12 +79,12 @@ METADATA: Final = """
 def metadata() -> str:
     return """
         {METADATA}, due AS (
-            SELECT *, IF(characters > :METADATA_MAX, :OFFSET_METADATA_TOO_LARGE, :NONE) AS must,
+            SELECT *, IF(characters > :metadata_max, :OFFSET_METADATA_TOO_LARGE, :NONE) AS must,
                    IF(error_code = :NONE, wanted, coalesce(old, -1)) AS stays
             FROM judged
         )
         SELECT subject, sent_at AS at, characters AS measured,
-               IF(error_code = :NONE, :METADATA_MAX, NULL) AS bound_high,
+               IF(error_code = :NONE, :metadata_max, NULL) AS bound_high,
                CASE WHEN error_code NOT IN (:NONE, must)
                     THEN clause('was refused with error ', error_code)
                     WHEN new <> stays THEN clause('was answered ', error_code, ', then fetched as ',
@@ -113,9 +115,9 @@ def metadata_bytes() -> str:
     return """
         {METADATA}
         SELECT subject, sent_at AS at, bytes AS measured,
-               IF(error_code = :NONE, :METADATA_MAX, NULL) AS bound_high,
+               IF(error_code = :NONE, :metadata_max, NULL) AS bound_high,
                IF(error_code <> :NONE
-                      AND (error_code = :OFFSET_METADATA_TOO_LARGE) <> (bytes > :METADATA_MAX),
+                      AND (error_code = :OFFSET_METADATA_TOO_LARGE) <> (bytes > :metadata_max),
                   clause('was refused with error ', error_code), NULL) AS wrong,
                IF(error_code IS NULL, 'was answered without an error code', NULL) AS unknown,
                concat(characters, ' characters were answered ', error_code) AS note
@@ -160,7 +162,9 @@ def fetches() -> str:
             SELECT concat(topic, '-', partition, ' in ', step, ' (', `group`, ')') AS subject,
                    sent_at AS at,
                    IF(held AND stable, error_code = :UNSTABLE_OFFSET_COMMIT,
-                      error_code = :NONE AND committed = wanted) AS right,
+                      error_code = :NONE
+                          AND (committed = wanted OR array_contains(in_flight, committed)))
+                       AS right,
                    concat('was answered ', error_code, ', ', coalesce(string(committed), '?'),
                           IF(held AND stable, ' while a transaction held it',
                              concat(' where ', wanted, ' was committed last'))) AS answer
@@ -175,6 +179,44 @@ def fetches() -> str:
                IF(right IS NULL, 'was answered incompletely', NULL) AS unknown,
                answer AS note
         FROM answered
+    """
+
+
+@Rule(
+    "R30-whole",
+    title="A fetch does not see half of a commit",
+    statement=(
+        "While one commit after the other moves several partitions, each fetch of them gives the "
+        "positions of one and the same commit."
+    ),
+    source="seed 003, OFFSET_FETCH (lock); OffsetMetadataManager, a snapshot of what is committed",
+    unit="positions",
+    things="fetches while a commit was being made",
+    measures="between the positions told",
+    too_high="gave positions of different commits",
+    matters="Positions that belong together, of a batch of several partitions, stay together.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def whole_commits() -> str:
+    """Fetches in groups of which every commit gave all its partitions one and the same position."""
+    return """
+        WITH commits AS (
+            SELECT `group`, sent_at, count(DISTINCT wanted) AS positions, count(*) AS partitions
+            FROM {probe_positions} WHERE api = 'OFFSET_COMMIT' GROUP BY `group`, sent_at
+        ), alike AS (
+            SELECT `group` FROM commits GROUP BY `group`
+            HAVING max(positions) = 1 AND min(partitions) > 1 AND count(*) > 1
+        ), told AS (
+            SELECT f.`group`, f.step, f.sent_at, count(*) AS partitions,
+                   max(f.committed) - min(f.committed) AS apart, max(f.committed) AS latest,
+                   max(size(f.in_flight)) AS in_flight, max(f.error_code) AS error_code
+            FROM {probe_fetches} f JOIN alike a ON a.`group` = f.`group`
+            GROUP BY f.`group`, f.step, f.sent_at
+        )
+        SELECT concat(step, ' (', `group`, ')') AS subject, sent_at AS at, apart AS measured,
+               0 AS bound_high, concat(partitions, ' partitions, at ', latest) AS note
+        FROM told WHERE partitions > 1 AND in_flight > 0 AND error_code = :NONE
     """
 
 

@@ -1,6 +1,6 @@
 """Who may hold a partition, and what a member may still do once it may not."""
 
-from harness.rules.rule import Rule
+from harness.rules.rule import Groups, Rule
 
 # Overlaps are found in one pass in order of time: the latest end of what other members held before
 # is kept beside each row, so two rows are never compared with each other.
@@ -102,6 +102,7 @@ def one_owner() -> str:
         "being done twice."
     ),
     of_applications=True,
+    contradicted=(Groups(),),
 )
 def one_reader() -> str:
     return (
@@ -120,21 +121,22 @@ def one_reader() -> str:
     "R21-stop",
     title="A member stops when told",
     statement=(
-        "A member that was told that a partition is revoked or lost processes no record of it "
-        "any more, unless it gets the partition again."
+        "A member processes records of partitions that it was given, and no others: of one that "
+        "it was told is revoked or lost, none any more unless it gets the partition again."
     ),
     source="KIP-429; ConsumerRebalanceListener",
     unit="records",
-    things="members per partition given up",
-    measures="processed after that",
+    things="members per partition",
+    measures="processed without holding it",
     too_high="went on after it was told that the partition is no longer its own",
     matters=(
         "The next owner begins at the committed position: whatever the old one still processes, "
         "both do."
     ),
+    in_passing=True,
 )
 def stops_when_told() -> str:
-    """Per member and partition that it had to give up: the records processed after that.
+    """Per member and partition: the records processed before it was given, or after it had to go.
 
     Callbacks and polls are put into one order per member and partition, so each delivery knows
     whether the partition was the member's when polled, and when it was told to stop after that.
@@ -145,7 +147,8 @@ def stops_when_told() -> str:
             FROM {client_events} LATERAL VIEW explode(partitions) AS p
             WHERE event IN ('assigned', 'revoked', 'lost')
         ), examined AS (
-            SELECT DISTINCT member, topic, partition FROM told WHERE event IN ('revoked', 'lost')
+            SELECT member, topic, partition FROM told WHERE event IN ('revoked', 'lost')
+            UNION SELECT member, topic, partition FROM {deliveries}
         ), mixed AS (
             SELECT member, topic, partition, at, event, 0L AS records,
                    CAST(NULL AS TIMESTAMP) AS processed_at,
@@ -166,8 +169,9 @@ def stops_when_told() -> str:
                              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS told_at
             FROM mixed
         ), late AS (
-            SELECT member, topic, partition, at, records,
-                   CASE WHEN before.event IN ('revoked', 'lost')
+            SELECT member, topic, partition, at, records, before.event IS NULL AS stray,
+                   CASE WHEN before.event IS NULL THEN at
+                        WHEN before.event IN ('revoked', 'lost')
                              AND at > after(:slack_ms, before.at)
                         THEN before.at
                         WHEN processed_at > after(:slack_ms, told_at)
@@ -176,13 +180,16 @@ def stops_when_told() -> str:
             FROM ordered WHERE event IS NULL
         ), totals AS (
             SELECT e.member, e.topic, e.partition,
-                   coalesce(sum(l.records), 0) AS records, min(l.told_at) AS told_at
+                   coalesce(sum(l.records), 0) AS records, min(l.told_at) AS told_at,
+                   coalesce(bool_or(l.stray), false) AS stray
             FROM examined e LEFT JOIN late l
               ON l.member = e.member AND l.topic = e.topic AND l.partition = e.partition
              AND l.told_at IS NOT NULL
             GROUP BY e.member, e.topic, e.partition
         )
         SELECT concat(member, ' on ', topic, '-', partition) AS subject, told_at AS at,
-               records AS measured, 0 AS bound_high
+               records AS measured, 0 AS bound_high,
+               IF(stray, 'was given records of a partition that it had not been assigned', NULL)
+                   AS too_high
         FROM totals
     """

@@ -44,9 +44,16 @@ def rebalances_have_causes() -> str:
                    after(:session_ms + :LATE_MS, min(joined_at))
             FROM {memberships} WHERE member IS NOT NULL GROUP BY member
             UNION ALL
-            SELECT concat('the end of ', member), ended_at,
-                   after(:session_ms + :LATE_MS, ended_at)
-            FROM {members} WHERE role = 'consumer' AND ended_at IS NOT NULL
+            -- It leaves its group before it is gone.
+            SELECT concat('the end of ', m.member), coalesce(min(r.arrived_at), m.ended_at),
+                   after(:session_ms + :LATE_MS, m.ended_at)
+            FROM {members} m LEFT JOIN {own_requests} r
+              ON r.member = m.member AND r.arrived_at <= m.ended_at
+             AND r.arrived_at >= after(-:BACK_MS, m.ended_at)
+             AND (r.api = 'LEAVE_GROUP'
+                  OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
+            WHERE m.role = 'consumer' AND m.ended_at IS NOT NULL
+            GROUP BY m.member, m.ended_at
         ), begun AS (
             SELECT r.generation, r.started_at, r.trigger, r.trigger_member, r.reason, r.evidence,
                    least(r.started_at, min(e.first_at)) AS first_at
@@ -285,19 +292,24 @@ def comes_back() -> str:
     "P9",
     title="A program that is put out of the group stops working",
     statement=(
-        "A process that has heard of its removal fetches nothing and has no commit accepted "
-        "before it is in the group again."
+        "A process that has heard of its removal processes nothing that it fetches from then on, "
+        "where the program shows what it processes, or else fetches nothing; and none of its "
+        "commits is accepted before it is in the group again."
     ),
     source="kafka-chaos, programs under test",
     unit="records",
     things="removals that a process heard of",
     measures="fetched meanwhile",
-    too_high="were fetched by a process that knew that it was no member",
+    too_high="were fetched, and used, by a process that knew that it was no member",
     matters="Whoever goes on without its membership processes records that belong to another.",
     clients=(APP,),
+    headline="work after removal",
 )
 def stops_working() -> str:
-    """It has heard when a request of the removed member was answered with an error."""
+    """It has heard when a request of the removed member was answered with an error.
+
+    A client that fetches while it joins again, and throws that away, does no harm.
+    """
     return """
         {OUTSIDE}, heard AS (
             SELECT o.member, o.member_id, o.removed_at, o.back_at, o.evidence,
@@ -309,12 +321,26 @@ def stops_working() -> str:
             WHERE r.error_code IN (:UNKNOWN_MEMBER_ID, :ILLEGAL_GENERATION, :FENCED_MEMBER_EPOCH,
                                    :FENCED_INSTANCE_ID)
             GROUP BY o.member, o.member_id, o.removed_at, o.back_at, o.evidence
-        ), fetching AS (
-            SELECT h.member, h.removed_at, sum(f.last_offset - f.first_offset + 1) AS records
+        ), taken AS (
+            SELECT h.member, h.removed_at, h.back_at, f.topic, f.partition, f.first_offset,
+                   f.last_offset, f.arrived_at
             FROM heard h JOIN {fetched} f
               ON f.member = h.member AND f.arrived_at > after(:UNDER_WAY_MS, h.heard_at)
              AND f.arrived_at < coalesce(h.back_at, :ended_at)
-            GROUP BY h.member, h.removed_at
+        ), used AS (
+            SELECT t.member, t.removed_at,
+                   least(t.last_offset, e.last_offset)
+                       - greatest(t.first_offset, e.first_offset) + 1 AS records
+            FROM taken t JOIN {effects} e
+              ON e.member = t.member AND e.topic = t.topic AND e.partition = t.partition
+             AND e.first_offset <= t.last_offset AND e.last_offset >= t.first_offset
+             AND e.at >= t.arrived_at AND e.at < coalesce(t.back_at, :ended_at)
+            UNION ALL
+            SELECT member, removed_at, last_offset - first_offset + 1 FROM taken
+            WHERE NOT EXISTS (SELECT 1 FROM {effects})
+        ), fetching AS (
+            SELECT member, removed_at, sum(records) AS records FROM used
+            GROUP BY member, removed_at
         ), committing AS (
             SELECT h.member, h.removed_at, count(*) AS times
             FROM heard h JOIN {accepted} a

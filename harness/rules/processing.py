@@ -18,6 +18,7 @@ from harness.rules.rule import Rule
     too_high="were processed after later ones",
     matters="Whoever keeps the latest state by key keeps an old one, if order is lost.",
     clients=(APP,),
+    limit="out_of_order",
 )
 def processed_in_order() -> str:
     """Records shown for the first time since the process began to read, after a later one.

@@ -3,21 +3,40 @@
 from typing import Final
 
 from harness.experiment import CLASSIC
-from harness.rules.rule import Rule
+from harness.rules.rule import Groups, Rule
 
 # What a coordinator takes to start a rebalance after the line that caused it (measured: 1 ms).
 START_MS: Final = 10
+# What it takes first to make a group of KIP-848 a classic one when its last modern member leaves,
+# which it does in the same step (GroupMetadataManager, convertToClassicGroup; measured: 62 ms, of
+# code that runs once).
+CONVERT_MS: Final = 100
 
 # The coordinator's lines that cause a rebalance.
 _HEARD: Final = """
     SELECT concat(event, ' ', member_id) AS subject, at, at AS cause_at, rebalancing,
-           next_start_at AS started_at, next_reason AS reason, false AS silent, evidence
+           next_start_at AS started_at, next_reason AS reason, false AS silent, broker, evidence
     FROM {group_steps} WHERE event IN
+"""
+# Those that make a member of somebody who was none: not members that a group of another protocol
+# takes over, nor a static member of KIP-848 in the place of the one that it was.
+_NEWCOMERS: Final = """
+    SELECT concat(event, ' ', member_id) AS subject, at, at AS cause_at, rebalancing,
+           next_start_at AS started_at, next_reason AS reason, false AS silent, broker, evidence
+    FROM (
+        SELECT *, lag(event) OVER (PARTITION BY member_id ORDER BY at) AS event_before
+        FROM {group_steps}
+        WHERE event IN ('member_added', 'evicted', 'left', 'replaced', 'fenced')
+    ) LEFT ANTI JOIN (
+        SELECT evidence AS replacing FROM {coordinator_events}
+        WHERE event = 'member_added' AND text LIKE '%to replace the existing member %'
+    ) ON replacing = evidence
+    WHERE event = 'member_added' AND event_before IS DISTINCT FROM 'member_added'
 """
 # Static members that closed; they do not tell the coordinator.
 _SILENT: Final = """
     SELECT concat(c.member, ' (close)'), c.event_at, c.event_at, false,
-           min(g.at), min(struct(g.at, g.reason)).reason, true, NULL
+           min(g.at), min(struct(g.at, g.reason)).reason, true, NULL, NULL
     FROM {client_events} c
     JOIN {members} m ON m.member = c.member AND m.instance_id IS NOT NULL
     LEFT JOIN {coordinator_events} g
@@ -32,9 +51,13 @@ def _starts(causes: str) -> str:
     return f"""
         WITH causes AS ({causes}), timed AS (
             -- Where members are being waited for already, nothing needs to start.
-            SELECT *, IF(rebalancing, NULL, :START_MS + :slack_ms) AS most_ms,
+            SELECT c.*, b.broker IS NOT NULL AS was_stopped,
+                   IF(rebalancing, NULL,
+                      IF(reason LIKE 'Downgrade group %', :CONVERT_MS, 0) + :START_MS + :slack_ms)
+                       AS most_ms,
                    CASE WHEN NOT rebalancing THEN ms_between(cause_at, started_at) END AS ms
-            FROM causes
+            FROM causes c LEFT JOIN {{stopped_brokers}} b
+              ON b.broker = c.broker AND c.cause_at BETWEEN b.from_at AND b.to_at
         )
         SELECT subject, at, ms AS measured, most_ms AS bound_high,
                CASE WHEN cause_at IS NULL THEN 'never left, by the coordinator''s log'
@@ -42,6 +65,8 @@ def _starts(causes: str) -> str:
                     THEN 'did not announce that it leaves, and no rebalance started after it'
                     WHEN NOT rebalancing AND ms IS NULL THEN 'no rebalance started after it'
                     END AS wrong,
+               IF(was_stopped AND ms IS NOT NULL, 'its coordinator had been stopped', NULL)
+                   AS excused,
                CASE WHEN rebalancing THEN 'a rebalance was under way already'
                     WHEN silent
                     THEN concat('a static member does not announce that it leaves; ', reason)
@@ -75,31 +100,49 @@ def _starts(causes: str) -> str:
     protocols=CLASSIC,  # in KIP-848 the coordinator assigns: X24
 )
 def one_assignment() -> str:
-    """Generations that lasted until their leader gave an assignment, or that had time for it.
+    """Generations of which somebody was given a part, or that had time for it.
 
-    The group leader stays while it is among those who rejoined under the same member id.
+    The group leader stays while it is among those who rejoined under the same member id. A static
+    member stays in the group for its session without joining.
     """
     return """
-        WITH joined AS (
+        WITH kept AS (
+            SELECT g.number, count(m.member_id) AS static
+            FROM {generations} g JOIN {memberships} m
+              ON m.instance_id IS NOT NULL AND m.joined_at <= g.joined_at
+             AND (m.removed_at IS NULL OR m.removed_at >= g.joined_at)
+            GROUP BY g.number
+        ), joined AS (
             SELECT broker, generation, collect_set(member_id) AS member_ids
             FROM {joins} GROUP BY broker, generation
         ), led AS (
             SELECT g.*, array_contains(j.member_ids, g.leader) AS leader_joined,
-                   array_contains(j.member_ids, g.leader_before) AS former_joined
+                   array_contains(j.member_ids, g.leader_before) AS former_joined,
+                   coalesce(k.static, 0) AS static
             FROM {generations} g
             LEFT JOIN joined j ON j.broker = g.broker AND j.generation = g.generation
+            LEFT JOIN kept k ON k.number = g.number
             WHERE g.event = 'stabilized' AND g.members > 0
-              -- Without an assignment: only if nothing came between.
-              AND (g.times > 0 OR g.next_started_at IS NULL AND g.broker_after IS NULL)
+              -- Without an assignment: only if somebody has one, or nothing came between.
+              AND (g.times > 0 OR g.answered > 0
+                   OR g.next_started_at IS NULL AND g.broker_after IS NULL)
         )
         SELECT concat('generation ', generation) AS subject, joined_at AS at, times AS measured,
                1 AS bound_low, 1 AS bound_high,
-               CASE WHEN times = 0 AND joined_at >= after(-1000, :stopped_at)
+               CASE WHEN times = 0 AND answered = 0 AND joined_at >= after(-1000, :stopped_at)
                     THEN 'the run ended before the leader answered'
                     WHEN times > 0 AND leader_joined IS NULL
                     THEN 'no join of this generation is on record' END AS unknown,
-               CASE WHEN times > 0 AND NOT leader_joined
+               CASE WHEN size(leaders) > 1
+                    THEN clause('its members were told of ', size(leaders), ' leaders: ',
+                                array_join(array_sort(leaders), ' and '))
+                    WHEN times > 0 AND NOT leader_joined
                     THEN clause('its leader ', leader, ' had not joined it')
+                    WHEN times > 0 AND size(leaders) = 1 AND leader <> element_at(leaders, 1)
+                    THEN clause('its assignment came from ', leader, ', although ',
+                                element_at(leaders, 1), ' led it')
+                    WHEN joined > 0 AND joined + static < members
+                    THEN clause('has ', members, ' members, of whom ', joined, ' had joined it')
                     WHEN times > 0 AND former_joined AND leader <> leader_before
                          AND generation_before < generation
                     THEN clause('the former leader ', leader_before, ' rejoined and was replaced')
@@ -121,7 +164,7 @@ def one_assignment() -> str:
     matters="A new member gets partitions in a rebalance only; until then it adds no capacity.",
 )
 def new_member_starts_one() -> str:
-    return _starts(_HEARD + "('member_added')")
+    return _starts(_NEWCOMERS)
 
 
 @Rule(
@@ -136,6 +179,7 @@ def new_member_starts_one() -> str:
     measures="until the rebalance started",
     too_high="was followed by a rebalance too late",
     matters="Nobody consumes the partitions of a member that is gone until a rebalance moves them.",
+    contradicted=(Groups(static=True),),
 )
 def departure_starts_one() -> str:
     """What the coordinator was told or noticed, and static members that closed and told nobody."""
@@ -185,8 +229,9 @@ def told_by_heartbeat() -> str:
     """Members of the generation before that rejoined and had not caused the rebalance.
 
     A member that rejoined before its next heartbeat (the second round of a cooperative rebalance)
-    did not need to be told and is not examined. A heartbeat that had come before the rebalance
-    began may be answered without an error some milliseconds after that.
+    did not need to be told and is not examined, nor is one whose heartbeats a fault held up. A
+    heartbeat that had come before the rebalance began may be answered without an error after that:
+    some milliseconds, or as long as it has to wait for what was written before it.
     """
     return """
         WITH rejoined AS (
@@ -203,11 +248,17 @@ def told_by_heartbeat() -> str:
             GROUP BY b.number, b.generation, b.started_at, j.member_id, j.member
         ), told AS (
             SELECT r.number, r.generation, r.started_at, r.member_id, r.member, r.arrived_at,
-                   min(h.at) FILTER (WHERE h.error_code = :REBALANCE_IN_PROGRESS) AS told_at,
-                   count_if(h.error_code = :NONE AND h.at > after(:slack_ms, r.started_at))
-                       AS misled
-            FROM rejoined r JOIN {heartbeats} h
-              ON h.member_id = r.member_id AND h.at >= r.started_at AND h.at <= r.arrived_at
+                   min(h.processed_at) FILTER (WHERE h.error_code = :REBALANCE_IN_PROGRESS)
+                       AS told_at,
+                   count_if(h.error_code = :NONE
+                            AND h.arrived_at > after(:slack_ms, r.started_at)) AS misled
+            FROM rejoined r
+            LEFT ANTI JOIN {disturbances} d
+              ON coalesce(d.member = r.member, true)
+             AND d.from_at <= r.arrived_at AND d.to_at >= r.started_at
+            JOIN {own_requests} h
+              ON h.api = 'HEARTBEAT' AND h.member_id = r.member_id
+             AND h.processed_at >= r.started_at AND h.processed_at <= r.arrived_at
             GROUP BY ALL
         )
         SELECT concat(member, ' in generation ', generation) AS subject, started_at AS at,
@@ -257,6 +308,8 @@ def generations_count_up() -> str:
                generation - generation_before AS measured,
                IF(broker <> broker_before AND times_before = 0, 0, 1) AS bound_low, 1 AS bound_high,
                CASE WHEN started_at IS NULL THEN 'was never prepared'
+                    WHEN answered > 0 AND times = 0
+                    THEN 'was given to members before its leader had assigned anything'
                     WHEN broker_after = broker AND synced_at > next_started_at
                     THEN 'was assigned only when the next was being prepared' END AS wrong,
                concat('after generation ', generation_before) AS note, evidence
@@ -288,7 +341,8 @@ def close_leaves() -> str:
     """
     closings = """
         SELECT concat(c.member, ' (close)') AS subject, c.at, g.at AS cause_at, g.rebalancing,
-               g.next_start_at AS started_at, g.next_reason AS reason, false AS silent, g.evidence
+               g.next_start_at AS started_at, g.next_reason AS reason, false AS silent, g.broker,
+               g.evidence
         FROM (SELECT c.member, c.event_at AS at,
                      max(struct(s.joined_at, s.member_id)).member_id AS member_id
               FROM {client_events} c JOIN {memberships} s

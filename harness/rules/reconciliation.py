@@ -1,10 +1,8 @@
 """KIP-848, the coordinator's side: when it computes targets, gives partitions and takes them."""
 
-from harness.rules.rule import Rule
+from harness.rules.rule import Groups, Rule
 
 _KIP_848 = ("consumer",)
-# group.consumer.assignment.interval.ms, of which there is nothing to set before Kafka 4.3.
-ASSIGNMENT_INTERVAL_MS = 1_000
 
 # What the coordinator gave and took, by the answers to heartbeats, one row per partition. An answer
 # without an assignment changes nothing. `acked_at` is the first heartbeat after the answer whose
@@ -152,26 +150,35 @@ def fenced_without_acknowledgement() -> str:
 def target_is_batched() -> str:
     """Group epochs with a target: how long after the first bump, and after the target before.
 
-    The coordinator computes one only when a member heartbeats, and a new coordinator starts anew.
+    The coordinator computes one only when a member heartbeats, so a fault that holds up everybody's
+    heartbeats allows any time; and a new coordinator starts anew. Its line is written when that is
+    done, and the interval may count from before.
     """
     return """
         WITH ordered AS (
             SELECT *, ms_between(lag(joined_at) OVER w, joined_at) AS since_ms,
                    lag(broker) OVER w AS broker_before
             FROM {epochs} WINDOW w AS (PARTITION BY 1 ORDER BY joined_at, generation)
+        ), heard AS (
+            SELECT o.*, count(d.from_at) = 0 AS undisturbed
+            FROM ordered o LEFT JOIN {disturbances} d
+              ON d.member IS NULL AND d.from_at <= o.joined_at AND d.to_at >= o.started_at
+            GROUP BY ALL
         )
         SELECT concat('epoch ', generation) AS subject, joined_at AS at,
                ms_between(started_at, joined_at) AS measured,
-               :ASSIGNMENT_INTERVAL_MS + :heartbeat_ms + :cadence_ms + :slack_ms AS bound_high,
+               IF(undisturbed,
+                  :assignment_interval_ms + :heartbeat_ms + :cadence_ms + :slack_ms, NULL)
+                   AS bound_high,
                CASE WHEN started_at IS NULL
                     THEN 'when its group epoch was bumped is not on record' END AS unknown,
                CASE WHEN broker = broker_before
-                     AND since_ms < :ASSIGNMENT_INTERVAL_MS - :rounding_ms
+                     AND since_ms < :assignment_interval_ms - :slack_ms
                     THEN clause('was computed ', CAST(round(since_ms) AS INT),
                                 ' ms after the one before') END AS wrong,
                concat('reason of the bump: ', reason) AS note,
                evidence, started_at AS guard_from, guard_to(joined_at) AS guard_to
-        FROM ordered
+        FROM heard
     """
 
 
@@ -186,6 +193,7 @@ def target_is_batched() -> str:
     matters="Where it does not hold, a new member waits for a later heartbeat to get partitions.",
     broker=True,
     protocols=_KIP_848,
+    contradicted=(Groups(),),
 )
 def target_at_once() -> str:
     """Joins: whether the target of their epoch was computed before that heartbeat was answered.

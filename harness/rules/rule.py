@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Final
 
 from harness.experiment import APP, CLIENTS, PROTOCOLS, Group, Need
 from harness.tables.vocabulary import Query
 
-__all__ = ["COLUMNS", "OF_THE_KIND", "Need", "Query", "Rule"]
+__all__ = ["COLUMNS", "OF_A_PROGRAM", "OF_THE_KIND", "Groups", "Need", "Query", "Rule"]
 
 # Where a rule that is `always` is judged, in the words of the page of rules and of `list`.
 OF_THE_KIND: Final = "every run in which it can be examined"
+# And one that is about programs of somebody else's alone.
+OF_A_PROGRAM: Final = "every run of a program of yours in which it can be examined"
 
 # Every column that a row of a rule's query may have; those left out are null.
 COLUMNS: Final = (
@@ -30,6 +33,29 @@ COLUMNS: Final = (
     "guard_from",
     "guard_to",
 )
+
+
+@dataclass(frozen=True)
+class Groups:
+    """All groups of a client and a protocol, "" for any; or those of static members alone."""
+
+    client: str = ""
+    protocol: str = ""
+    static: bool = False
+
+    def include(self, client: str, protocol: str, *, static: bool) -> bool:
+        """Whether a group is one of them."""
+        return (
+            self.client in ("", client)
+            and self.protocol in ("", protocol)
+            and (static or not self.static)
+        )
+
+    def __str__(self) -> str:
+        """In words."""
+        words = [*(["static"] if self.static else []), *([self.client] if self.client else [])]
+        named = " ".join([*words, "groups"])
+        return f"{named} of protocol {self.protocol}" if self.protocol else named
 
 
 def _without_query() -> str:
@@ -76,7 +102,17 @@ class Rule:
     about any client is about a program of somebody else's too. A
     rule of the `broker` is about brokers alone, so runs of one client show it for all. The rule
     with `clock` is about this machine: its verdict depends on whether any other judgement was
-    withheld. `headline` is the name by which comparisons of runs find the rule.
+    withheld; the one that is `of_record` is about the record itself, so that it is judged by files
+    that are not whole. `headline` is the name by which comparisons of runs find the rule.
+    A rule of a `limit` holds a run against what the group's owner has promised under that name
+    (harness/experiment/limits.py): of our own members it is judged where that is promised, and
+    nowhere else.
+
+    One that runs exercise `in_passing`, whatever they are played for, is looked at in each of them,
+    and no night plays a run for its sake.
+
+    `contradicted` are groups for which runs contradict the statement: an experiment that shows it
+    expects VIOLATED, and no run of such a group is judged by the rule unless it is declared.
     """
 
     id: str
@@ -98,7 +134,11 @@ class Rule:
     of_applications: bool = False
     broker: bool = False
     clock: bool = False
+    of_record: bool = False
     headline: str = ""
+    limit: str = ""
+    in_passing: bool = False
+    contradicted: tuple[Groups, ...] = ()
     clients: tuple[str, ...] = CLIENTS
     protocols: tuple[str, ...] = PROTOCOLS
 
@@ -111,6 +151,19 @@ class Rule:
         return self.speaks_of(group.client, group.protocol)
 
     def speaks_of(self, client: str, protocol: str) -> bool:
-        """Whether the statement is about this client and protocol, by their names."""
+        """Whether the statement is about this client and protocol, by their names.
+
+        One that only a promise makes is about nobody who has promised nothing.
+        """
+        if self.limit and APP not in self.clients:
+            return False
         any_client = client == APP and self.clients == CLIENTS
         return (client in self.clients or any_client) and protocol in self.protocols
+
+    def holds_to(self, client: str, promised: Collection[str]) -> bool:
+        """Whether members of this client are held by it to one of what is promised."""
+        return self.limit in promised and (client == APP) == (APP in self.clients)
+
+    def is_contradicted(self, client: str, protocol: str, *, static: bool = False) -> bool:
+        """Whether it is known that the statement does not hold for such a group."""
+        return any(groups.include(client, protocol, static=static) for groups in self.contradicted)

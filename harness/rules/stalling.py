@@ -1,7 +1,9 @@
 """What becomes of a member whose application does not poll, and of its heartbeats meanwhile."""
 
+from typing import Final
+
 from harness.experiment import CLASSIC
-from harness.rules.rule import Need, Rule
+from harness.rules.rule import Groups, Need, Rule
 
 
 @Rule(
@@ -18,6 +20,7 @@ from harness.rules.rule import Need, Rule
     measures="from the last poll to LeaveGroup",
     matters="A batch that takes longer costs the consumer its partitions and is processed again.",
     needs=(Need.MAX_POLL_END,),
+    contradicted=(Groups(client="librdkafka", protocol="consumer"),),
 )
 def leaves_without_polls() -> str:
     """The limit counts from the last poll; the stall begins when its batch has been handed over."""
@@ -25,11 +28,20 @@ def leaves_without_polls() -> str:
 
 
 def left_by_limit(event: str) -> str:
-    """Stalls past max.poll.interval.ms that begin with `event`, and when their members left."""
+    """Stalls past max.poll.interval.ms that begin with `event`, and when their members left.
+
+    A member that is stopped, cut off, or ended by a fault before it had to cannot leave.
+    """
     return f"""
         WITH stalls AS (
             SELECT e.member, e.event_at AS at, e.duration_ms, m.max_poll_interval_ms AS limit_ms
             FROM {{client_events}} e JOIN {{members}} m USING (member)
+            LEFT ANTI JOIN {{disturbances}} d
+              ON coalesce(d.member = e.member, true) AND d.to_at >= e.event_at
+             AND d.from_at <= after(m.max_poll_interval_ms + :timer_late_ms, e.event_at)
+            LEFT ANTI JOIN {{fault_windows}} f
+              ON f.resolved = e.member AND f.ends_member AND f.injecting_at >= e.event_at
+             AND f.injecting_at <= after(m.max_poll_interval_ms + :timer_late_ms, e.event_at)
             WHERE e.event = '{event}' AND e.duration_ms > m.max_poll_interval_ms
               AND m.sabotage IS NULL AND m.instance_id IS NULL
         ), leaves AS (
@@ -104,10 +116,18 @@ def missed_poll_is_noticed() -> str:
 
 SLOW = """
     WITH slow AS (
-        SELECT e.member, e.event_at AS at, e.duration_ms, after(e.duration_ms, e.event_at) AS to_at
-        FROM {client_events} e JOIN {members} m USING (member)
-        WHERE e.event = 'stall_started' AND e.duration_ms > m.session_timeout_ms
-          AND e.duration_ms < m.max_poll_interval_ms AND m.sabotage IS NULL
+        SELECT * FROM (
+            -- It ends with the process at the latest.
+            SELECT e.member, e.event_at AS at, m.session_timeout_ms, m.max_poll_interval_ms,
+                   least(e.duration_ms, min(ms_between(e.event_at, f.injecting_at))) AS duration_ms,
+                   least(after(e.duration_ms, e.event_at), min(f.injecting_at)) AS to_at
+            FROM {client_events} e JOIN {members} m USING (member)
+            LEFT JOIN {fault_windows} f
+              ON f.resolved = e.member AND f.killed AND f.injecting_at >= e.event_at
+            WHERE e.event = 'stall_started' AND m.sabotage IS NULL
+            GROUP BY e.member, e.event_at, e.duration_ms, m.session_timeout_ms,
+                     m.max_poll_interval_ms)
+        WHERE duration_ms > session_timeout_ms AND duration_ms < max_poll_interval_ms
     )
 """
 
@@ -125,6 +145,7 @@ SLOW = """
     measures="without a poll",
     matters="Raising session.timeout.ms does not help slow processing; max.poll.interval.ms does.",
     needs=(Need.STALL_WITHIN_MAX_POLL,),
+    contradicted=(Groups(),),
 )
 def slow_is_dropped() -> str:
     return """
@@ -158,14 +179,19 @@ def slow_is_dropped() -> str:
     needs=(Need.STALL_WITHIN_MAX_POLL,),
 )
 def heartbeats_go_on() -> str:
-    """Gaps that touch the stall; the one to its end counts too, so that silence cannot hide."""
+    """Gaps that touch the stall; the one to its end counts too, so that silence cannot hide.
+
+    A stall in which a fault held up heartbeats as well shows nothing of what it did to them.
+    """
     return """
         {SLOW}, gaps AS (
             SELECT s.member, s.at, s.to_at, count(h.at) AS heartbeats,
                    greatest(coalesce(max(h.gap_ms), 0),
                             ms_between(coalesce(max(h.at), s.at), s.to_at)) AS ms,
                    :heartbeat_ms + :cadence_ms AS high
-            FROM slow s LEFT JOIN {heartbeats} h
+            FROM slow s LEFT ANTI JOIN {disturbances} d
+              ON coalesce(d.member = s.member, true) AND d.from_at <= s.to_at AND d.to_at >= s.at
+            LEFT JOIN {heartbeats} h
               ON h.member = s.member AND h.at >= s.at AND h.at <= s.to_at
              AND h.error_code IN (:NONE, :REBALANCE_IN_PROGRESS)
             GROUP BY s.member, s.at, s.to_at
@@ -175,4 +201,55 @@ def heartbeats_go_on() -> str:
                -- A machine that stood still can only have made it longer.
                CASE WHEN ms > high THEN at END AS guard_from, to_at AS guard_to
         FROM gaps
+    """
+
+
+# What Java's AbstractCoordinator says when its application closes it, and when nobody polls.
+CLOSED: Final = "'the consumer is being closed'"
+NOT_POLLED: Final = "'consumer poll timeout has expired.'"
+
+
+@Rule(
+    "R07-reason",
+    title="A Java member says why it leaves",
+    statement=(
+        "A LeaveGroup of the Java client names its reason, which the coordinator logs: that "
+        "the consumer is being closed, or that its poll timeout has expired."
+    ),
+    source="KIP-800 (since 3.2); AbstractCoordinator.maybeLeaveGroup",
+    unit="",
+    things="members that left",
+    matters="The coordinator's log alone tells a deploy from a consumer that is too slow.",
+    clients=("java",),
+    protocols=CLASSIC,
+    in_passing=True,
+)
+def says_why() -> str:
+    """Members that left, by whether their application had begun to close them.
+
+    One that begins just as its member leaves may have come first or second.
+    """
+    return """
+        WITH gone AS (
+            SELECT e.member_id, m.member, e.at, e.reason, e.evidence,
+                   count(c.event_at) AS closed,
+                   count_if(c.event_at <= after(-:slack_ms, e.at)) AS closed_before
+            FROM {coordinator_events} e JOIN {memberships} m
+              ON m.member_id = e.member_id AND m.joined_at <= e.at
+            LEFT JOIN {client_events} c
+              ON c.member = m.member AND c.event = 'closing' AND c.event_at >= m.joined_at
+             AND c.event_at <= after(:slack_ms, e.at)
+            WHERE e.`group` = :group AND e.event = 'left'
+              AND e.reason NOT LIKE 'Member % left the %'  -- of KIP-848, which names none
+            GROUP BY e.member_id, m.member, e.at, e.reason, e.evidence
+        )
+        SELECT concat(member, ' leaves') AS subject, at,
+               CASE WHEN reason NOT IN (:CLOSED, :NOT_POLLED)
+                    THEN clause('left for another reason: ', reason)
+                    WHEN reason = :NOT_POLLED AND closed_before > 0
+                      OR reason = :CLOSED AND closed = 0
+                    THEN clause(IF(closed > 0, 'was closed', 'was not closed'), ', and left as: ',
+                                reason) END AS wrong,
+               concat('left as: ', reason) AS note, evidence
+        FROM gone
     """

@@ -26,7 +26,8 @@ def whole_intervals() -> str:
     A member that has heard goes on when it polls next, so the work of one batch comes on top of
     each round. Where several changes fell into one episode, each has its rounds. A change that
     came into a stall was waiting for its end, or for a limit, and is not examined; nor is one in
-    which a silent member's session ended, for it was waiting for that member.
+    which a silent member's session ended, for it was waiting for that member, nor one for which
+    heartbeats were needed that a fault held up.
     """
     return """
         WITH polls AS (
@@ -53,6 +54,9 @@ def whole_intervals() -> str:
                    most * (1 + (:cadence_ms + :slack_ms + poll_ms) / :heartbeat_ms) AS bound
             FROM changes x CROSS JOIN polls
             LEFT ANTI JOIN stalls s ON s.from_at < x.joined_at AND s.to_at > x.at
+            LEFT ANTI JOIN {disturbances} d
+              ON coalesce(d.member <> x.member, true)
+             AND d.from_at <= x.joined_at AND d.to_at >= x.at
             LEFT ANTI JOIN {evictions} v
               ON v.evicted_at > x.at AND v.evicted_at <= after(:rounding_ms, x.joined_at)
             WHERE trigger IN ('join', 'leave', 'expiry') AND members_before > 0

@@ -3,7 +3,8 @@
 from typing import Final
 
 from harness.experiment import CLASSIC, JAVA_TIMER_MS  # noqa: F401 (a query names it)
-from harness.rules.rule import Rule
+from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)
+from harness.rules.rule import Groups, Rule
 
 # Replacements of a static member by a process that joined under its instance id. `new` is the first
 # join under that instance id that was answered since.
@@ -122,6 +123,39 @@ def back_without_rebalance() -> str:
                                 array_join(had.parts, ' ')) END AS wrong,
                concat('given ', array_join(got.parts, ' ')) AS note, evidence
         FROM started
+    """
+
+
+@Rule(
+    "R20a-return",
+    title="A member that comes back starts a rebalance (documented, not for static ones)",
+    statement="A process that joins in the place of a static member starts a rebalance.",
+    source="seed 002, rebalance conditions",
+    unit="ms",
+    things="static members that came back",
+    measures="until a rebalance started",
+    too_high="came back, and a rebalance started too late",
+    matters="A restart that costs no rebalance is what group.instance.id is for.",
+    broker=True,
+    protocols=CLASSIC,
+    contradicted=(Groups(),),
+    in_passing=True,
+)
+def return_starts_one() -> str:
+    """Replacements of static members while no rebalance was under way; X02 is the contrary."""
+    return """
+        WITH {REPLACEMENTS}, followed AS (
+            SELECT r.instance_id, r.at, r.evidence, min(e.at) AS started_at
+            FROM replacements r LEFT JOIN {coordinator_events} e
+              ON e.`group` = :group AND e.event = 'rebalance_started' AND e.at >= r.at
+             AND e.at <= after(:START_MS + :slack_ms, r.at)
+            WHERE NOT r.rebalancing
+            GROUP BY r.instance_id, r.at, r.evidence
+        )
+        SELECT concat(instance_id, ' came back') AS subject, at,
+               ms_between(at, started_at) AS measured, :START_MS + :slack_ms AS bound_high,
+               IF(started_at IS NULL, 'no rebalance started after it', NULL) AS wrong, evidence
+        FROM followed
     """
 
 

@@ -30,7 +30,7 @@ def _output(isolation: str) -> str:
 
 @Rule(
     "X29",
-    title="What is committed with its positions is there once",
+    title="What is written together with its positions is there once",
     statement=(
         "Of every record that is read, processed and written in a transaction with its position, "
         "readers of committed records find exactly one result."

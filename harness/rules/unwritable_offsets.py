@@ -24,7 +24,6 @@ TIMED: Final = (
     )
 """
 )
-COMMIT_TIMEOUT_MS: Final = 5_000  # offsets.commit.timeout.ms, Kafka's default
 
 
 @Rule(
@@ -52,7 +51,7 @@ def commits_fail() -> str:
     return """
         {TIMED}
         SELECT r.subject, r.arrived_at AS at, r.ms AS measured,
-               :COMMIT_TIMEOUT_MS + 3 * :slack_ms AS bound_high,
+               :commit_timeout_ms + 3 * :slack_ms AS bound_high,
                IF(r.error_code = :NONE, 'was accepted', NULL) AS wrong,
                concat('failed with error ', r.error_code) AS note,
                r.evidence, r.arrived_at AS guard_from, r.processed_at AS guard_to
@@ -60,7 +59,7 @@ def commits_fail() -> str:
           ON r.arrived_at <= u.to_at
          AND r.arrived_at >= IF(r.error_code = :NONE, u.from_at, u.injecting_at)
          -- A commit that waits while the broker comes back may be made after all.
-         AND after(:COMMIT_TIMEOUT_MS, r.arrived_at) <= u.to_at
+         AND after(:commit_timeout_ms, r.arrived_at) <= u.to_at
         WHERE r.api = 'OFFSET_COMMIT'
     """
 
@@ -117,7 +116,7 @@ def heartbeats_wait() -> str:
     return """
         {TIMED}
         SELECT r.subject, r.arrived_at AS at, r.ms AS measured,
-               :COMMIT_TIMEOUT_MS + 3 * :slack_ms AS bound_high,
+               :commit_timeout_ms + 3 * :slack_ms AS bound_high,
                IF(r.error_code NOT IN (:NONE, :COORDINATOR_NOT_AVAILABLE, :REBALANCE_IN_PROGRESS),
                   clause('was answered with error ', r.error_code), NULL) AS wrong,
                IF(r.error_code IS NULL, 'was answered without an error code', NULL) AS unknown,
@@ -132,10 +131,10 @@ def heartbeats_wait() -> str:
 
 @Rule(
     "R31-append",
-    title="A commit that failed is not to be seen",
+    title="A commit that failed is not visible",
     statement=(
-        "While commits fail because they cannot be appended everywhere, the position accepted "
-        "last is the one that is told."
+        "While commits fail because they cannot be appended everywhere, the coordinator answers "
+        "with the position that was accepted last."
     ),
     source="seed 003, OFFSET_COMMIT (visible only after the append)",
     unit="records",
@@ -181,4 +180,88 @@ def old_value_served() -> str:
           ON f.topic = s.topic AND f.partition = s.partition AND f.error_code <> :NONE
          AND f.at >= s.from_at AND f.at <= s.to_at
         GROUP BY s.topic, s.partition, s.fault, s.from_at, s.answers, s.off_by, s.wrong
+    """
+
+
+# Fetches of a scripted group after a commit of that partition that failed, none of it was accepted
+# since, and the log can be written to again, as another partition's commit shows.
+AFTERWARDS: Final = """
+    WITH failed AS (
+        SELECT `group`, topic, partition, wanted, answered_at, step
+        FROM {probe_positions}
+        -- 3.9 tells a time-out as such (7), Kafka 4 as 15.
+        WHERE api = 'OFFSET_COMMIT'
+          AND error_code IN (:COORDINATOR_NOT_AVAILABLE, :REQUEST_TIMED_OUT)
+    ), written AS (
+        SELECT f.`group`, f.topic, f.partition, f.wanted, f.answered_at, f.step,
+               min(p.at) AS again_at
+        FROM failed f JOIN {probe_positions} p
+          ON p.`group` = f.`group` AND p.topic = f.topic AND p.partition <> f.partition
+         AND p.api = 'OFFSET_COMMIT' AND p.error_code = :NONE AND p.sent_at >= f.answered_at
+        GROUP BY ALL
+    ), afterwards AS (
+        SELECT w.`group`, w.topic, w.partition, w.wanted AS failed, g.sent_at, g.committed,
+               g.wanted AS accepted,
+               concat(w.topic, '-', w.partition, ' after ', w.step, ' (', w.`group`, ')')
+                   AS subject,
+               concat('the commit of ', w.wanted, ' failed, ', g.wanted,
+                      ' was accepted before; told ', g.committed) AS note
+        FROM written w JOIN {probe_fetches} g
+          ON g.`group` = w.`group` AND g.topic = w.topic AND g.partition = w.partition
+         AND g.sent_at >= w.again_at AND g.error_code = :NONE
+        -- Nothing was committed there since.
+        LEFT ANTI JOIN {probe_positions} n
+          ON n.`group` = w.`group` AND n.topic = w.topic AND n.partition = w.partition
+         AND n.sent_at >= w.answered_at AND n.sent_at <= g.answered_at
+    )
+"""
+
+
+@Rule(
+    "R31-withdrawn",
+    title="A commit that failed is withdrawn",
+    statement=(
+        "When the log can be written to again, the position is the one that was accepted before "
+        "the commit that failed."
+    ),
+    source="seed 003, OFFSET_COMMIT (a failed append); GroupMetadataManager, 3.9",
+    unit="records",
+    things="positions asked for after a commit that failed",
+    measures="from the position accepted last",
+    too_low="was told an earlier position",
+    too_high="was told the position whose commit had failed",
+    matters="Whoever is told that a commit failed may count on it, and process its records again.",
+    broker=True,
+)
+def withdrawn() -> str:
+    return """
+        {AFTERWARDS}
+        SELECT subject, sent_at AS at, committed - accepted AS measured, 0 AS bound_low,
+               0 AS bound_high, note
+        FROM afterwards
+    """
+
+
+@Rule(
+    "R31-made",
+    title="A commit that failed may be made after all",
+    statement=(
+        "A commit that ran into its time-out for want of a replica stays in the log, and is in "
+        "force when the replica is back."
+    ),
+    source="CoordinatorRuntime (Kafka 4): what is appended is not taken back at its time-out",
+    unit="records",
+    things="positions asked for after a commit that failed",
+    measures="from the position whose commit failed",
+    too_low="was told an earlier position",
+    too_high="was told a later position",
+    matters="A failed commit can still move the position: whoever processes again does so twice.",
+    broker=True,
+)
+def made_after_all() -> str:
+    return """
+        {AFTERWARDS}
+        SELECT subject, sent_at AS at, committed - failed AS measured, 0 AS bound_low,
+               0 AS bound_high, note
+        FROM afterwards
     """

@@ -1,0 +1,177 @@
+"""What a member may commit: what it was given, of partitions that it holds, in its generation."""
+
+from typing import Final
+
+from harness.rules.lookups import STANDS  # noqa: F401 (a query names it)
+from harness.rules.rule import Rule
+
+# A commit is on its way for a while, and its line is stamped late. No kept run has one that is more
+# than 50 ms off; on a busy machine one run with a cut link had eight, which were not followed.
+OFF_MS: Final = 2_000
+# Positions that the coordinator accepted from members, one row per request and partition.
+COMMITS = """
+    WITH commits AS (
+        SELECT member, member_id, broker, topic, partition, committed, generation, arrived_at,
+               processed_at, evidence
+        FROM {positions}
+        WHERE api = 'OFFSET_COMMIT' AND error_code = :NONE AND request_error_code = :NONE
+          AND member_id IS NOT NULL AND generation >= 0
+    )
+"""
+
+
+@Rule(
+    "X36",
+    title="A member commits what it was given",
+    statement=(
+        "A member commits no position beyond the records that it was given, none beyond the end of "
+        "the partition, and none of a partition that it does not hold."
+    ),
+    source="KafkaConsumer, Offsets and Consumer Position; librdkafka issue 2948",
+    unit="records",
+    things="members and partitions committed",
+    measures="beyond what it was given",
+    too_high="committed records that it had not been given",
+    matters=(
+        "The next owner begins at the committed position: what lies before it and was given to "
+        "nobody is lost, and a position of a former owner undoes the new one's."
+    ),
+    always=True,
+)
+def commits_what_it_was_given() -> str:
+    """Per member and partition the commit that was furthest beyond what it had been given.
+
+    A position that a coordinator or a partition's leader had told it may be committed as well: it
+    has no record before it. Over the 37 kept runs no member was beyond either, nor more than the
+    slack after the end of its time with the partition. A broker that was paused, or a link that was
+    cut, may hand on what had been sent long before.
+    """
+    return """
+        {COMMITS}, ends AS (
+            SELECT topic, partition, max(end_offset) AS end_offset
+            FROM {topology} WHERE what = 'end_offset' GROUP BY topic, partition
+        ), known AS (
+            SELECT member, topic, partition, polled_at AS at, last_offset + 1 AS position
+            FROM {deliveries}
+            UNION ALL
+            SELECT member, topic, partition, arrived_at, committed FROM {positions}
+            WHERE api IN ('OFFSET_FETCH', 'LIST_OFFSETS') AND committed >= 0
+        ), mixed AS (
+            SELECT member, topic, partition, after(-:slack_ms, at) AS at, position,
+                   CAST(NULL AS BIGINT) AS committed, CAST(NULL AS STRING) AS evidence
+            FROM known
+            UNION ALL
+            SELECT member, topic, partition, arrived_at, NULL, committed, evidence FROM commits
+        ), ordered AS (
+            SELECT *, max(position) OVER (
+                PARTITION BY member, topic, partition ORDER BY at, position NULLS LAST, committed
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS given
+            FROM mixed
+        ), sent AS (
+            -- What a fault held up on its way may have been sent when it began.
+            SELECT c.member, c.topic, c.partition, c.arrived_at,
+                   coalesce(least(c.arrived_at, min(d.from_at)), c.arrived_at) AS at
+            FROM commits c LEFT JOIN {disturbances} d
+              ON coalesce(d.member = c.member, true) AND d.from_at <= c.arrived_at
+             AND after(:OFF_MS, d.to_at) >= c.arrived_at
+            GROUP BY c.member, c.topic, c.partition, c.arrived_at
+        ), held AS (
+            SELECT c.member, c.topic, c.partition, c.arrived_at, count(o.from_at) AS times
+            FROM sent c LEFT JOIN {ownership} o
+              ON o.member = c.member AND o.topic = c.topic AND o.partition = c.partition
+             AND o.from_at <= after(:OFF_MS, c.arrived_at)
+             AND (o.to_at IS NULL OR o.to_at >= after(-:OFF_MS, c.at))
+            GROUP BY c.member, c.topic, c.partition, c.arrived_at
+        ), strays AS (
+            SELECT member, topic, partition, count_if(times = 0) AS strays,
+                   min(CASE WHEN times = 0 THEN arrived_at END) AS at
+            FROM held GROUP BY member, topic, partition
+        ), furthest AS (
+            SELECT member, topic, partition, count(*) AS commits, max(committed) AS committed,
+                   max(struct(committed - coalesce(given, 0) AS beyond, at, committed, given,
+                              evidence)) AS worst
+            FROM ordered WHERE committed IS NOT NULL GROUP BY member, topic, partition
+        )
+        SELECT concat(f.member, ' on ', f.topic, '-', f.partition) AS subject,
+               coalesce(s.at, f.worst.at) AS at, greatest(0, f.worst.beyond) AS measured,
+               0 AS bound_high,
+               CASE WHEN f.committed > e.end_offset
+                    THEN clause('committed ', f.committed, ', beyond the end of the partition, ',
+                                e.end_offset)
+                    WHEN s.strays > 0
+                    THEN clause('committed a partition that it did not hold, ', s.strays,
+                                ' of ', f.commits, ' times') END AS wrong,
+               concat('committed ', f.worst.committed, ' when it had been given records up to ',
+                      coalesce(f.worst.given, 0)) AS note, f.worst.evidence AS evidence
+        FROM furthest f JOIN strays s USING (member, topic, partition)
+        LEFT JOIN ends e USING (topic, partition)
+    """
+
+
+@Rule(
+    "X37",
+    title="A commit counts in its generation only",
+    statement=(
+        "The coordinator accepts a commit of the group's present generation; in KIP-848 one of an "
+        "epoch that it has told the member, no older than what the member has."
+    ),
+    source="ClassicGroup.validateOffsetCommit; ConsumerGroup.validateOffsetCommit; KIP-1251",
+    unit="commits",
+    things="member ids and generations",
+    measures="accepted",
+    matters="An old owner whose commits count moves its partitions back, or on, under the new one.",
+    always=True,
+)
+def commits_in_its_generation() -> str:
+    """Accepted commits by the generation that they name, against the group's when they came.
+
+    A commit can be handled at any moment from its arrival until its answer is ready. A member of
+    KIP-848 may name its epoch, or one before as long as its partitions are those: only what it had
+    not been told yet, or what it was told before it last joined, shows here.
+    """
+    return """
+        {COMMITS}, {STANDS}, told AS (
+            SELECT member_id, processed_at AS at, member_epoch AS epoch, generation = 0 AS joins
+            FROM {own_requests}
+            WHERE api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = :NONE AND member_epoch > 0
+            UNION ALL
+            -- A classic member of such a group is told by its join; what it was told before still
+            -- counts until it has its new part.
+            SELECT member_id, processed_at, generation,
+                   processed_at = min(processed_at) OVER (PARTITION BY member_id)
+            FROM {joins}
+        ), modern AS (
+            SELECT c.member_id, c.generation, c.arrived_at, max(t.epoch) AS newest,
+                   max(CASE WHEN t.joins THEN t.at END) AS joined_at
+            FROM commits c JOIN told t
+              ON t.member_id = c.member_id AND t.at <= after(:slack_ms, c.processed_at)
+            GROUP BY c.member_id, c.generation, c.arrived_at
+        ), oldest AS (
+            SELECT m.member_id, m.generation, m.arrived_at, m.newest, min(t.epoch) AS oldest
+            FROM modern m JOIN told t ON t.member_id = m.member_id AND t.at >= m.joined_at
+            GROUP BY m.member_id, m.generation, m.arrived_at, m.newest
+        ), judged AS (
+            SELECT DISTINCT c.member, c.member_id, c.generation, c.broker, c.arrived_at, c.evidence,
+                   CASE WHEN s.stands <> c.generation
+                             AND (s.until IS NULL OR s.until > after(:slack_ms, c.processed_at))
+                        THEN concat('when the group was in ', s.stands)
+                        WHEN s.stands IS NULL AND c.generation > o.newest
+                        THEN concat('when it had been told ', o.newest, ' at most')
+                        WHEN s.stands IS NULL AND c.generation < o.oldest
+                        THEN concat('when it had joined anew with ', o.oldest) END AS stale
+            FROM commits c LEFT JOIN stands s
+              ON s.broker = c.broker AND s.at <= after(-:slack_ms, c.arrived_at)
+             AND (s.until IS NULL OR s.until > after(-:slack_ms, c.arrived_at))
+            LEFT JOIN oldest o
+              ON o.member_id = c.member_id AND o.generation = c.generation
+             AND o.arrived_at = c.arrived_at
+        )
+        SELECT concat(min(member), ' in generation ', generation) AS subject,
+               min(arrived_at) AS at, count(*) AS measured,
+               CASE WHEN count(stale) > 0
+                    THEN clause('had ', count(stale), ' commits accepted ',
+                                min_by(stale, arrived_at) FILTER (WHERE stale IS NOT NULL))
+                    END AS wrong,
+               min_by(evidence, arrived_at) AS evidence
+        FROM judged GROUP BY member_id, generation
+    """

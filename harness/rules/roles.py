@@ -1,0 +1,321 @@
+"""Who joins a group, who leads it and who assigns: by the requests of real members."""
+
+from typing import Final
+
+from harness.experiment import CLASSIC
+from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)
+from harness.rules.rule import Rule
+
+# How old an answer may be when the observer notes it: it waits so long for one (_ASK_S).
+ASKED_MS: Final = 500
+# How much later the answers to joins may be in the log than the line that says that all have joined
+# (recorded: 127 ms in a first generation, 67 ms in a later one, on machines that were busy).
+STAMPED_LATE_MS: Final = 300
+
+
+@Rule(
+    "R12-all",
+    title="Every member of a generation has asked to join it",
+    statement="Each member that a generation begins with has sent a JoinGroup for it.",
+    source="seed 001, JoinGroup phase; seed 003, the group's state machine",
+    unit="members",
+    things="generations",
+    measures="asked to join it",
+    too_low="has members that did not ask to join it",
+    too_high="was asked for by more members than it has",
+    matters="A rebalance waits for all of them: one that does not ask holds the whole group up.",
+    broker=True,
+    protocols=CLASSIC,  # in KIP-848 nobody joins again: X20-alone
+    in_passing=True,
+)
+def everybody_joins() -> str:
+    """Generations by the coordinator's line, and who was answered a JoinGroup with each.
+
+    A static member that does not join again is kept all the same.
+    """
+    return """
+        WITH asked AS (
+            SELECT g.broker, g.generation, g.joined_at, g.members, g.evidence,
+                   count(DISTINCT j.member_id) AS asked
+            FROM {generations} g LEFT JOIN {joins} j
+              ON j.broker = g.broker AND j.generation = g.generation
+             AND j.arrived_at <= after(:slack_ms, g.joined_at)
+            WHERE g.event = 'stabilized' AND g.members > 0
+            GROUP BY g.broker, g.generation, g.joined_at, g.members, g.evidence
+        ), kept AS (
+            SELECT a.broker, a.generation, count(*) AS kept
+            FROM asked a JOIN {memberships} m
+              ON m.instance_id IS NOT NULL AND m.joined_at <= a.joined_at
+             AND (m.removed_at IS NULL OR m.removed_at > a.joined_at)
+            LEFT ANTI JOIN {joins} j
+              ON j.broker = a.broker AND j.generation = a.generation AND j.member_id = m.member_id
+            GROUP BY a.broker, a.generation
+        )
+        SELECT concat('generation ', a.generation) AS subject, a.joined_at AS at,
+               a.asked AS measured, a.members AS bound_low, a.members AS bound_high,
+               IF(a.asked + k.kept = a.members,
+                  clause(k.kept, ' static members did not join again and were kept'), NULL)
+                   AS excused,
+               concat('it has ', a.members, ' members') AS note, a.evidence
+        FROM asked a LEFT JOIN kept k ON k.broker = a.broker AND k.generation = a.generation
+    """
+
+
+@Rule(
+    "R12-first",
+    title="Who comes first leads",
+    statement="An empty group is led by the member that was added to it first.",
+    source="seed 001, choice of the leader; ClassicGroup.add",
+    unit="place",
+    things="generations of a new group",
+    measures="of the leader in the order of arrival",
+    too_high="is led by a member that came later",
+    matters="The first process to start works out the assignment for all: its assignor counts.",
+    broker=True,
+    protocols=CLASSIC,
+    in_passing=True,
+)
+def first_leads() -> str:
+    """Generations of a group that nobody was in, unless the first of them went before its end."""
+    return """
+        WITH formed AS (
+            SELECT broker, generation, joined_at, leader, evidence,
+                   lag(joined_at) OVER (ORDER BY number) AS empty_at, generation_before,
+                   members_before, event
+            FROM {generations}
+        ), added AS (
+            SELECT f.broker, f.generation, f.joined_at, f.leader, f.evidence, e.member_id,
+                   rank() OVER (PARTITION BY f.broker, f.generation ORDER BY e.at) AS place
+            FROM formed f JOIN {coordinator_events} e
+              ON e.`group` = :group AND e.broker = f.broker AND e.event = 'member_added'
+             AND e.at <= f.joined_at AND (f.empty_at IS NULL OR e.at > f.empty_at)
+            WHERE f.event = 'stabilized' AND f.leader IS NOT NULL
+              AND (f.generation = 1 OR f.members_before = 0)
+        ), gone AS (
+            SELECT a.broker, a.generation
+            FROM added a JOIN {memberships} m
+              ON m.member_id = a.member_id AND m.removed_at <= a.joined_at
+            WHERE a.place = 1
+        )
+        SELECT concat('generation ', a.generation) AS subject, a.joined_at AS at,
+               a.place AS measured, 1 AS bound_high, concat('led by ', a.leader) AS note, a.evidence
+        FROM added a LEFT ANTI JOIN gone g
+          ON g.broker = a.broker AND g.generation = a.generation
+        WHERE a.member_id = a.leader
+    """
+
+
+@Rule(
+    "R13-members",
+    title="Only the leader's SyncGroup carries an assignment",
+    statement=(
+        "A follower's SyncGroup carries none, the leader's carries that of all, and each member is "
+        "answered with what the leader gave it."
+    ),
+    source="seed 001, SyncGroup; seed 003, the group's state machine",
+    unit="partitions",
+    things="SyncGroups of members",
+    measures="assigned by a follower",
+    too_high="carried an assignment, though it does not lead",
+    matters=(
+        "The assignor of one client decides for all, which is why members of one group have to "
+        "agree on it."
+    ),
+    protocols=CLASSIC,
+    in_passing=True,
+)
+def only_the_leader_assigns() -> str:
+    """Accepted SyncGroups of the group's members by who leads, as its own JoinGroup was answered.
+
+    Within a generation the leader has another id once a process has taken its place. A static
+    member that took the place of another is not named in what the leader gave.
+    """
+    return """
+        WITH syncs AS (
+            SELECT s.*, l.led_by, l.led_by = s.member_id AS leads
+            FROM {own_requests} s JOIN (
+                SELECT broker, generation, member_id,
+                       max_by(leader, struct(arrived_at, evidence)) AS led_by
+                FROM {joins} GROUP BY broker, generation, member_id) l
+              ON l.broker = s.broker AND l.generation = s.generation
+             AND l.member_id = s.member_id
+            WHERE s.api = 'SYNC_GROUP' AND s.error_code = :NONE AND s.assignments IS NOT NULL
+              AND s.assigned IS NOT NULL
+        ), given AS (
+            SELECT broker, generation,
+                   min_by(assignments, struct(arrived_at, evidence)) AS given
+            FROM syncs WHERE leads AND size(assignments) > 0 GROUP BY broker, generation
+        ), compared AS (
+            SELECT s.*,
+                   array_join(array_sort(transform(
+                       filter(g.given, p -> p.member_id = s.member_id),
+                       p -> concat(p.topic, '-', p.partition))), ' ') AS given_to_it,
+                   array_join(array_sort(transform(
+                       s.assigned, p -> concat(p.topic, '-', p.partition))), ' ') AS got
+            FROM syncs s LEFT JOIN given g
+              ON g.broker = s.broker AND g.generation = s.generation
+        )
+        SELECT concat(member, ' in generation ', generation) AS subject, arrived_at AS at,
+               IF(leads, NULL, size(assignments)) AS measured, IF(leads, NULL, 0) AS bound_high,
+               IF(got <> given_to_it AND NOT (instance_id IS NOT NULL AND given_to_it = ''),
+                  clause('got "', got, '" where the leader gave it "', given_to_it, '"'), NULL)
+                   AS wrong,
+               IF(leads, concat('the leader, which assigned ', size(assignments), ' partitions'),
+                  concat('follows ', led_by)) AS note, evidence
+        FROM compared
+    """
+
+
+@Rule(
+    "R33-answered",
+    title="When the last has joined, all are answered",
+    statement="The JoinGroups that wait are all answered when the last member has joined.",
+    source="seed 003, the group's state machine; GroupMetadataManager.completeClassicGroupJoin",
+    unit="ms",
+    things="JoinGroups",
+    measures="from the end of the join phase to the answer",
+    too_low="was answered before all had joined",
+    too_high="was answered too late after all had joined",
+    matters="The slowest member decides when all of them go on.",
+    broker=True,
+    protocols=CLASSIC,
+    in_passing=True,
+)
+def all_are_answered() -> str:
+    """JoinGroups that came before a generation began, which is when its line was written."""
+    return """
+        WITH answered AS (
+            SELECT g.generation, g.joined_at, j.member, j.arrived_at, j.processed_at, j.evidence,
+                   ms_between(g.joined_at, j.processed_at) AS ms,
+                   :START_MS + :slack_ms + :STAMPED_LATE_MS AS most_ms
+            FROM {generations} g JOIN {joins} j
+              ON j.broker = g.broker AND j.generation = g.generation
+             AND j.arrived_at <= g.joined_at
+            WHERE g.event = 'stabilized'
+        )
+        SELECT concat(member, ' for generation ', generation) AS subject, arrived_at AS at,
+               ms AS measured, -:slack_ms AS bound_low, most_ms AS bound_high,
+               concat('waited for ', CAST(round(ms_between(arrived_at, joined_at)) AS INT), ' ms')
+                   AS note, evidence,
+               -- A machine that stood still can only have made it longer.
+               IF(ms > most_ms, joined_at, NULL) AS guard_from, guard_to(processed_at) AS guard_to
+        FROM answered
+    """
+
+
+@Rule(
+    "R34-silent",
+    title="Heartbeats begin with membership, and rest while a join waits",
+    statement=(
+        "A member sends its first heartbeat after its JoinGroup was answered, and none while a "
+        "JoinGroup of it waits for an answer."
+    ),
+    source="seed 004, start of the heartbeat thread; AbstractCoordinator.hasNotJoinedGroup",
+    unit="heartbeats",
+    things="JoinGroups that waited for longer than an interval of heartbeats",
+    measures="sent meanwhile",
+    too_high="sent heartbeats while its JoinGroup waited",
+    matters="What keeps a member alive then is its waiting request, and not its heartbeats.",
+    protocols=CLASSIC,
+    in_passing=True,
+)
+def silent_while_joining() -> str:
+    """Accepted JoinGroups, from when they came to their answer."""
+    return """
+        SELECT concat(j.member, ' (join)') AS subject, j.arrived_at AS at,
+               count(h.arrived_at) AS measured, 0 AS bound_high,
+               concat('waited for ', CAST(round(ms_between(j.arrived_at, j.processed_at)) AS INT),
+                      ' ms') AS note, j.evidence
+        FROM {joins} j LEFT JOIN {own_requests} h
+          ON h.api = 'HEARTBEAT' AND h.member = j.member
+         AND h.arrived_at > j.arrived_at AND h.arrived_at < j.processed_at
+        WHERE ms_between(j.arrived_at, j.processed_at) > :heartbeat_ms + :cadence_ms
+        GROUP BY j.member, j.arrived_at, j.processed_at, j.evidence
+    """
+
+
+@Rule(
+    "X20-alone",
+    title="In KIP-848 nobody joins, leads or syncs",
+    statement=(
+        "Members of a KIP-848 group send ConsumerGroupHeartbeat alone: no JoinGroup, SyncGroup, "
+        "Heartbeat or LeaveGroup, however often partitions move."
+    ),
+    source="KIP-848, ConsumerGroupHeartbeat",
+    unit="requests",
+    things="members",
+    measures="of the classic protocol",
+    too_high="sent requests of the classic protocol",
+    matters="No member works out an assignment, and none has to wait for all the others.",
+    protocols=("consumer",),
+    in_passing=True,
+)
+def heartbeats_alone() -> str:
+    return """
+        SELECT concat(member, ' (requests)') AS subject, min(arrived_at) AS at,
+               count_if(api IN ('JOIN_GROUP', 'SYNC_GROUP', 'HEARTBEAT', 'LEAVE_GROUP'))
+                   AS measured, 0 AS bound_high,
+               concat(count_if(api = 'CONSUMER_GROUP_HEARTBEAT'), ' ConsumerGroupHeartbeats')
+                   AS note
+        FROM {own_requests} GROUP BY member
+        HAVING count_if(api = 'CONSUMER_GROUP_HEARTBEAT') > 0
+    """
+
+
+@Rule(
+    "R33-epochs",
+    title="A group of KIP-848 is Assigning, then Reconciling, then Stable",
+    statement=(
+        "A KIP-848 group is Assigning from a new group epoch until its target assignment is "
+        "computed, then Reconciling until its members have followed, and Stable after that."
+    ),
+    source="KIP-848, ConsumerGroupDescribe; ConsumerGroup.maybeUpdateGroupState",
+    unit="states",
+    things="states seen",
+    matters="Nothing of the classic states is left: what watches groups by them sees nothing.",
+    broker=True,
+    protocols=("consumer",),
+    in_passing=True,
+)
+def states_of_kip_848() -> str:
+    """What the observer was told, beside the coordinator's line before.
+
+    Where the coordinator changed it just then, the answer may be of before or after: it is told
+    what has been replicated, and whoever asked for a change is answered no sooner.
+    """
+    return """
+        WITH seen AS (
+            SELECT at, state, members FROM {topology}
+            WHERE what = 'group' AND coalesce(state, '') <> ''
+        ), changes AS (
+            SELECT e.at, e.event, coalesce(max(r.answered_at), e.at) AS told_at
+            FROM {coordinator_events} e LEFT JOIN {own_requests} r
+              ON r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.arrived_at <= after(:guard_ms, e.at)
+             AND r.answered_at >= e.at
+            WHERE e.`group` = :group
+              AND e.event IN ('epoch_bumped', 'target_computed', 'loaded', 'emptied')
+            GROUP BY e.at, e.event
+        ), told AS (
+            SELECT s.at, s.state, s.members,
+                   max(struct(c.at, c.event)) FILTER (
+                       WHERE c.told_at < after(-:guard_ms, s.at)).event AS event,
+                   coalesce(count_if(c.told_at >= after(-:guard_ms, s.at)), 0) AS changes
+            FROM seen s LEFT JOIN changes c ON c.at <= s.at
+            GROUP BY s.at, s.state, s.members
+        ), judged AS (
+            SELECT *,
+                   CASE WHEN state NOT IN ('Dead', 'Empty', 'Assigning', 'Reconciling', 'Stable')
+                        THEN 'is no state of a KIP-848 group'
+                        WHEN changes > 0 THEN NULL
+                        WHEN state = 'Assigning' AND event = 'target_computed'
+                        THEN 'was seen though its target had been computed'
+                        WHEN state IN ('Reconciling', 'Stable') AND event = 'epoch_bumped'
+                        THEN 'was seen before the target of a new epoch was computed' END AS wrong
+            FROM told
+        )
+        SELECT concat(state, ' with ', members, ' members') AS subject, at, wrong,
+               IF(changes > 0, 'the coordinator changed the group just then',
+                  concat('after ', event)) AS note,
+               IF(wrong IS NULL, NULL, after(-:ASKED_MS, at)) AS guard_from, at AS guard_to
+        FROM judged
+    """

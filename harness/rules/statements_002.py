@@ -1,0 +1,176 @@
+"""What the document on the consumer says: its load, its rebalances and its poll (002)."""
+
+from typing import Final
+
+from harness.rules.statement import Statement
+
+STATEMENTS: Final[tuple[Statement, ...]] = (
+    Statement(
+        id="002.1",
+        says="enable.auto.commit commits every auto.commit.interval.ms.",
+        rules=("R26", "R26-processed"),
+    ),
+    Statement(
+        id="002.2",
+        says="poll hands out what is buffered first.",
+        rules=("R25",),
+        today="Java only; librdkafka fetches in a thread of its own.",
+    ),
+    Statement(
+        id="002.20",
+        says="poll asks for more before it returns what it has.",
+        rules=(),
+        today="Not judged: of a request for records only the answer is on record.",
+    ),
+    Statement(
+        id="002.21",
+        says="poll refuses a negative time-out, no subscription and a second thread, and returns "
+        "by its time-out.",
+        rules=("R25-arguments",),
+        today="Java only, in both protocols.",
+    ),
+    Statement(
+        id="002.3",
+        says="poll returns nothing while a rebalance is pending.",
+        rules=("R25-rebalance",),
+        instead=("X01-kept",),
+        today="Java only. What a cooperative or KIP-848 member keeps it hands out all "
+        "through; an eager one has nothing to hand out.",
+        since="2.5 (KAFKA-8421)",
+    ),
+    Statement(
+        id="002.4",
+        says="One poll returns at most max.poll.records, over all partitions together.",
+        rules=("R23",),
+        today="Java only; librdkafka's caller says how many it wants.",
+    ),
+    Statement(
+        id="002.25",
+        says="max.poll.records is 500 unless set, and max.partition.fetch.bytes 1 MB.",
+        rules=("R23-default", "R24-default"),
+        today="Java only: 1 MB is 1,048,576 bytes, and librdkafka has no max.poll.records.",
+    ),
+    Statement(
+        id="002.5",
+        says="max.partition.fetch.bytes bounds one fetch of a partition: 5,000 records of a fetch "
+        "need ten polls of 500.",
+        rules=("R24",),
+    ),
+    Statement(
+        id="002.6",
+        says="session.timeout.ms may be 6 s to 30 min.",
+        rules=("R17",),
+        today="Brokers can be given another range. KIP-848 has one of its own, 45 s to 60 s "
+        "unless set, for what the broker sets.",
+    ),
+    Statement(
+        id="002.19",
+        says="session.timeout.ms is 10 s unless set.",
+        rules=(),
+        instead=("X11",),
+        today="The default is 45 s. Only the long set plays it.",
+        since="3.0 (KIP-735), librdkafka 1.7",
+    ),
+    Statement(
+        id="002.7",
+        says="A consumer that works on its records for longer than its session is dropped.",
+        rules=("R18",),
+        instead=("R34", "R07"),
+        today="Heartbeats go on while the application works; the limit is max.poll.interval.ms.",
+        since="0.10.1 (KIP-62)",
+    ),
+    Statement(
+        id="002.8",
+        says="What a dropped consumer commits is refused, and its work is done again by others.",
+        rules=("R19",),
+        today="Judged where the application commits.",
+    ),
+    Statement(
+        id="002.22",
+        says="So it is with automatic commits, whatever auto.offset.reset says.",
+        rules=("R19-auto",),
+        today="Java only, in the classic protocol: librdkafka has committed by then what it handed "
+        "out, done or not (R26-processed).",
+    ),
+    Statement(
+        id="002.9",
+        says="A new consumer sets off a rebalance.",
+        rules=("R20a", "R20a-return"),
+        instead=("X02", "X02-epoch"),
+        today="Not a static member that comes back within its session.",
+        since="2.3 (KIP-345)",
+    ),
+    Statement(
+        id="002.10",
+        says="A consumer that leaves, in good order or not, sets off a rebalance.",
+        rules=("R20b",),
+        instead=("X03", "X03-epoch"),
+        today="A static member does not leave when it closes.",
+        since="2.3 (KIP-345)",
+    ),
+    Statement(
+        id="002.11",
+        says="Partitions added to a topic set off a rebalance.",
+        rules=("R20c",),
+        today="Once clients have refreshed their metadata, which takes up to five minutes unless "
+        "set; in KIP-848 with the next heartbeat.",
+    ),
+    Statement(
+        id="002.12",
+        says="A topic can get more partitions, never fewer.",
+        rules=("R27-shrink", "R27-growth"),
+    ),
+    Statement(
+        id="002.13",
+        says="A broker that dies, so that ZooKeeper elects another coordinator, sets off a "
+        "rebalance.",
+        rules=("R11",),
+        instead=("X12", "X13"),
+        today="ZooKeeper never elected coordinators of consumer groups since 0.9, and is gone "
+        "since 4.0. A coordinator is the leader of a partition of __consumer_offsets; the next one "
+        "loads the group and keeps its members.",
+        since="0.9",
+    ),
+    Statement(
+        id="002.14",
+        says="A consumer without a heartbeat for its session timeout is taken for gone.",
+        rules=("R01", "R20e", "X19"),
+        today="In KIP-848 the time is the broker's.",
+    ),
+    Statement(
+        id="002.15",
+        says="A partition is read by one member of the group at a time.",
+        rules=("R21", "R21-delivery"),
+        today="As an assignment. A member that has not noticed its eviction hands out what it had "
+        "fetched, while the new owner reads the same.",
+    ),
+    Statement(
+        id="002.16",
+        says="Three partitions and three members: one each.",
+        rules=("R22-each",),
+    ),
+    Statement(
+        id="002.17",
+        says="Three partitions and two members: two and one.",
+        rules=("R22-more", "R22"),
+    ),
+    Statement(
+        id="002.18",
+        says="Two partitions and three members: one of them idles.",
+        rules=("R22-idle",),
+    ),
+    Statement(
+        id="002.23",
+        says="As many consuming threads as partitions are the most that have work.",
+        rules=("R22-idle",),
+        today="A thread is a member here: a consumer is used by one thread.",
+    ),
+    Statement(
+        id="002.24",
+        says="More threads than partitions have work where a pool of workers shares out "
+        "the records.",
+        rules=(),
+        today="Not judged: what an application does with records is its own affair, and "
+        "none of ours has a pool.",
+    ),
+)
