@@ -2,7 +2,7 @@
 
 1. read the manifest; verify every history file
 2. derive the tables, each written and read back, so that no query is computed twice
-3. judge the declared rules and those of every run in one Spark job
+3. judge the declared rules, those of every run, and those that others.py found violated
 4. write judgements, violations and verdicts
 
 Nothing but the run's folder is read, so a run can be judged again at any time, by newer rules too.
@@ -10,10 +10,12 @@ Nothing but the run's folder is read, so a run can be judged again at any time, 
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,9 +23,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.dataset as pads
-import pyarrow.parquet as pq
 
-from harness.check import judge
+from harness.check import judge, others, owned
+from harness.check.promised import asked_with_limits
 from harness.history import store
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.tables.base import Tables
@@ -57,29 +59,48 @@ def check(
     *,
     keep: bool = True,
     rules: Sequence[str] = (),
+    limits: Mapping[str, float] | None = None,
     judged: Callable[[judge.Outcome], None] = lambda _outcome: None,
+    looked: Callable[[Tables, Mapping[str, str]], list[others.Row]] | None = None,
 ) -> list[dict[str, Any]]:
     """Judge one run; the rows of its `verdicts.parquet`.
 
     Unless it is to `keep` them, nothing of what is found is written to the run's folder. If `rules`
-    are named, just these are judged, declared or not. `judged` is handed the rows behind the
-    verdicts.
+    are named, just these are judged, declared or not. `limits` are judged instead of those that the
+    run was played with. `judged` is handed the rows behind the
+    verdicts. `looked` gives what the rules find that the experiment does not declare, from tables
+    and why history files are not whole (`others.look_at`, or what `look_at_others` of
+    another engine has found meanwhile); without it they are not judged.
 
     Raises NoData where there is no run or nothing recorded. Everything else that is wrong with a
     run becomes a verdict UNKNOWN with the reason.
     """
-    run = read_run(run_dir)
+    run = read_run(run_dir, limits)
     sources = load(run_dir, engine, small_rows)
     small = max(sources.rows.values(), default=0) <= small_rows
-    with engine.sized(small=small), _scratch(run_dir if keep else None) as scratch:
+    with (
+        _alone(run_dir) if keep else nullcontext(),
+        engine.sized(small=small),
+        _scratch(run_dir if keep else None) as scratch,
+    ):
+        if keep:  # one that is killed leaves no old verdicts beside new judgements
+            (run_dir / VERDICTS_FILE).unlink(missing_ok=True)
         folder, written = run_dir / "tables" if keep else None, written_of(run.client)
         shelf = _Shelf(folder, scratch, engine, small, written)
         tables = Tables(engine, run, sources, recipes_of(run.client), VIEWS, shelf.store)
         try:
             shelf.fill(tables)
-            asked = [judge.Asked(rule) for rule in rules] or judge.asked_of(tables)
+            lacking = _lacking(tables, sources)
+            asked = [judge.Asked(rule) for rule in rules]
+            asked = asked or asked_with_limits(judge.asked_of(tables), run)
+            asked += owned.absent(run, asked) if not rules else []
+            found: list[others.Row] = []
+            if looked is not None and not rules and run.complete:
+                found = looked(tables, lacking)
+                asked = others.asked_besides(asked, found)
             names = [each.rule for each in asked]
-            outcome = judge.examine(tables, names, _torn(run_dir, sources))
+            outcome = judge.examine(tables, names, lacking)
+            owned.explain(outcome, asked)
             if not run.complete:
                 _doubt(run, outcome, names)
             judged(outcome)
@@ -88,11 +109,32 @@ def check(
                 for each in asked
                 if not judge.said_nothing(each, outcome)
             ]
+            found, verdicts = others.settled(found, owned.with_changes(run, verdicts))
         finally:
             tables.close()
-    if keep:
-        _write_results(run_dir, outcome, verdicts, shelf.written)
+        if keep:
+            if looked is not None:
+                shelf.keep("other_rules", found)
+            _write_results(run_dir, outcome, verdicts, shelf.written)
     return verdicts
+
+
+def look_at_others(run_dir: Path, engine: Engine) -> list[others.Row]:
+    """What rules find that the experiment of a run does not declare; nothing is kept.
+
+    Raises NoData as `check` does.
+    """
+    run = read_run(run_dir)
+    if not others.others_of(run):
+        return []
+    sources = load(run_dir, engine, SMALL_ROWS)
+    with engine.sized(small=True), _scratch(None) as scratch:
+        shelf = _Shelf(None, scratch, engine, small=True, names=())
+        tables = Tables(engine, run, sources, recipes_of(run.client), VIEWS, shelf.store)
+        try:
+            return others.look_at(tables, _lacking(tables, sources))
+        finally:
+            tables.close()
 
 
 @dataclass
@@ -121,6 +163,10 @@ class _Shelf:
             return self._store_in_memory(name, frame)
         return self._store_in_files(name, frame)
 
+    def keep(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
+        """Write a table that no query has made."""
+        self._write(name, [pa.Table.from_pylist(list(rows), schema=TABLES[name])])
+
     def _store_in_memory(self, name: str, frame: Frame) -> Frame:
         rows = frame.toArrow()
         if name in self.names:
@@ -145,6 +191,18 @@ class _Shelf:
 
 
 @contextmanager
+def _alone(run_dir: Path) -> Iterator[None]:
+    """Wait until nobody else writes what a judgement of this run comes to."""
+    folder = os.open(run_dir, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without such locks
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+@contextmanager
 def _scratch(run_dir: Path | None) -> Iterator[Path]:
     """A folder for the time of a judgement: in the run's own, or else where temporary files go."""
     if run_dir is None:
@@ -160,13 +218,17 @@ def _scratch(run_dir: Path | None) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _torn(run_dir: Path, sources: Sources) -> list[str]:
-    """Members whose journal is cut off although their process was not killed."""
-    if "members" in sources.unreadable:
-        return []
-    columns = ["member", "end", "journal_torn"]
-    rows = pq.read_table(run_dir / "history" / "members.parquet", columns=columns).to_pylist()
-    return [row["member"] for row in rows if row["journal_torn"] and row["end"] != "killed"]
+def _lacking(tables: Tables, sources: Sources) -> dict[str, str]:
+    """Why history files are not whole, by their names: what they are made from is not."""
+    found: dict[str, list[str]] = {}
+    if sources.rows.get("host") == 0:
+        found["host"] = ["the observer noted no tick of this machine's clock"]
+    for table in ("record_of_journals", "record_of_logs", "record_of_group"):
+        with suppress(Unreadable):  # the rule about the record says why
+            for row in tables.table(table).toArrow().to_pylist():
+                for name in row["files"].split() if row["unknown"] else ():
+                    found.setdefault(name, []).append(f"the {row['subject']} {row['unknown']}")
+    return {name: "; ".join(sorted(reasons)) for name, reasons in found.items()}
 
 
 def _doubt(run: Run, outcome: judge.Outcome, rules: Iterable[str]) -> None:

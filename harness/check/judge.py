@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
+from types import MappingProxyType
 from typing import Final, cast
 
 import pyarrow as pa
@@ -14,27 +16,33 @@ import pyarrow as pa
 from harness.check import rows as one_row
 from harness.check.rows import Row
 from harness.experiment import APP, Verdict
-from harness.history.derived import STOOD_STILL, TABLES
+from harness.history.derived import CLOCK_SET, STOOD_STILL, TABLES, UNWATCHED
 from harness.rules import RULES, Need, Rule
 from harness.rules.lineage import judged_of_an_app
 from harness.tables.base import Tables
 from harness.tables.source import Unreadable
 
 JUDGEMENTS: Final = TABLES["judgements"]
-_CLIENT_FILES: Final = frozenset({"client_events", "deliveries", "commits"})
+# By what `late_ticks` tells.
+_TIMELESS: Final = {"late": STOOD_STILL, "set": CLOCK_SET, "unseen": UNWATCHED}
+
+
+WHOLE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Asked:
     """A rule to judge, and what is expected of it.
 
-    `if_seen`: a run that does not exercise it says nothing of it.
+    `if_seen`: a run that does not exercise it says nothing of it. `undeclared`: the experiment
+    does not name it, and it has nothing to do with the evidence.
     """
 
     rule: str
     expected: str = Verdict.HOLDS.value
     because: str = ""
     if_seen: bool = False
+    undeclared: bool = False
 
 
 @dataclass
@@ -67,7 +75,7 @@ def asked_of(tables: Tables) -> list[Asked]:
         if rule.evidence and rule.id not in named and (faults or Need.FAULTS not in rule.needs)
     ]
     always = [
-        Asked(rule.id, if_seen=True)
+        Asked(rule.id, if_seen=True, undeclared=True)
         for rule in RULES.values()
         if rule.always
         and rule.id not in named
@@ -85,11 +93,11 @@ def asked_of(tables: Tables) -> list[Asked]:
     return declared + always + [Asked(rule) for rule in evidence]
 
 
-def examine(tables: Tables, rules: Sequence[str], torn: Sequence[str] = ()) -> Outcome:
+def examine(tables: Tables, rules: Sequence[str], lacking: Mapping[str, str] = WHOLE) -> Outcome:
     """Rows of every named rule.
 
-    `torn` names members whose journal is cut off though nobody killed them: what the consumers
-    recorded is not whole then, and no rule that needs it is judged.
+    `lacking` says why history files are not whole, by their names: no rule that reads one of them
+    is judged, but for that which is about the record itself.
 
     One Spark job per rule, not one for all: uniting the plans of thirty rules took three times as
     long as running them one by one, and one broken rule would take the others down. Two at a time,
@@ -99,12 +107,12 @@ def examine(tables: Tables, rules: Sequence[str], torn: Sequence[str] = ()) -> O
 
     def judge(name: str) -> None:
         with _unknown_if_broken(name, outcome):
-            outcome.rows[name] = _rows_of(tables, name, torn)
+            outcome.rows[name] = _rows_of(tables, name, lacking)
 
     with ThreadPoolExecutor(max_workers=2, thread_name_prefix="judge") as workers:
         list(workers.map(judge, rules))
     outcome.rows = {name: outcome.rows[name] for name in rules if name in outcome.rows}
-    _guard(tables, outcome)
+    _guard(tables, outcome, lacking.get("host"))
     return outcome
 
 
@@ -120,21 +128,23 @@ def _unknown_if_broken(name: str, outcome: Outcome) -> Iterator[None]:
         outcome.unknown[name] = f"the rule could not be judged: {kind}: {lines[0][:300]}"
 
 
-def _rows_of(tables: Tables, name: str, torn: Sequence[str]) -> list[Row]:
+def _rows_of(tables: Tables, name: str, lacking: Mapping[str, str]) -> list[Row]:
     rule = RULES.get(name)
     if rule is None:
         raise Unreadable(f"there is no rule {name}; see `python -m harness list`")
     frame, files = tables.files_behind(lambda: tables.answer(rule.examine))
-    if torn and not rule.evidence and files & _CLIENT_FILES:
-        raise Unreadable(f"the journal of {' and of '.join(torn)} is torn")
+    reasons = {lacking[file] for file in sorted(files & lacking.keys())}
+    if reasons and not rule.of_record:
+        raise Unreadable("; ".join(sorted(reasons)))
     return one_row.judged(rule, frame.toArrow().to_pylist())
 
 
-def _guard(tables: Tables, outcome: Outcome) -> None:
+def _guard(tables: Tables, outcome: Outcome, unwatched: str | None) -> None:
     """Where this machine stood still within a row's guard, its `ok` becomes null.
 
     Neither a pass nor a violation may come from a timing that the machine itself spoilt. One that
-    would be the same however much of the standing still is in it is kept.
+    would be the same however much of the standing still is in it is kept. `unwatched` says why it
+    is not known whether it did.
     """
     one_ms = {"ms": 1.0}
     if heartbeat_ms := cast("int", tables.run.settings.get("heartbeat_ms", 0)):
@@ -147,8 +157,10 @@ def _guard(tables: Tables, outcome: Outcome) -> None:
     ]
     if not guarded:
         return
-    stalled = 0
+    touched: list[str] = []  # what each timing was withheld for
     try:
+        if unwatched:
+            raise Unreadable(unwatched)
         stalls = tables.table("late_ticks").toArrow().to_pylist()
     except Unreadable as reason:
         for row, _ in guarded:
@@ -161,19 +173,32 @@ def _guard(tables: Tables, outcome: Outcome) -> None:
     for row, of_a_ms in guarded:
         if row["ok"] is None or row["guard_to"] is None:
             continue
-        late = [
-            stall["late_ms"]
-            for stall in stalls
-            if stall["from_at"] <= row["guard_to"] and stall["to_at"] >= row["guard_from"]
-        ]
-        if late and not (of_a_ms and _beyond_doubt(row, sum(late) * of_a_ms)):
-            row.update(ok=None, excused=None, why=f"{STOOD_STILL} for {max(late):,.0f} ms")
-            stalled += 1
+        near = [stall for stall in stalls if _touches(stall, row, of_a_ms)]
+        doubt = sum(stall["late_ms"] for stall in near)
+        if near and not (of_a_ms and _beyond_doubt(row, doubt * of_a_ms)):
+            worst = max(near, key=lambda stall: float(stall["late_ms"]))
+            touched.append(_TIMELESS[worst["what"]])
+            how = "by" if worst["what"] == "set" else "for"
+            why = f"{touched[-1]} {how} {worst['late_ms']:,.0f} ms"
+            row.update(ok=None, excused=None, why=why)
     clocks = [name for name in outcome.rows if RULES[name].clock]
     for row in (row for name in clocks for row in outcome.rows[name]):
-        if stalled:
-            timings = "timing" if stalled == 1 else "timings"
-            row.update(ok=None, why=f"{STOOD_STILL} near {stalled} judged {timings}")
+        if touched:
+            timings = "timing" if len(touched) == 1 else "timings"
+            what = max(touched, key=touched.count)
+            row.update(ok=None, why=f"{what} near {len(touched)} judged {timings}")
+
+
+def _touches(stall: Row, row: Row, of_a_ms: float | None) -> bool:
+    """Whether this machine kept no time where a row was timed.
+
+    Standing still spoils what happened meanwhile. Where the time of day was set, all that is
+    counted across that moment is wrong, however long ago it began.
+    """
+    begin = row["guard_from"]
+    if stall["what"] == "set" and of_a_ms and row["measured"] is not None:
+        begin = min(begin, row["guard_to"] - timedelta(milliseconds=row["measured"] / of_a_ms))
+    return bool(stall["from_at"] <= row["guard_to"] and stall["to_at"] >= begin)
 
 
 def _beyond_doubt(row: Row, doubt: float) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import MISSING, asdict, fields
 from datetime import datetime
 from pathlib import Path
@@ -41,12 +41,53 @@ SCHEMA: Final = pa.schema(
 )
 
 
-def accumulate(results: Path) -> int:
+# Columns that came later; files of before have none of them.
+LATER: Final = frozenset({"setup", "sabotaged"})
+
+
+def accumulate(results: Path, anew: Collection[Path] = ()) -> int:
     """Add every run that was judged since the last time; how many. What cannot be read is left.
 
-    Raises SetupError where the dataset cannot be written.
+    Files of the dataset in `anew` are written again where their run is still there. Raises
+    SetupError where the dataset cannot be written.
     """
-    return sum(_add(results / FOLDER, run_dir) for run_dir in _judged(results))
+    return sum(_add(results / FOLDER, run_dir, anew) for run_dir in _judged(results))
+
+
+def mended(results: Path) -> dict[Path, str]:
+    """As `accumulate`, once every file of the dataset was looked at; those that stay damaged.
+
+    A damaged file is written anew from its run, where that is still there. The others are returned
+    with what is wrong with them: Spark would read some of these without a word, and fail on the
+    rest. Raises SetupError as `accumulate` does.
+    """
+    found = _damaged(sorted((results / FOLDER).glob("*/*/*/*.parquet")))
+    accumulate(results, found)
+    return _damaged(found)
+
+
+def _damaged(paths: Iterable[Path]) -> dict[Path, str]:
+    return {path: why for path in paths if (why := _damage_of(path)) is not None}
+
+
+def _damage_of(path: Path) -> str | None:
+    """What is wrong with a file of the dataset; null for one that can be trusted."""
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            table = file.read()
+            table.validate(full=True)
+            told = store.told_rows(file.metadata)
+    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
+        return (str(error).splitlines() or [type(error).__name__])[0]
+    if told != {table.num_rows}:
+        return "it says of itself that it has other rows"
+    columns = {column.name: column.type for column in table.schema}
+    for column in SCHEMA:
+        if column.name not in columns and column.name not in LATER:
+            return f"it has no column {column.name}"
+        if not columns.get(column.name, column.type).equals(column.type):
+            return f"its column {column.name} is {columns[column.name]}, not {column.type}"
+    return None
 
 
 def _judged(results: Path) -> Iterator[Path]:
@@ -56,7 +97,7 @@ def _judged(results: Path) -> Iterator[Path]:
             yield path.parent
 
 
-def _add(dataset: Path, run_dir: Path) -> bool:
+def _add(dataset: Path, run_dir: Path, anew: Collection[Path]) -> bool:
     source = run_dir / VERDICTS_FILE
     try:
         told = manifest.read(run_dir)
@@ -68,7 +109,8 @@ def _add(dataset: Path, run_dir: Path) -> bool:
             / f"run={told['run']}"
             / VERDICTS_FILE
         )
-        if target.exists() and target.stat().st_mtime_ns >= source.stat().st_mtime_ns:
+        kept = target.exists() and target not in anew
+        if kept and target.stat().st_mtime_ns >= source.stat().st_mtime_ns:
             return False
         verdicts = pq.read_table(source, page_checksum_verification=True).to_pylist()
     except (NoData, OSError, pa.ArrowException, KeyError, ValueError):
@@ -97,14 +139,8 @@ def _about(told: dict[str, Any], started: datetime) -> dict[str, Any]:
         "cores": told.get("host", {}).get("cores"),
         "seed": told.get("seed"),
         "setup": _setup(declared),
-        "sabotaged": _sabotaged(declared.get("group") or {}),
+        "sabotaged": manifest.is_sabotaged(declared.get("group") or {}),
     }
-
-
-def _sabotaged(group: Mapping[str, Any]) -> bool:
-    """Whether all members, or single ones that differ, are declared to break a rule on purpose."""
-    differing = (group.get("differing") or {}).values()
-    return any(each.get("sabotage") for each in (group, *differing))
 
 
 # What fields are where a declaration says nothing of them.

@@ -15,7 +15,10 @@ leaving the others out favours none.
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -132,11 +135,25 @@ _TOLD = f"""
 """
 
 
-def read(spark: SparkSession, dataset: str) -> DataFrame:
-    """All verdicts of a dataset, of whatever schema version: what a file lacks is null."""
-    found = spark.read.option("mergeSchema", "true").parquet(dataset)
+def read(
+    spark: SparkSession, dataset: str | Path, files: Sequence[Path] | None = None
+) -> DataFrame:
+    """All verdicts of a dataset, of whatever schema version: what a file lacks is null.
+
+    A Path is that folder, whatever its name is; a text may be what Spark takes for one, patterns
+    and other file systems included. `files` are those of its files to be read, if not all.
+    """
+    reader = spark.read.option("mergeSchema", "true")
+    if files is not None:
+        found = reader.option("basePath", str(dataset)).parquet(*map(_literal, files))
+    else:
+        found = reader.parquet(dataset if isinstance(dataset, str) else _literal(dataset))
     later = {"setup": "string(NULL) AS setup", "sabotaged": "boolean(NULL) AS sabotaged"}
     return found.selectExpr("*", *(later[name] for name in later.keys() - found.columns))
+
+
+def _literal(path: Path) -> str:
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", str(path))
 
 
 def trends(spark: SparkSession, verdicts: DataFrame) -> DataFrame:
@@ -161,7 +178,9 @@ def trends(spark: SparkSession, verdicts: DataFrame) -> DataFrame:
 
 def main(dataset: str, output: str) -> None:
     """Read a dataset, and write the trends of it as Parquet."""
-    spark = SparkSession.builder.getOrCreate()
+    # Parquet's page checksums are not looked at unless a reader asks for it.
+    verify = "spark.hadoop.parquet.page.verify-checksum.enabled"
+    spark = SparkSession.builder.config(verify, "true").getOrCreate()
     trends(spark, read(spark, dataset)).write.mode("overwrite").parquet(output)
 
 

@@ -1,0 +1,49 @@
+"""Rules of the experiment's owner: judged if they are there, and said so if they are others now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from harness.check.judge import Asked, Outcome
+from harness.rules import RULES
+from harness.rules.own import USED, is_own
+from harness.tables.source import Run
+
+_ABSENT: Final = (
+    "the rule is the owner's own, and not here: check the run in its project, or with --own-rules "
+    "and the folder own/rules of the run"
+)
+_CHANGED: Final = "the rule is not the one that the run was played with: it has changed since"
+
+
+def absent(run: Run, asked: Sequence[Asked]) -> list[Asked]:
+    """Own rules that the run declares and that are not here; a program's run would drop them."""
+    named = {each.rule for each in asked}
+    return [
+        Asked(str(each["rule"]), str(each.get("verdict", "HOLDS")))
+        for each in run.expected
+        if is_own(str(each["rule"])) and each["rule"] not in {*RULES, *named}
+    ]
+
+
+def explain(outcome: Outcome, asked: Sequence[Asked]) -> None:
+    """Say of own rules that are not here why they are UNKNOWN."""
+    for each in asked:
+        if is_own(each.rule) and each.rule not in RULES:
+            outcome.unknown[each.rule] = _ABSENT
+
+
+def with_changes(run: Run, verdicts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The verdicts, and of those of own rules whether the run was played with other ones."""
+    return [
+        {**row, "reason": f"{row['reason']}; {_CHANGED}"} if _is_changed(run, row["rule"]) else row
+        for row in verdicts
+    ]
+
+
+def _is_changed(run: Run, rule: str) -> bool:
+    own = USED.get(rule)
+    if own is None or not run.own:
+        return False
+    return any(run.own.get(path) != digest for path, digest in own.files.items())
