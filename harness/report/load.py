@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.base.errors import NoData
+from harness.base.paths import COMMAND
 from harness.history import store
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.history.manifest import SCHEMA_VERSION, client_of
@@ -24,6 +25,8 @@ from harness.history.schema import HISTORY
 Row = Mapping[str, Any]
 
 TABLES_READ: Final = ("rebalances", "stops", "ownership", "redeliveries", "evictions", "heartbeats")
+# Of an older run there is none, and nothing was lost with it.
+TABLES_SINCE: Final = ("other_rules",)
 HISTORY_READ: Final = ("faults", "topology", "client_events", "coordinator_events")
 # Heartbeats and commits are most of the request log; the page needs the steps of a rebalance only.
 REBALANCE_APIS: Final = ("JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "CONSUMER_GROUP_HEARTBEAT")
@@ -117,6 +120,11 @@ def load(run_dir: Path) -> Run:
     shown = False
     reader = _Reader(run_dir, whole=manifest.complete)
     tables = {n: reader.rows(f"tables/{n}.parquet", TABLES[n]) for n in TABLES_READ}
+    tables |= {
+        n: reader.rows(f"tables/{n}.parquet", TABLES[n])
+        for n in TABLES_SINCE
+        if (run_dir / "tables" / f"{n}.parquet").exists()
+    }
     history = {n: reader.rows(f"history/{n}.parquet", HISTORY[n]) for n in HISTORY_READ}
     requests = reader.rows(
         "history/requests.parquet", HISTORY["requests"], [("api", "in", REBALANCE_APIS)]
@@ -151,7 +159,7 @@ def load_verdicts(run_dir: Path) -> tuple[Manifest, list[Row] | None]:
     """
     manifest = load_manifest(run_dir)
     path = run_dir / VERDICTS_FILE
-    remedy = f"judge the run again with `python -m harness check {run_dir}`"
+    remedy = f"judge the run again with `{COMMAND} check {run_dir}`"
     if not path.exists():
         if manifest.complete:
             raise NoData(f"{path} is missing: {remedy}")
@@ -235,15 +243,15 @@ def load_manifest(run_dir: Path) -> Manifest:
     path = run_dir / "manifest.json"
     if not path.is_file():
         raise NoData(
-            f"{path} is missing, so this is no run folder: name one below results/ "
-            "(`python -m harness list`), then `python -m harness check RUN`"
+            f"{path} is missing, so this is not the folder of a run: name one below "
+            f"results/<experiment>/, then `{COMMAND} check RUN`"
         )
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
         raise NoData(
             f"{path} cannot be read ({problem}): copy the run folder again, then "
-            f"`python -m harness check {run_dir}`"
+            f"`{COMMAND} check {run_dir}`"
         ) from problem
     if not isinstance(raw, dict):
         raise NoData(f"{path} holds no JSON object: copy the run folder again")
@@ -251,7 +259,7 @@ def load_manifest(run_dir: Path) -> Manifest:
     if version != SCHEMA_VERSION:
         raise NoData(
             f"{path} has schema version {version} and this harness reads {SCHEMA_VERSION}: "
-            f"judge it with the harness that fits, `python -m harness check {run_dir}`"
+            f"judge it with the harness that fits, `{COMMAND} check {run_dir}`"
         )
     return _parse_manifest(raw, run_dir)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.base.errors import Exit
+from harness.base.paths import COMMAND
 from harness.experiment import Verdict
 from harness.report.load import Manifest, Row, Run, load_verdicts
 from harness.report.words import plural
@@ -126,14 +127,56 @@ def left_out(manifest: Manifest) -> tuple[str, str]:
     return f"{len(names)} rules are left out: {why}", ", ".join(names)
 
 
+@dataclass(frozen=True)
+class Others:
+    """What was found by rules that the experiment does not declare; nothing of an older run."""
+
+    hold: tuple[str, ...] = ()
+    unknown: tuple[Row, ...] = ()
+    violated: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """How many were looked at and what they came to; nothing if none was."""
+        if not (self.hold or self.unknown or self.violated):
+            return ""
+        parts = [f"{len(self.hold)} {'holds' if len(self.hold) == 1 else 'hold'}"]
+        for names, words in (
+            (self.violated, "violated"),
+            ([str(row["rule"]) for row in self.unknown], "could not be judged"),
+        ):
+            if names:
+                parts.append(f"{len(names)} {words} ({', '.join(names)})")
+        total = len(self.hold) + len(self.unknown) + len(self.violated)
+        return f"{plural(total, 'rule')} that the experiment does not declare: {', '.join(parts)}"
+
+
+def others_of(rows: Sequence[Row]) -> Others:
+    """Sort the rows of the table `other_rules`."""
+
+    def of(verdict: Verdict) -> list[Row]:
+        return [row for row in rows if verdict_of(row) == verdict]
+
+    return Others(
+        hold=tuple(str(row["rule"]) for row in of(Verdict.HOLDS)),
+        unknown=tuple(of(Verdict.UNKNOWN)),
+        violated=tuple(str(row["rule"]) for row in of(Verdict.VIOLATED)),
+    )
+
+
+def others_in(run: Run) -> Others:
+    """The same of a run."""
+    return others_of(run.tables.get("other_rules", ()))
+
+
 def files_lost(run: Run) -> str:
     """Say which files of a run are missing or damaged, and what to do; nothing if none is."""
     if not run.problems:
         return ""
     return (
         f"What is made from these files is left out: {'; '.join(run.problems)}. "
-        "`python -m harness collect RUN` makes history files again from whole journals, and "
-        "`python -m harness check RUN` makes tables from whole history files."
+        f"`{COMMAND} collect RUN` makes history files again from whole journals, and "
+        f"`{COMMAND} check RUN` makes tables from whole history files."
     )
 
 
@@ -145,7 +188,9 @@ def _detail(verdicts: Sequence[Row]) -> str:
         parts.append(f"{matching} as expected")
     results = standings.count(Standing.RESULT)
     if results:
-        parts.append(f"{plural(results, 'documented statement')} measured otherwise, as expected")
+        parts.append(
+            f"{plural(results, 'documented statement')} contradicted by measurement, as expected"
+        )
     return "; ".join(parts) + "."
 
 

@@ -1,8 +1,11 @@
 """Numbers and times as a reader wants them; nothing is ever shown as "nan" or "None"."""
 
 import math
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
+
+from harness.base.distribution import Distribution
 
 NOTHING: Final = "–"
 
@@ -47,6 +50,12 @@ def duration(ms: Any) -> str:
         return f"{value / 1_000:.2f} s"
     minutes, seconds = divmod(round(value / 1_000), 60)
     return f"{minutes} min {seconds:02d} s"
+
+
+def spread(found: Distribution, written: Callable[[object], str]) -> str:
+    """Median, and from the smallest to the largest where they differ."""
+    middle, low, high = (written(value) for value in (found.p50, found.min, found.max))
+    return middle if low == high else f"{middle} ({low} – {high})"
 
 
 def bound(low: Any, high: Any, unit: str = "") -> str:

@@ -156,7 +156,7 @@ def compare(path_a: Path, path_b: Path) -> Compared:
 
 
 def groups(path: Path) -> dict[str, RunGroup]:
-    """The runs in a folder that were played, by experiment, client and protocol.
+    """The runs in a folder that were played, by experiment, client, protocol and what is swept.
 
     Raises NoData if none was judged.
     """
@@ -172,7 +172,8 @@ def groups(path: Path) -> dict[str, RunGroup]:
             continue  # not played, or another run has its place
         there = entry.judged and run_dir is not None and run_dir.exists()
         judged = of_run(run_dir).judged if run_dir is not None and there else ()
-        name = label(entry.experiment, entry.client, entry.protocol)
+        swept = [f"{setting}={value}" for setting, value in entry.settings.items()]
+        name = ", ".join([label(entry.experiment, entry.client, entry.protocol), *swept])
         before = found.get(name, RunGroup(name, (), ()))
         found[name] = RunGroup(name, (*before.verdicts, rows), (*before.judged, *judged))
     if not any(group.judged for group in found.values()):

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from harness.base.whole import whole
 from harness.experiment import Verdict
 from harness.report.run.files import write_whole
 from harness.report.words import measured_range, plural
@@ -185,9 +186,8 @@ def write(folder: Path, verdicts: Sequence[Row]) -> None:
     found = judged(verdicts)
     write_whole(folder / "documented.html", to_html(found))
     write_whole(folder / "documented.md", to_markdown(found))
-    temporary = folder / ".documented.parquet.tmp"
-    pq.write_table(to_table(found), temporary, compression="zstd", write_page_checksum=True)
-    temporary.replace(folder / "documented.parquet")
+    with whole(folder / "documented.parquet") as half:
+        pq.write_table(to_table(found), half, compression="zstd", write_page_checksum=True)
 
 
 def to_table(found: Sequence[Judged]) -> pa.Table:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.base.errors import NoData
+from harness.base.paths import COMMAND
 from harness.report.load import Run
 from harness.report.parts import stops
 from harness.report.parts.records import records
@@ -69,8 +70,7 @@ def measurements(run_dir: Path) -> dict[str, list[float]]:
         ).to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise NoData(
-            f"{path} cannot be read ({error}): judge the run again with "
-            f"`python -m harness check {run_dir}`"
+            f"{path} cannot be read ({error}): judge the run again with `{COMMAND} check {run_dir}`"
         ) from error
     found: dict[str, list[float]] = {}
     for row in rows:

@@ -3,18 +3,16 @@
 A run that shows nothing is counted and named, and a cell says of how many runs it is.
 """
 
-import json
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import UTC
-from typing import Any, Final
 
 from harness.base.distribution import Distribution, distribution
 from harness.base.errors import NoData
 from harness.history.suites import Entry, Suite
 from harness.report.load import Manifest, load
-from harness.report.many.suite_rows import link_to
+from harness.report.many.suite_rows import link_to, why_unreadable
 from harness.report.parts.situations import (
     AT_THE_END,
     IN_SITUATIONS,
@@ -23,8 +21,6 @@ from harness.report.parts.situations import (
     in_order,
     sample,
 )
-
-SCHEMA_VERSION: Final = 1
 
 
 @dataclass(frozen=True)
@@ -94,17 +90,6 @@ class Client:
 
 
 @dataclass(frozen=True)
-class Unshown:
-    """A run that shows nothing, and why."""
-
-    client: str
-    experiment: str
-    label: str
-    state: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class Setting:
     """What all runs had in common; empty where they had not."""
 
@@ -116,80 +101,158 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Facts:
+    """What brokers saw of the program of one run, and where it ran."""
+
+    libraries: tuple[str, ...]
+    protocol: str
+    assignors: tuple[str, ...]
+    session_timeout_ms: int | None
+    kafka: str
+    date: str
+    setting: Setting
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One run of a client; without a `sample` it shows nothing, and `reason` says why.
+
+    `run` is the name of its folder, or else no other's name. `link` leads to its page; empty if
+    there is none.
+    """
+
+    client: str
+    experiment: str
+    label: str
+    run: str
+    link: str
+    state: str
+    reason: str
+    sample: Sample | None
+    facts: Facts | None
+
+
+@dataclass(frozen=True)
 class Matrix:
-    """All of it. `examples` says that every program is one of consumers/apps."""
+    """All of it. `examples` says that every program is one of consumers/apps.
+
+    `repeats` is 0 where not every program has as many runs of each experiment.
+    """
 
     name: str
     started_at: str
     ended_at: str | None
     command: str
-    repeats: int
     examples: bool
+    repeats: int
     planned: int
     shown: int
     columns: tuple[Column, ...]
     clients: tuple[Client, ...]
-    unshown: tuple[Unshown, ...]
     setting: Setting
+    runs: tuple[Seen, ...]
 
-
-@dataclass(frozen=True)
-class _Read:
-    """A run that could be read."""
-
-    entry: Entry
-    manifest: Manifest
-    sample: Sample
-    link: str
+    @property
+    def unshown(self) -> tuple[Seen, ...]:
+        """Runs that show nothing."""
+        return tuple(run for run in self.runs if run.sample is None)
 
 
 def matrix_of(suite: Suite) -> Matrix:
     """What the runs of a suite show by now."""
-    read: list[_Read] = []
-    unshown: list[Unshown] = []
-    for entry in suite.entries:
-        found = _read(suite, entry)
-        if isinstance(found, _Read):
-            read.append(found)
-        else:
-            state = "cannot be read" if entry.judged else str(entry.state)
-            unshown.append(Unshown(entry.client, entry.experiment, entry.label, state, found))
-    columns = _columns(suite, read)
-    names = dict.fromkeys(entry.client for entry in suite.entries)
-    return Matrix(
+    return matrix_of_runs(
+        [_seen(suite, entry) for entry in suite.entries],
         name=suite.name,
         started_at=suite.started_at,
         ended_at=suite.ended_at,
         command=str(suite.asked.get("command", "")),
-        repeats=int(suite.asked.get("repeat", 0)),
         examples=bool(suite.asked.get("examples")),
-        planned=len(suite.entries),
-        shown=len(read),
-        columns=columns,
-        clients=tuple(_client(name, suite, read, columns) for name in names),
-        unshown=tuple(unshown),
-        setting=_setting([each.manifest for each in read]),
     )
 
 
-def _read(suite: Suite, entry: Entry) -> _Read | str:
+def matrix_of_runs(
+    runs: Sequence[Seen],
+    *,
+    name: str,
+    started_at: str,
+    ended_at: str | None,
+    command: str,
+    examples: bool,
+) -> Matrix:
+    """The table of these runs."""
+    columns = _columns(runs)
+    names = dict.fromkeys(run.client for run in runs)
+    times = set(Counter((run.client, run.experiment) for run in runs).values())
+    return Matrix(
+        name=name,
+        started_at=started_at,
+        ended_at=ended_at,
+        command=command,
+        examples=examples,
+        repeats=times.pop() if len(times) == 1 else 0,
+        planned=len(runs),
+        shown=sum(run.sample is not None for run in runs),
+        columns=columns,
+        clients=tuple(_client(each, runs, columns) for each in names),
+        setting=_common([run.facts.setting for run in runs if run.facts]),
+        runs=tuple(runs),
+    )
+
+
+def _seen(suite: Suite, entry: Entry) -> Seen:
     """What a run shows, or why it shows nothing."""
     run_dir = suite.run_dir(entry)
+    found = Seen(
+        client=entry.client,
+        experiment=entry.experiment,
+        label=entry.label,
+        run=run_dir.name if run_dir else f"{suite.name}: {entry.label}",
+        link=link_to(suite, entry),
+        state=str(entry.state),
+        reason=entry.reason,
+        sample=None,
+        facts=None,
+    )
     if not entry.judged or run_dir is None:
-        return entry.reason
+        return found
     try:
         run = load(run_dir)
-        return _Read(entry, run.manifest, sample(run), link_to(suite, entry))
+        return replace(found, sample=sample(run), facts=_facts(run.manifest))
     except NoData as error:
-        if not run_dir.exists():
-            return "its folder has been removed"
-        return str(error).replace(f"{run_dir}/", "").replace(str(run_dir), "its folder")
+        state, reason = why_unreadable(run_dir, error)
+        return replace(found, state=state, reason=reason)
 
 
-def _columns(suite: Suite, read: Iterable[_Read]) -> tuple[Column, ...]:
-    found: dict[str, list[str]] = {entry.experiment: [] for entry in suite.entries}
-    for each in read:
-        found[each.entry.experiment] += each.sample.situations
+def _facts(manifest: Manifest) -> Facts:
+    def declared(part: str, name: str) -> str:
+        return str((manifest.declared.get(part) or {}).get(name))
+
+    observed, began = manifest.observed, manifest.started_at
+    return Facts(
+        libraries=tuple(
+            library
+            for library in observed.get("clients") or ()
+            if library != "unknown unknown"  # what brokers write of who does not say
+        ),
+        protocol=observed.get("protocol") or "",
+        assignors=tuple(observed.get("assignors") or ()),
+        session_timeout_ms=observed.get("session_timeout_ms"),
+        kafka=manifest.versions.get("kafka") or "",
+        date=str(began.astimezone(UTC).date()) if began else "",
+        setting=Setting(
+            brokers=declared("cluster", "brokers"),
+            partitions=declared("load", "partitions"),
+            records_per_s=declared("load", "records_per_s"),
+            processes=declared("group", "members"),
+            cores=str(manifest.host.get("cores")),
+        ),
+    )
+
+
+def _columns(runs: Iterable[Seen]) -> tuple[Column, ...]:
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        found.setdefault(run.experiment, []).extend(run.sample.situations if run.sample else ())
     return tuple(
         Column(experiment, situation)
         for experiment, situations in found.items()
@@ -197,78 +260,66 @@ def _columns(suite: Suite, read: Iterable[_Read]) -> tuple[Column, ...]:
     )
 
 
-def _client(name: str, suite: Suite, read: Iterable[_Read], columns: Iterable[Column]) -> Client:
-    planned: dict[str, int] = defaultdict(int)
-    for entry in suite.entries:
-        if entry.client == name:
-            planned[entry.experiment] += 1
-    mine = [each for each in read if each.entry.client == name]
-    about = [each.manifest for each in mine]
-    sessions = [each.observed.get("session_timeout_ms") for each in about]
-    by: dict[str, list[_Read]] = {experiment: [] for experiment in planned}
-    for each in mine:
-        by[each.entry.experiment].append(each)
+def _client(name: str, runs: Iterable[Seen], columns: Iterable[Column]) -> Client:
+    by: dict[str, list[Seen]] = {}
+    for run in runs:
+        if run.client == name:
+            by.setdefault(run.experiment, []).append(run)
+    mine = [run for found in by.values() for run in found]
+    about = [run.facts for run in mine if run.facts]
     return Client(
         name=name,
-        libraries=_each(
-            library
-            for manifest in about
-            for library in manifest.observed.get("clients") or ()
-            if library != "unknown unknown"  # what brokers write of who does not say
+        libraries=_each(library for facts in about for library in facts.libraries),
+        protocols=_each(facts.protocol for facts in about),
+        assignors=_each(assignor for facts in about for assignor in facts.assignors),
+        session_timeouts_ms=tuple(
+            sorted({ms for facts in about if (ms := facts.session_timeout_ms)})
         ),
-        protocols=_each(manifest.observed.get("protocol") for manifest in about),
-        assignors=_each(
-            assignor for manifest in about for assignor in manifest.observed.get("assignors") or ()
-        ),
-        session_timeouts_ms=tuple(sorted({int(each) for each in sessions if each})),
-        kafka=_each(manifest.versions.get("kafka") for manifest in about),
-        dates=_each(
-            manifest.started_at.astimezone(UTC).date() if manifest.started_at else None
-            for manifest in about
-        ),
-        runs=len(mine),
-        planned=sum(planned.values()),
-        cells=tuple(
-            _cell(column, by.get(column.experiment, ()), planned[column.experiment])
-            for column in columns
-        ),
-        ends=tuple(_end(experiment, by[experiment], planned[experiment]) for experiment in by),
+        kafka=_each(facts.kafka for facts in about),
+        dates=_each(facts.date for facts in about),
+        runs=len(about),
+        planned=len(mine),
+        cells=tuple(_cell(column, by.get(column.experiment, ())) for column in columns),
+        ends=tuple(_end(experiment, found) for experiment, found in by.items()),
     )
 
 
-def _each(found: Iterable[object]) -> tuple[str, ...]:
-    """Each of these once, in order, without nulls."""
-    return tuple(sorted({str(each) for each in found if each}))
+def _each(found: Iterable[str]) -> tuple[str, ...]:
+    """Each of these once, in order, without empty ones."""
+    return tuple(sorted({each for each in found if each}))
 
 
-def _cell(column: Column, read: Sequence[_Read], planned: int) -> Cell:
+def _cell(column: Column, runs: Sequence[Seen]) -> Cell:
     shown = [
-        (each, each.sample.situations[column.situation])
-        for each in read
-        if column.situation in each.sample.situations
+        (run, run.sample, run.sample.situations[column.situation])
+        for run in runs
+        if run.sample is not None and column.situation in run.sample.situations
     ]
-    stood = [(one.standstill_ms, each.link) for each, one in shown if one.standstill_ms is not None]
+    stood = [
+        (one.standstill_ms, run.link) for run, _, one in shown if one.standstill_ms is not None
+    ]
     return Cell(
         column=column,
         runs=len(shown),
-        planned=planned,
+        planned=len(runs),
         standstill_ms=distribution([ms for ms, _ in stood]),
-        never_again=sum(one.never_again for _, one in shown),
-        again=distribution([float(one.again) for _, one in shown if one.again is not None]),
-        fetched_only=any(each.sample.fetched_only for each, _ in shown),
-        signs=_signs([told.rule for told in IN_SITUATIONS], [one.signs for _, one in shown]),
+        never_again=sum(one.never_again for _, _, one in shown),
+        again=distribution([float(one.again) for _, _, one in shown if one.again is not None]),
+        fetched_only=any(found.fetched_only for _, found, _ in shown),
+        signs=_signs([told.rule for told in IN_SITUATIONS], [one.signs for _, _, one in shown]),
         longest=max(stood, key=lambda each: each[0], default=(0.0, ""))[1],
     )
 
 
-def _end(experiment: str, read: Sequence[_Read], planned: int) -> End:
-    found = [each.sample.at_the_end for each in read]
+def _end(experiment: str, runs: Sequence[Seen]) -> End:
+    samples = [run.sample for run in runs if run.sample is not None]
+    found = [each.at_the_end for each in samples]
     rules = [told.rule for told in AT_THE_END]
     return End(
         experiment=experiment,
-        runs=len(read),
-        planned=planned,
-        fetched_only=any(each.sample.fetched_only for each in read),
+        runs=len(samples),
+        planned=len(runs),
+        fetched_only=any(each.fetched_only for each in samples),
         signs=_signs(rules, found),
         fine=tuple(
             rule for rule in rules if found and all(e[rule] is Standing.FINE for e in found)
@@ -290,22 +341,8 @@ def _signs(rules: Iterable[str], found: Sequence[Mapping[str, Standing]]) -> tup
     return tuple(sign for sign in counted if sign.violated or sign.unknown)
 
 
-def _setting(about: Sequence[Manifest]) -> Setting:
-    def common(part: str, name: str) -> str:
-        found = {str((each.declared.get(part) or {}).get(name)) for each in about}
-        return found.pop() if len(found) == 1 else ""
-
-    cores = {str(each.host.get("cores")) for each in about}
-    return Setting(
-        brokers=common("cluster", "brokers"),
-        partitions=common("load", "partitions"),
-        records_per_s=common("load", "records_per_s"),
-        processes=common("group", "members"),
-        cores=cores.pop() if len(cores) == 1 else "",
-    )
-
-
-def as_json(matrix: Matrix) -> str:
-    """The text of `matrix.json`."""
-    content: dict[str, Any] = {"schema_version": SCHEMA_VERSION, **asdict(matrix)}
-    return json.dumps(content, indent=2) + "\n"
+def _common(found: Sequence[Setting]) -> Setting:
+    """What these have in common."""
+    names = [each.name for each in fields(Setting)]
+    values = {name: {getattr(setting, name) for setting in found} for name in names}
+    return Setting(**{name: each.pop() if len(each) == 1 else "" for name, each in values.items()})

@@ -1,17 +1,19 @@
 """A matrix as Markdown, as a page and on a terminal; all three say the same of every cell."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 from rich.text import Text
 
-from harness.base.distribution import Distribution
+from harness.base.errors import SetupError
 from harness.base.paths import here
 from harness.history.suites import Suite
 from harness.report.load import NAMELESS
-from harness.report.many.matrix import Cell, Client, End, Matrix, Sign, as_json, matrix_of
+from harness.report.many.matrix import Cell, Client, End, Matrix, Seen, Sign, matrix_of
+from harness.report.many.matrix_record import as_json, for_others, load_matrix, with_runs_of
 from harness.report.many.suite_rows import kind_of, link_to, outcome_of_run, read_verdicts
 from harness.report.many.suite_text import style_of
 from harness.report.many.verdicts import headline
@@ -20,7 +22,7 @@ from harness.report.run.files import write_whole
 from harness.report.run.page import Fact, environment
 from harness.report.text.columns import show
 from harness.report.text.markdown import safe, table_row
-from harness.report.words import NOTHING, clip, duration, number, plural
+from harness.report.words import NOTHING, clip, duration, number, plural, spread
 
 PAGE: Final = "clients.html"
 TEXT: Final = "clients.md"
@@ -46,7 +48,8 @@ _READING: Final = (
     "n is the number of runs. Where a run has a situation twice, the worse one counts.",
     (
         "What went wrong is named with the number of runs that had it: did not leave in order "
-        "(rule P6), did not come back after it was put out of the group (P8). What is found at the "
+        "(rule P6), did not come back after it was put out of the group (P8), fetched on although "
+        "it had heard that it was put out (P9). What is found at the "
         "end of a run cannot be put down to one situation, so it has a column of its own: did not "
         "catch up (P1), wedged, which is to run and not to work (P7), lost records (P10)."
     ),
@@ -73,10 +76,34 @@ class Line:
 
 def write(suite: Suite) -> None:
     """Write `matrix.json`, `clients.md` and `clients.html` of what there is by now."""
-    matrix = matrix_of(suite)
-    texts = {RECORD: as_json(matrix), TEXT: markdown(matrix), PAGE: page(suite, matrix)}
+    write_into(suite.path, matrix_of(suite), suite)
+
+
+def publish(matrix: Matrix, folder: Path) -> Matrix:
+    """Add a matrix to the one in this folder, if it has one, and write the same three files there.
+
+    Nothing in them leads to a run, so they can be given away. What the folder has now is handed
+    back. Raises NoData where its `matrix.json` cannot be read, SetupError where nothing can be
+    written.
+    """
+    record, matrix = folder / RECORD, for_others(matrix)
+    if record.exists():
+        matrix = with_runs_of(load_matrix(record), matrix)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_into(folder, matrix)
+    except OSError as error:
+        raise SetupError(
+            f"{here(folder)} cannot be written to ({error.strerror}): choose another --into"
+        ) from error
+    return matrix
+
+
+def write_into(folder: Path, matrix: Matrix, suite: Suite | None = None) -> None:
+    """Write the three files; the page leads to the runs of its suite, if it is given."""
+    texts = {RECORD: as_json(matrix), TEXT: markdown(matrix), PAGE: page(matrix, suite)}
     for name, text in texts.items():
-        write_whole(suite.path / name, text)
+        write_whole(folder / name, text)
 
 
 def cell_lines(cell: Cell) -> list[Line]:
@@ -90,7 +117,7 @@ def cell_lines(cell: Cell) -> list[Line]:
         lines.append(Line(f"records not known: {_of_runs(cell.runs - cell.again.n, cell.runs)}"))
     if cell.again.n:
         again = "fetched again" if cell.fetched_only else "came twice"
-        lines.append(Line(f"{_spread(cell.again, number)} {again}"))
+        lines.append(Line(f"{spread(cell.again, number)} {again}"))
     lines += _sign_lines(cell.signs, cell.fetched_only)
     return [*lines, _runs_line(cell.runs, cell.planned)]
 
@@ -99,16 +126,10 @@ def _standstill(cell: Cell) -> str:
     found = cell.standstill_ms
     if not found.n:
         return "standstill not known"
-    told = "none" if found.max == 0 else _spread(found, duration)
+    told = "none" if found.max == 0 else spread(found, duration)
     if cell.never_again:
         told = f"≥ {told}"
     return told if found.n == cell.runs else f"{told}, known of {found.n}"
-
-
-def _spread(found: Distribution, written: Callable[[object], str]) -> str:
-    """Median, and from the smallest to the largest where they differ."""
-    middle, low, high = (written(value) for value in (found.p50, found.min, found.max))
-    return middle if low == high else f"{middle} ({low} – {high})"
 
 
 def end_lines(end: End) -> list[Line]:
@@ -184,8 +205,9 @@ def _what(matrix: Matrix) -> str:
     if matrix.examples:
         told += (
             " Each program is written as the guide of its library shows, with the library's "
-            "defaults, so these are the numbers of defaults; most of them can be set otherwise. "
-            "The programs and their versions are in consumers/apps."
+            "defaults unless its name says otherwise, so these are the numbers of defaults; most "
+            "of them can be set otherwise. The programs and their versions are in consumers/apps, "
+            "whose README follows what is surprising here to its cause."
         )
     return told
 
@@ -201,7 +223,9 @@ def _made(matrix: Matrix) -> str:
     ]
     told = ", ".join(f"{value} {name}" for value, name in parts if value)
     machine = f", all on one machine with {setting.cores} cores" if setting.cores else ""
-    runs = f"{plural(matrix.repeats, 'run')} of each, {matrix.shown} of {matrix.planned} shown"
+    runs = f"{matrix.shown} of {plural(matrix.planned, 'run')} shown"
+    if matrix.repeats:
+        runs = f"{plural(matrix.repeats, 'run')} of each, {runs}"
     return f"{runs}; {told}{machine}." if told else f"{runs}."
 
 
@@ -212,7 +236,18 @@ def _heads(matrix: Matrix) -> list[tuple[str, str]]:
 
 
 def _end_cell(client: Client) -> list[tuple[str, list[Line]]]:
-    return [(end.experiment, end_lines(end)) for end in client.ends]
+    """What was found at the ends, said once of the experiments of which the same is said."""
+    found: dict[tuple[Line, ...], list[str]] = {}
+    for end in client.ends:
+        found.setdefault(tuple(end_lines(end)), []).append(end.experiment)
+    return [
+        (", ".join(names), [*lines[:-1], _of_each(lines[-1], len(names))])
+        for lines, names in found.items()
+    ]
+
+
+def _of_each(runs: Line, experiments: int) -> Line:
+    return runs if experiments == 1 else replace(runs, text=f"{runs.text} each")
 
 
 def markdown(matrix: Matrix) -> str:
@@ -256,17 +291,18 @@ def markdown(matrix: Matrix) -> str:
             "",
             "They are in no number above.",
             "",
-            *(
-                f"- {safe(each.label)}: {each.state}"
-                + (f": {safe(clip(each.reason, _MOST_REASON))}" if each.reason else "")
-                for each in matrix.unshown
-            ),
+            *(f"- {safe(_unshown(each))}" for each in matrix.unshown),
             "",
         ]
     lines += ["## How it was made", "", _made(matrix), ""]
     if matrix.command:
         lines += ["```", matrix.command, "```", ""]
     return "\n".join([*lines, _RULES, ""])
+
+
+def _unshown(run: Seen) -> str:
+    reason = f": {clip(run.reason, _MOST_REASON)}" if run.reason else ""
+    return f"{run.label}: {run.state}{reason}"
 
 
 def _missing(matrix: Matrix) -> list[str]:
@@ -284,9 +320,9 @@ def _marked(line: Line) -> str:
     return f"<sub>{text}</sub>" if line.tone == "quiet" else text
 
 
-def page(suite: Suite, matrix: Matrix) -> str:
-    """The text of `clients.html`."""
-    verdicts = read_verdicts(suite)
+def page(matrix: Matrix, suite: Suite | None = None) -> str:
+    """The text of `clients.html`; with its suite it leads to the runs."""
+    shown = f"{matrix.shown} of {plural(matrix.planned, 'run')} shown"
     return (
         environment()
         .get_template("matrix.html.j2")
@@ -294,18 +330,22 @@ def page(suite: Suite, matrix: Matrix) -> str:
             kind="matrix",
             title=TITLE,
             claim=_what(matrix),
-            headline=headline(suite),
-            outcome=kind_of(suite),
+            headline=headline(suite) if suite else shown,
+            outcome=kind_of(suite) if suite else "",
             detail=_made(matrix),
             figures=[
                 Fact("clients", str(len(matrix.clients)), ""),
                 Fact("runs", str(matrix.shown), f"of {matrix.planned} shown"),
-                Fact("repeats", str(matrix.repeats), ""),
+                Fact("repeats", str(matrix.repeats or "differ"), ""),
                 Fact("Kafka", " / ".join(sorted({v for c in matrix.clients for v in c.kafka})), ""),
-                Fact("took", duration(suite.took_s * 1_000), ""),
+                *([Fact("took", duration(suite.took_s * 1_000), "")] if suite else []),
             ],
-            sections=(("clients", "Clients"), ("reading", "How to read it"), ("runs", "Runs")),
-            made_from="suite.json and the folders of the runs",
+            sections=[
+                ("clients", "Clients"),
+                ("reading", "How to read it"),
+                *([("runs", "Runs")] if suite else []),
+            ],
+            made_from="suite.json and the folders of the runs" if suite else RECORD,
             heads=_heads(matrix),
             rows=[
                 {
@@ -323,20 +363,26 @@ def page(suite: Suite, matrix: Matrix) -> str:
             ],
             reading=reading(matrix),
             command=matrix.command,
-            runs=[
-                {
-                    "label": entry.label,
-                    "link": link_to(suite, entry),
-                    "outcome": outcome_of_run(entry, verdicts[entry.label]),
-                    "judged": entry.judged,
-                    "differs": entry.state == "differs",
-                    "reason": clip(entry.reason, _MOST_REASON),
-                    "took": duration(entry.took_s * 1_000),
-                }
-                for entry in suite.entries
-            ],
+            unshown=[] if suite else [_unshown(each) for each in matrix.unshown],
+            runs=_runs(suite) if suite else [],
         )
     )
+
+
+def _runs(suite: Suite) -> list[dict[str, object]]:
+    verdicts = read_verdicts(suite)
+    return [
+        {
+            "label": entry.label,
+            "link": link_to(suite, entry),
+            "outcome": outcome_of_run(entry, verdicts[entry.label]),
+            "judged": entry.judged,
+            "differs": entry.state == "differs",
+            "reason": clip(entry.reason, _MOST_REASON),
+            "took": duration(entry.took_s * 1_000),
+        }
+        for entry in suite.entries
+    ]
 
 
 def print_matrix(suite: Suite, console: Console | None = None) -> None:

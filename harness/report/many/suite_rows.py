@@ -3,10 +3,11 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from harness.base.errors import Exit
+from harness.base.errors import Exit, NoData
 from harness.experiment import CLIENTS, PROTOCOLS
 from harness.history.suites import Entry, State, Suite
 from harness.report.load import Row
@@ -106,7 +107,9 @@ def detail_of(verdicts: Verdicts) -> str:
     results = sum(standing(row) is Standing.RESULT for row in rows)
     said = f"{plural(len(rows), 'verdict')}, {len(differing(rows)):,} not as expected"
     if results:
-        said += f"; {plural(results, 'documented statement')} measured otherwise, as expected"
+        said += (
+            f"; {plural(results, 'documented statement')} contradicted by measurement, as expected"
+        )
     return said + "."
 
 
@@ -116,6 +119,14 @@ def link_to(suite: Suite, entry: Entry) -> str:
     if run_dir is None or not (run_dir / "report.html").exists():
         return ""
     return quote(f"{entry.folder}/report.html")
+
+
+def why_unreadable(run_dir: Path, error: NoData) -> tuple[str, str]:
+    """The state of a judged run that cannot be read, and why, with no path of this machine."""
+    if not run_dir.exists():
+        return "cannot be read", "its folder has been removed"
+    reason = str(error).replace(f"{run_dir}/", "").replace(str(run_dir), "its folder")
+    return "cannot be read", reason
 
 
 def _standing(entry: Entry) -> str:
@@ -206,7 +217,7 @@ def matrix_of(
         cells = []
         for client, protocol in columns:
             found = judged.get((rule.id, client, protocol), [])
-            applies = client in rule.clients and protocol in rule.protocols
+            applies = rule.speaks_of(client, protocol)
             cells.append(_cell(found) if found else Cell(note="not judged" if applies else ""))
         rows.append(RuleRow(rule.id, rule.title, tuple(cells)))
     return rows

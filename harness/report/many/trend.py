@@ -21,8 +21,8 @@ from harness.rules import RULES
 _TITLES: Final = {
     "worse": ("Worse", "Moved, and the nearest bound of the rule is nearer since."),
     "moved": ("Moved", "Beyond chance, and no nearer to a bound of the rule."),
-    "steady": ("Steady", "What moved here, chance moves as well."),
-    "too few": ("Too few days", "Among so many series, so few days can never be told from chance."),
+    "steady": ("Steady", "No move that chance could not explain."),
+    "too few": ("Too few days", "With so many series, so few days cannot be told from chance."),
 }
 _HEIGHT: Final = 40.0
 _WIDTH: Final = 100.0

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.base.errors import Exit, NoData
+from harness.base.paths import COMMAND
 from harness.experiment import Verdict
-from harness.history.derived import STOOD_STILL, VERDICTS, VERDICTS_FILE
+from harness.history.derived import SPOILT, VERDICTS, VERDICTS_FILE
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
 from harness.report.load import Row
 from harness.report.outcome import Standing, exit_code, standing
@@ -73,7 +74,7 @@ def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
     }
     run_dir = suite.run_dir(entry)
     if entry.judged and run_dir is not None and run_dir.exists():
-        remedy = f"judge the run again with `python -m harness check {run_dir}`"
+        remedy = f"judge the run again with `{COMMAND} check {run_dir}`"
         rows = _read(run_dir / VERDICTS_FILE, remedy)
         return [{**about, **row} for row in rows]
     if entry.judged:
@@ -126,7 +127,7 @@ def only_withheld(suite: Suite, entry: Entry) -> bool:
 def _withheld(violations: Path) -> bool:
     rows = pq.read_table(violations, page_checksum_verification=True).to_pylist()
     unknown = [row for row in rows if row["ok"] is None]
-    return bool(unknown) and all(str(row["why"]).startswith(STOOD_STILL) for row in unknown)
+    return bool(unknown) and all(str(row["why"]).startswith(SPOILT) for row in unknown)
 
 
 def table_of(rows: Iterable[Row]) -> pa.Table:

@@ -84,10 +84,13 @@ class Told:
 _RULE: Final = {rule.headline: id_ for id_, rule in RULES.items() if rule.headline}
 LEFT: Final = Told(_RULE["leaving"], "did not leave in order", "left in order")
 BACK: Final = Told(_RULE["coming back"], "did not come back", "came back")
+STOPPED: Final = Told(
+    _RULE["work after removal"], "went on after it was put out", "stopped when it was put out"
+)
 CAUGHT_UP: Final = Told(_RULE["catching up"], "did not catch up", "caught up")
 WORKED: Final = Told(_RULE["work"], "wedged", "worked to the end")
 LOST: Final = Told(_RULE["loss"], "lost records", "lost nothing")
-IN_SITUATIONS: Final = (LEFT, BACK)
+IN_SITUATIONS: Final = (LEFT, BACK, STOPPED)
 AT_THE_END: Final = (CAUGHT_UP, WORKED, LOST, LEFT)
 
 
@@ -152,11 +155,12 @@ def situation_of(fault: FaultStory) -> str:
         return COORDINATOR
     if fault.kind == "kill-broker" and "leader" in fault.target:
         return BROKER
-    if fault.kind == "isolate" and fault.target.startswith("member"):
+    one_process = fault.target == "any member" or fault.target.startswith("member ")
+    if fault.kind == "isolate" and one_process:
         return LINK
     if fault.kind == "deploy" and how in (None, "rolling"):
         return DEPLOY
-    if fault.kind in _OF_DEPENDENCIES and not fault.target.startswith("member"):
+    if fault.kind in _OF_DEPENDENCIES and not one_process:
         return _OF_DEPENDENCIES[fault.kind]
     if fault.kind in _KINDS and how is None:
         return _KINDS[fault.kind]
@@ -334,7 +338,11 @@ def _stood_still(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetim
 def _never_again(
     run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime
 ) -> Iterable[_Still]:
-    """Partitions with records that nobody came to: a stop is on record only once it is over."""
+    """Partitions with records that nobody came to: a stop is on record only once it is over.
+
+    It began when the usual pause between two records was over, so that one whose last record was
+    read just before a fault stopped with that.
+    """
     if not run.has("sends", "deliveries" if run.manifest.app is None else "reads"):
         return
     caught_up = {row["subject"] for row in judged[CAUGHT_UP.rule] if row["ok"]}
@@ -346,10 +354,12 @@ def _never_again(
     )
     reads = read.group_by(keys).aggregate([("last_offset", "max"), ("done_at", "max")])
     last = {(row["topic"], row["partition"]): row for row in reads.to_pylist()}
+    usual_ms = max((row["usual_ms"] or 0.0 for row in run.tables["stops"]), default=0.0)
     for end in ends:
         key = end["topic"], end["partition"]
         if key not in last or partition_name(*key) in caught_up:
             continue
         from_at = last[key]["done_at_max"]
         if from_at < stop_at and last[key]["last_offset_max"] < end["last_offset_max"]:
-            yield _Still(from_at, from_at, stop_at, key, never_again=True)
+            began_at = from_at + timedelta(milliseconds=usual_ms)
+            yield _Still(began_at, from_at, stop_at, key, never_again=True)

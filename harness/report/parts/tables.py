@@ -1,5 +1,6 @@
 """The page's tables: each row ready to be shown, each table cut where it would flood the page."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -13,6 +14,7 @@ from harness.report.outcome import (
     expected_of,
     in_order,
     is_excused,
+    others_in,
     sign_of,
     standing,
     title_of,
@@ -59,6 +61,7 @@ class VerdictRow:
     source: str
     applies_to: str
     expected: str
+    declared: bool  # by the experiment, or judged in every run
     verdict: str
     standing: str
     sign: str
@@ -78,10 +81,11 @@ class VerdictRow:
 
 def verdict_rows(run: Run) -> list[VerdictRow]:
     """Make the rows of the verdict table, what differs first."""
-    return [_verdict_row(run, row) for row in in_order(run.verdicts or [])]
+    others = others_in(run).violated
+    return [_verdict_row(run, row, others) for row in in_order(run.verdicts or [])]
 
 
-def _verdict_row(run: Run, row: Row) -> VerdictRow:
+def _verdict_row(run: Run, row: Row, others: Collection[str]) -> VerdictRow:
     how = standing(row)
     unit = row["unit"] or ""
     return VerdictRow(
@@ -91,6 +95,7 @@ def _verdict_row(run: Run, row: Row) -> VerdictRow:
         source=clip(row["source"], _MOST_TEXT),
         applies_to=", ".join(text for text in (row["client"], row["protocol"]) if text),
         expected=expected_of(row),
+        declared=row["rule"] not in others,
         verdict=verdict_of(row),
         standing=how,
         sign=sign_of(row),

@@ -15,8 +15,9 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from harness.history.derived import VERDICTS_FILE
+from harness.history.whose import BY_CLIENT_ID
 from harness.report.load import Manifest, Run, libraries_of
-from harness.report.outcome import files_lost, left_out, outcome
+from harness.report.outcome import files_lost, left_out, others_in, outcome
 from harness.report.parts import stops, tables
 from harness.report.parts.costs import costs
 from harness.report.parts.members import members_of
@@ -66,6 +67,7 @@ def page(run: Run) -> str:
             unjudged=run.verdicts is None,
             lost=files_lost(run),
             left_out=left_out(run.manifest),
+            others=others_in(run),
             members=members,
             path_width=PATH_WIDTH,
             timeline=timeline(run, axis, members) if axis else None,
@@ -161,11 +163,17 @@ def _facts_of_an_app(run: Run, app: Mapping[str, Any]) -> list[Fact]:
             f"{_say(app.get('instances'))} processes, {_say(observed.get('protocol'))}",
             f"assignor {', '.join(observed.get('assignors') or ()) or NOTHING}",
         ),
-        Fact("Told apart by", "a listener for each process", "whatever its client.id is"),
+        _told_apart(observed),
         Fact("Session timeout", duration(observed.get("session_timeout_ms")), "as it joined with"),
         Fact("Told to end by", _say(stop.get("signal")), f"killed after {stop.get('grace_s'):g} s"),
         *_surroundings(manifest, _part(manifest.declared, "load")),
     ]
+
+
+def _told_apart(observed: Mapping[str, Any]) -> Fact:
+    if observed.get("told_apart_by") == BY_CLIENT_ID:
+        return Fact("Told apart by", "client.id", "they are too many for a listener each")
+    return Fact("Told apart by", "a listener for each process", "whatever its client.id is")
 
 
 def _surroundings(manifest: Manifest, load: Mapping[str, Any]) -> list[Fact]:

@@ -5,7 +5,14 @@ import xml.etree.ElementTree as ET
 from typing import Final
 
 from harness.report.load import Row, Run
-from harness.report.outcome import Standing, expected_of, outcome, standing, verdict_of
+from harness.report.outcome import (
+    Standing,
+    expected_of,
+    others_in,
+    outcome,
+    standing,
+    verdict_of,
+)
 from harness.report.words import bound, measured, number
 
 # XML 1.0 cannot hold these, not even escaped; a reader would refuse the whole file.
@@ -39,7 +46,10 @@ def junit(run: Run) -> str:
         },
     )
     properties = ET.SubElement(suite, "properties")
-    for name, value in (("run", manifest.run), ("seed", manifest.seed)):
+    named = [("run", manifest.run), ("seed", manifest.seed)]
+    if sentence := others_in(run).sentence:
+        named.append(("others", sentence))
+    for name, value in named:
         ET.SubElement(properties, "property", {"name": name, "value": _clean(value)})
     if unjudged:
         _error(suite, run)

@@ -17,6 +17,8 @@ from harness.report.outcome import (
     files_lost,
     in_order,
     left_out,
+    others_in,
+    others_of,
     outcome,
     outcome_of,
     sign_of,
@@ -52,13 +54,21 @@ def print_summary(run_dir: Path, console: Console | None = None) -> None:
 
 
 def print_verdicts(
-    manifest: Manifest, verdicts: Sequence[Row], console: Console | None = None
+    manifest: Manifest,
+    verdicts: Sequence[Row],
+    others: Sequence[Row] = (),
+    console: Console | None = None,
 ) -> None:
-    """Print one line per rule, and the sentence of each that differs from what was expected."""
+    """Print one line per rule, and the sentence of each that differs from what was expected.
+
+    `others` are rows of the table `other_rules`; what they come to is one line.
+    """
     console = console or Console(highlight=False)
     rows = in_order(verdicts)
     lines = [_headline(manifest, outcome_of(manifest, verdicts)), Text()]
     lines += [*_table(rows, width_of(console)), *_sentences(rows)]
+    if others and (sentence := others_of(others).sentence):
+        lines += [Text(), Text(f"others      {sentence}")]
     show(console, lines)
 
 
@@ -96,6 +106,8 @@ def _lines(run: Run, width: int) -> list[Text]:
     for cost in costs(run):
         lines.append(Text(f"{head}{cost}"))
         head = " " * len(head)
+    if sentence := others_in(run).sentence:
+        lines.append(Text(f"others      {sentence}"))
     if left := left_out(run.manifest)[0]:
         lines.append(Text(f"rules       {left}"))
     lines.append(Text(f"report      {here(run.path / 'report.html')}"))

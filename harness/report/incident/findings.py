@@ -1,0 +1,272 @@
+"""Which reason drives a group's rebalances, storms first, and whom it is about."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from harness.history.foreign.clients import Client
+from harness.report.incident.causes import CAUSES, Cause
+from harness.report.incident.groups import Group, Incident, Rebalance, Removal
+from harness.report.words import duration, plural
+
+STORM_LEAST: Final = 6  # rebalances
+STORM_S: Final = 600  # within so many seconds
+_ENDED_S: Final = 300  # a group moves so long after its coordinator ended, at most
+SLOW_MS: Final = 30_000
+_SECOND: Final = 1_000_000
+_MOST_NAMES: Final = 3
+_MADE_ID: Final = re.compile(r"^(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.DOTALL)
+_GONE: Final = ("closed", "left", "unsubscribed", "static_away")
+
+
+@dataclass(frozen=True)
+class Storm:
+    """Many rebalances of one group in a short time."""
+
+    number: int
+    from_at: int
+    to_at: int
+    rebalances: tuple[Rebalance, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One reason in one stretch of time, whom it is about and how often."""
+
+    cause: Cause
+    count: int
+    who: tuple[tuple[str, int], ...]  # names and how often, the most frequent first
+    told: str  # a sentence
+    back: str = ""  # what it costs, or that they came back
+
+    @property
+    def next(self) -> tuple[str, ...]:
+        """What to look at."""
+        return self.cause.next
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A group with its storms, each with what drives it, and what else there is."""
+
+    group: Group
+    storms: tuple[tuple[Storm, tuple[Finding, ...]], ...]
+    findings: tuple[Finding, ...]  # of the whole time
+
+
+class Names:
+    """What a member is called: by its instance id, its client.id and its host, as far as known."""
+
+    def __init__(self, incident: Incident, clients: dict[str, Client]) -> None:
+        self._instances = incident.instances
+        self._clients = clients
+        self._ended = incident.ended
+
+    def broker(self, broker: int, at: int) -> str:
+        """A broker that a group moved away from, and whether it had just been shut down."""
+        ended = any(
+            broker == each and at - _ENDED_S * _SECOND <= when <= at for when, each in self._ended
+        )
+        return f"broker {broker}, which was shut down," if ended else f"broker {broker}"
+
+    def client_id(self, member_id: str) -> str | None:
+        """A coordinator makes a member id from the client.id and a UUID."""
+        client = self._clients.get(member_id)
+        if client is not None and client.client_id:
+            return client.client_id
+        made = _MADE_ID.match(member_id)
+        return (made[1] or None) if made and member_id not in self._instances else None
+
+    def host(self, member_id: str) -> str | None:
+        """Where it connects from."""
+        client = self._clients.get(member_id)
+        return client.host if client else None
+
+    def library(self, member_id: str) -> str | None:
+        """Its client library and version."""
+        client = self._clients.get(member_id)
+        return client.library if client else None
+
+    def instance(self, member_id: str) -> str | None:
+        """Its group.instance.id."""
+        return self._instances.get(member_id)
+
+    def of(self, member_id: str, instance: str | None = None) -> str:
+        """A name that stays when the process joins again, if there is one."""
+        name = instance or self._instances.get(member_id) or self.client_id(member_id) or member_id
+        host = self.host(member_id)
+        return f"{name} at {host}" if host else name or "a member"
+
+
+def explained(incident: Incident, names: Names, last_at: int) -> list[Explained]:
+    """What is found of each group."""
+    found = []
+    for group in incident.groups:
+        storms = storms_of(group)
+        driven = tuple(
+            (
+                storm,
+                tuple(findings_in(group, names, storm.rebalances, storm.from_at, storm.to_at)),
+            )
+            for storm in storms
+        )
+        whole = list(findings_in(group, names, group.rebalances, group.first_at, group.last_at))
+        whole += _standing(group, last_at)
+        whole.sort(key=_weight)
+        found.append(Explained(group, driven, tuple(whole)))
+    return found
+
+
+def storms_of(group: Group) -> list[Storm]:
+    """The storms of a group, and in each of their rebalances its number."""
+    rows = sorted(group.rebalances, key=lambda each: each.at)
+    inside: set[int] = set()
+    for first in range(len(rows) - STORM_LEAST + 1):
+        last = first + STORM_LEAST - 1
+        if rows[last].at - rows[first].at <= STORM_S * _SECOND:
+            inside.update(range(first, last + 1))
+    runs: list[list[Rebalance]] = []
+    for place, row in enumerate(rows):
+        if place not in inside:
+            continue
+        if place - 1 not in inside or row.at - rows[place - 1].at > STORM_S * _SECOND:
+            runs.append([])
+        runs[-1].append(row)
+        row.storm = len(runs)
+    return [
+        Storm(number, run[0].at, max(each.ended_at or each.at for each in run), tuple(run))
+        for number, run in enumerate(runs, start=1)
+    ]
+
+
+def findings_in(
+    group: Group, names: Names, rebalances: Sequence[Rebalance], from_at: int, to_at: int
+) -> Iterator[Finding]:
+    """What drives these rebalances, the likeliest first."""
+
+    def within(rows: Iterable[Removal]) -> list[Removal]:
+        # What a departure causes is logged after it, within moments.
+        return [row for row in rows if from_at - _SECOND <= row.at <= to_at + _SECOND]
+
+    counts: dict[str, Counter[str]] = {}
+    removals = within(group.removals)
+    leaves = within(group.leaves)
+    for row in (*removals, *leaves, *within([*group.replaced, *group.turned_away])):
+        counts.setdefault(row.cause, Counter())[names.of(row.member_id, row.instance_id)] += 1
+    joins = {
+        member: at
+        for member, at in group.joins.items()
+        if from_at - _SECOND <= at <= to_at + _SECOND
+    }
+    for member in joins:
+        counts.setdefault("joined", Counter())[names.of(member)] += 1
+    seen = {row.cause for row in (*removals, *leaves)} | ({"joined"} if joins else set())
+    for one in rebalances:
+        if one.cause not in seen and one.reason is not None:  # else these logs begin after it
+            who = [names.of(member) for member in one.named] or ["no member"]
+            counts.setdefault(one.cause, Counter())[who[0]] += 1
+    for at, before, after in group.moves:
+        if from_at - _SECOND <= at <= to_at + _SECOND:
+            told = f"{names.broker(before, at)} to {after}"
+            counts.setdefault("coordinator_moved", Counter())[told] += 1
+    gone_at = [row.at for row in leaves if row.cause in _GONE]
+    _as_a_deploy(counts, gone_at, max(joins.values(), default=0))
+    found = [_finding(CAUSES[cause], who) for cause, who in counts.items()]
+    found.sort(key=_weight)
+    gone: dict[str, int] = {}
+    for row in sorted((*removals, *leaves), key=lambda row: row.at):
+        gone.setdefault(names.of(row.member_id, row.instance_id), row.at)
+    back = Counter(
+        name for member, at in joins.items() if at > gone.get(name := names.of(member), at)
+    )
+    for place, finding in enumerate(found):
+        yield _with_costs(finding, counts, back, len(rebalances)) if place == 0 else finding
+
+
+def _as_a_deploy(counts: dict[str, Counter[str]], left_at: list[int], last_join_at: int) -> None:
+    """Members that left in order, each once or twice, and others that came after, are a deploy."""
+    gone = sum((counts[cause] for cause in _GONE if cause in counts), Counter[str]())
+    before = sum(at < last_join_at for at in left_at)
+    if before < 2 or max(gone.values()) > 2:
+        return
+    for cause in (*_GONE, "joined"):
+        counts.pop(cause, None)
+    counts["deploy"] = gone
+
+
+def _finding(cause: Cause, who: Counter[str]) -> Finding:
+    count = who.total()
+    ordered = tuple(sorted(who.items(), key=lambda each: (-each[1], each[0])))
+    names = [name for name, _ in ordered]
+    told = _sentence(cause, listed(names), count, "it" if len(names) == 1 else "they")
+    return Finding(cause, count, ordered, told)
+
+
+def _sentence(cause: Cause, who: str, count: int, it: str = "it") -> str:
+    """What happened; a name keeps its small letter."""
+    told = cause.told.format(who=who, times=times(count), it=it) + "."
+    return told if cause.told.startswith("{who}") else told[:1].upper() + told[1:]
+
+
+def _with_costs(
+    finding: Finding, counts: dict[str, Counter[str]], joined: Counter[str], rebalances: int
+) -> Finding:
+    """The first finding says what follows from it; `joined` are joins after a departure."""
+    parts = []
+    back = sum(joined[name] for name, _ in finding.who)
+    if finding.cause.sort == "fault" and back:
+        who = "it" if len(finding.who) == 1 else "they"
+        parts.append(f"{who} joined again {times(back)}")
+    second = counts.get("cooperative", Counter()).total()
+    if second and finding.cause.name != "cooperative":
+        parts.append(
+            f"{second} of the {rebalances} rebalances are the second step of a cooperative one, "
+            "which doubles each change"
+        )
+    told = "; ".join(parts)
+    return Finding(
+        finding.cause, finding.count, finding.who, finding.told,
+        f"{told[:1].upper()}{told[1:]}." if told else "",
+    )  # fmt: skip
+
+
+def _standing(group: Group, last_at: int) -> Iterator[Finding]:
+    """Rebalances that took long, and one that is not over."""
+    took = [
+        (one.joined_at - one.started_at) / 1e3
+        for one in group.rebalances
+        if one.joined_at is not None and one.started_at is not None and one.protocol == "classic"
+    ]
+    if slow := [ms for ms in took if ms >= SLOW_MS]:
+        told = _sentence(CAUSES["slow"], duration(max(slow)), len(slow))
+        yield Finding(CAUSES["slow"], len(slow), (), told)
+    ends = [one for one in group.rebalances if one.joined_at is None]
+    if ends and ends[-1] is group.rebalances[-1]:
+        waited = (last_at - ends[-1].at) / 1e3
+        if waited >= SLOW_MS:
+            who = f"it had waited for {duration(waited)} when they end"
+            yield Finding(CAUSES["unfinished"], 1, (), _sentence(CAUSES["unfinished"], who, 1))
+
+
+def _weight(finding: Finding) -> tuple[int, int, int]:
+    """Faults before changes before what only follows; then the most frequent."""
+    sorts = ("fault", "change", "follows")
+    order = list(CAUSES).index(finding.cause.name)
+    return sorts.index(finding.cause.sort), -finding.count, order
+
+
+def times(count: int) -> str:
+    """How often, in words."""
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few names, and how many more."""
+    shown = list(names[:_MOST_NAMES])
+    if more := len(names) - len(shown):
+        shown.append(plural(more, "other"))
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]])) if shown else "nobody"

@@ -1,0 +1,358 @@
+"""From what coordinators logged to each group's rebalances and removals.
+
+A rebalance begins and ends as in `harness/tables/rebalances.py`, which derives the same from the
+history of a run; a test holds both against each other. Without the requests it is not known when
+the last member had its assignment, only when the group leader's came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from harness.history.foreign.events import Event, Read
+from harness.report.incident import reasons
+
+# What may come before the epoch that it caused.
+_BEFORE_EPOCHS: Final = (
+    *("member_added", "left", "left_for_now", "evicted", "fenced", "epoch_bumped"),
+    *("target_computed", "loaded", "upgraded"),
+)
+_TRIGGERS: Final = {
+    "member_added": "join",
+    "left": "leave",
+    "left_for_now": "leave",
+    "evicted": "expiry",
+    "fenced": "fenced",
+    "metadata": "metadata",
+}
+_CLASSIC_TRIGGERS: Final = (
+    ("join", ("Adding new member",)),
+    ("expiry", ("heartbeat expiration",)),
+    ("leave", ("LeaveGroup",)),
+    ("rejoin", ("rejoin", "re-join", "updating metadata")),
+)
+_OF_EPOCHS: Final = {
+    "member_added": "joined",
+    "left_for_now": "static_away",
+    "evicted": "session_expired",
+    "fenced": "rebalance_timeout",
+    "dropped": "rebalance_timeout",
+    "upgraded": "converted",
+    "subscribed": "subscription",
+    "metadata": "metadata",
+}
+
+
+@dataclass(slots=True)
+class Rebalance:
+    """One generation or group epoch; `joined_at` is None where it was not completed."""
+
+    group: str
+    generation: int
+    trigger: str
+    cause: str
+    named: tuple[str, ...]  # member ids, those that the reason is about
+    reason: str | None
+    protocol: str  # classic | consumer
+    coordinator: int
+    evidence: Event
+    members_before: int | None = None
+    members_after: int | None = None
+    leader: str | None = None
+    client_reason: str | None = None
+    started_at: int | None = None
+    joined_at: int | None = None
+    synced_at: int | None = None
+    storm: int | None = None
+
+    @property
+    def at(self) -> int:
+        """When it began, as far as that is known."""
+        return self.started_at if self.started_at is not None else self.joined_at or 0
+
+    @property
+    def ended_at(self) -> int | None:
+        """When the leader's assignment came, or all had joined."""
+        return self.synced_at if self.synced_at is not None else self.joined_at
+
+
+@dataclass(slots=True)
+class Removal:
+    """A member that went: evicted, removed or fenced by the coordinator, or by its own leave."""
+
+    group: str
+    cause: str
+    member_id: str
+    instance_id: str | None
+    reason: str | None
+    coordinator: int
+    at: int
+    evidence: Event
+    other_id: str | None = None  # who has the instance id now
+
+
+@dataclass
+class Group:
+    """All that is known of one group."""
+
+    name: str
+    rebalances: list[Rebalance] = field(default_factory=list)
+    removals: list[Removal] = field(default_factory=list)  # by the coordinator
+    leaves: list[Removal] = field(default_factory=list)
+    replaced: list[Removal] = field(default_factory=list)  # another process took the instance id
+    turned_away: list[Removal] = field(default_factory=list)  # it belongs to another still
+    joins: dict[str, int] = field(default_factory=dict)  # member ids, and when each first joined
+    moves: list[tuple[int, int, int]] = field(default_factory=list)  # time, from and to broker
+    members: set[str] = field(default_factory=set)
+    coordinators: list[int] = field(default_factory=list)
+    first_at: int = 0
+    last_at: int = 0
+
+
+@dataclass
+class Incident:
+    """Every group of the logs, the busiest first, with known instance ids and ended brokers."""
+
+    groups: list[Group]
+    instances: dict[str, str]  # by member id
+    ended: list[tuple[int, int]]  # times, and brokers that were shut down in order
+
+
+def incident_of(read: Read, only: str | None = None) -> Incident:
+    """What became of the groups, or of one of them."""
+    instances = _instances(read)
+    homes = _homes(read.events)
+    tellers: dict[str, _Teller] = {}
+    for event in read.events:
+        name = event.group or homes.get(event.member_id or "") or homes.get(event.other_id or "")
+        if name is None or (only is not None and name != only):
+            continue
+        tellers.setdefault(name, _Teller(name, instances)).take(event)
+    groups = [teller.done() for teller in tellers.values()]
+    groups.sort(key=lambda group: (-len(group.rebalances), -len(group.removals), group.name))
+    ended = [(event.at, event.broker) for event in read.events if event.event == "broker_stopping"]
+    return Incident(groups, instances, ended)
+
+
+def _instances(read: Read) -> dict[str, str]:
+    """Instance ids by member id: whoever has one has the id of it in front of a UUID."""
+    found = {
+        member: client.instance_id for member, client in read.clients.items() if client.instance_id
+    }
+    for event in read.events:
+        if event.instance_id and event.member_id:
+            found[event.member_id] = event.instance_id
+            if event.other_id:
+                found[event.other_id] = event.instance_id
+        elif event.event == "rebalance_started" and event.reason:
+            named, instance = reasons.named_in(event.reason)
+            if instance is not None:
+                found.update(dict.fromkeys(named, instance))
+    return found
+
+
+def _homes(events: Iterable[Event]) -> dict[str, str]:
+    """Groups by member id, for lines that name no group."""
+    found: dict[str, str] = {}
+    for event in events:
+        if event.group and event.member_id:
+            found[event.member_id] = event.group
+        elif event.group and event.event == "rebalance_started" and event.reason:
+            found.update(dict.fromkeys(reasons.named_in(event.reason)[0], event.group))
+    return found
+
+
+class _Bump(NamedTuple):
+    """A new group epoch, and what caused it."""
+
+    event: Event
+    trigger: str
+    cause: str
+    reason: str | None
+    named: tuple[str, ...]
+
+
+class _Teller:
+    """Follows one group through its lines, in order of time."""
+
+    def __init__(self, name: str, instances: dict[str, str]) -> None:
+        self._group = Group(name)
+        self._instances = instances
+        self._started: dict[tuple[int, int], Rebalance] = {}  # by broker and old generation
+        self._last: dict[tuple[int, int], Rebalance] = {}  # by broker and generation
+        self._said: dict[str, str] = {}  # by member id, why it left
+        self._members: int | None = None  # of the last generation
+        self._bumps: list[_Bump] = []
+        self._line: Event | None = None  # the last that may explain an epoch
+        self._hint: Event | None = None  # since that
+        self._hash: str | None = None
+
+    def take(self, event: Event) -> None:
+        """The next line of the group."""
+        group = self._group
+        group.first_at = group.first_at or event.at
+        group.last_at = event.at
+        if event.member_id:
+            group.members.add(event.member_id)
+        if event.event != "unloaded" and event.broker not in group.coordinators[-1:]:
+            if group.coordinators:
+                group.moves.append((event.at, group.coordinators[-1], event.broker))
+            group.coordinators.append(event.broker)
+        if taken := getattr(self, f"_{event.event}", None):
+            taken(event)
+        if event.event in _BEFORE_EPOCHS:
+            self._line, self._hint = event, None
+        elif event.event in ("subscribed", "metadata_computed", "dropped"):
+            self._hint = event
+
+    def done(self) -> Group:
+        """The group, with what was never completed."""
+        self._group.rebalances += self._started.values()
+        self._started.clear()
+        self._group.rebalances.sort(key=lambda each: each.at)
+        return self._group
+
+    def _rebalance_started(self, event: Event) -> None:
+        reason, generation = event.reason or "", event.generation or 0
+        named, _ = reasons.named_in(reason)
+        cause = reasons.of_reason(reason)
+        said = reasons.client_reason(reason)
+        if cause == "joined":
+            for member in named:
+                self._group.joins.setdefault(member, event.at)
+        if cause == "left":
+            told = [why for member in named if (why := self._said.get(member))]
+            said = said or next(iter(told), None)
+            cause = reasons.of_leave(said)
+        self._started[event.broker, generation] = Rebalance(
+            self._group.name, generation + 1, _classic_trigger(reason), cause, named, reason,
+            "classic", event.broker, event, self._members, client_reason=said, started_at=event.at,
+        )  # fmt: skip
+
+    def _completed(self, event: Event, members: int | None) -> None:
+        generation = event.generation or 0
+        one = self._started.pop((event.broker, generation - 1), None) or Rebalance(
+            self._group.name,
+            generation,
+            "other",
+            "unknown",
+            (),
+            None,
+            "classic",
+            event.broker,
+            event,
+        )
+        one.evidence, one.joined_at = event, event.at
+        one.members_before = self._members if generation > 1 else 0
+        one.members_after = members
+        self._members = members
+        self._last[event.broker, generation] = one
+        self._group.rebalances.append(one)
+
+    def _stabilized(self, event: Event) -> None:
+        self._completed(event, event.members)
+
+    def _emptied(self, event: Event) -> None:
+        self._completed(event, 0)
+
+    def _assignment_received(self, event: Event) -> None:
+        one = self._last.get((event.broker, event.generation or 0))
+        if one is not None and one.synced_at is None:
+            one.synced_at, one.leader = event.at, event.member_id
+
+    def _member_added(self, event: Event) -> None:
+        self._group.joins.setdefault(event.member_id or "", event.at)
+
+    def _left(self, event: Event) -> None:
+        said = event.client_reason or event.reason or ""
+        if event.member_id and said != "not provided":
+            self._said[event.member_id] = said
+        self._group.leaves.append(self._removal(event, reasons.of_leave(said)))
+
+    def _left_for_now(self, event: Event) -> None:
+        self._group.leaves.append(self._removal(event, "static_away"))
+
+    def _replaced(self, event: Event) -> None:
+        self._group.replaced.append(self._removal(event, "instance_replaced"))
+
+    def _unloaded(self, event: Event) -> None:
+        """What a broker began and has not completed goes on elsewhere, as another rebalance."""
+        for key in [key for key in self._started if key[0] == event.broker]:
+            self._group.rebalances.append(self._started.pop(key))
+
+    def _evicted(self, event: Event) -> None:
+        self._removed(event, "session_expired")
+
+    def _fenced(self, event: Event) -> None:
+        self._removed(event, "rebalance_timeout")
+
+    _dropped = _fenced
+
+    def _instance_fenced(self, event: Event) -> None:
+        self._removed(event, "instance_fenced")
+
+    def _replacing_failed(self, event: Event) -> None:
+        self._group.turned_away.append(self._removal(event, "instance_taken"))
+
+    def _stragglers_removed(self, event: Event) -> None:
+        for member in (event.reason or "").strip("[]").split(", "):
+            if member:
+                self._removed(event, "rebalance_timeout", member)
+
+    def _removed(self, event: Event, cause: str, member: str | None = None) -> None:
+        self._group.removals.append(self._removal(event, cause, member))
+
+    def _removal(self, event: Event, cause: str, member: str | None = None) -> Removal:
+        member = member or event.member_id or ""
+        instance = event.instance_id or self._instances.get(member)
+        return Removal(
+            self._group.name, cause, member, instance, event.reason, event.broker, event.at, event,
+            event.other_id,
+        )  # fmt: skip
+
+    def _epoch_bumped(self, event: Event) -> None:
+        line, hint = self._line, self._hint
+        by = line.event if line else None
+        if by in (None, "epoch_bumped", "target_computed", "loaded"):
+            line, by = None, None
+            changed = event.reason != self._hash if event.reason else hint is not None
+            if changed and (self._hash or not event.reason):
+                by = "metadata"
+        cause = _OF_EPOCHS.get(by or "", "unknown")
+        if by == "left" and line:
+            cause = reasons.of_leave(line.client_reason)
+        if line is None and hint is not None:
+            cause = _OF_EPOCHS.get(hint.event, cause)
+        told = line or (hint if hint and hint.member_id else None)
+        named = (told.member_id,) if told and told.member_id else ()
+        reason = (told.reason if told else None) or event.reason
+        self._hash = event.reason or self._hash
+        trigger = _TRIGGERS.get(by or "", "other")
+        self._bumps.append(_Bump(event, trigger, cause, reason, named))
+
+    def _target_computed(self, event: Event) -> None:
+        epoch = event.generation or 0
+        ours = [bump for bump in self._bumps if (bump.event.generation or 0) <= epoch]
+        self._bumps = [bump for bump in self._bumps if (bump.event.generation or 0) > epoch]
+        one = Rebalance(
+            self._group.name, epoch, "other", "unknown", (), None, "consumer", event.broker, event,
+            joined_at=event.at,
+        )  # fmt: skip
+        if ours:
+            first = ours[0]
+            one.trigger, one.cause = first.trigger, first.cause
+            one.reason, one.named, one.started_at = first.reason, first.named, first.event.at
+        self._members = None  # no line of KIP-848 has how many there are
+        self._group.rebalances.append(one)
+
+
+def _classic_trigger(reason: str) -> str:
+    """As `trigger` in the table of a run."""
+    if reason.startswith("Adding new member"):
+        return "join"
+    for trigger, words in _CLASSIC_TRIGGERS[1:]:
+        if any(word in (reason.lower() if trigger == "rejoin" else reason) for word in words):
+            return trigger
+    return "other"

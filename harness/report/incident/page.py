@@ -1,0 +1,230 @@
+"""`explain.html`: one file, no script, nothing loaded from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from harness.base.paths import COMMAND
+from harness.report.incident.causes import CAUSES
+from harness.report.incident.findings import STORM_LEAST, STORM_S, Explained, Finding
+from harness.report.incident.groups import Rebalance, Removal
+from harness.report.incident.tables import tables_of, write
+from harness.report.incident.view import View, at, moment, span, zone
+from harness.report.run.files import write_whole
+from harness.report.run.page import Fact, environment
+from harness.report.words import NOTHING, clip, duration, number, plural
+
+PAGE: Final = "explain.html"
+MOST_ROWS: Final = 500  # of a table; the files have all
+MOST_GROUPS: Final = 50  # that are explained in full
+_BARS: Final = 120
+_HEIGHT: Final = 40.0
+
+
+@dataclass(frozen=True)
+class Bar:
+    """How many rebalances began in a stretch of the time, by the sort of their cause."""
+
+    x: float
+    y: float
+    height: float
+    sort: str
+    text: str
+
+
+def write_page(folder: Path, view: View) -> Path:
+    """Write the tables and the page into a folder; the page's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write(folder, tables_of([one.group for one in view.groups], view.read, view.names))
+    path = folder / PAGE
+    write_whole(path, page(view))
+    return path
+
+
+def page(view: View) -> str:
+    """The text of `explain.html`."""
+    rebalances = sorted(
+        (one for each in view.groups for one in each.group.rebalances), key=lambda one: one.at
+    )
+    removals = sorted(
+        (one for each in view.groups for one in each.group.removals), key=lambda one: one.at
+    )
+    return (
+        environment()
+        .get_template("explain.html.j2")
+        .render(
+            title="What the brokers logged",
+            kind="explain",
+            claim="",
+            outcome="",
+            headline=view.headline,
+            detail=view.detail,
+            figures=_figures(view, rebalances, removals),
+            sections=_SECTIONS,
+            made_from="brokers' own logs",
+            times=zone([log for log in view.read.logs if log.lacks is None]).strip("()"),
+            notes=view.notes,
+            groups=[_group(view, one) for one in view.groups[:MOST_GROUPS]],
+            groups_left_out=max(0, len(view.groups) - MOST_GROUPS),
+            rebalances=[_rebalance(view, one) for one in rebalances[:MOST_ROWS]],
+            rebalances_left_out=max(0, len(rebalances) - MOST_ROWS),
+            removals=[_removal(view, one) for one in removals[:MOST_ROWS]],
+            removals_left_out=max(0, len(removals) - MOST_ROWS),
+            logs=list(_logs(view)),
+            storm=f"{STORM_LEAST} or more rebalances of one group within {STORM_S // 60} minutes",
+        )
+    )
+
+
+_SECTIONS: Final = (
+    ("groups", "Causes"),
+    ("rebalances", "Rebalances"),
+    ("evictions", "Evictions"),
+    ("logs", "Logs"),
+    ("reading", "How to read it"),
+)
+
+
+def _figures(view: View, rebalances: list[Rebalance], removals: list[Removal]) -> list[Fact]:
+    storms = [(storm, one) for one in view.groups for storm, _ in one.storms]
+    largest = max(storms, key=lambda each: len(each[0].rebalances), default=None)
+    lasted = [
+        (one.joined_at - one.started_at) / 1e3
+        for one in rebalances
+        if one.joined_at is not None and one.started_at is not None and one.protocol == "classic"
+    ]
+    figures = [
+        Fact("Rebalances", number(len(rebalances)), plural(len(view.groups), "group")),
+        Fact("Evictions", number(len(removals)), "", "bad" if removals else ""),
+    ]
+    if largest is not None:
+        storm, one = largest
+        figures.append(
+            Fact(
+                "Largest storm",
+                number(len(storm.rebalances)),
+                f"rebalances of {clip(one.group.name, 40)} in {span(storm.from_at, storm.to_at)}",
+                "bad",
+            )
+        )
+    if lasted:
+        figures.append(Fact("Longest until all had joined", duration(max(lasted))))
+    return figures
+
+
+def _group(view: View, one: Explained) -> dict[str, object]:
+    group = one.group
+    whole = [storm for storm, _ in one.storms if len(storm.rebalances) == len(group.rebalances)]
+    told = {finding.cause.name for _, found in one.storms for finding in found} if whole else set()
+    return {
+        "name": group.name,
+        "about": f"{plural(len(group.rebalances), 'rebalance')}, "
+        f"{plural(len(group.removals), 'eviction')}, {plural(len(group.members), 'member id')}, "
+        f"coordinated by {plural(len(set(group.coordinators)), 'broker')}; "
+        f"{at(group.first_at)} to {at(group.last_at)}",
+        "bars": list(_bars(one)),
+        "storms": [
+            {
+                "told": f"{plural(len(storm.rebalances), 'rebalance')} in "
+                f"{span(storm.from_at, storm.to_at)}",
+                "when": f"{at(storm.from_at)} to {at(storm.to_at)}",
+                "findings": [_finding(each) for each in findings],
+            }
+            for storm, findings in one.storms
+        ],
+        "findings": [_finding(each) for each in one.findings if each.cause.name not in told],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        "sort": finding.cause.sort,
+        "told": f"{finding.told} {finding.back}".strip(),
+        "next": finding.next,
+        "experiment": f"{COMMAND} experiment {finding.cause.experiment}"
+        if finding.cause.experiment
+        else "",
+        "who": [f"{name}: {number(count)}" for name, count in finding.who[:20]],
+        "more": max(0, len(finding.who) - 20),
+    }
+
+
+def _bars(one: Explained) -> Iterator[Bar]:
+    """The rebalances over time; faults below, what follows from others on top."""
+    rows = one.group.rebalances
+    if len(rows) < 2:
+        return
+    first, last = rows[0].at, max(row.at for row in rows)
+    width = max((last - first) / _BARS, 1)
+    counts: dict[int, dict[str, int]] = {}
+    for row in rows:
+        place = min(int((row.at - first) / width), _BARS - 1)
+        sort = CAUSES[row.cause].sort
+        counts.setdefault(place, {})[sort] = counts.get(place, {}).get(sort, 0) + 1
+    most = max(sum(each.values()) for each in counts.values())
+    for place, each in sorted(counts.items()):
+        top = _HEIGHT
+        began = moment(round(first + place * width))
+        for sort in ("fault", "change", "follows"):
+            if count := each.get(sort, 0):
+                height = _HEIGHT * count / most
+                top -= height
+                text = f"{began:%H:%M:%S}: {plural(count, 'rebalance')}"
+                yield Bar(
+                    round(place * 100 / _BARS, 2), round(top, 2), round(height, 2), sort, text
+                )
+
+
+def _rebalance(view: View, one: Rebalance) -> dict[str, str]:
+    joined, started = one.joined_at, one.started_at
+    whose = [view.names.of(member) for member in one.named]
+    lasted = (joined - started) / 1e3 if joined is not None and started is not None else None
+    return {
+        "at": at(one.at),
+        "group": one.group,
+        "generation": number(one.generation),
+        "cause": CAUSES[one.cause].title,
+        "sort": CAUSES[one.cause].sort,
+        "who": clip(", ".join(whose), 80) or NOTHING,
+        "reason": clip(one.reason or "", 160) or NOTHING,
+        "members": f"{number(one.members_before)} → {number(one.members_after)}",
+        "lasted": "not over" if joined is None else duration(lasted),
+        "storm": number(one.storm) if one.storm else "",
+        "evidence": view.read.place(one.evidence),
+    }
+
+
+def _removal(view: View, one: Removal) -> dict[str, str]:
+    return {
+        "at": at(one.at),
+        "group": one.group,
+        "cause": CAUSES[one.cause].title,
+        "who": clip(view.names.of(one.member_id, one.instance_id), 80),
+        "member_id": clip(one.member_id, 80),
+        "reason": clip(one.reason or "", 160) or NOTHING,
+        "broker": number(one.coordinator),
+        "evidence": view.read.place(one.evidence),
+    }
+
+
+def _logs(view: View) -> Iterator[dict[str, str]]:
+    for name, log in zip(view.read.names, view.read.logs, strict=True):
+        yield {
+            "name": name,
+            "lines": number(log.lines),
+            "told": number(log.told),
+            "twice": number(log.twice),
+            "brokers": ", ".join(map(str, sorted(log.brokers))) or NOTHING,
+            "from": at(log.first_at),
+            "to": at(log.last_at),
+            "note": "; ".join(
+                [
+                    *([log.lacks] if log.lacks else []),
+                    *([f"says who {plural(log.clients, 'client')} are"] if log.clients else []),
+                    *log.damage,
+                ]
+            ),
+        }

@@ -1,0 +1,136 @@
+"""The tables of an incident as files: `rebalances` and `evictions`.
+
+Columns that a run's tables of these names have too mean the same here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from harness.history import store
+from harness.history.column_types import AT, INT, REAL, TEXT, schema_of
+from harness.history.foreign.events import Read
+from harness.report.incident.findings import Names
+from harness.report.incident.groups import Group, Rebalance, Removal
+
+Row = dict[str, Any]
+
+REBALANCES: Final = schema_of(
+    [
+        ("group", TEXT),
+        ("generation", INT),  # or group epoch
+        ("trigger", TEXT),  # join | leave | expiry | fenced | metadata | rejoin | other
+        ("cause", TEXT),  # by the reason and what the client said, finer than trigger
+        ("trigger_member_id", TEXT),
+        ("trigger_client_id", TEXT),
+        ("trigger_instance_id", TEXT),
+        ("trigger_host", TEXT),
+        ("trigger_library", TEXT),  # and its version; from request logs alone
+        ("reason", TEXT),
+        ("client_reason", TEXT),
+        ("protocol", TEXT),  # classic | consumer
+        ("coordinator", INT),
+        ("members_before", INT),  # null in KIP-848: no line has it
+        ("members_after", INT),
+        ("leader_member_id", TEXT),
+        ("started_at", AT),  # null: before these logs begin
+        ("joined_at", AT),  # null: not completed in these logs
+        ("synced_at", AT),  # the group leader's assignment came
+        ("joining_ms", REAL),  # started to joined
+        ("storm", INT),  # number of the group's storm that it belongs to
+        ("evidence", TEXT),
+    ]
+)
+EVICTIONS: Final = schema_of(
+    [
+        ("group", TEXT),
+        # session_expired | rebalance_timeout | instance_fenced
+        ("cause", TEXT),
+        ("member_id", TEXT),
+        ("client_id", TEXT),
+        ("instance_id", TEXT),
+        ("host", TEXT),
+        ("library", TEXT),
+        ("broker", INT),
+        ("evicted_at", AT),
+        ("reason", TEXT),
+        ("other_member_id", TEXT),  # who has the instance id now
+        ("evidence", TEXT),
+    ]
+)
+
+
+def rebalance_row(one: Rebalance, read: Read, names: Names) -> Row:
+    """One row of `rebalances`."""
+    member = one.named[0] if one.named else None
+    joining = (
+        (one.joined_at - one.started_at) / 1e3
+        if one.joined_at is not None and one.started_at is not None
+        else None
+    )
+    return {
+        "group": one.group,
+        "generation": one.generation,
+        "trigger": one.trigger,
+        "cause": one.cause,
+        "trigger_member_id": member,
+        "trigger_client_id": names.client_id(member) if member else None,
+        "trigger_instance_id": names.instance(member) if member else None,
+        "trigger_host": names.host(member) if member else None,
+        "trigger_library": names.library(member) if member else None,
+        "reason": one.reason,
+        "client_reason": one.client_reason,
+        "protocol": one.protocol,
+        "coordinator": one.coordinator,
+        "members_before": one.members_before,
+        "members_after": one.members_after,
+        "leader_member_id": one.leader,
+        "started_at": one.started_at,
+        "joined_at": one.joined_at,
+        "synced_at": one.synced_at,
+        "joining_ms": joining,
+        "storm": one.storm,
+        "evidence": read.place(one.evidence),
+    }
+
+
+def eviction_row(one: Removal, read: Read, names: Names) -> Row:
+    """One row of `evictions`."""
+    return {
+        "group": one.group,
+        "cause": one.cause,
+        "member_id": one.member_id,
+        "client_id": names.client_id(one.member_id),
+        "instance_id": one.instance_id,
+        "host": names.host(one.member_id),
+        "library": names.library(one.member_id),
+        "broker": one.coordinator,
+        "evicted_at": one.at,
+        "reason": one.reason,
+        "other_member_id": one.other_id,
+        "evidence": read.place(one.evidence),
+    }
+
+
+def tables_of(groups: Sequence[Group], read: Read, names: Names) -> dict[str, pa.Table]:
+    """Both tables, in order of time."""
+    rebalances = sorted((one for group in groups for one in group.rebalances), key=lambda o: o.at)
+    removals = sorted((one for group in groups for one in group.removals), key=lambda o: o.at)
+    return {
+        "rebalances": store.table_of(
+            (rebalance_row(one, read, names) for one in rebalances), REBALANCES
+        ),
+        "evictions": store.table_of(
+            (eviction_row(one, read, names) for one in removals), EVICTIONS
+        ),
+    }
+
+
+def write(folder: Path, tables: dict[str, pa.Table]) -> None:
+    """Write `rebalances.parquet` and `evictions.parquet`."""
+    for name, table in tables.items():
+        store.write(folder / f"{name}.parquet", [table], table.schema)

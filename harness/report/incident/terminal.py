@@ -1,0 +1,98 @@
+"""An incident on a terminal: of each group what drives it, what to look at, and its reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from harness.report.incident.findings import Explained, Finding, listed
+from harness.report.incident.view import View, at, span
+from harness.report.text.columns import align, show, width_of
+from harness.report.words import plural
+
+MOST_GROUPS = 10
+_MOST_LOOKED_AT = 2  # findings of which is said what to look at
+
+
+def print_view(view: View, console: Console | None = None) -> None:
+    """Print what was found, the busiest groups in full."""
+    console = console or Console(highlight=False)
+    width = width_of(console)
+    lines = [Text(view.headline, "bold"), Text(view.detail)]
+    lines += [Text(f"! {note}") for note in view.notes]
+    for one in view.groups[:MOST_GROUPS]:
+        lines += [Text(), *_group(one, width)]
+    if (more := len(view.groups) - MOST_GROUPS) > 0:
+        told = f"and {plural(more, 'group')} that rebalanced less: --group NAME"
+        lines += [Text(), Text(told)]
+    show(console, lines)
+
+
+def _group(one: Explained, width: int) -> Iterator[Text]:
+    group = one.group
+    counts = [plural(len(group.rebalances), "rebalance"), plural(len(group.removals), "eviction")]
+    yield Text(
+        f"{group.name}: {', '.join(counts)}, {at(group.first_at)} to {at(group.last_at)}", "bold"
+    )
+    told: set[str] = set()
+    for storm, findings in one.storms:
+        length = span(storm.from_at, storm.to_at)
+        count = plural(len(storm.rebalances), "rebalance")
+        yield from _said("storm", f"{count} in {length}, from {at(storm.from_at)}", width)
+        yield from _findings(_drivers(findings)[:_MOST_LOOKED_AT], width)
+        told.update(finding.cause.name for finding in findings)
+    rest = [finding for finding in one.findings if finding.cause.name not in told]
+    yield from _findings([each for each in rest if each.cause.sort == "fault" or not told], width)
+    cells = [("reason", "times", "who")]
+    cells += [
+        (finding.cause.title, str(finding.count), listed([_often(each) for each in finding.who]))
+        for finding in one.findings
+        if finding.who
+    ]
+    if len(cells) > 1:
+        head, *rows = align(cells, width - 2, free=(2, 0), right=(1,))
+        yield Text()
+        yield Text(f"  {head}", "dim")
+        yield from (Text(f"  {row}") for row in rows)
+
+
+def _drivers(findings: Sequence[Finding]) -> list[Finding]:
+    """What explains a storm: of a fault, that a member came back, and second steps, only follow."""
+    if not findings or findings[0].cause.sort != "fault":
+        return list(findings)
+    return [
+        each
+        for each in findings
+        if each.cause.sort == "fault"
+        or (
+            (each.cause.sort == "change" and each.cause.name != "joined")
+            and each.count > findings[0].count
+        )
+    ]
+
+
+def _often(who: tuple[str, int]) -> str:
+    return who[0] if who[1] == 1 else f"{who[0]} ({who[1]:,})"
+
+
+def _findings(findings: Sequence[Finding], width: int) -> Iterator[Text]:
+    for place, finding in enumerate(findings):
+        yield from _said(
+            "cause" if place == 0 else "also", f"{finding.told} {finding.back}".strip(), width
+        )
+        if place < _MOST_LOOKED_AT:
+            for number, sentence in enumerate(finding.next):
+                yield from _said("look at" if number == 0 else "", sentence, width)
+
+
+def _said(name: str, sentence: str, width: int) -> Iterator[Text]:
+    """A sentence in lines beside its name."""
+    room, line = max(width - 11, 40), ""
+    for word in sentence.split():
+        if line and len(line) + len(word) >= room:
+            yield Text(f"  {name:<8} {line}")
+            name, line = "", ""
+        line = f"{line} {word}".strip()
+    yield Text(f"  {name:<8} {line}")

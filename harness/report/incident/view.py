@@ -1,0 +1,118 @@
+"""What a page and a terminal say of an incident, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from harness.history.foreign.events import Log, Read
+from harness.report.incident.findings import Explained, Names, explained
+from harness.report.incident.groups import incident_of
+from harness.report.words import duration, plural
+
+_MOST_USELESS: Final = 3  # files that are named one by one
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class View:
+    """An incident, ready to be shown."""
+
+    read: Read
+    names: Names
+    groups: tuple[Explained, ...]
+    headline: str
+    detail: str
+    notes: tuple[str, ...]
+
+
+def moment(us: int) -> datetime:
+    """A time in UTC."""
+    return _EPOCH + timedelta(microseconds=us)
+
+
+def at(us: int | None) -> str:
+    """A time of day with its date, to the second."""
+    return "–" if us is None else f"{moment(us):%Y-%m-%d %H:%M:%S}"
+
+
+def span(from_us: int, to_us: int) -> str:
+    """How long, in words."""
+    hours, rest = divmod(round((to_us - from_us) / 1e6), 3600)
+    if hours:
+        return f"{hours} h {rest // 60:02d} min"
+    return duration((to_us - from_us) / 1e3)
+
+
+def view_of(read: Read, only: str | None = None) -> View:
+    """What there is to say of these logs, or of one group in them."""
+    incident = incident_of(read, only)
+    names = Names(incident, read.clients)
+    last_at = max((log.last_at or 0 for log in read.logs), default=0)
+    groups = tuple(explained(incident, names, last_at))
+    rebalances = sum(len(one.group.rebalances) for one in groups)
+    removals = sum(len(one.group.removals) for one in groups)
+    storms = sum(len(one.storms) for one in groups)
+    headline = (
+        f"{plural(len(groups), 'group')}: {plural(rebalances, 'rebalance')}, "
+        f"{plural(removals, 'eviction')}, {plural(storms, 'storm') if storms else 'no storm'}"
+    )
+    return View(read, names, groups, headline, _detail(read.logs), tuple(_notes(read)))
+
+
+def _detail(logs: Sequence[Log]) -> str:
+    useful = [log for log in logs if log.told or log.twice]
+    brokers = sorted({broker for log in useful for broker in log.brokers})
+    versions = sorted({version for log in useful for version in log.versions})
+    first = min((log.first_at for log in useful if log.first_at is not None), default=None)
+    last = max((log.last_at for log in useful if log.last_at is not None), default=None)
+    whose = f"{plural(len(useful), 'log')} of {plural(len(brokers), 'broker')}"
+    kafka = f", Kafka {', '.join(versions)}" if versions else ""
+    return (
+        f"{whose} ({', '.join(map(str, brokers))}){kafka}, {at(first)} to {at(last)} {zone(useful)}"
+    )
+
+
+def zone(logs: Sequence[Log]) -> str:
+    """Of what time zone the times are."""
+    if any(log.clock.assumed and not log.clock.said for log in logs):
+        given = {str(log.clock.given) for log in logs if log.clock.given} - {"UTC"}
+        if given:
+            return f"UTC, from {', '.join(given)}"
+        return "UTC" if any(log.clock.given for log in logs) else "(as written)"
+    return "UTC"
+
+
+def _notes(read: Read) -> Iterator[str]:
+    """What the reader has to know of what was read."""
+    named = list(zip(read.names, read.logs, strict=True))
+    useless = [(name, log.lacks) for name, log in named if log.lacks]
+    if len(useless) <= _MOST_USELESS:
+        yield from (f"{name} {lacks}: nothing of it is used" for name, lacks in useless)
+    else:
+        name, lacks = useless[0]
+        yield (
+            f"{len(useless)} of {len(named)} files are of no use, such as {name}, which {lacks}; "
+            "the page lists them"
+        )
+    useful = [(name, log) for name, log in named if log.told or log.twice]
+    assumed = [name for name, log in useful if log.clock.assumed and not log.clock.said]
+    if assumed and not any(log.clock.given for _, log in useful):
+        more = "" if len(assumed) == 1 else f" and {plural(len(assumed) - 1, 'more log')}"
+        mixed = len(assumed) < len(useful)
+        yield (
+            f"{assumed[0]}{more}: the times say no time zone"
+            + (", and others are UTC: " if mixed else " and are shown as written: ")
+            + "say --timezone Europe/Berlin, or the zone in which the brokers ran"
+        )
+    for name, log in useful:
+        if log.damage:
+            yield f"{name} {log.damage[0]}: what is before that is used"
+        if log.unread:
+            yield (
+                f"{name}: {plural(log.unread, 'line')} of the coordinator cut off or without a time"
+            )
+    if twice := sum(log.twice for log in read.logs):
+        yield f"{plural(twice, 'line')} stood in several files and counted once"

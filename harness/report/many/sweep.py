@@ -1,0 +1,257 @@
+"""What the runs of a sweep show, as numbers: for each experiment and point of the grid.
+
+A run that shows nothing is counted and named, and each point says of how many runs it is.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from harness.base.distribution import (
+    CONFIDENCE,
+    Distribution,
+    Interval,
+    distribution,
+    median_interval,
+)
+from harness.base.errors import NoData
+from harness.history.suites import Entry, Suite
+from harness.report.load import load
+from harness.report.many.suite_rows import link_to, why_unreadable
+from harness.report.parts.evictions import false_evictions
+from harness.report.parts.records import records
+from harness.report.parts.stops import longest_ms
+
+SCHEMA_VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of each run, of which less is better. `least` is a difference worth a word."""
+
+    name: str  # in sweep.json
+    title: str
+    more: str  # what a rise is called
+    less: str
+    least: float
+
+
+STANDSTILL: Final = Measure(
+    "standstill_ms", "longest standstill", "a longer standstill", "a shorter standstill", 100
+)
+EVICTED: Final = Measure(
+    "false_evictions", "false evictions", "false evictions", "fewer false evictions", 1
+)
+AGAIN: Final = Measure("came_twice", "came twice", "repeats", "fewer repeats", 1)
+LOST: Final = Measure("lost", "lost", "lost records", "fewer lost records", 1)
+MEASURES: Final = (STANDSTILL, EVICTED, AGAIN, LOST)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One setting that was swept, with its values in order."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One run. Without `measured` it shows nothing, and `reason` says why.
+
+    `measured` is by the names of the measures; null is what was not recorded. `link` leads to its
+    page; empty if there is none.
+    """
+
+    experiment: str
+    settings: Mapping[str, str]
+    label: str
+    seed: int | None
+    link: str
+    state: str
+    reason: str
+    measured: Mapping[str, float | None] | None
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One experiment at one point of the grid. `number` is that of the point, from 1."""
+
+    experiment: str
+    number: int
+    settings: Mapping[str, str]
+    runs: tuple[Seen, ...]
+
+    @property
+    def shown(self) -> tuple[Seen, ...]:
+        """Runs that show something."""
+        return tuple(run for run in self.runs if run.measured is not None)
+
+    def values(self, measure: Measure) -> list[float]:
+        """What was measured in its runs, in their order."""
+        found = (run.measured[measure.name] for run in self.runs if run.measured is not None)
+        return [value for value in found if value is not None]
+
+    def spread(self, measure: Measure) -> Distribution:
+        """The same, as smallest, median and largest."""
+        return distribution(self.values(measure))
+
+    def interval(self, measure: Measure) -> Interval | None:
+        """Where the median lies, where there are runs enough to say so with 95 % confidence."""
+        found = median_interval(self.values(measure))
+        return found if found is not None and found.confidence >= CONFIDENCE else None
+
+    @property
+    def longest(self) -> str:
+        """The page of the run that stood still longest; empty if there is none."""
+        shown = [run for run in self.shown if (run.measured or {})[STANDSTILL.name] is not None]
+        return max(shown, key=_standstill).link if shown else ""
+
+
+def _standstill(run: Seen) -> float:
+    return float((run.measured or {}).get(STANDSTILL.name) or 0.0)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """All of it. `spots` are in the order of experiments and, within one, of the grid."""
+
+    name: str
+    started_at: str
+    ended_at: str | None
+    command: str
+    axes: tuple[Axis, ...]
+    claims: Mapping[str, str]  # by experiment
+    faults: Mapping[str, Sequence[str]]  # likewise, each in words
+    spots: tuple[Spot, ...]
+    left_out: tuple[str, ...]
+
+    def about(self, experiment: str) -> str:
+        """What an experiment claims, and what it does."""
+        done = "; ".join(self.faults.get(experiment) or ())
+        return (
+            f"{self.claims[experiment]} What is done: {done}." if done else self.claims[experiment]
+        )
+
+    @property
+    def runs(self) -> list[Seen]:
+        """Every run."""
+        return [run for spot in self.spots for run in spot.runs]
+
+    @property
+    def shown(self) -> int:
+        """How many runs show something."""
+        return sum(len(spot.shown) for spot in self.spots)
+
+    @property
+    def unshown(self) -> list[Seen]:
+        """Runs that show nothing."""
+        return [run for run in self.runs if run.measured is None]
+
+    @property
+    def fewest(self) -> int:
+        """The runs of the point that has fewest, of those that have any."""
+        return min((len(spot.shown) for spot in self.spots if spot.shown), default=0)
+
+
+def sweep_of(suite: Suite) -> Sweep:
+    """What the runs of a suite show by now."""
+    over: Mapping[str, Sequence[str]] = suite.asked.get("over") or {}
+    axes = tuple(Axis(name, tuple(values)) for name, values in over.items())
+    return Sweep(
+        name=suite.name,
+        started_at=suite.started_at,
+        ended_at=suite.ended_at,
+        command=str(suite.asked.get("command", "")),
+        axes=axes,
+        claims={entry.experiment: entry.claim for entry in suite.entries},
+        faults=suite.asked.get("faults") or {},
+        spots=_spots(axes, [_seen(suite, entry) for entry in suite.entries]),
+        left_out=tuple(suite.notes),
+    )
+
+
+def _spots(axes: Sequence[Axis], runs: Sequence[Seen]) -> tuple[Spot, ...]:
+    """The runs of each point that has any."""
+    points: dict[tuple[int, ...], Mapping[str, str]] = {}
+    by: dict[str, dict[tuple[int, ...], list[Seen]]] = {}
+    for run in runs:
+        place = tuple(axis.values.index(run.settings[axis.name]) for axis in axes)
+        points[place] = run.settings
+        by.setdefault(run.experiment, {}).setdefault(place, []).append(run)
+    numbers = {place: number for number, place in enumerate(sorted(points), start=1)}
+    return tuple(
+        Spot(experiment, numbers[place], points[place], tuple(found[place]))
+        for experiment, found in by.items()
+        for place in sorted(found)
+    )
+
+
+def _seen(suite: Suite, entry: Entry) -> Seen:
+    """What a run shows, or why it shows nothing."""
+    run_dir = suite.run_dir(entry)
+    found = Seen(
+        experiment=entry.experiment,
+        settings=entry.settings,
+        label=entry.label,
+        seed=entry.seed,
+        link=link_to(suite, entry),
+        state=str(entry.state),
+        reason=entry.reason,
+        measured=None,
+    )
+    if not entry.judged or run_dir is None:
+        return found
+    try:
+        run = load(run_dir)
+    except NoData as error:
+        state, reason = why_unreadable(run_dir, error)
+        return replace(found, state=state, reason=reason)
+    put_out, count = false_evictions(run), records(run)
+    measured: dict[str, float | None] = {
+        STANDSTILL.name: longest_ms(run),
+        EVICTED.name: None if put_out is None else len(put_out),
+        AGAIN.name: count.redelivered,
+        LOST.name: count.lost,
+    }
+    return replace(found, measured=measured)
+
+
+def as_json(sweep: Sweep, told: Sequence[str]) -> str:
+    """The text of `sweep.json`; `told` are the sentences that are made of it."""
+    content: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "name": sweep.name,
+        "started_at": sweep.started_at,
+        "ended_at": sweep.ended_at,
+        "command": sweep.command,
+        "over": {axis.name: list(axis.values) for axis in sweep.axes},
+        "sentences": list(told),
+        "left_out": list(sweep.left_out),
+        "points": [_point(spot) for spot in sweep.spots],
+        "runs": [asdict(run) for run in sweep.runs],
+    }
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+
+
+def _point(spot: Spot) -> dict[str, Any]:
+    return {
+        "experiment": spot.experiment,
+        "point": spot.number,
+        "settings": dict(spot.settings),
+        "runs": len(spot.shown),
+        "planned": len(spot.runs),
+        **{measure.name: _measured(spot, measure) for measure in MEASURES},
+    }
+
+
+def _measured(spot: Spot, measure: Measure) -> dict[str, Any]:
+    found, interval = spot.spread(measure), spot.interval(measure)
+    return {
+        "n": found.n,
+        "min": found.min,
+        "median": found.p50,
+        "max": found.max,
+        "median_lies_in": None if interval is None else [interval.low, interval.high],
+    }

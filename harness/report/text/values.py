@@ -1,0 +1,72 @@
+"""What a run showed as plain values, for programs: `experiment NAME --json`.
+
+The numbers are those of the terminal's last lines; null is what was not recorded.
+"""
+
+import json
+from math import isfinite
+from typing import Any, Final
+
+from harness.report.load import Row, Run
+from harness.report.outcome import (
+    Standing,
+    exit_code_of,
+    expected_of,
+    in_order,
+    outcome,
+    standing,
+    title_of,
+    verdict_of,
+)
+from harness.report.parts.costs import costs
+from harness.report.parts.records import records
+from harness.report.parts.stops import longest_ms
+
+_COLUMNS: Final = (
+    *("examined", "violations", "measured_min", "measured_max", "bound_low", "bound_high"),
+    *("unit", "reason"),
+)
+
+
+def values(run: Run) -> dict[str, Any]:
+    """The outcome in a sentence, where its page is, what it cost, and each verdict."""
+    result = outcome(run)
+    count = records(run)
+    still_ms = longest_ms(run)
+    folder = run.path.resolve()
+    return {
+        "experiment": run.manifest.experiment,
+        "run": run.manifest.run,
+        "folder": str(folder),
+        "page": str(folder / "report.html"),
+        "exit_code": int(exit_code_of(run.manifest, run.verdicts)),
+        "sentence": f"{result.headline}: {result.detail}",
+        "standstill_s": None if still_ms is None else still_ms / 1_000,
+        "acknowledged": count.acknowledged,
+        "lost": count.lost,
+        "repeats": count.redelivered,
+        "fetched_only": count.fetched_only,
+        "costs": costs(run),
+        "verdicts": [_verdict(row) for row in in_order(run.verdicts or [])],
+    }
+
+
+def as_json(run: Run) -> str:
+    """The same as a text."""
+    return json.dumps(values(run), indent=2, allow_nan=False)
+
+
+def _verdict(row: Row) -> dict[str, Any]:
+    return {
+        "rule": row["rule"],
+        "title": title_of(row) or row["statement"],
+        "verdict": verdict_of(row),
+        "expected": expected_of(row),
+        "as_expected": standing(row) is not Standing.DIFFERS,
+        **{column: _plain(row[column]) for column in _COLUMNS},
+    }
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no numbers but finite ones."""
+    return None if isinstance(value, float) and not isfinite(value) else value
