@@ -5,7 +5,7 @@ not (callback-stall). So here the member leaves by itself, and the others wait f
 Watch: LeaveGroup at its own limit, in the middle of the callback.
 """
 
-from harness.experiment import CLASSIC, Experiment, Fault, Group, Load, holds
+from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Load, holds
 
 experiment = Experiment(
     claim="A Java member whose callback does not return leaves at its own max.poll.interval.ms.",
@@ -22,5 +22,8 @@ experiment = Experiment(
     clients=("java",),
     protocols=CLASSIC,
     duration_s=11,
-    rules=holds("X31-java", "R02", "R20a", "R21", "R33", "X32a", "X32b", "X32c"),
+    rules=(
+        Expect(rule="R08-client", if_seen=True),
+        *holds("X31-java", "R02", "R20a", "R21", "R33", "R34-silent", "X32a", "X32b", "X32c"),
+    ),
 )

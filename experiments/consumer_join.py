@@ -19,7 +19,10 @@ experiment = Experiment(
             because="members of a cooperative group keep what does not move (KIP-429)",
             protocols=("cooperative",),
         ),
-        *holds("X20", "X24", protocols=("consumer",)),
+        *holds("X20", "X20-alone", "X24", "R33-epochs", protocols=("consumer",)),
+        *holds("R12-all", "R12-first", "R13-members", "R15-assigned", "R33-answered"),
+        *holds("R22-assignor", protocols=("eager",)),
+        *holds("R22-sticky", "R22-moves", protocols=("cooperative", "consumer")),
         Expect(
             rule="X24-at-once",
             verdict=Verdict.VIOLATED,

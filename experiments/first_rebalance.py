@@ -4,11 +4,11 @@ Why: each member that came alone would cost a rebalance; so the first one waits,
 Watch: how long the first generation takes to form, and that later ones do not wait.
 """
 
-from harness.experiment import CLASSIC, Cluster, Experiment, Fault, Group, holds
+from harness.experiment import CLASSIC, UNSET, Cluster, Experiment, Fault, Group, holds
 
 experiment = Experiment(
     claim="The first rebalance waits the initial delay again while members keep arriving.",
-    cluster=Cluster(settings={"group.initial.rebalance.delay.ms": "3000"}),
+    cluster=Cluster(settings={"group.initial.rebalance.delay.ms": UNSET}),
     group=Group(members=4, arrive_every_ms=1_200),
     faults=(Fault(kind="start-consumer", target="new member", at_s=1, jitter_s=1),),
     rules=holds("X07", "X08-members", "R12", "R33", "X32a"),

@@ -6,19 +6,19 @@ Watch: polls of exactly 500 records, fetches of at most 1 MiB of a partition, an
 partition while records of it are buffered.
 """
 
-from harness.experiment import Experiment, Fault, Group, Load, holds
+from harness.experiment import UNSET, Expect, Experiment, Fault, Group, Load, Verdict, holds
 
 experiment = Experiment(
-    claim="Poll hands out its buffer, 500 records at a time, and nothing during a rebalance.",
+    claim="Poll hands out its buffer, 500 records at a time, and in a rebalance what it keeps.",
     load=Load(partitions=2, records_per_s=2_000, record_bytes=200),
     group=Group(
         members=1,
         client="java",
         batch_records=500,
         process_us=100,
-        # The default, and more than the largest batch of the producer: a batch that is larger than
-        # the limit is fetched all the same.
-        settings={"max.partition.fetch.bytes": "1048576"},
+        # Both are the client's defaults: 500 records, and 1 MiB, more than the largest batch of the
+        # producer (a batch that is larger than the limit is fetched all the same).
+        settings={"max.poll.records": UNSET, "max.partition.fetch.bytes": UNSET},
     ),
     faults=(
         Fault(kind="stall-consumer", target="member 1", at_s=2, jitter_s=1, lasts_s=7),
@@ -26,5 +26,25 @@ experiment = Experiment(
     ),
     duration_s=14,
     clients=("java",),
-    rules=holds("R23", "R24", "R25", "R25-rebalance", "R34", "R33", "X32a", "X32b", "X32c"),
+    rules=(
+        *holds(
+            "R23",
+            "R23-default",
+            "R24",
+            "R24-default",
+            "R25",
+            "R25-rebalance",
+            "R34",
+            "R33",
+            "X32a",
+            "X32b",
+            "X32c",
+        ),
+        Expect(
+            rule="R25-rebalance",
+            verdict=Verdict.VIOLATED,
+            because="since Kafka 2.5 the partitions that a member keeps go on (KAFKA-8421)",
+            protocols=("cooperative", "consumer"),
+        ),
+    ),
 )

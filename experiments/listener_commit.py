@@ -15,7 +15,8 @@ experiment = Experiment(
         Fault(kind="close-consumer", target="member 1", at_s=8),
     ),
     duration_s=12,
-    rules=holds(
-        "R15", "R15-repeats", "R12", "R21", "R21-stop", "R33", "X14", "X32a", "X32b", "X32c", "X32d"
+    rules=(
+        *holds("R15", "R15-commit", "R15-repeats", "R12", "R21", "R21-stop", "R33", "X14"),
+        *holds("X32a", "X32b", "X32c", "X32d"),
     ),
 )

@@ -12,7 +12,7 @@ experiment = Experiment(
     cluster=Cluster(settings={"transaction.state.log.num.partitions": "1"}),
     probes=(Probe(name="offset-apis"),),
     rules=(
-        *holds("X06", "X30", "X33", "R27-shrink", "R30-wire", "R31"),
+        *holds("X06", "X30", "X33", "R27-shrink", "R30-wire", "R30-whole", "R31"),
         Expect(
             rule="R31-bytes",
             verdict=Verdict.VIOLATED,

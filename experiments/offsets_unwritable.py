@@ -4,10 +4,11 @@ Why: a commit is a write like any other, and without its replicas it runs into i
 heartbeat writes nothing and was never affected, until coordinators began to answer in the order of
 their log: it now waits for the commits before it, and fails with them.
 Watch: commits and heartbeats refused after 5 s each, and the position accepted last told all the
-while. The group is well as long as its session outlasts that.
+while; then what became of a commit that failed and that no other followed. The group is well as
+long as its session outlasts that.
 """
 
-from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Probe, Verdict, holds
 
 experiment = Experiment(
     claim="A group that cannot commit is told its old positions, and its heartbeats fail as well.",
@@ -20,12 +21,14 @@ experiment = Experiment(
             kind="kill-broker",
             target="any broker",
             not_target="coordinator",
-            at_s=2,
+            at_s=4,
             jitter_s=1,
             lasts_s=11,
         ),
     ),
-    duration_s=16,
+    # Nothing else follows the one commit of it that fails.
+    probes=(Probe(name="withdrawn-commit", at_s=0, beside=True),),
+    duration_s=18,
     rules=(
         *holds("X28", "X28-alive", "R31-append", "R21", "R33", "X32a", "X32b", "X32c"),
         Expect(
@@ -36,5 +39,20 @@ experiment = Experiment(
             kafka=("4.",),
         ),
         Expect(rule="X28-waits", kafka=("4.",)),
+        Expect(rule="R31-withdrawn", kafka=("3.",)),
+        Expect(
+            rule="R31-withdrawn",
+            verdict=Verdict.VIOLATED,
+            because="what is in the log stays there when its time is up, and counts when the "
+            "replica is back",
+            kafka=("4.",),
+        ),
+        Expect(rule="R31-made", kafka=("4.",)),
+        Expect(
+            rule="R31-made",
+            verdict=Verdict.VIOLATED,
+            because="before Kafka 4 the coordinator withdrew it",
+            kafka=("3.",),
+        ),
     ),
 )

@@ -13,7 +13,7 @@ experiment = Experiment(
     load=Load(partitions=1, replication=1, min_insync_replicas=1),
     protocols=("consumer",),
     group=Group(protocol="consumer", members=1),
-    probes=(Probe(name="refused-settings", at_s=1),),
+    probes=(Probe(name="refused-settings", at_s=1), Probe(name="poll-arguments", at_s=1)),
     duration_s=3,
-    rules=holds("X26"),
+    rules=holds("X26", "R25-arguments"),
 )

@@ -5,7 +5,7 @@ its session ends, and gives it to whichever process next joins under the same in
 Watch: another process has the same partitions; no rebalance, no callback of the others.
 """
 
-from harness.experiment import Experiment, Fault, Group, holds
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
     claim="A static member that is back within its session gets its partitions, unnoticed.",
@@ -16,5 +16,12 @@ experiment = Experiment(
     ),
     duration_s=10,
     protocols=("eager", "cooperative"),
-    rules=holds("X02", "X03", "R02", "R12", "R21", "X32a", "X32b", "X32c"),
+    rules=(
+        *holds("X02", "X03", "R02", "R12", "R21", "X32a", "X32b", "X32c"),
+        Expect(
+            rule="R20a-return",
+            verdict=Verdict.VIOLATED,
+            because="the coordinator gives a static member that is back its place (KIP-345)",
+        ),
+    ),
 )

@@ -2,17 +2,18 @@
 
 import difflib
 import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from types import UnionType
-from typing import Any, Final, get_args, get_origin, get_type_hints
+from typing import Any, Final, get_type_hints
 
 from harness.base.errors import BadInput
 from harness.base.paths import ROOT, here
+from harness.catalogue import settings
+from harness.catalogue.settings import known, typed
 from harness.experiment import APP, Expect, Experiment, Fault, Group, Verdict
-from harness.experiment.app import App, Limits, Records, Shows, Stop
+from harness.experiment.app import App, Records, Shows, Stop
+from harness.experiment.limits import Limits
 from harness.rules.lineage import judged_of_an_app
 from harness.run.faults import KINDS, Lever
 from harness.run.why import cannot_run
@@ -35,14 +36,7 @@ def read(path: Path) -> App:
     Raises BadInput with the file, the line where there is one, and what is wrong.
     """
     file = path / FILE if path.is_dir() else path
-    try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput(
-            f"{here(file)} cannot be read ({error.strerror}): name an app.toml, or its folder"
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{here(file)} is no TOML ({error}): mend it there") from None
+    found = settings.read(file, "name an app.toml, or its folder")
     try:
         return _app(found, file.resolve().parent)
     except BadInput as error:
@@ -54,19 +48,19 @@ def examples() -> list[Path]:
     return sorted(file.parent for file in EXAMPLES.glob(f"*/{FILE}"))
 
 
-def named(text: str) -> App:
-    """The app of a folder, of an app.toml, or of an example by its name.
+def named(text: str, own: Iterable[Path] = ()) -> App:
+    """The app of a folder, of an app.toml, or of one of its owner's or an example by its name.
 
     Raises BadInput with the nearest name where there is none.
     """
     path = Path(text)
     if path.is_file() or (path / FILE).is_file():
         return read(path)
-    known = {folder.name: folder for folder in examples()}
-    if text in known:
-        return read(known[text])
-    near = difflib.get_close_matches(path.name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+    there = {folder.name: folder for folder in (*examples(), *own)}
+    if text in there:
+        return read(there[text])
+    near = difflib.get_close_matches(path.name, there, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(there)}"
     raise BadInput(f"there is no app {text!r}: {hint}")
 
 
@@ -123,12 +117,12 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
     """The experiment with processes of the app for its members.
 
     They are static where the experiment, or the app, says so. Its rules are those that need nothing
-    which only our own consumers tell. Raises BadInput for a fault that there is no lever for in a
-    program of somebody else's.
+    which only our own consumers tell. Probes beside its faults are left out. Raises BadInput for a
+    fault that there is no lever for in a program of somebody else's.
     """
-    if experiment.probes:
+    if alone := [probe.name for probe in experiment.probes if not probe.beside]:
         raise BadInput(
-            f"the probe {experiment.probes[0].name} asks brokers, whoever the members are: an app "
+            f"the probe {alone[0]} asks brokers, whoever the members are: an app "
             "would change nothing; play the experiment without one"
         )
     if experiment.cluster.backend == "compose":
@@ -140,8 +134,8 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
         how = f" {fault.how}" if fault.how == IN_TRANSACTION else ""
         if how or (fault.kind in KINDS and KINDS[fault.kind].by_order):
             raise BadInput(
-                f"{fault.kind}{how} is done by an order that only our own consumers understand, so "
-                f"{app.name} cannot be made to: choose another experiment"
+                f"{fault.kind}{how} is an order that only our own consumers understand, and "
+                f"{app.name} does not: choose another experiment"
             )
         if fault.kind in KINDS and (lever := KINDS[fault.kind].lever):
             _check_lever(fault, lever, app)
@@ -157,20 +151,20 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
     )
     named = {expect.rule for expect in rules}
     more = tuple(Expect(rule=rule, if_seen=True) for rule in judged if rule not in named)
-    return replace(experiment, app=app, group=group, rules=(*rules, *more))
+    return replace(experiment, app=app, group=group, probes=(), rules=(*rules, *more))
 
 
 def _check_lever(fault: Fault, lever: Lever, app: App) -> None:
     """Refuse a fault that a program has no lever for."""
     if lever == Lever.DEPENDENCY and not app.dependencies:
         raise BadInput(
-            f"{fault.kind} slows or cuts the way to what {app.name} uses besides Kafka, and it "
+            f"{fault.kind} acts on what {app.name} uses besides Kafka, and it "
             'names nothing: write [dependency] DATABASE_URL = "127.0.0.1:5432" into app.toml, or '
             "say --dependency DATABASE_URL=127.0.0.1:5432"
         )
     if lever == Lever.SINK and not app.effects.http:
         raise BadInput(
-            f"{fault.kind} spoils the answers of the sink, and {app.name} posts to none: write "
+            f"{fault.kind} acts on the answers of the sink, and {app.name} posts to none: write "
             "[effects] http = true into app.toml, and let the program post each record to "
             "KAFKA_CHAOS_SINK"
         )
@@ -183,7 +177,7 @@ def refuse_what_cannot_run(app: App) -> None:
 
 
 def _app(found: Mapping[str, Any], folder: Path) -> App:
-    _known("", found, _KEYS)
+    known("", found, _KEYS)
     if "command" not in found and "image" not in found:
         raise BadInput(
             'there is no command: say what to run, as in command = ["./consumer"], or name an '
@@ -196,7 +190,7 @@ def _app(found: Mapping[str, Any], folder: Path) -> App:
     }
     plain = {name: found[name] for name in _PLAIN if name in found}
     for name, value in plain.items():
-        plain[name] = _typed(name, value, get_type_hints(App)[name])
+        plain[name] = typed(name, value, get_type_hints(App)[name])
     for table, field in _NAMED.items():
         plain[field] = held = found.get(table, {})
         if not isinstance(held, dict) or not all(isinstance(each, str) for each in held.values()):
@@ -210,16 +204,16 @@ def _part(name: str, kind: type, found: Any, folder: Path) -> Any:
         raise BadInput(f"{name} is {found!r}, and is a table: write [{name}] above its settings")
     given = dict(found)
     if name == "records":
-        _known(f"[{name}] ", given, _RECORDS)
+        known(f"[{name}] ", given, _RECORDS)
         if len(given) > 1:
             raise BadInput("[records] has a value and a file: leave one of them out")
         if "file" in given:
-            file = _typed("[records] file", given.pop("file"), str)
+            file = typed("[records] file", given.pop("file"), str)
             given["samples"] = list(samples(folder / file))
-    _known(f"[{name}] ", given, tuple(each.name for each in fields(kind)))
+    known(f"[{name}] ", given, tuple(each.name for each in fields(kind)))
     hints = get_type_hints(kind)
     return kind(
-        **{each: _typed(f"[{name}] {each}", value, hints[each]) for each, value in given.items()}
+        **{each: typed(f"[{name}] {each}", value, hints[each]) for each, value in given.items()}
     )
 
 
@@ -239,28 +233,3 @@ def samples(file: Path) -> tuple[str, ...]:
 
 def _why(error: OSError | UnicodeDecodeError) -> str:
     return str(error.strerror if isinstance(error, OSError) else error)
-
-
-def _known(where: str, found: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    for name in found:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            raise BadInput(f"there is no setting {where}{name!r}: {hint}")
-
-
-def _typed(name: str, value: Any, declared: Any) -> Any:
-    """A value as its field is declared: a list of texts for a tuple, a whole number for a float."""
-    kinds = get_args(declared) if isinstance(declared, UnionType) else (declared,)
-    for kind in kinds:
-        if get_origin(kind) is tuple:
-            if isinstance(value, list) and all(isinstance(each, str) for each in value):
-                return tuple(value)
-        elif kind is float and type(value) in (int, float):
-            return float(value)
-        elif type(value) is kind:
-            return value
-    wanted = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
-    said = " or ".join(wanted[kind] for kind in kinds if kind in wanted)
-    said = said or 'a list such as ["a", "b"]'
-    raise BadInput(f"{name} takes {said}, not {value!r}")

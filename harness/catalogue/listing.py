@@ -3,9 +3,9 @@
 from typing import Any
 
 from harness.catalogue import registry
-from harness.experiment import Expect, Experiment, Verdict
+from harness.experiment import APP, Expect, Experiment, Verdict
 from harness.rules import RULES, Rule
-from harness.rules.rule import OF_THE_KIND
+from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND
 from harness.run.faults import needs_app
 
 
@@ -21,8 +21,8 @@ def rules() -> list[dict[str, Any]]:
     judge it, with the verdict expected, and of which clients, protocols and versions of Kafka
     (by its first characters; none means all). Where several of one experiment fit, the last counts.
     What needs a program of somebody else's judges whatever can be judged of one.
-    One that is `always` is judged besides in every run that has something of the kind, and expected
-    to hold.
+    One of a `limit` of our own members is judged where that is promised. One that is `always` is
+    judged besides in every run that has something of the kind, and expected to hold.
     """
     declared, _ = registry.every()
     return [_rule(rule, declared) for rule in RULES.values()]
@@ -64,6 +64,7 @@ def _rule(rule: Rule, declared: dict[str, Experiment]) -> dict[str, Any]:
         "unit": rule.unit,
         "kind": "evidence" if rule.evidence else "rule",
         "always": rule.always,
+        "limit": rule.limit,
         "clients": list(rule.clients),
         "protocols": list(rule.protocols),
         "experiments": [item for item in judging if item["clients"] and item["protocols"]],
@@ -127,7 +128,9 @@ def _judges(item: dict[str, Any]) -> str:
     declared = ", ".join(names)
     if item["always"]:
         return "; ".join(filter(None, (OF_THE_KIND, declared)))
-    return declared or "no experiment"
+    if item["limit"] and APP not in item["clients"]:
+        return f"every run of which {item['limit']} is promised"
+    return declared or (OF_A_PROGRAM if item["clients"] == [APP] else "no experiment")
 
 
 def _marked(name: str, expected: str) -> str:

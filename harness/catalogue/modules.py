@@ -4,15 +4,16 @@ import difflib
 import importlib
 import importlib.util
 import re
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Final
 
 from harness import experiment as words
-from harness.base.errors import BadInput, HarnessError
+from harness.base.errors import BadInput, CannotImport, HarnessError
 from harness.base.paths import here
 from harness.experiment import Experiment
 
@@ -45,19 +46,40 @@ def read(name: str, checked: Callable[[Experiment], Experiment]) -> Experiment:
 
 def imported(name: str) -> ModuleType:
     """The module of the experiment of this NAME. Raises BadInput as `read` does."""
+    return module_at(_module_of(name), _file_of(name))
+
+
+def module_at(name: str, file: Path) -> ModuleType:
+    """The module of this name, which is in this file.
+
+    Raises BadInput for a slip with the words of an experiment, CannotImport for anything else.
+    """
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # it may be edited again now
     try:
-        return importlib.import_module(_module_of(name))
+        return importlib.import_module(name)
     except SyntaxError as error:
-        raise BadInput(f"{here(_file_of(name))}:{error.lineno}: {error.msg}") from error
-    except Exception as error:
-        file = _file_of(name)
+        place = here(Path(error.filename or file))
+        told = f"{place}:{error.lineno}: {error.msg}"
+        raise CannotImport(told) from error.with_traceback(None)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it does: it is not ours)
         lines = [
-            frame.lineno
-            for frame in traceback.extract_tb(error.__traceback__)
-            if Path(frame.filename) == file
+            line
+            for trace, line in traceback.walk_tb(error.__traceback__)
+            if Path(trace.f_code.co_filename) == file
         ]
         place = f"{here(file)}:{lines[-1]}" if lines else str(here(file))
-        raise BadInput(f"{place}: {_sentence(error)}") from error
+        told, known = _sentence(error)
+        kind = BadInput if known else CannotImport
+        raise kind(f"{place}: {told}") from error.with_traceback(_from(file, error.__traceback__))
+    finally:
+        sys.dont_write_bytecode = writes
+
+
+def _from(file: Path, trace: TracebackType | None) -> TracebackType | None:
+    """The part of a traceback that begins in this file: what led to it is ours."""
+    while trace is not None and Path(trace.tb_frame.f_code.co_filename) != file:
+        trace = trace.tb_next
+    return trace
 
 
 def _module_of(name: str) -> str:
@@ -71,22 +93,25 @@ def _file_of(name: str) -> Path:
     return Path(spec.origin)
 
 
-def _sentence(error: Exception) -> str:
-    """What is wrong and what to do, for what goes wrong most often."""
+def _sentence(error: BaseException) -> tuple[str, bool]:
+    """What is wrong and what to do, and whether that is one of the usual slips."""
     text = " ".join(str(error).split())
     if isinstance(error, HarnessError):
-        return text
+        return text, True
     if found := _UNKNOWN_FIELD.search(text):
-        return _no_such_field(found[1], found[2])
+        return _no_such_field(found[1], found[2]), True
     if found := _LACKS.search(text):
-        return f"{found[1]} lacks {found[2].replace(chr(39), '')}: every {found[1]} needs it"
+        return f"{found[1]} lacks {found[2].replace(chr(39), '')}: every {found[1]} needs it", True
     if isinstance(error, TypeError) and ("not callable" in text or "can't multiply" in text):
-        return f"{text}: a comma may be missing at the end of the line before"
-    return f"{type(error).__name__}: {text}"
+        return f"{text}: a comma may be missing at the end of the line before", True
+    return f"{type(error).__name__}: {text}", False
 
 
 def _no_such_field(value: str, name: str) -> str:
-    known = [each.name for each in fields(getattr(words, value))] if hasattr(words, value) else []
+    from harness.rules import Rule
+
+    kind = Rule if value == Rule.__name__ else getattr(words, value, None)
+    known = [each.name for each in fields(kind)] if kind is not None else []
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
     return f"{value} has no field {name!r}: {hint}"

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from harness.base.errors import BadInput
-from harness.experiment import Experiment, Fault, Group, Need
-from harness.provision.kafka import kafka_versions
-from harness.run.faults import Needed, effects_of
+from harness.experiment import UNSET, Experiment, Fault, Group, Need
+from harness.provision import wheels
+from harness.provision.kafka import check_client_offered, check_offered
+from harness.run.faults import Needed, effects_of, state_of
 from harness.run.roles import changes, headcount, lanes
 
 # Settings of a client library that follow from what the group declares: of two values for one
@@ -30,8 +31,9 @@ def check_together(experiment: Experiment) -> None:
 
     Raises BadInput naming both, and the remedy.
     """
+    check_offered(experiment.cluster.kafka_version)
     _check_images(experiment)
-    _check_client_version(experiment)
+    _check_client_versions(experiment)
     _check_replicas(experiment)
     _check_members(experiment)
     lanes(experiment)  # which refuses more processes than there can be lanes for
@@ -49,7 +51,8 @@ def check_exercised(experiment: Experiment, needed: Needed) -> None:
     BadInput naming the rules and what they need.
     """
     group, effects = experiment.group, [effects_of(fault) for fault in experiment.faults]
-    if experiment.probes or any(member.sabotage for member in sorts_of_members(group)):
+    alone = any(not probe.beside for probe in experiment.probes)
+    if alone or any(member.sabotage for member in sorts_of_members(group)):
         return
     silent = any(
         not each.below_limits
@@ -88,18 +91,32 @@ def _check_images(experiment: Experiment) -> None:
         )
 
 
-def _check_client_version(experiment: Experiment) -> None:
-    group = experiment.group
-    for version in {member.client_version for member in sorts_of_members(group)} - {""}:
-        if version not in kafka_versions():
-            raise BadInput(
-                f"the Java client of Kafka {version} is not offered: choose "
-                f"{' or '.join(kafka_versions())}"
-            )
-        if group.protocol == "consumer" and int(version.partition(".")[0]) < 4:
+def check_client_version(client: str, version: str) -> None:
+    """Refuse what is no version of this client that members could have. Raises BadInput."""
+    if client == "java":
+        check_client_offered(version)
+    else:
+        wheels.check_offered(version)
+
+
+def _check_client_versions(experiment: Experiment) -> None:
+    for member in sorts_of_members(experiment.group):
+        version = member.client_version
+        if not version:
+            continue
+        check_client_version(member.client, version)
+        if member.protocol != "consumer":
+            continue
+        numbers = tuple(map(int, version.split(".")))
+        if member.client == "java" and numbers < (4,):
             raise BadInput(
                 f"the Java client of Kafka {version} has a preview of protocol consumer only, "
                 "which brokers of today do not speak: choose 4.0 or newer, or a classic protocol"
+            )
+        if member.client == "librdkafka" and numbers < (2, 4):
+            raise BadInput(
+                f"confluent-kafka {version} does not speak protocol consumer: choose 2.4.0 or "
+                "newer, or a classic protocol"
             )
 
 
@@ -126,31 +143,33 @@ def _check_members(experiment: Experiment) -> None:
     for fault, members, change in changed:
         if change.ended > members:
             raise BadInput(
-                f"{fault.kind} of {fault.target} ends {change.ended} of {members} members: there "
-                "are not so many then; end fewer, or have more"
+                f"{fault.kind} of {fault.target} ends {change.ended} members when there are only "
+                f"{members}: end fewer, or raise members"
             )
     for number in group.differing:
         if not 1 <= number <= count.ever:
             raise BadInput(
-                f"member {number} differs, and there are members 1 to {count.ever}: name one of "
-                "those"
+                f"differing names member {number}, and there are members 1 to {count.ever}: name "
+                "one of those"
             )
 
 
 def _check_overlaps(faults: Iterable[Fault]) -> None:
     """The heal of one would end the other as well, and each would be judged as if alone.
 
-    A role such as "any member" may be another one each time.
+    A role such as "any member" may be another one each time, and what two roles mean is known only
+    when they are resolved: the nemesis sees to those.
     """
     ends_s: dict[tuple[str, str, str | None], tuple[float, Fault]] = {}
     for fault in sorted(faults, key=lambda each: each.at_s):
-        what = (fault.kind, fault.target, fault.of_broker)
+        what = (state_of(fault), fault.target, fault.of_broker)
         if not fault.lasts_s or fault.target.startswith("any "):
             continue
         end_s, before = ends_s.get(what, (0.0, fault))
         if fault.at_s < end_s:
+            other = "the one" if before.kind == fault.kind else before.kind
             raise BadInput(
-                f"{fault.kind} of {fault.target} at {fault.at_s:g} s may begin before the one at "
+                f"{fault.kind} of {fault.target} at {fault.at_s:g} s may begin before {other} at "
                 f"{before.at_s:g} s has ended, at {end_s:g} s: move them apart, or declare one"
             )
         ends_s[what] = (fault.at_s + fault.jitter_s + fault.lasts_s, fault)
@@ -158,10 +177,10 @@ def _check_overlaps(faults: Iterable[Fault]) -> None:
 
 def _check_settings(group: Group) -> None:
     """A single member may be meant to be refused by its own library; all of them are not."""
-    for name in group.settings:
-        if name in _DECLARED:
+    for name, value in group.settings.items():
+        if name in _DECLARED and value != UNSET:
             raise BadInput(
-                f"settings of the group have {name!r}, which is declared as {_DECLARED[name]}: say "
+                f"settings of the group have {name!r}, which has a field of its own: use "
                 f"{_DECLARED[name]} instead"
             )
 

@@ -9,7 +9,8 @@ from typing import Any, get_type_hints
 import experiments
 from consumers.sabotage import conduct_of
 from harness.base.errors import BadInput
-from harness.catalogue import modules
+from harness.base.paths import COMMAND
+from harness.catalogue import broker_settings, modules, own
 from harness.catalogue.refusals import check_exercised, check_together, sorts_of_members
 from harness.experiment import Experiment, Need
 from harness.run.faults import KINDS, Needed, needs_app
@@ -32,9 +33,9 @@ def load(name: str) -> Experiment:
     """
     if name not in names():
         near = difflib.get_close_matches(name, names(), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "see `python -m harness list`"
+        hint = f"did you mean {near[0]!r}?" if near else f"see `{COMMAND} list`"
         raise BadInput(f"there is no experiment {name!r}: {hint}")
-    return modules.read(name, checked)
+    return replace(modules.read(name, checked), sources=own.sources_of(name))
 
 
 def every() -> tuple[dict[str, Experiment], list[str]]:
@@ -74,6 +75,12 @@ def checked(experiment: Experiment) -> Experiment:
     for expect in experiment.rules:
         if expect.rule not in RULES:
             raise BadInput(f"there is no rule {expect.rule!r}: {nearest_rule(expect.rule)}")
+        if RULES[expect.rule].limit and experiment.app is None:
+            name = RULES[expect.rule].limit
+            raise BadInput(
+                f"{expect.rule} judges what is promised: write limits=Limits({name}=10) instead of "
+                "naming the rule"
+            )
     needed = _needed(experiment)
     for fault in experiment.faults:
         check_role(fault, experiment)
@@ -106,7 +113,7 @@ def nearest_rule(name: str) -> str:
     from harness.rules.catalogue import RULES
 
     near = difflib.get_close_matches(name, RULES, n=1)
-    listed = "`python -m harness list --rules` prints all"
+    listed = f"`{COMMAND} list --rules` prints all"
     return f"did you mean {near[0]}? {listed}" if near else listed
 
 
@@ -136,8 +143,8 @@ def check_app(experiment: Experiment) -> None:
     """Refuse to play what needs a program of somebody else's without one. Raises BadInput."""
     if experiment.app is None and needs_app(experiment):
         raise BadInput(
-            f"{experiment.faults[0].kind} is done to what a program of yours uses, and our own "
-            "members use nothing: name a program by --app or APP=, as docs/programs.md says"
+            f"{experiment.faults[0].kind} needs a program of yours, because our own members use "
+            "nothing besides Kafka: name a program by --app or APP=, as docs/programs.md says"
         )
 
 
@@ -158,46 +165,77 @@ def knobs(experiment: Experiment) -> dict[str, Any]:
 def with_knobs(experiment: Experiment, settings: Mapping[str, str]) -> Experiment:
     """The experiment with some knobs turned, all at once: what they make together must make sense.
 
-    Raises BadInput for an unknown knob (with the nearest name), one that is turned twice, or a
-    value of the wrong type.
+    Brokers' own settings are turned likewise, by Kafka's names. Raises BadInput for an unknown knob
+    (with the nearest name), one that is turned twice, or a value of the wrong type.
     """
     known = knobs(experiment)
     turned: dict[str, dict[str, Any]] = {}
+    of_brokers: dict[str, str] = {}
     for text, value in settings.items():
-        name = _knob_named(text, known)
-        part, _, item = name.rpartition(".")
-        values = turned.setdefault(part, {})
+        name = knob_named(text, known)
+        if name in broker_settings.KNOWN:
+            part, item, values = "cluster", name, of_brokers
+        else:
+            part, _, item = name.rpartition(".")
+            values = turned.setdefault(part, {})
         if item in values:
-            raise BadInput(f"knob {name} is turned twice, as {text!r} too: turn it once")
-        values[item] = _typed(name, value, known[name], getattr(experiment, part, experiment))
+            raise BadInput(f"knob {name} is set twice, also as {text!r}: set it once")
+        if name in broker_settings.KNOWN:
+            values[item] = broker_settings.checked(name, value)
+        else:
+            values[item] = _typed(name, value, known[name], getattr(experiment, part, experiment))
+    if of_brokers:
+        settings_of_brokers = {**experiment.cluster.settings, **of_brokers}
+        turned.setdefault("cluster", {})["settings"] = settings_of_brokers
     whole = turned.pop("", {})
     parts = {part: replace(getattr(experiment, part), **values) for part, values in turned.items()}
     return replace(experiment, **parts, **whole)
 
 
 def variant(
-    experiment: Experiment, client: str, protocol: str, settings: Mapping[str, str] | None = None
+    experiment: Experiment,
+    client: str,
+    protocol: str,
+    settings: Mapping[str, str] | None = None,
+    versioned: str = "java",
 ) -> Experiment:
     """The experiment for this client and protocol, with other knobs turned as well.
 
-    A version of the Java client is for that client only. Raises BadInput as `with_knobs` does.
+    A version of the client is for `versioned` only. Raises BadInput as `with_knobs` does.
     """
     knobs = {**(settings or {}), "group.client": client, "group.protocol": protocol}
-    if client != "java":
+    if client != versioned:
         knobs = {
             name: value for name, value in knobs.items() if not name.endswith("client_version")
         }
     return with_knobs(experiment, knobs)
 
 
-def _knob_named(text: str, known: Iterable[str]) -> str:
-    """The knob's whole name, of which `text` may be the last part. Raises BadInput."""
+def knob_named(text: str, known: Iterable[str]) -> str:
+    """The whole name of a knob, of which `text` may be the last part, or of a broker's setting.
+
+    Raises BadInput with the nearest name.
+    """
     names = {name.rpartition(".")[2]: name for name in known} | {name: name for name in known}
-    if text not in names:
-        near = difflib.get_close_matches(text, names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-        raise BadInput(f"there is no knob {text!r}: {hint}")
-    return names[text]
+    if text in names:
+        return names[text]
+    if (of_brokers := broker_settings.named(text)) is not None:
+        return of_brokers
+    near = broker_settings.nearest(text, names)
+    hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
+    raise BadInput(f"there is no knob {text!r}: {hint}")
+
+
+def canonical(experiment: Experiment, name: str, text: str) -> str:
+    """The text of a value, of which there may be several spellings; `name` as of `knob_named`.
+
+    Raises BadInput for a value of another type.
+    """
+    if name in broker_settings.KNOWN:
+        return broker_settings.checked(name, text)
+    part = getattr(experiment, name.rpartition(".")[0], experiment)
+    value = _typed(name, text, knobs(experiment)[name], part)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _typed(name: str, text: str, now: object, part: object) -> Any:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from harness.catalogue import registry
-from harness.experiment import CLIENTS, PROTOCOLS, Expect, Experiment, Verdict
+from harness.experiment import APP, CLIENTS, PROTOCOLS, Expect, Experiment, Verdict
 from harness.rules.catalogue import RULES
 from harness.rules.documents import STATEMENTS
-from harness.rules.rule import OF_THE_KIND, Rule
+from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND, Rule
 from harness.run.faults import needs_app
 
 _HEAD = """# Rules
@@ -25,8 +25,9 @@ Every rule by which runs are judged: what it states, why that matters to somebod
 consumers, a row that violates it, where the statement comes from, for which clients and protocols
 it is, and which experiments judge it. Made from the code by `make docs`.
 
-Some rules are judged in every run in which they can be examined, and no experiment has to declare
-them. Where such a rule finds nothing to examine, it is left out of the verdicts.
+An experiment declares which verdicts it expects. Every other rule that is about the run's client
+and protocol is looked at as well, and a violation that nobody expected fails the run. Some rules
+have a verdict in every run in which they can be examined.
 
 An experiment that expects VIOLATED shows a statement that does not hold (any more), or breaks the
 rule on purpose (`saboteur-…`): a rule that nothing can violate would prove nothing.
@@ -38,7 +39,7 @@ _PINNED: Final = re.compile(
     r"^ +(?P<subject>.+) at \S+: ok False, measured (?P<measured>\S+) of (?P<low>\S+) to "
     r"(?P<high>[^\s,]+)(?:, guarded \S+ to \S+)?; (?P<why>.+)$"
 )
-_PINNED_RULE: Final = re.compile(r"^ +([RXE]\d\S*) VIOLATED$")
+_PINNED_RULE: Final = re.compile(r"^ +([RXLE]\d\S*) VIOLATED$")
 
 
 def page(examples: Mapping[str, str]) -> str:
@@ -68,14 +69,21 @@ def _length(text: str) -> tuple[bool, int, str]:
 
 
 def _example(rule: Rule, row: re.Match[str]) -> str:
-    parts = [f"{row['measured']} {rule.unit}".strip()] if row["measured"] != "None" else []
+    """What it is about, what is wrong with it, and its number beside what is allowed."""
+    low, high = (_plain(row[name]) for name in ("low", "high"))
+    parts = [f"{_plain(row['measured'])} {rule.unit}".strip()] if row["measured"] != "None" else []
     if row["low"] != "None" and row["high"] != "None":
-        parts.append(f"of {row['low']} to {row['high']}")
+        parts.append(f"{low} to {high} allowed" if low != high else f"{low} allowed")
     elif row["low"] != "None":
-        parts.append(f"of at least {row['low']}")
+        parts.append(f"at least {low} allowed")
     elif row["high"] != "None":
-        parts.append(f"of at most {row['high']}")
-    return f"{row['subject']}: {' '.join([*parts, ''])}{row['why']}".replace(".0 ", " ")
+        parts.append(f"at most {high} allowed")
+    numbers = f" ({'; '.join(parts)})" if parts else ""
+    return f"{row['subject']}: {row['why']}{numbers}"
+
+
+def _plain(number: str) -> str:
+    return number.removesuffix(".0")
 
 
 def _index() -> str:
@@ -104,9 +112,22 @@ def _section(rule: Rule, experiments: dict[str, Experiment], example: str | None
         lines.append("- judged in every run: without it no verdict can be trusted")
     elif rule.always:
         lines += [f"- judged in {OF_THE_KIND}", *_judged_by(rule, experiments)]
+    elif rule.contradicted:
+        known = " and ".join(str(groups) for groups in rule.contradicted)
+        lines.append(
+            f"- does not hold for all {known}: judged there only if an experiment declares it"
+        )
+        lines += _judged_by(rule, experiments)
+    elif rule.limit and APP not in rule.clients:
+        lines.append(f"- judged in every run of which it is promised: `--limit {rule.limit}=…`")
     else:
-        lines += _judged_by(rule, experiments) or ["- judged by: no experiment yet"]
+        lines += _judged_by(rule, experiments) or [f"- judged in {_in_passing(rule)}"]
     return "\n".join([*lines, ""])
+
+
+def _in_passing(rule: Rule) -> str:
+    """Where a rule is judged that no experiment declares."""
+    return OF_A_PROGRAM if rule.clients == (APP,) else "no experiment yet"
 
 
 def _judged_by(rule: Rule, experiments: dict[str, Experiment]) -> list[str]:

@@ -7,11 +7,13 @@ its NAME. Nothing here does I/O.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from hashlib import sha256
 from math import inf
 from typing import Any, Final
 
 from harness.base.errors import BadInput
 from harness.experiment.app import App
+from harness.experiment.limits import Limits as Limits
 
 # librdkafka looks at its timers every 500 ms while subscribed, so what it does "every 700 ms" it
 # does every 1,000 ms (rdkafka_cgrp.c, max-poll timer at 2 Hz; measured 0.5 s multiples ± 80 ms).
@@ -36,6 +38,8 @@ ASSIGNORS: Final[dict[str, tuple[str, ...]]] = {
     "cooperative": ("cooperative-sticky",),
     "consumer": ("uniform", "range"),
 }
+# The value of a setting, of a client or a broker, that the harness leaves out: its default counts.
+UNSET: Final = "unset"
 LEAST_RECORD_BYTES: Final = 8  # the first 8 bytes of a record are its number
 COMMITS: Final = ("auto", "sync", "async", "interval", "revoke", "external", "transaction")
 
@@ -69,6 +73,7 @@ class Cluster:
     `backend` says what its nodes are: processes on this machine (embedded), containers of the
     run's own (docker), or those of docker-compose.yml that are up already (compose).
     `settings` are broker settings on top of the harness's own; all of them land in the manifest.
+    One whose value is `UNSET` is left to Kafka's default.
     """
 
     backend: str = "embedded"
@@ -137,9 +142,11 @@ class Group:
     (`consumers/sabotage.py`); null for an honest consumer.
     `arrive_every_ms`: members are started that far apart; 0 is all at once. `metadata_refresh_ms`
     is how often a client asks for metadata, and so how late it may hear of new partitions.
-    `client_version` is the version of Kafka whose Java client is used; empty is the brokers'.
-    `settings` are the client library's own, on top of ours. `differing` gives single members, by
-    number, other values of these fields: `{2: {"max_poll_interval_ms": 20_000}}`.
+    `client_version` is the version of Kafka whose Java client is used, or that of confluent-kafka;
+    empty is the brokers', or the one that the harness itself has.
+    `settings` are the client library's own, on top of ours; one whose value is `UNSET` is left to
+    the library's default, which the field of the group still has to name. `differing` gives single
+    members, by number, other values of these fields: `{2: {"max_poll_interval_ms": 20_000}}`.
     """
 
     members: int = 3
@@ -167,13 +174,15 @@ class Group:
         if self.assignor is not None:
             one_of(f"assignor of protocol {self.protocol}", self.assignor, ASSIGNORS[self.protocol])
         one_of("commit", self.commit, COMMITS)
-        if self.client_version and self.client != "java":
+        if self.client_version and self.client == APP:
             raise BadInput(
-                f"client_version of {self.client_version} with client {self.client}: only the Java "
-                "client comes in several versions; use client java, or leave it empty"
+                f"client_version of {self.client_version} with a program of yours, which decides "
+                "that by itself: leave it out"
             )
         if self.members < 1:
-            raise BadInput(f"a group of {self.members} members is no group: use 1 or more")
+            raise BadInput(
+                f"members is {self.members}, and a group needs at least one: use 1 or more"
+            )
         at_least(
             1,
             batch_records=self.batch_records,
@@ -208,7 +217,10 @@ class Group:
         """
         different = self.differing.get(number, {})
         if unknown := sorted(set(different) - set(self.__dataclass_fields__)):
-            raise BadInput(f"member {number} differs in {unknown[0]!r}, which groups do not have")
+            raise BadInput(
+                f"differing of member {number} has {unknown[0]!r}, which is not a field of a "
+                f"group: use one of {', '.join(self.__dataclass_fields__)}"
+            )
         return replace(self, differing={}, **different) if self.differing else self
 
     @property
@@ -265,10 +277,12 @@ class Probe:
 
     `name` is the script's. It is played in a process and over a lane of its own, from `at_s` after
     steady state; the run goes on when it has ended. What it asked and was answered is in `calls`.
+    One that is played `beside` the faults starts before them, and its end is awaited after them.
     """
 
     name: str
     at_s: float = 2.0
+    beside: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,13 +332,33 @@ def holds(
 
 
 @dataclass(frozen=True, kw_only=True)
+class Source:
+    """A file that an experiment is made from and that is not ours: its path in a run, its text."""
+
+    path: str
+    text: str
+
+    @property
+    def data(self) -> bytes:
+        """The file, byte for byte."""
+        return self.text.encode(errors="surrogateescape")
+
+    @property
+    def digest(self) -> str:
+        """Its SHA-256."""
+        return sha256(self.data).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Experiment:
     """A claim, what to run, what to break, and which rules to judge.
 
     `clients`, `protocols` and `backends` name those that it means anything for; others are refused.
     `long` ones take minutes because a default does: the nightly set leaves them to a set of their
     own. With an `app` the members are processes of that program, and `group` tells their number
-    alone: what else a group declares is the program's own affair.
+    alone: what else a group declares is the program's own affair. `limits` are what is promised of
+    the group, a verdict each; those of an app go before them. `sources` are filled in where
+    experiments or rules are somebody's own.
     """
 
     claim: str
@@ -340,7 +374,9 @@ class Experiment:
     backends: tuple[str, ...] = BACKENDS
     long: bool = False
     one_by_one: bool = False
+    limits: Limits = field(default_factory=Limits)
     app: App | None = None
+    sources: tuple[Source, ...] = ()
 
     def __post_init__(self) -> None:
         for kind, names in (
@@ -354,16 +390,22 @@ class Experiment:
         if not self.claim.strip():
             raise BadInput("the claim is empty: say in a sentence what the experiment shows")
         if not 0 <= self.duration_s < inf:
-            raise BadInput(f"duration_s of {self.duration_s} is no time: use 0 or more")
-        if self.probes and self.faults:
+            raise BadInput(f"duration_s is {self.duration_s}: use 0 or more")
+        if not isinstance(self.limits, Limits):
             raise BadInput(
-                f"faults wait for the end of probe {self.probes[0].name}, so none would come when "
-                "it is due: have either"
+                f"limits is a {type(self.limits).__name__}, not Limits: write "
+                "limits=Limits(standstill_s=10)"
+            )
+        if self.faults and (alone := [probe.name for probe in self.probes if not probe.beside]):
+            raise BadInput(
+                f"faults would wait for the end of probe {alone[0]} and come late: leave out one "
+                "of them, or say beside=True for a probe that is played beside the faults"
             )
         one_of("backend of this experiment", self.cluster.backend, self.backends)
         if (self.app is None) == (self.group.client == APP):
             raise BadInput(
-                f"client {APP} goes with an app, and an app with no other: see `with_app`"
+                f"client {APP!r} is that of a program of yours, and of nothing else: name a "
+                "program by --app, or leave out the client"
             )
         if self.app is None:
             one_of("client of this experiment", self.group.client, self.clients)

@@ -13,6 +13,7 @@ from math import inf
 from typing import Final
 
 from harness.base.errors import BadInput
+from harness.experiment.limits import Limits
 
 # What stands in braces in a command or an environment is filled in for each process.
 PLACES: Final = (
@@ -132,7 +133,7 @@ def _check_pattern(name: str, pattern: str) -> None:
         groups = set(re.compile(pattern).groupindex)
     except re.error as error:
         raise BadInput(
-            f"[effects] {name} is no pattern ({error}): write a regular expression such as "
+            f"[effects] {name} is not a valid pattern ({error}): write a regular expression, as in "
             r"'done id=(?P<n>\d+)'"
         ) from None
     if "n" not in groups and not {"partition", "offset"} <= groups:
@@ -156,28 +157,7 @@ class Stop:
                 "SIGTERM, SIGINT or SIGHUP"
             )
         if not 0 < self.grace_s < inf:
-            raise BadInput(f"[stop] grace_s of {self.grace_s:g} is no time: use more than 0")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What the program's owner promises; each that is given becomes a verdict.
-
-    `standstill_s` is the longest that a partition may stand still, `repeats` and `lost` are the
-    most records in the run, `out_of_order` those of a partition that one process processes after
-    later ones, `drained_s` is the longest from the last heal to the end of the topic.
-    """
-
-    standstill_s: float | None = None
-    repeats: int | None = None
-    lost: int | None = None
-    out_of_order: int | None = None
-    drained_s: float | None = None
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if value is not None and not 0 <= value < inf:
-                raise BadInput(f"[limits] {name} of {value:g} is no limit: use 0 or more")
+            raise BadInput(f"[stop] grace_s is {self.grace_s:g}: use more than 0")
 
 
 @dataclass(frozen=True)
@@ -196,7 +176,7 @@ def address_of(name: str, text: str) -> Address:
     found = _ADDRESS.fullmatch(text)
     if found is None or not 1 <= int(found["port"]) <= _LAST_PORT:
         raise BadInput(
-            f"[dependency] {name} is {text!r}, which is no address: write host:port, as in "
+            f"[dependency] {name} is {text!r}, which is not an address: write host:port, as in "
             f'{name} = "127.0.0.1:5432"; a URL around it goes into [env], with {{{name}}} for '
             "host:port"
         )
@@ -236,7 +216,9 @@ class App:
             )
         self._check_image()
         if self.instances < 1:
-            raise BadInput(f"instances of {self.instances} is no group: use 1 or more")
+            raise BadInput(
+                f"instances is {self.instances}, and a group needs at least one: use 1 or more"
+            )
         for name in self.environment:
             if not name or "=" in name:
                 raise BadInput(f"[env] {name!r} cannot name a variable: use letters and digits")
@@ -252,7 +234,7 @@ class App:
             for place in self._unknown_places(text):
                 known = (*PLACES, *self.dependencies)
                 raise BadInput(
-                    f"{{{place}}} in {text!r} is nothing that can be filled in: there are "
+                    f"{{{place}}} in {text!r} has no value to be filled in: there are "
                     f"{', '.join(f'{{{each}}}' for each in known)}"
                 )
             for place in set(places_in(text)) & set(_SHOWN_BY):

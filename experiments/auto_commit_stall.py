@@ -1,0 +1,28 @@
+"""One record takes longer than max.poll.interval.ms, in a group with automatic commits.
+
+Why: documents warn that such work is done again, whether or not the client commits by itself.
+Watch: the LeaveGroup at the limit, and the batch in hand, which its next owner reads again.
+"""
+
+from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdict, holds
+
+experiment = Experiment(
+    claim="Automatic commits save no work of a member that was too slow: it comes twice.",
+    group=Group(
+        client="java", commit="auto", auto_commit_interval_ms=2_000, max_poll_interval_ms=7_000
+    ),
+    faults=(Fault(kind="stall-consumer", target="any member", lasts_s=11),),
+    duration_s=14,
+    long=True,
+    clients=("java",),
+    protocols=CLASSIC,
+    rules=(
+        Expect(
+            rule="R21-delivery",
+            verdict=Verdict.VIOLATED,
+            because="the application is told only by its next poll; until then it works on "
+            "partitions that are another member's",
+        ),
+        *holds("R19-auto", "R07", "R20b", "R21", "R26", "R33", "X32a", "X32b", "X32c"),
+    ),
+)

@@ -1,0 +1,28 @@
+"""Heartbeats of KIP-848, right and wrong, and what a coordinator answers to each of them.
+
+Why: the answer decides whether a consumer goes on, joins again, waits or ends for good; whoever
+writes or debugs a client needs to know which is which.
+Watch: errors 25, 42, 69, 81, 82, 110, 111, 112 and 128, each for its own reason and no other.
+"""
+
+from harness.experiment import Cluster, Expect, Experiment, Group, Load, Probe, Verdict, holds
+
+experiment = Experiment(
+    claim="Each wrong heartbeat of KIP-848 is refused for the reason that the protocol gives.",
+    cluster=Cluster(brokers=1, settings={"group.consumer.max.size": "2"}),
+    load=Load(partitions=2, replication=1, min_insync_replicas=1),
+    protocols=("consumer",),
+    group=Group(protocol="consumer", members=1),
+    probes=(Probe(name="heartbeat-answers", at_s=1),),
+    duration_s=3,
+    rules=(
+        *holds("X40", "X40-assignor", "X40-regex", "X40-group", "X40-full", "X40-member"),
+        *holds("X40-epoch", "X40-rejoin", "X40-instance", "X40-empty", "X40-classic"),
+        Expect(
+            rule="X40-rejoin",
+            verdict=Verdict.VIOLATED,
+            because="before Kafka 4.2 epoch 0 was compared with the member's like any other",
+            kafka=("4.0", "4.1"),
+        ),
+    ),
+)

@@ -1,0 +1,124 @@
+"""Brokers' own settings that can be turned like knobs, by Kafka's names.
+
+Known are those of Kafka 3.9 to 4.4 by which brokers behave; where they listen, who may connect and
+what this harness decides for a run are left out. A value of the wrong sort is refused here, for a
+broker would end over it only when it starts.
+"""
+
+import difflib
+from collections.abc import Iterable
+from typing import Final
+
+from harness.base.errors import BadInput
+from harness.experiment import UNSET
+
+FIELD: Final = "cluster.settings"  # of an experiment, where they are declared
+
+_WHOLE: Final = """
+    add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms
+    background.threads broker.heartbeat.interval.ms broker.session.timeout.ms
+    connections.max.idle.ms controlled.shutdown.max.retries controlled.shutdown.retry.backoff.ms
+    controller.quorum.append.linger.ms controller.quorum.election.backoff.max.ms
+    controller.quorum.election.timeout.ms controller.quorum.fetch.max.bytes
+    controller.quorum.fetch.snapshot.max.bytes controller.quorum.fetch.timeout.ms
+    controller.quorum.request.timeout.ms controller.quorum.retry.backoff.ms
+    controller.socket.timeout.ms default.replication.factor fetch.max.bytes
+    group.consumer.assignment.interval.ms group.consumer.max.assignment.interval.ms
+    group.consumer.max.size group.consumer.min.assignment.interval.ms
+    group.consumer.regex.refresh.interval.ms group.coordinator.append.linger.ms
+    group.coordinator.background.threads group.coordinator.cached.buffer.max.bytes
+    group.coordinator.threads group.initial.rebalance.delay.ms group.max.session.timeout.ms
+    group.max.size group.min.session.timeout.ms leader.imbalance.check.interval.seconds
+    leader.imbalance.per.broker.percentage log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size
+    log.cleaner.delete.retention.ms log.cleaner.io.buffer.size log.cleaner.max.compaction.lag.ms
+    log.cleaner.min.compaction.lag.ms log.cleaner.threads log.flush.interval.messages
+    log.flush.interval.ms log.flush.offset.checkpoint.interval.ms log.flush.scheduler.interval.ms
+    log.flush.start.offset.checkpoint.interval.ms log.index.interval.bytes
+    log.index.size.max.bytes log.message.timestamp.after.max.ms
+    log.message.timestamp.before.max.ms log.message.timestamp.difference.max.ms
+    log.retention.bytes log.retention.check.interval.ms log.retention.hours log.retention.minutes
+    log.retention.ms log.roll.hours log.roll.jitter.hours log.roll.jitter.ms log.roll.ms
+    log.segment.bytes log.segment.delete.delay.ms max.connection.creation.rate max.connections
+    max.connections.per.ip max.decompressed.message.bytes max.incremental.fetch.session.cache.slots
+    max.request.partition.size.limit message.max.bytes min.insync.replicas num.io.threads
+    num.network.threads num.partitions num.recovery.threads.per.data.dir num.replica.fetchers
+    offset.metadata.max.bytes offsets.commit.required.acks offsets.commit.timeout.ms
+    offsets.load.buffer.size offsets.retention.check.interval.ms offsets.retention.minutes
+    offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes
+    producer.id.expiration.check.interval.ms producer.id.expiration.ms queued.max.request.bytes
+    queued.max.requests replica.fetch.backoff.ms replica.fetch.max.bytes replica.fetch.min.bytes
+    replica.fetch.response.max.bytes replica.fetch.wait.max.ms
+    replica.high.watermark.checkpoint.interval.ms replica.lag.time.max.ms
+    replica.socket.receive.buffer.bytes replica.socket.timeout.ms request.timeout.ms
+    socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms
+    socket.listen.backlog.size socket.receive.buffer.bytes socket.request.max.bytes
+    socket.send.buffer.bytes transaction.abort.timed.out.transaction.cleanup.interval.ms
+    transaction.max.timeout.ms transaction.remove.expired.transaction.cleanup.interval.ms
+    transaction.state.log.load.buffer.size transaction.state.log.min.isr
+    transaction.state.log.num.partitions transaction.state.log.replication.factor
+    transaction.state.log.segment.bytes transactional.id.expiration.ms
+    unclean.leader.election.interval.ms
+"""
+_NUMBERS: Final = """
+    log.cleaner.io.buffer.load.factor log.cleaner.io.max.bytes.per.second
+    log.cleaner.min.cleanable.ratio
+"""
+_SWITCHES: Final = """
+    auto.create.topics.enable auto.leader.rebalance.enable controlled.shutdown.enable
+    delete.topic.enable group.consumer.assignor.offload.enable log.cleaner.enable log.preallocate
+    transaction.partition.verification.enable unclean.leader.election.enable
+"""
+_TEXTS: Final = "log.cleanup.policy log.message.timestamp.type"
+
+# Each with the sort of its values.
+KNOWN: Final = {
+    name: sort
+    for names, sort in ((_WHOLE, int), (_NUMBERS, float), (_SWITCHES, bool), (_TEXTS, str))
+    for name in names.split()
+}
+
+# Set by the harness to what a group declares: of two values for one thing, the rules would be
+# judged by one and the brokers would keep the other.
+_DECLARED: Final = {
+    "group.coordinator.rebalance.protocols": "protocol",
+    **{
+        f"group.consumer.{which}{timer}.ms": knob
+        for which in ("", "min.", "max.")
+        for timer, knob in (
+            ("session.timeout", "session_timeout_ms"),
+            ("heartbeat.interval", "heartbeat_interval_ms"),
+        )
+    },
+}
+
+
+def named(text: str) -> str | None:
+    """The broker's setting of this name, with or without that of its field; null if there is none.
+
+    Raises BadInput for one that follows from a knob.
+    """
+    name = text.removeprefix(f"{FIELD}.")
+    if name in _DECLARED:
+        raise BadInput(f"{name} follows from {_DECLARED[name]}: set that")
+    return name if name in KNOWN else None
+
+
+def nearest(text: str, knobs: Iterable[str]) -> str | None:
+    """The setting or knob whose name is most like this; null if none is."""
+    known = [*knobs, *KNOWN]
+    near = difflib.get_close_matches(text.removeprefix(f"{FIELD}."), known, n=1)
+    return near[0] if near else None
+
+
+def checked(name: str, text: str) -> str:
+    """The value as brokers take it. Raises BadInput for one of another sort."""
+    sort = KNOWN[name]
+    if text == UNSET:
+        return text
+    try:
+        if sort is bool:
+            return {"true": "true", "false": "false"}[text.lower()]
+        return text if sort is str else str(sort(text))
+    except (ValueError, KeyError):
+        wanted = {int: "a whole number", float: "a number", bool: "true or false"}[sort]
+        raise BadInput(f"{name} takes {wanted}, not {text!r}") from None

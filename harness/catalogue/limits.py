@@ -1,0 +1,95 @@
+"""Limits as they are written, and the experiment that is held to them."""
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final, NoReturn, get_type_hints
+
+from harness.base.errors import BadInput
+from harness.experiment import APP, Experiment
+from harness.experiment.limits import LIMITS, Limits
+
+_WHOLE: Final = frozenset(
+    name for name, kind in get_type_hints(Limits).items() if kind == int | None
+)
+
+
+_NONE: Final = Limits()
+
+
+def of_texts(items: Iterable[str]) -> Limits:
+    """The limits of texts such as "standstill_s=10". Raises BadInput with the nearest name."""
+    found: dict[str, Any] = {}
+    for item in items:
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if name not in LIMITS:
+            near = difflib.get_close_matches(name, LIMITS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(LIMITS)}"
+            raise BadInput(f"there is no limit {name!r}: {hint}")
+        if not equals:
+            raise BadInput(f"--limit {item!r} is not of the form NAME=VALUE, such as {name}=10")
+        if name in found:
+            raise BadInput(f"the limit {name} is given twice: leave one of them out")
+        try:
+            found[name] = int(value) if name in _WHOLE else float(value)
+        except ValueError:
+            kind = "a whole number" if name in _WHOLE else "a number"
+            raise BadInput(f"the limit {name} takes {kind} such as 10, not {value!r}") from None
+    return replace(Limits(), **found)
+
+
+def with_limits(experiment: Experiment, limits: Limits, of_project: Limits = _NONE) -> Experiment:
+    """The experiment held to these limits, and to those of its own that are not among them.
+
+    A program's owner has promised what is in its app.toml; that goes before what the experiment
+    says, and what is promised of a whole project comes last. Raises BadInput for a limit that
+    nothing would judge.
+    """
+    if experiment.app is not None:
+        of_app = limits.over(experiment.app.limits).over(experiment.limits).over(of_project)
+        return replace(experiment, app=replace(experiment.app, limits=of_app))
+    if limits.out_of_order is not None:
+        _refuse_order()
+    of_members = replace(of_project, out_of_order=None)  # it may be about its programs
+    return replace(experiment, limits=limits.over(experiment.limits).over(of_members))
+
+
+def _refuse_order() -> NoReturn:
+    raise BadInput(
+        "the limit out_of_order is about a program of yours that shows what it processes, and the "
+        "members here are our own: leave it out, or name a program by --app"
+    )
+
+
+def promised_in(experiment: Experiment) -> tuple[str, ...]:
+    """Ids of the rules that judge what is promised of an experiment's members."""
+    from harness.rules.catalogue import RULES  # every module of rules
+
+    app = experiment.app
+    promised = (experiment.limits if app is None else app.limits).promised
+    client = experiment.group.client if app is None else APP
+    return tuple(rule.id for rule in RULES.values() if rule.holds_to(client, promised))
+
+
+def check_asked(
+    rules: Iterable[str], declared: Mapping[str, Any], limits: Collection[str] | None
+) -> None:
+    """Refuse to judge a stored run by what nothing was promised of.
+
+    `declared` is what its manifest says, `limits` are those that are given instead. Raises
+    BadInput.
+    """
+    from harness.rules.catalogue import RULES
+
+    app = declared.get("app")
+    kept = ((app or declared).get("limits") or {}).items()
+    given = [name for name, value in kept if value is not None] if limits is None else limits
+    if app is None and "out_of_order" in given:
+        _refuse_order()
+    for rule in rules:
+        limit = RULES[rule].limit
+        if app is None and limit and limit not in given:
+            raise BadInput(
+                f"{rule} holds our own members to what is promised of them, and nothing is here: "
+                f"add --limit {limit}=10"
+            )

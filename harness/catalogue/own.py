@@ -1,0 +1,145 @@
+"""Experiments and rules of somebody else's, from folders of theirs."""
+
+import keyword
+import pkgutil
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+import experiments
+from harness.base.errors import BadInput
+from harness.base.paths import here
+from harness.catalogue import modules
+from harness.experiment import Source
+
+if TYPE_CHECKING:
+    from harness.rules import Rule
+    from harness.rules.own import Own
+
+_PACKAGE: Final = "own_rules"  # that their modules of rules are in, so that they find each other
+FOLDER: Final = "own"  # of a run, with what it was made from
+_folders: dict[str, Path] = {}  # in use, by what is in them: experiments and rules
+
+
+def rules_folder() -> Path | None:
+    """The folder of rules that are in use."""
+    return _folders.get("rules")
+
+
+@contextmanager
+def used(own_experiments: Path | None, own_rules: Path | None) -> Iterator[None]:
+    """Have what is in these folders beside ours meanwhile.
+
+    Raises BadInput for what cannot be read, what is no rule, and names that are ours.
+    """
+    with ExitStack() as stack:
+        if own_rules is not None:
+            stack.enter_context(_rules(own_rules))
+        if own_experiments is not None:
+            stack.enter_context(_experiments(own_experiments))
+        yield
+
+
+def sources_of(name: str) -> tuple[Source, ...]:
+    """What of an experiment is not ours: its module, all rules, and the helpers of both."""
+    found = []
+    if (folder := _folders.get("experiments")) is not None:
+        mine = f"{name.replace('-', '_')}.py"
+        helpers = [file for file in _files(folder) if file.name.startswith("_")]
+        if (folder / mine).is_file():
+            found += [_source("experiments", file) for file in (folder / mine, *helpers)]
+    if (folder := _folders.get("rules")) is not None:
+        found += [_source("rules", file) for file in _files(folder)]
+    return tuple(found)
+
+
+def _source(kind: str, file: Path) -> Source:
+    text = file.read_bytes().decode(errors="surrogateescape")  # whatever its encoding is
+    return Source(path=f"{FOLDER}/{kind}/{file.name}", text=text)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.py"))
+
+
+@contextmanager
+def _experiments(folder: Path) -> Iterator[None]:
+    ours = {module.name for module in pkgutil.iter_modules(experiments.__path__)}
+    theirs = [module.name for module in pkgutil.iter_modules([str(folder)])]
+    for name in theirs:
+        file = folder / f"{name}.py"
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise BadInput(
+                f"{here(file)} cannot be an experiment by this name: use letters, digits and "
+                "underscores"
+            )
+        if name in ours:
+            raise BadInput(
+                f"{here(file)}: there is an experiment {name.replace('_', '-')} already, which is "
+                "kafka-chaos's: give yours another name"
+            )
+    before = list(experiments.__path__)
+    experiments.__path__[:] = [*before, str(folder)]
+    _folders["experiments"] = folder
+    try:
+        yield
+    finally:
+        del _folders["experiments"]
+        experiments.__path__[:] = before
+        for name in theirs:
+            sys.modules.pop(f"experiments.{name}", None)
+
+
+@contextmanager
+def _rules(folder: Path) -> Iterator[None]:
+    from harness.rules import own  # every module of rules
+
+    package = ModuleType(_PACKAGE)
+    package.__path__ = [str(folder)]
+    sys.modules[_PACKAGE] = package
+    _folders["rules"] = folder
+    try:
+        with own.used(_found(folder)):
+            yield
+    finally:
+        del _folders["rules"]
+        for name in [name for name in sys.modules if name.partition(".")[0] == _PACKAGE]:
+            del sys.modules[name]
+
+
+def _found(folder: Path) -> "list[Own]":
+    """Their rules, each with the digests of its file and of the helpers beside it."""
+    from harness.rules import RULES, Rule, own
+
+    files = [file for file in _files(folder) if not file.name.startswith("_")]
+    helpers = [file for file in _files(folder) if file.name.startswith("_")]
+    found: dict[str, own.Own] = {}
+    for file in files:
+        module = modules.module_at(f"{_PACKAGE}.{file.stem}", file)
+        rules = [
+            value
+            for value in vars(module).values()
+            if isinstance(value, Rule) and value is not RULES.get(value.id)
+        ]
+        mine = [rule for rule in rules if not _is_from_elsewhere(rule, module)]
+        if not mine:
+            raise BadInput(
+                f"{here(file)} has no rule: decorate a function with Rule(…), or let the name of a "
+                "module without one begin with an underscore"
+            )
+        for rule in mine:
+            if problem := own.problem_of(rule):
+                raise BadInput(f"{here(file)}: {problem}")
+            if rule.id in found:
+                raise BadInput(f"{here(file)}: there are two rules {rule.id}: rename one of them")
+            sources = [_source("rules", each) for each in (file, *helpers)]
+            found[rule.id] = own.Own(rule, {each.path: each.digest for each in sources})
+    return list(found.values())
+
+
+def _is_from_elsewhere(rule: "Rule", module: ModuleType) -> bool:
+    """Whether a rule was imported from a module beside it, which has it already."""
+    return getattr(rule.examine, "__module__", module.__name__) != module.__name__

@@ -1,0 +1,111 @@
+"""A project of somebody else's: where its experiments, rules, apps and results are; its limits."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, get_type_hints
+
+from harness.base.errors import BadInput
+from harness.base.paths import here
+from harness.catalogue import settings
+from harness.experiment.limits import Limits
+
+FILE: Final = "kafka-chaos.toml"
+_FOLDERS: Final = ("experiments", "rules", "apps")
+_KEYS: Final = (*_FOLDERS, "results", "limits")
+_RESULTS: Final = "kafka-chaos-results"  # beside the file, where it names no other folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """What a project has of its own; nothing where there is no project."""
+
+    file: Path | None = None
+    experiments: Path | None = None
+    rules: Path | None = None
+    apps: tuple[Path, ...] = ()  # folders with an app.toml
+    results: Path | None = None
+    limits: Limits = field(default_factory=Limits)
+
+
+def found(start: Path) -> Path | None:
+    """The project file of a folder, or of one that it is in.
+
+    Raises BadInput where there are two.
+    """
+    files = [folder / FILE for folder in (start, *start.parents) if (folder / FILE).is_file()]
+    if len(files) > 1:
+        raise BadInput(
+            f"there are two project files, {here(files[0])} and {here(files[1])}: name the one "
+            "that counts by --project"
+        )
+    return next(iter(files), None)
+
+
+def opened(
+    file: Path | None, experiments: Path | None = None, rules: Path | None = None
+) -> Project:
+    """The project of this file, or else of the folder that one is in.
+
+    Folders that are named besides take the place of the file's. Raises BadInput.
+    """
+    cwd = Path.cwd()
+    file = found(cwd) if file is None else cwd / file
+    told = _read(file) if file is not None else {}
+    named = {"experiments": experiments, "rules": rules}
+    for name, folder in named.items():
+        if folder is not None:
+            option = "--own-rules" if name == "rules" else f"--{name}"
+            told[name] = _folder(option, cwd / folder)
+    return Project(file=file, **told)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """The fields of a project file. Raises BadInput, which names the file."""
+    held = settings.read(file, f"name a {FILE}")
+    try:
+        return _fields(held, file.resolve().parent)
+    except BadInput as error:
+        raise BadInput(f"{here(file)}: {error}") from error
+
+
+def _fields(held: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    settings.known("", held, _KEYS)
+    told: dict[str, Any] = {"results": folder / _RESULTS}
+    for name in held.keys() - {"limits"}:
+        path = folder / settings.typed(name, held[name], str)
+        told[name] = path if name == "results" else _folder(name, path)
+    if "apps" in told:
+        told["apps"] = _apps(told["apps"])
+    if "limits" in held:
+        told["limits"] = _limits(held["limits"])
+    return told
+
+
+def _folder(name: str, path: Path) -> Path:
+    if not path.is_dir():
+        raise BadInput(f"{name} names {here(path)}, which is no folder: make it, or name another")
+    return path.resolve()
+
+
+def _apps(folder: Path) -> tuple[Path, ...]:
+    there = tuple(sorted(each.parent for each in folder.glob("*/app.toml")))
+    if not there:
+        raise BadInput(
+            f"apps names {here(folder)}, and no folder in it has an app.toml: name the folder that "
+            "your apps' folders are in"
+        )
+    return there
+
+
+def _limits(held: Any) -> Limits:
+    if not isinstance(held, dict):
+        raise BadInput(f"limits is {held!r}, and is a table: write [limits] above its settings")
+    settings.known("[limits] ", held, tuple(each.name for each in fields(Limits)))
+    hints = get_type_hints(Limits)
+    return Limits(
+        **{
+            name: settings.typed(f"[limits] {name}", value, hints[name])
+            for name, value in held.items()
+        }
+    )

@@ -1,0 +1,40 @@
+"""What is promised of a group: each limit is a verdict of its own, whoever the members are."""
+
+from dataclasses import dataclass, fields, replace
+from math import inf
+from typing import Any, Final
+
+from harness.base.errors import BadInput
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What the owner of a group promises; each that is given becomes a verdict.
+
+    `standstill_s` is the longest that a partition may stand still, `repeats` and `lost` are the
+    most records in the run, `out_of_order` those of a partition that one process processes after
+    later ones, `drained_s` is the longest from the last heal to the end of the topic.
+    """
+
+    standstill_s: float | None = None
+    repeats: int | None = None
+    lost: int | None = None
+    out_of_order: int | None = None
+    drained_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None and not 0 <= value < inf:
+                raise BadInput(f"[limits] {name} is {value:g}: use 0 or more")
+
+    @property
+    def promised(self) -> dict[str, Any]:
+        """Those that are given, by their names."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    def over(self, others: "Limits") -> "Limits":
+        """These, and of the others those that are not given here."""
+        return replace(others, **self.promised)
+
+
+LIMITS: Final = tuple(each.name for each in fields(Limits))
