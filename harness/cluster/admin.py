@@ -1,5 +1,6 @@
 """The brokers of a plan, asked by the library's admin client on listeners that no fault touches."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from confluent_kafka import KafkaException
@@ -35,7 +36,7 @@ def described(plan: Plan) -> dict[str, ConfigEntry]:
     try:
         found: dict[str, ConfigEntry] = admin.describe_configs([asked])[asked].result(_PATIENCE_S)
     except (KafkaException, TimeoutError) as error:
-        raise ClusterError(f"the brokers did not tell their settings: {error}") from error
+        raise ClusterError(f"the brokers did not answer with their settings: {error}") from error
     return found
 
 
@@ -54,15 +55,6 @@ def create_topic(plan: Plan, experiment: Experiment) -> None:
     Raises WaitTimeout or ClusterError.
     """
     load = experiment.load
-    wait_until(
-        f"{len(plan.brokers)} registered brokers",
-        lambda: all(
-            len(wire.metadata(node.port, [], 5).brokers) == len(plan.brokers)
-            for node in plan.brokers
-        ),
-        timeout_s=60,
-    )
-    admin = admin_of(plan)
     settings: dict[str, dict[str, str]] = {TOPIC: {}}
     if experiment.group.commit == "transaction":
         settings[OUTPUT] = {}
@@ -78,6 +70,34 @@ def create_topic(plan: Plan, experiment: Experiment) -> None:
         )
         for name, more in settings.items()
     ]
+    _create(plan, topics)
+
+
+def create_topics(plan: Plan, topics: Mapping[str, int]) -> None:
+    """Create topics with so many partitions each, and as many replicas as the brokers' default.
+
+    Raises as `create_topic` does.
+    """
+    replicas = int(plan.settings["default.replication.factor"])
+    _create(
+        plan,
+        [
+            NewTopic(name, num_partitions=count, replication_factor=replicas)
+            for name, count in topics.items()
+        ],
+    )
+
+
+def _create(plan: Plan, topics: list[NewTopic]) -> None:
+    wait_until(
+        f"{len(plan.brokers)} registered brokers",
+        lambda: all(
+            len(wire.metadata(node.port, [], 5).brokers) == len(plan.brokers)
+            for node in plan.brokers
+        ),
+        timeout_s=60,
+    )
+    admin = admin_of(plan)
     try:
         for made in admin.create_topics(topics, operation_timeout=30).values():
             made.result(timeout=40)

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from harness.base.errors import SetupError
 from harness.base.ports import Ports
@@ -16,6 +16,7 @@ from harness.experiment import Cluster, Experiment
 from harness.provision.tools import Tools
 
 _SOCKET: Final = Path("/var/run/docker.sock")
+_ON_COMPOSE: Final = "on docker-compose.yml"
 
 
 @dataclass(frozen=True)
@@ -115,14 +116,38 @@ def sweep_backends() -> dict[str, int]:
     What one broke of the cluster of docker-compose.yml is healed. Where no engine answers, there is
     nothing of it to be removed. Raises ClusterError where one refuses.
     """
-    if "DOCKER_HOST" not in os.environ and not _SOCKET.exists():
+    engine = _engine()
+    if engine is None:
         return {}
     from harness.cluster import compose, containers
 
-    try:
-        engine = containers.connect()
-    except SetupError:
-        return {}
     removed = containers.sweep(engine)
     healed = compose.sweep(engine)
-    return {**removed, **({"on docker-compose.yml": healed} if healed else {})}
+    return {**removed, **({_ON_COMPOSE: healed} if healed else {})}
+
+
+def left_of_backends() -> dict[str, int]:
+    """How many containers and networks of each run `sweep_backends` would remove.
+
+    The cluster of docker-compose.yml counts as one, if a run left it broken. Nothing is changed.
+    Raises ClusterError where an engine refuses.
+    """
+    engine = _engine()
+    if engine is None:
+        return {}
+    from harness.cluster import compose, containers
+
+    left = containers.left(engine)
+    return {**left, **({_ON_COMPOSE: 1} if compose.is_left(engine) else {})}
+
+
+def _engine() -> Any:
+    """The engine of this machine; null where none answers."""
+    if "DOCKER_HOST" not in os.environ and not _SOCKET.exists():
+        return None
+    from harness.cluster import containers
+
+    try:
+        return containers.connect()
+    except SetupError:
+        return None

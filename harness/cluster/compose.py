@@ -102,6 +102,7 @@ class ComposeCluster(ContainerCluster):
         super().__init__(plan, logs, _LABEL)
         self._version = version
         self._lock: IO[str] | None = None
+        self._taken = False  # it is on disk that a run has the cluster
         self._lengths: dict[str, int] = {}
 
     def start(self) -> None:
@@ -119,11 +120,14 @@ class ComposeCluster(ContainerCluster):
             self._forget_run()
         else:
             self._refuse_what_is_not_ours()
-        _mark(self._lock, _identity(self._engine))
+        identity = _identity(self._engine)
+        self._taken = True  # from before the mark on: whoever stops takes it away
+        _mark(self._lock, identity)
         self.proxies.clear()
         for node in self.plan.nodes:
             for file in _LOG_FILES:
-                self._lengths[f"{node.name}.{file}"] = len(self._read(node.name, file))
+                before = _whole_lines(self._read(node.name, file))
+                self._lengths[f"{node.name}.{file}"] = len(before)
 
     def _find(self) -> None:
         with engine_errors("a look at the compose project"):
@@ -152,7 +156,7 @@ class ComposeCluster(ContainerCluster):
         ]
         if differing:
             raise SetupError(
-                f"the cluster of docker-compose.yml is set otherwise than this experiment needs "
+                f"the cluster of docker-compose.yml has other settings than this experiment needs "
                 f"({'; '.join(differing)}): use BACKEND=docker, or change the file"
             )
 
@@ -163,13 +167,15 @@ class ComposeCluster(ContainerCluster):
             topics = set(admin.list_topics(timeout=10).topics) & {TOPIC, OUTPUT}
             groups = {each.group_id for each in admin.list_consumer_groups().result(30).valid}
         except (KafkaException, TimeoutError) as error:
-            raise ClusterError(f"the brokers did not tell what they have: {error}") from error
+            raise ClusterError(
+                f"the brokers did not list their topics and groups: {error}"
+            ) from error
         found = [f"topic {name}" for name in sorted(topics)]
         found += [f"group {GROUP}"] if GROUP in groups else []
         if found:
             raise SetupError(
-                f"{' and '.join(found)} on the cluster of docker-compose.yml would be a run's, and "
-                "no run has left it: take it away or give it another name, or use BACKEND=docker"
+                f"{' and '.join(found)} on the cluster of docker-compose.yml has a name that a run "
+                "needs, and no run left it: remove it or rename it, or use BACKEND=docker"
             )
 
     def _forget_run(self) -> None:
@@ -229,7 +235,10 @@ class ComposeCluster(ContainerCluster):
             return found.read() if found else b""
 
     def stop(self) -> None:
-        """Copy the logs out, and leave the cluster as it was found."""
+        """Copy the logs out, and leave the cluster as it was found.
+
+        Raises ClusterError naming what could not be copied: a record with a part missing is none.
+        """
         try:
             self._give_back()
         finally:
@@ -237,21 +246,44 @@ class ComposeCluster(ContainerCluster):
                 self._lock.close()
 
     def _give_back(self) -> None:
+        """Whatever becomes of the logs, on a full disk for one: the cluster is its owner's."""
+        problems = self._copy_logs()
+        if not self._taken:  # refused, which is told already
+            return
+        heal(self._engine)
+        for node in self.plan.nodes:
+            self.await_serving(node.id)
+        self._forget_run()
+        assert self._lock is not None
+        _mark(self._lock, "")
+        self._taken = False
+        if problems:
+            raise ClusterError(
+                f"the record lacks logs of the cluster of docker-compose.yml ({problems[0]}): see "
+                "that the engine answers and the disk has room, and run again"
+            )
+
+    def _copy_logs(self) -> list[str]:
+        """Copy out what was written since the start; what could not be copied, and why.
+
+        In whole lines: brokers go on, so the last one may be half there.
+        """
+        problems = []
         for node in self.plan.nodes:
             if node.name not in self._containers:
                 continue
             for file in _LOG_FILES:
                 name = f"{node.name}.{file}"
-                with suppress(ClusterError):
+                try:
                     text = self._read(node.name, file)[self._lengths.get(name, 0) :]
-                    (self._logs / name).write_bytes(text)
-        if self._lengths:  # taken over, and not refused
-            heal(self._engine)
-            for node in self.plan.nodes:
-                self.await_serving(node.id)
-            self._forget_run()
-            assert self._lock is not None
-            _mark(self._lock, "")
+                    (self._logs / name).write_bytes(_whole_lines(text))
+                except (ClusterError, OSError) as error:
+                    problems.append(f"{name}: {error}")
+        return problems
+
+
+def _whole_lines(text: bytes) -> bytes:
+    return text[: text.rfind(b"\n") + 1]
 
 
 def _alone() -> IO[str]:
@@ -316,6 +348,16 @@ def sweep(engine: Any) -> int:
         return 0
     with lock:
         return _heal_left(engine, lock)
+
+
+def is_left(engine: Any) -> bool:
+    """Whether `sweep` would heal the cluster. Raises ClusterError."""
+    try:
+        lock = _alone()
+    except SetupError:
+        return False
+    with lock:
+        return not _marked(lock).startswith(_HEALED) and _left(engine, lock)
 
 
 def heal(engine: Any) -> int:

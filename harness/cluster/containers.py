@@ -6,6 +6,7 @@ Everything that a run makes carries its labels, and nothing without them is ever
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from harness.base import processes
 from harness.base.errors import ClusterError, SetupError
 from harness.base.wait import wait_until
 from harness.provision import toxiproxy
+from harness.provision.image_names import with_digest
 
 RUN_LABEL: Final = "kafka-chaos.run"
 OWNER_LABEL: Final = "kafka-chaos.owner"
@@ -36,13 +38,13 @@ _ID: Final = re.compile(r"\b[0-9a-f]{64}\b")
 
 def kafka_image(version: str) -> str:
     """The image of the brokers: Kafka's own of this version, or what KAFKA_IMAGE names."""
-    return os.environ.get("KAFKA_IMAGE") or f"apache/kafka:{version}"
+    return os.environ.get("KAFKA_IMAGE") or with_digest(f"apache/kafka:{version}")
 
 
 def toxiproxy_image() -> str:
     """The image of Toxiproxy: its own, or what TOXIPROXY_IMAGE names."""
     default = f"ghcr.io/shopify/toxiproxy:{toxiproxy.VERSION}"
-    return os.environ.get("TOXIPROXY_IMAGE") or default
+    return os.environ.get("TOXIPROXY_IMAGE") or with_digest(default)
 
 
 def connect(otherwise: str = EMBEDDED) -> docker.DockerClient:
@@ -198,15 +200,25 @@ def sweep(engine: docker.DockerClient) -> dict[str, int]:
 
     Raises ClusterError.
     """
+    return remove_left(engine, left(engine))
+
+
+def left(engine: docker.DockerClient) -> dict[str, int]:
+    """How many containers and networks are there of each run whose harness is gone.
+
+    What carries a run and does not say whose it is, is nobody's to remove. Raises ClusterError.
+    """
     wanted = {"label": RUN_LABEL}
     with engine_errors("a look at what earlier runs left"):
         found = [
             *engine.api.containers(all=True, filters=wanted),
             *engine.api.networks(filters=wanted),
         ]
-    owners = {
-        (each["Labels"] or {}).get(RUN_LABEL, ""): (each["Labels"] or {}).get(OWNER_LABEL, "")
-        for each in found
-    }
-    dead = [run for run, owner in owners.items() if not processes.owner_alive(owner)]
-    return remove_left(engine, dead)
+    labelled = [each["Labels"] or {} for each in found]
+    return dict(
+        Counter(
+            each.get(RUN_LABEL, "")
+            for each in labelled
+            if processes.owner_dead(each.get(OWNER_LABEL, ""))
+        )
+    )

@@ -53,7 +53,7 @@ class DockerCluster(ContainerCluster):
     ) -> None:
         super().__init__(plan, logs, f"{containers.RUN_LABEL}={plan.run}")
         self._version = tools.kafka_version
-        self._checkpoint = tools.kafka_bootstrap_checkpoint
+        self._template = tools.controller_template
         self._folder = folder
         self._ending = False
         self._user: dict[str, str] = {}
@@ -66,7 +66,7 @@ class DockerCluster(ContainerCluster):
         """
         containers.fetch(self._engine, self._images["kafka"], "KAFKA_IMAGE")
         containers.fetch(self._engine, self._images[TOXIPROXY], "TOXIPROXY_IMAGE")
-        write_files(self.plan, self._folder, self._checkpoint, seen_as=_FOLDER)
+        write_files(self.plan, self._folder, self._template, seen_as=_FOLDER)
         with engine_errors("to tell how it runs"):
             self._user = containers.user_of(self._engine)
         with engine_errors("the networks of a cluster"):

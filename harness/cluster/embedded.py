@@ -50,7 +50,7 @@ class EmbeddedCluster:
 
     def start(self) -> None:
         """Proxies first, so that no advertised port is ever dead; then every node at once."""
-        write_files(self.plan, self._folder, self._tools.kafka_bootstrap_checkpoint)
+        write_files(self.plan, self._folder, self._tools.controller_template)
         self._start_toxiproxy()
         for node in self.plan.nodes:
             self._launch(node)

@@ -16,12 +16,12 @@ def properties_of(node: Node) -> str:
     return f"{node.name}.properties"
 
 
-def write_files(plan: Plan, folder: Path, checkpoint: Path, seen_as: Path | None = None) -> None:
+def write_files(plan: Plan, folder: Path, template: Path, seen_as: Path | None = None) -> None:
     """Everything that the cluster is started from, its formatted storage included.
 
-    `seen_as` is where the nodes see `folder`, if that is elsewhere. `checkpoint` is a controller's
-    bootstrap checkpoint: with it there is nothing left that `kafka-storage format` would do, and
-    the cluster is new and ours.
+    `seen_as` is where the nodes see `folder`, if that is elsewhere. `template` is a controller's
+    formatted folder: with it there is nothing left that `kafka-storage format` would do, and the
+    cluster is new and ours.
     """
     shutil.copy(Path(__file__).with_name(LOGGING), folder / LOGGING)
     (folder / PROXIES).write_text(json.dumps(plan.proxies()))
@@ -36,7 +36,7 @@ def write_files(plan: Plan, folder: Path, checkpoint: Path, seen_as: Path | None
         }
         (data / "meta.properties").write_text(_text(lines))
         if node.role == "controller":
-            shutil.copy(checkpoint, data / "bootstrap.checkpoint")
+            shutil.copytree(template, data, dirs_exist_ok=True)
         properties = plan.properties(node, (seen_as or folder) / node.name)
         (folder / properties_of(node)).write_text(_text(properties))
 

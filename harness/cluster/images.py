@@ -83,7 +83,7 @@ def look_up(engine: docker.DockerClient, app: App) -> Image:
     settings = found.attrs.get("Config") or {}
     if not (app.command or app.entrypoint or settings.get("Cmd") or settings.get("Entrypoint")):
         raise BadInput(
-            f"the image {app.image} does not say what it runs: say so, as in "
+            f"the image {app.image} has neither an entry point nor a command: name one, as in "
             'command = ["/consumer"]'
         )
     return Image(

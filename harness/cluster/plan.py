@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.base.ports import LOOPBACK, Ports
-from harness.experiment import Cluster, Group
+from harness.experiment import UNSET, Cluster, Group
 from harness.experiment.app import FED
 
 FIRST_CONTROLLER_ID: Final = 101
@@ -256,7 +256,8 @@ def broker_settings(cluster: Cluster) -> dict[str, str]:
         "transaction.state.log.min.isr": str(min(2, cluster.brokers)),
         "min.insync.replicas": str(min(2, cluster.brokers)),
     }
-    return {**BROKER_SETTINGS, **fitted, **cluster.settings}
+    settings = {**BROKER_SETTINGS, **fitted, **cluster.settings}
+    return {name: value for name, value in settings.items() if value != UNSET}
 
 
 def group_settings(group: Group, kafka_version: str) -> dict[str, str]:

@@ -96,11 +96,15 @@ class Toxiproxy:
             if left:
                 raise ClusterError(f"Toxiproxy still has {', '.join(sorted(left))} on {proxy}")
 
+    def listens(self, proxy: str) -> bool:
+        """Whether a proxy takes connections."""
+        return bool(self._call("get", f"/proxies/{proxy}")["enabled"])
+
     def switch(self, proxies: Iterable[str], *, on: bool) -> None:
         """Have proxies listen, or end their connections and refuse new ones; and read that back."""
         for proxy in proxies:
             self._call("post", f"/proxies/{proxy}", json={"enabled": on})
-            if self._call("get", f"/proxies/{proxy}")["enabled"] != on:
+            if self.listens(proxy) != on:
                 raise ClusterError(
                     f"Toxiproxy does not listen for {proxy} again"
                     if on
@@ -169,11 +173,23 @@ class Proxies:
     def end_connections(self, lane: str, broker_ids: list[int]) -> None:
         """End every connection of a lane to these brokers; new ones can be made at once.
 
-        Raises ClusterError if a proxy does not listen again.
+        To a broker that is dead there are none, and its proxies go on refusing. Raises ClusterError
+        if a proxy does not listen again.
         """
-        for proxy in _names(lane, broker_ids):
+        for proxy in filter(self._toxiproxy.listens, _names(lane, broker_ids)):
             self._toxiproxy.switch([proxy], on=False)
             self._toxiproxy.switch([proxy], on=True)
+
+    def listen(self, broker_id: int, *, on: bool) -> None:
+        """Have all proxies of a broker listen, or refuse every connection, as a dead broker does.
+
+        Toxiproxy takes a connection first and then finds that nobody is behind it. A client sees
+        one that is made and ended at once, which no broker does: some libraries take it for a wrong
+        configuration, and do not try again. Raises ClusterError if a proxy does neither.
+        """
+        node = self._plan.node(broker_id)
+        names = [proxy_name(broker_id, listener.lane) for listener in node.listeners]
+        self._toxiproxy.switch(names, on=on)
 
     def clear(self) -> None:
         """Take every toxic off every proxy, and have each listen."""

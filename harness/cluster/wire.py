@@ -34,7 +34,7 @@ LATEST: Final = -1
 EARLIEST: Final = -2
 
 
-class _Reader:
+class Reader:
     """Reads an answer field by field."""
 
     def __init__(self, data: bytes) -> None:
@@ -86,12 +86,14 @@ class _Reader:
         return self._data[self._at - length : self._at]
 
 
-def _text(value: str) -> bytes:
+def text_of(value: str) -> bytes:
+    """A string as it goes over the wire."""
     encoded = value.encode()
     return struct.pack(">h", len(encoded)) + encoded
 
 
-def _varint(value: int) -> bytes:
+def varint_of(value: int) -> bytes:
+    """An unsigned varint, as it goes over the wire."""
     encoded = b""
     while value >= 0x80:
         encoded += bytes([value & 0x7F | 0x80])
@@ -99,14 +101,15 @@ def _varint(value: int) -> bytes:
     return encoded + bytes([value])
 
 
-def _compact_text(value: str) -> bytes:
+def compact_text_of(value: str) -> bytes:
+    """A compact string, as it goes over the wire."""
     encoded = value.encode()
-    return _varint(len(encoded) + 1) + encoded
+    return varint_of(len(encoded) + 1) + encoded
 
 
 def request(api: int, version: int, body: bytes, client_id: str = CLIENT_ID) -> bytes:
     """A whole request as it goes over the wire."""
-    whole = struct.pack(">hhi", api, version, 1) + _text(client_id) + body
+    whole = struct.pack(">hhi", api, version, 1) + text_of(client_id) + body
     return struct.pack(">i", len(whole)) + whole
 
 
@@ -115,7 +118,7 @@ def api_versions(client_id: str) -> bytes:
     return request(_API_VERSIONS, 0, b"", client_id)
 
 
-def ask(port: int, call: bytes, timeout_s: float, address: str = LOOPBACK) -> _Reader:
+def ask(port: int, call: bytes, timeout_s: float, address: str = LOOPBACK) -> Reader:
     """Send one request over a new connection and return the body of the answer.
 
     Raises OSError (TimeoutError included) if there is none within `timeout_s`.
@@ -124,12 +127,12 @@ def ask(port: int, call: bytes, timeout_s: float, address: str = LOOPBACK) -> _R
         return ask_over(link, call, timeout_s)
 
 
-def ask_over(link: socket.socket, call: bytes, timeout_s: float) -> _Reader:
+def ask_over(link: socket.socket, call: bytes, timeout_s: float) -> Reader:
     """Send one request over a connection and return the body of the answer, as `ask` does."""
     deadline = time.monotonic() + timeout_s
     link.sendall(call)
     length = struct.unpack(">i", _receive(link, 4, deadline))[0]
-    return _Reader(_receive(link, length, deadline)[4:])  # less the correlation id
+    return Reader(_receive(link, length, deadline)[4:])  # less the correlation id
 
 
 def _receive(link: socket.socket, length: int, deadline: float) -> bytes:
@@ -158,10 +161,11 @@ class Metadata:
     epochs: int
 
 
-def metadata(port: int, topics: list[str], timeout_s: float) -> Metadata:
-    """Metadata of some topics, as this broker knows it (Metadata v7). Raises OSError."""
+def metadata(port: int, topics: list[str] | None, timeout_s: float) -> Metadata:
+    """Metadata of some topics, or of all, as this broker knows it (Metadata v7). Raises OSError."""
     make_none = b"\0"
-    body = struct.pack(">i", len(topics)) + b"".join(map(_text, topics)) + make_none
+    count = -1 if topics is None else len(topics)
+    body = struct.pack(">i", count) + b"".join(map(text_of, topics or ())) + make_none
     answer = ask(port, request(_METADATA, 7, body), timeout_s)
     answer.number("i")  # throttle time
     brokers = []
@@ -195,7 +199,7 @@ def find_coordinator(port: int, group: str, timeout_s: float) -> int | None:
 
     Raises OSError.
     """
-    answer = ask(port, request(_FIND_COORDINATOR, 0, _text(group)), timeout_s)
+    answer = ask(port, request(_FIND_COORDINATOR, 0, text_of(group)), timeout_s)
     return None if answer.number("h") else answer.number("i")
 
 
@@ -225,7 +229,7 @@ def describe_group(port: int, group: str, timeout_s: float) -> GroupState:
 
 def _describe_classic(port: int, group: str, timeout_s: float) -> GroupState:
     """By DescribeGroups v0."""
-    body = struct.pack(">i", 1) + _text(group)
+    body = struct.pack(">i", 1) + text_of(group)
     answer = ask(port, request(_DESCRIBE_GROUPS, 0, body), timeout_s)
     answer.number("i")  # one group
     error_code = answer.number("h")
@@ -239,7 +243,7 @@ def _describe_classic(port: int, group: str, timeout_s: float) -> GroupState:
 def _describe_consumer(port: int, group: str, timeout_s: float) -> GroupState:
     """By ConsumerGroupDescribe v0, for groups of KIP-848."""
     no_tags, no_operations = b"\0", b"\0"
-    body = no_tags + _varint(2) + _compact_text(group) + no_operations + no_tags
+    body = no_tags + varint_of(2) + compact_text_of(group) + no_operations + no_tags
     answer = ask(port, request(_CONSUMER_GROUP_DESCRIBE, 0, body), timeout_s)
     answer.tagged_fields()
     answer.number("i")  # throttle time
@@ -261,7 +265,7 @@ def committed(
 
     Partitions for which it answers with an error are left out. Raises OSError.
     """
-    body = _text(group) + _one_topic(topic, [struct.pack(">i", number) for number in partitions])
+    body = text_of(group) + _one_topic(topic, [struct.pack(">i", number) for number in partitions])
     answer = ask(port, request(_OFFSET_FETCH, 2, body), timeout_s)
     found = {}
     for _ in range(answer.number("i")):  # one topic; none where the group as a whole is refused
@@ -282,7 +286,7 @@ def delete_offsets(
     Returns error codes by partition, 0 where it was done; -1 is the code of the group as a whole,
     given alone. Raises OSError.
     """
-    body = _text(group) + _one_topic(topic, [struct.pack(">i", number) for number in partitions])
+    body = text_of(group) + _one_topic(topic, [struct.pack(">i", number) for number in partitions])
     answer = ask(port, request(_OFFSET_DELETE, 0, body), timeout_s)
     if whole := answer.number("h"):
         return {-1: whole}
@@ -310,7 +314,7 @@ def delete_records(port: int, topic: str, partition: int, timeout_s: float) -> t
 
 def _one_topic(topic: str, parts: Sequence[bytes]) -> bytes:
     """An array of one topic with an array of `parts`."""
-    return struct.pack(">i", 1) + _text(topic) + struct.pack(">i", len(parts)) + b"".join(parts)
+    return struct.pack(">i", 1) + text_of(topic) + struct.pack(">i", len(parts)) + b"".join(parts)
 
 
 def end_offset(
@@ -327,7 +331,7 @@ def end_offset(
     `which` EARLIEST gives the first offset there is; `stable` ends before the first transaction
     that is open. Raises OSError.
     """
-    body = struct.pack(">ibi", -1, stable, 1) + _text(topic)
+    body = struct.pack(">ibi", -1, stable, 1) + text_of(topic)
     body += struct.pack(">iiq", 1, partition, which)
     answer = ask(port, request(_LIST_OFFSETS, 2, body), timeout_s)
     answer.number("i")  # throttle time

@@ -1,13 +1,13 @@
 """What members of an app hold and how far they are, while the run goes on, by the brokers alone.
 
 The brokers' request logs are followed as they grow. A request's listener is the lane that it came
-through, and each process has a lane of its own for as long as it lives.
+through, and each process has a lane of its own for as long as it lives, or shares one with all.
 """
 
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -15,11 +15,12 @@ from typing import Any, Final
 from harness.base.stamps import parse_stamp
 from harness.cluster.plan import Plan, listener_name
 from harness.history.request_log import METADATA, request_rows
+from harness.history.whose import Started, lane_of, whose
 from harness.run.member import Member
 
 Row = dict[str, Any]
 _COMPLETED: Final = b"Completed request:"
-_LISTENER: Final = re.compile(rb'"listener":"(LANE_MEMBER_\d+)"')
+_LISTENER: Final = re.compile(rb'"listener":"(LANE_MEMBER_\w+)"')
 _OF_NO_GROUP: Final = re.compile(rb'"requestApiKeyName":"(FETCH|PRODUCE)"')
 _LEAVE: Final = "LEAVE_GROUP"
 # Heartbeats of KIP-848 with these epochs leave the group, for good or for now.
@@ -41,6 +42,7 @@ class BrokerSide:
     groups: dict[str, set[str]] = field(default_factory=dict)
     requests: dict[str, int] = field(default_factory=dict)
     topics: dict[str, set[str]] = field(default_factory=dict)  # that it asked for by their names
+    nameless: set[str] = field(default_factory=set)  # client.ids that name no process
     _read: dict[int, int] = field(default_factory=dict)
     # By process, what each of its member ids got last, with its generation.
     _held: dict[str, dict[str, tuple[int, set[int]]]] = field(default_factory=dict)
@@ -77,17 +79,21 @@ class BrokerSide:
         self._read[broker] = self._read.get(broker, 0) + whole
         return [line for line in data[:whole].split(b"\n") if not _OF_NO_GROUP.search(line)]
 
-    def _take(self, lane: Iterable[Member], line: bytes) -> None:
-        """Take one request: it is that of the process which had the lane when it arrived."""
+    def _take(self, lane: Sequence[Member], line: bytes) -> None:
+        """Take one request, whose listener is that of the lane of these processes."""
         stamp, _, body = line.partition(_COMPLETED)
         try:
             call, logged_at = json.loads(body), parse_stamp(stamp.decode())
         except ValueError:  # cut off by the end of its broker
             return
+        by_name = {member.name: member for member in lane}
+        started = [Started(each.name, each.lane, each.started_at) for each in lane]
         for row in request_rows(call, logged_at, 0, "", {}):
-            had = [each for each in lane if each.started_at <= row["arrived_at"]]
-            if had:
-                member = max(had, key=lambda each: each.started_at)
+            name = whose(lane_of(row["listener"]), row["client_id"], row["arrived_at"], started)
+            if name is None:
+                self.nameless.add(row["client_id"] or "")
+            else:
+                member = by_name[name]
                 asked = call["request"].get("topics") if row["api"] == METADATA else None
                 names = {each["name"] for each in asked or () if each.get("name")}
                 self.topics.setdefault(member.name, set()).update(names)

@@ -26,7 +26,7 @@ _SESSION_OF_AN_APP_S: Final = 45.0
 def estimate_s(experiment: Experiment) -> float:
     """About how long a run takes, with judging, in seconds; to choose by, not to promise."""
     took = _AROUND_S + (_JAVA_S if experiment.group.client == "java" else 0.0)
-    took += sum(probe.at_s + _PROBE_S for probe in experiment.probes)
+    took += sum(probe.at_s + _PROBE_S for probe in experiment.probes if not probe.beside)
     if experiment.faults:
         took += max(experiment.duration_s, _faults_s(experiment)) + _RECOVER_S
     elif not experiment.probes:
@@ -44,8 +44,24 @@ def _faults_s(experiment: Experiment) -> float:
             last_s = _until_well_s(experiment, fault)
         else:
             # What is due while another is being done has to wait for it.
-            over_s = max(over_s, alone_s)
+            over_s = max(over_s, alone_s + _missed_s(experiment, fault))
     return over_s
+
+
+def _missed_s(experiment: Experiment, fault: Fault) -> float:
+    """How long the group waits for a member that is killed for good: nobody says that it is gone.
+
+    Where declared times are longer, they decide.
+    """
+    effects = effects_of(fault)
+    for_good = effects.killed and effects.ends_member and not fault.lasts_s
+    return _session_s(experiment) if for_good else 0.0
+
+
+def _session_s(experiment: Experiment) -> float:
+    if experiment.app is not None:
+        return _SESSION_OF_AN_APP_S
+    return experiment.group.session_timeout_ms / 1_000
 
 
 def _takes_s(experiment: Experiment, fault: Fault, members: int) -> float:
@@ -60,10 +76,7 @@ def _takes_s(experiment: Experiment, fault: Fault, members: int) -> float:
 
 def _until_well_s(experiment: Experiment, fault: Fault) -> float:
     """From the end of a fault to when the group is well again, where that has to be waited for."""
-    effects, group = effects_of(fault), experiment.group
-    session_s = group.session_timeout_ms / 1_000
-    if experiment.app is not None:
-        session_s = _SESSION_OF_AN_APP_S
+    effects = effects_of(fault)
     if effects.killed and not fault.lasts_s:  # nobody says that it is gone
-        return session_s + _RECOVER_S
-    return _STEP_S[group.client] / 2 + _RECOVER_S
+        return _session_s(experiment) + _RECOVER_S
+    return _STEP_S[experiment.group.client] / 2 + _RECOVER_S

@@ -21,7 +21,8 @@ from harness.base.wait import wait_until
 from harness.cluster.dependencies import Dependencies
 from harness.cluster.plan import OUTPUT, Plan
 from harness.experiment import Experiment
-from harness.provision import kafka
+from harness.history.whose import SHARED
+from harness.provision import kafka, wheels
 from harness.provision.jvm import aot_options
 from harness.provision.tools import Tools
 from harness.run import why
@@ -31,6 +32,7 @@ from harness.run.instance import Instance, ProcessTree
 from harness.run.member import Member, Partition, has_left
 from harness.run.named import naming_of_app
 from harness.run.programs import Programs
+from harness.run.restarts import Restarts
 from harness.run.sink import Sink
 
 # What each client library calls the interval at which it asks for metadata.
@@ -38,7 +40,6 @@ _METADATA_REFRESH: Final = {
     "librdkafka": "topic.metadata.refresh.interval.ms",
     "java": "metadata.max.age.ms",
 }
-MOST_RESTARTS: Final = 5  # of programs that end by themselves, in a run
 _LOOK_S: Final = 0.02
 _END_S: Final = 10.0  # for a process to end that has nothing left to do
 GRACE_S: Final = 30.0  # for a consumer of ours to end once it has its signal
@@ -70,7 +71,7 @@ class Fleet:
         self._probes: list[subprocess.Popen[bytes]] = []
         self._programs: Programs | None = None
         self._brokers: BrokerSide | None = None
-        self._restarts = 0
+        self.restarts = Restarts()  # of programs that end by themselves
         self.settled = False  # the group was steady once: from then on what ends is judged
         self._closing = False  # what ends by itself is not started again any more
         # Numbers of an app's records go round as many partitions as there will ever be.
@@ -93,7 +94,12 @@ class Fleet:
         return member if member in self._plan.lanes else "members"
 
     def _free_lane(self) -> str:
-        """A lane that no living program uses. Raises VoidRun where there is none left."""
+        """A lane that no living program uses, or the one that all share.
+
+        Raises VoidRun where there is none left.
+        """
+        if SHARED in self._plan.lanes:
+            return SHARED
         used = {member.lane for member in self.members.values() if member.running}
         for lane in self._plan.lanes:
             if lane.startswith("member-") and lane not in used:
@@ -149,14 +155,15 @@ class Fleet:
             java_home=self._java_home,
             class_path=(
                 kafka.classpath(group.client_version)
-                if group.client_version
+                if group.client_version and group.client == "java"
                 else self._tools.kafka_classpath
             ),
             # Ignored with another version's class path, which it does not fit.
             jvm_options=list(aot_options(self._tools.client_aot)),
             joins_when_told=joins_when_told,
         )
-        process = ProcessTree(self._start(config))
+        own = group.client_version if group.client == "librdkafka" else ""
+        process = ProcessTree(self._start(config, own))
         self.members[name] = Member(
             name, process, self._journal(name), lane=lane, instance_id=instance_id
         )
@@ -225,13 +232,19 @@ class Fleet:
         return self._run_dir / "journals" / f"{name}.journal"
 
     def _start(
-        self, config: ConsumerConfig | ProducerConfig | ProbeConfig
+        self, config: ConsumerConfig | ProducerConfig | ProbeConfig, wheel: str = ""
     ) -> subprocess.Popen[bytes]:
-        """Start the program that `config` is for, with its configuration in a file."""
+        """Start the program that `config` is for, with its configuration in a file.
+
+        `wheel` is a version of confluent-kafka that is not the harness's own.
+        """
         path = self._run_dir / "journals" / f"{config.member}.json"
         path.write_text(json.dumps(asdict(config), indent=2))
+        command = processes.python_module("consumers", config.role, "--config", str(path))
+        if wheel:
+            command[0] = str(wheels.python(wheel))
         return processes.spawn(
-            processes.python_module("consumers", config.role, "--config", str(path)),
+            command,
             run=self._plan.run,
             log=self._run_dir / "logs" / f"{config.member}.log",
             stdin=subprocess.PIPE,
@@ -255,17 +268,23 @@ class Fleet:
         Raises VoidRun for one that ended before it was ever in the group, or that ends again and
         again before the group is steady.
         """
+        now_s = time.monotonic()
         for member in list(self.members.values()):
             if member.running or member.expected_end:
                 continue
             if not any(each.started for each in self.members.values()):
                 raise VoidRun(why.ended_early(member, self.last_words))
-            if self._restarts >= MOST_RESTARTS and not (self.settled or self._closing):
+            exhausted = self.restarts.exhausted(settled=self.settled)
+            if exhausted and not (self.settled or self._closing):
                 raise VoidRun(why.ends_again(member, len(self.members), self.last_words))
             member.kill()  # what it has started and left behind, as a container's end would
-            if self._restarts < MOST_RESTARTS and not self._closing:
-                self._restarts += 1
-                self.start_member(self.next_name(), member.instance_id)
+            if not (exhausted or self._closing):
+                lived_s = time.time() - member.started_at / 1e6
+                self.restarts.ended(
+                    member.name, member.instance_id, lived_s, now_s, settled=self.settled
+                )
+        for instance_id, soon in self.restarts.due(now_s):
+            self.restarts.started(self.start_member(self.next_name(), instance_id).name, soon)
 
     def record(self) -> dict[str, Any]:
         """What a manifest says of the program beyond what is declared: its image as it is here."""
@@ -302,6 +321,7 @@ class Fleet:
         ends is for the judge.
         """
         closing = self.live()
+        self.restarts.forget()
         self._closing = True
         if self._programs is not None:
             for member in closing:

@@ -6,29 +6,27 @@ things too: nothing is touched without a record that only this project writes.
 """
 
 import json
-import re
 import shutil
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-import psutil
-
 from harness.base import processes
 from harness.base.errors import HarnessError, NoData
-from harness.cluster.backends import sweep_backends
+from harness.base.whole import HALVES, writer_gone
+from harness.cluster.backends import left_of_backends, sweep_backends
 from harness.history import manifest
 from harness.run.interrupts import Progress
 
 _SCRATCH: Final = "scratch"
 _PARTS: Final = ("history", "journals", "logs")  # of a run's folder, made empty at its start
-_HALF: Final = re.compile(r"\..+\.([0-9]{1,9})\.tmp")  # a file that a process was writing
 
 
 def sweep(say: Progress = lambda _text: None) -> int:
     """End what runs of dead harnesses left; at every start, and by `clean`. Returns how many."""
     count = 0
-    processes.await_watchdogs()  # they know more than this does: open faults, and the manifest
+    processes.await_watchdogs(say)  # they know more than this does: open faults, and the manifest
     for run, left in processes.orphans().items():
         say(f"ending {len(left)} processes that run {run} left behind")
         count += processes.end(left)
@@ -42,13 +40,22 @@ def sweep(say: Progress = lambda _text: None) -> int:
     return count
 
 
-def sweep_results(results: Path) -> list[Path]:
-    """Remove scratch folders and half-written files of runs that were killed; which folders.
+def left_running() -> dict[str, int]:
+    """How many processes and containers `sweep` would end, by run. Nothing is changed.
+
+    Raises ClusterError where an engine refuses to tell.
+    """
+    found = Counter({run: len(left) for run, left in processes.orphans().items()})
+    return dict(found + Counter(left_of_backends()))
+
+
+def sweep_results(results: Path, *, dry: bool = False) -> list[Path]:
+    """Remove scratch folders and half-written files of runs that were killed; which.
 
     A manifest that still says "running" says "interrupted" afterwards. What cannot be removed
-    stays for the next sweep.
+    stays for the next sweep. Where it is `dry`, nothing is changed.
     """
-    removed = []
+    removed: list[Path] = []
     folders = below(results)
     living = living_runs()  # after the folders: what starts meanwhile has a folder of its own
     for folder in folders:
@@ -56,8 +63,12 @@ def sweep_results(results: Path) -> list[Path]:
         if not (run or owned or processes.has_owner(folder)) or in_use(folder, living):
             continue
         if run or owned:
-            removed += _remove_scratch(folder)
+            removed += _remove_scratch(folder, dry=dry)
         with suppress(OSError):
+            if run:
+                removed += _remove_halves(folder, dry=dry)
+            if dry:
+                continue
             processes.let_go(folder)
             if run:
                 _complete_record(folder)
@@ -111,19 +122,29 @@ def in_use(folder: Path, living: set[str]) -> bool:
     return folder.name in living or processes.held(folder) or processes.held(folder / _SCRATCH)
 
 
-def _remove_scratch(folder: Path) -> list[Path]:
+def _remove_scratch(folder: Path, *, dry: bool) -> list[Path]:
     scratch = folder / _SCRATCH
     if scratch.is_symlink() or not scratch.is_dir():
         return []
+    if dry:
+        return [scratch]
     shutil.rmtree(scratch, ignore_errors=True)
     return [] if scratch.exists() else [scratch]
 
 
+def _remove_halves(run_dir: Path, *, dry: bool) -> list[Path]:
+    halves = [
+        half
+        for part in (".", *_PARTS, "tables", "violations")
+        for half in (run_dir / part).glob(HALVES)
+        if writer_gone(half)
+    ]
+    for half in halves if not dry else ():
+        half.unlink(missing_ok=True)
+    return halves
+
+
 def _complete_record(run_dir: Path) -> None:
-    for part in (".", *_PARTS, "tables", "violations"):
-        for half in (run_dir / part).glob(".*.tmp"):
-            if not _writer_lives(half):
-                half.unlink(missing_ok=True)
     remove_links(run_dir.parent)
     with suppress(NoData):  # of another version, whose words are not known here
         status = manifest.read(run_dir).get("status")
@@ -134,12 +155,6 @@ def _complete_record(run_dir: Path) -> None:
                 status_reason="the harness and its watchdog were killed before the run was "
                 "complete; a later start or `clean` removed what they left",
             )
-
-
-def _writer_lives(half: Path) -> bool:
-    """Whether the process that writes `.NAME.PID.tmp` still runs; yes where no pid is named."""
-    named = _HALF.fullmatch(half.name)
-    return named is None or psutil.pid_exists(int(named[1]))
 
 
 def remove_links(parent: Path) -> None:

@@ -12,16 +12,17 @@ import heapq
 import json
 import random
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Any
 
-from consumers.journal import Journal
+from consumers.journal import Journal, JournalError
 from harness.base.errors import HarnessError, VoidRun
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks
-from harness.run.faults import KINDS
+from harness.run.faults import KINDS, Evidence, state_of
 from harness.run.faults.targets import Target, resolve
 from harness.run.scene import FaultState, Scene, Step
 
@@ -101,10 +102,22 @@ class Nemesis:
                 self._heal(scene, item)
             scene.well_since = None
 
+    def inject(self, scene: Scene, item: Planned, target: Target) -> Evidence:
+        """Inject a fault that is in no schedule into what is meant. Raises VoidRun as `play`."""
+        self._mark(item, "planned")
+        return self._inject_into(scene, item, target)
+
+    def heal(self, scene: Scene, item: Planned) -> None:
+        """Heal a fault that was injected so, if it still is. Raises VoidRun as `play`."""
+        if item.name in self._open:
+            self._heal(scene, item)
+
     def heal_all(self, scene: Scene) -> list[str]:
         """Heal what is still injected; for every way a run can end. Returns what went wrong.
 
-        It does not wait for the cluster to be well again: nobody will use it any more.
+        What could not be healed before, or was interrupted meanwhile, is tried again, and one that
+        fails keeps none of the others. It does not wait for the cluster to be well again: nobody
+        will use it any more.
         """
         problems = []
         for item, _ in list(self._open.values()):
@@ -112,13 +125,23 @@ class Nemesis:
                 self._heal(scene, item, settle=False)
             except HarnessError as error:
                 problems.append(str(error))
+            except Exception as error:  # noqa: BLE001 (whatever it is, the others are still broken)
+                problems.append(f"{item.name}: {type(error).__name__}: {error}")
         return problems
 
     def _inject(self, scene: Scene, item: Planned) -> None:
         kind = KINDS[item.fault.kind]
         scene.follow()  # roles are what they are now, however long the fault before took
         on_link = kind.effects_of(item.fault).breaks == Breaks.LINK
-        target = resolve(scene, item.fault, on_link=on_link)
+        taken = [
+            target
+            for other, target in self._open.values()
+            if state_of(other.fault) == state_of(item.fault)
+        ]
+        self._inject_into(scene, item, resolve(scene, item.fault, on_link=on_link, taken=taken))
+
+    def _inject_into(self, scene: Scene, item: Planned, target: Target) -> Evidence:
+        kind = KINDS[item.fault.kind]
         self._mark(item, "injecting", target)
         scene.faults[item.name] = _state(item, "injecting", target)
         if kind.heals:
@@ -146,20 +169,35 @@ class Nemesis:
         scene.disturbed_at = time.monotonic()
         effect = "" if evidence.took_effect else "WITHOUT EFFECT: "
         scene.say(f"  {item.fault.kind} of {target.name}: {effect}{evidence.text}")
+        return evidence
 
     def _heal(self, scene: Scene, item: Planned, *, settle: bool = True) -> None:
-        _, target = self._open.pop(item.name)
-        self._mark(item, "healing", target)
+        """Heal a fault, whether or not that can be written down: on a full disk it cannot.
+
+        It is open until it is healed, so that `heal_all` tries again. Raises VoidRun.
+        """
+        _, target = self._open[item.name]
+        unwritten: JournalError | None = None
+        try:
+            self._mark(item, "healing", target)
+        except JournalError as error:
+            unwritten = error
         scene.faults[item.name] = _state(item, "healing", target)
         try:
             KINDS[item.fault.kind].heal(scene, item.fault, target)
+            del self._open[item.name]
             if settle:
                 KINDS[item.fault.kind].settle(scene, item.fault, target)
         except (HarnessError, OSError) as error:
-            self._mark(item, "failed", target, evidence=str(error))
+            with suppress(JournalError):
+                self._mark(item, "failed", target, evidence=str(error))
             raise VoidRun(
                 f"{item.fault.kind} of {target.name} could not be healed: {error}"
             ) from error
+        if unwritten is not None:
+            raise VoidRun(
+                f"{item.fault.kind} of {target.name} is healed, but not on record: {unwritten}"
+            ) from unwritten
         self._mark(item, "healed", target)
         scene.disturbed_at = time.monotonic()
         scene.faults[item.name] = _state(item, "healed", target)

@@ -48,6 +48,16 @@ class Observation:
         with self.writing:
             self.journal.write(kind, **row)
 
+    def ticked(self, late_ms: float) -> None:
+        """Write how late the ticks since the last row were.
+
+        The other clock is read once nobody else writes: what waited between it and the row's stamp
+        would look as if the time of day had been set.
+        """
+        with self.writing:
+            clock_us = round(time.monotonic() * 1e6)
+            self.journal.write("tick", late_ms=round(late_ms, 3), clock_us=clock_us)
+
     def note(self, what: str, key: tuple[Any, ...], **row: Any) -> None:
         """Write a row if it differs from the last one with the same key."""
         if self.seen.get((what, *key)) != row:
@@ -161,7 +171,7 @@ def tick(watch: Observation) -> bool:
         due = max(due + TICK_S, now)
         count += 1
         if count == TICKS_PER_ROW or late_ms > SLACK_MS:
-            watch.write("tick", late_ms=round(latest_ms, 3))
+            watch.ticked(latest_ms)
             latest_ms, count = 0.0, 0
     return False
 
@@ -193,6 +203,7 @@ def main(config_path: Path) -> None:
     looking.join(timeout=5)
     if not told_to_end:
         sys.exit("the observer cannot look any longer")
+    watch.write("closed")
 
 
 if __name__ == "__main__":

@@ -200,6 +200,7 @@ class Programs:
         if self.image is not None:
             self.image.remove()
         self.check()
+        self._write("closed")
 
     def _watch(self) -> None:
         try:

@@ -3,6 +3,7 @@
 import platform
 from dataclasses import asdict
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import libversion
@@ -11,6 +12,7 @@ from harness import __version__
 from harness.cluster.plan import GROUP, TOPIC
 from harness.experiment import Experiment, Group
 from harness.history import manifest
+from harness.provision import wheels
 from harness.provision.tools import Tools
 
 
@@ -33,9 +35,18 @@ def first_record(
         "versions": _versions(tools, experiment.group),
         "host": manifest.host_facts(),
         "declared": _declared(experiment),
+        "own": {source.path: source.digest for source in experiment.sources},
         "phases": [],
         "effective": {},
     }
+
+
+def keep_sources(run_dir: Path, experiment: Experiment) -> None:
+    """Copy what a run is made from that is not ours, so that it can be judged anywhere."""
+    for source in experiment.sources:
+        path = run_dir / source.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(source.data)
 
 
 def _declared(experiment: Experiment) -> dict[str, Any]:
@@ -45,6 +56,7 @@ def _declared(experiment: Experiment) -> dict[str, Any]:
     their number is kept.
     """
     declared = asdict(experiment)
+    del declared["sources"]  # which are files of the run
     if experiment.app is not None:
         declared["app"]["environment"] = sorted(experiment.app.environment)
         declared["app"]["dependencies"] = sorted(experiment.app.dependencies)
@@ -54,12 +66,16 @@ def _declared(experiment: Experiment) -> dict[str, Any]:
 
 def _versions(tools: Tools, group: Group) -> dict[str, str]:
     java_client = {"kafka-clients": group.client_version or tools.kafka_version}
+    librdkafka, binding = str(libversion()[0]), version("confluent-kafka")
+    if group.client == "librdkafka" and group.client_version:
+        librdkafka = wheels.installed(group.client_version).librdkafka
+        binding = group.client_version
     return {
         **(java_client if group.client == "java" else {}),
         "harness": __version__,
         "kafka": tools.kafka_version,
-        "librdkafka": str(libversion()[0]),
-        "confluent-kafka": version("confluent-kafka"),
+        "librdkafka": librdkafka,  # of the members
+        "confluent-kafka": binding,
         "toxiproxy": tools.toxiproxy_version,
         "java": tools.java_version,
         "spark": version("pyspark"),

@@ -6,14 +6,15 @@ from typing import Final
 from harness.base.errors import BadInput
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks
+from harness.history.whose import SHARED
 from harness.run.faults import KINDS, effects_of
-from harness.run.faults.kind import Change
-from harness.run.faults.targets import NUMBERED, ROLES, dependency_in
+from harness.run.faults.kind import Change, Lever
+from harness.run.faults.targets import NUMBERED, ROLES, dependency_in, kind_of
 
 SPARE_LANES: Final = 2  # beside the processes that are in the group at one time
-# Of an app's, at one time. Measured on two cores with 10, 30 and 60: the cluster started in 4.5,
+# Of an app, at one time. Measured on two cores with 10, 30 and 60: the cluster started in 4.5,
 # 6.3 and 6.4 s, the group was steady 11 to 13 s after that, and no process was taken for another.
-MOST_PROCESSES: Final = 60
+MOST_LANES: Final = 60
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,9 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
         numbered = NUMBERED.fullmatch(role)
         if role == "controller" and experiment.cluster.controllers > 1:
             raise BadInput(
-                f"target 'controller' of {fault.kind} is one of {experiment.cluster.controllers}, "
-                "and which of them is active is not known: have 1"
+                f"target 'controller' of {fault.kind} could be any of "
+                f"{experiment.cluster.controllers}, since the active one is not known: use "
+                "controllers=1"
             )
         if dependency := dependency_in(role):
             _check_dependency(fault, dependency, experiment)
@@ -65,7 +67,7 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
         if numbered is None:
             if role not in ROLES:
                 raise BadInput(
-                    f"target {role!r} of {fault.kind} is no role: use {', '.join(ROLES)}"
+                    f"target {role!r} of {fault.kind} is not a role: use {', '.join(ROLES)}"
                 )
             continue
         number = int(numbered["number"])
@@ -98,18 +100,16 @@ def lanes(experiment: Experiment) -> tuple[str, ...]:
     """Lanes that the experiment's cluster needs, so that each network fault can hit one alone.
 
     Each process of an app has one to itself, by which its requests are known; one that comes in
-    another's place may be up before that one has ended. Raises BadInput where there are more than
-    has been measured.
+    another's place may be up before that one has ended. Very large groups share one. Raises
+    BadInput where such a group would need them.
     """
     if experiment.app is not None:
-        most = headcount(experiment).most + SPARE_LANES
-        if most > MOST_PROCESSES + SPARE_LANES:
-            raise BadInput(
-                f"{headcount(experiment).most} processes of {experiment.app.name} would run at one "
-                f"time, and each needs listeners of its own to be told from the others, which is "
-                f"measured for {MOST_PROCESSES} at most: lower instances"
-            )
-        return ("members", "producers", *(f"member-{number}" for number in range(1, most + 1)))
+        most = headcount(experiment).most
+        if most > MOST_LANES:
+            _refuse_on_a_shared_lane(experiment, most)
+            return ("members", "producers", SHARED)
+        numbers = range(1, most + SPARE_LANES + 1)
+        return ("members", "producers", *(f"member-{number}" for number in numbers))
     own = set()
     for fault in experiment.faults:
         if effects_of(fault).breaks != Breaks.LINK:
@@ -122,3 +122,19 @@ def lanes(experiment: Experiment) -> tuple[str, ...]:
             own.add(f"member-{numbered['number']}")
     probes = ("probes",) if experiment.probes else ()
     return ("members", "producers", *probes, *sorted(own))
+
+
+def _refuse_on_a_shared_lane(experiment: Experiment, most: int) -> None:
+    """Refuse faults of one process's links where all processes have the same.
+
+    The sink is no such link: each process is given an address of its own to post to.
+    """
+    broken = (Breaks.LINK, Breaks.DEPENDENCY)
+    for fault in experiment.faults:
+        of_links = effects_of(fault).breaks in broken and KINDS[fault.kind].lever is not Lever.SINK
+        if of_links and kind_of(fault.target) == "member" and experiment.app is not None:
+            raise BadInput(
+                f"{fault.kind} of {fault.target} needs links of one process alone, and the {most} "
+                f"processes of {experiment.app.name} share theirs, as more than {MOST_LANES} do: "
+                "lower instances"
+            )

@@ -1,6 +1,5 @@
 """One run of an experiment, from an empty folder to a whole history. No judging happens here."""
 
-import json
 import random
 import shlex
 import shutil
@@ -24,11 +23,12 @@ from harness.cluster.dependencies import Dependencies
 from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan, group_settings
 from harness.experiment import Experiment, Probe
 from harness.experiment.app import App
-from harness.history import manifest
+from harness.history import manifest, seals
 from harness.history.collect import collect
 from harness.history.programs import observed
 from harness.history.shown import WRITTEN
 from harness.provision.tools import Tools
+from harness.run import guarding, observing
 from harness.run.build import build, needs_building
 from harness.run.fleet import Fleet
 from harness.run.folder import SCRATCH
@@ -36,10 +36,9 @@ from harness.run.interrupts import Interrupted, Progress, interruptible, uninter
 from harness.run.named import naming_of_app
 from harness.run.nemesis import Nemesis, plan_faults
 from harness.run.output import read_output, read_written
-from harness.run.record import first_record
+from harness.run.record import first_record, keep_sources
 from harness.run.roles import lanes
 from harness.run.scene import Scene, View
-from harness.run.watchdog import IMAGES
 from harness.run.why import cannot_run
 
 PROBE_S: Final = 180.0  # no script waits for more than a few session timeouts
@@ -97,6 +96,7 @@ class Run:
         manifest says how it ended and nothing is left running.
         """
         self._write_manifest()
+        keep_sources(self.run_dir, self._experiment)
         with interruptible(), self._ports, self._watchdog():
             try:
                 self._play_phases()
@@ -148,7 +148,7 @@ class Run:
         self._stopped = self._killed = self._ended = False
         try:
             with self._phase("start cluster"):
-                observer = self._start_observer(plan)
+                observer = observing.start(plan, self.run_dir, self._run)
                 if fleet.sink is not None:
                     fleet.sink.start()
                 started.start()
@@ -156,7 +156,7 @@ class Run:
                     folder = self.run_dir / SCRATCH
                     dependencies.start(self._tools.toxiproxy, folder, self._logs)
                 create_topic(plan, self._experiment)
-                _tell(observer, "look")
+                observing.tell(observer, "look")
                 # While it looks for the coordinator, the brokers make the topic of the positions.
                 self._manifest["versions"] |= started.versions()
                 self._manifest["effective"]["broker_defaults"] = defaults(plan)
@@ -179,12 +179,11 @@ class Run:
             with uninterrupted(self._say), ExitStack() as last_first:
                 last_first.callback(self._collect, fleet)
                 last_first.callback(self._end_processes)
-                if observer is not None:
-                    last_first.callback(observer.wait, timeout=10)
-                    last_first.callback(observer.kill)
                 last_first.callback(self._stop, started)
                 if dependencies is not None:
                     last_first.callback(dependencies.stop)
+                if observer is not None:
+                    last_first.callback(observing.end, observer)
                 last_first.callback(self._kill, fleet)
 
     def _kill(self, fleet: Fleet) -> None:
@@ -234,10 +233,12 @@ class Run:
             nemesis = Nemesis(journal, plan_faults(experiment, self._random))
             if not experiment.faults and not experiment.probes:
                 scene.pass_time(scene.steady_at + experiment.duration_s)
-        for probe in experiment.probes:
-            self._probe(scene, probe)
+        probes = self._probe(scene)
         if experiment.faults:
             self._break(scene, nemesis)
+        for probe, process in probes:
+            self._await_probe(scene, probe, process)
+        journal.end()
         with self._phase("drain"):
             self._as_far_as_it_goes(lambda: self._drain(scene))
         with self._phase("stop"):
@@ -247,6 +248,7 @@ class Run:
             with self._phase("read output"):
                 journal = Journal(self.run_dir / "journals" / "output.journal", member="harness")
                 read_output(scene.cluster.plan, OUTPUT, experiment.load.partitions, journal)
+                journal.end()
         if (app := experiment.app) is not None and app.effects.output_topic:
             with self._phase("read output"):
                 journal = Journal(self.run_dir / "journals" / WRITTEN, member="harness")
@@ -258,6 +260,7 @@ class Run:
                     naming,
                     journal,
                 )
+                journal.end()
 
     def _start_members(self, scene: Scene) -> None:
         """Start the group's first members, to join one after the other or all at once."""
@@ -288,11 +291,20 @@ class Run:
                 raise VoidRun(f"{why} ({timeout})") from timeout
             raise
 
-    def _probe(self, scene: Scene, probe: Probe) -> None:
-        """Play a probe's script to its end."""
-        with self._phase(f"probe {probe.name}"):
+    def _probe(self, scene: Scene) -> list[tuple[Probe, subprocess.Popen[bytes]]]:
+        """Play probes' scripts to their ends. Returns those that go on beside the faults."""
+        beside = []
+        for probe in self._experiment.probes:
             scene.pass_time(scene.steady_at + probe.at_s)
             process = scene.fleet.start_probe(probe.name)
+            if probe.beside:
+                beside.append((probe, process))
+            else:
+                self._await_probe(scene, probe, process)
+        return beside
+
+    def _await_probe(self, scene: Scene, probe: Probe, process: subprocess.Popen[bytes]) -> None:
+        with self._phase(f"probe {probe.name}"):
             scene.wait(
                 f"end of the probe {probe.name}", lambda: process.poll() is not None, PROBE_S
             )
@@ -343,7 +355,7 @@ class Run:
     def _drain(self, scene: Scene) -> None:
         if stuck := scene.fleet.stop_producer():
             raise VoidRun(f"when it was to get its last answers, {stuck}: see logs/")
-        _tell(scene.observer, "drain")
+        observing.tell(scene.observer, "drain")
         partitions = scene.partitions
 
         def at_the_end() -> bool:
@@ -377,40 +389,13 @@ class Run:
 
     @contextmanager
     def _watchdog(self) -> Iterator[None]:
-        watchdog = processes.spawn(
-            processes.python_module(
-                "harness.run.watchdog",
-                str(self.run_dir),
-                self._run,
-                self._experiment.cluster.backend,
-                *((IMAGES,) if self._images else ()),
-            ),
-            run=self._run,
-            log=self._logs / "watchdog.log",
-            stdin=subprocess.PIPE,
-        )
+        backend = self._experiment.cluster.backend
+        watchdog = guarding.start(self.run_dir, self._run, backend, images=self._images)
         self._keep = frozenset({watchdog.pid})
         try:
             yield
         finally:
-            processes.tell_last(watchdog, "done" if self._ended else "end")
-            processes.wait_exit(watchdog, 10)
-
-    def _start_observer(self, plan: Plan) -> subprocess.Popen[bytes]:
-        config = {
-            "journal": str(self.run_dir / "journals" / "observer.journal"),
-            "group": GROUP,
-            "topic": TOPIC,
-            "broker_ports": {str(node.id): node.port for node in plan.brokers},
-        }
-        path = self.run_dir / "journals" / "observer.json"
-        path.write_text(json.dumps(config))
-        return processes.spawn(
-            processes.python_module("harness.run.observer", str(path)),
-            run=self._run,
-            log=self._logs / "observer.log",
-            stdin=subprocess.PIPE,
-        )
+            guarding.let_go(watchdog, ended=self._ended)
 
     def _collect(self, fleet: Fleet) -> None:
         killed = {
@@ -424,6 +409,7 @@ class Run:
             self._manifest["observed"] = observed(self.run_dir, settings)
         self._manifest["effective"] |= {"clients": effective}
         self._manifest["killed"] = sorted(killed)
+        self._manifest[seals.FIELD] = seals.made(self.run_dir)
 
     def _end(self, status: str, reason: str) -> None:
         with uninterrupted(self._say):
@@ -434,9 +420,3 @@ class Run:
 
     def _write_manifest(self) -> None:
         manifest.write(self.run_dir, self._manifest)
-
-
-def _tell(process: subprocess.Popen[bytes], order: str) -> None:
-    """Give a process an order. That it is no more, whoever follows the scene tells."""
-    with suppress(BrokenPipeError):
-        processes.tell(process, order)

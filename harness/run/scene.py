@@ -173,7 +173,8 @@ class Scene:
         else:
             # A program may have several members in one process. One that its coordinator has not
             # heard of since a fault may still be put out of the group for it.
-            there = bool(live) and all(
+            there = bool(live) and not self.fleet.restarts.pending
+            there = there and all(
                 member.started and not member.closed and member.heard_at > self.disturbed_at
                 for member in live
             )

@@ -66,6 +66,25 @@ class Screen:
             finally:
                 self._live = None
 
+    @contextmanager
+    def showing(self, drawn: Callable[[], RenderableType]) -> Iterator[None]:
+        """Draw what `drawn` gives while the body goes on, by a thread that does nothing else.
+
+        Only on a terminal; the view is gone after that, the lines stay.
+        """
+        if not self.draws or self._live is not None:
+            yield
+            return
+        rate = 1 / _EVERY_S / 2
+        with Live(
+            console=self._console, get_renderable=drawn, refresh_per_second=rate, transient=True
+        ) as live:
+            self._live = live
+            try:
+                yield
+            finally:
+                self._live = None
+
 
 class RunView:
     """One run as it is seen: told of its phases, and shown its scene."""

@@ -65,6 +65,10 @@ class Sink:
         with self._writing:  # `seen` in the order of the frames
             self.journal.write(kind, **frame, seen=time.time_ns() // 1_000)
 
+    def end(self) -> None:
+        """Say in the journal that it ends in order."""
+        self._write("closed")
+
     def mood_of(self, member: str) -> Mood:
         """How a process is answered now."""
         with self.changed:
@@ -209,6 +213,7 @@ def main(config_path: str) -> None:
     for line in sys.stdin:
         order = json.loads(line)
         sink.order(order["member"], Mood(order["delay_ms"], order["refuses"]))
+    sink.end()
 
 
 def _print(text: str) -> None:

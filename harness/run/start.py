@@ -2,14 +2,15 @@
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from harness.base import processes
 from harness.cluster.backends import check_images
 from harness.cluster.dependencies import check_reachable
 from harness.experiment import Experiment
-from harness.provision.tools import resolve_tools
+from harness.provision import kafka, steps, wheels
+from harness.provision.tools import Tools, resolve_tools
 from harness.run.folder import reserve
 from harness.run.interrupts import Progress
 from harness.run.leftovers import sweep
@@ -20,6 +21,39 @@ from harness.run.screen import Screen
 def default_seed(name: str) -> int:
     """A seed for a run that names none: different each time, and written to the manifest."""
     return int.from_bytes(hashlib.sha256(f"{name}{time.time_ns()}".encode()).digest()[:4], "big")
+
+
+def bring_versions(experiments: Iterable[Experiment]) -> None:
+    """Set up the versions of Kafka, and of members' clients, that were never set up here.
+
+    Raises BadInput for one that there is not, SetupError where it cannot be had.
+    """
+    every = list(experiments)
+    for version in sorted({each.cluster.kafka_version for each in every}):
+        if not kafka.is_set_up(version):
+            steps.ensure(version, late=False)
+    for client, version in sorted({each for one in every for each in _clients(one)}):
+        if client == "java" and not kafka.has_jars(version):
+            steps.ensure_client(version)
+        if client == "librdkafka" and not wheels.is_set_up(version):
+            steps.ensure_wheel(version)
+
+
+def _clients(experiment: Experiment) -> set[tuple[str, str]]:
+    """The clients and versions that members have, but for the usual ones."""
+    group = experiment.group
+    members = [group, *map(group.of_member, group.differing)]
+    return {(member.client, member.client_version) for member in members if member.client_version}
+
+
+def _checked_tools(experiment: Experiment) -> Tools:
+    """The tools of a run, all that its members need as it was fetched. Raises SetupError."""
+    for client, version in sorted(_clients(experiment)):
+        if client == "java":
+            kafka.check_jars(version)
+        else:
+            wheels.installed(version)
+    return resolve_tools(experiment.cluster.kafka_version)
 
 
 def play_run(
@@ -43,7 +77,8 @@ def play_run(
     and BadInput where nothing listens that the program uses.
     """
     check_reachable([experiment])
-    tools = resolve_tools(experiment.cluster.kafka_version, experiment.group.client_version)
+    bring_versions([experiment])
+    tools = _checked_tools(experiment)
     check_images([experiment])
     sweep(screen.say)
     run_dir = reserve(results, name)

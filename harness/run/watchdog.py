@@ -15,6 +15,7 @@ import os
 import shutil
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -34,19 +35,18 @@ _QUIET_S: Final = 1.5
 def heal_and_clean(
     run_dir: Path, run: str, backend: str = "embedded", *, images: bool = False
 ) -> int:
-    """End what the run left running and say so in its records; returns how many were ended."""
+    """End what the run left running and say so in its records; returns how many were ended.
+
+    The scratch folder goes first: on a full disk there is room for the records then. What fails is
+    written to standard error, and keeps nothing else from being done.
+    """
     ended = end(run, backend, images=images)
-    journal = run_dir / "journals" / "faults.journal"
-    if journal.exists():
-        _close_open_faults(journal)
     shutil.rmtree(run_dir / "scratch", ignore_errors=True)
-    if (run_dir / manifest.FILE_NAME).exists():
-        manifest.update(
-            run_dir,
-            status="interrupted",
-            status_reason="the harness was killed before the run was complete; "
-            "the watchdog healed and cleaned up",
-        )
+    for record in (_close_open_faults, _complete_manifest):
+        try:
+            record(run_dir)
+        except (HarnessError, OSError) as error:
+            _complain(error)
     return ended
 
 
@@ -56,11 +56,30 @@ def end(run: str, backend: str = "embedded", *, images: bool = False) -> int:
     try:
         ended += backend_of(backend, images=images).remove(run)
     except HarnessError as error:  # the engine is gone, or refuses: the next start looks again
-        sys.stderr.write(f"{error}\n")
+        _complain(error)
     return ended
 
 
-def _close_open_faults(path: Path) -> None:
+def _complain(error: Exception) -> None:
+    with suppress(OSError):  # its log is on the disk that is full
+        sys.stderr.write(f"{error}\n")
+        sys.stderr.flush()
+
+
+def _complete_manifest(run_dir: Path) -> None:
+    if (run_dir / manifest.FILE_NAME).exists():
+        manifest.update(
+            run_dir,
+            status="interrupted",
+            status_reason="the harness was killed before the run was complete; "
+            "the watchdog healed and cleaned up",
+        )
+
+
+def _close_open_faults(run_dir: Path) -> None:
+    path = run_dir / "journals" / "faults.journal"
+    if not path.exists():
+        return
     frames = read_journal(path).frames
     healed = {frame["fault"] for frame in frames if frame.get("phase") in ("healed", "failed")}
     begun = {frame["fault"]: frame for frame in frames if frame.get("phase") == "injecting"}
@@ -76,6 +95,7 @@ def _close_open_faults(path: Path) -> None:
                 phase="healed",
                 evidence="the watchdog ended the whole cluster after the harness had died",
             )
+    journal.end()
 
 
 def main(run_dir: Path, run: str, backend: str, containers: str = "") -> None:

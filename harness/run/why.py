@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.experiment.app import App
+from harness.history.whose import SHARED
 from harness.run.broker_side import BrokerSide
 from harness.run.member import Member
 
@@ -107,6 +108,12 @@ def _of_one(member: Member, brokers: BrokerSide, group: str, topic: str) -> str:
     if member.started:
         return ""
     if not brokers.requests.get(member.name):
+        if member.lane == SHARED and brokers.nameless:
+            return (
+                "cannot be told from the others by what it asked for: requests came with "
+                f"client.id {_names(brokers.nameless)}, so let it take client.id from "
+                "KAFKA_CLIENT_ID"
+            )
         return "has asked these brokers for nothing: let it use KAFKA_BOOTSTRAP_SERVERS"
     if groups - {group}:
         return f"joined {_names(groups)}, not {group}: let it take the group from KAFKA_GROUP_ID"

@@ -29,9 +29,18 @@ def effects_of(fault: Fault) -> Effects:
     return KINDS[fault.kind].effects_of(fault)
 
 
+def state_of(fault: Fault) -> str:
+    """The state that a fault puts its target into; two faults at a time cannot put it into one.
+
+    The heal of one would end the other: a broker that is paused and killed comes back paused or not
+    at all. Whatever takes a broker away is one state, and else each kind has its own.
+    """
+    return "away" if effects_of(fault).broker_gone else fault.kind
+
+
 def needs_app(experiment: Experiment) -> bool:
     """Whether only a program of somebody else's has what its faults act on."""
     return any(KINDS[fault.kind].lever for fault in experiment.faults)
 
 
-__all__ = ["KINDS", "Evidence", "Kind", "Lever", "Needed", "effects_of", "needs_app"]
+__all__ = ["KINDS", "Evidence", "Kind", "Lever", "Needed", "effects_of", "needs_app", "state_of"]

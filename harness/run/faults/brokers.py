@@ -20,6 +20,7 @@ _STOPPED_S: Final = 5.0
 
 def _kill(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.kill(target.id)
+    scene.cluster.proxies.listen(target.id, on=False)
 
 
 def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
@@ -34,6 +35,7 @@ def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 def _stop(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.terminate(target.id)
+    scene.cluster.proxies.listen(target.id, on=False)
 
 
 def _restart(scene: Scene, _fault: Fault, target: Target) -> None:
@@ -85,6 +87,12 @@ def _resume(scene: Scene, _fault: Fault, target: Target) -> None:
 
 def _await_serving(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.await_serving(target.id)
+
+
+def _await_listening(scene: Scene, fault: Fault, target: Target) -> None:
+    """Its proxies listen again once it does."""
+    _await_serving(scene, fault, target)
+    scene.cluster.proxies.listen(target.id, on=True)
 
 
 def _network(fault: Fault) -> str:
@@ -164,7 +172,7 @@ KINDS: Final = (
         _kill,
         _prove_killed,
         _restart,
-        _await_serving,
+        _await_listening,
         effects=replace(_GONE, killed=True),
     ),
     Kind(
@@ -174,7 +182,7 @@ KINDS: Final = (
         _stop,
         _prove_killed,
         _restart,
-        _await_serving,
+        _await_listening,
         effects=_GONE,
     ),
     Kind(

@@ -146,7 +146,9 @@ class Kind:
                 f"{fault.jitter_s:g} and lasts_s={fault.lasts_s}: none can be negative"
             )
         if self.heals and not fault.lasts_s:
-            raise BadInput(f"{about} never heals: give it lasts_s")
+            raise BadInput(
+                f"{about} never heals: say in lasts_s for how many seconds it is to last"
+            )
         if not self.heals and fault.lasts_s:
             raise BadInput(f"{about} cannot be undone: leave lasts_s={fault.lasts_s:g} out")
         self.check(fault, experiment)

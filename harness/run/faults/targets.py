@@ -1,6 +1,7 @@
 """Targets are roles, resolved to a thing only when the fault fires."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,6 +32,11 @@ class Target:
         """The lane's own name."""
         return self.lane or self.name
 
+    def overlaps(self, other: "Target") -> bool:
+        """Whether they are one thing, or the links of a lane to one broker and to all."""
+        same = (self.kind, self.link) == (other.kind, other.link)
+        return same and (self.id == other.id or 0 in (self.id, other.id))
+
 
 _KIND_OF_ROLE: Final = {
     "coordinator": "broker",
@@ -42,6 +48,8 @@ _KIND_OF_ROLE: Final = {
     "group": "group",
     "topic": "topic",
     "producers": "lane",
+    # By hand only: in an experiment members may have lanes of their own, and this is not theirs.
+    "members": "lane",
     "dependency": "dependency",
     "sink": "sink",
 }
@@ -82,12 +90,26 @@ def dependency_in(role: str) -> str:
     return role.removeprefix(_DEPENDENCY) if role.startswith(_DEPENDENCY) else ""
 
 
-def resolve(scene: Scene, fault: Fault, *, on_link: bool) -> Target:
+def resolve(scene: Scene, fault: Fault, *, on_link: bool, taken: Collection[Target] = ()) -> Target:
     """The thing that the role means at this moment, if it runs: what is dead cannot be hit.
 
-    Where a fault breaks links, the target is the lane of the member that is meant. Raises
-    ClusterError if nothing fits.
+    Where a fault breaks links, the target is the lane of the member that is meant. What is `taken`
+    cannot be meant: a fault that is still there has put it into the same state, and the heal of one
+    would end the other. Raises ClusterError if nothing fits.
     """
+    targets = fitting(scene, fault, on_link=on_link)
+    free = [each for each in targets if not any(map(each.overlaps, taken))]
+    if not free:
+        raise ClusterError(
+            f"{' and '.join(each.name for each in targets)} of {fault.target!r} is under another "
+            f"fault that {fault.kind} cannot be told apart from: move them apart in time, or name "
+            "another target"
+        )
+    return scene.random.choice(free)
+
+
+def fitting(scene: Scene, fault: Fault, *, on_link: bool) -> list[Target]:
+    """All that the role means at this moment and that runs. Raises ClusterError if nothing fits."""
     candidates = [each for each in _candidates(scene, fault.target) if _runs(scene, each)]
     if fault.not_target:
         excluded = {target.name for target in _candidates(scene, fault.not_target)}
@@ -103,12 +125,16 @@ def resolve(scene: Scene, fault: Fault, *, on_link: bool) -> Target:
             f"nothing is {fault.target!r}{excluding} now, so {fault.kind} has no target: "
             f"{scene.describe()}"
         )
-    chosen = scene.random.choice(candidates)
-    if on_link and chosen.kind == "member":
-        lane = scene.fleet.lane_of(chosen.name)
-        name = chosen.name if lane.startswith("member-") else lane
-        return Target("lane", name, _of_broker(scene, fault), lane)
-    return chosen
+    return [_hit(scene, fault, each) if on_link else each for each in candidates]
+
+
+def _hit(scene: Scene, fault: Fault, candidate: Target) -> Target:
+    """What a fault of links hits where a member is meant: its lane."""
+    if candidate.kind != "member":
+        return candidate
+    lane = scene.fleet.lane_of(candidate.name)
+    name = candidate.name if lane.startswith("member-") else lane
+    return Target("lane", name, _of_broker(scene, fault), lane)
 
 
 def _runs(scene: Scene, target: Target) -> bool:
@@ -151,8 +177,8 @@ def _candidates(scene: Scene, role: str) -> list[Target]:
         return [Target("group", "group")]
     if role == "topic":
         return [Target("topic", scene.topic)]
-    if role == "producers":
-        return [Target("lane", "producers")]
+    if kind_of(role) == "lane":
+        return [Target("lane", role)]
     if kind_of(role) in ("dependency", "sink"):
         return [Target(kind_of(role), _named(scene, role))]
     numbered = NUMBERED.fullmatch(role)

@@ -1,0 +1,270 @@
+"""Brings a cluster up to play with by hand, and keeps it up until it is told to end.
+
+Nothing of it is timed or judged. It lives as long as its `up`: Ctrl-C, SIGTERM and the command
+`down` end it in order, and the watchdog ends it where `up` itself is killed.
+"""
+
+import random
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from consumers.journal import Journal
+from harness.base import processes
+from harness.base.errors import Exit, HarnessError, VoidRun
+from harness.base.ports import Ports
+from harness.cluster.admin import create_topics
+from harness.cluster.backend import RunningCluster
+from harness.cluster.backends import backend_of
+from harness.cluster.plan import GROUP, TOPIC, Plan
+from harness.experiment import Cluster, Experiment
+from harness.history import manifest
+from harness.provision.tools import Tools, resolve_tools
+from harness.run import guarding
+from harness.run.by_hand.breakable import experiment_of
+from harness.run.by_hand.breaking import Breaker
+from harness.run.by_hand.door import Asked, Door
+from harness.run.by_hand.layout import LANES, NAME, PORT_BASE, fitted, laid_out
+from harness.run.by_hand.rebalances import Rebalances
+from harness.run.by_hand.standing import refuse_a_second
+from harness.run.by_hand.view import changes, drawn, named, names_in
+from harness.run.by_hand.watch import Seen, Watch
+from harness.run.fleet import Fleet
+from harness.run.folder import SCRATCH, reserve
+from harness.run.interrupts import Interrupted, interruptible, uninterrupted
+from harness.run.leftovers import sweep
+from harness.run.nemesis import Nemesis
+from harness.run.record import first_record
+from harness.run.scene import Scene, View
+from harness.run.screen import Screen
+
+LOG: Final = "up.log"  # in its folder, every line that it said
+STATUS: Final = "by hand"  # of one that ended in order: there is nothing to judge
+_LOOK_S: Final = 0.2
+_BACKEND: Final = "embedded"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be brought up: brokers, and topics with their numbers of partitions."""
+
+    cluster: Cluster
+    topics: dict[str, int]
+    port_base: int = PORT_BASE
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What is there once it is up: its folder, and the bootstrap addresses of each lane.
+
+    No fault of a link reaches whoever comes by `direct`.
+    """
+
+    folder: Path
+    members: str
+    producers: str
+    direct: str
+
+
+def bring_up(wanted: Wanted, results: Path, screen: Screen, ready: Callable[[Ready], None]) -> Path:
+    """Bring a cluster up, call `ready` once it is, and serve it until it is told to end.
+
+    Returns its folder. Raises SetupError where one is up already, ClusterError where a port is
+    taken or the cluster does not start, Interrupted if it is ended before it is up, VoidRun if its
+    Toxiproxy dies.
+    """
+    refuse_a_second(results, wanted.port_base)
+    tools = resolve_tools(wanted.cluster.kafka_version)
+    sweep(screen.say)
+    cluster = fitted(wanted.cluster)
+    used = f"choose others by --port-base, as in --port-base {wanted.port_base + 1_000}"
+    with interruptible(), Ports(wanted.port_base, used) as ports:
+        plan = laid_out(cluster, "", ports)
+        folder = reserve(results, NAME, ("journals", "logs", SCRATCH))
+        with processes.holding(folder):
+            by_hand = _ByHand(replace(plan, run=folder.name), cluster, tools, folder, screen)
+            by_hand.play(wanted.topics, ready)
+    return folder
+
+
+class _ByHand:
+    """One cluster, from an empty folder to its end."""
+
+    def __init__(
+        self, plan: Plan, cluster: Cluster, tools: Tools, folder: Path, screen: Screen
+    ) -> None:
+        self._plan = plan
+        self._experiment: Experiment = experiment_of(cluster)
+        self._tools = tools
+        self._folder = folder
+        self._screen = screen
+        self._record = first_record(NAME, self._experiment, tools, folder.name, seed=0)
+        self._record |= {"group": None, "topic": None, "seed": None}
+        self._record["effective"] = {
+            "brokers": {node.name: plan.properties(node, Path(node.name)) for node in plan.nodes}
+        }
+        self._rebalances = Rebalances(
+            [folder / "logs" / f"{node.name}.server.log" for node in plan.brokers]
+        )
+        self._seen = Seen()  # of which the changes have been told
+        self._names: dict[str, str] = {}  # of members, by their ids
+        self._ended: set[str] = set()  # outside of any fault, of which that has been told
+        self._stopped = False
+
+    def say(self, text: str) -> None:
+        """A line for whoever looks on, and for later."""
+        self._screen.say(text)
+        stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
+        # On a full disk it is healed and ended all the same.
+        with suppress(OSError), (self._folder / LOG).open("a", encoding="utf-8") as log:
+            log.write(f"{stamp}  {text}\n")
+
+    def play(self, topics: dict[str, int], ready: Callable[[Ready], None]) -> None:
+        """Bring it up and serve it, and end it whatever happens."""
+        manifest.write(self._folder, self._record)
+        status, reason = "interrupted", "it was ended before it was up"
+        try:
+            with self._watchdog() as watchdog:
+                self._live(watchdog, topics, ready)
+            status, reason = STATUS, "it was played by hand, and nothing of it is judged"
+        except HarnessError as error:
+            status, reason = "void", str(error)
+            raise
+        except Exception as error:
+            status, reason = "void", f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            with uninterrupted(self.say):
+                shutil.rmtree(self._folder / SCRATCH, ignore_errors=True)
+                ended: dict[str, Any] = {
+                    "status": status,
+                    "status_reason": reason,
+                    "ended_at": manifest.now(),
+                }
+                ended |= {"groups": sorted(self._rebalances.last)}
+                manifest.write(self._folder, {**self._record, **ended})
+
+    @contextmanager
+    def _watchdog(self) -> Iterator[subprocess.Popen[bytes]]:
+        watchdog = guarding.start(self._folder, self._plan.run)
+        try:
+            yield watchdog
+        finally:
+            with uninterrupted(self.say):
+                processes.end_run(self._plan.run, keep=frozenset({watchdog.pid}))
+                guarding.let_go(watchdog, ended=self._stopped)
+
+    def _live(
+        self,
+        watchdog: subprocess.Popen[bytes],
+        topics: dict[str, int],
+        ready: Callable[[Ready], None],
+    ) -> None:
+        """From the start of the first process to the end of the last."""
+        cluster = backend_of(_BACKEND).make(
+            self._plan, self._tools, self._folder / SCRATCH, self._folder / "logs"
+        )
+        watch = Watch(self._plan)
+        with ExitStack() as ending:
+            ending.enter_context(self._ending(cluster, watch))
+            self.say("start cluster")
+            cluster.start()
+            create_topics(self._plan, topics)
+            door = ending.enter_context(Door(self._folder))
+            journal = Journal(self._folder / "journals" / "faults.journal", member="nemesis")
+            ending.callback(journal.end)
+            breaker = Breaker(self._scene(cluster, watchdog), Nemesis(journal, []), watch, self.say)
+            self._seen = watch.look()
+            watch.start()
+            members, producers = map(self._plan.bootstrap, LANES)
+            ready(Ready(self._folder, members, producers, self._plan.direct()))
+            try:
+                self._serve(door, breaker, watch, cluster)
+            except Interrupted:
+                self.say("ending")
+            finally:
+                with uninterrupted(self.say):
+                    breaker.end()
+
+    @contextmanager
+    def _ending(self, cluster: RunningCluster, watch: Watch) -> Iterator[None]:
+        """Each step whatever becomes of the others."""
+        try:
+            yield
+        finally:
+            with uninterrupted(self.say), ExitStack() as last_first:
+                last_first.callback(self._stop, cluster)
+                last_first.callback(watch.stop)
+
+    def _stop(self, cluster: RunningCluster) -> None:
+        cluster.stop()
+        self._stopped = True
+
+    def _scene(self, cluster: RunningCluster, watchdog: subprocess.Popen[bytes]) -> Scene:
+        """What faults act on, as in a run. Nobody in it is ours."""
+        return Scene(
+            self._experiment,
+            cluster,
+            Fleet(self._experiment, self._plan, self._tools, self._folder, GROUP, TOPIC),
+            # There is no observer: the watch of this process fills the view, and whoever waits in
+            # the scene makes sure of the watchdog instead.
+            View(self._folder / "journals" / "observer.journal"),
+            watchdog,
+            TOPIC,
+            random.Random(),
+        )
+
+    def _serve(self, door: Door, breaker: Breaker, watch: Watch, cluster: RunningCluster) -> None:
+        """Serve everybody until somebody asks for the end."""
+        began = time.monotonic()
+        bootstrap = self._plan.bootstrap("members")
+
+        def view() -> Any:
+            head = f"up {time.monotonic() - began:.0f} s   bootstrap {bootstrap}"
+            last, broken = dict(self._rebalances.last), list(breaker.broken)
+            return drawn(head, watch.seen, last, broken, dict(self._names))
+
+        with self._screen.showing(view):
+            while True:
+                for asked in door.asked(_LOOK_S):
+                    if self._answer(asked, breaker):
+                        return
+                breaker.heal_due()
+                self._tell_changes(watch, cluster)
+
+    def _answer(self, asked: Asked, breaker: Breaker) -> bool:
+        """Do what is asked for; whether that is to end."""
+        match asked.request:
+            case {"do": "down"}:
+                self.say("ending, as `down` asks")
+                asked.end()
+                return True
+            case {"do": "fault"}:
+                breaker.answer(asked)
+            case request:
+                asked.end(Exit.BAD_ARGUMENTS, f"{request} asks for nothing that there is")
+        return False
+
+    def _tell_changes(self, watch: Watch, cluster: RunningCluster) -> None:
+        """A line for whatever is otherwise than it was. Raises VoidRun if Toxiproxy has ended."""
+        watch.check()
+        seen = watch.seen
+        self._names |= names_in(seen)  # of those too that have just gone
+        for rebalance in self._rebalances.follow():
+            self.say(named(str(rebalance), self._names))
+        for change in changes(self._seen, seen):
+            self.say(change)
+        self._seen = seen
+        for ended in cluster.unplanned_ends():
+            name = ended.partition(" ")[0]
+            if name == "Toxiproxy":
+                raise VoidRun(f"{ended} ended, and nothing goes through it any more: begin anew")
+            if name not in self._ended:
+                self._ended.add(name)
+                self.say(f"{ended} ended, and no fault did that: it stays down")

@@ -1,0 +1,126 @@
+"""What a person sees of a cluster by hand: a live view on a terminal, a line for each change."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from harness.cluster.groups import MemberSeen
+from harness.run.by_hand.breaking import Broken
+from harness.run.by_hand.rebalances import Rebalance
+from harness.run.by_hand.watch import GroupSeen, Seen
+
+_MOST_GROUPS: Final = 8  # more are counted: the view has to fit a screen
+_MOST_MEMBERS: Final = 12  # of a group
+_STABLE: Final = "Stable"
+
+
+def named(text: str, names: Mapping[str, str]) -> str:
+    """A text with members called by their client.id: a member id of KIP-848 tells nobody who it is.
+
+    `names` are by member id.
+    """
+    for member_id, client_id in names.items():
+        text = text.replace(member_id, client_id)
+    return text
+
+
+def names_in(seen: Seen) -> dict[str, str]:
+    """The client.id of every member that is there, by its member id."""
+    members = (member for group in seen.groups.values() for member in group.members)
+    return {each.member_id: each.client_id for each in members if each.member_id and each.client_id}
+
+
+def drawn(
+    head: str,
+    seen: Seen,
+    rebalances: Mapping[str, Rebalance],
+    broken: Sequence[Broken],
+    gone: Mapping[str, str],
+) -> RenderableType:
+    """The view of now; `head` is how it is reached, `gone` names members that were there before."""
+    names = {**gone, **names_in(seen)}
+    table = Table.grid(padding=(0, 2))
+    table.add_row("brokers", _brokers(seen))
+    groups = list(seen.groups.values())
+    for group in groups[:_MOST_GROUPS]:
+        table.add_row("group", _group(group, rebalances.get(group.name), names))
+        for member in group.members[:_MOST_MEMBERS]:
+            table.add_row("", Text(f"  {_member(member)}", "dim"))
+        if len(group.members) > _MOST_MEMBERS:
+            table.add_row("", f"  and {len(group.members) - _MOST_MEMBERS} more")
+    if len(groups) > _MOST_GROUPS:
+        table.add_row("", f"and {len(groups) - _MOST_GROUPS} groups more")
+    if not groups:
+        table.add_row("group", Text("none yet", "dim"))
+    for each in broken:
+        left_s = max(0.0, each.until - time.monotonic())
+        table.add_row("fault", Text(f"{each}, heals in {left_s:.0f} s", "bold red"))
+    return Group(Text(head, "bold"), table)
+
+
+def _brokers(seen: Seen) -> Text:
+    text = Text()
+    for number, alive in seen.brokers.items():
+        text.append(f"{'●' if alive else '○'} {number}", "green" if alive else "red")
+        text.append("   " if alive else " down   ")
+    if thin := seen.thin():
+        text.append(f"{thin} partitions lack replicas", "yellow")
+    return text
+
+
+def _group(group: GroupSeen, last: Rebalance | None, names: Mapping[str, str]) -> Text:
+    text = Text(group.name, "bold")
+    text.append(f"  {group.state}", "" if group.state == _STABLE else "yellow")
+    text.append(f", {_members(len(group.members))}")
+    if group.lag is not None:
+        text.append(f", lag {group.lag:,}")
+    where = "none right now" if group.coordinator is None else f"broker-{group.coordinator}"
+    text.append(f", coordinator {where}", "" if group.coordinator is not None else "red")
+    if last is not None:
+        ago_s = max(0.0, time.time() - last.began_us / 1e6)
+        text.append(f"\n  last rebalance {_ago(ago_s)} ago: {named(last.why, names)}", "dim")
+    return text
+
+
+def _members(count: int) -> str:
+    return "1 member" if count == 1 else f"{count} members"
+
+
+def _member(member: MemberSeen) -> str:
+    by_topic: dict[str, list[str]] = {}
+    for topic, number in member.partitions:
+        by_topic.setdefault(topic, []).append(str(number))
+    owned = "; ".join(f"{topic} {' '.join(numbers)}" for topic, numbers in by_topic.items())
+    return f"{member.client_id} at {member.host}: {owned or 'no partitions'}"
+
+
+def _ago(time_s: float) -> str:
+    if time_s < 100:
+        return f"{time_s:.0f} s"
+    return f"{time_s / 60:.0f} min" if time_s < 6_000 else f"{time_s / 3_600:.0f} h"
+
+
+def changes(before: Seen, after: Seen) -> Iterator[str]:
+    """A line for each thing that is otherwise than it was."""
+    for number, alive in after.brokers.items():
+        if before.brokers.get(number, alive) != alive:
+            yield f"broker-{number} {'answers again' if alive else 'does not answer'}"
+    if before.partitions and bool(before.thin()) != bool(after.thin()):
+        thin = after.thin()
+        yield f"{thin} partitions lack replicas" if thin else "every partition has all its replicas"
+    for name, group in after.groups.items():
+        had = before.groups.get(name)
+        if had is None or _state(had) != _state(group):
+            yield f"{name}: {_state(group)}"
+    for name in before.groups.keys() - after.groups.keys():
+        yield f"{name}: gone"
+
+
+def _state(group: GroupSeen) -> str:
+    """What of a group is worth a line: not its lag, which changes all the time."""
+    where = "no coordinator" if group.coordinator is None else f"broker-{group.coordinator}"
+    return f"{group.state}, {_members(len(group.members))}, {where}"
