@@ -102,6 +102,8 @@ class _Builder:
             owners = self._owners(others)
             back = start + _RETURNS_MS
             held = [p for p in range(PARTITIONS) if before[p] == silent]
+            refused = {"generation": self.generation - 1, "error_code": 25}  # UNKNOWN_MEMBER_ID
+            self._asks("HEARTBEAT", back - 51, silent, **refused)
             self._client_event("lost", back - 50, silent, held)
             self.lives[silent] += 1
             self._joins(back, silent)
@@ -115,14 +117,38 @@ class _Builder:
         return number % MEMBERS
 
     def _owners(self, members: Sequence[int]) -> list[int]:
-        return [members[partition % len(members)] for partition in range(PARTITIONS)]
+        """As Kafka's range assignor does it: each member gets partitions that lie together."""
+        each, more = divmod(PARTITIONS, len(members))
+        return [
+            member
+            for place, member in enumerate(sorted(members))
+            for _ in range(each + (place < more))
+        ]
+
+    def _asks(self, api: str, ms: float, member: int, **row: Any) -> None:
+        """One request of a member, answered within a millisecond."""
+        asked = {
+            "broker": 1,
+            "api": api,
+            "client_id": _member(member),
+            "member_id": self._id(member),
+            "group": GROUP,
+            "error_code": 0,
+            "arrived_at": moment(ms),
+            "processed_at": moment(ms + 0.4),
+            "answered_at": moment(ms + 0.5),
+            "evidence": "requests:1",
+        }
+        self.rows["requests"].append({**asked, **row})
 
     def _says(self, event: str, ms: float, **row: Any) -> None:
         text = {"broker": 1, "at": moment(ms), "event": event, "group": GROUP, "evidence": "log:1"}
         self.rows["coordinator_events"].append({**text, **row})
 
     def _joins(self, ms: float, member: int) -> None:
-        """In two steps (KIP-394)."""
+        """In two steps (KIP-394), once it has asked for the coordinator."""
+        found = json.dumps({"coordinator": 1})
+        self._asks("FIND_COORDINATOR", ms - 3, member, member_id=None, detail=found)
         self._says("member_id_given", ms - 1, member_id=self._id(member))
         self._says("member_added", ms, member_id=self._id(member))
 
@@ -226,7 +252,7 @@ class _Builder:
         names, ids = self._names(who)
         topic = pa.repeat(pa.scalar(TOPIC), count)
         number = pa.repeat(pa.scalar(partition, pa.int32()), count)
-        generation = pa.repeat(pa.scalar(self.generation, pa.int32()), count)
+        generation = self._generations(times)
         first = index * BATCH
         self._bulk(
             "deliveries",
@@ -274,6 +300,13 @@ class _Builder:
         names, ids = self._names(np.full(len(times), member))
         self._request("HEARTBEAT", names, ids, times)
 
+    def _generations(self, times: Floats) -> pa.Array[Any]:
+        """Of the group at these times of this round: the evicted member comes back in its midst."""
+        number = int(times[0] // self.plan.round_ms) if len(times) else 0
+        back = number * self.plan.round_ms + _RETURNS_MS + 12
+        before = (times < back) & (number > 0)
+        return pa.array(np.where(before, self.generation - 1, self.generation), pa.int32())
+
     def _names(self, who: Ints) -> tuple[pa.Array[Any], pa.Array[Any]]:
         numbers = pa.array(who, pa.int32())
         names = pa.array([_member(member) for member in range(MEMBERS)]).take(numbers)
@@ -295,7 +328,7 @@ class _Builder:
             client_id=names,
             member_id=ids,
             group=pa.repeat(pa.scalar(GROUP), count),
-            generation=pa.repeat(pa.scalar(self.generation, pa.int32()), count),
+            generation=self._generations(times),
             error_code=pa.repeat(pa.scalar(0, pa.int32()), count),
             arrived_at=_stamps(times),
             processed_at=_stamps(times + 0.4),
@@ -320,6 +353,7 @@ class _Builder:
             self._client_event(
                 "revoked", ms + 1, member, [p for p in range(PARTITIONS) if owners[p] == member]
             )
+            self._asks("LEAVE_GROUP", ms + 1.5, member)
             self._says("left", ms + 2, member_id=self._id(member))
             self._client_event("closed", ms + 5, member, [])
         self._says(
@@ -354,7 +388,7 @@ class _Builder:
             )
         last = self.plan.rounds * self.plan.batches * BATCH - 1
         for partition in range(PARTITIONS):
-            self.rows["sends"] += list(_sends(partition, last))
+            self.rows["sends"] += list(_sends(partition, last, self.plan.end_ms))
             self.rows["topology"].append(
                 {
                     "at": moment(self.plan.end_ms - 100),
@@ -369,7 +403,7 @@ class _Builder:
         self._bulk("host", at=_stamps(ticks), late_ms=late)
 
 
-def _sends(partition: int, last: int) -> Iterator[dict[str, Any]]:
+def _sends(partition: int, last: int, acknowledged_ms: float) -> Iterator[dict[str, Any]]:
     for first in range(0, last + 1, 50_000):
         to = min(last, first + 49_999)
         yield {
@@ -382,5 +416,5 @@ def _sends(partition: int, last: int) -> Iterator[dict[str, Any]]:
             "last_offset": to,
             "count": to - first + 1,
             "first_sent_at": moment(0),
-            "last_answered_at": moment(1),
+            "last_answered_at": moment(acknowledged_ms),
         }

@@ -1,8 +1,8 @@
 """Trains the brokers' AOT cache: one node, a little real work, an orderly end.
 
-Run by the environment's Python as `-m harness.bench.train_brokers JAVA VERSION CLASSPATH CHECKPOINT
-OUTPUT`. It is a process of its own so that a killed set-up leaves no broker behind: this one
-goes on, ends the broker, and goes.
+Run by the environment's Python as `-m harness.bench.train_brokers JAVA VERSION KAFKA CLASSPATH
+CHECKPOINT OUTPUT`. It is a process of its own so that a killed set-up leaves no broker behind: this
+one goes on, ends the broker, and goes.
 """
 
 from __future__ import annotations
@@ -64,22 +64,21 @@ LOGGING = """<Configuration status="warn"><Appenders>
 
 def main(args: list[str]) -> int:
     """Train, and return 0; what went wrong is on stderr, the node's own log among it."""
-    java, version, classpath, checkpoint, output = args
+    java, version, kafka, classpath, template, output = args
     folder = Path(output).parent / "node"
-    address = write_node(folder, Path(checkpoint))
+    address = write_node(folder, Path(template))
     options = [*broker_options(version), f"-XX:AOTCacheOutput={output}"]
     options.append(f"-Dlog4j2.configurationFile={folder / 'log4j2.xml'}")
     command = [java, *options, "-cp", classpath, "kafka.Kafka", str(folder / "node.properties")]
     with node(command):
-        work(address)
+        work(address, kafka)
     return 0
 
 
-def write_node(folder: Path, checkpoint: Path) -> str:
+def write_node(folder: Path, template: Path) -> str:
     """Write a formatted one-node cluster into `folder`; the address clients reach it at."""
     data = folder / "data"
-    data.mkdir(parents=True)
-    shutil.copy(checkpoint, data / "bootstrap.checkpoint")
+    shutil.copytree(template, data)
     meta = f"version=1\ncluster.id={_identity()}\ndirectory.id={_identity()}\nnode.id=1\n"
     (data / "meta.properties").write_text(meta, encoding="utf-8")
     controller, direct = free_ports(2)
@@ -121,13 +120,18 @@ def node(command: list[str]) -> Iterator[None]:
             process.wait()
 
 
-def work(address: str) -> None:
+def work(address: str, kafka: str) -> None:
     """What a run does, once: a topic, records, a group that reads, commits and leaves."""
     admin = make_topics(address, TOPIC)
     produce(address)
-    for protocol in ("classic", "consumer"):
+    for protocol in protocols("classic", kafka):
         consume(address, protocol)
     admin.list_consumer_groups().result(WORK_TIMEOUT_S)
+
+
+def protocols(classic: str, kafka: str) -> tuple[str, ...]:
+    """The protocols to train: Kafka 3 has a preview of KIP-848 that no client speaks."""
+    return (classic,) if kafka.startswith("3.") else (classic, "consumer")
 
 
 def make_topics(address: str, *topics: str) -> AdminClient:

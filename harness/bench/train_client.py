@@ -1,6 +1,6 @@
 """Trains the Java client's AOT cache: the real adapter against one node, then an orderly end.
 
-Run by the environment's Python as `-m harness.bench.train_client JAVA VERSION CLASSPATH
+Run by the environment's Python as `-m harness.bench.train_client JAVA VERSION KAFKA CLASSPATH
 CHECKPOINT OUTPUT`. The machine of the client is in this process, started as that of a member is,
 because a cache fits only the options and the class path that it was trained with.
 """
@@ -45,15 +45,15 @@ class _Quiet:
 
 def main(args: list[str]) -> int:
     """Train, and return 0; what went wrong is on stderr, the node's own log among it."""
-    java, version, classpath, checkpoint, output = args
+    java, version, kafka, classpath, template, output = args
     folder = Path(output).parent / "node"
-    address = train_brokers.write_node(folder, Path(checkpoint))
+    address = train_brokers.write_node(folder, Path(template))
     command = [java, *broker_options(version), f"-Dlog4j2.configurationFile={folder}/log4j2.xml"]
     command += ["-cp", classpath, "kafka.Kafka", str(folder / "node.properties")]
     with train_brokers.node(command):
         train_brokers.make_topics(address, train_brokers.TOPIC, _COPY)
         train_brokers.produce(address)
-        for protocol in ("cooperative", "consumer"):
+        for protocol in train_brokers.protocols("cooperative", kafka):
             consume(
                 ConsumerConfig(
                     role="consumer",

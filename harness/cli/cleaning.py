@@ -29,6 +29,7 @@ from harness.run.leftovers import (
     living_runs,
     remove_if_empty,
     remove_links,
+    sweep_results,
 )
 from harness.trend import dataset
 
@@ -56,10 +57,10 @@ def clean_all(results: Path) -> Cleaned:
     for folder in ours:
         if in_use(folder, living):
             raise SetupError(
-                f"{folder} still goes on, so nothing is removed: wait for its end, or end it (or "
-                "remove its folder, if it went on in a container that is gone)"
+                f"{folder} still goes on, so nothing is removed: wait for its end, or end it; if "
+                "it ran in a container that is gone, remove its folder yourself"
             )
-    dataset.accumulate(results)
+    dataset.mended(results)
     cleaned = Cleaned()
     for folder in ours:
         if in_use(folder, living):  # the dataset takes seconds: it may have begun meanwhile
@@ -75,6 +76,20 @@ def clean_all(results: Path) -> Cleaned:
         remove_if_empty(path.parent)
         cleaned.removed.append(path)
     return cleaned
+
+
+def would_clean(results: Path, *, everything: bool) -> list[Path]:
+    """What `clean` would remove below `results`, or `clean --all`. Nothing is changed.
+
+    What is in use is left out: it would stay, or have `clean --all` refuse.
+    """
+    found = sweep_results(results, dry=True)
+    if everything:
+        living = living_runs()
+        ours = [each for each in below(results) if _is_ours(each) and not in_use(each, living)]
+        found = [each for each in found if not set(each.parents) & set(ours)]
+        found += ours + _made_files(results)
+    return found
 
 
 def _is_ours(folder: Path) -> bool:
@@ -129,10 +144,10 @@ def _made_files(results: Path) -> list[Path]:
     return [path for path in made if path.is_file() and not path.is_symlink()]
 
 
-def clean_cache(*, yes: bool) -> None:
+def clean_cache(*, yes: bool, dry: bool = False) -> None:
     """Offer what set-up made and nothing uses any more, and remove it if `yes` or the user agrees.
 
-    Without a terminal that could be asked, it is only listed.
+    Without a terminal that could be asked, or where it is `dry`, it is only listed.
     """
     offered = unused.unused()
     for each in offered:
@@ -142,6 +157,8 @@ def clean_cache(*, yes: bool) -> None:
         return
     total = _megabytes(sum(each.size for each in offered))
     print(f"{total}  in all, in {cache_dir()}")
+    if dry:
+        return
     if not (yes or _agrees()):
         print("nothing of it was removed: add --yes (make clean CACHE=1 YES=1) to remove it")
         return

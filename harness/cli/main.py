@@ -4,15 +4,24 @@ import argparse
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
-from harness.base.errors import BadInput, Exit, HarnessError, refused
-from harness.base.paths import ROOT
+from harness.base.errors import BadInput, CannotImport, Exit, HarnessError, refused
+from harness.base.paths import COMMAND, RESULTS
+from harness.cli.by_hand import (
+    add_fault_options,
+    add_up_options,
+    down_command,
+    fault_command,
+    up_command,
+)
 from harness.cli.options import (
     add_app_options,
     add_comparison_options,
+    add_explain_options,
     add_matrix_options,
     add_nightly_options,
     add_run_options,
@@ -33,9 +42,26 @@ from harness.cli.stored import (
     clean_command,
     collect_command,
     compare_command,
+    explain_command,
     report_command,
+    sql_command,
     trend_command,
 )
+from harness.cli.sweeping import add_sweep_options, sweep_command
+
+# What asks no experiment and no rule: it works where a module of somebody's own does not.
+_WITHOUT_MODULES: Final = (
+    clean_command,
+    collect_command,
+    doctor_command,
+    down_command,
+    explain_command,
+    fault_command,
+    sql_command,
+    up_command,
+)
+_SPARK: Final = "let this one do the work: spark://HOST:PORT or sc://HOST:PORT (default: here)"
+_JSON: Final = "print the result for programs: numbers, verdicts, and where the page is"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -51,11 +77,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         arguments = _parser().parse_args(argv)
-        return int(arguments.command(arguments))
+        with _in_its_project(arguments):
+            code = int(arguments.command(arguments))
+        sys.stdout.flush()  # a reader that went away is noticed here, and not when Python ends
+        return code
     except (Interrupted, KeyboardInterrupt):
         _complain("interrupted; everything that was started has been healed and ended")
         return Exit.INTERRUPTED
     except HarnessError as error:
+        if isinstance(error, CannotImport) and error.__cause__ is not None:
+            traceback.print_exception(error.__cause__)
         _complain(str(error))
         return error.exit_code
     except BrokenPipeError:
@@ -71,14 +102,32 @@ def main(argv: Sequence[str] | None = None) -> int:
         return Exit.FAILED
 
 
+@contextmanager
+def _in_its_project(arguments: argparse.Namespace) -> Iterator[None]:
+    """Have the experiments and rules of the project that one is in, and its results and limits.
+
+    Raises BadInput where it cannot be read, with nothing started or changed.
+    """
+    from harness.catalogue import own, project
+
+    opened = project.opened(arguments.project, arguments.experiments, arguments.own_rules)
+    arguments.project = opened
+    if arguments.results is None:
+        arguments.results = opened.results or RESULTS
+    named = arguments.experiments is not None or arguments.own_rules is not None
+    if arguments.command in _WITHOUT_MODULES and not named:
+        yield
+        return
+    with own.used(opened.experiments, opened.rules):
+        yield
+
+
 def _complain(sentence: str) -> None:
     sys.stderr.write(f"kafka-chaos: {sentence}\n")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="python -m harness", description="Chaos testing of Kafka consumer groups."
-    )
+    parser = _Parser(prog=COMMAND, description="Chaos testing of Kafka consumer groups.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
 
     def command(
@@ -87,9 +136,15 @@ def _parser() -> argparse.ArgumentParser:
         summary = (function.__doc__ or "").splitlines()[0]
         added = commands.add_parser(name, help=summary, description=summary)
         added.set_defaults(command=function)
-        added.add_argument(
-            "--results", type=Path, default=ROOT / "results", help="folder of all runs"
+        added.add_argument("--results", type=Path, help="folder of all runs")
+        own = added.add_argument_group("your own project")
+        own.add_argument(
+            "--project", type=Path, metavar="FILE", help="instead of the kafka-chaos.toml around"
         )
+        own.add_argument(
+            "--experiments", type=Path, metavar="FOLDER", help="of experiments of your own"
+        )
+        own.add_argument("--own-rules", type=Path, metavar="FOLDER", help="of rules of your own")
         return added
 
     for name, function in (("experiment", experiment_command), ("run", run_command)):
@@ -102,18 +157,38 @@ def _parser() -> argparse.ArgumentParser:
         add_app_options(one)
         if name == "experiment":
             one.add_argument("--repeat", type=int, default=1, help="runs, each with its own seed")
+            one.add_argument("--json", action="store_true", help=_JSON)
     trying = command("try", try_command)
     trying.add_argument("--experiment", dest="name", default=EVERYDAY, help="see `list`")
     trying.add_argument("--port-base", type=port, help="use the ports from here on (default: free)")
     trying.add_argument("--repeat", type=int, default=1, help="runs, each with its own seed")
+    trying.add_argument("--json", action="store_true", help=_JSON)
     add_run_options(trying)
     add_app_options(trying)
     trying.add_argument("program", nargs="*", metavar="COMMAND", help="after --: what to run")
     add_nightly_options(command("nightly", nightly_command))
     add_matrix_options(command("matrix", matrix_command))
+    add_sweep_options(command("sweep", sweep_command))
     for name, function in (("check", check_command), ("report", report_command)):
         one = command(name, function)
-        one.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
+        if name == "check":
+            one.add_argument(
+                "runs",
+                type=Path,
+                metavar="RUN",
+                nargs="+",
+                help="a run's folder, or one that has runs; of several, what changed is printed",
+            )
+        else:
+            one.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
+        if name == "report":
+            one.add_argument("--json", action="store_true", help=_JSON)
+            one.add_argument(
+                "--into",
+                type=Path,
+                metavar="FOLDER",
+                help="of a matrix: add its programs to the page in this folder, without its runs",
+            )
         if name == "check":
             one.add_argument(
                 "--rule",
@@ -128,31 +203,59 @@ def _parser() -> argparse.ArgumentParser:
                 default="spark",
                 help="duckdb: print the verdicts within seconds, and keep nothing (default: spark)",
             )
+            one.add_argument(
+                "--limit",
+                action="append",
+                default=[],
+                metavar="NAME=VALUE",
+                help="hold it to this instead of what was promised, and keep nothing",
+            )
+            one.add_argument("--spark", metavar="URL", help=_SPARK)
+    asking = command("sql", sql_command)
+    asking.add_argument(
+        "run", type=Path, metavar="RUN", nargs="?", help="a run's folder, or one that has runs"
+    )
+    asking.add_argument("query", metavar="QUERY", nargs="?", help="without it: what there is")
+    asking.add_argument(
+        "--format",
+        choices=("table", "csv", "json"),
+        default="table",
+        help="of the answer (default: table, 200 rows at most)",
+    )
+    add_explain_options(command("explain", explain_command))
     comparing = command("compare", compare_command)
     for side in ("a", "b"):
         comparing.add_argument(
             side, type=Path, metavar=side.upper(), help="folder of a run, of repeats or of a night"
         )
-    comparing.add_argument("--json", action="store_true")
-    command("trend", trend_command).add_argument(
-        "--spark", metavar="URL", help="spark://HOST:PORT or sc://HOST:PORT (default: here)"
+    comparing.add_argument("--json", action="store_true", help="the same as JSON")
+    command("trend", trend_command).add_argument("--spark", metavar="URL", help=_SPARK)
+    command("collect", collect_command).add_argument(
+        "run", type=Path, metavar="RUN", help="a run's folder"
     )
-    command("collect", collect_command).add_argument("run", type=Path, metavar="RUN")
+    add_up_options(command("up", up_command))
+    add_fault_options(command("fault", fault_command))
+    command("down", down_command)
     listing = command("list", list_command)
-    listing.add_argument("--rules", action="store_true", help="every rule, and what judges it")
-    listing.add_argument("--json", action="store_true", help="both, for programs")
-    command("describe", describe_command).add_argument("name", metavar="NAME")
+    listing.add_argument(
+        "--rules", action="store_true", help="every rule, and which experiments judge it"
+    )
+    listing.add_argument("--json", action="store_true", help="experiments and rules, as JSON")
+    command("describe", describe_command).add_argument("name", metavar="NAME", help="see `list`")
     cleaning = command("clean", clean_command)
     cleaning.add_argument(
         "--all",
         action="store_true",
-        help="remove all runs, repeats, nights, matrices, comparisons, trends, benchmarks and "
-        "mutation tests as well; the dataset, which has the verdicts of all runs, stays",
+        help="remove all runs, repeats, nights, matrices, sweeps, comparisons, trends, benchmarks "
+        "and mutation tests as well; the dataset, which has the verdicts of all runs, stays",
     )
     cleaning.add_argument(
         "--cache",
         action="store_true",
         help="offer environments, jars and AOT caches that nothing uses any more for removal",
+    )
+    cleaning.add_argument(
+        "--dry-run", action="store_true", help="only list what would be ended and removed"
     )
     cleaning.add_argument("--yes", action="store_true", help="with --cache: remove without asking")
     command("doctor", doctor_command)

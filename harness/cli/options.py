@@ -1,20 +1,25 @@
 """What the commands' options mean, and what of them is refused."""
 
 import argparse
+import re
 import shlex
+from datetime import timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from harness.base.errors import BadInput
+from harness.base.paths import COMMAND
 from harness.base.ports import LAST_PORT
 from harness.experiment import Experiment
 from harness.experiment.app import App
+from harness.experiment.limits import LIMITS, Limits
 
 # Options that say something about a program of somebody else's.
 _OF_AN_APP: Final = (
     *("app_name", "entrypoint", "build", "instances", "static", "env", "dependency", "value"),
     *("records", "stdout", "signal", "http", "output_topic", "output_pattern", "verifiable"),
-    *("grace_s", "standstill_s", "drained_s", "repeats", "lost", "out_of_order"),
+    "grace_s",
 )
 
 
@@ -26,69 +31,123 @@ def port(text: str) -> int:
         number = 0
     if not 1 <= number <= LAST_PORT:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no port: choose one from 1 to {LAST_PORT}, with free ports after it"
+            f"{text!r} is not a port: choose one from 1 to {LAST_PORT}, with free ports after it"
         )
     return number
 
 
 def add_run_options(one: argparse.ArgumentParser) -> None:
     """The options of every command that plays runs of one experiment, or of many."""
-    one.add_argument("--seed", type=int, help="draws the phases of faults (default: random)")
+    one.add_argument("--seed", type=int, help="draws when each fault starts (default: random)")
     one.add_argument(
         "--set", action="append", default=[], metavar="KNOB=VALUE", help="see `describe`"
     )
-    one.add_argument("--client", help="client library of the members: librdkafka or java")
+    one.add_argument("--client", help="client library of our own members: librdkafka or java")
     one.add_argument(
-        "--client-version", help="version of Kafka whose Java client is used (default: --kafka)"
+        "--client-version",
+        help="version of confluent-kafka, or of Kafka whose Java client is used, as --client says",
     )
     one.add_argument(
-        "--protocol", help="rebalance protocol: eager, cooperative or consumer (KIP-848)"
+        "--protocol",
+        help="rebalance protocol of our own members: eager, cooperative or consumer (KIP-848)",
     )
     one.add_argument("--backend", help="embedded (processes), docker or compose")
     one.add_argument("--kafka", help="version of Kafka")
+    add_limit_option(one)
+
+
+def add_limit_option(one: argparse.ArgumentParser) -> None:
+    """The option by which limits are given to any experiment."""
+    one.add_argument(
+        "--limit", action="append", default=[], metavar="NAME=VALUE",
+        help="a promise that becomes a verdict: standstill_s=10, repeats=500, lost=0, drained_s=30",
+    )  # fmt: skip
+
+
+def limits_of(arguments: argparse.Namespace) -> Limits:
+    """The limits that the arguments give, by `--limit` or by the option of a limit's own name.
+
+    Raises BadInput.
+    """
+    from harness.catalogue import limits
+
+    named = {name: getattr(arguments, name, None) for name in LIMITS}
+    texts = [f"{name}={value}" for name, value in named.items() if value is not None]
+    return limits.of_texts([*arguments.limit, *texts])
 
 
 def add_app_options(one: argparse.ArgumentParser) -> None:
     """What a line of app.toml says, on the command line."""
-    one.add_argument("--app", type=Path, metavar="APP.TOML", help="your program, or its folder")
-    one.add_argument("--name", dest="app_name", metavar="NAME", help="what to call the program")
-    one.add_argument("--image", help="run this image, a container for each process")
-    one.add_argument("--entrypoint", metavar="COMMAND", help="instead of the image's own")
-    one.add_argument("--build", metavar="COMMAND", help="run once, before anything is timed")
-    one.add_argument("--instances", type=int, help="processes of the program (default: 3)")
-    one.add_argument(
+    program = one.add_argument_group("your program")
+    program.add_argument(
+        "--app", type=Path, metavar="APP.TOML", help="its app.toml, or the folder of that"
+    )
+    program.add_argument(
+        "--name", dest="app_name", metavar="NAME", help="its name on pages and in results"
+    )
+    program.add_argument("--image", help="its image: each process is a container of it")
+    program.add_argument(
+        "--entrypoint", metavar="COMMAND", help="entry point instead of the image's"
+    )
+    program.add_argument("--build", metavar="COMMAND", help="build step, before anything is timed")
+    program.add_argument("--instances", type=int, help="how many processes (default: 3)")
+    program.add_argument(
         "--env", action="append", default=[], metavar="NAME=VALUE",
-        help="environment of the program; {bootstrap}, {topic}, {group}, {member} are filled in",
+        help="variable of its environment; {bootstrap}, {topic}, {group}, {member} are filled in",
     )  # fmt: skip
-    one.add_argument(
+    program.add_argument(
         "--dependency", action="append", default=[], metavar="NAME=HOST:PORT",
-        help="what the program uses besides Kafka; NAME is the variable that is given a proxy's "
-        "address",
+        help="what it uses besides Kafka; NAME is the variable that is given the address of a "
+        "proxy in front of it",
     )  # fmt: skip
-    one.add_argument(
-        "--static", action="store_true", default=None, help="each has an instance id, {instance_id}"
+    program.add_argument(
+        "--static", action="store_true", default=None, help="give each process an instance id"
     )
-    one.add_argument("--value", metavar="TEMPLATE", help="of each record, with {n} for its number")
-    one.add_argument("--records", type=Path, metavar="FILE", help="one record in each line instead")
-    one.add_argument(
-        "--stdout", metavar="PATTERN", help=r"of a line for each record done: 'done (?P<n>\d+)'"
+    program.add_argument("--value", metavar="TEMPLATE", help="value of a record; {n} is its number")
+    program.add_argument(
+        "--records", type=Path, metavar="FILE", help="values, one per line, instead"
     )
-    one.add_argument(
+    program.add_argument(
+        "--stdout",
+        metavar="PATTERN",
+        help=r"finds the number in the line that it prints for each processed record: "
+        r"'done (?P<n>\d+)'",
+    )
+    program.add_argument(
         "--http", nargs="?", const=True, metavar="PATTERN",
-        help="it posts each record done to {sink}; the pattern finds the number in what it posts",
+        help="it posts each processed record to {sink}; PATTERN finds the number in a post",
     )  # fmt: skip
-    one.add_argument("--output-topic", metavar="TOPIC", help="it writes there for each record done")
-    one.add_argument("--output-pattern", metavar="PATTERN", help="finds the number in it")
-    one.add_argument(
+    program.add_argument(
+        "--output-topic", metavar="TOPIC", help="it writes each processed record there"
+    )
+    program.add_argument(
+        "--output-pattern", metavar="PATTERN", help="finds the number in such a record"
+    )
+    program.add_argument(
         "--verifiable", action="store_true", default=None,
         help="it prints the lines of Kafka's VerifiableConsumer",
     )  # fmt: skip
-    one.add_argument("--signal", help="by which it is asked to end (default: SIGTERM)")
-    one.add_argument("--grace-s", type=float, help="until it is killed (default: 30)")
-    for name in ("standstill-s", "drained-s"):
-        one.add_argument(f"--{name}", type=float, help="the most that you promise, in seconds")
-    for name in ("repeats", "lost", "out-of-order"):
-        one.add_argument(f"--{name}", type=int, help="the most records that you promise")
+    program.add_argument("--signal", help="asks it to end (default: SIGTERM)")
+    program.add_argument(
+        "--grace-s", type=float, help="seconds until it is killed then (default: 30)"
+    )
+    for name, limit in (
+        ("standstill-s", "seconds that a partition stands still at one time, at most"),
+        ("drained-s", "seconds until all is committed in the end, at most (default: 60)"),
+    ):
+        program.add_argument(f"--{name}", type=float, help=f"your promise: {limit}")
+    for name, limit in (
+        ("repeats", "records of the run that come again, at most"),
+        ("lost", "lost records of a partition, at most (default: 0)"),
+        ("out-of-order", "records processed after later ones, at most (default: 0)"),
+    ):
+        program.add_argument(f"--{name}", type=int, help=f"your promise: {limit}")
+
+
+def own_apps(arguments: argparse.Namespace) -> tuple[Path, ...]:
+    """The folders of the programs that the project around has."""
+    project = getattr(arguments, "project", None)
+    return () if project is None else tuple(project.apps)
 
 
 def app_of(arguments: argparse.Namespace, command: tuple[str, ...] = ()) -> App | None:
@@ -106,7 +165,9 @@ def app_of(arguments: argparse.Namespace, command: tuple[str, ...] = ()) -> App 
     if arguments.app is not None and command:
         raise BadInput(f"--app {arguments.app} has a command already: leave out what is after --")
     if arguments.app:
-        app = apps.read(arguments.app)
+        own = {folder.name: folder for folder in own_apps(arguments)}
+        known = None if arguments.app.exists() else own.get(str(arguments.app))
+        app = apps.read(known or arguments.app)
     elif arguments.image is not None:
         app = apps.of_image(arguments.image, command, Path.cwd())
     else:
@@ -159,20 +220,55 @@ def _words(option: str, command: str | None) -> tuple[str, ...] | None:
     try:
         return tuple(shlex.split(command))
     except ValueError as error:
-        raise BadInput(f"--{option} {command!r} is no command ({error}): mend its quotes") from None
+        raise BadInput(
+            f"--{option} {command!r} is not a command ({error}): correct its quotes"
+        ) from None
+
+
+def add_explain_options(explaining: argparse.ArgumentParser) -> None:
+    """The options of `explain`."""
+    explaining.add_argument(
+        "logs", type=Path, nargs="+", metavar="LOG", help="brokers' log files, or folders of them"
+    )
+    explaining.add_argument("--group", help="explain this group alone")
+    explaining.add_argument(
+        "--timezone",
+        type=zone,
+        metavar="ZONE",
+        help="of times that say none: Europe/Berlin, or +02:00 (default: as they are written)",
+    )
+    explaining.add_argument(
+        "--into", type=Path, metavar="FOLDER", help="write explain.html and the tables there"
+    )
+
+
+def zone(text: str) -> tzinfo:
+    """A time zone by its name or its offset; raises argparse's error for another."""
+    if match := re.fullmatch(r"([+-])(\d\d):?(\d\d)", text):
+        offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
+        if offset < timedelta(hours=24):
+            return timezone(offset if match[1] == "+" else -offset)
+    try:
+        return ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time zone that is known here: write Europe/Berlin or +02:00"
+        ) from None
 
 
 def add_nightly_options(nightly: argparse.ArgumentParser) -> None:
     """The options of `nightly`."""
     nightly.add_argument("--list", action="store_true", help="print the set, and play nothing")
-    nightly.add_argument("--long", action="store_true", help="the experiments that take minutes")
+    nightly.add_argument(
+        "--long", action="store_true", help="play the long experiments, and only these"
+    )
     nightly.add_argument(
         "--only",
         metavar="NAME,NAME:CLIENT/PROTOCOL",
         help="these runs instead of the whole set",
     )
     nightly.add_argument(
-        "--share", default="1/1", metavar="K/N", help="one of N parts that are the set together"
+        "--share", default="1/1", metavar="K/N", help="the K-th of N parts of the set, alike long"
     )
     add_run_options(nightly)
 
@@ -180,6 +276,7 @@ def add_nightly_options(nightly: argparse.ArgumentParser) -> None:
 def experiment_of(arguments: argparse.Namespace) -> Experiment:
     """The experiment that the arguments ask for, checked, its knobs turned."""
     from harness.catalogue import registry
+    from harness.catalogue.limits import with_limits
 
     if not arguments.name:
         raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
@@ -192,11 +289,12 @@ def experiment_of(arguments: argparse.Namespace) -> Experiment:
         if experiment.group != declared.group:
             raise BadInput(
                 f"{app.name} decides its own client, protocol and timers: leave out --client, "
-                "--protocol and what --set says of the group; --instances says how many there are"
+                "--protocol and every --set of the group; --instances sets the number of processes"
             )
         experiment = with_app(experiment, app)
         refuse_what_cannot_run(app)
-    return registry.resolved(registry.checked(experiment))
+    held = with_limits(experiment, limits_of(arguments), arguments.project.limits)
+    return registry.resolved(registry.checked(held))
 
 
 def add_matrix_options(matrix: argparse.ArgumentParser) -> None:
@@ -210,9 +308,12 @@ def add_matrix_options(matrix: argparse.ArgumentParser) -> None:
         help="see `list` (default: everyday, rough-day and rolling-deploy)",
     )  # fmt: skip
     matrix.add_argument("--repeat", type=int, default=3, help="runs of each (default: 3)")
-    matrix.add_argument("--seed", type=int, help="of the first run, and one more for each after it")
+    matrix.add_argument(
+        "--seed", type=int, help="that of the first run; one more for each later run"
+    )
     matrix.add_argument("--backend", help="embedded (processes) or docker")
     matrix.add_argument("--kafka", help="version of Kafka")
+    add_limit_option(matrix)
     matrix.set_defaults(set=[], client=None, client_version=None, protocol=None)
 
 
@@ -230,7 +331,7 @@ def names_of(text: str | None) -> list[str]:
         return []
     names = text.replace(",", " ").split()
     if not names:
-        raise BadInput("--only names no run: see `python -m harness nightly --list`")
+        raise BadInput(f"--only names no run: see `{COMMAND} nightly --list`")
     return list(dict.fromkeys(names))
 
 
@@ -247,7 +348,7 @@ def refuse_to_set(arguments: argparse.Namespace, *options: str) -> None:
 
 def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
     """Knobs and values, from `--set` and the options that stand for a knob. Raises BadInput."""
-    from harness.provision.kafka import kafka_versions
+    from harness.provision.kafka import check_offered
 
     settings = {}
     for item in arguments.set:
@@ -255,10 +356,8 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
         if not found:
             raise BadInput(f"--set {item!r} is not of the form KNOB=VALUE")
         settings[name] = value
-    if arguments.kafka is not None and arguments.kafka not in kafka_versions():
-        raise BadInput(
-            f"Kafka {arguments.kafka} is not offered: choose {' or '.join(kafka_versions())}"
-        )
+    if arguments.kafka is not None:
+        check_offered(arguments.kafka)
     for option, knob in (
         ("client", "group.client"),
         ("client_version", "group.client_version"),
@@ -273,7 +372,13 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
 
 def add_comparison_options(several: argparse.ArgumentParser) -> None:
     """The options of `compare-protocols`."""
-    several.add_argument("name", metavar="NAME", nargs="?", default="consumer-crash")
+    several.add_argument(
+        "name",
+        metavar="NAME",
+        nargs="?",
+        default="consumer-crash",
+        help="see `list` (default: consumer-crash)",
+    )
     several.add_argument("--seed", type=int, help="the same for every run (default: random)")
     several.add_argument(
         "--set", action="append", default=[], metavar="KNOB=VALUE", help="see `describe`"
@@ -282,10 +387,13 @@ def add_comparison_options(several: argparse.ArgumentParser) -> None:
         "--client", default="librdkafka", help="librdkafka, java, or both with a comma between"
     )
     several.add_argument(
-        "--client-version", help="version of Kafka whose Java client is used (default: --kafka)"
+        "--client-version",
+        help="version of confluent-kafka, or of Kafka whose Java client is used, as --client says",
     )
     several.add_argument(
-        "--protocol", default="eager,cooperative,consumer", help="one or several (default: all)"
+        "--protocol",
+        default="eager,cooperative,consumer",
+        help="one, or several with commas between (default: all)",
     )
     several.add_argument("--members", default="", help="sizes of the group, such as 1,10,30")
     several.add_argument("--backend", help="embedded (processes), docker or compose")

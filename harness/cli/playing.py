@@ -5,17 +5,18 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
-from harness.base.paths import ROOT, here
+from harness.base.paths import COMMAND, ROOT, here
 from harness.cli.options import (
     experiment_of,
+    limits_of,
     listed,
     names_of,
+    own_apps,
     refuse_to_set,
     settings_of,
     share_of,
@@ -38,12 +39,14 @@ def experiment_command(arguments: argparse.Namespace) -> int:
     if arguments.repeat < 1:
         raise BadInput(f"--repeat {arguments.repeat} runs nothing: use 1 or more")
     if arguments.repeat > 1:
+        if arguments.json:
+            raise BadInput("--json is the result of one run: leave out --repeat")
         return _repeat(arguments)
     with ExitStack() as held:
         with closing(Judge()) as judge:
             run_dir = _run(arguments, arguments.seed, held, on_phase=judge.on_phase)
             judge.judge(run_dir)
-        code = show(run_dir)
+        code = show(run_dir, as_json=arguments.json)
         dataset.accumulate(arguments.results.resolve())
     with suppress(KeyboardInterrupt):  # the verdict is there, and decides the exit code
         steps.finish()
@@ -89,6 +92,7 @@ def _repeat(arguments: argparse.Namespace) -> int:
 def matrix_command(arguments: argparse.Namespace) -> int:
     """Play the same experiments for several programs, and set what it cost side by side."""
     from harness.catalogue import apps, cover, registry
+    from harness.catalogue.limits import with_limits
     from harness.report.many import matrix_text
     from harness.report.words import plural
     from harness.suite import play
@@ -96,22 +100,24 @@ def matrix_command(arguments: argparse.Namespace) -> int:
 
     if arguments.repeat < 1:
         raise BadInput(f"--repeat {arguments.repeat} runs nothing: use 1 or more")
-    programs = [apps.named(each) for each in arguments.app or map(str, apps.examples())]
+    own = own_apps(arguments)
+    every = [str(folder) for folder in own or apps.examples()]
+    programs = [apps.named(each, own) for each in arguments.app or every]
     for name, times in Counter(program.name for program in programs).items():
         if times > 1:
             raise BadInput(f"{times} apps are called {name}: give each a name of its own")
     names = list(dict.fromkeys(arguments.experiment)) or _IN_A_MATRIX
     settings = settings_of(arguments)
     declared = {name: registry.with_knobs(registry.load(name), settings) for name in names}
-    candidates = [
-        (
-            program,
-            cover.Candidate.of(
-                name, registry.resolved(registry.checked(apps.with_app(experiment, program)))
-            ),
-        )
+    limits, promised = limits_of(arguments), arguments.project.limits
+    played = [
+        (program, name, with_limits(apps.with_app(experiment, program), limits, promised))
         for program in programs
         for name, experiment in declared.items()
+    ]
+    candidates = [
+        (program, cover.Candidate.of(name, registry.resolved(registry.checked(experiment))))
+        for program, name, experiment in played
     ]
     for program in programs:
         apps.refuse_what_cannot_run(program)
@@ -151,17 +157,22 @@ def _matrix_typed(
     arguments: argparse.Namespace, programs: Sequence[App], names: Sequence[str]
 ) -> str:
     """The command that gives the same matrix anywhere, with no path of this machine."""
-    words = ["python3", "-m", "harness", "matrix"]
-    for program in programs if arguments.app else ():
+    from harness.catalogue.apps import FILE
+
+    words = [*COMMAND.split(), "matrix"]
+    for typed, program in zip(arguments.app, programs, strict=False):
         folder = Path(program.folder)
         below = folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else Path(folder.name)
-        words += ["--app", str(below)]
+        other = Path(typed).name if Path(typed).is_file() else FILE  # of several in a folder
+        words += ["--app", str(below if other == FILE else below / other)]
     for name in names if arguments.experiment else ():
         words += ["--experiment", name]
     words += ["--repeat", str(arguments.repeat)]
     for option in ("seed", "backend", "kafka"):
         if getattr(arguments, option) is not None:
             words += [f"--{option}", str(getattr(arguments, option))]
+    for limit in arguments.limit:
+        words += ["--limit", limit]
     return shlex.join(words)
 
 
@@ -208,6 +219,8 @@ def _run(
 def nightly_command(arguments: argparse.Namespace) -> int:
     """Play the whole set one after the other, judge it, and write one index of all."""
     from harness.catalogue import cover, registry
+    from harness.catalogue.limits import with_limits
+    from harness.catalogue.refusals import check_client_version
     from harness.report.many import index, suite_text
 
     for option, allowed in (("client", CLIENTS), ("protocol", PROTOCOLS)):
@@ -219,25 +232,31 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         for knob, value in settings_of(arguments).items()
         if knob not in ("group.client", "group.protocol")
     }
+    if arguments.client_version is not None:
+        check_client_version(arguments.client or "java", arguments.client_version)
     if settings.get("cluster.backend") == "compose":
         raise BadInput(
             "a night needs clusters of its own, and BACKEND=compose has one: use BACKEND=docker"
         )
     say_what_is_left_out()
+    limits = limits_of(arguments)
     plan = cover.plan(
         long=arguments.long,
         only=names_of(arguments.only),
         client=arguments.client,
         protocol=arguments.protocol,
         backend=settings.get("cluster.backend", "embedded"),
-        turn=partial(registry.variant, settings=settings),
+        turn=lambda experiment, client, protocol: with_limits(
+            registry.variant(experiment, client, protocol, settings, arguments.client or "java"),
+            limits,
+        ),
         share=share_of(arguments.share),
     )
     if arguments.list:
         print(cover.render(plan))
         return Exit.AS_EXPECTED
     if not plan.runs:
-        raise NoData("no experiment fits: see `python -m harness nightly --list`")
+        raise NoData(f"no experiment fits: see `{COMMAND} nightly --list`")
     from harness.suite import play
     from harness.trend import dataset
 
@@ -252,6 +271,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
             "client": arguments.client,
             "protocol": arguments.protocol,
             "settings": settings,
+            **({"limits": limits.promised} if limits.promised else {}),
         },
     )
     screen = Screen()
@@ -281,7 +301,7 @@ def compare_protocols_command(arguments: argparse.Namespace) -> int:
         members = [int(text) for text in listed(arguments.members)]
     except ValueError:
         raise BadInput(
-            f"--members {arguments.members!r} is no list of sizes: write 1,10,30"
+            f"--members {arguments.members!r} is not a list of sizes: write 1,10,30"
         ) from None
     refuse_to_set(arguments, "client", "protocol", "members")
     wanted = combinations(listed(arguments.client), listed(arguments.protocol), members)

@@ -38,21 +38,25 @@ def describe_command(arguments: argparse.Namespace) -> int:
     experiment = registry.load(arguments.name)
     print(f"{arguments.name}: {experiment.claim}\n\n{registry.describe(arguments.name)}\n")
     for fault in experiment.faults:
-        print(f"fault  {_described(fault)}")
+        print(f"fault  {described(fault)}")
     for probe in experiment.probes:
-        print(f"probe  {probe.name}, {probe.at_s:g} s after steady state")
+        beside = ", beside the faults" if probe.beside else ""
+        print(f"probe  {probe.name}, {probe.at_s:g} s after steady state{beside}")
     if needs_app(experiment):
         print("needs  a program of yours (--app), and is judged by what can be judged of one")
     else:
         for expect in experiment.rules:
             print(f"rule   {_expected(expect)}")
+    for name, value in experiment.limits.promised.items():
+        print(f"limit  {name} = {value}")
     print("\nknobs (--set KNOB=VALUE)")
     for name, value in registry.knobs(experiment).items():
         print(f"  {name} = {value}")
+    print("  and brokers' settings by Kafka's names: group.initial.rebalance.delay.ms=0")
     return Exit.AS_EXPECTED
 
 
-def _described(fault: Fault) -> str:
+def described(fault: Fault) -> str:
     """A fault with everything that is declared of it."""
     by = f" to {fault.at_s + fault.jitter_s:g}" if fault.jitter_s else ""
     text = f"{fault.kind} of {fault.target}, {fault.at_s:g}{by} s after steady state"

@@ -2,58 +2,151 @@
 
 import argparse
 import json
+import sys
+from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 
+from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
-from harness.base.paths import here
+from harness.base.paths import COMMAND, here
+from harness.cli.options import limits_of
 from harness.history import manifest
 from harness.run.screen import Screen
 
 
 def check_command(arguments: argparse.Namespace) -> int:
-    """Judge a stored run again, without a cluster."""
-    from harness.catalogue import registry
-    from harness.suite.judging import Judge, look, show
+    """Judge stored runs again, without a cluster."""
+    from harness.suite.judging import Judge, show
 
-    manifest.read(arguments.run)
+    if arguments.engine == "duckdb" and arguments.spark is not None:
+        raise BadInput("--spark names a Spark, and --engine duckdb does without: leave out one")
+    runs = [run for named in arguments.runs for run in manifest.runs_in(named)]
+    if len(runs) > 1:
+        return _check_several(list(dict.fromkeys(runs)), arguments)
+    [run] = runs
+    if arguments.rule or arguments.limit or arguments.engine == "duckdb":
+        return _look(run, arguments)
+    with closing(Judge(arguments.spark)) as judge:
+        judge.judge(run)
+    return show(run)
+
+
+def _look(run: Path, arguments: argparse.Namespace) -> int:
+    """Print what is found in one run, and keep nothing."""
+    from harness.catalogue import registry
+    from harness.catalogue.limits import check_asked
+    from harness.suite.judging import look
+
+    declared = manifest.read(run).get("declared") or {}
+    limits = limits_of(arguments).promised if arguments.limit else None
     rules = registry.rules_named(arguments.rule)
-    if rules:
-        code = look(arguments.run, rules, spark=arguments.engine == "spark")
-        print("\nNothing was stored: check again without --rule for that.")
+    if rules or limits is not None:
+        check_asked(rules, declared, limits)
+        spark = arguments.engine == "spark"
+        code = look(run, rules, spark=spark, master=arguments.spark, limits=limits)
+        print("\nNothing was stored: check again without --rule and --limit for that.")
         return code
-    if arguments.engine == "duckdb":
-        code = look(arguments.run)
-        print("\nNothing was stored: only verdicts of Spark are. Check again without --engine.")
-        return code
-    with closing(Judge()) as judge:
-        judge.judge(arguments.run)
-    return show(arguments.run)
+    code = look(run)
+    print("\nNothing was stored: only verdicts of Spark are. Check again without --engine.")
+    return code
+
+
+def _check_several(runs: Sequence[Path], arguments: argparse.Namespace) -> int:
+    """Judge stored runs again in one Spark application, and say of each what changed."""
+    from harness.suite import again
+    from harness.suite.judging import Judge
+
+    if arguments.rule or arguments.limit or arguments.engine == "duckdb":
+        raise BadInput(
+            f"--rule, --limit and --engine duckdb print one run, and {len(runs)} are named"
+        )
+    screen = Screen()
+
+    def told(count: int, judged: again.Again) -> None:
+        screen.say(f"{count} of {len(runs)}  {here(judged.run_dir)}: {judged.sentence}")
+        for change in judged.changed:
+            screen.say(f"    {change}")
+
+    with closing(Judge(arguments.spark)) as judge:
+        found = again.judge_again(runs, judge, told)
+    print(again.summary(found))
+    return again.exit_code(found)
 
 
 def report_command(arguments: argparse.Namespace) -> int:
-    """Write report.html, summary.md and junit.xml of a checked run again."""
+    """Write report.html, summary.md and junit.xml of a checked run again.
+
+    Of a suite its own pages are written; those of a matrix can be published into another folder.
+    """
     from harness.history.suites import is_suite, load_suite
     from harness.report import report
-    from harness.report.many import index, matrix_text, repeat, suite_text
+    from harness.report.many import index, matrix_text, repeat, suite_text, sweep_text
+    from harness.report.many.matrix import matrix_of
     from harness.report.many.verdicts import refresh_states
     from harness.suite.judging import show
 
-    if is_suite(arguments.run):
-        suite = load_suite(arguments.run)
-        refresh_states(suite)
-        suite.save()
+    suite = load_suite(arguments.run) if is_suite(arguments.run) else None
+    if arguments.into is not None and (suite is None or suite.kind != "matrix"):
+        raise BadInput(f"{here(arguments.run)} is not a matrix, and --into is for a matrix only")
+    if arguments.json and suite is not None:
+        raise BadInput(f"{here(arguments.run)} is no single run, and --json is the result of one")
+    if suite is not None:
+        if not processes.held(suite.path):  # what goes on keeps its own record
+            refresh_states(suite)
+            suite.save()
         if suite.kind == "repeat":
             repeat.write(suite)
             repeat.print_repeat(suite)
         elif suite.kind == "matrix":
             matrix_text.write(suite)
             matrix_text.print_matrix(suite)
+            if arguments.into is not None:
+                matrix_text.publish(matrix_of(suite), arguments.into)
+                print(f"published into {here(arguments.into)}")
+        elif suite.kind == "sweep":
+            sweep_text.write(suite)
+            sweep_text.print_sweep(suite)
         else:
             index.write(suite)
             suite_text.print_suite(suite)
         return suite.exit_code
     report(arguments.run)
-    return show(arguments.run)
+    return show(arguments.run, as_json=arguments.json)
+
+
+def sql_command(arguments: argparse.Namespace) -> int:
+    """Ask the tables of a run, or of many, in SQL."""
+    from harness.report.text import sql
+
+    if arguments.run is None:
+        sql.list_tables(None)
+        print(f"\n{COMMAND} sql RUN asks a run; a folder of runs, such as results, asks all.")
+        return Exit.AS_EXPECTED
+    with sql.opened(manifest.runs_in(arguments.run)) as database:
+        if arguments.query is None:
+            sql.list_tables(database)
+        else:
+            sql.write(*sql.ask(database, arguments.query), arguments.format)
+    return Exit.AS_EXPECTED
+
+
+def explain_command(arguments: argparse.Namespace) -> int:
+    """Say who rebalanced a group and why, from brokers' own logs of an incident."""
+    from harness.history.foreign import events, files
+    from harness.report.incident.page import write_page
+    from harness.report.incident.terminal import print_view
+    from harness.report.incident.view import view_of
+
+    if arguments.into is not None and arguments.into.exists() and not arguments.into.is_dir():
+        raise BadInput(f"--into {here(arguments.into)} is a file: name a folder")
+    read = events.read(files.files_of(arguments.logs), arguments.timezone)
+    events.check(read, arguments.group)
+    view = view_of(read, arguments.group)
+    print_view(view)
+    if arguments.into is not None:
+        print(f"\npage  {here(write_page(arguments.into, view))}")
+    return Exit.AS_EXPECTED
 
 
 def compare_command(arguments: argparse.Namespace) -> int:
@@ -72,15 +165,20 @@ def trend_command(arguments: argparse.Namespace) -> int:
     """Show how each measured number moved over all runs, and which moved beyond chance."""
     from harness.history import store
     from harness.report.many import trend as trend_page
+    from harness.suite.spark import spark_at
     from harness.trend import dataset, job
-    from harness.trend.session import spark_at
 
     results = arguments.results.resolve()
-    dataset.accumulate(results)
-    if not any((results / dataset.FOLDER).glob("*/*/*/*.parquet")):
+    damaged = dataset.mended(results)
+    files = sorted({*(results / dataset.FOLDER).glob("*/*/*/*.parquet")} - damaged.keys())
+    for path, why in damaged.items():
+        told = f"{here(path)} is damaged ({why}) and its run is gone, so the trend leaves it out"
+        print(f"{told}: remove it", file=sys.stderr)
+    if not files:
         raise NoData(f"{here(results)} has no judged run: play some first")
     with spark_at(arguments.spark) as spark:
-        found = job.trends(spark, job.read(spark, str(results / dataset.FOLDER))).toArrow()
+        verdicts = job.read(spark, results / dataset.FOLDER, files if damaged else None)
+        found = job.trends(spark, verdicts).toArrow()
     folder = results / "trend"
     store.write(folder / "trend.parquet", [found], found.schema)
     rows = found.to_pylist()
@@ -93,21 +191,44 @@ def trend_command(arguments: argparse.Namespace) -> int:
 
 def collect_command(arguments: argparse.Namespace) -> int:
     """Derive a run's history again from its journals and logs."""
+    from harness.history import seals
     from harness.history.collect import collect
 
     facts = manifest.read(arguments.run)
     killed = facts.get("killed", [])
     collect(arguments.run, killed=killed)
+    seals.renew(arguments.run)
+    return Exit.AS_EXPECTED
+
+
+def _would_clean(arguments: argparse.Namespace) -> int:
+    from harness.cli.cleaning import clean_cache, would_clean
+    from harness.run.leftovers import left_running
+
+    running = left_running()
+    for run, count in sorted(running.items()):
+        print(f"{count} processes and containers of {run}")
+    paths = would_clean(arguments.results, everything=arguments.all)
+    for path in paths:
+        print(here(path))
+    if arguments.cache:
+        clean_cache(yes=False, dry=True)
+    print(
+        f"would end {sum(running.values())} processes and containers, and remove {len(paths)} "
+        "folders and files; nothing was changed"
+    )
     return Exit.AS_EXPECTED
 
 
 def clean_command(arguments: argparse.Namespace) -> int:
-    """End what killed runs left, and remove their half-made files."""
+    """End what killed runs left running, and remove their unfinished files."""
     from harness.cli.cleaning import clean_all, clean_cache
     from harness.run.leftovers import sweep, sweep_results
 
     if arguments.yes and not arguments.cache:
         raise BadInput("--yes is the answer for --cache: name both")
+    if arguments.dry_run:
+        return _would_clean(arguments)
     screen = Screen()
     ended = sweep(screen.say)
     removed = len(sweep_results(arguments.results))

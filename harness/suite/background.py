@@ -1,10 +1,10 @@
 """Judging runs in the background: in a process of its own, while the next run of a suite is played.
 
-That process gets only what processor time nobody else wants (Linux: SCHED_IDLE, which its Spark
-inherits), so that it cannot make anything late that is timed. What it is given waits until the
-next run is up, because starting brokers and consumers takes all the processors there are: beside a
-judge it took 3.6 s where it takes 2.8 s alone. Where a system has no such class, each run is judged
-before the next one begins.
+That process gets only what processor time nobody else wants (Linux: SCHED_IDLE, and the least share
+for its session, which its Spark inherits), so that it cannot make anything late that is timed. What
+it is given waits until the next run is up, because starting brokers and consumers takes all the
+processors there are. Where a system has no such class, each run is judged before the next one
+begins.
 """
 
 import json
@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Final
 
+from harness.base import processes
 from harness.base.paths import ROOT
+from harness.base.priority import IDLE, give_way
+from harness.catalogue import own
 from harness.suite.judging import Judge
-
-_IDLE: Final = getattr(os, "SCHED_IDLE", None)
 
 
 class BackgroundJudge:
@@ -41,7 +41,7 @@ class BackgroundJudge:
     def submit(self, run_dir: Path) -> None:
         """Have this run judged, and its reports written, from the next `go` on."""
         self._held.append(run_dir)
-        if _IDLE is None:
+        if IDLE is None:
             self.go()
 
     def go(self) -> None:
@@ -62,7 +62,7 @@ class BackgroundJudge:
             self.go()
         while self._pending:
             try:
-                answer = self._answers.get(block=wait or _IDLE is None)
+                answer = self._answers.get(block=wait or IDLE is None)
             except Empty:
                 return
             run_dir = self._pending.pop(0)
@@ -91,7 +91,7 @@ class BackgroundJudge:
         self._end()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "harness.suite.background"],
+                processes.python_module("harness.suite.background", *_own_rules()),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -119,6 +119,12 @@ class BackgroundJudge:
         return f"the process that judges ended with exit code {code}; {self._log} has its words"
 
 
+def _own_rules() -> list[str]:
+    """The folder of rules that are judged beside ours, for the process that judges."""
+    folder = own.rules_folder()
+    return [] if folder is None else [str(folder)]
+
+
 def _listen(process: subprocess.Popen[str], answers: "SimpleQueue[str | None]") -> None:
     """Hand on what a process answers, and null when it has ended."""
     assert process.stdout is not None
@@ -130,11 +136,11 @@ def _listen(process: subprocess.Popen[str], answers: "SimpleQueue[str | None]") 
 
 def serve() -> None:
     """Judge each run whose folder is named on standard input, and answer with what went wrong."""
-    if _IDLE is not None:
-        os.sched_setscheduler(0, _IDLE, os.sched_param(0))
+    give_way()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what others print is no answer
-    with closing(Judge()) as judge:
+    rules = Path(sys.argv[1]) if sys.argv[1:] else None
+    with own.used(None, rules), closing(Judge()) as judge:
         for line in sys.stdin:
             try:
                 judge.judge(Path(json.loads(line)))

@@ -20,7 +20,7 @@ from harness.report.many.comparison import JOIN_COST_RULE, Compared, compared, w
 from harness.run.folder import reserve
 from harness.run.leftovers import sweep, sweep_results
 from harness.run.screen import Screen
-from harness.run.start import play_run
+from harness.run.start import bring_versions, play_run
 from harness.suite.judging import Judge
 
 
@@ -45,15 +45,19 @@ def combinations(
     ]
 
 
-def declared(name: str, settings: Mapping[str, str], wanted: Combination) -> Experiment:
+def declared(
+    name: str, settings: Mapping[str, str], wanted: Combination, versioned: str = "java"
+) -> Experiment:
     """The experiment as this combination plays it.
 
-    A larger group gets a partition for each member and for one that joins; a version of the Java
-    client is for that client only. Raises BadInput where the combination makes no sense.
+    A larger group gets a partition for each member and for one that joins; a version of the client
+    is for `versioned` only. Raises BadInput where the combination makes no sense.
     """
     if wanted.members is not None:
         settings = {**settings, "group.members": str(wanted.members)}
-    experiment = registry.variant(registry.load(name), wanted.client, wanted.protocol, settings)
+    experiment = registry.variant(
+        registry.load(name), wanted.client, wanted.protocol, settings, versioned
+    )
     partitions = max(experiment.load.partitions, experiment.group.members + 1)
     experiment = replace(experiment, load=replace(experiment.load, partitions=partitions))
     if all(expect.rule != JOIN_COST_RULE for expect in experiment.rules):
@@ -78,16 +82,19 @@ def compare(
     """
     if not wanted:
         raise BadInput("there is nothing to compare: name a client and a protocol")
+    clients = {each.client for each in wanted}
+    versioned = clients.pop() if len(clients) == 1 else "java"
     plays: dict[Combination, Experiment] = {}
     failed: dict[Combination, HarnessError] = {}
     for each in wanted:
         try:
-            plays[each] = declared(name, settings, each)
+            plays[each] = declared(name, settings, each, versioned)
         except BadInput as error:
             failed[each] = error
     if not plays:
         raise next(iter(failed.values()))
     check_engines(plays.values())
+    bring_versions(plays.values())
     runs: dict[Combination, Path] = {}
     sweep(screen.say)
     sweep_results(results)

@@ -1,8 +1,9 @@
 """From a run's history to verdicts on the screen and a page: what `experiment` does after `run`."""
 
 import threading
-from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +14,9 @@ from harness.history import manifest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from harness.tables.base import Tables
     from harness.tables.engines.base import Engine
+    from harness.tables.engines.duckdb import DuckDb
 
 # Spark may start as soon as nothing is timed any more: the members only read to the end.
 _WARM_AT: Final = "drain"
@@ -21,11 +24,14 @@ _WARM_AT: Final = "drain"
 
 class Judge:
     """One Spark session for any number of runs, started in the background while a run comes to
-    its end; to be closed.
+    its end; to be closed. `master` says which Spark, as `spark_at` does (null: one JVM here).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, master: str | None = None) -> None:
+        self._master = master
+        self._opened = ExitStack()
         self._session: SparkSession | None = None
+        self._duckdb: DuckDb | None = None
         self._problem: Exception | None = None
         self._starting: threading.Thread | None = None
 
@@ -40,13 +46,10 @@ class Judge:
             self._starting.start()
 
     def _open(self) -> None:
-        from harness.provision.java import find_java
-        from harness.provision.tools import resolve_spark_aot
-        from harness.tables.session import start
+        from harness.suite.spark import spark_at
 
         try:
-            java = find_java()
-            self._session = start(java.binary, resolve_spark_aot(java))
+            self._session = self._opened.enter_context(spark_at(self._master))
         except Exception as error:  # noqa: BLE001 (handed to the thread that waits for it)
             self._problem = error
 
@@ -55,24 +58,37 @@ class Judge:
 
         Raises NoData where there is nothing to judge, HarnessError where Spark does not start.
         """
-        from harness.check.check import check
+        from harness.check.check import check, look_at_others
         from harness.report import report
         from harness.report.run import files
         from harness.tables.engines.spark import Spark
 
         complete = manifest.read(run_dir).get("status") == "complete"
-        session = self.session()
-        with processes.holding(run_dir):
+        self._start()
+        with (
+            processes.holding(run_dir),
+            ThreadPoolExecutor(max_workers=1, thread_name_prefix="others") as beside,
+        ):
+            # Spark starts and derives its tables while DuckDB looks at what nobody declared.
+            others = beside.submit(look_at_others, run_dir, self._second_engine())
+            session = self.session()
             if complete:  # the page of another run says why it shows nothing, and that stays so
                 files.remove(run_dir)
-            check(run_dir, Spark(session))
+            check(run_dir, Spark(session), looked=lambda _tables, _lacking: others.result())
             report(run_dir)
+
+    def _second_engine(self) -> "DuckDb":
+        if self._duckdb is None:
+            self._duckdb = duckdb_engine()
+        return self._duckdb
 
     def session(self) -> "SparkSession":
         """The session, once it has started. Raises HarnessError where it does not."""
         self._start()
         assert self._starting is not None
         self._starting.join()
+        if isinstance(self._problem, HarnessError):
+            raise self._problem
         if self._problem is not None:
             raise HarnessError(f"Spark did not start: {self._problem}") from self._problem
         assert self._session is not None
@@ -82,46 +98,77 @@ class Judge:
         """End the session; the next run to be judged gets a new one."""
         from py4j.protocol import Py4JError
 
-        from harness.tables.session import stop
-
         if self._starting is not None:
             self._starting.join()
-        session, self._session = self._session, None
+        self._session = None
+        if self._duckdb is not None:
+            self._duckdb.close()
+            self._duckdb = None
         self._starting = self._problem = None
-        if session is not None:
-            try:
-                stop(session)
-            except (Py4JError, OSError):  # its JVM has died: nothing is left to be stopped
-                _forget_session()
+        try:
+            self._opened.close()
+        except (Py4JError, OSError):  # its JVM has died: nothing is left to be stopped
+            _forget_session()
 
 
-def look(run_dir: Path, rules: Sequence[str] = (), *, spark: bool = False) -> int:
+def duckdb_engine() -> "DuckDb":
+    """DuckDB, with the queries that were translated for it before: all take 1.2 s."""
+    from harness.provision.cache import is_marked, mark, translations
+    from harness.tables.engines.duckdb import DuckDb
+
+    folder = translations()
+    with suppress(OSError):  # a cache that cannot be written only costs time
+        if not is_marked(folder):
+            mark(folder)
+    return DuckDb(folder)
+
+
+def look(
+    run_dir: Path,
+    rules: Sequence[str] = (),
+    *,
+    spark: bool = False,
+    master: str | None = None,
+    limits: Mapping[str, float] | None = None,
+) -> int:
     """Print what is found in a run, and keep nothing; the exit code of that.
 
-    DuckDB judges, at once, or else Spark. Where `rules` are named, just these are judged, declared
-    or not, and their rows are printed as well. Raises NoData where there is nothing to judge,
-    HarnessError where Spark does not start.
+    DuckDB judges, at once, or else Spark, which `master` names as for `Judge`. Where `rules` are
+    named, just these are judged, declared or not, and their rows are printed as well. `limits` take
+    the place of the run's own. Raises NoData where there is nothing to judge, HarnessError where
+    Spark does not start.
     """
     from harness.check.check import check
+    from harness.check.others import look_at
     from harness.report.load import load_manifest
     from harness.report.outcome import exit_code_of
     from harness.report.text.terminal import print_rows, print_verdicts
 
     rows: dict[str, list[dict[str, Any]]] = {}
+    others: list[dict[str, Any]] = []
     with ExitStack() as stack:
         if spark:
             from harness.tables.engines.spark import Spark
 
-            engine: Engine = Spark(stack.enter_context(closing(Judge())).session())
+            engine: Engine = Spark(stack.enter_context(closing(Judge(master))).session())
         else:
-            from harness.tables.engines.duckdb import DuckDb
+            engine = stack.enter_context(closing(duckdb_engine()))
 
-            engine = stack.enter_context(closing(DuckDb()))
+        def looked(tables: "Tables", lacking: Mapping[str, str]) -> list[dict[str, Any]]:
+            others.extend(look_at(tables, lacking))
+            return others
+
         verdicts = check(
-            run_dir, engine, keep=False, rules=rules, judged=lambda found: rows.update(found.rows)
+            run_dir,
+            engine,
+            keep=False,
+            rules=rules,
+            limits=limits,
+            judged=lambda found: rows.update(found.rows),
+            looked=looked,
         )
     about = load_manifest(run_dir)
-    print_verdicts(about, verdicts)
+    print_verdicts(about, verdicts, others)
     if rules:
         print_rows(rows)
     return exit_code_of(about, verdicts)
@@ -137,9 +184,14 @@ def _forget_session() -> None:
     SparkSession._instantiatedSession = None
 
 
-def show(run_dir: Path) -> int:
-    """Print the short table, and return the exit code of the verdicts."""
+def show(run_dir: Path, *, as_json: bool = False) -> int:
+    """Print the short table, or its values, and return the exit code of the verdicts."""
     from harness.report import exit_code, print_summary
+    from harness.report.load import load
+    from harness.report.text import values
 
-    print_summary(run_dir)
+    if as_json:
+        print(values.as_json(load(run_dir)))  # noqa: T201 (asked for as the command's result)
+    else:
+        print_summary(run_dir)
     return exit_code(run_dir)

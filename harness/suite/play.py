@@ -7,7 +7,7 @@ and what it may have left all the same is swept before the next.
 import os
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -17,9 +17,12 @@ from typing import Any, Final
 from harness.base import processes
 from harness.base.errors import Exit, HarnessError, SetupError
 from harness.base.paths import check_for_kafka
+from harness.catalogue import grid
 from harness.catalogue.cover import Candidate, Cover
+from harness.catalogue.limits import promised_in
 from harness.cluster.backends import check_engines
 from harness.cluster.dependencies import check_reachable
+from harness.experiment import Verdict
 from harness.experiment.app import App
 from harness.history import manifest
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
@@ -28,7 +31,7 @@ from harness.report.many.verdicts import only_withheld
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
 from harness.run.leftovers import sweep, sweep_results
 from harness.run.screen import Screen
-from harness.run.start import default_seed, play_run
+from harness.run.start import bring_versions, default_seed, play_run
 from harness.suite.background import BackgroundJudge
 
 # The pages tell of every run so far: written after each of a hundred, they cost half a minute.
@@ -42,12 +45,13 @@ Publish = Callable[[Suite], None]  # writes what a suite shows so far into its f
 def new_suite(kind: str, parent: Path, prefix: str, runs: Sequence[Candidate]) -> Suite:
     """A suite that is about to be played, with a folder of its own below `parent`.
 
-    Raises SetupError where the folder cannot be made or no containers can be had, BadInput for one
-    that no run could use, and where nothing listens that a program uses.
+    Raises SetupError where the folder cannot be made, or no containers or no version of Kafka can
+    be had, BadInput for one that no run could use, and where nothing listens that a program uses.
     """
     check_for_kafka(parent)
     check_engines([candidate.experiment for candidate in runs])
     check_reachable([candidate.experiment for candidate in runs])
+    bring_versions([candidate.experiment for candidate in runs])
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     folder = parent / f"{prefix}{stamp}-{os.urandom(2).hex()}"
     try:
@@ -101,6 +105,29 @@ def new_matrix(
     return suite
 
 
+def new_sweep(
+    results: Path,
+    runs: Sequence[tuple[Mapping[str, str], int, Candidate]],
+    asked: dict[str, Any],
+    left_out: Sequence[str],
+) -> Suite:
+    """A suite of runs of several settings, in `results/sweep/`, and `latest` pointing at it.
+
+    Each run is given with what is swept and the number of its repeat. `asked` are the options that
+    chose the set; `left_out` says of each point without runs, why. Raises SetupError where its
+    folder cannot be made.
+    """
+    candidates = [candidate for _, _, candidate in runs]
+    suite = new_suite("sweep", results / "sweep", "", candidates)
+    suite.asked = asked
+    suite.notes = [f"Left out: {sentence}." for sentence in left_out]
+    for entry, (settings, number, candidate) in zip(suite.entries, runs, strict=True):
+        entry.settings = dict(settings)
+        entry.label = f"{candidate.name}, {grid.told(settings)}, run {number}"
+    _point_latest(suite)
+    return suite
+
+
 def new_repeat(results: Path, candidate: Candidate, times: int) -> Suite:
     """A suite of one experiment many times, in `results/<experiment>/repeat-…`.
 
@@ -114,6 +141,8 @@ def new_repeat(results: Path, candidate: Candidate, times: int) -> Suite:
 
 def _entry(candidate: Candidate) -> Entry:
     experiment = candidate.experiment
+    declared = {each.rule for each in experiment.rules}
+    limits = [rule for rule in promised_in(experiment) if rule not in declared]
     return Entry(
         label=candidate.label,
         experiment=candidate.name,
@@ -122,7 +151,10 @@ def _entry(candidate: Candidate) -> Entry:
         protocol=experiment.group.protocol,
         kafka=experiment.cluster.kafka_version,
         estimate_s=round(candidate.estimate_s, 1),
-        rules=[{"id": each.rule, "expected": str(each.verdict)} for each in experiment.rules],
+        rules=[
+            *({"id": each.rule, "expected": str(each.verdict)} for each in experiment.rules),
+            *({"id": rule, "expected": str(Verdict.HOLDS)} for rule in limits),
+        ],
     )
 
 
@@ -140,7 +172,8 @@ def play(
 
     `seed` is the first run's, and one more for each that follows; null draws every one.
     The record is saved after every run. `publish` is called at the end, and after a run where it
-    has not been for PUBLISH_EVERY_S. Ctrl-C heals, and ends the suite with what there is.
+    has not been for PUBLISH_EVERY_S. Ctrl-C heals, and ends the suite with what there is; a second
+    one ends the judge as well, which may hang.
     """
     say = screen.say
     publish_at = 0.0  # monotonic seconds
@@ -175,9 +208,12 @@ def play(
                     _give_way(spoilt, again)
         except (Interrupted, KeyboardInterrupt):
             suite.interrupted = True
-            say("interrupted: judging what has been played, and ending with what there is")
+            say(
+                "interrupted: judging what has been played, and ending with what there is; "
+                "Ctrl-C again ends without judging"
+            )
+            _judge_the_rest(suite, judge, say)
         with suppress(Interrupted), uninterrupted(say):  # nothing is left to be interrupted
-            _settle(suite, judge, say, wait=True)
             suite.ended_at = manifest.now()
             _publish(suite, publish)
     return suite.exit_code
@@ -198,8 +234,8 @@ def _to_play_again(suite: Suite, runs: Sequence[Candidate]) -> list[tuple[Entry,
     ]
     if len(spoilt) > _AGAIN_AT_MOST:
         suite.notes.append(
-            f"This machine stood still at judged moments of {len(spoilt)} runs, and more than "
-            f"{_AGAIN_AT_MOST} are not played again: it is no machine to measure on."
+            f"This machine stood still at judged moments of {len(spoilt)} runs, and none of them "
+            f"was played again (limit {_AGAIN_AT_MOST}): it is too noisy for timing rules."
         )
         return []
     return spoilt
@@ -302,6 +338,19 @@ def _settle(suite: Suite, judge: BackgroundJudge, say: Progress, *, wait: bool =
         say(f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}")
         if not entry.judged:
             _explain(run_dir, say)
+
+
+def _judge_the_rest(suite: Suite, judge: BackgroundJudge, say: Progress) -> None:
+    """Wait for the judge of an interrupted suite; the next interruption ends it.
+
+    A run that it has not judged is kept, and its entry says so.
+    """
+    try:
+        with interruptible():
+            _settle(suite, judge, say, wait=True)
+    except (Interrupted, KeyboardInterrupt):
+        judge.close()  # before the record is written: it writes into the runs' folders
+        say("interrupted again: what has not been judged can be, by `check` and the run's folder")
 
 
 def _explain(run_dir: Path, say: Progress) -> None:

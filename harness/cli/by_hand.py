@@ -1,0 +1,220 @@
+"""The commands about a cluster to play with by hand: `up`, `fault` and `down`."""
+
+import argparse
+import os
+import re
+import shlex
+import signal
+from pathlib import Path
+from typing import Any, Final
+
+from harness.base import processes
+from harness.base.errors import BadInput, Exit
+from harness.base.paths import COMMAND, here
+from harness.base.wait import wait_until
+from harness.cli.options import port
+from harness.experiment import Cluster, Load
+from harness.history import manifest
+from harness.run.screen import Screen
+
+_TOPIC: Final = re.compile(r"(?P<name>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>[1-9]\d{0,3}))?")
+_END_S: Final = 60.0
+
+
+def add_up_options(up: argparse.ArgumentParser) -> None:
+    """The options of `up`."""
+    from harness.run.by_hand.layout import PORT_BASE
+
+    up.add_argument("--kafka", help="version of Kafka")
+    up.add_argument("--brokers", type=int, default=3, help="how many (default: 3)")
+    up.add_argument(
+        "--topic", action="append", default=[], metavar="NAME:PARTITIONS",
+        help="create this topic (default: t:6); others are created when they are first used",
+    )  # fmt: skip
+    up.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE",
+        help="a setting of brokers, by Kafka's name",
+    )  # fmt: skip
+    up.add_argument(
+        "--detach", action="store_true", help="return once it is up, which it stays until `down`"
+    )
+    up.add_argument(
+        "--port-base", type=port, default=PORT_BASE,
+        help=f"use the ports from here on (default: {PORT_BASE})",
+    )  # fmt: skip
+
+
+def add_fault_options(fault: argparse.ArgumentParser) -> None:
+    """The options of `fault`."""
+    fault.add_argument("kind", metavar="KIND", nargs="?", help="without it: what there is")
+    fault.add_argument(
+        "target", metavar="TARGET", nargs="*", help="coordinator, leader of t-3, members, …"
+    )
+    fault.add_argument(
+        "--for", dest="lasts_s", type=_seconds, metavar="TIME",
+        help="how long it lasts: 500ms, 10s, 2m, 1h (default: 10s)",
+    )  # fmt: skip
+    fault.add_argument("--group", help="whose coordinator is meant (default: the only group's)")
+    fault.add_argument("--how", metavar="WAY", help="in which way, where a kind has several")
+    fault.add_argument("--latency-ms", type=int, metavar="MS", help="what a round trip takes more")
+    fault.add_argument(
+        "--bandwidth-kb-per-s", type=int, metavar="KB", help="what a link carries in each direction"
+    )
+
+
+def _seconds(text: str) -> float:
+    from harness.run.by_hand.breakable import seconds
+
+    try:
+        return seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def up_command(arguments: argparse.Namespace) -> int:
+    """Bring up a cluster to play with by hand, until Ctrl-C or `down`."""
+    from harness.provision.kafka import check_offered
+    from harness.run.by_hand.up import Ready, Wanted, bring_up
+
+    if arguments.kafka is not None:
+        check_offered(arguments.kafka)
+    named = {"kafka_version": arguments.kafka} if arguments.kafka else {}
+    settings = dict(_setting(item) for item in arguments.set)
+    wanted = Wanted(
+        Cluster(brokers=arguments.brokers, settings=settings, **named),
+        dict(_topic(text) for text in arguments.topic or ["t"]),
+        arguments.port_base,
+    )
+    if arguments.detach and (code := _gone_on_alone()) is not None:
+        return code
+
+    def ready(found: Ready) -> None:
+        print(f"bootstrap  {found.members}")
+        print(f"           {found.producers}  for producers, to be broken apart")
+        print(f"           {found.direct}  past the proxies: no fault of a link reaches it")
+        print(f"folder     {here(found.folder)}")
+        print(f"break it   {COMMAND} fault kill-broker coordinator", flush=True)
+        if arguments.detach:
+            _point_to_nowhere(1, 2)
+
+    _print_kept(bring_up(wanted, arguments.results.resolve(), Screen(), ready))
+    return Exit.AS_EXPECTED
+
+
+def _print_kept(folder: Path) -> None:
+    """What is left of a cluster, and how it is read if there is anything to read."""
+    print(f"kept       {here(folder)}")
+    if manifest.read(folder).get("groups"):
+        logs = shlex.quote(here(folder / "logs"))
+        print(f"explain    {COMMAND} explain {logs}/broker-*.log --timezone UTC")
+
+
+def _gone_on_alone() -> int | None:
+    """Go on in a process of its own; null there, and here the exit code once it is up or has ended.
+
+    It shares standard error until it is up, and what it prints by then is printed here.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setsid()  # the terminal's Ctrl-C is not meant for it
+        os.close(reader)
+        os.dup2(writer, 1)
+        os.close(writer)
+        _point_to_nowhere(0)
+        return None
+    os.close(writer)
+    try:
+        with os.fdopen(reader, encoding="utf-8") as printed:
+            text = printed.read()
+        if not text:
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except KeyboardInterrupt:
+        os.kill(child, signal.SIGTERM)
+        os.waitpid(child, 0)
+        raise
+    print(text, end="", flush=True)
+    return Exit.AS_EXPECTED
+
+
+def _point_to_nowhere(*numbers: int) -> None:
+    """Have standard streams, by their numbers, read nothing and write nowhere."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in numbers:
+        os.dup2(nowhere, number)
+    os.close(nowhere)
+
+
+def _setting(item: str) -> tuple[str, str]:
+    """A setting of brokers with its value. Raises BadInput for one that is not known."""
+    from harness.catalogue import broker_settings
+    from harness.run.by_hand.layout import fitted
+
+    name, equals, value = item.partition("=")
+    if not equals or not name:
+        raise BadInput(f"--set {item!r} is not of the form NAME=VALUE")
+    if name in broker_settings.KNOWN:
+        return name, broker_settings.checked(name, value)
+    ours = fitted(Cluster()).settings  # timers of groups among them, which experiments declare
+    if name not in ours:
+        near = broker_settings.nearest(name, ours)
+        hint = f"did you mean {near!r}?" if near else "use the name that Kafka's documents have"
+        raise BadInput(f"there is no setting {name!r} of brokers that can be set here: {hint}")
+    return name, value
+
+
+def _topic(text: str) -> tuple[str, int]:
+    found = _TOPIC.fullmatch(text)
+    if found is None:
+        raise BadInput(
+            f"--topic {text!r} is not of the form NAME or NAME:PARTITIONS, such as orders:6"
+        )
+    return found["name"], int(found["partitions"] or Load().partitions)
+
+
+def fault_command(arguments: argparse.Namespace) -> int:
+    """Break something of the cluster that is up; without a kind, list what can be broken."""
+    from harness.run.by_hand.breakable import MORE, experiment_of, fault_of, listing
+    from harness.run.by_hand.door import ask
+    from harness.run.by_hand.standing import the_one
+
+    usual = experiment_of(Cluster())
+    if arguments.kind is None:
+        print("\n".join(listing(usual)))
+        return Exit.AS_EXPECTED
+    target = " ".join(arguments.target)
+    more: dict[str, Any] = {
+        name: value for name in MORE if (value := getattr(arguments, name)) is not None
+    }
+    fault_of(usual, arguments.kind, target, arguments.lasts_s, more)  # slips are told in any case
+    folder = the_one(arguments.results.resolve())
+    ask(
+        folder,
+        {
+            "do": "fault",
+            "kind": arguments.kind,
+            "target": target,
+            "lasts_s": arguments.lasts_s,
+            "group": arguments.group,
+            "more": more,
+        },
+        lambda text: print(text, flush=True),
+    )
+    return Exit.AS_EXPECTED
+
+
+def down_command(arguments: argparse.Namespace) -> int:
+    """End the cluster that is up."""
+    from harness.run.by_hand.door import ask
+    from harness.run.by_hand.standing import the_one
+
+    folder = the_one(arguments.results.resolve())
+    ask(folder, {"do": "down"}, print)
+    wait_until(
+        f"end of the cluster in {here(folder)}",
+        lambda: not processes.held(folder),
+        timeout_s=_END_S,
+        saw=lambda: "its `up` still runs",
+    )
+    _print_kept(folder)
+    return Exit.AS_EXPECTED

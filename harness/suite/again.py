@@ -1,0 +1,104 @@
+"""Stored runs judged again by the rules of today, all in one Spark application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from harness.base import processes
+from harness.base.errors import Exit, HarnessError, NoData
+from harness.report.load import Row, load_verdicts
+from harness.report.outcome import exit_code_of, outcome_of, verdict_of
+from harness.report.words import plural
+from harness.suite.judging import Judge
+
+_ABSENT: Final = "nothing"  # what a rule said that did not judge a run
+
+
+@dataclass(frozen=True)
+class Again:
+    """What one run came to: the sentence of its verdicts, those that changed (as sentences), and
+    the exit code that `check` of it alone would have ended with.
+    """
+
+    run_dir: Path
+    sentence: str
+    changed: tuple[str, ...]
+    code: int
+
+
+def judge_again(
+    runs: Sequence[Path], judge: Judge, told: Callable[[int, Again], None]
+) -> list[Again]:
+    """Judge each run, write its verdicts and pages, and tell of it at once, with its number.
+
+    A run that cannot be judged is told of and does not end the rest. Raises HarnessError where
+    Spark does not start.
+    """
+    judge.session()
+    found = []
+    for count, run_dir in enumerate(runs, start=1):
+        found.append(_judge(run_dir, judge))
+        told(count, found[-1])
+    return found
+
+
+def _judge(run_dir: Path, judge: Judge) -> Again:
+    if processes.held(run_dir):
+        return Again(run_dir, "it still goes on: check it later", (), Exit.NO_DATA)
+    before = _verdicts(run_dir)
+    try:
+        judge.judge(run_dir)
+        manifest, verdicts = load_verdicts(run_dir)
+    except HarnessError as error:
+        return Again(run_dir, str(error), (), error.exit_code)
+    except Exception as error:  # noqa: BLE001 (whatever it is: this run could not be judged)
+        judge.close()  # what is wrong may be Spark's: the next run gets another
+        said = f"it could not be judged ({type(error).__name__}: {error})"
+        return Again(run_dir, " ".join(said.split()), (), Exit.FAILED)
+    result = outcome_of(manifest, verdicts)
+    sentence = result.headline if verdicts is None else f"{result.headline}: {result.detail}"
+    after = _by_rule(verdicts or ())
+    return Again(run_dir, sentence, _changes(before, after), exit_code_of(manifest, verdicts))
+
+
+def _verdicts(run_dir: Path) -> dict[str, str] | None:
+    """The verdicts by rule that a run has; null where it was never judged, or they are damaged."""
+    try:
+        _, rows = load_verdicts(run_dir)
+    except NoData:
+        return None
+    return None if rows is None else _by_rule(rows)
+
+
+def _by_rule(rows: Sequence[Row]) -> dict[str, str]:
+    return {str(row["rule"]): verdict_of(row) for row in rows}
+
+
+def _changes(before: dict[str, str] | None, after: dict[str, str]) -> tuple[str, ...]:
+    if before is None:
+        return ()
+    rules = [*after, *(rule for rule in before if rule not in after)]
+    pairs = [(rule, before.get(rule, _ABSENT), after.get(rule, _ABSENT)) for rule in rules]
+    return tuple(f"{rule} was {was}, is {now}" for rule, was, now in pairs if was != now)
+
+
+def summary(found: Sequence[Again]) -> str:
+    """How many runs came to what, as a sentence."""
+    codes = [each.code for each in found]
+    as_expected, differ = codes.count(Exit.AS_EXPECTED), codes.count(Exit.DIFFERS)
+    parts = [f"{as_expected} as expected", f"{differ} with verdicts that differ"]
+    if rest := len(codes) - as_expected - differ:
+        parts.append(f"{rest} could not be judged")
+    changed = sum(bool(each.changed) for each in found)
+    return (
+        f"{plural(len(found), 'run')} judged again: {', '.join(parts)}; "
+        f"verdicts changed in {changed or 'none'}"
+    )
+
+
+def exit_code(found: Sequence[Again]) -> int:
+    """That of the worst run, as a night has it."""
+    return max(each.code for each in found)
