@@ -7,7 +7,9 @@ Rows are made from what is there: a journal cut off by SIGKILL gives every deliv
 """
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from consumers.client_log import ClientLogEvent
@@ -162,16 +164,20 @@ def _detail(frame: Frame) -> str:
 def _logged_events(frames: Sequence[Frame], log: Iterable[ClientLogEvent]) -> list[Row]:
     rows = []
     rebalances = [frame for frame in frames if frame["kind"] in _REBALANCES]
+    # Where each frame's time is, or an earlier one after it if the clock was set back meanwhile: in
+    # order by that, the last one not after a moment is found without a look at each.
+    no_later = list(accumulate((frame["at"] for frame in reversed(rebalances)), min))[::-1]
     for logged in log:
-        before = [frame for frame in rebalances if frame["at"] <= logged.at_us]
+        number = bisect_right(no_later, logged.at_us) - 1
+        known = rebalances[number] if number >= 0 else None
         # Observed when the library wrote it down: nobody had to poll for that.
         rows.append(
             {
                 "event": logged.event,
                 "event_at": logged.at_us,
                 "observed_at": logged.at_us,
-                "member_id": before[-1]["member_id"] if before else None,
-                "generation": before[-1]["generation"] if before else None,
+                "member_id": known["member_id"] if known else None,
+                "generation": known["generation"] if known else None,
                 "partitions": None,
                 "duration_ms": logged.duration_ms,
                 "detail": logged.text,

@@ -67,11 +67,11 @@ class ConsumerConfig(_Config):
     """One member of the group under test. Times as their names say; `process_us` is per record.
 
     `assignor` null is the protocol's usual one; `instance_id` makes the member static. `settings`
-    are passed to the client library as they are. `store` is the folder for positions that are kept
-    outside Kafka, `output` the topic that batches are copied to in transactions. `java_home` and
-    `class_path` are where the Java client comes from, `jvm_options` what its machine is started
-    with. One that `joins_when_told` joins its group by the order `join`, not at once. `lane` is
-    only passed on to the history.
+    are passed to the client library as they are, but for those that are UNSET: they are left out.
+    `store` is the folder for positions that are kept outside Kafka, `output` the topic that batches
+    are copied to in transactions. `java_home` and `class_path` are where the Java client comes
+    from, `jvm_options` what its machine is started with. One that `joins_when_told` joins its group
+    by the order `join`, not at once. `lane` is only passed on to the history.
     """
 
     role: str

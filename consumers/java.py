@@ -39,7 +39,7 @@ from consumers.client import (
 )
 from consumers.config import ConsumerConfig
 from harness.base.errors import BadInput
-from harness.experiment import ASSIGNORS
+from harness.experiment import ASSIGNORS, UNSET
 
 _NOBODY: Final = MemberIdentity(None, None)
 _CLIENTS: Final = "org.apache.kafka.clients.consumer"
@@ -55,7 +55,7 @@ _BYTES: Final = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 
 
 def settings_of(config: ConsumerConfig) -> dict[str, object]:
-    """Everything passed to the client that matters; the rest are its defaults.
+    """Everything passed to the client that matters; the rest, and what is UNSET, are its defaults.
 
     In a group of the consumer protocol the broker has the timers and the assignor, and the client
     refuses them as settings of its own.
@@ -97,7 +97,16 @@ def settings_of(config: ConsumerConfig) -> dict[str, object]:
         }
     if config.instance_id:
         settings["group.instance.id"] = config.instance_id
-    return settings | config.settings
+    settings |= config.settings
+    return {name: value for name, value in settings.items() if value != UNSET}
+
+
+def _app_info() -> Any:
+    """What tells the version of Kafka's client; from 4.4 on it is in a package of its own."""
+    try:
+        return JClass("org.apache.kafka.common.utils.AppInfoParser")
+    except TypeError:  # there is no such class
+        return JClass("org.apache.kafka.common.utils.internals.AppInfoParser")
 
 
 class Java:
@@ -146,8 +155,7 @@ class Java:
     @property
     def versions(self) -> dict[str, str]:
         """Version of Kafka's client jar."""
-        info = JClass("org.apache.kafka.common.utils.AppInfoParser")
-        return {"kafka-clients": str(info.getVersion())}
+        return {"kafka-clients": str(_app_info().getVersion())}
 
     @property
     def effective(self) -> dict[str, object]:

@@ -4,6 +4,13 @@ A file is the magic bytes, then frames: `length u32 | crc32 u32 | payload`, litt
 payload one JSON object in UTF-8. Each frame is appended by a single `os.write`, so the kernel has
 it when the call returns: a killed writer loses nothing that it said. (A machine that loses power
 would; that is no fault the harness makes, so nothing is fsynced.)
+
+A SIGKILL that comes during the write can cut the frame in one place only. The kernel copies a write
+page by page into its cache, and looks between two pages, not within one, whether its process is to
+die (`generic_perform_write` in Linux's mm/filemap.c). So what a SIGKILL leaves of a frame is its
+beginning, and ends where a page of the file ends.
+
+Frames are numbered from 0 (`seq`), and a writer that ends in order says so in the last one.
 """
 
 import json
@@ -11,16 +18,21 @@ import os
 import struct
 import time
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from harness.base.errors import BadInput, HarnessError, NoData
 
 MAGIC: Final = b"kcjrnl1\n"
-FORMAT_VERSION: Final = 1
+# Since 2 every journal has a closing frame; of 1 only those of consumers and producers have one.
+FORMAT_VERSION: Final = 2
 _PREFIX: Final = struct.Struct("<II")
+_BEGINS: Final = b'{"kind":"'  # every payload
 # No frame comes near this; a longer "length" is garbage, not a reason to allocate.
 _LONGEST_PAYLOAD: Final = 64 * 1024 * 1024
+# The smallest page that Linux has; larger ones end where one of these ends.
+_PAGE: Final = 4096
 
 
 class JournalError(HarnessError):
@@ -73,6 +85,11 @@ class Journal:
         """Close the file; the journal cannot be written afterwards."""
         os.close(self._fd)
 
+    def end(self) -> None:
+        """Write the closing frame, and close the file. Raises JournalError as `write` does."""
+        self.write("closed")
+        self.close()
+
     def _append(self, data: bytes) -> None:
         try:
             written = os.write(self._fd, data)
@@ -88,11 +105,18 @@ class Journal:
 
 
 class JournalContent(NamedTuple):
-    """A journal as read: every whole frame, and whether bytes remain behind the last one."""
+    """A journal as read: every whole frame, and whether bytes remain behind the last one.
+
+    `cut`: these bytes are what a SIGKILL leaves of a frame that is just being written. `gaps` are
+    the places at which a frame does not have the number after that of the frame before it: frames
+    are missing there, or stand there twice or in another order.
+    """
 
     frames: list[dict[str, Any]]
     torn: bool
     whole_bytes: int
+    cut: bool = False
+    gaps: int = 0
 
 
 def read_journal(path: Path | str) -> JournalContent:
@@ -102,7 +126,37 @@ def read_journal(path: Path | str) -> JournalContent:
     except OSError as error:
         raise NoData(f"cannot read the journal {path}: {error.strerror}") from None
     frames, whole = _parse(path, data, 0)
-    return JournalContent(frames, torn=whole < len(data), whole_bytes=whole)
+    return JournalContent(
+        frames,
+        torn=whole < len(data),
+        whole_bytes=whole,
+        cut=_cut_by_kill(data, whole),
+        gaps=sum(frame.get("seq") != number for number, frame in _numbered(frames)),
+    )
+
+
+def _numbered(frames: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each frame with the number that it should have after the one before it."""
+    due = 0
+    for frame in frames:
+        yield due, frame
+        seq = frame.get("seq")
+        due = (seq if isinstance(seq, int) else due) + 1
+
+
+def _cut_by_kill(data: bytes, whole: int) -> bool:
+    """Whether the bytes from `whole` on are a frame's beginning, up to the end of a page."""
+    rest = data[whole:]
+    if not rest or len(data) % _PAGE:
+        return False
+    if len(rest) < _PREFIX.size:
+        return True
+    length, _crc = _PREFIX.unpack_from(rest)
+    begins = rest[_PREFIX.size :]
+    return bool(
+        len(begins) < length <= _LONGEST_PAYLOAD
+        and begins[: len(_BEGINS)] == _BEGINS[: len(begins)]
+    )
 
 
 def tail_journal(path: Path | str, offset: int) -> tuple[list[dict[str, Any]], int]:

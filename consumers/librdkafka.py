@@ -42,7 +42,7 @@ from consumers.client import (
 )
 from consumers.config import ConsumerConfig
 from consumers.ranges import Ranger
-from harness.experiment import ASSIGNORS
+from harness.experiment import ASSIGNORS, UNSET
 
 _NOBODY: Final = MemberIdentity(None, None)
 _METADATA_MAGIC: Final = b"CGMDv2:"
@@ -51,6 +51,8 @@ _GENERATION: Final = struct.Struct("=i")
 
 def settings_of(config: ConsumerConfig) -> dict[str, object]:
     """Everything passed to librdkafka, callbacks excepted: no setting that matters is implied.
+
+    But for those that are UNSET on purpose.
 
     In a group of the consumer protocol the broker has the timers and the assignor, and librdkafka
     refuses them as settings of its own.
@@ -89,7 +91,7 @@ def settings_of(config: ConsumerConfig) -> dict[str, object]:
     settings |= config.settings
     if settings["auto.offset.reset"] == "none":
         settings["auto.offset.reset"] = "error"  # librdkafka's word for it
-    return settings
+    return {name: value for name, value in settings.items() if value != UNSET}
 
 
 class Librdkafka:

@@ -7,6 +7,8 @@ import importlib
 import pkgutil
 
 from consumers.config import ProbeConfig
+from consumers.control import Control
+from consumers.journal import Journal
 from consumers.program import run_program
 from harness.base.errors import BadInput
 
@@ -25,4 +27,9 @@ def run(config: ProbeConfig) -> int:
     if config.probe not in names():
         raise BadInput(f"there is no probe {config.probe!r}: choose {' or '.join(names())}")
     module = importlib.import_module(f"consumers.probes.play_{config.probe.replace('-', '_')}")
-    return run_program(config, lambda journal, _control: module.play(config, journal))
+
+    def play(journal: Journal, _control: Control) -> None:
+        module.play(config, journal)
+        journal.write("closed")
+
+    return run_program(config, play)

@@ -121,9 +121,13 @@ class ProbeMember:
         ).result()
 
     def commit(
-        self, step: str, positions: Mapping[tuple[str, int], int], metadata: str = ""
+        self,
+        step: str,
+        positions: Mapping[tuple[str, int], int],
+        metadata: str = "",
+        version: int | None = None,
     ) -> Body | None:
-        """OffsetCommit."""
+        """OffsetCommit, in the usual version or another."""
         body = {
             "groupId": self.group,
             "generationIdOrMemberEpoch": self.generation,
@@ -131,9 +135,11 @@ class ProbeMember:
             "groupInstanceId": self.instance_id,
             "topics": commit_topics(positions, metadata),
         }
-        return self._begin(step, "OFFSET_COMMIT", body).result()
+        return self._begin(step, "OFFSET_COMMIT", body, version).result()
 
-    def _begin(self, step: str, api: str, body: Body) -> "Future[Body | None]":
+    def _begin(
+        self, step: str, api: str, body: Body, version: int | None = None
+    ) -> "Future[Body | None]":
         return self.script.begin(
             Question(
                 step=step,
@@ -144,6 +150,7 @@ class ProbeMember:
                 member_id=self.member_id or None,
                 instance_id=self.instance_id,
                 generation=self.generation,
+                version=version,
             )
         )
 

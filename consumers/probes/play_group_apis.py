@@ -10,6 +10,7 @@ from consumers.journal import Journal
 from consumers.probes.member import ProbeMember, form, join_all, settle
 from consumers.probes.script import Question, Script
 
+SHORT_REBALANCE_MS = 7_000  # for a coordinator that does not go on when it turns a member away
 LOOKED_UP = 60  # groups whose coordinator is looked up: many for each partition
 
 
@@ -24,6 +25,7 @@ def play(config: ProbeConfig, journal: Journal) -> None:
             heartbeats,
             duplicate_instance,
             full_group,
+            last_one_back,
             describe,
             delete,
             coordinators,
@@ -150,6 +152,31 @@ def full_group(script: Script) -> None:
     members.pop().leave("make room")
     surplus.get_id("join when there is room")
     for member in members:
+        member.leave("leave at the end")
+
+
+def last_one_back(script: Script) -> None:
+    """A newcomer joins while a full group prepares, and the last of its members finds it full."""
+    group = script.group("full-again")
+    first, second, third, last = members = [
+        ProbeMember(script, group, "X15", rebalance_timeout_ms=SHORT_REBALANCE_MS) for _ in "abcd"
+    ]
+    form(members, "form the group")
+    rejoining = [(first, first.begin_join("rejoin of the leader with news", note="news"))]
+    script.until_state(group, "PreparingRebalance")
+    new = ProbeMember(script, group, "X15", rebalance_timeout_ms=SHORT_REBALANCE_MS)
+    new.get_id("join while members are waited for")
+    rejoining.append((new, new.begin_join("join while members are waited for")))
+    rejoining += [(member, member.begin_join("rejoin")) for member in (second, third)]
+    last.heartbeat("heartbeat of the last that is waited for")
+    last.begin_join("rejoin as the last").result()
+    for member, answer in rejoining:
+        member.take(answer)
+    last.heartbeat("heartbeat of the one that was turned away")
+    settle([first, second, third, new], "settle")
+    for member in (first, second, third, new):
+        member.heartbeat("heartbeat in a group that is full again")
+    for member in (first, second, third, new):
         member.leave("leave at the end")
 
 

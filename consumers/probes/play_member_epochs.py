@@ -2,7 +2,8 @@
 
 A second member's join takes partitions from the first and moves it on to a later epoch; what it
 keeps was given to it in the epoch before. When both have what they are to have, the group is
-described by the call that knows such groups, and by the one that does not.
+described by the call that knows such groups, and by the one that does not. In another group a
+partition is committed that is being given up.
 """
 
 import uuid
@@ -24,9 +25,9 @@ _DESCRIBE_VERSION: Final = 0
 
 
 def play(config: ProbeConfig, journal: Journal) -> None:
-    """Play the only scene."""
+    """Play both scenes at once."""
     script = Script(config, journal)
-    script.play((later_epochs,))
+    script.play((later_epochs, to_be_given_up))
 
 
 @dataclass
@@ -39,8 +40,10 @@ class _Member:
     epoch: int = 0
     given: list[Body] = field(default_factory=list)
 
-    def heartbeat(self, step: str, *, owns: list[Body] | None = None) -> None:
-        """One heartbeat, which says what it owns if that is given."""
+    def heartbeat(
+        self, step: str, *, owns: list[Body] | None = None, topics: list[str] | None = None
+    ) -> None:
+        """One heartbeat, which says what it owns and subscribes to if that is given."""
         joins = self.epoch == 0
         body = {
             "groupId": self.group,
@@ -49,7 +52,7 @@ class _Member:
             "instanceId": None,
             "rackId": None,
             "rebalanceTimeoutMs": 30_000 if joins else -1,
-            "subscribedTopicNames": [self.script.config.topic] if joins else None,
+            "subscribedTopicNames": [self.script.config.topic] if joins else topics,
             "subscribedTopicRegex": None,
             "serverAssignor": None,
             "topicPartitions": [] if joins else owns,
@@ -137,6 +140,38 @@ def later_epochs(script: Script) -> None:
     script.until("all partitions given to the two members", settled)
     second.heartbeat("acknowledge", owns=second.given)
     _describe(script, group, (first, second))
+
+
+def to_be_given_up(script: Script) -> None:
+    """Commits of a partition that its member has been told to give up, and has not yet.
+
+    The member was given it in an epoch before its present one, which a change of what it subscribes
+    to has raised.
+    """
+    group = script.group("to-be-given-up")
+    first, second = _Member(script, group), _Member(script, group)
+    first.heartbeat("join")
+    first.heartbeat("acknowledge", owns=first.given)
+    since, before = first.epoch, first.partitions()
+    topics = [script.config.topic, f"{script.config.topic}-not-there"]
+
+    def later() -> bool:
+        first.heartbeat("subscribe to one topic more", owns=first.given, topics=topics)
+        return first.epoch > since
+
+    script.until("a later epoch of the member", later)
+    second.heartbeat("join of the second member")
+
+    def shrunk() -> bool:
+        first.heartbeat("heartbeat until something is taken")
+        return first.partitions() < before
+
+    script.until("partitions taken from the first member", shrunk)
+    taken = min(before - first.partitions())
+    first.commit(
+        "commit of what is to be given up, with the epoch it has", taken, first.epoch, since
+    )
+    first.commit("commit of what is to be given up, with the epoch before", taken, since, since)
 
 
 def _describe(script: Script, group: str, members: Sequence[_Member]) -> None:

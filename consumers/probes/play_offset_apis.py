@@ -7,6 +7,7 @@ are the script's own.
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from threading import Thread
 from typing import Final
 
 from confluent_kafka import Producer
@@ -19,6 +20,7 @@ from consumers.probes.wire import Body
 from harness.base.errors import ClusterError
 
 METADATA_MAX: Final = 4_096  # offset.metadata.max.bytes
+COMMITS: Final = 50  # of three partitions each, while they are fetched
 RECORDS: Final = 10  # per epoch of the topic whose leader moves
 _NO_PRODUCER: Final = {"producerId": -1, "producerEpoch": -1}
 
@@ -26,7 +28,7 @@ _NO_PRODUCER: Final = {"producerId": -1, "producerEpoch": -1}
 def play(config: ProbeConfig, journal: Journal) -> None:
     """Play every scene."""
     script = Script(config, journal)
-    script.play((commits, metadata, fetches, transaction, deletions, epochs, partitions))
+    script.play((commits, metadata, fetches, whole, transaction, deletions, epochs, partitions))
 
 
 def commits(script: Script) -> None:
@@ -35,9 +37,13 @@ def commits(script: Script) -> None:
     dynamic = ProbeMember(script, group, "X06")
     static = ProbeMember(script, group, "X06", "writer")
     position = {(script.config.topic, 0): 1}
-    replace(dynamic, member_id="nobody", generation=3).commit(
-        "as a member, to a group that does not exist", position
-    )
+    stranger = replace(dynamic, member_id="nobody", generation=3)
+    for version in (8, 9):  # 9 tells that there is no such group
+        stranger.commit(
+            f"as a member, to a group that does not exist, version {version}",
+            position,
+            version=version,
+        )
     replace(dynamic).commit("as nobody, to a group that does not exist", position)
     form([dynamic, static], "form the group")
     _all_commits(dynamic, static, "stable", position)
@@ -98,6 +104,26 @@ def fetches(script: Script) -> None:
         admin.commit("commit", {(topic, number): at for number, at in positions.items()})
         _fetch(script, "R30-wire", group, "named partitions", {topic: [0, 1, 2, 3]})
         _fetch(script, "R30-wire", group, "all partitions", None)
+
+
+def whole(script: Script) -> None:
+    """OffsetFetch of all partitions, again and again while one commit after the other moves all."""
+    group, topic = script.group("whole"), script.config.topic
+    admin = ProbeMember(script, group, "R30-whole")
+
+    def commit_all(position: int) -> None:
+        admin.commit("commit of three partitions", {(topic, n): position for n in range(3)})
+
+    def commit_on() -> None:
+        for position in range(2, COMMITS + 2):
+            commit_all(position)
+
+    commit_all(1)
+    committing = Thread(target=commit_on)
+    committing.start()
+    while committing.is_alive():
+        _fetch(script, "R30-whole", group, "while all are committed", None)
+    committing.join()
 
 
 def transaction(script: Script) -> None:

@@ -1,5 +1,5 @@
 // A consumer as kafka-go's README shows it: a Reader in a group, ReadMessage, which commits by
-// itself, and Close when a signal comes.
+// itself, and Close when a signal comes. With the argument "explicit" it commits what it processed.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 	// Close alone can leave a ReadMessage waiting that is about to commit, so the context ends too.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	err := consume(ctx, reader)
+	err := consume(ctx, reader, len(os.Args) > 1 && os.Args[1] == "explicit")
 	if ctx.Err() != nil {
 		err = nil // a signal, and no failure
 	}
@@ -47,9 +47,13 @@ func main() {
 	}
 }
 
-func consume(ctx context.Context, reader *kafka.Reader) error {
+func consume(ctx context.Context, reader *kafka.Reader, explicit bool) error {
+	next := reader.ReadMessage
+	if explicit {
+		next = reader.FetchMessage
+	}
 	for {
-		m, err := reader.ReadMessage(ctx)
+		m, err := next(ctx)
 		if err != nil {
 			return err
 		}
@@ -58,5 +62,10 @@ func consume(ctx context.Context, reader *kafka.Reader) error {
 			return fmt.Errorf("partition %d, offset %d: %s", m.Partition, m.Offset, err)
 		}
 		fmt.Printf("done id=%d\n", o.ID) // not buffered
+		if explicit {
+			if err := reader.CommitMessages(ctx, m); err != nil {
+				return err
+			}
+		}
 	}
 }
