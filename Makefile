@@ -15,45 +15,66 @@ OPTIONS = $(if $(SEED),--seed '$(SEED)') $(if $(REPEAT),--repeat '$(REPEAT)') \
           $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
           $(if $(CLIENT_VERSION),--client-version '$(CLIENT_VERSION)') \
           $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)') \
-          $(if $(APP),--app '$(APP)') $(if $(IMAGE),--image '$(IMAGE)')
+          $(if $(APP),--app '$(APP)') $(if $(IMAGE),--image '$(IMAGE)') $(LIMITS)
+
+# What is promised, a verdict each: LIMIT='standstill_s=10 repeats=500'.
+LIMITS = $(foreach limit,$(LIMIT),--limit '$(limit)')
 
 # For a night: what is played, and where it ends.
 NIGHT = $(if $(ONLY),--only '$(ONLY)') $(if $(LONG),--long) $(if $(SHARE),--share '$(SHARE)') $(if $(SEED),--seed '$(SEED)') \
         $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
         $(if $(CLIENT_VERSION),--client-version '$(CLIENT_VERSION)') \
-        $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)')
-# Another version of the Java client is set up like the brokers' own.
-CLIENT_JARS = $(if $(CLIENT_VERSION),$(PYTHON) -m harness.provision exec --kafka '$(CLIENT_VERSION)' -- -c '')
+        $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)') $(LIMITS)
 
 .PHONY: help setup doctor list experiment nightly test test-fast pin check docs bench clean lock lock-kafka
 
-help: ## say what can be typed here
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-experiment: ## run, check and report one: NAME=broker-kill [APP= SEED= REPEAT= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
-	@$(CLIENT_JARS)
+experiment: ## run, check and report one: NAME=broker-kill [APP= LIMIT='standstill_s=10 lost=0' SEED= REPEAT= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
 	@$(ENV) -m harness experiment $(if $(NAME),'$(NAME)') $(OPTIONS)
 
 .PHONY: try
-try: ## a program of yours as the members of the group: APP=consumers/apps/kafkajs, CMD='./consumer --config x' or IMAGE=registry/orders:1.4 [SEED= REPEAT= BACKEND= KAFKA=]
+try: ## a program of yours as the members of the group: APP=consumers/apps/kafkajs, CMD='./consumer --config x' or IMAGE=registry/orders:1.4 [LIMIT= SEED= REPEAT= BACKEND= KAFKA=]
 	@$(ENV) -m harness try $(OPTIONS) $(if $(CMD),-- $(CMD))
 
 .PHONY: matrix
-matrix: ## the same faults for several programs, side by side: [APPS='consumers/apps/kafkajs consumers/apps/sarama' REPEAT=3 SEED= BACKEND= KAFKA=]
+matrix: ## the same faults for several programs, side by side: [APPS='consumers/apps/kafkajs consumers/apps/sarama' LIMIT= REPEAT=3 SEED= BACKEND= KAFKA=]
 	@$(ENV) -m harness matrix $(foreach app,$(APPS),--app '$(app)') $(if $(REPEAT),--repeat '$(REPEAT)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(BACKEND),--backend '$(BACKEND)') \
-	    $(if $(KAFKA),--kafka '$(KAFKA)')
+	    $(if $(KAFKA),--kafka '$(KAFKA)') $(LIMITS)
 
-nightly: ## every experiment, and every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
+.PHONY: sweep
+sweep: ## what a setting buys and costs: NAME=consumer-crash,consumer-freeze OVER='session_timeout_ms=6000,10000,45000' [REPEAT=3 LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
 	@$(CLIENT_JARS)
+	@$(ENV) -m harness sweep $(if $(NAME),'$(NAME)') $(foreach setting,$(OVER),--over '$(setting)') $(OPTIONS)
+
+nightly: ## every experiment, and every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
 	@$(ENV) -m harness nightly $(NIGHT)
 
-list: ## the experiments there are
+.PHONY: explain
+explain: ## who rebalanced a group and why, from brokers' own logs: LOG='server.log*' [GROUP= INTO=folder TIMEZONE=Europe/Berlin]
+	@$(ENV) -m harness explain $(LOG) $(if $(GROUP),--group '$(GROUP)') $(if $(INTO),--into '$(INTO)') \
+	    $(if $(TIMEZONE),--timezone '$(TIMEZONE)')
+
+.PHONY: up fault down
+up: ## a cluster to play with by hand, behind Toxiproxy, until Ctrl-C: [BROKERS=3 TOPIC='orders:6 payments:3' SET='num.partitions=3' PORT_BASE=29091 DETACH=1 KAFKA=]
+	@$(ENV) -m harness up $(if $(BROKERS),--brokers '$(BROKERS)') $(foreach topic,$(TOPIC),--topic '$(topic)') \
+	    $(foreach setting,$(SET),--set '$(setting)') $(if $(PORT_BASE),--port-base '$(PORT_BASE)') $(if $(DETACH),--detach) $(if $(KAFKA),--kafka '$(KAFKA)')
+
+fault: ## break something of it: KIND=kill-broker TARGET=coordinator [FOR=10s GROUP= HOW= LATENCY_MS= BANDWIDTH_KB_PER_S=]; alone: what there is
+	@$(ENV) -m harness fault $(if $(KIND),'$(KIND)') $(if $(TARGET),'$(TARGET)') $(if $(FOR),--for '$(FOR)') \
+	    $(if $(GROUP),--group '$(GROUP)') $(if $(HOW),--how '$(HOW)') $(if $(LATENCY_MS),--latency-ms '$(LATENCY_MS)') \
+	    $(if $(BANDWIDTH_KB_PER_S),--bandwidth-kb-per-s '$(BANDWIDTH_KB_PER_S)')
+
+down: ## end it, from another terminal
+	@$(ENV) -m harness down
+
+list: ## all experiments
 	@$(ENV) -m harness list
 
 .PHONY: compare-protocols
-compare-protocols: ## the same fault under each protocol: [NAME=consumer-join CLIENT=librdkafka,java MEMBERS=1,10,30]
-	@$(CLIENT_JARS)
+compare-protocols: ## the same fault under each protocol: [NAME=consumer-join CLIENT=librdkafka,java PROTOCOL=eager,consumer MEMBERS=1,10,30 SEED= CLIENT_VERSION= BACKEND= KAFKA=]
 	@$(ENV) -m harness compare-protocols $(if $(NAME),'$(NAME)') $(if $(MEMBERS),--members '$(MEMBERS)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(CLIENT),--client '$(CLIENT)') \
 	    $(if $(CLIENT_VERSION),--client-version '$(CLIENT_VERSION)') \
@@ -73,15 +94,21 @@ test-fast: ## the same without the tests that start Kafka brokers
 	@$(MAKE) check
 	@$(MAKE) test-fast-only
 
+.PHONY: wheel
+wheel: ## the command `kafka-chaos` to install, into dist/
+	@rm -rf build dist kafka_chaos.egg-info
+	@$(ENV) -m pip wheel --quiet --no-index --no-deps --no-build-isolation --wheel-dir dist .
+	@rm -rf build kafka_chaos.egg-info && ls dist/*.whl
+
 .PHONY: recorded
-recorded: ## play the runs that the tests play, and keep their histories for tests/recorded [RESULTS=folder: keep those]
+recorded: ## play the runs that the tests play, and keep their histories for tests/recorded [RESULTS=folder: keep those, or one run of a program]
 	@$(WHOLE) -m tests.recorded $(if $(RESULTS),'$(RESULTS)')
 
-pin: ## write anew what hand-written and recorded histories are judged to be, after a change of a rule [ONLY=tests/rules/test_joining.py]
+pin: ## renew the pinned judgements of hand-written and recorded histories, after a change of a rule [ONLY=tests/rules/test_joining.py]
 	@$(ENV) -m pytest $(if $(ONLY),'$(ONLY)',tests/rules tests/recorded) --snapshot-update
 
 .PHONY: agreed
-agreed: ## have Spark judge what it has not yet, and keep on record that DuckDB agrees (tests/agreed.txt)
+agreed: ## let Spark judge what it has not judged yet, and record that DuckDB agrees (tests/agreed.txt)
 	@$(WHOLE) -m pytest tests/rules tests/check tests/recorded --engine both -m spark --keep-agreed --numprocesses 2 --dist worksteal
 
 check: ## format, lint and types only
@@ -89,15 +116,16 @@ check: ## format, lint and types only
 	@$(ENV) -m ruff check .
 	@$(ENV) -m mypy
 
-docs: ## write docs/rules.md and the table of ARCHITECTURE.md anew, from the code
+docs: ## write docs/rules.md, docs/clients.md and the table of ARCHITECTURE.md anew, from the code
 	@$(ENV) -m harness.catalogue.rules_page tests/rules/__snapshots__ > docs/.rules.md && mv docs/.rules.md docs/rules.md
+	@$(ENV) -m harness.report.many.published docs
 	@$(ENV) -m tests.rooms
 
 bench: ## measure the harness itself
 	@$(WHOLE) -m harness.bench
 
 .PHONY: watch
-watch: ## judge every edit by the tests that it concerns, within seconds: RULE=R01 or FILE=tests/rules/test_joining.py
+watch: ## run the tests that an edit concerns, within seconds of each save: RULE=R01 or FILE=tests/rules/test_joining.py
 	@$(ENV) -m tests.watch $(if $(RULE),--rule '$(RULE)') $(if $(FILE),--file '$(FILE)')
 
 .PHONY: mutants
@@ -105,14 +133,18 @@ mutants: ## change the rules' SQL in small ways, and show which changes no test 
 	@$(ENV) -m tests.mutation $(if $(SAMPLE),--sample '$(SAMPLE)') $(if $(SEED),--seed '$(SEED)') \
 	    $(if $(ONLY),--only '$(ONLY)')
 
-clean: ## stop and remove what earlier runs left [CACHE=1 offers unused environments, YES=1 removes them]
-	@$(ENV) -m harness clean $(if $(CACHE),--cache) $(if $(YES),--yes)
+clean: ## stop and remove what earlier runs left [DRY=1 only lists it, CACHE=1 offers unused environments, YES=1 removes them]
+	@$(ENV) -m harness clean $(if $(DRY),--dry-run) $(if $(CACHE),--cache) $(if $(YES),--yes)
 
-setup: ## set up everything a run needs, ahead of the first one [KAFKA=4.2.1]
+setup: ## set up everything that a run needs, ahead of the first run [KAFKA=4.2.1]
 	@$(PYTHON) -m harness.provision setup $(if $(KAFKA),--kafka '$(KAFKA)')
 
-doctor: ## what is there, what is missing, what to do
+doctor: ## what a run needs: what is there, what is missing, what to do
 	@$(PYTHON) -m harness.provision doctor
+
+.PHONY: bom
+bom: ## the bill of materials of all that is fetched, as CycloneDX in JSON [KAFKA=4.2.1]
+	@$(PYTHON) -m harness.provision bom $(if $(KAFKA),--kafka '$(KAFKA)')
 
 lock-kafka: ## for maintainers: pin the jars of another Kafka version: KAFKA=4.3.1
 	@$(PYTHON) -m harness.provision lock-kafka '$(KAFKA)'
@@ -126,7 +158,6 @@ lock: ## for maintainers: renew requirements.lock from requirements.in [UPGRADE=
 	$(PYTHON) -m venv "$$work/uv" && "$$work/uv/bin/pip" install --quiet uv && \
 	PATH="$$work/uv/bin:$$PATH" && \
 	$(UV_COMPILE) $(UPGRADE) requirements.in -o requirements.lock && \
-	for name in build go; do \
-	    $(UV_COMPILE) $(UPGRADE) harness/provision/locks/$$name.in \
-	        -o harness/provision/locks/$$name.lock; \
+	for wanted in harness/provision/locks/*.in .ci/*.in; do \
+	    $(UV_COMPILE) $(UPGRADE) "$$wanted" -o "$${wanted%.in}.lock"; \
 	done

@@ -89,7 +89,8 @@ def train_client(kafka_version: str, java: Java, shell: Shell) -> None:
 def _node(kafka_version: str, java: Java) -> list[object]:
     """What a trainer needs to start a node."""
     classpath = kafka.classpath(kafka_version)
-    return [java.binary, java.version, classpath, kafka.checkpoint(kafka_version)]
+    template = kafka.controller_template(kafka_version)
+    return [java.binary, java.version, kafka_version, classpath, template]
 
 
 def train_spark(java: Java, shell: Shell) -> None:

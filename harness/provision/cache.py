@@ -31,6 +31,11 @@ def cache_dir() -> Path:
     return (Path(shared) if shared else Path.home() / ".cache").absolute() / "kafka-chaos"
 
 
+def translations() -> Path:
+    """The folder of the queries that were translated for DuckDB; nothing else is in it."""
+    return cache_dir() / "translated-queries"
+
+
 def make_cache_dir() -> Path:
     """The cache folder, made if it is not there. SetupError where it cannot be written."""
     cache = cache_dir()

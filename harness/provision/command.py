@@ -1,10 +1,14 @@
-"""The commands `setup`, `exec`, `doctor` and `lock-kafka` of `python3 -m harness.provision`."""
+"""The commands `setup`, `exec`, `doctor`, `bom`, `lock-kafka` of `python3 -m harness.provision`."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import NoReturn
 
 from harness.base.errors import Exit, HarnessError, refused
@@ -21,7 +25,8 @@ class _Parser(argparse.ArgumentParser):
 def main(args: list[str]) -> int:
     """Run one command; its exit code: 0, 2 interrupted, 3 failed, 4 bad arguments."""
     try:
-        return _dispatch(_parser().parse_args(args))
+        with _ended_by_sigterm():
+            return _dispatch(_parser().parse_args(args))
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -31,6 +36,20 @@ def main(args: list[str]) -> int:
     except KeyboardInterrupt:
         print("\ninterrupted; the next set-up goes on from here", file=sys.stderr)
         return Exit.INTERRUPTED
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM is as good as Ctrl-C: what set-up has started is ended too."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _parser() -> _Parser:
@@ -44,8 +63,17 @@ def _parser() -> _Parser:
     execute.add_argument(
         "--whole", action="store_true", help="set up what could wait for the first verdict, too"
     )
-    for command in (setup, execute):
-        command.add_argument("--kafka", default=kafka.DEFAULT_VERSION, metavar="VERSION")
+    execute.add_argument(
+        "--stay", action="store_true", help="in this folder, and not in that of the code"
+    )
+    setup.add_argument("--kafka", default=kafka.DEFAULT_VERSION, metavar="VERSION")
+    execute.add_argument(
+        "--kafka", action="append", default=[], metavar="VERSION", help="may be given twice"
+    )
+    bill = commands.add_parser("bom", help="the bill of materials, as CycloneDX in JSON")
+    bill.add_argument(
+        "--kafka", action="append", default=[], metavar="VERSION", help="may be given twice"
+    )
     lock = commands.add_parser("lock-kafka", help="for maintainers: pin another Kafka version")
     lock.add_argument("version")
     commands.add_parser("doctor", help="say what is there and what is missing")
@@ -56,13 +84,19 @@ def _dispatch(chosen: argparse.Namespace) -> int:
     if chosen.command == "setup":
         return _setup(chosen.kafka)
     if chosen.command == "exec":
-        # A version that is not pinned may still be an image's (BACKEND=docker), so it is the
-        # command below that has to refuse it; the tools it needs are there in any case.
-        pinned = chosen.kafka in kafka.kafka_versions()
-        version = chosen.kafka if pinned else kafka.DEFAULT_VERSION
-        return _exec(chosen.arguments, version, late=chosen.whole)
+        # The command below sets up whatever else it finds that it needs.
+        for version in dict.fromkeys([*filter(None, chosen.kafka)] or [kafka.DEFAULT_VERSION]):
+            kafka.check_offered(version)
+            if not steps.is_complete(version, late=chosen.whole):
+                steps.ensure(version, late=chosen.whole)
+        return _exec(chosen.arguments, stay=chosen.stay)
     if chosen.command == "lock-kafka":
         print(steps.lock_kafka(chosen.version))
+        return Exit.AS_EXPECTED
+    if chosen.command == "bom":
+        from harness.provision import bom  # only this command needs it
+
+        print(bom.bill(chosen.kafka or [kafka.DEFAULT_VERSION]), end="")
         return Exit.AS_EXPECTED
     from harness.provision import doctor  # only this command needs it
 
@@ -70,6 +104,7 @@ def _dispatch(chosen: argparse.Namespace) -> int:
 
 
 def _setup(kafka_version: str) -> int:
+    kafka.check_offered(kafka_version)
     make_cache_dir()
     steps.forget_failures(kafka_version)
     done = steps.ensure(kafka_version)
@@ -78,9 +113,8 @@ def _setup(kafka_version: str) -> int:
     return 0
 
 
-def _exec(arguments: list[str], kafka_version: str, *, late: bool) -> int:
-    if not steps.is_complete(kafka_version, late=late):
-        steps.ensure(kafka_version, late=late)
-    os.chdir(REPOSITORY)
+def _exec(arguments: list[str], *, stay: bool) -> NoReturn:
+    if not stay:
+        os.chdir(REPOSITORY)
     python = env_python(env_dir())
     os.execv(python, [str(python), *arguments])

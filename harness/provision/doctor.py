@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.base.errors import Exit, SetupError
+from harness.base.paths import INSTALLED, set_up
 from harness.provision import aot, kafka, toxiproxy
 from harness.provision.cache import cache_dir
 from harness.provision.environment import check_python, env_dir, env_python, is_complete
@@ -38,7 +39,7 @@ def diagnose() -> list[Finding]:
     """Look at everything a run needs; no network, and nothing is changed."""
     return [
         _python(),
-        _make(),
+        *([] if INSTALLED else [_make()]),
         _cores(),
         _disk(),
         _environment(),
@@ -111,7 +112,7 @@ def _environment() -> Finding:
     if is_complete(env):
         return Finding("environment", "ok", str(env_python(env)))
     state = "half-made or its Python is gone" if env.exists() else "not made yet"
-    return Finding("environment", "missing", f"{env}: {state}", "`make setup` makes it")
+    return Finding("environment", "missing", f"{env}: {state}", f"`{set_up()}` makes it")
 
 
 def _checked(name: str, check: Callable[[], str], verb: str = "installed") -> Finding:
@@ -120,7 +121,7 @@ def _checked(name: str, check: Callable[[], str], verb: str = "installed") -> Fi
     except SetupError as error:
         # A wrong KAFKA_CHAOS_JAVA is the one thing set-up cannot put right.
         own = name == "java" and "KAFKA_CHAOS_JAVA" in os.environ
-        remedy = "" if own else f"`make setup`: it will be {verb}"
+        remedy = "" if own else f"`{set_up()}`: it will be {verb}"
         return Finding(name, "broken" if own else "missing", str(error), remedy)
 
 
@@ -145,7 +146,7 @@ def _aot(name: str, where: Callable[[], Path | None]) -> Finding:
     try:
         cache = where()
     except SetupError:
-        return Finding(name, "missing", "waits for java", "`make setup`")
+        return Finding(name, "missing", "waits for java", f"`{set_up()}`")
     if cache is None:
         return Finding(name, "ok", "none for this Java, or nothing trains one; runs start slower")
     if cache.is_file():
@@ -153,6 +154,6 @@ def _aot(name: str, where: Callable[[], Path | None]) -> Finding:
     if aot.failure_note(cache).is_file():
         reason = aot.failure_note(cache).read_text(encoding="utf-8").strip()
         return Finding(
-            name, "missing", f"training failed ({reason}); runs start slower", "`make setup`"
+            name, "missing", f"training failed ({reason}); runs start slower", f"`{set_up()}`"
         )
-    return Finding(name, "missing", "not trained yet", "`make setup` trains it")
+    return Finding(name, "missing", "not trained yet", f"`{set_up()}` trains it")

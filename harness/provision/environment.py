@@ -11,12 +11,17 @@ import sysconfig
 from pathlib import Path
 
 from harness.base.errors import SetupError
+from harness.base.paths import INSTALLED
 from harness.provision.cache import LOCKS, REPOSITORY, cache_dir, mark, write_atomically
 from harness.provision.shell import FETCH_REMEDY, Shell
 
 REQUIREMENTS = REPOSITORY / "requirements.lock"
 BUILD_REQUIREMENTS = LOCKS / "build.lock"
 COMPLETE = ".complete"
+NEWEST_PYTHON = (3, 14)  # that all locked packages are there for
+ANOTHER_PYTHON = (
+    "install kafka-chaos with another Python" if INSTALLED else "name another Python: make PYTHON=…"
+)
 
 
 def env_dir() -> Path:
@@ -49,14 +54,18 @@ def is_complete(env: Path) -> bool:
 
 
 def check_python() -> None:
-    """SetupError where this Python cannot make environments (Debian splits that part off)."""
+    """SetupError for a Python that is too new, or cannot make environments (as Debian's)."""
+    if sys.version_info[:2] > NEWEST_PYTHON:
+        raise SetupError(
+            f"this Python ({sys.executable}) is {platform.python_version()}, and not all packages "
+            f"are there for one newer than {'.'.join(map(str, NEWEST_PYTHON))}; {ANOTHER_PYTHON}"
+        )
     missing = [name for name in ("venv", "ensurepip") if importlib.util.find_spec(name) is None]
     if missing:
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
         raise SetupError(
             f"this Python ({sys.executable}) has no {' and no '.join(missing)}, so no environment "
-            f"can be made; install the package python{version}-venv or name another Python: "
-            "make PYTHON=…"
+            f"can be made; install the package python{version}-venv or {ANOTHER_PYTHON}"
         )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.errors import SetupError
+from harness.base.paths import set_up
 from harness.provision.environment import env_dir, site_packages
 from harness.provision.jvm import major
 
@@ -40,7 +41,7 @@ def find_java() -> Java:
             return java
     raise SetupError(
         f"no Java {OLDEST} or newer found in the environment, JAVA_HOME or PATH; "
-        "run `make setup`, or name a java binary in KAFKA_CHAOS_JAVA"
+        f"run `{set_up()}`, or name a java binary in KAFKA_CHAOS_JAVA"
     )
 
 
@@ -49,12 +50,12 @@ def _named(binary: Path) -> Java:
     if java is None:
         raise SetupError(
             f"KAFKA_CHAOS_JAVA names {binary}, which does not answer `-version` as a Java does; "
-            "name a java binary, or unset it to use the one that `make setup` installs"
+            f"name a java binary, or unset it to use the one that `{set_up()}` installs"
         )
     if major(java.version) < OLDEST:
         raise SetupError(
             f"KAFKA_CHAOS_JAVA names Java {java.version} ({binary}), but Kafka needs {OLDEST} or "
-            "newer; name a newer one, or unset it to use the one that `make setup` installs"
+            f"newer; name a newer one, or unset it to use the one that `{set_up()}` installs"
         )
     return java
 

@@ -1,23 +1,31 @@
-"""Kafka's jars: pinned by version and SHA-256, fetched by Ivy, checked at every start."""
+"""Kafka's jars: locked by version and SHA-256, fetched by Ivy, checked at every start.
+
+Locks of some versions are pinned in this repository. That of any other release is made when the
+release is first named, and kept in the cache (harness/provision/unpinned.py).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import re
+import shutil
 import struct
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.base.errors import SetupError
+from harness.base.errors import BadInput, SetupError
+from harness.base.paths import set_up
 from harness.provision.cache import LOCKS, cache_dir, scratch
 from harness.provision.java import Java
 from harness.provision.jvm import broker_options
 from harness.provision.shell import Shell
 
 DEFAULT_VERSION = "4.3.1"
+OLDEST = (3, 7)  # whose brokers log and answer as the harness reads it
+OLDEST_CLIENT = (2, 5)  # whose KafkaConsumer has all that ours is asked to do
 
 CONTROLLER_PROPERTIES = """process.roles=controller
 node.id=1
@@ -47,19 +55,49 @@ class Jar:
 
 
 def kafka_versions() -> list[str]:
-    """The Kafka versions there are locks for."""
+    """The Kafka versions that this repository pins."""
     return sorted(path.stem.removeprefix("kafka-") for path in LOCKS.glob("kafka-*.txt"))
+
+
+def check_offered(kafka_version: str) -> None:
+    """Raise BadInput for what is no release of Kafka, or one too old for brokers of a run."""
+    _check_release(f"Kafka {kafka_version}", kafka_version, OLDEST)
+
+
+def check_client_offered(kafka_version: str) -> None:
+    """Raise BadInput for what is no release of Kafka, or one whose Java client is too old."""
+    _check_release(f"the Java client of Kafka {kafka_version}", kafka_version, OLDEST_CLIENT)
+
+
+def _check_release(what: str, version: str, oldest: tuple[int, int]) -> None:
+    match = re.fullmatch(r"(\d{1,4})\.(\d{1,4})\.\d{1,4}", version, re.ASCII)
+    if match is None:
+        raise BadInput(f"{what} is not a release: write three numbers, such as {DEFAULT_VERSION}")
+    if (int(match[1]), int(match[2])) < oldest:
+        first = ".".join(map(str, oldest))
+        raise BadInput(f"{what} is too old: choose {first}.0 or newer, such as {DEFAULT_VERSION}")
+
+
+def kept_lock(kafka_version: str) -> Path:
+    """Where the lock of a version that is not pinned is kept, once there is one."""
+    return home(kafka_version) / "lock.txt"
+
+
+def is_locked(kafka_version: str) -> bool:
+    """Whether it is known which jars this Kafka version has, and their hashes."""
+    return kafka_version in kafka_versions() or kept_lock(kafka_version).is_file()
 
 
 def lock_path(kafka_version: str) -> Path:
     """The lock of this Kafka version; SetupError if there is none."""
-    path = LOCKS / f"kafka-{kafka_version}.txt"
-    if kafka_version not in kafka_versions():
+    if kafka_version in kafka_versions():
+        return LOCKS / f"kafka-{kafka_version}.txt"
+    if not is_locked(kafka_version):
         raise SetupError(
-            f"Kafka {kafka_version} is not among the pinned versions "
-            f"({', '.join(kafka_versions())}); choose one of them, or add {path}"
+            f"Kafka {kafka_version} was never set up; run `{set_up(kafka_version)}`, which fetches "
+            "it"
         )
-    return path
+    return kept_lock(kafka_version)
 
 
 def read_lock(kafka_version: str) -> list[Jar]:
@@ -79,7 +117,7 @@ def parse_line(line: str, where: str) -> Jar:
     if match is None:
         raise SetupError(
             f"{where} reads {line!r}, not `organisation:artifact:version sha256`; "
-            "restore the file from git"
+            "restore the file from git, or remove it if it is in the cache"
         )
     return Jar(*match.groups())
 
@@ -87,6 +125,16 @@ def parse_line(line: str, where: str) -> Jar:
 def home(kafka_version: str) -> Path:
     """Where everything of this Kafka version is kept."""
     return cache_dir() / f"kafka-{kafka_version}"
+
+
+def is_set_up(kafka_version: str) -> bool:
+    """Whether brokers of this version were set up; no jar is looked at, as `check_jars` does."""
+    return has_jars(kafka_version) and controller_template(kafka_version).is_dir()
+
+
+def has_jars(kafka_version: str) -> bool:
+    """Whether the jars of this version were fetched, which is all that a client needs."""
+    return is_locked(kafka_version) and (home(kafka_version) / "jars").is_dir()
 
 
 def classpath(kafka_version: str) -> str:
@@ -99,7 +147,7 @@ def check_jars(kafka_version: str) -> None:
     """SetupError that names the first jar that is missing or not the locked one."""
     wrong = wrong_jars(home(kafka_version) / "jars", read_lock(kafka_version))
     if wrong:
-        raise SetupError(f"{wrong[0]}; run `make setup KAFKA={kafka_version}`, which fetches it")
+        raise SetupError(f"{wrong[0]}; run `{set_up(kafka_version)}`, which fetches it")
 
 
 def wrong_jars(folder: Path, jars: Sequence[Jar]) -> list[str]:
@@ -135,7 +183,9 @@ def escaped(value: str) -> str:
 def format_template(kafka_version: str, java: Java, shell: Shell) -> None:
     """Format a controller's folder once and keep what every run's controller starts from.
 
-    Runs copy the checkpoint and write their own `meta.properties`: no run starts a JVM to format.
+    Runs copy the template and write their own `meta.properties`: no run starts a JVM to format.
+    What there is in it depends on the version: up to 4.3 it is a `bootstrap.checkpoint`, from 4.4
+    on a snapshot of the metadata.
     """
     with scratch(cache_dir()) as folder:
         properties = folder / "controller.properties"
@@ -144,9 +194,11 @@ def format_template(kafka_version: str, java: Java, shell: Shell) -> None:
         java_command = [java.binary, *broker_options(java.version), "-cp", classpath(kafka_version)]
         tool = ["kafka.tools.StorageTool", "format", "-t", TEMPLATE_CLUSTER_ID, "-c", properties]
         shell.run("formatting the controller template", [*java_command, *tool], log="kafka.log")
-        (folder / "data" / "bootstrap.checkpoint").replace(checkpoint(kafka_version))
+        (folder / "data" / "meta.properties").unlink()
+        shutil.rmtree(controller_template(kafka_version), ignore_errors=True)
+        (folder / "data").replace(controller_template(kafka_version))
 
 
-def checkpoint(kafka_version: str) -> Path:
-    """The controller template's checkpoint."""
-    return home(kafka_version) / "bootstrap.checkpoint"
+def controller_template(kafka_version: str) -> Path:
+    """The folder of a controller that has been formatted, but for its `meta.properties`."""
+    return home(kafka_version) / "controller-template"

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.base.errors import SetupError
+from harness.base.paths import set_up
 
 # Where a network, a proxy or a mirror may be in the way.
-FETCH_REMEDY = "check the network and the proxy, then run `make setup` again"
+FETCH_REMEDY = f"check the network and the proxy, then run `{set_up()}` again"
 
 # What pip and Ivy say last, whatever happened.
 BOILERPLATE = ("[notice]", ":: USE VERBOSE")
@@ -32,7 +35,7 @@ class Shell:
         """End what runs, and start nothing more: whoever waits for it gets a SetupError."""
         self._over.set()
         for process in list(self._running):
-            process.kill()
+            _kill(process)
 
     def run(
         self,
@@ -40,13 +43,15 @@ class Shell:
         args: Sequence[object],
         *,
         log: str,
-        remedy: str = "look there for the reason, then run `make setup` again",
+        remedy: str = f"look there for the reason, then run `{set_up()}` again",
         env: Mapping[str, str] | None = None,
         timeout_s: float = 1800,
-    ) -> None:
-        """Run `args` (each as a string) to its end, output appended to the log named `log`.
+        may_fail: bool = False,
+    ) -> str:
+        """Run `args` (each as a string) to its end; what it said, which the log named `log` has.
 
-        Raises SetupError "<what> failed …" with the log's path and last line, and the remedy.
+        Raises SetupError "<what> failed …" with the log's path and last line, and the remedy,
+        unless it `may_fail`.
         """
         path = self.logs / log
         with path.open("ab") as output:
@@ -66,7 +71,7 @@ class Shell:
                 raise SetupError(f"{what} failed: {args[0]} does not start ({error})") from error
             self._running.add(process)
             if self._over.is_set():
-                process.kill()
+                _kill(process)
             code = _wait(process, timeout_s)
             self._running.discard(process)
         if self._over.is_set():
@@ -75,10 +80,12 @@ class Shell:
             raise SetupError(
                 f"{what} did not end within {timeout_s:.0f} s; its output is in {path}"
             )
-        if code:
+        said = _said(path, said_from)
+        if code and not may_fail:
             raise SetupError(
-                f"{what} failed: {_last_line(path, said_from)} (whole output in {path}); {remedy}"
+                f"{what} failed: {_last_line(said)} (whole output in {path}); {remedy}"
             )
+        return said
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
@@ -89,13 +96,48 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
         return None
     finally:
         if process.poll() is None:
-            process.kill()
+            _kill(process)
             process.wait()
 
 
-def _last_line(path: Path, start: int) -> str:
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL it and all that it has started, in sessions of their own too.
+
+    A JVM that is being trained writes its cache when whoever started it is gone, for minutes.
+    """
+    started = _descendants(process.pid)
+    process.kill()
+    for pid in started:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _descendants(pid: int) -> list[int]:
+    """What a process has started, and what that has; nothing where there is no /proc."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            # The command's name is in parentheses, and may hold spaces and parentheses itself.
+            parent = stat.read_text(errors="replace").rpartition(")")[2].split()[1]
+            children.setdefault(int(parent), []).append(int(stat.parent.name))
+    found, look_at = [], [pid]
+    while look_at:
+        below = children.get(look_at.pop(), [])
+        found += below
+        look_at += below
+    return found
+
+
+def _said(path: Path, start: int) -> str:
     with path.open("rb") as file:
         file.seek(start)
-        lines = file.read().decode(errors="replace").splitlines()
-    said = [line for line in lines if re.search(r"\w", line) and not line.startswith(BOILERPLATE)]
-    return said[-1].strip(" \t:") if said else "it said nothing"
+        return file.read().decode(errors="replace")
+
+
+def _last_line(said: str) -> str:
+    lines = [
+        line
+        for line in said.splitlines()
+        if re.search(r"\w", line) and not line.startswith(BOILERPLATE)
+    ]
+    return lines[-1].strip(" \t:") if lines else "it said nothing"

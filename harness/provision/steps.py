@@ -21,11 +21,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from harness.base.errors import SetupError
-from harness.provision import aot, environment, kafka, toxiproxy
+from harness.base.errors import HarnessError, SetupError
+from harness.base.paths import set_up
+from harness.provision import aot, environment, kafka, toxiproxy, wheels
 from harness.provision.cache import cache_dir, exclusive, make_cache_dir, sweep_scratch
 from harness.provision.java import find_java
 from harness.provision.shell import Shell
+
+_OF_CLIENT: Final = 3  # the first steps, which are all that a client's jars need
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,6 @@ class Step:
 
 def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
     """What has to be there for runs with this Kafka, in the order it is made."""
-    jars = kafka.read_lock(kafka_version)
     env = environment.env_dir()
     return [
         Step(
@@ -59,8 +61,8 @@ def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
         ),
         Step("Java", lambda: _succeeds(find_java), _require_java, after=("Python",)),
         Step(
-            f"Kafka {kafka_version} jars ({len(jars)} files)",
-            lambda: not kafka.wrong_jars(kafka.home(kafka_version) / "jars", jars),
+            f"Kafka {kafka_version} jars ({_how_many(kafka_version)})",
+            lambda: _succeeds(lambda: kafka.check_jars(kafka_version)),
             lambda shell: _fetch_jars(kafka_version, shell),
             after=("Java",),
         ),
@@ -72,27 +74,27 @@ def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
         ),
         Step(
             "controller template",
-            lambda: kafka.checkpoint(kafka_version).is_file(),
+            lambda: kafka.controller_template(kafka_version).is_dir(),
             lambda shell: kafka.format_template(kafka_version, find_java(), shell),
             after=("Kafka",),
         ),
         Step(
             "AOT cache for brokers",
-            lambda: aot.is_settled(aot.kafka_cache(kafka_version, find_java())),
+            lambda: _settled(lambda: aot.kafka_cache(kafka_version, find_java())),
             lambda shell: aot.train_kafka(kafka_version, find_java(), shell),
             after=("controller",),
             optional=True,
         ),
         Step(
             "AOT cache for the Java client",
-            lambda: aot.is_settled(aot.client_cache(kafka_version, find_java())),
+            lambda: _settled(lambda: aot.client_cache(kafka_version, find_java())),
             lambda shell: aot.train_client(kafka_version, find_java(), shell),
             after=("controller",),
             optional=True,
         ),
         Step(
             "AOT cache for Spark",
-            lambda: aot.is_settled(aot.spark_cache(find_java())),
+            lambda: _settled(lambda: aot.spark_cache(find_java())),
             lambda shell: aot.train_spark(find_java(), shell),
             after=("Java",),
             optional=True,
@@ -109,10 +111,27 @@ def _succeeds(check: Callable[[], object]) -> bool:
     return True
 
 
-def _fetch_jars(kafka_version: str, shell: Shell) -> None:
-    from harness.provision import ivy  # late: see its docstring
+def _settled(where: Callable[[], Path | None]) -> bool:
+    """Whether there is nothing to train; there is, before Java and the jars are there."""
+    try:
+        return aot.is_settled(where())
+    except SetupError:
+        return False
 
-    ivy.fetch_jars(kafka_version, find_java(), shell)
+
+def _how_many(kafka_version: str) -> str:
+    if not kafka.is_locked(kafka_version):
+        return "not pinned here: looked up, and checked against the registry's checksums"
+    return f"{len(kafka.read_lock(kafka_version))} files"
+
+
+def _fetch_jars(kafka_version: str, shell: Shell) -> None:
+    from harness.provision import ivy, unpinned  # late: see the docstring of ivy
+
+    if kafka.is_locked(kafka_version):
+        ivy.fetch_jars(kafka_version, find_java(), shell)
+    else:
+        _say(f"set-up: {unpinned.adopt(kafka_version, find_java(), shell)}")
 
 
 def _require_java(_: Shell) -> None:
@@ -127,32 +146,56 @@ def is_complete(kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True
 def ensure(kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True) -> list[str]:
     """Do every step that is not done, `late` ones included or not; what was done, a phrase each.
 
-    One set-up at a time: others wait. SetupError if a step that runs need fails.
+    One set-up at a time: others wait. SetupError if a step that runs need fails, BadInput for a
+    version that there is not.
     """
+    kafka.check_offered(kafka_version)
+    return _ensure(lambda: [step for step in steps(kafka_version) if late or not step.late])
+
+
+def ensure_client(kafka_version: str) -> list[str]:
+    """As `ensure`, for the Java client of a Kafka version: it needs the jars and nothing more."""
+    kafka.check_client_offered(kafka_version)
+    return _ensure(lambda: steps(kafka_version)[:_OF_CLIENT])
+
+
+def ensure_wheel(version: str) -> list[str]:
+    """As `ensure`, for a version of confluent-kafka that members are to have."""
+    wheels.check_offered(version)
+    only = Step(
+        f"{wheels.PACKAGE} {version}",
+        lambda: wheels.is_set_up(version),
+        lambda shell: _say(f"set-up: {wheels.install(version, shell)}"),
+    )
+    return _ensure(lambda: [only])
+
+
+def _ensure(every: Callable[[], list[Step]]) -> list[str]:
     cache = make_cache_dir()
     with exclusive(cache, _say_waiting) as lock_fd:
         sweep_scratch(cache)
-        every = [step for step in steps(kafka_version) if late or not step.late]
-        return _Work(every, Shell(cache / "logs", lock_fd)).do()
+        return _Work(every(), Shell(cache / "logs", lock_fd)).do()
 
 
 def finish(kafka_version: str = kafka.DEFAULT_VERSION) -> None:
     """Do what the set-up left for after the first verdict; a failure of that is a warning only."""
     if not is_complete(kafka_version):
         _say(
-            "set-up goes on, so that later runs are judged sooner; Ctrl-C leaves it to `make setup`"
+            "set-up goes on, so that later runs are judged sooner; Ctrl-C leaves it to "
+            f"`{set_up()}`"
         )
         ensure(kafka_version)
 
 
 def lock_kafka(kafka_version: str) -> Path:
     """For maintainers: pin the jars of another Kafka version; where the lock was written."""
-    from harness.provision import ivy  # late: see its docstring
+    from harness.provision import unpinned  # late: see the docstring of ivy
 
+    kafka.check_offered(kafka_version)
     ensure()
     cache = make_cache_dir()
     with exclusive(cache, _say_waiting) as lock_fd:
-        return ivy.write_lock(kafka_version, find_java(), Shell(cache / "logs", lock_fd))
+        return unpinned.pin(kafka_version, find_java(), Shell(cache / "logs", lock_fd))
 
 
 def _say_waiting() -> None:
@@ -230,7 +273,7 @@ class _Work:
         begun = time.monotonic()
         try:
             step.do(self._shell)
-        except SetupError as error:
+        except HarnessError as error:
             if not step.optional:
                 _say(f"{label} failed")
                 raise
@@ -251,12 +294,14 @@ def forget_failures(kafka_version: str = kafka.DEFAULT_VERSION) -> None:
     """Let trainings that failed be tried again: whoever types `make setup` wants to know."""
     try:
         java = find_java()
+        caches = [aot.spark_cache(java)]
+        if kafka.is_locked(kafka_version):  # else nothing of it can have failed
+            caches += [
+                aot.kafka_cache(kafka_version, java),
+                aot.client_cache(kafka_version, java),
+            ]
     except SetupError:
         return
-    for cache in (
-        aot.kafka_cache(kafka_version, java),
-        aot.client_cache(kafka_version, java),
-        aot.spark_cache(java),
-    ):
+    for cache in caches:
         if cache is not None:
             aot.failure_note(cache).unlink(missing_ok=True)

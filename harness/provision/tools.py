@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.errors import SetupError
+from harness.base.paths import set_up
 from harness.provision import aot, kafka, toxiproxy
 from harness.provision.java import Java, find_java
 
@@ -23,7 +24,7 @@ class Tools:
     java_version: str
     kafka_version: str
     kafka_classpath: str
-    kafka_bootstrap_checkpoint: Path
+    controller_template: Path
     kafka_aot: Path | None
     client_aot: Path | None
     spark_aot: Path | None
@@ -31,29 +32,25 @@ class Tools:
     toxiproxy_version: str
 
 
-def resolve_tools(kafka_version: str = kafka.DEFAULT_VERSION, client_version: str = "") -> Tools:
+def resolve_tools(kafka_version: str = kafka.DEFAULT_VERSION) -> Tools:
     """All tools for a run with this Kafka. No network; about 0.1 s, nearly all of it hashing.
-
-    `client_version` is that of a Java client that is not the brokers'.
 
     SetupError names what is missing, damaged or not pinned, and what to do.
     """
     java = find_java()
-    for version in {kafka_version, client_version or kafka_version}:
-        kafka.check_jars(version)
+    kafka.check_jars(kafka_version)
     toxiproxy.check_binary()
-    checkpoint = kafka.checkpoint(kafka_version)
-    if not checkpoint.is_file():
+    template = kafka.controller_template(kafka_version)
+    if not template.is_dir():
         raise SetupError(
-            f"the controller template {checkpoint} is missing; "
-            f"run `make setup KAFKA={kafka_version}`"
+            f"the controller template {template} is missing; run `{set_up(kafka_version)}`"
         )
     return Tools(
         java=java.binary,
         java_version=java.version,
         kafka_version=kafka_version,
         kafka_classpath=kafka.classpath(kafka_version),
-        kafka_bootstrap_checkpoint=checkpoint,
+        controller_template=template,
         kafka_aot=_existing(aot.kafka_cache(kafka_version, java)),
         client_aot=_existing(aot.client_cache(kafka_version, java)),
         spark_aot=resolve_spark_aot(java),

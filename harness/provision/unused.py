@@ -15,8 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.errors import SetupError
-from harness.provision import aot, environment, kafka, toxiproxy
-from harness.provision.cache import cache_dir, exclusive, is_marked, scratch
+from harness.provision import aot, environment, kafka, toxiproxy, tree, wheels
+from harness.provision.cache import (
+    REPOSITORY,
+    cache_dir,
+    exclusive,
+    is_marked,
+    scratch,
+    translations,
+)
 from harness.provision.java import find_java
 
 _HASH = "[0-9a-f]{12}"
@@ -70,7 +77,7 @@ def remove(
 def _current() -> set[Path]:
     """What this version of the project uses, or would make."""
     versions = kafka.kafka_versions()
-    used: set[Path | None] = {environment.env_dir(), toxiproxy.home()}
+    used: set[Path | None] = {REPOSITORY, environment.env_dir(), toxiproxy.home()}
     used |= {kafka.home(version) for version in versions}
     try:
         java = find_java()
@@ -95,13 +102,22 @@ def _folder(path: Path) -> str:
         what = "environment of the mutation tests of earlier versions"
     elif re.fullmatch(r"kafka-\d+\.\d+\.\d+", path.name):
         ours = _has_jars(path / "jars")
-        what = "jars of a Kafka version that is not pinned any more"
+        what = "a Kafka version that is not pinned here, which is fetched again when it is named"
     elif re.fullmatch(r"toxiproxy-\d+\.\d+\.\d+", path.name):
         ours = {toxiproxy.BINARY, "sha256"} <= has
         what = "Toxiproxy of another version"
     elif re.fullmatch("tmp-[a-z0-9_]{8}", path.name):
         ours = {"modules", "build-cache"} <= has or {"ivy.xml", "ivy-cache"} <= has
         what = "temporary folder of a set-up that was killed"
+    elif re.fullmatch(f"{tree.PREFIX}{_HASH}", path.name):
+        ours = False  # only by its mark
+        what = "code of a kafka-chaos that was installed, which copies it again when it is used"
+    elif wheels.is_ours(path):
+        ours = False  # only by its mark
+        what = "a version of confluent-kafka, which is fetched again when it is named"
+    elif path == translations():
+        ours = False  # only by its mark
+        what = "queries translated for DuckDB, which are translated anew when they are needed"
     else:
         return ""
     return what if ours or is_marked(path) else ""
@@ -119,7 +135,8 @@ def _file(path: Path) -> str:
         return ""
     with path.open("rb") as file:
         ours = file.read(len(_AOT_MAGIC)) == _AOT_MAGIC
-    return "AOT cache of another Java, other jars or other options" if ours else ""
+    what = "AOT cache of another Java, of other options, or of a Kafka version that is not pinned"
+    return what if ours else ""
 
 
 def _size(path: Path) -> int:

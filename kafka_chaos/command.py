@@ -1,0 +1,175 @@
+"""What the command does by itself, before the harness takes over in its own environment."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from kafka_chaos import example
+
+CARRIED: Final = "tree"  # where a wheel has the harness, the experiments and the consumers
+# Those of the harness, known here so that a slip is told before anything is set up.
+COMMANDS: Final = (
+    *(
+        "experiment",
+        "run",
+        "try",
+        "nightly",
+        "matrix",
+        "sweep",
+        "check",
+        "report",
+        "sql",
+        "explain",
+    ),
+    *("up", "fault", "down"),
+    *("compare", "trend", "collect", "list", "describe", "clean", "doctor", "compare-protocols"),
+)
+OWN: Final = ("init", "setup", "bom")
+WITH_PARENT: Final = "--with-parent"  # for whoever drives the command: ends when that pid does
+HELP: Final = """\
+usage: kafka-chaos COMMAND ...
+
+What a Kafka consumer group really does when something breaks.
+
+  init [FOLDER]          write a small example: a consumer, its app.toml, and a test of it
+  try -- PROGRAM ...     a program of yours as the members of a group: the usual faults
+  experiment NAME        play, judge and report one experiment
+  list                   the experiments there are
+  describe NAME          what one of them breaks, and its knobs
+  up                     a cluster to play with by hand, until Ctrl-C or `down`
+  fault KIND TARGET      break something of it: `kafka-chaos fault` lists what
+  down                   end it
+  explain LOG ...        who left a group and why, from brokers' own logs of an incident
+  doctor                 what is there, what is missing, what to do
+  setup [--kafka V]      fetch what runs need now, not with the first run: two minutes, 1.6 GB
+  bom [--kafka V]        the bill of materials of all that is fetched, as CycloneDX in JSON
+  clean                  end and remove what earlier runs left
+
+There are also {others}.
+`kafka-chaos COMMAND --help` says more. Results go to kafka-chaos-results in this folder, or to
+the folder that --results names.
+"""
+_SHOWN: Final = (
+    *("try", "experiment", "list", "describe", "up", "fault", "down", "explain", "doctor"),
+    "clean",
+)
+
+# Our code is found first, and nothing in the folder that one is in, such as `experiments`.
+_PROVISION: Final = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "from harness.provision.command import main; sys.exit(main(sys.argv[1:]))"
+)
+_HARNESS: Final = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "from harness.__main__ import run; sys.exit(run())"
+)
+_PR_SET_PDEATHSIG: Final = 1  # prctl(2)
+_BAD_ARGUMENTS: Final = 4  # as in harness/base/errors.py, which is not at hand yet
+_INTERRUPTED: Final = 2
+_FAILED: Final = 3
+
+
+def run(words: Sequence[str]) -> int:
+    """Run the command with these words; its exit code, unless the harness takes over."""
+    sys.dont_write_bytecode = True  # nothing is written where packages are installed
+    if words[:1] == [WITH_PARENT]:
+        if not _end_with(int(words[1])):
+            return _INTERRUPTED
+        words = words[2:]
+    first = words[0] if words else ""
+    if first in ("-h", "--help", "help"):
+        others = ", ".join(each for each in COMMANDS if each not in _SHOWN)
+        sys.stdout.write(HELP.format(others=others))
+        return 0
+    if first == "--version":
+        sys.path.insert(0, str(source()))
+        from harness import __version__
+
+        sys.stdout.write(f"kafka-chaos {__version__}\n")
+        return 0
+    if first not in (*OWN, *COMMANDS):
+        return _complain(_no_command(first), _BAD_ARGUMENTS)
+    if first == "init":
+        return example.init(words[1:], _complain)
+    return _hand_over(list(words))
+
+
+def source() -> Path:
+    """Where the harness lies: in the wheel, or beside this package in a clone."""
+    package = Path(__file__).resolve().parent
+    carried = package / CARRIED
+    return carried if carried.is_dir() else package.parent
+
+
+def _no_command(word: str) -> str:
+    if not word:
+        return "which command? `kafka-chaos --help` names them"
+    near = difflib.get_close_matches(word, (*OWN, *COMMANDS), n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "`kafka-chaos --help` names them"
+    return f"there is no command {word!r}: {hint}"
+
+
+def _complain(sentence: str, code: int) -> int:
+    sys.stderr.write(f"kafka-chaos: {sentence}\n")
+    return code
+
+
+def _hand_over(words: list[str]) -> int:
+    """Let set-up do what is missing, by this Python; it lets the environment's run the harness."""
+    sys.path.insert(0, str(source()))
+    from harness.base.errors import HarnessError, refused
+    from harness.provision.tree import settle
+
+    try:
+        tree = source()
+        if tree.name == CARRIED:
+            tree = settle(tree, _say_waiting)
+    except HarnessError as error:
+        return _complain(str(error), error.exit_code)
+    except OSError as error:
+        return _complain(refused(error), _FAILED)
+    except KeyboardInterrupt:
+        return _complain("interrupted before anything was started", _INTERRUPTED)
+    arguments = [sys.executable, "-P", "-c", _PROVISION, str(tree), *_set_up(words, tree)]
+    return os.execv(sys.executable, arguments)
+
+
+def _end_with(parent: int) -> bool:
+    """Have SIGTERM sent to this process, whatever it becomes, when its parent is gone.
+
+    Whether the parent still lives.
+    """
+    import ctypes  # late: nobody else needs it
+
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    return os.getppid() == parent
+
+
+def _say_waiting() -> None:
+    sys.stderr.write("kafka-chaos: another set-up is running, waiting for it\n")
+
+
+def _set_up(words: list[str], tree: Path) -> list[str]:
+    """The arguments for `harness.provision`."""
+    if words[0] in ("setup", "bom") or words == ["doctor"]:
+        return words
+    versions = [part for version in _versions(words) for part in ("--kafka", version)]
+    return ["exec", "--stay", *versions, "--", "-E", "-P", "-c", _HARNESS, str(tree), *words]
+
+
+def _versions(words: Sequence[str]) -> list[str]:
+    """The versions of Kafka that the words name, which have to be set up."""
+    found = []
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        if word == "--":
+            break
+        name, equals, value = word.partition("=")
+        if name == "--kafka":
+            found.append(value if equals else after)
+    return found

@@ -1,0 +1,216 @@
+"""Plays an experiment by the command `kafka-chaos`, for a test: nothing of it is left running.
+
+The command is a process of its own, in whose end this one takes part: it is asked to end when the
+wait for it is interrupted, by whatever, and the kernel asks it when this process is gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final
+
+from kafka_chaos.command import WITH_PARENT
+
+JUDGED: Final = (0, 1)  # exit codes of a run that was judged: as expected, or not
+# A run that is ended heals what it broke first; its watchdog does that where it is killed.
+PATIENCE_S: Final = 60.0
+INTERRUPTED: Final = 2
+_LAST_LINES: Final = 5
+_PIPE_S: Final = 5.0  # for what it said last; its watchdog may have the pipe a little longer
+_COMPLAINS: Final = ("kafka-chaos: ", "error: ")  # the harness, and set-up
+_SILENT: Final = "it said nothing"
+
+
+_COMMAND: Final = (
+    "import sys; sys.path.append(sys.argv.pop(1)); "
+    "from kafka_chaos.__main__ import main; sys.exit(main())"
+)
+
+
+class NotPlayed(Exception):
+    """There is no result: bad arguments, a failed set-up, or a run that was spoilt or ended."""
+
+    def __init__(self, exit_code: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.exit_code = exit_code
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one rule came to. `measured` and `bound` are lowest and highest, null for none."""
+
+    rule: str
+    title: str
+    verdict: str  # HOLDS, VIOLATED or UNKNOWN
+    expected: str
+    as_expected: bool
+    reason: str
+    examined: int
+    measured: tuple[float | None, float | None]
+    bound: tuple[float | None, float | None]
+    unit: str
+
+    def __str__(self) -> str:
+        """A line for people."""
+        expected = "" if self.as_expected else f", expected {self.expected}"
+        return f"{self.rule}  {self.title}: {self.verdict}{expected}. {self.reason}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run showed.
+
+    `standstill_s` is the longest that a partition stood still. `lost` and `repeats` are records
+    that were never processed, and processed again: of those that were fetched, where the program
+    shows nothing (`fetched_only`). What was not recorded is not a number, which no comparison
+    holds for.
+    """
+
+    exit_code: int
+    sentence: str
+    page: Path
+    folder: Path
+    experiment: str
+    standstill_s: float
+    lost: float
+    repeats: float
+    acknowledged: float
+    fetched_only: bool
+    costs: tuple[str, ...]  # a sentence for each fault of a program's run
+    verdicts: Mapping[str, Verdict] = field(repr=False)
+
+    @property
+    def differing(self) -> tuple[Verdict, ...]:
+        """The verdicts that are not as expected."""
+        return tuple(each for each in self.verdicts.values() if not each.as_expected)
+
+    def __str__(self) -> str:
+        """The sentence, what differs, what it cost, and the page: what a failure prints."""
+        numbers = (
+            f"standstill {self.standstill_s:.2f} s, {self.lost:g} lost, {self.repeats:g} repeats"
+        )
+        lines = [f"{self.experiment}: {self.sentence}", *map(str, self.differing)]
+        return "\n".join([*lines, *self.costs, numbers, f"page  {self.page}"])
+
+
+def read(text: str) -> Result:
+    """The result in what `--json` printed."""
+    found: dict[str, Any] = json.loads(text)
+    # A rule may be judged more than once, for different reasons: the worst comes first.
+    verdicts: dict[str, Verdict] = {}
+    for each in found["verdicts"]:
+        verdicts.setdefault(each["rule"], _verdict(each))
+    numbers = {
+        name: float("nan") if found[name] is None else found[name]
+        for name in ("standstill_s", "lost", "repeats", "acknowledged")
+    }
+    return Result(
+        exit_code=found["exit_code"],
+        sentence=found["sentence"],
+        page=Path(found["page"]),
+        folder=Path(found["folder"]),
+        experiment=found["experiment"],
+        fetched_only=found["fetched_only"],
+        costs=tuple(found["costs"]),
+        verdicts=verdicts,
+        **numbers,
+    )
+
+
+def _verdict(found: Mapping[str, Any]) -> Verdict:
+    return Verdict(
+        **{name: found[name] for name in ("rule", "title", "verdict", "expected", "as_expected")},
+        reason=found["reason"] or "",
+        examined=found["examined"] or 0,
+        measured=(found["measured_min"], found["measured_max"]),
+        bound=(found["bound_low"], found["bound_high"]),
+        unit=found["unit"] or "",
+    )
+
+
+def command() -> list[str]:
+    """The command, by this Python; nothing in the folder one is in comes before it."""
+    installed = str(Path(__file__).resolve().parents[1])
+    return [sys.executable, "-P", "-c", _COMMAND, installed, WITH_PARENT, str(os.getpid())]
+
+
+def play(words: Sequence[str], *, folder: Path, timeout_s: float | None = None) -> Result:
+    """Run the command with these words, `--json` among them, in a folder.
+
+    Its progress goes to standard error. Raises NotPlayed with the command's own sentence where
+    there is no result.
+    """
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        code, lines = _run([*command(), *words], folder, output, timeout_s)
+        output.seek(0)
+        text = output.read()
+    if code in JUDGED and text:
+        return read(text)
+    said = [line for line in lines if line.startswith(_COMPLAINS)]
+    raise NotPlayed(code, said[-1].partition(": ")[2] if said else " / ".join(lines) or _SILENT)
+
+
+def _run(
+    arguments: Sequence[str], folder: Path, output: IO[str], timeout_s: float | None
+) -> tuple[int, Sequence[str]]:
+    """Run a command to its end; its exit code and the last lines of its progress."""
+    lines: deque[str] = deque(maxlen=_LAST_LINES)
+    process = subprocess.Popen(
+        arguments,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+    reading = threading.Thread(target=_hand_on, args=(process, lines), daemon=True)
+    reading.start()
+    try:
+        code = process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        raise NotPlayed(
+            INTERRUPTED,
+            f"it did not end within {timeout_s:g} s, so it was ended: give it more time",
+        ) from None
+    finally:
+        _end(process)
+        reading.join(_PIPE_S)
+    return code, list(lines)
+
+
+def _hand_on(process: subprocess.Popen[str], lines: deque[str]) -> None:
+    """Copy progress to standard error as it comes, and keep its end."""
+    assert process.stderr is not None
+    # A captured standard error is closed with its test.
+    with process.stderr, suppress(ValueError):
+        for line in process.stderr:
+            lines.append(line.rstrip("\n"))
+            sys.stderr.write(line)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Ask it to end, and wait until it has healed and removed all; kill it if it does not."""
+    if process.poll() is not None:
+        return
+    try:
+        process.send_signal(signal.SIGTERM)
+        process.wait(PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:  # interrupted again, perhaps
+        if process.poll() is None:
+            process.kill()
+            process.wait()
