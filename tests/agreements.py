@@ -26,6 +26,7 @@ from harness.tables.views import VIEWS
 from harness.tables.vocabulary import ERRORS, Query, expand, text_of
 
 AGREED: Final = Path(__file__).parent / "agreed.txt"
+JUDGED: Final = ("tests/rules", "tests/check", "tests/recorded")  # the tests that ask
 DAYS: Final = 8
 # What stands between a query and a verdict, besides the query.
 _CODE: Final = (
@@ -62,9 +63,13 @@ class Agreements:
         """Both engines were seen to agree."""
         self.agreed.add(digest)
 
-    def worth_keeping(self) -> list[str]:
-        """What `agreed.txt` should hold after these tests, if they were all there are."""
-        return sorted(self.asked & (self._known | self.agreed))
+    def worth_keeping(self, *, all_asked: bool) -> list[str]:
+        """What `agreed.txt` should hold after these tests.
+
+        What no test asks for any more is left out, but only if all tests have asked.
+        """
+        found = self._known | self.agreed
+        return sorted(found & self.asked if all_asked else found)
 
 
 def on_record() -> Agreements:

@@ -21,6 +21,7 @@ from tests import agreements
 from tests.agreements import Agreements
 from tests.histories import History, differences, digest_of, judged, numbers
 from tests.machine import NEEDS, REQUIRED
+from tests.spark_servers import connect, java_home, master  # noqa: F401 (fixtures)
 
 if TYPE_CHECKING:  # a plugin of pytest, which wants to import it itself
     from syrupy.assertion import SnapshotAssertion
@@ -87,7 +88,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
     """Say what was left out, and what both engines judged; keep the latter if that was asked."""
     for line in config.stash.get(_LEFT_OUT, []):
@@ -99,7 +100,12 @@ def pytest_terminal_summary(
             "DuckDB and Spark; tests/agreed.txt has that they agree on the others"
         )
     if config.getoption("--keep-agreed"):
-        agreements.keep(found.worth_keeping())
+        all_ran = (
+            set(config.args) == set(agreements.JUDGED)
+            and not config.getoption("keyword")
+            and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        )
+        agreements.keep(found.worth_keeping(all_asked=all_ran))
 
 
 def java_and_aot() -> tuple[Path, Path | None]:

@@ -17,10 +17,11 @@ import subprocess
 import sys
 from typing import Final
 
+from tests.agreements import JUDGED
+
 PYTEST: Final = (sys.executable, "-m", "pytest")
 TWO: Final = ("--numprocesses", "2", "--dist", "worksteal")
 SPARK: Final = ("--engine", "both", "-m", "spark")
-JUDGED: Final = ("tests/rules", "tests/check", "tests/recorded")
 
 
 def main() -> int:
@@ -28,7 +29,7 @@ def main() -> int:
     code = _run("-m", "not cluster", *TWO)
     if code:
         return code
-    codes = [_run("-m", "cluster"), _run(*JUDGED, *SPARK, *TWO)]
+    codes = [_run("-m", "cluster", "--durations=30"), _run(*JUDGED, *SPARK, *TWO)]
     return next(filter(None, codes), 0)
 
 

@@ -49,7 +49,8 @@ class History:
     cluster: dict[str, Any] = field(default_factory=dict)
     faults: int = 0
     end_ms: float = 60_000
-    limits: dict[str, float] = field(default_factory=dict)  # of an app
+    limits: dict[str, float] = field(default_factory=dict)
+    steady_ms: float = 0  # from when on the group was well
     way_shown: dict[str, str] = field(default_factory=dict)  # of an app, as its manifest has it
     rows: dict[str, list[dict[str, Any]]] = field(
         default_factory=lambda: {name: [] for name in HISTORY}
@@ -239,15 +240,17 @@ class History:
         ms: float,
         healed_ms: float | None = None,
         took_effect: bool | None = True,
+        injecting_ms: float | None = None,
         **row: Any,
     ) -> Self:
-        """A fault through all its phases."""
+        """A fault through all its phases, which took effect at `ms`."""
         self.faults += 1
         name = f"{self.faults}-{kind}"
         declared = json.loads(row.pop("parameters", "{}"))
         effects = KINDS[kind].effects_of(Fault(kind=kind, target="", how=declared.get("how")))
         row["parameters"] = json.dumps({**declared, "effects": asdict(effects)})
-        phases = [("planned", 0.0), ("injecting", ms - 1), ("injected", ms)]
+        injecting_ms = ms - 1 if injecting_ms is None else injecting_ms
+        phases = [("planned", 0.0), ("injecting", injecting_ms), ("injected", ms)]
         if healed_ms is not None:
             phases += [("healing", healed_ms - 1), ("healed", healed_ms)]
         for phase, when in phases:
@@ -335,7 +338,7 @@ class History:
             "load": {"partitions": 6, "records_per_s": 300},
             "faults": [{}] * self.faults,
             "rules": [],
-            **({"app": _app(self.limits)} if group["client"] == APP else {}),
+            **({"app": _app(self.limits)} if group["client"] == APP else {"limits": self.limits}),
         }
         return {
             "schema_version": 1,
@@ -351,7 +354,7 @@ class History:
             "topic": TOPIC,
             "declared": declared,
             "phases": [
-                {"name": "steady", "from": _text(0), "to": _text(self.end_ms - 3_000)},
+                {"name": "steady", "from": _text(self.steady_ms), "to": _text(self.end_ms - 3_000)},
                 {"name": "drain", "from": _text(self.end_ms - 3_000), "to": _text(self.end_ms - 1)},
                 {"name": "stop", "from": _text(self.end_ms - 1), "to": _text(self.end_ms)},
             ],

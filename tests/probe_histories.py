@@ -17,10 +17,11 @@ class Probed(History):
     """A history with calls; member ids are plain words here, all of client probe-by-hand."""
 
     cluster: dict[str, str] = field(default_factory=dict)  # settings of the brokers
+    kafka: str = "4.3.1"
 
     def manifest(self, **changes: Any) -> dict[str, Any]:
         content = super().manifest(**changes)
-        content["declared"]["cluster"] = {"settings": self.cluster}
+        content["declared"]["cluster"] = {"settings": self.cluster, "kafka_version": self.kafka}
         return content
 
     def tick(self, ms: float, late_ms: float = 0.2) -> Probed:

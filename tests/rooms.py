@@ -31,6 +31,12 @@ class Room:
 
 # From the top down: a room imports only rooms that come after it.
 ROOMS: Final = {
+    "kafka_chaos": Room(
+        "what a wheel installs: the command `kafka-chaos`, its example, and the plugin for pytest",
+        "where it is installed there is nothing but Python, and pytest for the plugin",
+        ("provision", "base"),
+        ("pytest",),
+    ),
     "__main__": Room(
         "the command `python3 -m harness`, on any Python",
         "the entry point hands over to the command line or to set-up",
@@ -56,7 +62,8 @@ ROOMS: Final = {
     ),
     "suite": Room(
         "many runs: nights, repeats, matrices of programs, comparisons of protocols; judging one "
-        "run (`judging`), and in a background process (`background`)",
+        "run (`judging`), in a background process (`background`), or many stored ones (`again`), "
+        "by any Spark (`spark`)",
         "a suite plays, judges and reports runs",
         (
             *("report", "catalogue", "check", "tables", "run"),
@@ -65,21 +72,23 @@ ROOMS: Final = {
         ("py4j", "pyspark"),
     ),
     "report": Room(
-        "pages, Markdown, JUnit and terminal tables: of one run (`run`), of many (`many`), as text "
-        "(`text`), and what these share (`parts`)",
+        "pages, Markdown, JUnit and terminal tables: of one run (`run`), of many (`many`), of an "
+        "incident that brokers logged (`incident`), as text (`text`), and what these share "
+        "(`parts`)",
         "reports read files only, without Spark",
         ("trend", "rules", "history", "experiment", "base"),
-        ("jinja2", "pyarrow", "rich"),
+        ("duckdb", "jinja2", "pyarrow", "rich"),
     ),
     "trend": Room(
         "verdicts of all runs as one dataset, and which numbers moved; `job` on any Spark",
         "trends read files only",
-        ("tables", "history", "provision", "experiment", "base"),
+        ("history", "experiment", "base"),
         ("pyarrow", "pyspark"),
     ),
     "catalogue": Room(
         "experiments by name and their knobs (`registry`), what is refused before a run "
-        "(`refusals`), which runs a night is made of (`cover`), lists and `docs/rules.md`",
+        "(`refusals`), which runs a night is made of (`cover`), what is somebody's own (`project`, "
+        "`own`), lists and `docs/rules.md`",
         "the catalogue lists and refuses, and plays nothing",
         ("rules", "run", "provision", "consumers", "experiments", "experiment", "base"),
     ),
@@ -105,7 +114,8 @@ ROOMS: Final = {
     "run": Room(
         "one run: its phases, the fleet of members (`fleet`), what runs and what it wrote "
         "(`scene`), the schedule (`nemesis`) and the kinds of `faults`, the uninvolved "
-        "`observer`, the `watchdog`, and what a person sees meanwhile (`screen`)",
+        "`observer`, the `watchdog`, and what a person sees meanwhile (`screen`); a cluster to "
+        "play with by hand (`by_hand`)",
         "a run records, and judges nothing",
         ("cluster", "history", "provision", "consumers", "experiment", "base"),
         ("confluent_kafka", "psutil", "rich"),
@@ -122,7 +132,8 @@ ROOMS: Final = {
     ),
     "history": Room(
         "columns of every file (`schema`), what faults break (`effects`), broker logs to rows, "
-        "journals to Parquet, the manifest, and the record of a suite (`suites`)",
+        "those of other people's brokers too (`foreign`), journals to Parquet, the manifest, and "
+        "the record of a suite (`suites`)",
         "a history is files only",
         ("consumers", "base"),
         ("psutil", "pyarrow"),
@@ -150,7 +161,7 @@ ROOMS: Final = {
         ("base",),
     ),
     "base": Room(
-        "errors, processes, ports, waiting, paths, stamps, distributions",
+        "errors, processes, ports, waiting, paths, files that are `whole`, stamps, distributions",
         "everything stands on base, and base on nothing",
         (),
         ("psutil", "pyarrow"),
@@ -158,12 +169,13 @@ ROOMS: Final = {
 }
 
 APPS: Final = ROOT / "consumers" / "apps"
-_OUTSIDE: Final = ("consumers", "experiments")  # rooms beside the folder `harness`
+TEMPLATE: Final = ROOT / "kafka_chaos" / "template"
+OUTSIDE: Final = ("kafka_chaos", "consumers", "experiments")  # rooms beside the folder `harness`
 
 
 def place(room: str) -> str:
     """A room's path from the root, a folder with a slash at its end."""
-    path = room if room in _OUTSIDE else f"harness/{room}"
+    path = room if room in OUTSIDE else f"harness/{room}"
     return f"{path}.py" if (ROOT / f"{path}.py").is_file() else f"{path}/"
 
 
@@ -172,8 +184,10 @@ def sources(room: str) -> list[Path]:
     path = ROOT / place(room)
     if path.is_file():
         return [path]
-    # Each of the example programs has an environment of its own.
-    return sorted(each for each in path.rglob("*.py") if APPS not in each.parents)
+    # Example programs have environments of their own.
+    return sorted(
+        each for each in path.rglob("*.py") if not {APPS, TEMPLATE}.intersection(each.parents)
+    )
 
 
 def imported(source: str) -> Iterator[str]:
@@ -207,7 +221,7 @@ def breaches(room: str, path: str, source: str) -> Iterator[str]:
     about = ROOMS[room]
     for found in sorted(set(others(room, source))):
         if found not in (*about.imports, *about.libraries):
-            inside = found in ROOMS and found not in _OUTSIDE
+            inside = found in ROOMS and found not in OUTSIDE
             name = f"harness.{found}" if inside else found or "relatively"
             yield f"{path} imports {name}: {about.creed}"
 

@@ -19,13 +19,16 @@ from selenium.webdriver.common.keys import Keys
 from harness.check.check import check
 from harness.history import manifest
 from harness.report import report
-from harness.report.many import index, matrix_text
+from harness.report.incident.page import write_page
+from harness.report.many import index, matrix_text, sweep_text
 from harness.report.many import trend as trend_page
 from harness.tables.engines.spark import Spark
 from harness.trend import dataset, job
 from tests.machine import browser as machine
+from tests.report.sample_logs import logged, storm_of_a_slow_member
 from tests.report.sample_matrix import write_app_run, write_matrix
 from tests.report.sample_suite import write_night
+from tests.report.sample_sweep import write_sweep
 from tests.trend.sample import write_series
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
@@ -113,6 +116,8 @@ def pages(
     index.write(night)
     matrix = write_matrix(results)
     matrix_text.write(matrix)
+    sweep = write_sweep(results)
+    sweep_text.write(sweep)
     up = [6_000.0 + n % 5 for n in range(20)] + [6_020.0 + n % 5 for n in range(20)]
     write_series(results / dataset.FOLDER, "R01", up, bound_high=6_050.0)
     rows = job.trends(spark, job.read(spark, str(results / dataset.FOLDER))).toArrow().to_pylist()
@@ -122,11 +127,13 @@ def pages(
         "program": write_app_run(results / "everyday" / "of-a-program") / "report.html",
         "index": night.path / "index.html",
         "matrix": matrix.path / "clients.html",
+        "sweep": sweep.path / "sweep.html",
         "trend": trend_page.write(results / "trend", rows),
+        "explain": write_page(results / "explain", logged(results, storm_of_a_slow_member())),
     }
 
 
-PAGES: Final = ("report", "program", "index", "matrix", "trend")
+PAGES: Final = ("report", "program", "index", "matrix", "sweep", "trend", "explain")
 
 
 def opened(browser: Chrome, page: Path) -> Chrome:

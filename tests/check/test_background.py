@@ -46,6 +46,10 @@ def test_runs_are_judged_in_turn_and_what_cannot_be_is_told(tmp_path: Path) -> N
         answers = list(aside.finished(wait=True))
         if hasattr(os, "SCHED_IDLE"):
             assert os.SCHED_IDLE == os.sched_getscheduler(process.pid)
+            share = Path(f"/proc/{process.pid}/autogroup")
+            if share.exists():  # where there are autogroups, each session has a share of its own
+                assert share.read_text().endswith(" nice 19\n")
+                assert share.read_text() != Path("/proc/self/autogroup").read_text()
     assert [] == judging()
     assert [run_dir, tmp_path / "nowhere"] == [judged for judged, _ in answers]
     assert "" == answers[0][1]

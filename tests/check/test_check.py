@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +15,7 @@ from harness.base.errors import NoData
 from harness.bench.synthetic import write_synthetic
 from harness.check import judge
 from harness.check.check import as_expected, check
+from harness.history import store
 from harness.history.derived import TABLES, VERDICTS
 from harness.history.schema import HISTORY, SCHEMA_VERSION
 from harness.rules import RULES, Rule
@@ -21,8 +25,10 @@ from tests.histories import History, at, member_id
 
 RECORDS = 20_000
 
-# Of our own members; of an app there is one more.
-WRITTEN: Final = {name: schema for name, schema in TABLES.items() if name != "reads"}
+# Of our own members; of an app there is one more. One has what undeclared rules find, if asked.
+WRITTEN: Final = {
+    name: schema for name, schema in TABLES.items() if name not in ("reads", "other_rules")
+}
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +120,71 @@ def test_large_and_small_histories_are_judged_alike(
     for name in ("verdicts.parquet", *(f"tables/{name}.parquet" for name in WRITTEN)):
         large, small = (pq.read_table(folder / name) for folder in (run_dir, judged_run))
         assert sorted(map(str, large.to_pylist())) == sorted(map(str, small.to_pylist())), name
+
+
+def test_a_folder_may_be_called_what_an_engine_takes_for_a_pattern(
+    engine: Engine, judged_run: Path, tmp_path: Path
+) -> None:
+    """Spark reads all that matches: here the deliveries of two runs would be one's."""
+    write_synthetic(tmp_path / "[a] b_c" / "run", RECORDS // 2)
+    run_dir = write_synthetic(tmp_path / "[a]{1} b?c*\\" / "run", RECORDS)
+
+    found = check(run_dir, engine, small_rows=0)
+
+    verdicts = pq.read_table(judged_run / "verdicts.parquet").to_pylist()
+    assert {row["rule"]: row["verdict"] for row in verdicts} == {
+        row["rule"]: row["verdict"] for row in found
+    }
+
+
+def test_a_judgement_that_is_killed_leaves_no_older_verdicts(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_dir = small(tmp_path, "R01")
+    check(run_dir, engine)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harness.check.check._write_results", killed)
+    with pytest.raises(KeyboardInterrupt):
+        check(run_dir, engine)
+
+    assert not (run_dir / "verdicts.parquet").exists()
+    assert not (run_dir / "tables" / ".scratch").exists()
+
+
+def test_a_look_that_keeps_nothing_keeps_the_verdicts(engine: Engine, tmp_path: Path) -> None:
+    run_dir = small(tmp_path, "R01")
+    check(run_dir, engine)
+    before = (run_dir / "verdicts.parquet").read_bytes()
+
+    check(run_dir, engine, keep=False)
+
+    assert before == (run_dir / "verdicts.parquet").read_bytes()
+
+
+def test_two_judgements_of_a_run_come_one_after_the_other(tmp_path: Path, engine: Engine) -> None:
+    """They would remove each other's files."""
+    run_dir = small(tmp_path, "R01")
+    waits, done = threading.Event(), threading.Event()
+    folder = os.open(run_dir, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+
+    def judge_too() -> None:
+        waits.set()
+        check(run_dir, engine)
+        done.set()
+
+    second = threading.Thread(target=judge_too)
+    second.start()
+    assert waits.wait(10)
+    assert not done.wait(0.5)
+    assert not (run_dir / "verdicts.parquet").exists()
+    os.close(folder)
+    second.join(60)
+
+    assert (run_dir / "verdicts.parquet").is_file()
 
 
 def test_a_run_is_judged_again_by_newer_rules(engine: Engine, tmp_path: Path) -> None:
@@ -234,9 +305,11 @@ def test_a_lacking_column_is_named(engine: Engine, tmp_path: Path) -> None:
 def test_a_torn_journal_leaves_what_consumers_saw_unknown(engine: Engine, tmp_path: Path) -> None:
     history = History().member("member-1", journal_torn=True).acknowledged(0, 0, 9)
     history.delivered("member-1", 0, 0, 9, 100).rebalance(0, 1, 1).rebalance(5, 2, 1)
+    history.heartbeats("member-1", 100)
     declared = [{"rule": rule, "verdict": "HOLDS", "because": ""} for rule in ("X32a", "R33")]
     verdicts = verdicts_by_rule(check(history.write(tmp_path / "run", declared), engine))
-    assert "the journal of member-1 is torn" == verdicts["X32a"]["reason"]
+    reason = "the journal of member-1 is torn, although its process was not killed"
+    assert reason == verdicts["X32a"]["reason"]
     assert "HOLDS" == verdicts["R33"]["verdict"]
 
 
@@ -309,3 +382,58 @@ def test_a_table_that_cannot_be_derived_leaves_its_rules_unknown(
     assert "the table evictions cannot be derived" in verdicts["R01"]["reason"]
     assert "HOLDS" == verdicts["R33"]["verdict"]
     assert not (tmp_path / "run" / "tables" / "evictions.parquet").exists()
+
+
+# A record that is not whole.
+
+
+def emptied(run_dir: Path, *names: str) -> Path:
+    """The run with history files that have no row."""
+    for name in names:
+        path = run_dir / "history" / f"{name}.parquet"
+        store.write(path, [HISTORY[name].empty_table()], HISTORY[name])
+    return run_dir
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("host", "it is not known whether this machine kept time: the observer noted no tick"),
+        ("requests", "the request log has no request of the group"),
+        ("coordinator_events", "the coordinator log has no line of the group"),
+    ],
+)
+def test_an_empty_file_is_no_silence(
+    engine: Engine, tmp_path: Path, name: str, reason: str
+) -> None:
+    run_dir = emptied(small(tmp_path, "R01", "X07", "R20d"), name)
+    verdicts = verdicts_by_rule(check(run_dir, engine))
+
+    assert "UNKNOWN" == verdicts["R01"]["verdict"]
+    assert reason in verdicts["R01"]["reason"]
+    assert {"UNKNOWN"} >= {verdicts[rule]["verdict"] for rule in ("X07", "R20d")} - {"HOLDS"}
+    if name != "host":
+        assert "UNKNOWN" == verdicts["E05"]["verdict"]
+        assert "UNKNOWN" == verdicts["R20d"]["verdict"]
+        assert "UNKNOWN" == verdicts["X07"]["verdict"]
+
+
+def test_rules_that_read_what_a_torn_journal_tells_are_unknown_and_no_others(
+    engine: Engine, tmp_path: Path
+) -> None:
+    history = History().member("member-1").says("member_added", 0, "member-1").rebalance(1, 1, 1)
+    history.rebalance(20, 2, 1).tick(100).acknowledged(0, 0, 9)
+    history.join("member-1", 5).heartbeats("member-1", 2_000)
+    history.delivered("member-1", 0, 0, 9, 100)
+    for name, role in (("producer-1", "producer"), ("observer", "observer")):
+        history.add(
+            "journals", journal=name, role=role, frames=9, torn=name == "producer-1", cut=False,
+            gaps=0, ending="closed", first_at=at(0), last_at=at(9),
+        )  # fmt: skip
+    declared = [{"rule": rule, "verdict": "HOLDS", "because": ""} for rule in ("X32a", "R33")]
+    verdicts = verdicts_by_rule(check(history.write(tmp_path / "run", declared), engine))
+
+    reason = "the journal of producer-1 is torn behind frame 9"
+    assert ("UNKNOWN", reason) == (verdicts["X32a"]["verdict"], verdicts["X32a"]["reason"])
+    assert "HOLDS" == verdicts["R33"]["verdict"]
+    assert "UNKNOWN" == verdicts["E05"]["verdict"]

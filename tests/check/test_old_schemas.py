@@ -19,7 +19,7 @@ from harness.trend import dataset, job
 pytestmark = pytest.mark.spark
 
 DATA: Final = Path(__file__).resolve().parents[1] / "data"
-VERSIONS: Final = range(1, SCHEMA_VERSION + 1)
+VERSIONS: Final = range(1, SCHEMA_VERSION)  # runs of the current one are all over the tests
 
 
 @pytest.fixture

@@ -200,6 +200,16 @@ def test_only_the_overlap_of_two_ranges_is_redelivered(engine: Engine) -> None:
     )
 
 
+def test_what_lies_between_two_ranges_that_come_again_is_no_redelivery(engine: Engine) -> None:
+    """0 to 9, 5 to 14 and 1,020 to 1,029 come again; 15 to 1,019 come for the first time."""
+    history = History().delivered("member-1", 0, 0, 9, 100).delivered("member-3", 0, 5, 14, 150)
+    history.delivered("member-1", 0, 1_020, 1_029, 200)
+    _, again = rows(history.delivered("member-2", 0, 0, 1_039, 300), engine, "redeliveries")
+    assert (0, 1_029, 15 + 10) == tuple(
+        again[name] for name in ("first_offset", "last_offset", "count")
+    )
+
+
 @pytest.mark.parametrize(
     ("error", "why"),
     [

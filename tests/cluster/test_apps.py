@@ -23,6 +23,7 @@ import pytest
 from harness.base import processes
 from harness.check.check import check
 from harness.history import manifest
+from harness.run.roles import MOST_LANES
 from harness.tables.engines.duckdb import DuckDb
 from tests.cluster.test_experiments import run_experiment
 
@@ -187,6 +188,20 @@ def test_an_honest_program_is_known_by_its_lanes_and_by_what_it_shows(tmp_path: 
 
     judged = verdicts(run_dir)
     for rule in ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P10", "E01", "E02", "E05", "R21"):
+        assert "HOLDS" == judged[rule], (rule, judged)
+
+
+def test_who_is_who_in_a_group_too_large_for_lanes_follows_from_client_ids(tmp_path: Path) -> None:
+    program = HONEST.replace('"any name"', 'os.environ["KAFKA_CLIENT_ID"]')
+    shows = r"stdout = 'done id=(?P<n>\d+)'"
+    options = ("--instances", str(MOST_LANES + 1))
+    run_dir = play(tmp_path, "consumer-crash", program, *options, effects=shows)
+
+    assert "client.id" == manifest.read(run_dir)["observed"]["told_apart_by"]
+    own = {(r["program"], r["client_id"]) for r in rows(run_dir, "requests") if r["program"]}
+    assert {(f"member-{n}", f"member-{n}") for n in range(1, MOST_LANES + 2)} == own
+    judged = verdicts(run_dir)
+    for rule in ("P1", "P2", "P6", "P10", "E01", "E02", "E05", "R21"):
         assert "HOLDS" == judged[rule], (rule, judged)
 
 

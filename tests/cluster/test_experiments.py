@@ -137,7 +137,17 @@ def chosen() -> list[str]:
     return [each.label for each in runs]
 
 
-RUNS: Final = [*chosen(), "consumer-crash:librdkafka/eager on 3.9.2"]
+# What a protocol shows that the others, which `chosen` is content with, do not.
+APART: Final = (
+    # A member hands out what it keeps while a rebalance is pending.
+    "java-poll:java/cooperative",
+    "java-poll:java/consumer",
+)
+OTHER_KAFKAS: Final = (
+    "consumer-crash:librdkafka/eager on 3.9.2",
+    "consumer-leave:java/consumer on 4.4.0",
+)
+RUNS: Final = list(dict.fromkeys([*chosen(), *APART, *OTHER_KAFKAS]))
 PARAMETERS: Final = [
     pytest.param(run, marks=() if run in ALWAYS else pytest.mark.long, id=run) for run in RUNS
 ]

@@ -348,3 +348,50 @@ def test_what_a_killed_producer_may_have_sent_is_unanswered(producer: ProducerCo
         for row in rows["sends"]
         if row["outcome"] == "unanswered"
     ] == [(0, 3, 5, T0 + 19), (1, 0, 2, T0 + 9), (1, 4, 4, T0 + 19)]
+
+
+def test_what_the_library_logs_is_of_the_last_rebalance_before_it(
+    config: ConsumerConfig,
+) -> None:
+    """The last in the journal, also where the clock was set back between two."""
+    times = (100, 300, 200, 400)
+    frames = [
+        {"kind": "assigned", "at": T0 + at, "member_id": "m", "generation": at, "partitions": []}
+        for at in times
+    ]
+    logged = [ClientLogEvent("heartbeat_sent", T0 + at, None, "") for at in range(50, 450, 50)]
+
+    rows = consumer_rows(journal(*frames), logged, config)["client_events"]
+
+    found = [row["generation"] for row in rows if row["event"] == "heartbeat_sent"]
+    assert [None, 100, 100, 200, 200, 200, 200, 400] == found
+
+
+def test_what_many_rebalances_and_lines_cost_grows_with_their_number_and_no_faster(
+    config: ConsumerConfig,
+) -> None:
+    """A day of rebalances: to look at each for each line would take hours."""
+
+    class Time(int):
+        """A moment that counts how often it is compared."""
+
+        looks = 0
+
+        def __lt__(self, other: int) -> bool:
+            Time.looks += 1
+            return int(self) < int(other)
+
+        def __le__(self, other: int) -> bool:
+            Time.looks += 1
+            return int(self) <= int(other)
+
+    many = 2_000
+    frames = [
+        {"kind": "lost", "at": Time(T0 + n), "member_id": "m", "generation": n, "partitions": []}
+        for n in range(many)
+    ]
+    logged = [ClientLogEvent("heartbeat_sent", Time(T0 + n), None, "") for n in range(many)]
+
+    consumer_rows(journal(*frames), logged, config)
+
+    assert Time.looks < 20 * many

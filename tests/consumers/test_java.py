@@ -18,6 +18,7 @@ from consumers.config import ConsumerConfig
 from consumers.java import settings_of
 from consumers.journal import read_journal, tail_journal
 from harness.base.wait import wait_until
+from harness.experiment import UNSET
 from harness.provision.tools import resolve_tools
 
 REPOSITORY = Path(__file__).parents[2]
@@ -78,6 +79,14 @@ def test_settings_of_its_own_and_the_name_of_a_static_member_are_passed_on(
     found = settings_of(ConsumerConfig.of({**java_settings, **more}))
     assert {"group.instance.id": "one", "client.rack": "r"}.items() <= found.items()
     assert found["enable.auto.commit"] is True
+
+
+def test_a_setting_that_is_unset_is_left_to_the_client(java_settings: dict[str, Any]) -> None:
+    settings = {"session.timeout.ms": UNSET, "max.poll.records": UNSET, "client.rack": "r"}
+    found = settings_of(ConsumerConfig.of({**java_settings, "settings": settings}))
+    assert "r" == found["client.rack"]
+    assert not set(found) & {"session.timeout.ms", "max.poll.records"}
+    assert UNSET not in found.values()
 
 
 def started(written: Callable[[object], Path], settings: dict[str, Any]) -> subprocess.Popen[bytes]:

@@ -32,7 +32,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     content = read_journal(written(tmp_path / "j"))
     assert [f["kind"] for f in content.frames] == ["header", "delivered", "delivered", "delivered"]
     assert [f["seq"] for f in content.frames] == [0, 1, 2, 3]
-    assert {"format": 1, "member": "member-1", "pid": os.getpid()}.items() <= (
+    assert {"format": 2, "member": "member-1", "pid": os.getpid()}.items() <= (
         content.frames[0].items()
     )
     assert content.frames[1]["text"] == "π"

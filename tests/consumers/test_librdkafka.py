@@ -8,6 +8,7 @@ from confluent_kafka import KafkaError, TopicPartition
 from consumers.client import Answer, ClientError, MemberIdentity, Partition
 from consumers.config import ConsumerConfig
 from consumers.librdkafka import Librdkafka, parse_group_metadata, settings_of, told
+from harness.experiment import UNSET
 
 MEMBER = b"CGMDv2:" + struct.pack("=i", 7) + b"orders\0member-1-4e1c\0\x01"
 
@@ -164,3 +165,11 @@ def test_no_reset_is_called_an_error_by_librdkafka(
 ) -> None:
     config = ConsumerConfig.of(consumer_settings | {"settings": {"auto.offset.reset": said}})
     assert meant == settings_of(config)["auto.offset.reset"]
+
+
+def test_a_setting_that_is_unset_is_left_to_the_library(consumer_settings: dict[str, Any]) -> None:
+    settings = {"session.timeout.ms": UNSET, "heartbeat.interval.ms": UNSET, "client.rack": "r"}
+    found = settings_of(ConsumerConfig.of({**consumer_settings, "settings": settings}))
+    assert "r" == found["client.rack"]
+    assert not set(found) & {"session.timeout.ms", "heartbeat.interval.ms"}
+    assert UNSET not in found.values()

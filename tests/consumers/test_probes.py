@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -41,6 +42,53 @@ def test_every_call_that_scripts_make_can_be_said_with_kafkas_own_classes() -> N
         [sys.executable, "-c", CODEC], capture_output=True, text=True, timeout=120, check=False
     )
     assert 0 == told.returncode, told.stderr
+
+
+# What Java's poll refuses needs no broker: nobody listens at this address.
+POLLS = """
+import json
+from consumers.config import ProbeConfig
+from consumers.probes.play_poll_arguments import play
+from harness.provision.tools import resolve_tools
+
+class Journal:
+    def write(self, kind, **row):
+        print(json.dumps([kind, row["step"], json.loads(row["answer"])]))
+
+tools = resolve_tools()
+play(
+    ProbeConfig(
+        member="probe-test", bootstrap="127.0.0.1:1", topic="t", journal="", role="probe", run="r",
+        group="g", probe="poll-arguments", direct="127.0.0.1:1", partitions=1,
+        java_home=str(tools.java.parent.parent), class_path=tools.kafka_classpath,
+        session_timeout_ms=6_000, max_poll_interval_ms=60_000, protocol="eager",
+    ),
+    Journal(),
+)
+"""
+
+
+def test_poll_refuses_what_makes_no_sense_in_both_protocols() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", POLLS], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert 0 == told.returncode, told.stderr
+    lines = [json.loads(line) for line in told.stdout.splitlines() if line.startswith("[")]
+    said = {step: answer for _, step, answer in lines}
+    raised = {step: answer["said"].rpartition(".")[2] for step, answer in said.items()}
+    for protocol in ("classic", "consumer"):
+        found = {
+            what: raised[f"{what}, group.protocol {protocol}"]
+            for what in ("negative time-out", "no subscription", "second thread")
+        }
+        assert found == {
+            "negative time-out": "IllegalArgumentException",
+            "no subscription": "IllegalStateException",
+            "second thread": "ConcurrentModificationException",
+        }
+        empty = said[f"nothing to return, group.protocol {protocol}"]
+        assert ("", 0) == (empty["said"], empty["records"])
+        assert 499 <= empty["took_ms"]
 
 
 def test_an_assignment_reads_back_as_it_was_given() -> None:

@@ -6,6 +6,7 @@ The program is a Go binary alone in its image: whoever ran a shell in it would f
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -305,7 +306,7 @@ def test_what_never_asks_a_broker_is_said_with_its_last_words(
 
     said = fleet.why_not_joined()
     assert "member-1 has asked these brokers for nothing" in said
-    assert "last words of member-1: beat" in said
+    assert re.search(r"last words of member-1: .*\bbeat \d+", said), said
 
 
 def test_a_container_that_somebody_else_removes_voids_the_run(
@@ -371,7 +372,7 @@ def test_an_image_that_says_nothing_to_run_is_refused(
 ) -> None:
     silent = app_of(image_of(""))
 
-    with pytest.raises(BadInput, match=r"does not say what it runs: say so"):
+    with pytest.raises(BadInput, match=r"has neither an entry point nor a command"):
         images.look_up(docker_engine, silent)
     assert images.look_up(docker_engine, replace(silent, command=("/orders",))).id
 

@@ -143,7 +143,7 @@ def test_topics_of_its_owner_are_not_taken(tmp_path: Path, cluster: docker.Docke
         run = harness("run", "baseline", "--results", str(tmp_path))
 
         assert 3 == run.returncode
-        assert f"topic {TOPIC} on the cluster of docker-compose.yml would be a run's" in run.stderr
+        assert f"topic {TOPIC} on the cluster of docker-compose.yml has a name" in run.stderr
         assert TOPIC in admin.list_topics(timeout=10).topics
     finally:
         for gone in admin.delete_topics([TOPIC], operation_timeout=20).values():

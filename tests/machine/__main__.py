@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Final
 
+from harness.base import processes
 from harness.base.errors import Exit, HarnessError
+from harness.run.interrupts import Interrupted, interruptible, uninterrupted
 from tests import machine
 from tests.machine import browser
 from tests.machine.engine import engine
+
+_PATIENCE_S: Final = 60.0  # with what heals and cleans up
 
 
 def main(arguments: list[str]) -> int:
@@ -19,12 +24,27 @@ def main(arguments: list[str]) -> int:
         return Exit.BAD_ARGUMENTS
     try:
         browser.bring()
-        with engine() as found:
-            environment = {**os.environ, **found, machine.REQUIRED: "1"}
-            return subprocess.run(arguments[1:], env=environment, check=False).returncode
+        with interruptible(), engine() as found:
+            return _run(arguments[1:], {**os.environ, **found, machine.REQUIRED: "1"})
+    except Interrupted:
+        print("interrupted; the engine is ended", file=sys.stderr)
+        return Exit.INTERRUPTED
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
         return Exit.FAILED
+
+
+def _run(command: list[str], environment: dict[str, str]) -> int:
+    """Its exit code; where this is interrupted, it is asked to end before the engine does."""
+    with subprocess.Popen(command, env=environment) as child:
+        try:
+            return child.wait()
+        except Interrupted:
+            with uninterrupted(lambda text: print(text, file=sys.stderr)):
+                child.terminate()
+                if processes.wait_exit(child, _PATIENCE_S) is None:
+                    child.kill()
+            raise
 
 
 if __name__ == "__main__":

@@ -16,9 +16,10 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -27,14 +28,16 @@ import psutil
 from docker.errors import DockerException, ImageNotFound
 from requests.exceptions import RequestException
 
+from harness.base import processes
 from harness.base.errors import SetupError
 from harness.base.wait import wait_until
 from harness.cluster import containers
-from harness.provision import kafka, toxiproxy
+from harness.provision import kafka
 from harness.provision.cache import cache_dir
 from harness.provision.java import find_java
-from harness.provision.shell import Shell
 from harness.provision.tools import resolve_tools
+from harness.run.interrupts import uninterrupted
+from tests.machine import golang
 from tests.machine.packages import install
 
 _REPOSITORY: Final = "kafka-chaos-test"
@@ -43,6 +46,7 @@ _BASE: Final = f"{_REPOSITORY}/base:{_DEBIAN}"
 _USUAL: Final = "unix:///var/run/docker.sock"
 _COMPOSE: Final = "2.40.3"
 _PACKAGES: Final = ("docker.io", "iptables", "debootstrap")
+_END_S: Final = 30.0  # an engine ends its containers first
 _KAFKA: Final = """\
 COPY java /opt/java/openjdk
 COPY libs /opt/kafka/libs
@@ -75,13 +79,11 @@ def answers(address: str | None) -> bool:
                 attempt.connect(address.removeprefix("unix://"))
             except OSError:
                 return False
-    engine = docker.APIClient(base_url=address)
     try:
-        return bool(engine.ping())
+        with closing(docker.APIClient(base_url=address)) as engine:  # which asks for its version
+            return bool(engine.ping())
     except (DockerException, RequestException):
         return False
-    finally:
-        engine.close()
 
 
 @contextmanager
@@ -95,14 +97,16 @@ def _engine() -> Iterator[str]:
         install(*_PACKAGES)
     state = cache_dir() / "docker-engine"
     state.mkdir(parents=True, exist_ok=True)
-    with (
-        (state / "lock").open("w") as lock,
-        tempfile.TemporaryDirectory(prefix="kafka-chaos-engine-") as folder,
-    ):
+    with (state / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one engine at a time has the images
+        data = state / "data"
+        end_left(data)
+        folder = processes.scratch_folder("engine")
         address = f"unix://{folder}/docker.sock"
         log = state / "dockerd.log"
-        command = ["dockerd", "--host", address, "--data-root", str(state / "data")]
+        # Whatever ends this process, SIGKILL included, the kernel ends the engine in order.
+        command = ["setpriv", "--pdeathsig", "TERM", "--", "dockerd"]
+        command += ["--host", address, "--data-root", str(data)]
         command += ["--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"]
         with (
             log.open("w") as output,
@@ -122,12 +126,40 @@ def _engine() -> Iterator[str]:
                     raise SetupError(f"the Docker engine did not start: see {log}")
                 yield address
             finally:
-                daemon.terminate()
-                try:
-                    daemon.wait(timeout=30)
-                except subprocess.TimeoutExpired:
-                    daemon.kill()
-                _unmount(Path(folder).resolve())
+                with uninterrupted(lambda text: print(text, file=sys.stderr)):
+                    with suppress(psutil.NoSuchProcess):  # it did not start
+                        _end(psutil.Process(daemon.pid))
+                    _remove(folder)
+
+
+def end_left(data: Path) -> None:
+    """End an engine whose command is gone, and remove the folders of such ones.
+
+    For whoever holds the lock: no other command can be using an engine on this data.
+    """
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            name, *arguments = process.cmdline() or [""]
+            if Path(name).name == "dockerd" and str(data) in arguments:
+                _end(process)
+    for folder in Path(tempfile.gettempdir()).glob("kafka-chaos-engine-*"):
+        if processes.has_owner(folder) and not processes.held(folder):
+            _remove(folder)
+
+
+def _end(engine: psutil.Process) -> None:
+    with suppress(psutil.NoSuchProcess):
+        engine.terminate()
+        try:
+            engine.wait(timeout=_END_S)
+        except psutil.TimeoutExpired:
+            engine.kill()
+            engine.wait(timeout=_END_S)
+
+
+def _remove(folder: Path) -> None:
+    _unmount(folder.resolve())
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _unmount(folder: Path) -> None:
@@ -141,29 +173,15 @@ def _compose() -> Path:
     """A folder of settings for the docker program, with `docker compose` in it."""
     if _has_compose(None):
         return Path(os.environ.get("DOCKER_CONFIG", Path.home() / ".docker"))
-    home = cache_dir() / f"docker-compose-{_COMPOSE}"
-    plugin = home / "cli-plugins" / "docker-compose"
-    if _has_compose(home):
-        return home
-    plugin.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="kafka-chaos-compose-", dir=cache_dir()) as scratch:
-        folder = Path(scratch)
-        (folder / "module").mkdir()
-        module = "github.com/docker/compose/v2"
-        (folder / "module" / "go.mod").write_text(
-            f"module build\n\ngo 1.24\n\nrequire {module} v{_COMPOSE}\n"
-        )
-        environment = {**os.environ, **toxiproxy.go_environment(folder)}
-        go = toxiproxy.find_go(folder, Shell(cache_dir() / "logs"))
-        flags = f"-s -w -X {module}/internal.Version=v{_COMPOSE}"
-        command = [str(go), "build", "-mod=mod", "-trimpath", "-ldflags", flags]
-        subprocess.run(
-            [*command, "-o", str(folder / "docker-compose"), f"{module}/cmd"],
-            cwd=folder / "module",
-            env=environment,
-            check=True,
-        )
-        (folder / "docker-compose").replace(plugin)
+    module = "github.com/docker/compose/v2"
+    plugin = golang.built(
+        "docker-compose",
+        _COMPOSE,
+        f"{module}/cmd",
+        "cli-plugins/docker-compose",
+        f"-X {module}/internal.Version=v{_COMPOSE}",
+    )
+    home = plugin.parents[1]
     if not _has_compose(home):
         raise SetupError(f"the docker program does not take {plugin} as its compose")
     return home

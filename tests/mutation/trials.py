@@ -201,9 +201,9 @@ def _judging() -> Iterator[set[str]]:
     seen: set[str] = set()
     original = judge._rows_of
 
-    def rows_of(tables: Any, name: str, torn: Sequence[str]) -> Any:
+    def rows_of(tables: Any, name: str, lacking: Mapping[str, str]) -> Any:
         seen.add(name)
-        return original(tables, name, torn)
+        return original(tables, name, lacking)
 
     judge._rows_of = rows_of
     try:

@@ -1,19 +1,21 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from harness.provision import doctor, steps
+from harness.provision import doctor, kafka, steps
 from harness.provision.cache import REPOSITORY
 from harness.provision.command import main
 from harness.provision.environment import env_dir, env_python
 
 Capture = pytest.CaptureFixture[str]
 PACKAGE = REPOSITORY / "harness" / "provision"
+_WHERE = "import os, sys; print(sys.executable, os.getcwd())"
 
 
 def provision(*args: str) -> subprocess.CompletedProcess[str]:
@@ -33,10 +35,38 @@ def make(*args: str) -> str:
 
 
 def test_exec_runs_the_environments_python_in_the_repository() -> None:
-    answer = provision("exec", "--", "-c", "import os, sys; print(sys.executable, os.getcwd())")
+    answer = provision("exec", "--", "-c", _WHERE)
 
     assert answer.stdout.split() == [str(env_python(env_dir())), str(REPOSITORY)]
     assert answer.stderr == ""
+
+
+def test_exec_can_stay_in_the_folder_one_is_in(tmp_path: Path) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "harness.provision", "exec", "--stay", "--", "-c", _WHERE],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )
+
+    assert answer.stdout.split() == [str(env_python(env_dir())), str(tmp_path)]
+
+
+def test_exec_sets_up_each_version_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def is_complete(version: str, *, late: bool) -> bool:
+        asked.append(version)
+        return not late
+
+    monkeypatch.setattr(steps, "is_complete", is_complete)
+    monkeypatch.setattr(os, "execv", lambda *_: None)
+    for versions in (["4.2.1", "3.9.2", "4.2.1"], [""], ["1.0"], []):
+        main(["exec", "--stay", *(f"--kafka={each}" for each in versions), "--", "-c", ""])
+
+    assert ["4.2.1", "3.9.2", kafka.DEFAULT_VERSION, kafka.DEFAULT_VERSION] == asked
 
 
 def test_exec_hands_on_the_exit_code() -> None:
@@ -145,9 +175,8 @@ def test_make_passes_on_only_what_was_given() -> None:
     )
 
 
-def test_make_sets_up_the_java_client_that_was_named_for_a_night_too() -> None:
+def test_make_leaves_the_version_of_a_client_to_the_command() -> None:
     assert make("nightly", "CLIENT_VERSION=4.2.1") == (
-        "py -m harness.provision exec --kafka '4.2.1' -- -c '' "
         "py -m harness.provision exec -- -m harness nightly --client-version '4.2.1'"
     )
 

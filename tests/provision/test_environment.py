@@ -33,11 +33,13 @@ class Recorder(Shell):
         remedy: str = "",
         env: Mapping[str, str] | None = None,
         timeout_s: float = 0,
-    ) -> None:
+        may_fail: bool = False,
+    ) -> str:
         assert not (self.env / "half").exists()
         assert not (self.env / environment.COMPLETE).exists()
         self.env.mkdir(exist_ok=True)
         self.asked.append(" ".join(map(str, args)))
+        return ""
 
 
 def half_made(folder: Path) -> Path:
@@ -126,4 +128,11 @@ def test_python_without_venv_is_named_with_the_remedy(monkeypatch: pytest.Monkey
     with pytest.raises(
         SetupError, match=r"has no ensurepip.*install the package python3\.\d+-venv"
     ):
+        environment.check_python()
+
+
+def test_a_python_that_is_too_new_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "NEWEST_PYTHON", (3, 10))
+
+    with pytest.raises(SetupError, match=r"is 3\.\d+\.\d+.* newer than 3\.10; name another Python"):
         environment.check_python()

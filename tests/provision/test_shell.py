@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import pytest
 
 from harness.base.errors import SetupError
+from harness.base.wait import wait_until
 from harness.provision.shell import Shell
 
 
@@ -35,6 +38,29 @@ def test_missing_program_is_named(tmp_path: Path) -> None:
 def test_endless_program_is_ended(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="did not end within 0 s"):
         Shell(tmp_path).run("the work", ["cat", "/dev/zero"], log="work.log", timeout_s=0)
+
+
+def is_gone(pid: int) -> bool:
+    """Also where the machine's first process waits for nobody."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def test_what_an_endless_program_has_started_is_ended_too(tmp_path: Path) -> None:
+    """In a session of its own, as Spark's JVM is that writes an AOT cache."""
+    starts = f"setsid sh -c 'echo $$ > {tmp_path}/pid.new; mv {tmp_path}/pid.new {tmp_path}/pid; "
+    starts += "exec sleep 600' & wait"
+    shell = Shell(tmp_path)
+    with ThreadPoolExecutor() as thread:
+        ended = thread.submit(shell.run, "the work", ["sh", "-c", starts], log="work.log")
+        wait_until("start of it", (tmp_path / "pid").exists, timeout_s=20)
+        shell.stop()
+        assert isinstance(ended.exception(), SetupError)
+
+    started = int((tmp_path / "pid").read_text())
+    wait_until("end of it", lambda: is_gone(started), timeout_s=20)
 
 
 def test_log_keeps_what_earlier_set_ups_said(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -9,6 +10,7 @@ import pytest
 
 from harness.base.errors import SetupError
 from harness.provision import toxiproxy
+from harness.provision.cache import LOCKS
 from harness.provision.shell import Shell
 
 Script = Callable[[str, str], Path]
@@ -73,15 +75,53 @@ def test_go_writes_only_inside_the_scratch_folder(tmp_path: Path) -> None:
     assert "-modcacherw" in variables["GOFLAGS"]
 
 
+def test_the_lock_has_the_hash_of_the_server_and_of_all_that_it_needs() -> None:
+    """Of each module its source and its go.mod."""
+    hashed = set()
+    for line in (LOCKS / "toxiproxy.sum").read_text().splitlines():
+        module, version, digest = line.split()
+        assert re.fullmatch(r"h1:[A-Za-z0-9+/]{43}=", digest), line
+        hashed.add((module, version))
+    wanted = re.findall(r"^\t(\S+) (v\S+)", (LOCKS / "toxiproxy.mod").read_text(), re.M)
+
+    assert (toxiproxy.MODULE, f"v{toxiproxy.VERSION}") in wanted
+    for module, version in wanted:
+        assert {(module, version), (module, f"{version}/go.mod")} <= hashed
+
+
+# Answers as Go does, and keeps what it was asked to build and the hashes that it would look at.
+GO = """
+if [ "$1" = version ]; then echo go version go1.26.0 x/y; exit; fi
+echo "$@" > {kept}/asked
+cp "$3/go.mod" "$3/go.sum" {kept}
+while [ "$1" != -o ]; do shift; done
+cp {server} "$2"
+"""
+
+
+def test_go_builds_what_has_the_hashes_of_the_lock(
+    empty_cache: Path, tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    server = script("server", f"echo {toxiproxy.VERSION}")
+    go = script("go", GO.format(kept=kept, server=server))
+    monkeypatch.setenv("PATH", f"{go.parent}:/usr/bin:/bin")
+
+    toxiproxy.build(Shell(empty_cache / "logs"))
+
+    toxiproxy.check_binary()
+    assert "-mod=readonly" in (kept / "asked").read_text()
+    for name in ("mod", "sum"):
+        lock = LOCKS / f"toxiproxy.{name}"
+        assert lock.read_bytes() == (kept / f"go.{name}").read_bytes()
+
+
 def test_build_of_another_version_is_not_put_in_place(
-    empty_cache: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+    empty_cache: Path, tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = script("other-server", "echo 1.0.0")
-    go = script(
-        "go",
-        'if [ "$1" = version ]; then echo go version go1.26.0 x/y; exit; fi\n'
-        f'mkdir -p "$GOBIN" && cp {server} "$GOBIN/server"',
-    )
+    go = script("go", GO.format(kept=tmp_path, server=server))
     monkeypatch.setenv("PATH", f"{go.parent}:/usr/bin:/bin")
 
     with pytest.raises(SetupError, match=f"does not say it is {toxiproxy.VERSION}"):

@@ -11,7 +11,7 @@ from harness.base import processes
 from harness.base.errors import Exit, SetupError
 from harness.cli.main import main
 from harness.provision import aot, environment, kafka, toxiproxy, unused
-from harness.provision.cache import mark
+from harness.provision.cache import mark, translations
 from harness.provision.java import Java
 
 JAVA = Java(Path("/somewhere/java"), "25.0.1")
@@ -58,6 +58,7 @@ def write_old(cache: Path) -> set[str]:
         write(cache / "toxiproxy-1.2.3" / name)
     for name in ("modules/a", "build-cache/b"):
         write(cache / "tmp-ab_cd123" / name)
+    mark(translations())
     for purpose in ("spark", "kafka-1.2.3", f"client-{kafka.DEFAULT_VERSION}"):
         write(cache / f"{purpose}-{OLD}-{OLD}.aot", MAGIC)
     return {path.name for path in cache.iterdir()} - before
@@ -146,7 +147,7 @@ def test_nothing_is_removed_without_a_yes(
     assert Exit.AS_EXPECTED == code
     said = capsys.readouterr().out
     assert all(name in said for name in old)
-    assert goes == ("9 of 9 removed" in said)
+    assert goes == ("10 of 10 removed" in said)
     assert goes != ("nothing of it was removed: add --yes" in said)
     assert goes != bool(old & {path.name for path in empty_cache.iterdir()})
 

@@ -34,7 +34,7 @@ def test_a_recorded_run_is_judged_as_before(
     engines_for: Callable[[Callable[[], str]], list[Engine]],
     snapshot: SnapshotAssertion,
 ) -> None:
-    engines = engines_for(lambda: digest_of(RUNS / run))
+    engines = engines_for(lambda: digest_of(RUNS / run, judged))
     judgements = [judged(RUNS / run, tmp_path / engine.name, engine) for engine in engines]
 
     assert judgements[:1] * len(judgements) == judgements
@@ -43,22 +43,27 @@ def test_a_recorded_run_is_judged_as_before(
 
 def judged(run: Path, run_dir: Path, engine: Engine) -> str:
     """What the engine makes of a copy of the run: a line for each verdict, and for each row."""
-    shutil.copytree(run, run_dir)
-    verdicts = check(run_dir, engine)
+    verdicts = check(copied(run, run_dir), engine)
     rows = pq.read_table(run_dir / "tables" / "judgements.parquet").to_pylist()
 
     assert [] == [each["rule"] for each in verdicts if each["verdict"] != each["expected"]]
     return "\n".join([*map(as_verdict, verdicts), "", *map(as_row, rows)])
 
 
-def digest_of(run: Path) -> str:
-    """Of all that decides what an engine makes of this run."""
+def copied(run: Path, run_dir: Path) -> Path:
+    """A copy of a kept run, to be judged."""
+    shutil.copytree(run, run_dir)
+    return run_dir
+
+
+def digest_of(run: Path, comparing: Callable[..., object]) -> str:
+    """Of all that decides what an engine makes of this run, compared by this function."""
     about = read_run(run)
     declared = {each["rule"] for each in about.expected}
     rules = [rule.id for rule in RULES.values() if rule.evidence or rule.always]
     files = [path.read_bytes() for path in sorted((run / "history").glob("*.parquet"))]
     rows = [sorted(about.settings.items()), about.expected, *files]
-    return agreements.digest_of({*rules, *declared}, about.client, rows, judged)
+    return agreements.digest_of({*rules, *declared}, about.client, rows, comparing)
 
 
 def as_verdict(verdict: dict[str, Any]) -> str:

@@ -110,6 +110,10 @@ def test_a_version_of_the_client_is_for_java_alone() -> None:
         librdkafka.group.client_version, java.group.client_version
     )  # fmt: skip
 
+    eager = Combination("librdkafka", "eager")
+    own = declared("consumer-crash", {"group.client_version": "2.8.2"}, eager, "librdkafka")
+    assert "2.8.2" == own.group.client_version
+
 
 def test_what_is_judged_besides_is_not_demanded() -> None:
     """Nobody comes or goes in it, so there is no join whose cost could be told."""

@@ -71,7 +71,7 @@ def test_what_replaced_a_statement_stands_beside_it() -> None:
 
 
 def test_where_another_protocol_has_something_else_it_holds_in_part() -> None:
-    joins, new = verdict("R12"), verdict("X20", protocol="consumer")
+    joins, new = verdict("R12"), verdict("X20-alone", protocol="consumer")
 
     assert "holds" == of("001.2", joins).status
     assert "not judged" == of("001.2", new).status
@@ -127,6 +127,20 @@ def test_every_statement_names_its_document_and_has_an_id_of_its_own() -> None:
 
     assert len(ids) == len(set(ids))
     assert set(DOCUMENTS) == {each.document for each in STATEMENTS}
+
+
+def test_a_statement_that_nothing_judges_says_why() -> None:
+    for each in STATEMENTS:
+        unjudged = not each.rules and not each.instead
+        assert unjudged == each.today.startswith("Not judged: "), each.id
+
+
+def test_a_statement_about_the_classic_protocol_alone_says_what_kip_848_has() -> None:
+    for each in STATEMENTS:
+        judged = [RULES[rule] for rule in each.rules]
+        if judged and not any("consumer" in rule.protocols for rule in judged):
+            told = f"{each.says} {each.today}"
+            assert "KIP-848" in told or "classic" in told, each.id
 
 
 def test_every_rule_of_a_statement_exists() -> None:

@@ -42,7 +42,11 @@ def checked_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Path], No
 
         monkeypatch.setattr(Judge, "_open", opened)
         monkeypatch.setattr(Judge, "close", lambda _judge: None)
-        monkeypatch.setattr("harness.check.check.check", lambda run_dir, _spark: check(run_dir))
+        monkeypatch.setattr("harness.suite.judging.duckdb_engine", object)
+        monkeypatch.setattr("harness.check.check.look_at_others", lambda _run_dir, _duckdb: [])
+        monkeypatch.setattr(
+            "harness.check.check.check", lambda run_dir, _spark, looked: check(run_dir)
+        )
 
     return put
 

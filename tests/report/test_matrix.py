@@ -2,17 +2,21 @@
 
 import io
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
-from harness.base.errors import Exit
+from harness.base import processes
+from harness.base.errors import Exit, NoData
 from harness.cli.main import main
 from harness.history.suites import State
 from harness.report.many import matrix_text
 from harness.report.many.matrix import Cell, Client, End, Matrix, matrix_of
+from harness.report.many.matrix_record import as_json, load_matrix
 from harness.report.many.matrix_text import cell_lines, end_lines, markdown, print_matrix, write
 from tests.report.sample_matrix import (
     COMMAND,
@@ -180,6 +184,21 @@ def test_experiments_are_kept_apart(tmp_path: Path) -> None:
     assert ["everyday", "consumer-crash"] == [end.experiment for end in matrix.clients[0].ends]
 
 
+def test_ends_of_which_the_same_is_said_are_told_once(tmp_path: Path) -> None:
+    bad = [judgement("P1", 52, ok=False, subject=f"{TOPIC}-0"), judgement("P10", STOP_S)]
+    folders = {name: tmp_path / name / "run-1" for name in ("everyday", "consumer-crash")}
+    written = {name: write_app_run(folder) for name, folder in folders.items()}
+    written["rough-day"] = write_app_run(tmp_path / "rough-day" / "run-1", judgements=bad)
+    runs = [played(tmp_path, run, experiment=name) for name, run in written.items()]
+    text = markdown(matrix_of(suite_of(tmp_path, *runs)))
+
+    assert (
+        "<sub>everyday, consumer-crash</sub><br>caught up, worked to the end, lost nothing, left "
+        "in order<br><sub>n = 1 each</sub><br><sub>rough-day</sub><br>**did not catch up: 1 of 1 "
+        "run**<br>lost nothing<br><sub>n = 1</sub>"
+    ) in text
+
+
 def test_the_markdown_is_a_page_of_its_own(tmp_path: Path) -> None:
     text = markdown(matrix_of(write_matrix(tmp_path)))
     lines = text.splitlines()
@@ -221,7 +240,7 @@ def test_the_record_has_every_number(tmp_path: Path) -> None:
     write(suite)
     record = json.loads((suite.path / "matrix.json").read_text())
 
-    assert (1, 3, 6, 4) == tuple(
+    assert (2, 3, 6, 4) == tuple(
         record[name] for name in ("schema_version", "repeats", "planned", "shown")
     )
     crash = record["clients"][0]["cells"][0]
@@ -263,9 +282,105 @@ def test_report_writes_a_matrix_again(tmp_path: Path) -> None:
     assert (suite.path / "clients.md").exists()
 
 
+def test_the_record_of_a_matrix_that_goes_on_is_its_own(tmp_path: Path) -> None:
+    """Its next run is being played, and no report may call that one interrupted."""
+    suite = write_matrix(tmp_path)
+    suite.entries[0].state = State.INTERRUPTED
+    suite.save()
+    before = (suite.path / "suite.json").read_text()
+
+    with processes.holding(suite.path):
+        main(["report", str(suite.path)])
+    assert before == (suite.path / "suite.json").read_text()
+    main(["report", str(suite.path)])
+    assert before != (suite.path / "suite.json").read_text()
+
+
 def test_without_a_judged_run_there_is_still_a_page(tmp_path: Path) -> None:
     suite = suite_of(tmp_path, played(tmp_path, None, state=State.VOID, reason="no Java"))
     write(suite)
 
     assert "void: no Java" in (suite.path / "clients.md").read_text()
     assert "no run shows anything" in (suite.path / "clients.html").read_text()
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
+    suite = write_matrix(tmp_path)
+    write(suite)
+
+    text = (suite.path / "matrix.json").read_text()
+    found = load_matrix(suite.path / "matrix.json")
+    assert text == as_json(found)
+    assert markdown(matrix_of(suite)) == markdown(found)
+
+
+def test_what_is_published_leads_to_no_run(tmp_path: Path) -> None:
+    suite = write_matrix(tmp_path)
+    suite.save()
+    into = tmp_path / "pages"
+
+    assert Exit.FAILED == main(["report", str(suite.path), "--into", str(into)])
+    page = (into / "clients.html").read_text()
+    assert not re.findall(r'href="(?!data:|#)', page)
+    assert "7.50 s (7.50 s – 9.80 s)" in page
+    assert "kafkajs, everyday, run 2: void" in page
+    assert "kafkajs, everyday, run 3" not in page  # it was never begun
+    assert "report.html" not in (into / "matrix.json").read_text()
+    assert "4 of 5 runs shown" in (into / "clients.md").read_text()
+
+
+def test_publishing_adds_runs_and_programs(tmp_path: Path) -> None:
+    """Rounds of other evenings count with those that are there."""
+    into = tmp_path / "pages"
+    first = write_matrix(tmp_path / "first")
+    runs = [
+        played(
+            tmp_path / "second",
+            write_app_run(tmp_path / "second" / "everyday" / f"of-{name}"),
+            client=name,
+        )
+        for name in ("franz-go", "sarama")
+    ]
+    matrix_text.publish(matrix_of(first), into)
+    both = matrix_text.publish(matrix_of(suite_of(tmp_path / "second", *runs)), into)
+
+    assert ["franz-go", "kafkajs", "sarama"] == [each.name for each in both.clients]
+    assert (7, 6, 0) == (both.planned, both.shown, both.repeats)
+    assert ["n = 4", "n = 1 of 2", "n = 1"] == [
+        texts(cell(both, each.name, "crash"))[-1] for each in both.clients
+    ]
+    again = matrix_text.publish(matrix_of(first), into)
+    assert both.clients == again.clients  # a run counts once, however often it is published
+
+
+def test_runs_of_another_version_take_the_place_of_those_that_are_there(tmp_path: Path) -> None:
+    into = tmp_path / "pages"
+    newer = {"clients": ["kgo v1.23.0"], "protocol": "cooperative", "session_timeout_ms": 45_000}
+    run = write_app_run(tmp_path / "second" / "everyday" / "run-9", observed=newer)
+    matrix_text.publish(matrix_of(write_matrix(tmp_path / "first")), into)
+    second = suite_of(tmp_path / "second", played(tmp_path / "second", run))
+    both = matrix_text.publish(matrix_of(second), into)
+
+    assert ("kgo v1.23.0",) == client(both, "franz-go").libraries
+    assert "n = 1" == texts(cell(both, "franz-go", "crash"))[-1]
+    assert "n = 1 of 2" == texts(cell(both, "kafkajs", "crash"))[-1]
+
+
+def test_a_broken_record_is_not_added_to(tmp_path: Path) -> None:
+    suite = write_matrix(tmp_path)
+    into = tmp_path / "pages"
+    into.mkdir()
+    (into / "matrix.json").write_text('{"schema_version": 2}')
+
+    with pytest.raises(NoData, match=r"matrix\.json cannot be read .*remove it, and publish"):
+        matrix_text.publish(matrix_of(suite), into)
+    (into / "matrix.json").write_text('{"schema_version": 7}')
+    with pytest.raises(NoData, match="is of schema 7"):
+        matrix_text.publish(matrix_of(suite), into)
+
+
+def test_only_a_matrix_is_published(tmp_path: Path) -> None:
+    run = write_app_run(tmp_path / "everyday" / "run-1")
+
+    assert Exit.BAD_ARGUMENTS == main(["report", str(run), "--into", str(tmp_path / "pages")])
+    assert not (tmp_path / "pages").exists()

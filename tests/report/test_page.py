@@ -83,7 +83,9 @@ def test_page_says_outcome_claim_and_facts(page: str) -> None:
     text = Parsed(page).text
 
     assert "2 verdicts differ from the expected" in text
-    assert "8 rules judged; 6 as expected; 1 documented statement measured otherwise" in text
+    assert (
+        "8 rules judged; 6 as expected; 1 documented statement contradicted by measurement" in text
+    )
     assert "A member that stays silent for its session timeout loses its partitions" in text
     for fact in ("4.3.1", "seed 421337", "3 members, eager", "6.00 s", "librdkafka 2.16.0"):
         assert fact in text
@@ -365,7 +367,7 @@ def test_reporting_twice_gives_the_same_page_and_leaves_nothing_behind(tmp_path:
 
 
 def test_folder_without_manifest_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(NoData, match=r"manifest\.json is missing.*python -m harness check"):
+    with pytest.raises(NoData, match=r"manifest\.json is missing.*python3 -m harness check"):
         report(tmp_path)
 
 
@@ -393,7 +395,7 @@ def test_complete_run_with_a_missing_file_says_so_and_invents_nothing(
 def test_unjudged_run_is_told_how_to_be_judged(tmp_path: Path) -> None:
     run_dir = write_run(tmp_path / "run", verdicts=None)
 
-    with pytest.raises(NoData, match=r"python -m harness check .*run"):
+    with pytest.raises(NoData, match=r"python3 -m harness check .*run"):
         report(run_dir)
 
 

@@ -46,9 +46,13 @@ def test_every_fault_has_its_word(tmp_path: Path) -> None:
         ("cut-dependency", "dependency", "refused", "dependency gone"),
         ("slow-sink", "sink", "503", "slow sink"),
         ("cut-dependency", "member 2", None, "cut-dependency of member 2"),
+        ("cut-dependency", "any member", None, "cut-dependency of any member"),
+        ("isolate", "member 2", None, "own link dead"),
+        ("isolate", "any member", None, "own link dead"),
+        ("isolate", "producers", None, "isolate of producers"),
     ],
 )
-def test_a_stall_by_what_a_program_uses_has_its_word(
+def test_a_fault_of_one_process_is_told_from_one_of_all(
     kind: str, target: str, how: str | None, word: str
 ) -> None:
     rows = fault("1", kind, target, 5.0, how=how)
@@ -200,6 +204,22 @@ def test_a_partition_that_never_goes_on_stands_still_until_the_run_ends(tmp_path
     assert ((STOP_S - 41.0) * 1e3, True) == (one.standstill_ms, one.never_again)
     assert not found.situations["crash"].never_again
     assert Standing.VIOLATED == found.at_the_end["P1"]
+
+
+@pytest.mark.parametrize(
+    ("usual_ms", "situation"), [(400, "a new member"), (600, "coordinator dies")]
+)
+def test_what_was_read_last_just_before_a_fault_stopped_with_it(
+    tmp_path: Path, usual_ms: float, situation: str
+) -> None:
+    """The broker is killed at 30 s: until the usual pause is over nothing had stopped."""
+    found = shown(
+        tmp_path,
+        stops=[stood(1, 5.1, 12.6, cause_at=at(5.0), usual_ms=usual_ms)],
+        reads=[read(0, 1_000, 29.5)],
+        judgements=[judgement("P1", 52, ok=False, subject=f"{TOPIC}-0")],
+    )
+    assert [situation] == [name for name, each in found.situations.items() if each.never_again]
 
 
 def test_a_partition_that_was_committed_to_its_end_has_not_stopped(tmp_path: Path) -> None:

@@ -110,3 +110,229 @@ def test_in_the_consumer_protocol_who_has_not_heard_leaves_it_open(judge: Judge)
     beat(history, "member-3", 0.5, 0, 1)
     verdict = judge(history, "R22")
     assert 2 not in [int(row["subject"].split()[1]) for row in verdict["rows"]]
+
+
+# R22-each, R22-more, R22-idle
+
+
+@pytest.mark.parametrize(
+    ("rule", "sizes", "verdict"),
+    [
+        ("R22-each", (1, 1, 1, 1, 1, 1), "HOLDS"),
+        ("R22-each", (2, 1, 1, 1, 1, 0), "VIOLATED"),
+        ("R22-each", (2, 2, 2), "UNKNOWN"),
+        ("R22-more", (2, 2, 1, 1), "HOLDS"),
+        ("R22-more", (4, 2), "VIOLATED"),
+        ("R22-more", (3, 3, 0), "VIOLATED"),
+        ("R22-more", (1, 1, 1, 1, 1, 1), "UNKNOWN"),
+        ("R22-idle", (1, 1, 1, 1, 1, 1, 0), "HOLDS"),
+        ("R22-idle", (2, 1, 1, 1, 1, 0, 0), "VIOLATED"),
+        ("R22-idle", (1, 1, 1, 1, 1, 1), "UNKNOWN"),
+    ],
+)
+def test_each_case_of_the_documents_is_told_apart(
+    judge: Judge, rule: str, sizes: tuple[int, ...], verdict: str
+) -> None:
+    assert verdict == judge(given(*sizes), rule)["verdict"]
+
+
+# R22-assignor
+
+
+def worked_out(assignor: str, *parts: tuple[int, ...], **row: Any) -> History:
+    """One generation in which these partitions are given to member-1, member-2, …"""
+    history = History().rebalance(0, 1, len(parts))
+    gives = []
+    for number, numbers in enumerate(parts, start=1):
+        name = f"member-{number}"
+        history.says("member_added", 1, name).join(name, 5, protocol_name=assignor, **row)
+        gives += [(name, each) for each in numbers]
+    return history.sync("member-1", 15, gives=gives)
+
+
+@pytest.mark.parametrize(
+    ("assignor", "parts", "verdict"),
+    [
+        ("range", ((0, 1), (2, 3), (4, 5)), "HOLDS"),
+        ("range", ((0, 1, 2), (3, 4)), "HOLDS"),
+        ("range", ((0,), (1,), ()), "HOLDS"),
+        ("range", ((0, 1, 2, 3, 4, 5, 6),), "HOLDS"),
+        ("range", ((0, 1), (2, 3, 4)), "VIOLATED"),
+        ("range", ((2, 3), (0, 1), (4, 5)), "VIOLATED"),
+        ("range", ((0, 2), (1, 3)), "VIOLATED"),
+        ("range", ((0,), (), (1,)), "VIOLATED"),
+        ("roundrobin", ((0, 3), (1, 4), (2, 5)), "HOLDS"),
+        ("roundrobin", ((0, 2, 4), (1, 3)), "HOLDS"),
+        ("roundrobin", ((0,), (1,), ()), "HOLDS"),
+        ("roundrobin", ((0, 1), (2, 3), (4, 5)), "VIOLATED"),
+        ("cooperative-sticky", ((0, 1), (2, 3)), "UNKNOWN"),
+    ],
+)
+def test_what_an_assignor_gives_can_be_worked_out(
+    judge: Judge, assignor: str, parts: tuple[tuple[int, ...], ...], verdict: str
+) -> None:
+    found = judge(worked_out(assignor, *parts), "R22-assignor")
+    assert verdict == found["verdict"]
+    assert found["examined"] == (0 if verdict == "UNKNOWN" else len(parts))
+
+
+def test_members_are_in_the_order_of_their_instance_ids_where_all_have_one(judge: Judge) -> None:
+    history = worked_out("range", (0, 1), (2, 3))
+    joins = [row for row in history.rows["requests"] if row["api"] == "JOIN_GROUP"]
+    joins[0]["instance_id"] = "z"
+    assert "UNKNOWN" == judge(history, "R22-assignor")["verdict"]  # only one of two is static
+    joins[1]["instance_id"] = "a"
+    assert "VIOLATED" == judge(history, "R22-assignor")["verdict"]
+    joins[0]["instance_id"], joins[1]["instance_id"] = "a", "z"
+    assert "HOLDS" == judge(history, "R22-assignor")["verdict"]
+
+
+def test_an_assignment_that_does_not_give_all_is_not_worked_out(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(worked_out("range", (0, 1), (3,)), "R22-assignor")["verdict"]
+
+
+# R22-sticky
+
+
+def moved(kept: tuple[int, ...], protocol_name: str = "cooperative-sticky") -> History:
+    """Of 6 partitions member-1 had 0 to 3; then another is there, and it has these."""
+    history = History(group={"protocol": "cooperative"}).rebalance(0, 1, 2)
+    for name in ("member-1", "member-2"):
+        history.says("member_added", 1, name).join(name, 5, protocol_name=protocol_name)
+    history.sync("member-1", 15, gives=[("member-1", each) for each in range(4)])
+    history.rebalance(5_000, 2, 3).says("member_added", 5_000, "member-3")
+    for name in ("member-1", "member-2", "member-3"):
+        history.join(name, 5_005, 2, protocol_name=protocol_name)
+    gives = [("member-1", each) for each in kept]
+    return history.sync("member-1", 5_015, 2, gives=gives)
+
+
+@pytest.mark.parametrize(
+    ("kept", "verdict"),
+    [
+        ((0, 1), "HOLDS"),  # its share of six partitions for three members
+        ((2, 3), "HOLDS"),
+        ((0, 1, 2, 3), "HOLDS"),
+        ((0,), "VIOLATED"),
+        ((0, 4, 5), "VIOLATED"),
+        ((), "VIOLATED"),
+    ],
+)
+def test_a_member_keeps_its_share_of_what_it_had(
+    judge: Judge, kept: tuple[int, ...], verdict: str
+) -> None:
+    found = judge(moved(kept), "R22-sticky")
+    assert (verdict, 1) == (found["verdict"], found["examined"])
+
+
+def test_other_assignors_and_members_that_went_are_not_examined(judge: Judge) -> None:
+    assert 0 == judge(moved((), "range"), "R22-sticky")["examined"]
+    gone = moved((0,)).says("left", 4_900, "member-1")
+    assert 0 == judge(gone, "R22-sticky")["examined"]
+
+
+def test_a_member_with_less_than_its_share_keeps_all(judge: Judge) -> None:
+    history = moved((0, 1))
+    history.rows["requests"][2]["assignments"] = history.rows["requests"][2]["assignments"][:1]
+    found = judge(history, "R22-sticky")
+    assert ("HOLDS", 1) == (found["verdict"], found["measured_max"])
+
+
+# R22-moves
+
+
+def shared(
+    before: tuple[tuple[int, ...], ...],
+    after: tuple[tuple[int, ...], ...],
+    protocol_name: str = "cooperative-sticky",
+    *,
+    told: bool = True,
+) -> History:
+    """6 partitions, given to members as in `before`; then to those and more, as in `after`."""
+    history = History(group={"protocol": "cooperative"})
+    for generation, parts in enumerate((before, after), start=1):
+        ms = 5_000 * (generation - 1)
+        history.rebalance(ms, generation, len(parts))
+        gives = []
+        for number, mine in enumerate(parts, start=1):
+            name = f"member-{number}"
+            if generation == 1 or number > len(before):
+                history.says("member_added", ms + 1, name)
+            history.join(name, ms + 5, generation, protocol_name=protocol_name)
+            gives += [(name, each) for each in mine]
+        history.sync("member-1", ms + 15, generation, gives=gives)
+        for number in range(2, len(parts) + 1 if told else 1):
+            history.sync(f"member-{number}", ms + 16, generation)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "moved_too_many"),
+    [
+        # Three of six stay with the one that had all, or two where three share them.
+        (((0, 1, 2, 3, 4, 5),), ((3, 4, 5), ()), 0),
+        (((0, 1, 2, 3, 4, 5),), ((3, 4), (0, 1, 2, 5)), 1),
+        # Of four members two have two: those that had more keep them.
+        (((0, 1, 2), (3, 4, 5)), ((0, 1), (3, 4), (), ()), 0),
+        (((0, 1, 2), (3, 4, 5)), ((0, 1), (3,), (), ()), 1),
+        (((0, 1, 2), (3, 4, 5)), ((0,), (3,), (), ()), 2),
+        # Of five one has two, whoever it is.
+        (((0, 1), (2, 3), (4, 5)), ((0, 1), (2,), (4,), (), ()), 0),
+        (((0, 1), (2, 3), (4, 5)), ((0,), (2,), (4,), (), ()), 1),
+        # Who has less than its share keeps it all.
+        (((0, 1, 2, 3, 4), (5,)), ((0, 1, 2), (5, 3, 4)), 0),
+        (((0, 1, 2, 3, 4), (5,)), ((5, 1, 2), (0, 3, 4)), 2),
+    ],
+)
+def test_no_more_moves_than_must(
+    judge: Judge,
+    before: tuple[tuple[int, ...], ...],
+    after: tuple[tuple[int, ...], ...],
+    moved_too_many: int,
+) -> None:
+    verdict = judge(shared(before, after), "R22-moves")
+    expected = "VIOLATED" if moved_too_many else "HOLDS"
+    assert (expected, moved_too_many, 1) == (
+        verdict["verdict"], verdict["measured_max"], verdict["examined"]
+    )  # fmt: skip
+
+
+def test_what_members_had_is_not_always_known(judge: Judge) -> None:
+    """By range, untold, lost by itself, of static members, or of a topic that has grown."""
+    parts = ((0, 1, 2, 3, 4, 5),), ((0,), ())
+    assert "VIOLATED" == judge(shared(*parts), "R22-moves")["verdict"]
+    assert "UNKNOWN" == judge(shared(*parts, "range"), "R22-moves")["verdict"]
+    lost = shared(*parts).told("member-1", "lost", 4_000, (0, 1))
+    assert "UNKNOWN" == judge(lost, "R22-moves")["verdict"]
+    earlier = shared(*parts).told("member-1", "lost", 1, (0, 1))
+    assert "VIOLATED" == judge(earlier, "R22-moves")["verdict"]
+    untold = shared(((0, 1, 2), (3, 4, 5)), ((0,), (3,), ()), told=False)
+    assert "UNKNOWN" == judge(untold, "R22-moves")["verdict"]
+    grown = shared(*parts)
+    for partition in range(8):
+        grown.add("topology", at=at(10), what="t", topic="t", partition=partition, leader=1)
+    assert "UNKNOWN" == judge(grown, "R22-moves")["verdict"]
+
+
+def test_who_went_leaves_its_partitions_to_others(judge: Judge) -> None:
+    history = shared(((0, 1, 2), (3, 4, 5)), ((0, 1, 2), ())).says("left", 4_900, "member-2")
+    assert "HOLDS" == judge(history, "R22-moves")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("first", "verdict"), [((0, 1, 2), "HOLDS"), ((0, 1), "VIOLATED"), ((), "VIOLATED")]
+)
+def test_the_brokers_uniform_assignor_moves_no_more_than_it_must(
+    judge: Judge, first: tuple[int, ...], verdict: str
+) -> None:
+    history = told(len(first), 3)
+    history.rows["requests"][-1]["assigned"] = history.rows["requests"][-1]["assigned"][:3]
+    found = judge(history, "R22-moves")
+    assert (verdict, 1) == (found["verdict"], found["examined"])
+
+
+def test_a_target_that_was_passed_over_says_nothing_of_moves(judge: Judge) -> None:
+    history = told(1, 3)
+    history.says("epoch_bumped", 5_500, generation=3, reason="hash")
+    history.says("target_computed", 5_500, generation=3, reason="uniform")
+    assert "UNKNOWN" == judge(history, "R22-moves")["verdict"]

@@ -364,3 +364,43 @@ def test_a_commit_before_anything_is_done_violates(judge: Judge) -> None:
     history = History(group={"commit": "auto"}).commit_request("member-1", 300, 0, 5)
     verdict = judge(history, "R26-processed")
     assert ("VIOLATED", 5) == (verdict["verdict"], verdict["measured_max"])
+
+
+# R19-auto
+
+
+def removed(**group: Any) -> History:
+    """member-1 read 0 to 29 and committed 20 of them; it is evicted at 10 s."""
+    history = History(group={"client": "java", "commit": "auto", **group})
+    history.member("member-1").member("member-2")
+    history.says("member_added", 0, "member-1").join("member-1", 5).join("member-2", 5)
+    history.delivered("member-1", 0, 0, 29, 1_000).commit_request("member-1", 1_500, 0, 20)
+    return history.says("evicted", 10_000, "member-1").rebalance(10_001, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("again_from", "verdict"), [(20, "HOLDS"), (0, "HOLDS"), (21, "VIOLATED"), (30, "VIOLATED")]
+)
+def test_what_was_not_committed_automatically_comes_again(
+    judge: Judge, again_from: int, verdict: str
+) -> None:
+    history = removed().delivered("member-2", 0, again_from, 39, 13_000)
+    found = judge(history, "R19-auto")
+    assert (verdict, 1) == (found["verdict"], found["examined"])
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(25, "HOLDS"), (0, "VIOLATED")])
+def test_an_automatic_commit_of_a_removed_member_is_refused(
+    judge: Judge, error: int, verdict: str
+) -> None:
+    history = removed().delivered("member-2", 0, 20, 39, 13_000)
+    history.commit_request("member-1", 12_000, 0, 30, error=error)
+    assert verdict == judge(history, "R19-auto")["verdict"]
+
+
+def test_where_the_application_commits_or_nobody_was_removed_r19_auto_is_unknown(
+    judge: Judge,
+) -> None:
+    history = removed(commit="sync").delivered("member-2", 0, 20, 39, 13_000)
+    assert "UNKNOWN" == judge(history, "R19-auto")["verdict"]
+    assert "UNKNOWN" == judge(automatic(1_050, client="java"), "R19-auto")["verdict"]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -116,54 +115,6 @@ def test_the_first_of_several_rebalances_or_callbacks_is_told(judge: Judge) -> N
     assert "logged reason: x" == judge(history, "R11")["rows"][0]["why"]
 
 
-# R20f
-
-LANES = {"parameters": '{"how": "lanes"}'}
-PEERS = {"parameters": '{"how": "peers"}'}
-
-
-@pytest.mark.parametrize(
-    ("kind", "resolved", "row", "examined"),
-    [
-        ("latency", "member-1", {}, 2),
-        ("bandwidth", "members", {}, 2),
-        ("kill-broker", "controller-101", {}, 2),
-        ("pause-broker", "controller-101", {}, 2),
-        ("isolate-broker", "broker-2", LANES, 2),
-        ("isolate-broker", "broker-2", PEERS, 1),
-        ("isolate-broker", "broker-2", {}, 1),
-        ("kill-broker", "broker-2", {}, 1),
-        ("isolate", "member-1", {}, 1),
-        ("latency", "member-1", {"took_effect": False}, 1),
-    ],
-)
-def test_a_rebalance_during_what_is_below_every_limit_violates(
-    judge: Judge, kind: str, resolved: str, row: dict[str, Any], examined: int
-) -> None:
-    """Examined are the fault, if it is of that sort and bit, and the time before it."""
-    history = History().rebalance(-100, 1, 1).fault(kind, resolved, 10_000, 25_000, **row)
-    quiet = judge(history, "R20f")
-    assert ("HOLDS", examined) == (quiet["verdict"], quiet["examined"])
-    for ms, counts in ((9_998, True), (9_999, True), (25_000, examined == 2), (25_001, False)):
-        loud = deepcopy(history).says("rebalance_started", ms, reason="x")
-        assert ("VIOLATED" if counts else "HOLDS") == judge(loud, "R20f")["verdict"]
-
-
-def test_a_group_that_is_left_alone_is_examined_until_the_drain(judge: Judge) -> None:
-    history = History().rebalance(-100, 1, 1)
-    (row,) = judge(history, "R20f")["rows"]
-    assert ("the whole run", True) == (row["subject"], row["ok"])
-    assert "VIOLATED" == judge(deepcopy(history).rebalance(59_999, 2, 1), "R20f")["verdict"]
-    assert "HOLDS" == judge(deepcopy(history).rebalance(60_000, 2, 1), "R20f")["verdict"]
-    lost = deepcopy(history).told("member-1", "lost", 20_000, [0])
-    assert "VIOLATED" == judge(lost, "R20f")["verdict"]
-
-
-def test_nothing_is_left_alone_where_a_fault_comes_at_once(judge: Judge) -> None:
-    history = History().rebalance(-100, 1, 1).fault("kill-consumer", "member-1", 0)
-    assert "UNKNOWN" == judge(history, "R20f")["verdict"]
-
-
 # X12
 
 
@@ -193,10 +144,41 @@ def test_a_loss_long_after_the_failover_is_another_matter(judge: Judge) -> None:
     assert "HOLDS" == judge(failover().told("member-1", "lost", 22_000, [0]), "X12")["verdict"]
 
 
-def test_loading_at_the_same_broker_is_no_failover(judge: Judge) -> None:
-    history = History().says("member_added", 0, "member-1").says("loaded", 9_000, members=1)
+def test_a_coordinator_that_comes_back_keeps_its_members_too(judge: Judge) -> None:
+    history = History().says("member_added", 0, "member-1").heartbeats("member-1", 2_000)
+    history.says("loaded", 9_000, members=1)
+    assert "HOLDS" == judge(history, "X12")["verdict"]
+    assert "VIOLATED" == judge(history.told("member-1", "lost", 9_500, [0]), "X12")["verdict"]
+
+
+def test_without_a_load_x12_is_unknown(judge: Judge) -> None:
+    history = History().says("member_added", 0, "member-1").heartbeats("member-1", 2_000)
     assert "UNKNOWN" == judge(history, "X12")["verdict"]
-    assert "UNKNOWN" == judge(History(), "X12")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "row", "verdict"),
+    [
+        (20_000, {}, "VIOLATED"),
+        (20_000, {"error_code": 0}, "HOLDS"),
+        (18_999, {}, "HOLDS"),
+        (20_000, {"broker": 3}, "HOLDS"),
+        (20_000, {"life": 2}, "HOLDS"),
+    ],
+)
+def test_a_member_that_had_its_part_is_known_to_the_next_coordinator(
+    judge: Judge, ms: float, row: dict[str, Any], verdict: str
+) -> None:
+    refused = {"broker": 2, "error_code": 25, **row}
+    history = failover().sync("member-1", 16).heartbeats("member-1", ms, **refused)
+    assert verdict == judge(history, "X12")["verdict"]
+    history.says("left", min(ms, 19_500), "member-1", broker=2)
+    assert "HOLDS" == judge(history, "X12")["verdict"]
+
+
+def test_a_member_that_had_no_part_yet_may_be_forgotten(judge: Judge) -> None:
+    history = failover().heartbeats("member-1", 20_000, broker=2, error_code=25)
+    assert "HOLDS" == judge(history, "X12")["verdict"]
 
 
 @pytest.mark.parametrize(
@@ -314,3 +296,58 @@ def test_what_the_first_rebalance_or_callback_says_is_told(judge: Judge) -> None
     assert "had to rebalance; logged reason: x" == why(rebalanced)
     assert "had its assignment lost" == why(rebalanced.told("member-1", "lost", 15_000, [0]))
     assert "had its assignment lost" == why(rebalanced.told("member-1", "revoked", 15_100, [0]))
+
+
+# R11-idle
+
+
+def leaderless(until_ms: float | None = 12_000, from_ms: float = 5_000) -> History:
+    """member-1 has partition 0, which nobody leads for some seconds, and member-2 the other."""
+    history = History()
+    for number in (0, 1):
+        history.told(f"member-{number + 1}", "assigned", 0, (number,))
+    leads(history, 0, 0, 2)
+    leads(history, 1, 0, 1)
+    leads(history, 0, from_ms, -1)
+    leads(history, 0, from_ms + 10, -1)  # something else changed
+    if until_ms is not None:
+        leads(history, 0, until_ms, 2)
+    return history
+
+
+def leads(history: History, partition: int, ms: float, leader: int) -> None:
+    history.add(
+        "topology", at=at(ms), what="partition", topic="t", partition=partition, leader=leader
+    )
+
+
+@pytest.mark.parametrize(
+    ("ms", "until_ms", "verdict"),
+    [
+        (4_900, 12_000, "HOLDS"),
+        (6_000, 12_000, "HOLDS"),
+        (6_001, 12_000, "VIOLATED"),
+        (11_999, 12_000, "VIOLATED"),
+        (12_000, 12_000, "HOLDS"),
+        (30_000, None, "VIOLATED"),
+    ],
+)
+def test_a_partition_without_a_leader_gives_nothing(
+    judge: Judge, ms: float, until_ms: float | None, verdict: str
+) -> None:
+    history = leaderless(until_ms).delivered("member-1", 0, 0, 9, ms)
+    history.delivered("member-2", 1, 0, 9, 8_000)
+    found = judge(history, "R11-idle")
+    assert (verdict, 1) == (found["verdict"], found["examined"])
+
+
+def test_partitions_that_have_a_leader_soon_are_not_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(leaderless(7_000), "R11-idle")["verdict"]
+    assert "HOLDS" == judge(leaderless(7_001), "R11-idle")["verdict"]
+
+
+def test_without_a_time_without_a_leader_r11_idle_is_unknown(judge: Judge) -> None:
+    history = History()
+    leads(history, 0, 0, 2)
+    leads(history, 0, 5_000, 1)
+    assert "UNKNOWN" == judge(history, "R11-idle")["verdict"]

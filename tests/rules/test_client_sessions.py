@@ -53,6 +53,39 @@ def test_librdkafka_giving_up_a_second_late_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(history, "R06-librdkafka")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "member", "thawed_ms", "verdict"),
+    [
+        ("freeze-consumer", "member-1", 15_500, "HOLDS"),
+        ("freeze-consumer", "member-1", 15_400, "VIOLATED"),  # more than 500 ms ago
+        ("freeze-consumer", "member-2", 15_500, "VIOLATED"),
+        ("latency", "member-1", 15_500, "VIOLATED"),
+    ],
+)
+def test_a_process_that_is_stopped_has_its_500_ms_when_it_goes_on(
+    judge: Judge, kind: str, member: str, thawed_ms: float, verdict: str
+) -> None:
+    history = timed_out(lost_ms=16_010, timed_out_ms=16_000).fault(kind, member, 4_500, thawed_ms)
+    assert verdict == judge(history, "R06-librdkafka")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("frozen_ms", "thawed_ms", "verdict"),
+    [
+        (3_990, 15_500, "HOLDS"),  # the answer came while it was being stopped
+        (4_500, 16_050, "HOLDS"),  # it wrote before it was seen to go on
+        (2_000, 3_990, "VIOLATED"),  # over before the answer
+        (16_010, 17_000, "VIOLATED"),  # only after the time-out
+    ],
+)
+def test_a_stop_that_overlaps_the_time_without_an_answer_counts(
+    judge: Judge, frozen_ms: float, thawed_ms: float, verdict: str
+) -> None:
+    history = timed_out(lost_ms=16_010, timed_out_ms=16_000)
+    history.fault("freeze-consumer", "member-1", frozen_ms, thawed_ms)
+    assert verdict == judge(history, "R06-librdkafka")["verdict"]
+
+
 def test_librdkafka_keeping_its_assignment_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(timed_out(lost_ms=None), "R06-librdkafka")["verdict"]
 
@@ -166,6 +199,40 @@ def test_a_link_that_is_never_mended_is_isolated_to_the_end(judge: Judge) -> Non
     history = timed_out(lost_ms=10_200).heartbeats("member-1", 5_000)
     history.fault("isolate", "member-1", 4_500)
     assert 6_100 == judge(history, "R06-librdkafka")["measured_max"]
+
+
+@pytest.mark.parametrize(
+    ("answered_ms", "verdict"),
+    [
+        (6_999, "VIOLATED"),  # heard, so its session ends at 12,999
+        (7_000, "HOLDS"),  # while the link was being cut
+        (7_300, "HOLDS"),
+        (7_349, "HOLDS"),  # a line may be stamped late
+        (7_350, "VIOLATED"),  # surely not heard, so it was to end at 10,000
+    ],
+)
+def test_an_answer_while_the_link_is_being_cut_may_have_arrived(
+    judge: Judge, answered_ms: float, verdict: str
+) -> None:
+    ended_ms = answered_ms + 6_100 if verdict == "HOLDS" else 13_600
+    history = timed_out(lost_ms=ended_ms + 50, timed_out_ms=ended_ms)
+    history.heartbeats("member-1", answered_ms - 1, answered_at=at(answered_ms))
+    history.fault("isolate", "member-1", 7_300, 20_000, injecting_ms=7_000)
+    assert verdict == judge(history, "R06-librdkafka")["verdict"]
+
+
+def test_one_that_had_not_arrived_changes_nothing(judge: Judge) -> None:
+    history = timed_out(lost_ms=10_200).heartbeats("member-1", 7_100)
+    history.fault("isolate", "member-1", 7_300, 20_000, injecting_ms=7_000)
+    assert "HOLDS" == judge(history, "R06-librdkafka")["verdict"]
+
+
+def test_nor_does_a_refusal_or_another_member_s(judge: Judge) -> None:
+    history = timed_out(lost_ms=13_200, timed_out_ms=13_100)
+    history.heartbeats("member-1", 7_100, error_code=25).heartbeats("member-2", 7_100)
+    history.commit_request("member-1", 7_100, 0, 10)
+    history.fault("isolate", "members", 7_300, 20_000, injecting_ms=7_000)
+    assert "VIOLATED" == judge(history, "R06-librdkafka")["verdict"]
 
 
 # R06 of Java
@@ -293,6 +360,31 @@ def test_java_gives_its_coordinator_up_when_its_session_ends(
 ) -> None:
     history = java().told("member-1", "session_timed_out", ms)
     assert verdict == judge(history, "R06-java")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "member", "thawed_ms", "verdict"),
+    [
+        ("freeze-consumer", "member-1", 15_650, "HOLDS"),
+        ("freeze-consumer", "member-1", 15_649, "VIOLATED"),  # more than 350 ms ago
+        ("freeze-consumer", "member-1", 16_050, "HOLDS"),  # it wrote before it was seen to go on
+        ("freeze-consumer", "member-2", 15_900, "VIOLATED"),
+        ("latency", "member-1", 15_900, "VIOLATED"),
+    ],
+)
+def test_a_java_process_that_is_stopped_looks_at_its_session_when_it_goes_on(
+    judge: Judge, kind: str, member: str, thawed_ms: float, verdict: str
+) -> None:
+    history = java().told("member-1", "session_timed_out", 16_000)
+    history.fault(kind, member, 4_500, thawed_ms)
+    assert verdict == judge(history, "R06-java")["verdict"]
+
+
+def test_java_may_have_had_an_answer_while_its_link_was_being_cut(judge: Judge) -> None:
+    history = java().heartbeats("member-1", 6_000).told("member-1", "session_timed_out", 12_100)
+    history.fault("isolate", "member-1", 6_100, 20_000, injecting_ms=5_900)
+    verdict = judge(history, "R06-java")
+    assert ("HOLDS", 8_100) == (verdict["verdict"], verdict["measured_max"])
 
 
 def test_a_coordinator_found_again_begins_a_new_session(judge: Judge) -> None:

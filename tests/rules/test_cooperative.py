@@ -42,6 +42,33 @@ def test_giving_up_what_it_gets_again_violates(judge: Judge) -> None:
     assert "got the same partition back" in judge(history, "X01")["reason"]
 
 
+def given_back(**added: float) -> History:
+    """member-1 gives partition 0 up, and is given it again."""
+    history = in_order().told("member-1", "revoked", 10_021, [0])
+    history.told("member-1", "assigned", 11_020, [0])
+    for member, ms in added.items():
+        history.says("member_added", ms, member.replace("_", "-"))
+    return history
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [(10_014, "VIOLATED"), (10_500, "HOLDS"), (11_021, "VIOLATED")],
+)
+def test_a_group_that_changes_between_both_decisions_may_change_its_mind(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    assert verdict == judge(given_back(member_3=ms), "X01")["verdict"]
+
+
+def test_a_partition_that_is_new_in_the_second_decision_may_change_it(judge: Judge) -> None:
+    history = given_back()
+    history.sync("member-1", 11_016, 3, [("member-1", 0), ("member-1", 7)])
+    verdict = judge(history, "X01")
+    assert "HOLDS" == verdict["verdict"]
+    assert "after the group had changed" in str([row["why"] for row in verdict["rows"]])
+
+
 def test_what_nobody_got_cannot_be_told(judge: Judge) -> None:
     assert "UNKNOWN" == judge(moved().told("member-1", "revoked", 10_020, [1]), "X01")["verdict"]
 

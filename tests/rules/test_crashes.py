@@ -98,6 +98,15 @@ def test_an_orphan_still_held_on_record_at_the_end_is_one(judge: Judge) -> None:
     assert 1 == judge(history, "R10")["examined"]
 
 
+def test_a_partition_may_move_on_while_the_kill_waits_for_a_transaction(judge: Judge) -> None:
+    history = History().member("member-1").member("member-2", end="killed", ended_at=at(10_000))
+    history.fault("kill-consumer", "member-2", 10_000, injecting_ms=9_000)
+    history.told("member-2", "assigned", 100, [1]).told("member-2", "revoked", 9_500, [1])
+    assert "VIOLATED" == judge(history, "R10")["verdict"]
+    verdict = judge(history.told("member-1", "assigned", 9_600, [1]), "R10")
+    assert ("HOLDS", -400) == (verdict["verdict"], verdict["measured_max"])
+
+
 def test_the_first_other_owner_after_the_kill_counts(judge: Judge) -> None:
     history = crash(next_owner_ms=None).told("member-3", "assigned", 9_000, [1])
     history.told("member-1", "assigned", 18_000, [1]).told("member-4", "assigned", 19_500, [1])
@@ -116,7 +125,10 @@ def default_crash(evicted_ms: float | None) -> History:
     """member-2 is killed at 10 s, with a session of 45 s and a heartbeat every 3 s."""
     history = History(group={"session_timeout_ms": 45_000, "heartbeat_interval_ms": 3_000})
     history.end_ms = 80_000
-    history.member("member-2", session_timeout_ms=45_000).fault("kill-consumer", "member-2", 10_000)
+    history.member(
+        "member-2", session_timeout_ms=45_000, settings='{"session.timeout.ms": "unset"}'
+    )
+    history.fault("kill-consumer", "member-2", 10_000)
     history.join("member-2", 5, session_timeout_ms=45_000)
     if evicted_ms is not None:
         history.says("evicted", evicted_ms, "member-2")
@@ -133,6 +145,22 @@ def test_a_crash_noticed_sooner_later_or_never_violates(
     judge: Judge, evicted_ms: float | None
 ) -> None:
     assert "VIOLATED" == judge(default_crash(evicted_ms), "X11")["verdict"]
+
+
+def test_a_session_that_somebody_set_says_nothing_of_the_default(judge: Judge) -> None:
+    history = default_crash(55_000)
+    history.rows["members"][0]["settings"] = '{"session.timeout.ms": "45000"}'
+    assert "UNKNOWN" == judge(history, "X11")["verdict"]
+
+
+def test_a_library_with_another_default_is_seen_by_what_it_tells_the_coordinator(
+    judge: Judge,
+) -> None:
+    history = default_crash(55_000)
+    history.rows["requests"][0]["session_timeout_ms"] = 10_000
+    verdict = judge(history, "X11")
+    assert "VIOLATED" == verdict["verdict"]
+    assert "told the coordinator a session of 10000 ms" in verdict["rows"][0]["why"]
 
 
 def test_a_crash_with_another_session_says_nothing_of_the_default(judge: Judge) -> None:

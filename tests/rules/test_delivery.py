@@ -34,6 +34,27 @@ def test_accepting_the_commit_of_a_removed_member_violates(judge: Judge) -> None
     assert "VIOLATED" == judge(history.delivered("member-2", 0, 20, 29, 13_000), "R19")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("ms", "error", "examined"),
+    [(10_050, 0, 0), (10_051, 0, 1), (10_050, 25, 1), (10_001, 25, 1)],
+)
+def test_one_accepted_just_then_may_have_come_before_the_removal(
+    judge: Judge, ms: float, error: int, examined: int
+) -> None:
+    history = evicted().commit_request("member-1", ms, 0, 30, error=error)
+    rows = judge(history.delivered("member-2", 0, 20, 29, 13_000), "R19")["rows"]
+    assert examined == sum("(coordinator)" in row["subject"] for row in rows)
+
+
+@pytest.mark.parametrize(("error", "examined"), [(14, 0), (16, 0), (15, 1), (27, 1)])
+def test_a_broker_that_does_not_have_the_group_refuses_nobody_in_particular(
+    judge: Judge, error: int, examined: int
+) -> None:
+    history = evicted().commit_request("member-1", 12_000, 0, 30, error=error)
+    rows = judge(history.delivered("member-2", 0, 20, 29, 13_000), "R19")["rows"]
+    assert examined == sum("(coordinator)" in row["subject"] for row in rows)
+
+
 def test_a_client_told_that_its_late_commit_was_accepted_violates(judge: Judge) -> None:
     history = evicted().asked_commit("member-1", 12_000, 0, 30)
     assert "VIOLATED" == judge(history.delivered("member-2", 0, 20, 29, 13_000), "R19")["verdict"]
@@ -42,6 +63,29 @@ def test_a_client_told_that_its_late_commit_was_accepted_violates(judge: Judge) 
 def test_uncommitted_work_that_nobody_reads_again_violates(judge: Judge) -> None:
     history = evicted().commit_request("member-1", 12_000, 0, 30, error=25)
     assert "VIOLATED" == judge(history.delivered("member-2", 0, 30, 39, 13_000), "R19")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("arrived_ms", "error", "again_from", "verdict"),
+    [
+        (9_990, 0, 25, "HOLDS"),  # taken before the removal, and answered after it
+        (9_990, 0, 26, "VIOLATED"),
+        (9_990, 15, 25, "HOLDS"),  # its write timed out, and may be made after all
+        (9_990, 15, 20, "HOLDS"),  # or not
+        (9_990, 7, 25, "HOLDS"),
+        (9_990, 22, 25, "VIOLATED"),  # it was refused
+        (10_051, 15, 25, "VIOLATED"),  # it came too late to be taken
+    ],
+)
+def test_a_commit_under_way_at_the_removal_may_cover_its_records(
+    judge: Judge, arrived_ms: float, error: int, again_from: int, verdict: str
+) -> None:
+    history = evicted().delivered("member-2", 0, again_from, 29, 13_000)
+    history.commit_request(
+        "member-1", 10_060, 0, 25, error=error, arrived_at=at(arrived_ms), answered_at=at(10_061)
+    )
+    found = {row["subject"]: row["ok"] for row in judge(history, "R19")["rows"]}
+    assert (verdict == "HOLDS") == found["t-0 after member-1"]
 
 
 def test_a_commit_before_the_removal_is_not_examined(judge: Judge) -> None:
@@ -305,6 +349,16 @@ def test_a_partition_that_nobody_read_is_unseen(judge: Judge) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("last", "verdict"), [(9, "HOLDS"), (10, "VIOLATED")])
+def test_records_beyond_the_end_of_the_partition_violate(
+    judge: Judge, last: int, verdict: str
+) -> None:
+    history = History().acknowledged(0, 0, 9).end_offset(0, 10).delivered("member-1", 0, 0, 9, 100)
+    judged = judge(history.delivered("member-1", 0, 9, last, 200), "X32a")
+    assert verdict == judged["verdict"]
+    assert ("beyond its end" in judged["reason"]) == (verdict == "VIOLATED")
+
+
 def test_without_acknowledged_records_x32a_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History().delivered("member-1", 0, 0, 9, 100), "X32a")["verdict"]
 
@@ -326,6 +380,27 @@ def test_reading_uncommitted_records_again_holds(judge: Judge) -> None:
 def test_reading_committed_records_again_violates(judge: Judge) -> None:
     verdict = judge(reread(8), "X32b")
     assert ("VIOLATED", 3) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "row", "verdict"),
+    [
+        (0, 9, {}, "VIOLATED"),
+        (9, 12, {}, "VIOLATED"),
+        (10, 12, {}, "HOLDS"),
+        (0, 9, {"poll": 2}, "HOLDS"),
+        (0, 9, {"member": "member-2"}, "HOLDS"),
+        (0, 9, {"topic": "u"}, "HOLDS"),
+    ],
+)
+def test_a_record_twice_in_one_poll_violates(
+    judge: Judge, first: int, last: int, row: dict[str, Any], verdict: str
+) -> None:
+    history = History().delivered("member-1", 0, 0, 9, 100, poll=1)
+    again = {"member": "member-1", "partition": 0, "first": first, "last": last, "poll": 1, **row}
+    judged = judge(history.delivered(ms=100, **again), "X32b")
+    assert verdict == judged["verdict"]
+    assert ("twice in one poll" in judged["reason"]) == (verdict == "VIOLATED")
 
 
 @pytest.mark.parametrize("commit", ["external", "transaction"])
@@ -442,6 +517,22 @@ def test_batches_whose_commits_failed_may_come_again(judge: Judge) -> None:
 def test_what_an_auto_commit_interval_leaves_open_may_come_again(judge: Judge) -> None:
     history = handed_over(100, commit="auto", auto_commit_interval_ms=1_000)
     assert "HOLDS" == judge(history, "X32d")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "to_ms", "examined"),
+    [
+        ("isolate", "member-1", 6_000, 0),
+        ("isolate", "member-1", 4_999, 1),  # it read on afterwards
+        ("isolate", "member-2", 6_000, 1),
+        ("latency", "member-1", 6_000, 1),  # slow, and not cut
+    ],
+)
+def test_what_a_member_read_while_its_link_was_cut_could_not_be_committed(
+    judge: Judge, kind: str, target: str, to_ms: float, examined: int
+) -> None:
+    history = handed_over(0, commit="auto", auto_commit_interval_ms=500)
+    assert examined == judge(history.fault(kind, target, 2_000, to_ms), "X32d")["examined"]
 
 
 def test_more_than_an_auto_commit_interval_leaves_open_violates(judge: Judge) -> None:

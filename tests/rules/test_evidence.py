@@ -44,6 +44,27 @@ def test_a_frozen_member_may_talk_again_once_it_thawed(judge: Judge) -> None:
     assert "HOLDS" == judge(history.heartbeats("member-1", 9_000, 21_000), "E01")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "polled_ms", "verdict"),
+    [
+        ("freeze-consumer", 11_000, "HOLDS"),
+        ("freeze-consumer", 11_001, "VIOLATED"),
+        ("freeze-consumer", 19_998, "VIOLATED"),
+        ("freeze-consumer", 19_999, "HOLDS"),
+        ("kill-consumer", 11_001, "VIOLATED"),
+        ("isolate", 11_001, "HOLDS"),
+    ],
+)
+def test_a_frozen_member_is_given_no_records(
+    judge: Judge, kind: str, polled_ms: float, verdict: str
+) -> None:
+    """One whose link is cut may still hand out what it had fetched."""
+    history = History().fault(kind, "member-1", 10_000, 20_000)
+    history.delivered("member-2", 0, 0, 9, 15_000)
+    history.delivered("member-1", 0, 0, 9, polled_ms)
+    assert verdict == judge(history, "E01")["verdict"]
+
+
 def test_a_stall_in_which_records_were_polled_violates(judge: Judge) -> None:
     history = History().fault("stall-consumer", "member-1", 10_000, 18_000)
     history.told("member-1", "stall_started", 10_010, duration_ms=8_000.0)
@@ -249,6 +270,13 @@ def test_a_member_more_than_partitions_may_be_idle(judge: Judge) -> None:
     assert "HOLDS" == judge(history, "E02")["verdict"]
 
 
+def test_one_of_too_many_members_may_hold_a_partition_for_a_moment(judge: Judge) -> None:
+    history = busy().member("member-8").holds("member-8", 5, 50, 60)
+    for number in range(2, 8):
+        history.member(f"member-{number}").delivered(f"member-{number}", 0, 0, 9, 100)
+    assert "HOLDS" == judge(history, "E02")["verdict"]
+
+
 @pytest.mark.parametrize(("error", "verdict"), [(111, "HOLDS"), (82, "VIOLATED"), (0, "VIOLATED")])
 def test_a_process_whose_instance_id_was_in_use_has_nothing_to_do(
     judge: Judge, error: int, verdict: str
@@ -297,7 +325,204 @@ def test_without_ticks_e04_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History(), "E04")["verdict"]
 
 
+def clocked(*ticks: tuple[float, float], late_ms: float = 0.2) -> History:
+    """Ticks at these times of the day and of the clock that nobody sets, in milliseconds."""
+    history = History()
+    for ms, clock_ms in ticks:
+        history.add("host", at=at(ms), late_ms=late_ms, clock_us=round(clock_ms * 1e3))
+    return history
+
+
+@pytest.mark.parametrize(
+    ("ticks", "told"),
+    [
+        (((100, 7_100), (200, 7_200), (300, 7_300)), ""),
+        (((100, 7_100), (240, 7_200), (340, 7_300)), ""),
+        (((100, 7_100), (3_200, 7_200), (3_300, 7_300)), "; the time of day was set 1 times, by"),
+        (((5_000, 7_000), (5_100, 7_100), (2_200, 7_200)), "; the time of day was set 1 times, by"),
+        (((100, 7_100), (200, 7_200), (1_300, 8_300)), "; ticks are missing for"),
+    ],
+    ids=["on time", "within the slack", "set ahead", "set back", "missing"],
+)
+def test_a_time_of_day_that_was_set_and_ticks_that_are_missing_are_told(
+    judge: Judge, ticks: tuple[tuple[float, float], ...], told: str
+) -> None:
+    verdict = judge(clocked(*ticks), "E04")
+
+    assert "HOLDS" == verdict["verdict"]  # no timing is near
+    assert verdict["rows"][0]["note"].endswith(" ms late") != bool(told)
+    assert told in verdict["rows"][0]["note"]
+
+
+def test_an_eviction_across_a_change_of_the_time_of_day_is_not_judged(judge: Judge) -> None:
+    history = History().member("member-1").says("member_added", 0, "member-1").rebalance(1, 1, 1)
+    history.join("member-1", 5).heartbeats("member-1", 2_000, 4_000)
+    history.says("evicted", 12_501, "member-1")
+    assert "VIOLATED" == judge(history, "R01")["verdict"]
+
+    # Long before the moment at which it was due.
+    ticks = ((5_000, 5_000), (8_100, 5_100), (8_200, 5_200))
+    history.rows["host"] = clocked(*ticks).rows["host"]
+    (row,) = judge(history, "R01")["rows"]
+    assert (None, "this machine's time of day was set by 3,000 ms") == (row["ok"], row["why"])
+
+
 # E05
+
+
+def kept(**journal: Any) -> History:
+    """A whole record as it is since schema 4, but for what is said of one journal."""
+    whole = {"frames": 9, "torn": False, "cut": False, "gaps": 0, "ending": "closed"}
+    history = recorded().broker_seen(0, 1, alive=True)
+    for ms in range(0, 60_000, 1_000):
+        history.request("FIND_COORDINATOR", "observer", ms, member_id=None)
+    for name, role in (("member-1", "consumer"), ("observer", "observer"), ("faults", "faults")):
+        told = {**whole, "first_at": at(0), "last_at": at(59_000)}
+        history.add("journals", journal=name, role=role, **told)
+    for log in ("requests", "server"):
+        history.add(
+            "logs", broker=1, log=log, lines=60, unread=0, first_at=at(0), last_at=at(59_000)
+        )
+    history.rows["journals"][0].update(journal)
+    return history
+
+
+def test_a_record_that_is_whole_holds(judge: Judge) -> None:
+    verdict = judge(kept(), "E05")
+    assert ("HOLDS", 7) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(
+    ("journal", "why"),
+    [
+        ({"frames": None, "torn": None, "gaps": None, "ending": None}, "is missing"),
+        ({"frames": 0}, "has no whole frame"),
+        ({"torn": True}, "is torn behind frame 9"),
+        ({"torn": True, "ending": "killed"}, "is torn behind frame 9"),
+        ({"gaps": 2}, "has frames missing, twice or out of order in 2 places"),
+        ({"ending": None}, "does not say how it ended: its last frames may be missing"),
+        ({"first_at": at(-90_000)}, "is of another time than the run"),
+        ({"last_at": at(90_000)}, "is of another time than the run"),
+    ],
+)
+def test_a_journal_that_is_not_whole_is_unknown(
+    judge: Judge, journal: dict[str, Any], why: str
+) -> None:
+    verdict = judge(kept(**journal), "E05")
+    assert ("UNKNOWN", 1) == (verdict["verdict"], verdict["unknowns"])
+    assert f"journal of member-1, {why}" in verdict["reason"]
+
+
+@pytest.mark.parametrize(
+    "journal",
+    [
+        {"torn": True, "cut": True, "ending": "killed"},
+        {"ending": "failed"},
+        {"ending": "untold"},
+    ],
+)
+def test_a_journal_that_says_how_it_ended_holds(judge: Judge, journal: dict[str, Any]) -> None:
+    assert "HOLDS" == judge(kept(**journal), "E05")["verdict"]
+
+
+def test_lines_that_nobody_knows_are_counted_by_kind_and_said(judge: Judge) -> None:
+    """They are no sign that the log is not whole: what a rule needs of it is asked for besides."""
+    history = kept()
+    for ms, kind in ((1_000, "A: one …"), (2_000, "B: other …"), (3_000, "B: other …")):
+        history.says("unknown", ms, group=None, reason=kind, text="as it was")
+
+    verdict = judge(history, "E05")
+
+    assert "HOLDS" == verdict["verdict"]
+    notes = {row["subject"]: row["note"] for row in verdict["rows"]}
+    assert notes["server log of broker-1"] == (
+        "has 3 lines of 2 kinds whose texts are not known, most of them B: other …"
+    )
+    assert notes["request log of broker-1"] is None
+
+
+@pytest.mark.parametrize(
+    ("log", "why"),
+    [
+        ({"lines": None}, "is missing"),
+        ({"lines": 0}, "is empty"),
+        (
+            {"unread": 2, "example": "x:7 (cut)"},
+            "has 2 lines that cannot be read, the first at x:7",
+        ),
+        ({"last_at": at(90_000)}, "is of another time than the run"),
+    ],
+)
+def test_a_log_that_is_not_whole_is_unknown(judge: Judge, log: dict[str, Any], why: str) -> None:
+    history = kept()
+    history.rows["logs"][1].update(log)
+    verdict = judge(history, "E05")
+    assert ("UNKNOWN", 1) == (verdict["verdict"], verdict["unknowns"])
+    assert f"server log of broker-1, {why}" in verdict["reason"]
+
+
+def without(history: History, from_ms: float, to_ms: float) -> History:
+    """The history without the requests of a while."""
+    history.rows["requests"] = [
+        row
+        for row in history.rows["requests"]
+        if not at(from_ms) < row["answered_at"] < at(to_ms) or row["client_id"] != "observer"
+    ]
+    return history
+
+
+def test_a_request_log_without_the_observer_s_questions_is_unknown(judge: Judge) -> None:
+    for from_ms, to_ms in ((20_000, 25_001), (50_000, 70_000), (-1, 6_000)):
+        verdict = judge(without(kept(), from_ms, to_ms), "E05")
+        assert "request log of broker-1, has no question of the observer for" in verdict["reason"]
+
+
+def test_a_pause_between_two_looks_is_none(judge: Judge) -> None:
+    assert "HOLDS" == judge(without(kept(), 20_000, 25_000), "E05")["verdict"]
+
+
+def test_a_broker_that_is_gone_logs_nothing(judge: Judge) -> None:
+    history = without(kept(), 20_000, 30_000)
+    history.broker_seen(20_500, 1, alive=False).broker_seen(29_500, 1, alive=True)
+    assert "HOLDS" == judge(history, "E05")["verdict"]
+
+
+def test_a_broker_that_was_told_to_stop_logs_nothing_though_it_still_answers(judge: Judge) -> None:
+    history = without(kept(), 20_000, 30_000).fault("stop-broker", "broker-1", 20_500, 29_500)
+    assert "HOLDS" == judge(history, "E05")["verdict"]
+
+
+def test_an_accepted_commit_that_no_broker_has_is_unknown(judge: Judge) -> None:
+    history = kept().asked_commit("member-1", 300, 0, 10)
+    verdict = judge(history, "E05")
+    assert (
+        "request log, lacks 1 commits that were accepted, the first of member-1"
+        in (verdict["reason"])
+    )
+    assert "HOLDS" == judge(history.commit_request("member-1", 301, 0, 10), "E05")["verdict"]
+
+
+@pytest.mark.parametrize("row", [{"error": 25}, {"error": None}, {"how": "external"}])
+def test_a_commit_that_no_broker_has_to_have_is_none(judge: Judge, row: dict[str, Any]) -> None:
+    assert "HOLDS" == judge(kept().asked_commit("member-1", 300, 0, 10, **row), "E05")["verdict"]
+
+
+def test_a_departure_that_the_coordinator_does_not_tell_of_is_unknown(judge: Judge) -> None:
+    history = kept().request("LEAVE_GROUP", "member-1", 300)
+    assert "coordinator log, does not tell that member-1-" in judge(history, "E05")["reason"]
+    assert "HOLDS" == judge(history.says("left", 301, "member-1"), "E05")["verdict"]
+
+
+def test_a_departure_of_kip_848_is_one_too(judge: Judge) -> None:
+    history = kept().request("CONSUMER_GROUP_HEARTBEAT", "member-1", 300, generation=-1)
+    assert "UNKNOWN" == judge(history, "E05")["verdict"]
+    assert "HOLDS" == judge(history.says("left", 301, "member-1"), "E05")["verdict"]
+
+
+def test_a_generation_that_the_coordinator_does_not_tell_of_is_unknown(judge: Judge) -> None:
+    history = kept().join("member-1", 300, 4)
+    assert "does not tell of generation 4" in judge(history, "E05")["reason"]
+    assert "HOLDS" == judge(history.says("stabilized", 299, generation=4), "E05")["verdict"]
 
 
 def recorded(**member: Any) -> History:

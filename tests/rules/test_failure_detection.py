@@ -41,6 +41,43 @@ def test_an_eviction_100_ms_late_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(pair(evicted_ms=10_100), "R01")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("broker", "healed_ms", "evicted_ms", "verdict"),
+    [
+        ("broker-1", 12_000, 12_100, "HOLDS"),  # it evicts when it goes on
+        ("broker-1", 12_000, 13_000, "HOLDS"),  # once it has worked off what waited
+        ("broker-1", 12_000, 13_001, "VIOLATED"),
+        ("broker-2", 12_000, 12_100, "VIOLATED"),  # another broker
+        ("broker-1", 9_000, 9_900, "VIOLATED"),  # no stop makes an eviction early
+    ],
+)
+def test_a_coordinator_that_is_stopped_evicts_when_it_goes_on(
+    judge: Judge, broker: str, healed_ms: float, evicted_ms: float, verdict: str
+) -> None:
+    history = pair(evicted_ms=evicted_ms).fault("pause-broker", broker, 4_500, healed_ms)
+    assert verdict == judge(history, "R01")["verdict"]
+
+
+def test_an_eviction_of_a_stopped_coordinator_starts_its_rebalance_later(judge: Judge) -> None:
+    history = pair().says("evicted", 12_100, "member-2").rebalance(12_300, 2, 1, "x")
+    assert "no rebalance started" in judge(history, "R01")["reason"]
+    assert "VIOLATED" == judge(history, "R20e")["verdict"]
+    history.fault("pause-broker", "broker-1", 4_500, 12_000)
+    for rule in ("R01", "R20b", "R20e"):
+        verdict = judge(history, rule)
+        assert "HOLDS" == verdict["verdict"]
+        assert "its coordinator had been stopped" in verdict["reason"]
+
+
+@pytest.mark.parametrize(("broker", "verdict"), [("broker-1", "HOLDS"), ("broker-2", "VIOLATED")])
+def test_a_silence_while_the_coordinator_is_stopped_is_none(
+    judge: Judge, broker: str, verdict: str
+) -> None:
+    history = pair().heartbeats("member-2", 13_000, 15_000, 17_000, 19_000)
+    history.fault("pause-broker", broker, 4_500, 12_900)
+    assert verdict == judge(history, "R02")["verdict"]
+
+
 def test_a_heartbeat_counts_from_its_arrival_on_if_the_eviction_shows_it(judge: Judge) -> None:
     history = pair().request("HEARTBEAT", "member-2", 4_150, arrived_at=at(4_050))
     history.says("evicted", 10_100, "member-2").rebalance(10_101, 2, 1, "x")
@@ -283,6 +320,14 @@ def test_a_member_that_leaves_without_a_reason_violates(judge: Judge) -> None:
     verdict = judge(history.says("left", 9_000, "member-1"), "R16")
     assert "VIOLATED" == verdict["verdict"]
     assert "before one of its timers ran out" in verdict["reason"]
+
+
+@pytest.mark.parametrize(("left_ms", "verdict"), [(62_750, "HOLDS"), (62_749, "VIOLATED")])
+def test_a_callback_that_does_not_return_is_no_poll_either(
+    judge: Judge, left_ms: float, verdict: str
+) -> None:
+    history = java().told("member-1", "callback_stall_started", 3_000, duration_ms=90_000.0)
+    assert verdict == judge(history.says("left", left_ms, "member-1"), "R16")["verdict"]
 
 
 @pytest.mark.parametrize(("ms", "verdict"), [(9_950, "HOLDS"), (9_949, "VIOLATED")])

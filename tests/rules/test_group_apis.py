@@ -46,6 +46,16 @@ def test_session_timeouts_outside_the_range_are_refused(
     assert (4, violations) == (verdict["examined"], verdict["violations"])
 
 
+def test_the_range_of_session_timeouts_is_what_the_brokers_were_given(judge: Judge) -> None:
+    given = {"group.min.session.timeout.ms": "1000", "group.max.session.timeout.ms": "2000"}
+    history = Probed(cluster=given)
+    for session_ms, error in ((999, 26), (1_000, 79), (2_000, 79), (2_001, 26)):
+        history.call(
+            "JOIN_GROUP", 1_000, error, state="Dead", request={"sessionTimeoutMs": session_ms}
+        )
+    assert (4, 0) == (judge(history, "R17")["examined"], judge(history, "R17")["violations"])
+
+
 # X08-wire
 
 
@@ -501,7 +511,7 @@ def test_a_group_that_never_was_full_says_nothing(judge: Judge) -> None:
 
 
 def test_before_a_group_is_full_nobody_is_turned_away(judge: Judge) -> None:
-    history = Probed(cluster={"group.max.size": "2"}).joined("a", 1_000)
+    history = Probed(cluster={"group.max.size": "2"}).joined("a", 1_000, lasts_ms=1_500)
     history.call("JOIN_GROUP", 1_500, 81).joined("b", 2_000)
     history.call("JOIN_GROUP", 3_000, 26).call("HEARTBEAT", 3_100, 81, member="x")
     verdict = judge(history, "X15")
@@ -515,6 +525,64 @@ def test_a_join_that_makes_a_group_no_larger_is_excused_where_it_is_too_large(ju
     assert ("HOLDS", 4, 2) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
     excused = {row["at"]: row["excused"] for row in verdict["rows"] if row["excused"]}
     assert dict.fromkeys([at(3_000), at(3_100)], "made the group no larger") == excused
+
+
+def prepared(*waiting: str) -> Probed:
+    """A full group of a and b prepares from 3 s on; these have joined by 4 s and wait until 9 s."""
+    history = Probed(cluster={"group.max.size": "2"}).formed("a", "b")
+    for number, member in enumerate(waiting):
+        history.joined(member, 3_000 + 100 * number, 2, lasts_ms=6_000)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("waiting", "member", "error", "verdict"),
+    [
+        (("a",), "c", 0, "HOLDS"),  # b has not joined again, and does not count
+        (("a",), "c", 81, "VIOLATED"),
+        (("a", "c"), "b", 81, "HOLDS"),  # who comes last is turned away, though a member
+        (("a", "c"), "b", 0, "VIOLATED"),
+        (("a", "c"), "d", 79, "VIOLATED"),
+        (("a", "c"), "a", 0, "HOLDS"),  # it waits already
+        (("a", "c"), "a", 81, "VIOLATED"),
+        (("a",), "b", 81, "VIOLATED"),
+        (("a",), "b", 0, "HOLDS"),
+    ],
+)
+def test_while_members_are_waited_for_only_those_that_joined_again_count(
+    judge: Judge, waiting: tuple[str, ...], member: str, error: int, verdict: str
+) -> None:
+    history = prepared(*waiting)
+    history.call("JOIN_GROUP", 4_000, error, member=member, state="PreparingRebalance")
+    assert verdict == judge(history, "X15")["verdict"]
+
+
+def test_a_join_that_is_answered_or_comes_later_does_not_wait(judge: Judge) -> None:
+    answered = prepared("a", "c").joined("b", 9_000, lasts_ms=6_000)
+    assert "HOLDS" == judge(answered, "X15")["verdict"]
+    refused_before = prepared("a", "c").call(
+        "JOIN_GROUP", 2_900, 81, member="d", state="PreparingRebalance"
+    )
+    assert "VIOLATED" == judge(refused_before, "X15")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("error", "told", "verdict"),
+    [(81, 25, "HOLDS"), (81, 0, "VIOLATED"), (0, 25, "VIOLATED"), (0, 27, "HOLDS")],
+)
+def test_a_member_that_was_turned_away_is_none_any_more(
+    judge: Judge, error: int, told: int, verdict: str
+) -> None:
+    history = prepared("a").call("JOIN_GROUP", 4_000, error, member="b", state="PreparingRebalance")
+    history.call("HEARTBEAT", 5_000, told, member="b", generation=1, state="PreparingRebalance")
+    assert verdict == judge(history, "R35-wire")["verdict"]
+
+
+def test_a_member_that_had_left_was_not_turned_away_before(judge: Judge) -> None:
+    history = prepared("a").logged("left", 3_500, "b")
+    history.call("JOIN_GROUP", 4_000, 81, member="b", state="PreparingRebalance")
+    history.call("HEARTBEAT", 3_600, 25, member="b", generation=1, state="PreparingRebalance")
+    assert "HOLDS" == judge(history, "R35-wire")["verdict"]
 
 
 def test_times_are_those_of_the_call(judge: Judge) -> None:

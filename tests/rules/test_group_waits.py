@@ -28,6 +28,38 @@ def assigned(got: str = "part of b", *, answered_ms: float = 4_001, wish: str = 
     return history.synced("a", 4_000, "part of a", gives={"a": "part of a", "b": "part of b"})
 
 
+def led(**row: Any) -> History:
+    """member-1 leads member-2, and gives it t-1 at 4 s."""
+    history = History().sync("member-1", 4_000, gives=[("member-1", 0), ("member-2", 1)])
+    given = [{"topic": "t", "partition": 1}]
+    return history.sync(
+        "member-2", **{"ms": 3_990, "processed_at": at(4_001), "assigned": given, **row}
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        ({}, "HOLDS"),
+        ({"assigned": None}, "VIOLATED"),
+        ({"assigned": [{"topic": "t", "partition": 0}]}, "VIOLATED"),
+        ({"assigned": [{"topic": "u", "partition": 1}]}, "VIOLATED"),
+        ({"processed_at": at(3_950)}, "HOLDS"),
+        ({"processed_at": at(3_949)}, "VIOLATED"),
+        ({"error_code": 27, "assigned": None}, "UNKNOWN"),
+        ({"generation": 2}, "UNKNOWN"),
+        ({"broker": 2}, "UNKNOWN"),
+        ({"group": OTHER}, "UNKNOWN"),
+        ({"life": 2}, "VIOLATED"),
+        ({"life": 2, "instance_id": "b"}, "UNKNOWN"),
+    ],
+)
+def test_members_under_test_get_what_their_leader_gave(
+    judge: Judge, row: dict[str, Any], verdict: str
+) -> None:
+    assert verdict == judge(led(**row), "R13")["verdict"]
+
+
 def test_followers_wait_for_the_leader_and_get_what_it_gave(judge: Judge) -> None:
     verdict = judge(assigned(wish="all of it"), "R13")
     assert ("HOLDS", 3) == (verdict["verdict"], verdict["examined"])

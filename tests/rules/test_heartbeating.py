@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, java, member_id
+from tests.histories import History, at, java, member_id
 
 Judge = Callable[[History, str], dict[str, Any]]
 OTHER: dict[str, Any] = {"group": "payments"}
@@ -130,6 +130,17 @@ def test_heartbeats_a_timer_s_tick_off_their_interval_violate(judge: Judge) -> N
     assert "VIOLATED" == judge(history, "R14")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("arrived_ms", "verdict"), [(2_000, "VIOLATED"), (1_941, "VIOLATED"), (1_940, "HOLDS")]
+)
+def test_how_long_the_first_heartbeat_waited_at_its_coordinator_is_not_the_clients_doing(
+    judge: Judge, arrived_ms: float, verdict: str
+) -> None:
+    history = History().request("HEARTBEAT", "member-1", 2_000, arrived_at=at(arrived_ms))
+    history.heartbeats("member-1", 3_900, 5_800, 7_700)
+    assert verdict == judge(history, "R14")["verdict"]
+
+
 def test_one_late_heartbeat_is_no_cadence(judge: Judge) -> None:
     history = History().heartbeats("member-1", 2_000, 4_000, 6_000, 8_400, 10_400)
     assert "HOLDS" == judge(history, "R14")["verdict"]
@@ -154,10 +165,31 @@ def test_gaps_in_a_fault_of_another_member_are_steady(judge: Judge) -> None:
     assert "UNKNOWN" == judge(history.fault("latency", "member-1", 1_000, 12_000), "R14")["verdict"]
 
 
-def test_two_gaps_are_too_few(judge: Judge) -> None:
-    assert (
-        "UNKNOWN" == judge(History().heartbeats("member-1", 2_000, 5_000, 8_000), "R14")["verdict"]
-    )
+@pytest.mark.parametrize(
+    ("times", "verdict"),
+    [
+        ((2_000, 4_000, 6_000), "UNKNOWN"),
+        ((2_000, 4_800, 7_679), "UNKNOWN"),
+        ((2_000, 4_800, 7_680), "VIOLATED"),
+        ((2_000, 6_000, 10_000), "VIOLATED"),
+    ],
+)
+def test_three_intervals_of_steady_time_are_enough_however_few_the_heartbeats(
+    judge: Judge, times: tuple[float, ...], verdict: str
+) -> None:
+    assert verdict == judge(History().heartbeats("member-1", *times), "R14")["verdict"]
+
+
+def test_what_came_late_makes_the_next_one_early_and_a_mean_has_it_once(judge: Judge) -> None:
+    history = History().heartbeats("member-1", 2_000, 4_000, 6_284, 8_135, 10_025)
+    assert "HOLDS" == judge(history, "R14")["verdict"]
+
+
+def test_a_machine_that_stood_still_can_have_made_them_rare_and_not_frequent(judge: Judge) -> None:
+    rare = History().heartbeats("member-1", 2_000, 6_000, 10_000).tick(5_000, 1_500.0)
+    assert "UNKNOWN" == judge(rare, "R14")["verdict"]
+    often = History().heartbeats("member-1", *range(2_000, 10_000, 1_000)).tick(5_000, 400.0)
+    assert "VIOLATED" == judge(often, "R14")["verdict"]
 
 
 @pytest.mark.parametrize(

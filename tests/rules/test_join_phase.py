@@ -92,6 +92,15 @@ def test_waiting_past_every_limit_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(late(20_000, removed=False), "R04-longest")["verdict"]
 
 
+@pytest.mark.parametrize(("broker", "examined"), [(1, 0), (2, 1)])
+@pytest.mark.parametrize("rule", ["R04-longest", "X09"])
+def test_a_coordinator_that_is_stopped_meanwhile_looks_at_no_limit(
+    judge: Judge, rule: str, broker: int, examined: int
+) -> None:
+    history = late(20_000).fault("pause-broker", f"broker-{broker}", 15_000, 19_500)
+    assert examined == judge(history, rule)["examined"]
+
+
 def test_a_short_join_phase_tells_no_limit(judge: Judge) -> None:
     assert "UNKNOWN" == judge(late(12_000, removed=False), "R04-longest")["verdict"]
 
@@ -268,3 +277,54 @@ def test_a_stall_between_polls_is_no_callback(judge: Judge) -> None:
     history = left_from_callback(16_500)
     history.rows["client_events"][-1]["event"] = "stall_started"
     assert "UNKNOWN" == judge(history, "X31-java")["verdict"]
+
+
+# R08-client
+
+
+def told_of_a_rebalance(*heartbeats: float, error: int = 27) -> History:
+    """Its last heartbeat without an error at 1 s; its session is 6 s."""
+    history = History().member("member-1").heartbeats("member-1", 1_000)
+    return history.heartbeats("member-1", *heartbeats, error_code=error)
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "verdict"),
+    [
+        (None, 0, "HOLDS"),
+        ("session_timed_out", 7_000, "VIOLATED"),
+        ("coordinator_lost", 9_000, "VIOLATED"),
+        ("coordinator_lost", 6_999, "HOLDS"),  # for another reason, before its session could end
+        ("coordinator_lost", 9_001, "HOLDS"),
+        ("revoked", 8_000, "HOLDS"),
+    ],
+)
+def test_a_session_goes_on_while_heartbeats_are_answered_with_a_rebalance(
+    judge: Judge, event: str | None, ms: float, verdict: str
+) -> None:
+    history = told_of_a_rebalance(3_000, 5_000, 7_000, 9_000)
+    if event is not None:
+        history.told("member-1", event, ms).told("member-2", "session_timed_out", 8_000)
+    found = judge(history, "R08-client")
+    assert (verdict, 1, 8_000) == (found["verdict"], found["examined"], found["measured_max"])
+
+
+@pytest.mark.parametrize(
+    "heartbeats",
+    [
+        (3_000, 5_000, 7_000),  # not for longer than a session
+        (3_000, 9_001),  # one was not answered for longer than that
+        (7_500,),
+    ],
+)
+def test_a_shorter_rebalance_or_a_silence_says_nothing_of_the_client(
+    judge: Judge, heartbeats: tuple[float, ...]
+) -> None:
+    assert 0 == judge(told_of_a_rebalance(*heartbeats), "R08-client")["examined"]
+
+
+def test_an_answer_without_an_error_begins_anew(judge: Judge) -> None:
+    history = told_of_a_rebalance(3_000, 5_000, 7_000, 9_000).sync("member-1", 6_000)
+    assert 0 == judge(history, "R08-client")["examined"]
+    errors = told_of_a_rebalance(3_000, 5_000, 7_000, 9_000, error=25)
+    assert 0 == judge(errors, "R08-client")["examined"]

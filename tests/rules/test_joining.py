@@ -98,6 +98,24 @@ def test_a_delay_in_a_working_group_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(later(14_500), "X07")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("broker", "from_ms", "to_ms", "verdict"),
+    [
+        (1, 12_000, 14_000, "HOLDS"),
+        (1, 8_000, 9_000, "HOLDS"),  # it had to work off what had waited
+        (1, 8_000, 8_999, "VIOLATED"),
+        (1, 14_502, 16_000, "VIOLATED"),
+        (2, 12_000, 14_000, "VIOLATED"),
+    ],
+)
+def test_a_coordinator_that_is_stopped_meanwhile_looks_at_no_timer(
+    judge: Judge, broker: int, from_ms: float, to_ms: float, verdict: str
+) -> None:
+    history = later(14_500).fault("pause-broker", f"broker-{broker}", from_ms, to_ms)
+    judged = judge(history, "X07")
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
+
+
 def test_the_join_that_completed_a_rebalance_may_be_stamped_after_it(judge: Judge) -> None:
     history = History().says("rebalance_started", 10_000, generation=1, reason="Adding")
     history.says("stabilized", 14_494, generation=2, members=2)

@@ -27,25 +27,52 @@ def test_giving_up_and_committing_before_the_next_owner_holds(judge: Judge) -> N
     history.commit_request("member-1", 4_905, 0, 10)
     history.asked_commit("member-1", 4_904, 0, 10, how="revoke")
     verdict = judge(history, "R15")
-    assert ("HOLDS", 2, 100) == (
+    assert ("HOLDS", 1, 100) == (
         verdict["verdict"], verdict["examined"], verdict["measured_max"]
     )  # fmt: skip
+    verdict = judge(history, "R15-commit")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
     assert "while members rejoined" in verdict["rows"][0]["why"]
+
+
+def test_a_hand_over_without_a_commit_in_the_callback_says_nothing_of_one(judge: Judge) -> None:
+    history = handed_over().asked_commit("member-1", 4_904, 0, 10)
+    assert "UNKNOWN" == judge(history, "R15-commit")["verdict"]
+
+
+def test_a_commit_in_the_callback_of_kip_848_is_told_with_the_epoch(judge: Judge) -> None:
+    history = handed_over().says("epoch_bumped", 4_800, generation=2)
+    history.asked_commit("member-1", 4_904, 0, 10, how="revoke")
+    told = "position 10 was accepted before the new target was computed"
+    assert told == judge(history, "R15-commit")["rows"][0]["why"]
+    history.says("target_computed", 4_850, generation=2)
+    told = "position 10 was accepted when the new target was computed"
+    assert told == judge(history, "R15-commit")["rows"][0]["why"]
 
 
 def test_a_next_owner_before_the_callback_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(handed_over(5_200, 5_100), "R15")["verdict"]
 
 
+@pytest.mark.parametrize("rule", ["R15", "R15-repeats"])
+def test_who_was_removed_before_its_callback_was_not_told_to_give_up(
+    judge: Judge, rule: str
+) -> None:
+    history = handed_over(5_200, 5_100).delivered("member-2", 0, 0, 9, 5_300)
+    history.says("member_added", 0, "member-1")
+    assert "VIOLATED" == judge(history, rule)["verdict"]
+    assert 0 == judge(history.says("evicted", 5_050, "member-1"), rule)["examined"]
+
+
 def test_a_refused_commit_in_the_callback_violates(judge: Judge) -> None:
     history = handed_over().commit_request("member-1", 4_905, 0, 10, error=22)
     history.asked_commit("member-1", 4_904, 0, 10, error=22, how="revoke")
-    assert "VIOLATED" == judge(history, "R15")["verdict"]
+    assert "VIOLATED" == judge(history, "R15-commit")["verdict"]
 
 
 def test_a_commit_in_the_callback_that_nobody_answered_cannot_be_told(judge: Judge) -> None:
     history = handed_over().asked_commit("member-1", 4_904, 0, 10, error=None, how="revoke")
-    assert "UNKNOWN" == judge(history, "R15")["verdict"]
+    assert "UNKNOWN" == judge(history, "R15-commit")["verdict"]
 
 
 def test_a_lost_partition_is_not_handed_over(judge: Judge) -> None:
@@ -73,7 +100,7 @@ def test_a_commit_in_the_callback_is_told_with_where_its_own_group_stood(
     history.says("stabilized", 4_880, **OTHER).says("stabilized", 4_903, **OTHER)
     history.says("rebalance_started", 4_910.5, **OTHER)
     history.asked_commit("member-1", ms - 1, 0, 10, how="revoke")
-    verdict = judge(history, "R15")
+    verdict = judge(history, "R15-commit")
     assert f"position 10 was accepted {found}" == verdict["rows"][0]["why"]
 
 
@@ -85,8 +112,8 @@ def test_a_commit_in_the_callback_that_is_accepted_when_sent_again_holds(judge: 
     history.commit_request("member-1", 4_890, 0, 10, **OTHER)
     answered(history, 4_880, 10, client_id="member-1")
     history.asked_commit("member-1", 4_800, 0, 9, error=22)
-    verdict = judge(history, "R15")
-    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+    verdict = judge(history, "R15-commit")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
     assert at(4_905) == verdict["rows"][0]["at"]
 
 
@@ -97,7 +124,38 @@ def test_what_became_of_a_commit_in_the_callback_is_told(
     judge: Judge, error: int | None, why: str
 ) -> None:
     history = handed_over().asked_commit("member-1", 4_904, 0, 10, error=error, how="revoke")
-    assert why == judge(history, "R15")["rows"][0]["why"]
+    assert why == judge(history, "R15-commit")["rows"][0]["why"]
+
+
+# R15-assigned
+
+
+@pytest.mark.parametrize(
+    ("ms", "generation", "verdict"),
+    [
+        (5_000, 2, "HOLDS"),
+        (4_950, 2, "HOLDS"),  # the line of the request may be late
+        (4_949, 2, "VIOLATED"),
+        (9_000, 2, "HOLDS"),
+        (5_000, 3, "UNKNOWN"),
+    ],
+)
+def test_a_member_hears_of_its_part_when_it_has_it(
+    judge: Judge, ms: float, generation: int, verdict: str
+) -> None:
+    history = History().sync("member-1", 5_000, 2).sync("member-1", 8_000, 2)
+    history.sync("member-1", 1_000, 2, error_code=27).sync("member-2", 1_000, 2)
+    history.told("member-1", "assigned", ms, [0], generation=generation)
+    history.told("member-1", "revoked", 1_000, [0], generation=generation)
+    assert verdict == judge(history, "R15-assigned")["verdict"]
+
+
+def test_a_callback_that_seems_early_is_not_judged_where_the_machine_stood_still(
+    judge: Judge,
+) -> None:
+    history = History().sync("member-1", 5_000, 2).tick(4_990, 90)
+    history.told("member-1", "assigned", 4_900, [0], generation=2)
+    assert "UNKNOWN" == judge(history, "R15-assigned")["verdict"]
 
 
 # R15-repeats

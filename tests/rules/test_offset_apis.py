@@ -31,7 +31,9 @@ def committed(
     row = {"state": "Empty", "generation": -1, **row}
     return history.call(
         row.pop("api", "OFFSET_COMMIT"), ms, max(codes.values()),
-        request={"topics": [{"name": "t", "partitions": asked}]},
+        request={
+            "version": row.pop("version", 8), "topics": [{"name": "t", "partitions": asked}],
+        },
         answer={"topics": [{"name": "t", "partitions": told}]}, **row,
     )  # fmt: skip
 
@@ -109,6 +111,33 @@ def test_who_is_nobody_and_which_commits_are_examined(
 ) -> None:
     history = committed(Probed().formed("a"), 3_000, {0: 1}, {0: error}, **row)
     assert verdict == judge(history, "X06")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("version", "kafka", "error", "verdict"),
+    [
+        (8, "4.3.1", 22, "HOLDS"),
+        (8, "4.3.1", 69, "VIOLATED"),
+        (9, "4.3.1", 69, "HOLDS"),
+        (9, "4.3.1", 22, "VIOLATED"),
+        (10, "4.2.1", 69, "HOLDS"),
+        (9, "3.9.2", 22, "HOLDS"),  # the coordinator of then looks at no version
+        (9, "3.9.2", 69, "VIOLATED"),
+    ],
+)
+def test_that_a_group_does_not_exist_is_told_since_version_9(
+    judge: Judge, version: int, kafka: str, error: int, verdict: str
+) -> None:
+    history = Probed(kafka=kafka)
+    row = {"state": "Dead", "member": "a", "generation": 1, "version": version}
+    assert verdict == judge(committed(history, 3_000, {0: 1}, {0: error}, **row), "X06")["verdict"]
+
+
+def test_the_limit_of_metadata_is_what_the_brokers_were_given(judge: Judge) -> None:
+    history = long_metadata(10, 0, 7)
+    assert "HOLDS" == judge(history, "R31")["verdict"]
+    history.cluster["offset.metadata.max.bytes"] = "9"
+    assert "VIOLATED" == judge(history, "R31")["verdict"]
 
 
 # R31 and R31-bytes
@@ -296,6 +325,61 @@ def test_each_answer_for_all_partitions_is_one_of_its_own(judge: Judge) -> None:
     fetched(history, 1_300, {0: 10}, everything=True)
     fetched(history, 1_400, {1: 11})
     assert 1 == judge(history, "R30-wire")["violations"]
+
+
+# R30-whole
+
+
+def moving(told: Positions, sent_ms: float = 2_000, second: Positions | None = None) -> Probed:
+    """Two commits of two partitions, the second at 2 s for 100 ms, and what is fetched then."""
+    history = committed(Probed(), 1_000, {0: 1, 1: 1})
+    committed(history, 2_000, second or {0: 2, 1: 2}, lasts_ms=100)
+    return fetched(history, sent_ms, told, everything=True, lasts_ms=50)
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict"),
+    [
+        ({0: 1, 1: 1}, "HOLDS"),
+        ({0: 2, 1: 2}, "HOLDS"),
+        ({0: 1, 1: 2}, "VIOLATED"),
+        ({0: 2, 1: 1}, "VIOLATED"),
+        ({0: 2}, "UNKNOWN"),
+    ],
+)
+def test_a_fetch_while_all_are_committed_gives_all_of_one_commit(
+    judge: Judge, told: Positions, verdict: str
+) -> None:
+    assert verdict == judge(moving(told), "R30-whole")["verdict"]
+
+
+def test_a_fetch_before_or_after_a_commit_shows_nothing_of_it(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(moving({0: 1, 1: 2}, sent_ms=1_500), "R30-whole")["verdict"]
+    assert "UNKNOWN" == judge(moving({0: 1, 1: 2}, sent_ms=2_100), "R30-whole")["verdict"]
+
+
+def test_where_commits_move_partitions_apart_nothing_is_expected(judge: Judge) -> None:
+    history = moving({0: 1, 1: 2}, second={0: 2, 1: 3})
+    assert "UNKNOWN" == judge(history, "R30-whole")["verdict"]
+    assert "UNKNOWN" == judge(moving({0: 1, 1: 2}, second={0: 2}), "R30-whole")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("told", "sent_ms", "verdict"),
+    [
+        ({0: 1, 1: 1}, 2_050, "HOLDS"),
+        ({0: 2, 1: 2}, 2_050, "HOLDS"),  # its commit may be in force already
+        ({0: 2, 1: 2}, 1_949, "VIOLATED"),
+        ({0: 1, 1: 1}, 2_100, "VIOLATED"),
+        ({0: 3, 1: 3}, 2_050, "VIOLATED"),
+    ],
+)
+def test_a_position_that_is_being_committed_may_be_told_already(
+    judge: Judge, told: Positions, sent_ms: float, verdict: str
+) -> None:
+    history = moving(told, sent_ms)
+    history.rows["calls"][-1]["request"] = json.dumps({"groups": [{"topics": []}]})
+    assert verdict == judge(history, "R30-wire")["verdict"]
 
 
 # X33

@@ -223,9 +223,32 @@ def test_polls_after_getting_the_partition_again_hold(judge: Judge) -> None:
     assert "HOLDS" == judge(history, "R21-stop")["verdict"]
 
 
-def test_without_a_revocation_r21_stop_is_unknown(judge: Judge) -> None:
-    history = History().told("member-1", "assigned", 0, [0]).delivered("member-1", 0, 0, 9, 100)
+def test_without_records_or_a_revocation_r21_stop_is_unknown(judge: Judge) -> None:
+    history = History().told("member-1", "assigned", 0, [0])
     assert "UNKNOWN" == judge(history, "R21-stop")["verdict"]
+    history.delivered("member-1", 0, 0, 9, 100)
+    assert "HOLDS" == judge(history, "R21-stop")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("polled_ms", "row", "verdict"),
+    [
+        (100, {}, "HOLDS"),
+        (0, {}, "HOLDS"),
+        (-1, {}, "VIOLATED"),
+        (100, {"topic": "u"}, "VIOLATED"),
+        (100, {"partition": 1}, "VIOLATED"),
+        (100, {"member": "member-2"}, "VIOLATED"),
+    ],
+)
+def test_records_of_a_partition_that_it_was_not_given_violate(
+    judge: Judge, polled_ms: float, row: dict[str, Any], verdict: str
+) -> None:
+    history = History().told("member-1", "assigned", 0, [0])
+    where = {"member": "member-1", "partition": 0, **row}
+    judged = judge(history.delivered(first=0, last=9, ms=polled_ms, **where), "R21-stop")
+    assert verdict == judged["verdict"]
+    assert ("had not been assigned" in judged["reason"]) == (verdict == "VIOLATED")
 
 
 @pytest.mark.parametrize("event", ["revoked", "lost"])
@@ -263,11 +286,14 @@ def test_the_next_time_it_is_told_to_stop_is_what_counts(judge: Judge) -> None:
 
 def test_what_another_member_or_partition_is_delivered_is_another_matter(judge: Judge) -> None:
     history = told_to_stop(polled_ms=4_900, processed_ms=4_990)
+    history.told("member-1", "assigned", 0, [1]).told("member-2", "assigned", 0, [0])
+    history.told("member-1", "assigned", 0, [0])
+    history.rows["client_events"][-1]["partitions"][0]["topic"] = "u"
     history.delivered("member-1", 1, 0, 9, 6_000).delivered("member-2", 0, 0, 9, 6_000)
     history.delivered("member-1", 0, 0, 9, 6_000, topic="u").told("member-3", "assigned", 0, [0])
     history.told("member-2", "revoked", 6_500, [1]).told("member-2", "revoked", 5_000, [2])
     verdict = judge(history, "R21-stop")
-    assert ("HOLDS", 3) == (verdict["verdict"], verdict["examined"])
+    assert ("HOLDS", 6) == (verdict["verdict"], verdict["examined"])
 
 
 def test_a_poll_in_the_moment_it_is_given_a_partition_again_holds(judge: Judge) -> None:

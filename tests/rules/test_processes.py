@@ -47,6 +47,24 @@ def test_a_process_that_ends_is_a_cause(judge: Judge) -> None:
     assert "HOLDS" == judge(history, "P5")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("leaves_ms", "ended_ms", "verdict"),
+    [
+        (19_990, 22_000, "HOLDS"),
+        (20_050, 22_000, "HOLDS"),  # a line is stamped late
+        (20_051, 22_000, "VIOLATED"),
+        (19_990, 50_000, "VIOLATED"),  # it had left for another reason
+    ],
+)
+def test_a_process_that_ends_leaves_before_it_is_gone(
+    judge: Judge, leaves_ms: float, ended_ms: float, verdict: str
+) -> None:
+    history = rebalanced(20_000).request("LEAVE_GROUP", "member-2", leaves_ms)
+    history.request("LEAVE_GROUP", "member-1", 19_990)
+    history.rows["members"][1]["ended_at"] = at(ended_ms)
+    assert verdict == judge(history, "P5")["verdict"]
+
+
 def test_a_process_that_joins_for_the_first_time_is_a_cause(judge: Judge) -> None:
     history = rebalanced(20_000).says("member_added", 19_990, "member-2")
     assert "HOLDS" == judge(history, "P5")["verdict"]
@@ -278,6 +296,23 @@ def heard(*, fetch_ms: float | None = None, commit_ms: float | None = None) -> H
 )
 def test_who_has_heard_fetches_nothing(judge: Judge, fetch_ms: float | None, verdict: str) -> None:
     assert verdict == judge(heard(fetch_ms=fetch_ms), "P9")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("first", "ms", "verdict", "measured"),
+    [
+        (90, 22_010, "VIOLATED", 10),
+        (100, 22_010, "HOLDS", 0),  # of an earlier fetch
+        (90, 21_990, "HOLDS", 0),  # before it fetched them, so of an earlier fetch too
+        (90, 25_010, "HOLDS", 0),  # it is in the group again
+    ],
+)
+def test_what_it_fetched_and_threw_away_does_no_harm(
+    judge: Judge, first: int, ms: float, verdict: str, measured: float
+) -> None:
+    history = heard(fetch_ms=22_000).shows("member-1", 0, first, 109, ms)
+    found = judge(history, "P9")
+    assert (verdict, measured) == (found["verdict"], found["rows"][0]["measured"])
 
 
 @pytest.mark.parametrize(("commit_ms", "verdict"), [(19_000, "HOLDS"), (21_000, "VIOLATED")])

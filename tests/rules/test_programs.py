@@ -76,9 +76,25 @@ def test_a_commit_is_below_what_was_fetched(judge: Judge, position: int, verdict
     assert verdict == judge(history, "P2")["verdict"]
 
 
-def test_a_fetch_may_be_stamped_after_the_commit_that_follows_it(judge: Judge) -> None:
-    history = an_app("member-1").fetch("member-1", 0, 0, 2_040, upto=100)
-    assert "HOLDS" == judge(history.commit_request("member-1", 2_000, 0, 100), "P2")["verdict"]
+@pytest.mark.parametrize(("late_ms", "verdict"), [(240, "HOLDS"), (260, "VIOLATED")])
+def test_a_fetch_may_be_stamped_after_the_commit_that_follows_it(
+    judge: Judge, late_ms: int, verdict: str
+) -> None:
+    history = an_app("member-1").fetch("member-1", 0, 0, 2_000 + late_ms, upto=100)
+    assert verdict == judge(history.commit_request("member-1", 2_000, 0, 100), "P2")["verdict"]
+
+
+@pytest.mark.parametrize(("committed", "verdict"), [(100, "HOLDS"), (101, "VIOLATED")])
+@pytest.mark.parametrize("again_from", [0, 60])
+def test_what_was_queued_before_a_rebalance_may_be_committed_after_it(
+    judge: Judge, again_from: int, committed: int, verdict: str
+) -> None:
+    """It had 0 to 99 in its queue, is given t-0 again at 60, and goes on with its queue."""
+    history = an_app("member-1").fetch("member-1", 0, 0, 1_000, upto=100)
+    history.told_position("member-1", 0, again_from, 5_000)
+    history.commit_request("member-1", 5_010, 0, committed)
+    history.fetch("member-1", 0, again_from, 9_000, upto=200)
+    assert verdict == judge(history, "P2")["verdict"]
 
 
 def test_what_the_group_had_committed_may_be_committed_again(judge: Judge) -> None:
@@ -155,6 +171,28 @@ def test_in_a_fetch_session_a_partition_that_comes_back_is_not_named_again(
 
 
 @pytest.mark.parametrize(
+    ("first", "before_ms", "verdict", "measured"),
+    [
+        (80, 1, "HOLDS", 0),
+        (80, 50, "HOLDS", 0),
+        (80, 51, "VIOLATED", 120),
+        (79, 1, "VIOLATED", 120),
+    ],
+)
+def test_the_answer_that_told_the_position_may_be_stamped_after_the_fetch_from_there(
+    judge: Judge, first: int, before_ms: float, verdict: str, measured: float
+) -> None:
+    """Two brokers log them, and one of them may be late."""
+    history = an_app("member-1", "member-2")
+    history.holds("member-1", 0).fetch("member-1", 0, 0, 1_000, upto=100)
+    history.holds("member-2", 0, ms=5_011, generation=2)
+    history.fetch("member-2", 0, first, 5_010 - before_ms, upto=200)
+    history.told_position("member-2", 0, 80, 5_010)
+    found = judge(history.fetch("member-2", 0, 200, 5_070, upto=210), "P3")
+    assert (verdict, measured) == (found["verdict"], found["rows"][0]["measured"])
+
+
+@pytest.mark.parametrize(
     ("committed", "answered_ms", "verdict", "measured"),
     [
         (80, 5_020, "HOLDS", 0),
@@ -217,6 +255,28 @@ def test_a_standstill_is_held_against_what_was_promised(
 def test_a_run_in_which_nothing_stood_still_shows_nothing(judge: Judge) -> None:
     history = an_app("member-1").holds("member-1", 0).fetch("member-1", 0, 0, 1_000, upto=100)
     assert "UNKNOWN" == judge(history, "P4")["verdict"]
+
+
+@pytest.mark.parametrize(("read", "verdict"), [(True, "HOLDS"), (False, "UNKNOWN")])
+def test_a_promise_is_kept_where_what_was_read_never_stood_still(
+    judge: Judge, read: bool, verdict: str
+) -> None:
+    history = an_app("member-1").holds("member-1", 0)
+    history.limits["standstill_s"] = 0
+    if read:
+        history.fetch("member-1", 0, 0, 1_000, upto=100).end_offset(0, 100)
+    assert verdict == judge(history, "P4")["verdict"]
+
+
+@pytest.mark.parametrize(("standstill_s", "verdict"), [(60, "HOLDS"), (57, "VIOLATED")])
+def test_a_partition_that_is_never_read_again_stands_still_until_the_end(
+    judge: Judge, standstill_s: float, verdict: str
+) -> None:
+    history = an_app("member-1").holds("member-1", 0)
+    history.limits["standstill_s"] = standstill_s
+    found = judge(history.fetch("member-1", 0, 0, 1_000, upto=100).end_offset(0, 120), "P4")
+    assert (verdict, 58_998) == (found["verdict"], found["measured_max"])
+    assert "20 records from 100 on were never read" in found["rows"][0]["why"]
 
 
 # P10
@@ -297,6 +357,12 @@ def test_repeats_are_held_against_what_was_promised(
         history.limits["repeats"] = repeats
     history.shows("member-1", 0, 0, 49, 1_000).shows("member-1", 0, 40, 99, 2_000)
     assert verdict == judge(history, "P11")["verdict"]
+
+
+def test_a_program_that_read_nothing_keeps_no_promise_of_repeats(judge: Judge) -> None:
+    history = an_app("member-1")
+    history.limits["repeats"] = 0
+    assert "UNKNOWN" == judge(history, "P11")["verdict"]
 
 
 @pytest.mark.parametrize("rule", ["P1", "P2", "P3", "P4", "P10"])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, member_id
+from tests.histories import History, at, member_id
 
 Judge = Callable[[History, str], dict[str, Any]]
 OTHER: dict[str, Any] = {"group": "payments"}
@@ -49,9 +49,59 @@ def test_a_leader_replaced_although_it_rejoined_violates(judge: Judge) -> None:
 def test_a_generation_cut_short_by_the_next_is_not_examined(judge: Judge) -> None:
     history = History().says("rebalance_started", 0, generation=0, reason="x")
     history.says("stabilized", 10, generation=1, members=1).join("member-1", 5, 1)
-    history.rebalance(20, 2, 2).join("member-1", 25, 2)
+    history.rebalance(20, 2, 1).join("member-1", 25, 2)
     verdict = judge(history, "R12")
     assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_generation_that_somebody_has_a_part_of_needs_its_assignment(judge: Judge) -> None:
+    """However soon the next one came."""
+    history = History().says("rebalance_started", 0, generation=0, reason="x")
+    history.says("stabilized", 10, generation=1, members=1).join("member-1", 5, 1)
+    history.sync("member-1", 18, 1).rebalance(20, 2, 1).join("member-1", 25, 2)
+    verdict = judge(history, "R12")
+    assert ("VIOLATED", 2) == (verdict["verdict"], verdict["examined"])
+    assert "before its leader had assigned" in judge(together(history), "R33")["reason"]
+
+
+def together(history: History) -> History:
+    """With a generation before its first, so that R33 examines that too."""
+    history.says("rebalance_started", -20, generation=-1, reason="x")
+    return history.says("stabilized", -15, generation=0, members=1)
+
+
+@pytest.mark.parametrize(
+    ("told", "joined_ms", "verdict"),
+    [("member-1", 8, "HOLDS"), ("member-2", 8, "VIOLATED"), ("member-2", 61, "HOLDS")],
+)
+def test_all_members_are_told_of_one_leader(
+    judge: Judge, told: str, joined_ms: float, verdict: str
+) -> None:
+    """Who joins the generation that there is may be told of another."""
+    history = History().rebalance(0, 1, 1).join("member-1", 5, leader=member_id("member-1"))
+    history.join("member-2", joined_ms, leader=member_id(told))
+    judged = judge(history, "R12")
+    assert verdict == judged["verdict"]
+    assert ("told of 2 leaders" in judged["reason"]) == (verdict == "VIOLATED")
+
+
+def test_the_assignment_comes_from_the_leader_that_they_were_told_of(judge: Judge) -> None:
+    history = History().rebalance(0, 1, 2).join("member-1", 5, leader=member_id("member-2"))
+    history.join("member-2", 8, leader=member_id("member-2"))
+    assert "although" in judge(history, "R12")["reason"]
+
+
+@pytest.mark.parametrize(
+    ("members", "static", "verdict"),
+    [(2, False, "HOLDS"), (3, False, "VIOLATED"), (3, True, "HOLDS"), (4, True, "VIOLATED")],
+)
+def test_all_members_of_a_generation_have_joined_it_but_for_static_ones(
+    judge: Judge, members: int, static: bool, verdict: str
+) -> None:
+    history = History().rebalance(0, 1, members).join("member-1", 5).join("member-2", 8)
+    if static:
+        history.says("member_added", -50, "member-3").join("member-3", -60, 0, instance_id="a")
+    assert verdict == judge(history, "R12")["verdict"]
 
 
 def test_without_generations_r12_is_unknown(judge: Judge) -> None:
@@ -117,7 +167,8 @@ def test_a_leader_may_be_another_one_where_the_former_is_gone_or_the_generation_
     new: dict[str, Any] = {"broker": broker}
     history = History().rebalance(0, 1, 1).join("member-1", 5, 1)
     history.says("rebalance_started", 5_000, generation=generation - 1, reason="x", **new)
-    history.says("stabilized", 5_010, generation=generation, members=2, **new)
+    members = 1 + former_rejoins
+    history.says("stabilized", 5_010, generation=generation, members=members, **new)
     history.says("assignment_received", 5_015, "member-2", generation=generation, **new)
     history.join("member-2", 5_005, generation, broker=broker)
     if former_rejoins:
@@ -146,6 +197,50 @@ def test_a_rebalance_right_after_its_cause_holds(judge: Judge, rule: str, event:
 def test_a_rebalance_long_after_its_cause_violates(judge: Judge, rule: str, event: str) -> None:
     history = History().says(event, 1_000, "member-2").rebalance(1_100, 2, 2)
     assert "VIOLATED" == judge(history, rule)["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("event_between", "examined"),
+    [("left", 2), ("evicted", 2), ("fenced", 2), ("stabilized", 1)],
+)
+def test_a_member_that_a_group_of_another_protocol_takes_over_is_no_new_one(
+    judge: Judge, event_between: str, examined: int
+) -> None:
+    history = History().says("member_added", 1_000, "member-2").rebalance(1_001, 2, 2)
+    history.says(event_between, 2_000, "member-2", generation=2, members=2)
+    history.says("member_added", 3_000, "member-2").rebalance(9_000, 3, 2)
+    verdict = judge(history, "R20a")
+    assert examined == verdict["examined"]
+    assert ("HOLDS" if examined == 1 else "VIOLATED") == verdict["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("text", "examined"),
+    [("Static member x joins to replace the existing member y.", 0), ("New member", 1)],
+)
+def test_a_static_member_in_its_own_place_is_no_new_one(
+    judge: Judge, text: str, examined: int
+) -> None:
+    history = History().says("member_added", 1_000, "member-2", text=text).rebalance(9_000, 2, 2)
+    assert examined == judge(history, "R20a")["examined"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "started_ms", "verdict"),
+    [
+        ("Downgrade group orders from consumer to classic for member leaving.", 1_160, "HOLDS"),
+        ("Downgrade group orders from consumer to classic for member leaving.", 1_161, "VIOLATED"),
+        ("explicit `LeaveGroup` request", 1_061, "VIOLATED"),
+    ],
+)
+@pytest.mark.parametrize("rule", ["R20b", "X14"])
+def test_a_group_of_kip_848_is_made_a_classic_one_first(
+    judge: Judge, rule: str, reason: str, started_ms: float, verdict: str
+) -> None:
+    history = History().member("member-2").says("member_added", 0, "member-2")
+    history.says("stabilized", 950, generation=2, members=2).told("member-2", "closing", 999)
+    history.says("left", 1_000, "member-2").rebalance(started_ms, 3, 2, reason)
+    assert verdict == judge(history, rule)["verdict"]
 
 
 @pytest.mark.parametrize(("started_ms", "verdict"), [(1_001, "HOLDS"), (1_100, "UNKNOWN")])
@@ -250,6 +345,31 @@ def test_being_told_by_the_next_heartbeat_holds(judge: Judge) -> None:
 
 def test_a_heartbeat_that_was_on_its_way_may_still_be_answered(judge: Judge) -> None:
     assert "HOLDS" == judge(told(6_900, 6_950, 4_900, 5_040), "R32")["verdict"]
+
+
+def test_its_answer_may_have_waited_for_what_was_written_before_it(judge: Judge) -> None:
+    history = told(6_900, 6_950, 4_900)
+    history.heartbeats("member-1", 4_990, processed_at=at(6_800), answered_at=at(6_800))
+    assert "HOLDS" == judge(history, "R32")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "from_ms", "to_ms", "examined"),
+    [
+        ("freeze-consumer", "member-1", 5_500, 7_700, 0),
+        ("freeze-consumer", "member-2", 5_500, 7_700, 1),
+        ("latency", "members", 4_000, 5_000, 0),
+        ("latency", "members", 4_000, 4_999, 1),
+        ("pause-broker", "broker-1", 7_802, 9_000, 1),
+        ("pause-broker", "broker-1", 7_801, 9_000, 0),
+        ("kill-consumer", "member-3", 5_500, None, 1),
+    ],
+)
+def test_a_member_whose_heartbeats_a_fault_holds_up_is_not_examined(
+    judge: Judge, kind: str, resolved: str, from_ms: float, to_ms: float | None, examined: int
+) -> None:
+    history = told(7_700, 7_800).member("member-1").member("member-2").member("member-3")
+    assert examined == judge(history.fault(kind, resolved, from_ms, to_ms), "R32")["examined"]
 
 
 def test_being_told_after_more_than_one_interval_violates(judge: Judge) -> None:

@@ -124,6 +124,29 @@ def test_an_eviction_after_the_stall_and_of_that_id_is_instead_of_leaving(
     assert verdict == judge(history, "R07")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "resolved", "from_ms", "to_ms", "examined"),
+    [
+        ("kill-consumer", "member-1", 5_000, None, 0),
+        ("kill-consumer", "member-1", 9_501, None, 0),
+        ("kill-consumer", "member-1", 9_502, None, 1),  # it had to have left by then
+        ("kill-consumer", "member-1", 1_000, None, 1),
+        ("kill-consumer", "member-2", 5_000, None, 1),
+        ("freeze-consumer", "member-1", 5_000, 15_000, 0),
+        ("freeze-consumer", "member-1", 500, 999, 1),
+        ("freeze-consumer", "member-2", 5_000, 15_000, 1),
+        ("isolate", "members", 9_501, 15_000, 0),
+        ("isolate", "members", 9_502, 15_000, 1),
+        ("kill-broker", "broker-1", 5_000, 15_000, 0),
+    ],
+)
+def test_who_is_stopped_cut_off_or_ended_before_the_limit_cannot_leave(
+    judge: Judge, kind: str, resolved: str, from_ms: float, to_ms: float | None, examined: int
+) -> None:
+    history = stalled(20_000, None).fault(kind, resolved, from_ms, to_ms).member("member-2")
+    assert examined == judge(history, "R07")["examined"]
+
+
 # R18 and R34
 
 
@@ -146,6 +169,42 @@ def test_a_stall_below_the_session_says_nothing_of_slow_members(judge: Judge) ->
     history = History().member("member-1").told("member-1", "stall_started", 0, duration_ms=5_000.0)
     assert "UNKNOWN" == judge(history, "R18")["verdict"]
     assert "UNKNOWN" == judge(history, "R34")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("killed_ms", "member", "examined", "verdict"),
+    [
+        (8_000, "member-1", 1, "HOLDS"),  # its heartbeats ended with it
+        (6_999, "member-1", 0, "UNKNOWN"),  # before the session would have ended
+        (8_000, "member-2", 1, "VIOLATED"),
+    ],
+)
+def test_a_stall_ends_with_its_process(
+    judge: Judge, killed_ms: float, member: str, examined: int, verdict: str
+) -> None:
+    history = slow(2_000, 4_000, 6_000, 7_500).fault("kill-consumer", member, killed_ms)
+    judged = judge(history, "R34")
+    assert (examined, verdict) == (judged["examined"], judged["verdict"])
+    assert examined == judge(history, "R18")["examined"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "from_ms", "to_ms", "examined"),
+    [
+        ("freeze-consumer", "member-1", 5_000, 12_000, 0),
+        ("freeze-consumer", "member-2", 5_000, 12_000, 1),
+        ("kill-broker", "broker-1", 5_000, 12_000, 0),
+        ("kill-broker", "broker-1", 17_001, 20_000, 0),
+        ("kill-broker", "broker-1", 17_002, 20_000, 1),
+        ("isolate", "members", 500, 999, 1),
+        ("isolate", "members", 500, 1_000, 0),
+    ],
+)
+def test_heartbeats_that_a_fault_holds_up_say_nothing_of_the_stall(
+    judge: Judge, kind: str, resolved: str, from_ms: float, to_ms: float, examined: int
+) -> None:
+    history = slow().member("member-2").fault(kind, resolved, from_ms, to_ms)
+    assert examined == judge(history, "R34")["examined"]
 
 
 def test_heartbeats_that_go_on_while_slow_hold(judge: Judge) -> None:
@@ -290,3 +349,46 @@ def test_nothing_to_examine_is_unknown(judge: Judge, rule: str) -> None:
     verdict = judge(history.says("member_added", 0, "member-1"), rule)
     assert "UNKNOWN" == verdict["verdict"]
     assert member_id("member-1") not in verdict["reason"]
+
+
+# R07-reason
+
+CLOSED, NOT_POLLED = "the consumer is being closed", "consumer poll timeout has expired."
+
+
+def leaving(reason: str, closing_ms: float | None) -> History:
+    """member-1 leaves at 10 s for a reason, and is told to close at some moment, or never."""
+    history = History(group={"client": "java"}).member("member-1")
+    history.says("member_added", 0, "member-1").join("member-1", 5)
+    if closing_ms is not None:
+        history.told("member-1", "closing", closing_ms)
+    return history.says("left", 10_000, "member-1", reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("reason", "closing_ms", "verdict"),
+    [
+        (CLOSED, 9_990, "HOLDS"),
+        (CLOSED, 10_050, "HOLDS"),
+        (CLOSED, 10_051, "VIOLATED"),
+        (CLOSED, None, "VIOLATED"),
+        (NOT_POLLED, None, "HOLDS"),
+        (NOT_POLLED, 30_000, "HOLDS"),
+        (NOT_POLLED, 9_951, "HOLDS"),
+        (NOT_POLLED, 9_950, "VIOLATED"),
+        ("not provided", 9_990, "VIOLATED"),
+    ],
+)
+def test_a_java_member_says_why_it_leaves(
+    judge: Judge, reason: str, closing_ms: float | None, verdict: str
+) -> None:
+    found = judge(leaving(reason, closing_ms), "R07-reason")
+    assert (verdict, 1) == (found["verdict"], found["examined"])
+
+
+def test_who_does_not_leave_gives_no_reason(judge: Judge) -> None:
+    history = leaving(CLOSED, None)
+    history.rows["coordinator_events"][-1]["event"] = "evicted"
+    assert "UNKNOWN" == judge(history, "R07-reason")["verdict"]
+    modern = leaving("Member 7 left the consumer group", 9_990)
+    assert "UNKNOWN" == judge(modern, "R07-reason")["verdict"]

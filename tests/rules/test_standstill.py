@@ -42,6 +42,26 @@ def test_a_join_that_takes_longer_violates(judge: Judge) -> None:
     assert ("VIOLATED", 1.35) == (verdict["verdict"], verdict["bound_high"])
 
 
+@pytest.mark.parametrize(
+    ("kind", "resolved", "from_ms", "to_ms", "examined"),
+    [
+        ("latency", "members", 4_000, 20_000, 0),
+        ("latency", "members", 4_000, 4_999, 1),
+        ("kill-broker", "broker-1", 7_801, 20_000, 0),
+        ("kill-broker", "broker-1", 7_802, 20_000, 1),
+        ("freeze-consumer", "member-1", 4_000, 6_000, 0),
+        ("freeze-consumer", "member-2", 4_000, 6_000, 1),  # for which nobody waited
+        ("kill-consumer", "member-3", 4_000, None, 1),
+    ],
+)
+def test_a_join_that_waits_for_heartbeats_that_a_fault_holds_up_is_not_examined(
+    judge: Judge, kind: str, resolved: str, from_ms: float, to_ms: float | None, examined: int
+) -> None:
+    history = joined(2_800).join("member-2", 5_001, 2).member("member-3")
+    history.fault(kind, resolved, from_ms, to_ms)
+    assert examined == judge(history, "X34")["examined"]
+
+
 @pytest.mark.parametrize(("ms", "verdict"), [(2_700, "HOLDS"), (2_701, "VIOLATED")])
 def test_a_round_may_take_an_interval_and_the_work_of_a_batch(
     judge: Judge, ms: float, verdict: str

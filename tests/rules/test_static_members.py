@@ -453,3 +453,28 @@ def test_a_replaced_member_holds_nothing_any_more(judge: Judge) -> None:
     history.told("member-4", "assigned", 10_005, [2, 3], member_id=member_id(NAME, 2))
     assert "HOLDS" == judge(history, "R21")["verdict"]
     assert "VIOLATED" == judge(history, "R21-delivery")["verdict"]
+
+
+# R20a-return
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [(5_000, "HOLDS"), (5_060, "HOLDS"), (5_061, "VIOLATED"), (4_999, "UNKNOWN")],
+)
+def test_a_rebalance_that_follows_a_return_is_what_the_documents_say(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = static_group().says("replaced", 5_000, "member-2", instance_id="member-2")
+    history.says("rebalance_started", ms, generation=1, reason="because")
+    history.says("rebalance_started", 5_010, group="payments")
+    assert verdict == judge(history, "R20a-return")["verdict"]
+
+
+def test_a_return_that_nothing_follows_violates_what_the_documents_say(judge: Judge) -> None:
+    history = static_group().says("replaced", 5_000, "member-2", instance_id="member-2")
+    assert "VIOLATED" == judge(history, "R20a-return")["verdict"]
+
+
+def test_a_group_to_which_nobody_returns_says_nothing_of_returns(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(static_group(), "R20a-return")["verdict"]

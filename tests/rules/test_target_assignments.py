@@ -37,11 +37,30 @@ def test_a_target_may_wait_for_the_interval_and_a_heartbeat(
     assert verdict == judge(history, "X24")["verdict"]
 
 
-@pytest.mark.parametrize(("computed_ms", "verdict"), [(998.4, "HOLDS"), (998.3, "VIOLATED")])
+@pytest.mark.parametrize(("computed_ms", "verdict"), [(950.4, "HOLDS"), (950.3, "VIOLATED")])
 def test_the_interval_counts_from_the_target_before(
     judge: Judge, computed_ms: float, verdict: str
 ) -> None:
     history = alone().bumped(500, 3).computed(computed_ms, 3)  # the one before came at 0.4 ms
+    assert verdict == judge(history, "X24")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "from_ms", "to_ms", "verdict"),
+    [
+        ("isolate", "members", 4_000, 9_000, "HOLDS"),
+        ("isolate", "members", 4_000, 4_999, "VIOLATED"),
+        ("isolate", "members", 9_002, 9_900, "VIOLATED"),
+        ("isolate", "member-1", 4_000, 9_000, "VIOLATED"),  # others could have
+        ("kill-consumer", "member-1", 4_000, None, "VIOLATED"),
+    ],
+)
+def test_it_waits_for_as_long_as_nobody_can_send_a_heartbeat(
+    judge: Judge, kind: str, resolved: str, from_ms: float, to_ms: float | None, verdict: str
+) -> None:
+    history = alone().bumped(5_000, 3).computed(9_000, 3)
+    history.rows["members"].clear()
+    history.member("member-1").fault(kind, resolved, from_ms, to_ms)
     assert verdict == judge(history, "X24")["verdict"]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.histories import TOPIC, History, answered, at
+from tests.probe_histories import OWN, Probed
 
 Judge = Callable[[History, str], dict[str, Any]]
 OTHER: dict[str, Any] = {"group": "payments"}
@@ -224,3 +225,87 @@ def test_only_a_partition_of_which_a_commit_failed_in_that_time_is_examined(
 ) -> None:
     history = unwritable().commit_request("member-1", ms, partition, 20, error=error)
     assert examined == judge(answered(history, 8_000, 10), "R31-append")["examined"]
+
+
+def after_a_failed_commit(told: int, error: int = 15, later: int = 0) -> Probed:
+    """10 was accepted for partition 0, 11 failed, then 1 of partition 1 was accepted."""
+    history = Probed(cluster={"min.insync.replicas": "3"})
+    committing(history, 1_000, 0, 10)
+    committing(history, 2_000, 0, 11, error, lasts_ms=5_000)
+    positioned(history, 7_500, 10)
+    committing(history, 8_000, 1, 1, 15, lasts_ms=4_000)
+    committing(history, 12_500, 1, 1, later)
+    return positioned(history, 13_000, told)
+
+
+def committing(
+    history: Probed, ms: float, partition: int, to: int, error: int = 0, **row: Any
+) -> None:
+    part = {"partitionIndex": partition, "committedOffset": to, "committedMetadata": ""}
+    history.call(
+        "OFFSET_COMMIT", ms, error, state="Empty", generation=-1,
+        request={"version": 8, "topics": [{"name": TOPIC, "partitions": [part]}]},
+        answer={
+            "errorCode": 0,
+            "topics": [
+                {"name": TOPIC, "partitions": [{"partitionIndex": partition, "errorCode": error}]}
+            ],
+        },
+        **row,
+    )  # fmt: skip
+
+
+def positioned(history: Probed, ms: float, told: int, partition: int = 0) -> Probed:
+    part = {"partitionIndex": partition, "committedOffset": told, "errorCode": 0}
+    named = [{"name": TOPIC, "partitionIndexes": [partition]}]
+    return history.call(
+        "OFFSET_FETCH", ms, state="Empty",
+        request={"groups": [{"groupId": OWN, "topics": named}], "requireStable": False},
+        answer={"groups": [{"topics": [{"name": TOPIC, "partitions": [part]}]}]},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("told", "withdrawn", "made"),
+    [
+        (10, "HOLDS", "VIOLATED"),
+        (11, "VIOLATED", "HOLDS"),
+        (9, "VIOLATED", "VIOLATED"),
+        (12, "VIOLATED", "VIOLATED"),
+    ],
+)
+@pytest.mark.parametrize("error", [7, 15])
+def test_a_commit_that_failed_is_withdrawn_or_made_after_all(
+    judge: Judge, error: int, told: int, withdrawn: str, made: str
+) -> None:
+    history = after_a_failed_commit(told, error)
+    verdict = judge(history, "R31-withdrawn")
+    assert (withdrawn, 1) == (verdict["verdict"], verdict["examined"])
+    assert made == judge(history, "R31-made")["verdict"]
+
+
+@pytest.mark.parametrize("rule", ["R31-withdrawn", "R31-made"])
+@pytest.mark.parametrize(("error", "later"), [(0, 0), (22, 0), (15, 15)])
+def test_without_a_failure_or_an_end_of_it_nothing_is_told(
+    judge: Judge, rule: str, error: int, later: int
+) -> None:
+    history = after_a_failed_commit(11, error, later)
+    assert "UNKNOWN" == judge(history, rule)["verdict"]
+
+
+@pytest.mark.parametrize("rule", ["R31-withdrawn", "R31-made"])
+def test_a_later_commit_hides_what_became_of_the_one_that_failed(judge: Judge, rule: str) -> None:
+    history = after_a_failed_commit(11)
+    committing(history, 14_000, 0, 12)
+    verdict = judge(positioned(history, 15_000, 12), rule)
+    assert 1 == verdict["examined"]
+
+
+@pytest.mark.parametrize("error", [7, 15])
+@pytest.mark.parametrize("told", [10, 11])
+def test_a_fetch_may_give_either_after_a_failure(judge: Judge, told: int, error: int) -> None:
+    assert "HOLDS" == judge(after_a_failed_commit(told, error), "R30-wire")["verdict"]
+
+
+def test_a_fetch_gives_nothing_else_after_a_failure(judge: Judge) -> None:
+    assert "VIOLATED" == judge(after_a_failed_commit(12), "R30-wire")["verdict"]

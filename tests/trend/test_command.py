@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent import futures
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -17,14 +15,10 @@ from typing import Any
 
 import grpc
 import pyarrow.parquet as pq
-import pyspark
 import pytest
 
-from harness.base.wait import wait_until
-from harness.bench.train_brokers import free_ports
-from harness.cluster import ping
-from harness.provision.java import find_java
 from harness.trend import dataset
+from tests.spark_servers import worked
 from tests.trend.sample import write_series
 
 LONGEST_S = 120
@@ -40,109 +34,6 @@ def trend(results: Path, *options: str) -> subprocess.CompletedProcess[str]:
         check=False,
         timeout=LONGEST_S,
     )
-
-
-@contextmanager
-def jvm(log: Path, home: Path, *command: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A Spark daemon for as long as the body runs."""
-    environment = {**os.environ, "JAVA_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
-    # What a distribution of Spark finds in its own folders.
-    environment |= {"SPARK_HOME": str(Path(pyspark.__file__).parent), "SPARK_SCALA_VERSION": "2.13"}
-    jars = Path(pyspark.__file__).parent / "jars"
-    opened = (
-        "java.base/java.lang",
-        "java.base/java.nio",
-        "java.base/sun.nio.ch",
-        "java.base/java.util",
-    )
-    options = ["-Xmx512m", *(f"--add-opens={each}=ALL-UNNAMED" for each in opened)]
-    options += [  # for Arrow and Netty in Java 25
-        "-XX:+IgnoreUnrecognizedVMOptions",
-        "--sun-misc-unsafe-memory-access=allow",
-        "-Dio.netty.tryReflectionSetAccessible=true",
-    ]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [home / "bin" / "java", *options, "-cp", f"{jars}/*", *command],
-            stdout=output,
-            stderr=output,
-            env=environment,
-            start_new_session=True,
-        )
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-
-
-@pytest.fixture
-def java_home(tmp_path: Path) -> Path:
-    """A Java that starts executors: Spark demands a module of it that small runtimes lack."""
-    java = tmp_path / "java" / "bin" / "java"
-    java.parent.mkdir(parents=True)
-    java.write_text(
-        "#!/bin/bash\n"
-        "args=()\n"
-        'for each in "$@"; do [[ $each == --add-modules=jdk.incubator.vector ]] || '
-        'args+=("$each"); done\n'
-        f'exec "{find_java().binary}" "${{args[@]}}"\n'
-    )
-    java.chmod(java.stat().st_mode | stat.S_IXUSR)
-    return tmp_path / "java"
-
-
-@pytest.fixture
-def master(tmp_path: Path, java_home: Path) -> Iterator[str]:
-    """The address of a cluster of one master and one worker."""
-    port, web = free_ports(2)
-    address = f"spark://127.0.0.1:{port}"
-    deploy = "org.apache.spark.deploy"
-    own = ("--host", "127.0.0.1")
-    with ExitStack() as daemons:
-        log = tmp_path / "master.log"
-        command = (f"{deploy}.master.Master", *own, "--port", str(port), "--webui-port", str(web))
-        daemons.enter_context(jvm(log, java_home, *command))
-        wait_until(
-            "Spark master",
-            lambda: ping.ask(port, timeout_s=1).outcome != "refused",
-            timeout_s=60,
-            saw=log.read_text,
-        )
-        command = (f"{deploy}.worker.Worker", *own, "--cores", "2", "--memory", "1g")
-        work = ("--work-dir", str(tmp_path / "work"), "--webui-port", "0", address)
-        daemons.enter_context(jvm(tmp_path / "worker.log", java_home, *command, *work))
-        wait_until(
-            "worker at the Spark master",
-            lambda: "Registering worker" in log.read_text(),
-            timeout_s=60,
-            saw=log.read_text,
-        )
-        yield address
-
-
-@pytest.fixture
-def connect(tmp_path: Path, java_home: Path) -> Iterator[str]:
-    """The address of a Spark Connect server."""
-    [port] = free_ports(1)
-    settings = {
-        "spark.master": "local[2]",
-        "spark.ui.enabled": "false",
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port),
-    }
-    command = ["org.apache.spark.deploy.SparkSubmit"]
-    command += [f"--conf={name}={value}" for name, value in settings.items()]
-    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
-    log = tmp_path / "connect.log"
-    with jvm(log, java_home, *command, "spark-internal"):
-        wait_until(
-            "Spark Connect server",
-            lambda: ping.ask(port, timeout_s=1).outcome != "refused",
-            timeout_s=60,
-            saw=log.read_text,
-        )
-        yield f"sc://127.0.0.1:{port}"
 
 
 @pytest.fixture
@@ -177,9 +68,8 @@ def test_a_connect_server_finds_what_one_machine_finds(results: Path, connect: s
 def test_a_cluster_finds_what_one_machine_finds(tmp_path: Path, results: Path, master: str) -> None:
     rows = both_find(results, master)
     assert [("R01", "worse"), ("R14", "steady")] == [(row["rule"], row["trend"]) for row in rows]
-    # The work was done by an executor in a JVM of the worker's, not in the command's.
-    executors = list((tmp_path / "work").glob("app-*/*/stderr"))
-    assert any("Finished task" in each.read_text() for each in executors), executors
+    # The work was done by executors in JVMs of the workers', not in the command's.
+    assert any(worked(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as pads
+import pyarrow.parquet as pq
 import pytest
 
 from harness.base.errors import SetupError
@@ -235,3 +237,65 @@ def test_a_dataset_that_cannot_be_written_is_one_sentence(tmp_path: Path, run_di
 
     with pytest.raises(SetupError, match=r"cannot be written .*: make room"):
         dataset.accumulate(tmp_path)
+
+
+# Damage.
+
+
+def file_of(results: Path) -> Path:
+    (path,) = (results / dataset.FOLDER).glob("*/*/*/*.parquet")
+    return path
+
+
+def test_a_damaged_file_is_written_anew_from_its_run(tmp_path: Path, run_dir: Path) -> None:
+    dataset.accumulate(tmp_path)
+    path = file_of(tmp_path)
+    whole = path.read_bytes()
+    for damaged in (whole[:-20], b"", whole[:60] + bytes([whole[60] ^ 8]) + whole[61:]):
+        path.write_bytes(damaged)
+        assert 0 == dataset.accumulate(tmp_path)  # it is as new as its run
+
+        assert {} == dataset.mended(tmp_path)
+        assert ["R01", "R02"] == [row["rule"] for row in read(tmp_path)]
+
+
+def test_a_damaged_file_whose_run_is_gone_is_told_and_left(tmp_path: Path, run_dir: Path) -> None:
+    dataset.accumulate(tmp_path)
+    shutil.rmtree(run_dir)
+    path = file_of(tmp_path)
+    path.write_bytes(path.read_bytes()[:-20])
+    damaged = path.read_bytes()
+
+    assert [path] == list(dataset.mended(tmp_path))
+    assert damaged == path.read_bytes()
+
+
+def test_a_file_of_before_is_not_damaged(tmp_path: Path, run_dir: Path) -> None:
+    dataset.accumulate(tmp_path)
+    shutil.rmtree(run_dir)
+    path = file_of(tmp_path)
+    with pq.ParquetFile(path) as file:
+        table = file.read()
+    pq.write_table(table.drop_columns(["setup", "sabotaged"]), path)
+    assert {} == dataset.mended(tmp_path)
+
+    pq.write_table(table.drop_columns(["verdict"]), path)
+    assert {path: "it has no column verdict"} == dataset.mended(tmp_path)
+
+
+def test_hardly_any_flip_of_a_file_passes_and_none_ends_in_an_error(
+    tmp_path: Path, run_dir: Path
+) -> None:
+    dataset.accumulate(tmp_path)
+    shutil.rmtree(run_dir)
+    path = file_of(tmp_path)
+    whole, rows = path.read_bytes(), read(tmp_path)
+    randomness = random.Random(5)
+    silent = 0
+    for _ in range(150):
+        bit = randomness.randrange(len(whole) * 8)
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        silent += not dataset.mended(tmp_path) and read(tmp_path) != rows
+    assert silent <= 1

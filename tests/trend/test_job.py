@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import random
+import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -51,6 +52,31 @@ def pettitt(values: Sequence[float]) -> tuple[int, float]:
 def noise(seed: int, n: int, middle: float = 6_000.0) -> list[float]:
     drawn = random.Random(seed)
     return [round(middle + drawn.gauss(0, 5)) for _ in range(n)]  # rounded, so that some are equal
+
+
+def test_a_dataset_may_be_called_what_spark_takes_for_a_pattern(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for name, rule in (("[a]?*", "R01"), ("[a]b", "R02")):
+        write_quickly(tmp_path / name, rule, noise(1, 3))
+
+    found = job.read(spark, tmp_path / "[a]?*").select("rule").distinct().toArrow()
+
+    assert ["R01"] == found["rule"].to_pylist()
+
+
+def test_files_that_are_left_out_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    root = tmp_path / "[a]?*"
+    for rule in ("R01", "R02"):
+        write_series(root, rule, noise(1, 2))
+    damaged, *files = sorted(root.glob("*/*/*/R01.parquet"))
+    damaged.write_bytes(b"PAR1 and nothing")
+    files += root.glob("*/*/*/R02.parquet")
+
+    found = job.read(spark, root, files).select("rule", "run", "experiment").toArrow().to_pylist()
+
+    assert ["R01", "R02", "R02"] == sorted(row["rule"] for row in found)
+    assert all(row["run"] and row["experiment"] for row in found)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -312,7 +338,8 @@ def test_it_needs_nothing_of_this_project() -> None:
         if isinstance(node, ast.Import | ast.ImportFrom)
     ]
 
-    assert {"__future__", "sys", "pyspark"} == {name.partition(".")[0] for name in imports}
+    needed = {name.partition(".")[0] for name in imports} - {"__future__", "pyspark"}
+    assert needed <= sys.stdlib_module_names
 
 
 def test_what_was_withheld_is_not_ranked(tmp_path: Path, trends: Trends) -> None:

@@ -41,20 +41,24 @@ def test_what_is_on_record_is_judged_by_both_every_eighth_day() -> None:
     assert [day for day, settled in enumerate(days) if not settled] == [5, 5 + DAYS]
 
 
-def test_what_no_test_asks_for_any_more_is_dropped() -> None:
+@pytest.mark.parametrize(("all_asked", "dropped"), [(True, []), (False, [digest(16)])])
+def test_what_no_test_asks_for_any_more_is_dropped_once_all_have_asked(
+    all_asked: bool, dropped: list[str]
+) -> None:
     found = Agreements([digest(8), digest(16)], TODAY)
     found.settled(digest(8))
     found.settled(digest(24))
     found.agree(digest(24))
 
-    assert [digest(8), digest(24)] == found.worth_keeping()
+    kept = found.worth_keeping(all_asked=all_asked)
+    assert [digest(8), *dropped, digest(24)] == kept
 
 
 def test_what_was_compared_and_did_not_agree_is_not_kept() -> None:
     found = Agreements([], TODAY)
     found.settled(digest(8))
 
-    assert [] == found.worth_keeping()
+    assert [] == found.worth_keeping(all_asked=True)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,11 @@ from harness.catalogue import cover, registry
 from harness.catalogue.apps import read, with_app
 from harness.cli.main import main
 from harness.cli.options import add_app_options, app_of
-from harness.experiment import APP, Cluster, Fault, Verdict
-from harness.experiment.app import App, Limits, Records, Shows, Stop, filled, numbered
+from harness.experiment import APP, Cluster, Fault, Limits, Verdict
+from harness.experiment.app import App, Records, Shows, Stop, filled, numbered
+from harness.history.whose import SHARED
 from harness.run.faults import KINDS, needs_app
-from harness.run.roles import MOST_PROCESSES
+from harness.run.roles import MOST_LANES, SPARE_LANES, lanes
 
 EVERYTHING = r"""
 name = "orders"
@@ -166,7 +167,7 @@ COMMAND = 'command = ["x"]\n'
         ('image = "x"\nbuild = ["make"]', "there is a build step and an image, and x is built"),
         ('image = "x"\ncommand = "node x"', "command takes a list such as"),
         (COMMAND + 'entrypoint = ["sh"]', "there is an entrypoint and no image: name the image"),
-        ('image = "x"\nentrypoint = ["{bootstap}"]', "{bootstap} in '{bootstap}' is nothing"),
+        ('image = "x"\nentrypoint = ["{bootstap}"]', "{bootstap} in '{bootstap}' has no value"),
         ('comand = ["x"]', "there is no setting 'comand': did you mean 'command'?"),
         ('command = "node x"', "command takes a list such as"),
         ('command = ["x", 1]', "command takes a list such as"),
@@ -174,25 +175,28 @@ COMMAND = 'command = ["x"]\n'
         (COMMAND + 'name = "a/b"', "name 'a/b' cannot name files"),
         (COMMAND + "instances = 2.5", "instances takes a whole number, not 2.5"),
         (COMMAND + "instances = true", "instances takes a whole number, not True"),
-        (COMMAND + "instances = 0", "instances of 0 is no group"),
+        (COMMAND + "instances = 0", "instances is 0, and a group needs at least one"),
         (COMMAND + "static = 1", "static takes true or false, not 1"),
         (COMMAND + 'stop = "SIGTERM"', "stop is 'SIGTERM', and is a table: write [stop]"),
         (COMMAND + "[env]\nPORT = 8080", "[env] holds names and texts"),
         (COMMAND + '[env]\n"A=B" = "c"', "[env] 'A=B' cannot name a variable"),
         (COMMAND + '[env]\n"" = "c"', "[env] '' cannot name a variable"),
         (COMMAND + '[env]\nA = "\\u0000"', "has a zero byte in it"),
-        (COMMAND + '[env]\nA = "{bootstap}"', "{bootstap} in '{bootstap}' is nothing that can"),
+        (COMMAND + '[env]\nA = "{bootstap}"', "{bootstap} in '{bootstap}' has no value to be"),
         (COMMAND + "[dependency]\nDB = 5432", "[dependency] holds names and texts: write them as"),
         (COMMAND + '[dependency]\n"a b" = "h:1"', "'a b' cannot name a variable: use letters"),
         (COMMAND + '[dependency]\nKAFKA_TOPIC = "h:1"', "KAFKA_TOPIC has the name of something"),
         (COMMAND + '[dependency]\ntopic = "h:1"', "topic has the name of something that every"),
-        (COMMAND + '[dependency]\nDB = "db"', "DB is 'db', which is no address: write host:port"),
-        (COMMAND + '[dependency]\nDB = "db:0"', "'db:0', which is no address"),
-        (COMMAND + '[dependency]\nDB = "db:65536"', "'db:65536', which is no address"),
+        (
+            COMMAND + '[dependency]\nDB = "db"',
+            "DB is 'db', which is not an address: write host:port",
+        ),
+        (COMMAND + '[dependency]\nDB = "db:0"', "'db:0', which is not an address"),
+        (COMMAND + '[dependency]\nDB = "db:65536"', "'db:65536', which is not an address"),
         (COMMAND + '[dependency]\nDB = "postgres://db:1/x"', "goes into [env], with {DB} for"),
         (COMMAND + '[dependency]\nDB = "h:1"\n[env]\nDB = "h:1"', "[env] DB leads past the proxy"),
         (COMMAND + '[dependency]\nDB_URL = "h:1"\n[env]\nA = "{BD_URL}"', "{BD_URL} in"),
-        (COMMAND + '[env]\nA = "{topic.port}"', "{topic.port} in '{topic.port}' is nothing"),
+        (COMMAND + '[env]\nA = "{topic.port}"', "{topic.port} in '{topic.port}' has no value"),
         ('command = ["x", "{sunk}"]', "there are {bootstrap}, {topic}, {group}"),
         ('command = ["x", "{sink}"]', "{sink} in '{sink}' is there only where [effects] has http"),
         (COMMAND + '[env]\nOUT = "{output_topic}"', "only where [effects] has output_topic"),
@@ -214,17 +218,17 @@ COMMAND = 'command = ["x"]\n'
         (COMMAND + "[effects]\nstdou = 'x'", "there is no setting [effects] 'stdou': did you mean"),
         (COMMAND + "[effects]\nstdout = 'done'", "does not say which record it is about"),
         (COMMAND + "[effects]\nstdout = '(?P<partition>.)'", "does not say which record"),
-        (COMMAND + "[effects]\nstdout = '('", "[effects] stdout is no pattern ("),
+        (COMMAND + "[effects]\nstdout = '('", "[effects] stdout is not a valid pattern ("),
         (COMMAND + '[stop]\nsignal = "SIGTREM"', "[stop] signal 'SIGTREM' is none"),
         (COMMAND + '[stop]\nsignal = "SIGKILL"', "[stop] signal 'SIGKILL' is none"),
-        (COMMAND + "[stop]\ngrace_s = 0", "[stop] grace_s of 0 is no time"),
-        (COMMAND + "[stop]\ngrace_s = inf", "[stop] grace_s of inf is no time"),
-        (COMMAND + "[stop]\ngrace_s = nan", "[stop] grace_s of nan is no time"),
+        (COMMAND + "[stop]\ngrace_s = 0", "[stop] grace_s is 0: use more"),
+        (COMMAND + "[stop]\ngrace_s = inf", "[stop] grace_s is inf: use more"),
+        (COMMAND + "[stop]\ngrace_s = nan", "[stop] grace_s is nan: use more"),
         (COMMAND + '[stop]\ngrace_s = "3"', "[stop] grace_s takes a number, not '3'"),
-        (COMMAND + "[limits]\nlost = -1", "[limits] lost of -1 is no limit"),
+        (COMMAND + "[limits]\nlost = -1", "[limits] lost is -1: use 0"),
         (COMMAND + "[limits]\nlost = 0.5", "[limits] lost takes a whole number, not 0.5"),
-        (COMMAND + "[limits]\ndrained_s = nan", "[limits] drained_s of nan is no limit"),
-        ("command = [", "is no TOML ("),
+        (COMMAND + "[limits]\ndrained_s = nan", "[limits] drained_s is nan: use 0"),
+        ("command = [", "is not valid TOML ("),
     ],
 )
 def test_a_wrong_file_gets_one_sentence_with_its_name(tmp_path: Path, text: str, says: str) -> None:
@@ -241,7 +245,7 @@ def test_a_wrong_file_gets_one_sentence_with_its_name(tmp_path: Path, text: str,
 def test_a_file_that_is_no_text_is_no_toml(tmp_path: Path) -> None:
     (tmp_path / "app.toml").write_bytes(b"\xff\xfe")
 
-    with pytest.raises(BadInput, match=r"app\.toml is no TOML"):
+    with pytest.raises(BadInput, match=r"app\.toml is not valid TOML"):
         read(tmp_path)
 
 
@@ -339,16 +343,19 @@ def test_a_program_without_a_name_is_called_after_its_file(command: str, name: s
     [
         (["try"], "which program? write its command after --"),
         (["try", "--client", "java", "--", "x"], "decides its own client, protocol and timers"),
-        (["try", "--set", "members=5", "--", "x"], "--instances says how many there are"),
+        (["try", "--set", "members=5", "--", "x"], "--instances sets the number"),
         (["try", "--env", "PORT", "--", "x"], "--env 'PORT' is not of the form NAME=VALUE"),
         (["try", "--dependency", "DB", "--", "x"], "--dependency 'DB' is not of the form NAME="),
         (["run", "baseline", "--dependency", "DB=h:1"], "--dependency is about a program of yours"),
-        (["run", "slow-dependency"], "slow-dependency is done to what a program of yours uses"),
+        (["run", "slow-dependency"], "slow-dependency needs a program of yours"),
         (
             ["try", "--experiment", "slow-dependency", "--", "x"],
             "and it names nothing: write [dependency] DATABASE_URL",
         ),
-        (["try", "--build", "'", "--", "x"], '--build "\'" is no command (No closing quotation)'),
+        (
+            ["try", "--build", "'", "--", "x"],
+            '--build "\'" is not a command (No closing quotation)',
+        ),
         (["try", "--signal", "TERM", "--", "x"], "[stop] signal 'TERM' is none"),
         (["try", "--value", "a", "--records", "b", "--", "x"], "leave out one"),
         (
@@ -359,7 +366,7 @@ def test_a_program_without_a_name_is_called_after_its_file(command: str, name: s
         (["try", "--image=--rm"], "image '--rm' cannot name an image"),
         (["try", "--image", "x", "--build", "make"], "there is a build step and an image, and x"),
         (["try", "--entrypoint", "sh", "--", "x"], "there is an entrypoint and no image"),
-        (["try", "--image", "x", "--entrypoint", "'"], '--entrypoint "\'" is no command'),
+        (["try", "--image", "x", "--entrypoint", "'"], '--entrypoint "\'" is not a command'),
         (["run", "baseline", "--entrypoint", "x"], "--entrypoint is about a program of yours"),
         (["try", "--app", "nowhere", "--", "x"], "has a command already: leave out what is after"),
         (["try", "--app", "nowhere"], "nowhere cannot be read (No such file or directory)"),
@@ -385,6 +392,7 @@ def test_probes_and_other_peoples_clusters_are_refused() -> None:
 
     with pytest.raises(BadInput, match="the probe offset-apis asks brokers"):
         with_app(registry.load("offset-apis"), app)
+    assert () == with_app(registry.load("offsets-unwritable"), app).probes  # beside its faults
     with pytest.raises(BadInput, match="an app needs a cluster of its own"):
         with_app(lent, app)
 
@@ -392,11 +400,14 @@ def test_probes_and_other_peoples_clusters_are_refused() -> None:
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
-        (Fault(kind="stall-consumer", target="any member", lasts_s=3), "stall-consumer is done by"),
-        (Fault(kind="close-consumer", target="any member"), "close-consumer is done by an order"),
+        (
+            Fault(kind="stall-consumer", target="any member", lasts_s=3),
+            "stall-consumer is an order",
+        ),
+        (Fault(kind="close-consumer", target="any member"), "close-consumer is an order that only"),
         (
             Fault(kind="kill-consumer", target="any member", how="in a transaction"),
-            "kill-consumer in a transaction is done by an order",
+            "kill-consumer in a transaction is an order that only",
         ),
     ],
 )
@@ -434,7 +445,8 @@ def test_every_experiment_takes_an_app_or_says_why_not(name: str) -> None:
     if needs_app(experiment):
         with pytest.raises(BadInput, match=r"it names nothing: write|posts to none: write"):
             with_app(experiment, plain)
-    if experiment.probes or any(KINDS[fault.kind].by_order for fault in experiment.faults):
+    alone = any(not probe.beside for probe in experiment.probes)
+    if alone or any(KINDS[fault.kind].by_order for fault in experiment.faults):
         with pytest.raises(BadInput, match=": "):
             with_app(experiment, app)
     else:
@@ -500,12 +512,23 @@ def test_places_are_filled_and_numbers_put_in() -> None:
     assert '{"id": 7, "c": "c7"}' == numbered('{"id": {n}, "c": "c{n}"}', 7)
 
 
-def test_more_processes_than_lanes_were_measured_for_are_refused() -> None:
+def test_more_processes_than_lanes_were_measured_for_share_one() -> None:
     """A deploy starts each process before its predecessor ends: there are spare lanes for that."""
-    most = App(name="orders", command=("x",), folder="/", instances=MOST_PROCESSES)
-    more = replace(most, instances=MOST_PROCESSES + 1)
+    most = App(name="orders", command=("x",), folder="/", instances=MOST_LANES)
+    more = replace(most, instances=MOST_LANES + 1)
     deploy = registry.load("rolling-deploy")
 
-    registry.checked(with_app(deploy, most))
-    with pytest.raises(BadInput, match=r"61 processes of orders would run .* 60 at most: lower"):
-        registry.checked(with_app(deploy, more))
+    own = lanes(registry.checked(with_app(deploy, most)))
+    assert MOST_LANES + SPARE_LANES == len([each for each in own if each.startswith("member-")])
+    assert ("members", "producers", SHARED) == lanes(registry.checked(with_app(deploy, more)))
+
+
+def test_links_of_one_process_cannot_be_broken_where_all_share_them() -> None:
+    more = App(name="orders", command=("x",), folder="/", instances=MOST_LANES + 1)
+
+    with pytest.raises(
+        BadInput,
+        match=r"isolate of any member needs links of one process alone, and the 61 processes of "
+        r"orders share theirs, as more than 60 do: lower instances",
+    ):
+        registry.checked(with_app(registry.load("everyday"), more))

@@ -10,6 +10,7 @@ import pytest
 
 from harness.base.stamps import parse_stamp
 from harness.history import coordinator_log, request_log
+from harness.history.broker_log import Reading
 
 PREFIX = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
 
@@ -63,6 +64,15 @@ PREFIX = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
             "removing member m-1 on heartbeat expiration.",
         ),
         ("Stabilized group g generation 5 with 3 members.", "stabilized", "generation", 5),
+        (
+            (
+                "Dynamic member with unknown member id joins group g in state Empty. Created a new "
+                "member id m-1 and added the member to the group."
+            ),
+            "member_added",
+            "member_id",
+            "m-1",
+        ),
         (
             (
                 "Assignment received from leader m-1 for group g for generation 5. The group has 3 "
@@ -183,11 +193,133 @@ def test_each_line_of_the_coordinator_is_understood(
     assert "broker-3.server.log:1" == row["evidence"]
 
 
-def test_lines_of_no_group_are_passed_over() -> None:
-    assert (
-        coordinator_log.coordinator_row("Finished loading of metadata from __consumer_offsets-3")
-        is None
+@pytest.mark.parametrize(
+    ("text", "event"),
+    [
+        ("Pending dynamic member with id {} joins group g in Empty state. Adding", "member_added"),
+        ("Member {} in group g has failed, removing it from the group.", "evicted"),
+        (
+            (
+                "[Group g] Member {} has left group through explicit `LeaveGroup` request; client "
+                "reason: the consumer is being closed"
+            ),
+            "left",
+        ),
+        (
+            (
+                "Assignment received from leader {} for group g for generation 3. The group has 2 "
+                "members, 0 of which are static."
+            ),
+            "assignment_received",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    "client_id", ["any name", "a b in group g has failed", "", "consumer-orders-1"]
+)
+def test_a_client_id_may_have_blanks(text: str, event: str, client_id: str) -> None:
+    member_id = f"{client_id}-1364448b-d342-4f02-88b1-885ba4a7d072"
+    row = coordinator_log.coordinator_row(text.format(member_id))
+
+    assert row is not None
+    assert (event, "g", member_id) == (row["event"], row["group"], row["member_id"])
+
+
+def events_of(tmp_path: Path, *messages: str, end: str = "\n") -> list[dict[str, Any]]:
+    """The rows of a log with these messages of a coordinator of 4.x, or of 3.x after "3: "."""
+    lines = []
+    for second, message in enumerate(messages):
+        mark = "[GroupCoordinator 3]: " if message.startswith("3: ") else PREFIX
+        logger = "GroupCoordinator" if message.startswith("3: ") else "GroupMetadataManager"
+        text = message.removeprefix("3: ")
+        lines.append(f"2026-11-21T10:00:0{second}.000000 INFO {logger} {mark}{text}")
+    log = tmp_path / "broker-3.server.log"
+    log.write_text("\n".join(lines) + end)
+    return list(coordinator_log.read_coordinator_events(log, 3))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Finished loading of metadata from __consumer_offsets-3 with epoch 1 in 2ms where 1ms was",
+        "Ignored unloading metadata for __consumer_offsets-0 in epoch OptionalInt[0] since",
+        "failAll(NotCoordinatorException): failing java.util.concurrent.CompletableFuture@1.",
+        "Event processor closed.",
+        "[GroupId g] Creating a simple consumer group via manual offset commit.",
+        "[GroupId g] Member m-1 new assignment state: epoch=3, previousEpoch=2, state=STABLE, and",
+        "[Group g] Pending member m-1 has left group through explicit `LeaveGroup` request; client",
+        "Request memberId=m-1 for static member with groupInstanceId=i-1 is fenced by existing",
+        "[GroupId g][MemberId m-1] Member joins the streams group.",
+        "[GroupId g] Member m-1 joins the share group using the share protocol.",
+        "3: Elected as the group coordinator for partition 3 in epoch 0",
+        "3: Member m-1 has already been removed from the group.",
+        "3: Group g removed members who haven't sent their sync request: Set(m-1)",
+    ],
+)
+def test_lines_that_are_known_to_tell_nothing_of_a_member_are_passed_over(
+    tmp_path: Path, message: str
+) -> None:
+    assert [] == events_of(tmp_path, message)
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        (
+            "Preparing to balance group orders in state Stable with 3 members.",
+            "GroupMetadataManager: Preparing to balance group … in state Stable with … members.",
+        ),
+        (
+            "[GroupId g] Member a b-1c fenced from the group because of 'this' {a=1}.",
+            "GroupMetadataManager: … Member a … fenced from the group because of … ….",
+        ),
+        ("3: Elected something else", "GroupCoordinator: Elected something else"),
+        # The old coordinator writes nothing of what the new one does, and the other way round.
+        ("3: Event processor closed.", "GroupCoordinator: Event processor closed."),
+        (
+            "Elected as the group coordinator for partition 3",
+            "GroupMetadataManager: Elected as the group … for partition …",
+        ),
+    ],
+)
+def test_a_text_that_nobody_knows_is_kept_with_its_kind(
+    tmp_path: Path, message: str, kind: str
+) -> None:
+    known = "Stabilized group g generation 5 with 3 members."
+
+    unknown, row = events_of(tmp_path, message, known)
+
+    assert {
+        "event": "unknown",
+        "reason": kind,
+        "text": message.removeprefix("3: "),
+        "broker": 3,
+        "at": parse_stamp("2026-11-21T10:00:00.000000 "),
+        "evidence": "broker-3.server.log:1",
+    } == unknown
+    assert ("stabilized", "g") == (row["event"], row["group"])
+
+
+def test_lines_of_one_kind_have_one_name(tmp_path: Path) -> None:
+    rows = events_of(
+        tmp_path,
+        "Frobnicated group orders of 3 members, the first of them m-1-7f in 12ms.",
+        "Frobnicated group payments of 12 members, the first of them m-2-8a in 7ms.",
     )
+
+    assert 1 == len({row["reason"] for row in rows})
+
+
+def test_half_a_line_is_no_unknown_one(tmp_path: Path) -> None:
+    """It is counted as one that cannot be read."""
+    assert [] == events_of(tmp_path, "Stabilized gro", end="")
+    log = tmp_path / "broker-3.server.log"
+    half = log.read_text()
+    log.write_text(f"{half}{half.replace('Stabilized gro', 'Startup complete.')}\n")
+    reading = Reading()
+
+    assert [] == list(coordinator_log.read_coordinator_events(log, 3, reading))
+    assert 1 == reading.unread
 
 
 def test_a_stamp_without_its_leading_zeros_is_refused() -> None:

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 
+from harness.history.whose import SHARED
 from harness.run.broker_side import BrokerSide
 from harness.run.member import Member
 
@@ -50,10 +51,17 @@ class Brokers:
             log.write(text)
 
     def line(
-        self, lane: str, api: str, request: Any, response: Any, ms: float = 10, took_ms: float = 1
+        self,
+        lane: str,
+        api: str,
+        request: Any,
+        response: Any,
+        ms: float = 10,
+        took_ms: float = 1,
+        client_id: str = "any",
     ) -> str:
         call = {
-            "requestHeader": {"requestApiKeyName": api, "clientId": "any"},
+            "requestHeader": {"requestApiKeyName": api, "clientId": client_id},
             "request": {"groupId": "orders", "memberId": "m", **request},
             "response": {"errorCode": 0, **response},
             "totalTimeMs": took_ms,
@@ -112,6 +120,17 @@ def test_an_eager_group_holds_what_its_answers_say(brokers: Brokers) -> None:
 
     assert ({0, 1, 2}, {3, 4, 5}) == (one.assigned, two.assigned)
     assert (1, True, True, False) == (one.generation, one.started, one.ever_assigned, one.closed)
+
+
+def test_on_a_shared_lane_the_client_id_says_who_it_is(brokers: Brokers) -> None:
+    one, ten = brokers.member("member-1", SHARED), brokers.member("member-10", SHARED)
+
+    brokers.synced(SHARED, 1, 0, client_id="member-1-0", member_id="a")
+    brokers.synced(SHARED, 1, 1, 2, client_id="orders-member-10", member_id="b")
+    brokers.synced(SHARED, 1, 3, client_id="rdkafka", member_id="c")
+
+    assert ({0}, {1, 2}) == (one.assigned, ten.assigned)
+    assert {"rdkafka"} == brokers.side.nameless
 
 
 def test_who_has_not_come_into_the_new_generation_holds_nothing(brokers: Brokers) -> None:

@@ -20,11 +20,15 @@ from tests.report.sample_run import write_manifest, write_run
 from tests.report.sample_suite import write_night
 
 DEAD = "999999999:1"  # the owner token of a process that cannot be there
+HALF_OF_DEAD = "999999999+1@.tmp"  # ends the name of a file that it was writing
+HALF_OF_ELSEWHERE = "requests.parquet.999999999+1@#2.tmp"  # its pid is of another container
 
 
 @pytest.fixture(autouse=True)
 def _sweep_no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.run.leftovers.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.run.leftovers.left_of_backends", dict)
+    monkeypatch.setattr(processes, "orphans", dict)
 
 
 def clean(results: Path, *options: str) -> None:
@@ -73,6 +77,51 @@ def test_files_of_others_stay_byte_for_byte(tmp_path: Path, options: tuple[str, 
     clean(tmp_path, *options)
 
     assert before == content(tmp_path)
+
+
+@pytest.mark.parametrize("options", [("--dry-run",), ("--dry-run", "--all")])
+def test_files_of_others_are_not_on_the_list(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...]
+) -> None:
+    write_files(tmp_path, "thesis/chapter-3/scratch/draft.txt", "bench/notes.md", "a/b/scratch/x")
+    (tmp_path / "thesis" / "latest").symlink_to("chapter-3")
+
+    clean(tmp_path, *options)
+
+    assert ["would end 0 processes and containers, and remove 0 folders and files"] == [
+        line.partition(";")[0] for line in capsys.readouterr().out.splitlines()
+    ]
+
+
+def test_what_would_go_is_listed_and_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("harness.run.leftovers.left_of_backends", lambda: {"run-9": 3})
+    run_dir = tmp_path / "baseline" / "run-1"
+    write_manifest(run_dir, status="running")
+    (run_dir / "scratch").mkdir()
+    (run_dir / "scratch" / "owner").write_text(DEAD)
+    half = f"history/.requests.parquet.{HALF_OF_DEAD}"
+    write_files(run_dir, half, "history/requests.parquet")
+    going = reserve(tmp_path, "baseline")
+    write_manifest(going, status="running")
+    before = content(tmp_path)
+
+    clean(tmp_path, "--dry-run")
+    listed = capsys.readouterr().out.splitlines()
+    clean(tmp_path, "--dry-run", "--all")
+    all_listed = capsys.readouterr().out.splitlines()
+
+    assert before == content(tmp_path)
+    assert [
+        "3 processes and containers of run-9",
+        str(run_dir / "scratch"),
+        str(run_dir / half),
+        "would end 3 processes and containers, and remove 2 folders and files; nothing was changed",
+    ] == listed
+    assert [str(run_dir)] == all_listed[1:-1]
+    clean(tmp_path)
+    assert "2 folders and files removed" in capsys.readouterr().out
 
 
 def write_everything(results: Path) -> Path:
@@ -128,8 +177,9 @@ def test_scratch_of_a_killed_run_goes_and_its_record_says_how_it_ended(tmp_path:
     write_manifest(run_dir, status="running")
     (run_dir / "scratch").mkdir()
     (run_dir / "scratch" / "owner").write_text(DEAD)
-    half = ["history/.requests.parquet.999999999.tmp", ".report.html.999999999.tmp"]
-    write_files(run_dir, *half, "history/.theirs.tmp", "history/requests.parquet")
+    half = ["history/.requests.parquet.999999999.tmp", f".report.html.{HALF_OF_DEAD}"]
+    kept = ["history/.theirs.tmp", "history/requests.parquet", f"history/.{HALF_OF_ELSEWHERE}"]
+    write_files(run_dir, *half, *kept)
     (run_dir.parent / ".latest-run-1").symlink_to("run-1")
     (run_dir.parent / ".latest-run-2").symlink_to("elsewhere")
 
@@ -139,8 +189,7 @@ def test_scratch_of_a_killed_run_goes_and_its_record_says_how_it_ended(tmp_path:
     assert {
         ".latest-run-2",
         "run-1/manifest.json",
-        "run-1/history/.theirs.tmp",
-        "run-1/history/requests.parquet",
+        *(f"run-1/{each}" for each in kept),
     } == set(left)
     told = manifest.read(run_dir)
     assert "interrupted" == told["status"]
@@ -177,12 +226,12 @@ def test_what_begins_while_verdicts_are_put_into_the_dataset_stays(
     run_dir = write_run(tmp_path / "baseline" / "run-1")
     gone = write_run(tmp_path / "baseline" / "run-0")
 
-    def accumulate(_results: Path) -> int:
+    def mended(_results: Path) -> dict[Path, str]:
         (run_dir / "scratch").mkdir()
         processes.hold(run_dir / "scratch")
-        return 0
+        return {}
 
-    monkeypatch.setattr("harness.trend.dataset.accumulate", accumulate)
+    monkeypatch.setattr("harness.trend.dataset.mended", mended)
 
     clean(tmp_path, "--all")
 

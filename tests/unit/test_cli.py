@@ -1,6 +1,7 @@
 """What a user types wrong is answered with one sentence and the contracted exit code."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,16 +25,16 @@ from tests.report.sample_run import write_manifest, write_run
         (["run", "brokerkill"], Exit.BAD_ARGUMENTS, "did you mean 'broker-kill'?"),
         (["run", "baseline", "--set", "member=3"], Exit.BAD_ARGUMENTS, "did you mean 'members'?"),
         (["run", "baseline", "--set", "members"], Exit.BAD_ARGUMENTS, "form KNOB=VALUE"),
-        (["run", "baseline", "--kafka", "1.0"], Exit.BAD_ARGUMENTS, "Kafka 1.0 is not offered"),
+        (["run", "baseline", "--kafka", "1.0"], Exit.BAD_ARGUMENTS, "Kafka 1.0 is not a release"),
         (["run", "baseline", "--backend", "vm"], Exit.BAD_ARGUMENTS, "backend 'vm' is not offered"),
         (["run", "broker-isolated", "--backend", "embedded"], Exit.BAD_ARGUMENTS, "choose docker"),
         (["nightly", "--backend", "compose"], Exit.BAD_ARGUMENTS, "needs clusters of its own"),
         (["run", "baseline", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
         (["run", "baseline", "--seed", "x"], Exit.BAD_ARGUMENTS, "invalid int value: 'x'"),
-        (["run", "baseline", "--port-base", "70000"], Exit.BAD_ARGUMENTS, "'70000' is no port"),
-        (["run", "baseline", "--port-base", "-1"], Exit.BAD_ARGUMENTS, "'-1' is no port"),
+        (["run", "baseline", "--port-base", "70000"], Exit.BAD_ARGUMENTS, "'70000' is not a port"),
+        (["run", "baseline", "--port-base", "-1"], Exit.BAD_ARGUMENTS, "'-1' is not a port"),
         (["run", "baseline", "--port-base", "0"], Exit.BAD_ARGUMENTS, "choose one from 1 to 65535"),
-        (["run", "baseline", "--port-base", "x"], Exit.BAD_ARGUMENTS, "'x' is no port"),
+        (["run", "baseline", "--port-base", "x"], Exit.BAD_ARGUMENTS, "'x' is not a port"),
         (["experiment", "baseline", "--repeat", "0"], Exit.BAD_ARGUMENTS, "use 1 or more"),
         (["nightly", "--only", "baselin"], Exit.BAD_ARGUMENTS, "did you mean 'baseline'?"),
         (["nightly", "--only", ","], Exit.BAD_ARGUMENTS, "--only names no run"),
@@ -43,6 +44,16 @@ from tests.report.sample_run import write_manifest, write_run
         (["compare-protocols", "--client", ","], Exit.BAD_ARGUMENTS, "nothing to compare"),
         (["nightly", "--share", "2"], Exit.BAD_ARGUMENTS, "not of the form K/N"),
         (["nightly", "--share", "3/2"], Exit.BAD_ARGUMENTS, "there is no share 3 of 2"),
+        (
+            ["nightly", "--client", "librdkafka", "--client-version", "2.8"],
+            Exit.BAD_ARGUMENTS,
+            "confluent-kafka 2.8 is not a release",
+        ),
+        (
+            ["nightly", "--client-version", "2.4.1"],
+            Exit.BAD_ARGUMENTS,
+            "the Java client of Kafka 2.4.1 is too old",
+        ),
         (["nightly", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
         (["compare", "nowhere", "nowhere"], Exit.NO_DATA, "is not the folder of a run"),
         (["compare-protocols", "--members", "x"], Exit.BAD_ARGUMENTS, "write 1,10,30"),
@@ -54,9 +65,41 @@ from tests.report.sample_run import write_manifest, write_run
         (["matrix", "--experiment", "processing-stall"], Exit.BAD_ARGUMENTS, "our own consumers"),
         (["matrix", "--repeat", "0"], Exit.BAD_ARGUMENTS, "use 1 or more"),
         (["matrix", "--backend", "compose"], Exit.BAD_ARGUMENTS, "needs a cluster of its own"),
-        (["matrix", "--kafka", "1.0"], Exit.BAD_ARGUMENTS, "Kafka 1.0 is not offered"),
+        (["matrix", "--kafka", "1.0"], Exit.BAD_ARGUMENTS, "Kafka 1.0 is not a release"),
+        (["sweep", "--over", "members=3,5"], Exit.BAD_ARGUMENTS, "which experiment? NAME is one"),
+        (["sweep", "baseline"], Exit.BAD_ARGUMENTS, "what is to be swept? Name a setting"),
+        (["sweep", "baselin", "--over", "members=3,5"], Exit.BAD_ARGUMENTS, "mean 'baseline'?"),
+        (["sweep", "baseline", "--over", "member=3,5"], Exit.BAD_ARGUMENTS, "mean 'members'?"),
+        (
+            ["sweep", "baseline", "--over", "members=3,5", "--repeat", "0"],
+            Exit.BAD_ARGUMENTS,
+            "use 1 or more",
+        ),
+        (
+            ["sweep", "baseline", "--over", "members=3,5", "--repeat", "2000"],
+            Exit.BAD_ARGUMENTS,
+            "4,000 runs would take about 22 h, and a sweep takes 12 h at most",
+        ),
+        (
+            ["sweep", "baseline", "--over", "members=3,5", "--backend", "compose"],
+            Exit.BAD_ARGUMENTS,
+            "a sweep needs clusters of its own",
+        ),
+        (["up", "--kafka", "1.0"], Exit.BAD_ARGUMENTS, "Kafka 1.0 is not a release"),
+        (["up", "--brokers", "0"], Exit.BAD_ARGUMENTS, "needs at least one broker"),
+        (["up", "--topic", "a:b"], Exit.BAD_ARGUMENTS, "NAME:PARTITIONS, such as orders:6"),
+        (["up", "--topic", "a b"], Exit.BAD_ARGUMENTS, "NAME:PARTITIONS, such as orders:6"),
+        (["up", "--set", "x"], Exit.BAD_ARGUMENTS, "not of the form NAME=VALUE"),
+        (["up", "--set", "num.partition=3"], Exit.BAD_ARGUMENTS, "did you mean 'num.partitions'?"),
+        (["up", "--set", "num.partitions=x"], Exit.BAD_ARGUMENTS, "takes a whole number, not 'x'"),
+        (["up", "--port-base", "0"], Exit.BAD_ARGUMENTS, "'0' is not a port"),
+        (["fault", "kil-broker", "coordinator"], Exit.BAD_ARGUMENTS, "did you mean 'kill-broker'?"),
+        (["fault", "kill-broker"], Exit.BAD_ARGUMENTS, "kill-broker of what? Say coordinator"),
+        (["fault", "kill-broker", "broker", "x"], Exit.BAD_ARGUMENTS, "no target 'broker x'"),
+        (["fault", "kill-consumer", "member", "1"], Exit.BAD_ARGUMENTS, "your own processes"),
+        (["fault", "latency", "members", "--for", "3x"], Exit.BAD_ARGUMENTS, "'3x' is no time"),
         (["frobnicate"], Exit.BAD_ARGUMENTS, "invalid choice: 'frobnicate'"),
-        (["check", "nowhere"], Exit.NO_DATA, "is not the folder of a run"),
+        (["check", "nowhere"], Exit.NO_DATA, "nowhere has no runs: name the folder"),
         (["report", "nowhere"], Exit.NO_DATA, "nowhere"),
         (["collect", "nowhere"], Exit.NO_DATA, "is not the folder of a run"),
     ],
@@ -70,6 +113,31 @@ def test_a_wrong_command_gets_one_sentence_and_its_exit_code(
     assert "" == said.out
     assert says in said.err
     assert 1 == said.err.count("\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["fault", "kill-broker", "coordinator"], ["fault", "isolate", "members"], ["down"]],
+)
+def test_where_no_cluster_is_up_a_sentence_says_so(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.run.by_hand.standing.standing", list)
+
+    assert Exit.NO_DATA == main(arguments)
+
+    assert "no cluster is up: " in capsys.readouterr().err
+
+
+def test_fault_alone_lists_what_can_be_broken(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Exit.AS_EXPECTED == main(["fault"])
+
+    said = capsys.readouterr()
+    assert "" == said.err
+    for part in ("kill-broker", "leader of <topic>-<n>", "members, producers", "--latency-ms"):
+        assert part in said.out
+    for part in ("kill-consumer", "isolate-broker", "add-partitions", "slow-sink", "member <n>"):
+        assert part not in said.out
 
 
 def test_list_json_has_every_experiment_with_its_rules(
@@ -142,6 +210,22 @@ def test_describe_tells_claim_and_knobs(capsys: pytest.CaptureFixture[str]) -> N
     assert "group.session_timeout_ms = 6000" in said
 
 
+def test_the_reader_of_a_short_output_may_go_away() -> None:
+    """What fits a buffer is only written when the command ends, unless PYTHONUNBUFFERED is set."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as gone:
+        said = subprocess.run(
+            [sys.executable, "-E", "-m", "harness", "describe", "baseline"],
+            stdout=gone,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert (Exit.FAILED, "") == (said.returncode, said.stderr)
+
+
 def test_the_reader_of_our_output_may_go_away() -> None:
     """`python3 -m harness list --json | head -1` must not end in a traceback."""
     listing = subprocess.Popen(
@@ -184,7 +268,7 @@ def test_a_refusal_that_arrow_tells_of_has_the_file_in_its_text(
 
     assert Exit.FAILED == main(["list"])
     said = capsys.readouterr().err
-    assert "refused (Error writing bytes to 'x.parquet'. No space left on device): see" in said
+    assert "refused (Error writing bytes to 'x.parquet'. No space left on device): check" in said
     assert 1 == said.count("\n")
 
 

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from docker.errors import NotFound
 
-from harness.base.errors import SetupError, WaitTimeout
+from harness.base.errors import ClusterError, SetupError, WaitTimeout
 from harness.cluster import compose, containers
 from harness.cluster.backends import backend_of
 from harness.cluster.plan import BROKER_SETTINGS
@@ -34,7 +34,9 @@ def test_the_file_has_the_images_that_a_run_would_have(monkeypatch: pytest.Monke
         ("KAFKA_IMAGE", containers.kafka_image(kafka.DEFAULT_VERSION)),
         ("TOXIPROXY_IMAGE", containers.toxiproxy_image()),
     ]
-    assert containers.toxiproxy_image() in (ROOT / "docs" / "containers.md").read_text()
+    named, _, digest = containers.toxiproxy_image().partition("@")
+    assert digest
+    assert named in (ROOT / "docs" / "containers.md").read_text()
 
 
 def test_the_file_has_the_settings_that_a_run_would_have() -> None:
@@ -158,6 +160,99 @@ def test_a_start_does_not_undo_what_its_owner_did_since_a_sweep(
         "broker-1 of docker-compose.yml is not running: `docker compose up --wait` first"
     )
     assert ["broker-1"] == docker_engine.down()
+
+
+class TakenOver:
+    """A run that has taken the cluster over, whose logs cannot be copied."""
+
+    def __init__(self, docker_engine: Any, monkeypatch: pytest.MonkeyPatch, logs: Path) -> None:
+        mark("")
+        docker_engine.nodes["broker-2"].status = "running"
+        self.steps: list[str] = []
+        for step in ("_find", "_check_settings", "_refuse_what_is_not_ours", "_forget_run"):
+            monkeypatch.setattr(
+                compose.ComposeCluster, step, lambda _cluster, step=step: self.steps.append(step)
+            )
+        monkeypatch.setattr(compose.ComposeCluster, "await_serving", lambda *_: None)
+        monkeypatch.setattr(compose, "check_version", lambda *_: None)
+        monkeypatch.setattr(Proxies, "await_up", lambda *_: None)
+        monkeypatch.setattr(compose.ComposeCluster, "_read", lambda *_: b"before\nhal")
+        self.cluster = compose.ComposeCluster(PLAN, logs, "4.3.1")
+        self.cluster._containers = dict(docker_engine.nodes)
+
+    def start(self) -> None:
+        self.cluster.start()
+        assert "_refuse_what_is_not_ours" in self.steps
+
+
+@pytest.fixture
+def taken_over(docker_engine: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> TakenOver:
+    return TakenOver(docker_engine, monkeypatch, tmp_path / "logs")
+
+
+def marked() -> str:
+    with compose._alone() as lock:
+        return compose._marked(lock)
+
+
+@pytest.mark.parametrize(
+    "fails", [OSError(28, "No space left on device"), ClusterError("the engine refused")]
+)
+def test_a_cluster_is_given_back_although_its_logs_cannot_be_copied(
+    taken_over: TakenOver, docker_engine: Any, monkeypatch: pytest.MonkeyPatch, fails: Exception
+) -> None:
+    taken_over.start()
+    docker_engine.nodes["broker-2"].status = "exited"
+
+    def read(_cluster: Any, name: str, file: str) -> bytes:
+        if name == "broker-2" and file == "requests.log":
+            raise fails
+        return b"before\nhalf and after\nhal"
+
+    monkeypatch.setattr(compose.ComposeCluster, "_read", read)
+    taken_over.cluster._logs.mkdir()
+
+    with pytest.raises(ClusterError, match=r"lacks logs .*broker-2.requests.log: "):
+        taken_over.cluster.stop()
+
+    assert [] == docker_engine.down()
+    assert "_forget_run" == taken_over.steps[-1]
+    assert "" == marked()
+    copied = (taken_over.cluster._logs / "broker-3.requests.log").read_bytes()
+    assert b"half and after\n" == copied
+
+
+def test_a_start_that_fails_once_the_cluster_is_taken_gives_it_back(
+    taken_over: TakenOver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its owner makes there later would be taken for what this run left."""
+
+    def refuse(_proxies: Proxies) -> None:
+        raise ClusterError("Toxiproxy refused")
+
+    monkeypatch.setattr(Proxies, "clear", refuse)
+    with pytest.raises(ClusterError, match="Toxiproxy refused"):
+        taken_over.cluster.start()
+    taken_over.cluster._logs.mkdir()
+    taken_over.cluster.stop()
+
+    assert "_forget_run" == taken_over.steps[-1]
+    assert "" == marked()
+
+
+def test_a_start_that_is_refused_takes_nothing_away(
+    taken_over: TakenOver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_cluster: Any) -> None:
+        raise SetupError("topic t is its owner's")
+
+    monkeypatch.setattr(compose.ComposeCluster, "_refuse_what_is_not_ours", refuse)
+    with pytest.raises(SetupError):
+        taken_over.cluster.start()
+    taken_over.cluster.stop()  # its logs have no folder: that is told by nobody
+
+    assert "_forget_run" not in taken_over.steps
+    assert "" == marked()
 
 
 class Admin:

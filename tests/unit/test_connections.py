@@ -85,6 +85,18 @@ def test_every_connection_of_the_lane_ends_and_a_new_one_is_answered(
         witness.close()
 
 
+def test_the_proxies_of_a_dead_broker_go_on_refusing(proxied: tuple[Proxies, Node]) -> None:
+    proxies, broker = proxied
+    mine = broker.listeners[0].proxy_port
+
+    proxies.listen(broker.id, on=False)
+    proxies.end_connections("member-1", [broker.id])
+    assert "refused" == ping.ask(mine, timeout_s=5).outcome
+
+    proxies.listen(broker.id, on=True)
+    assert "answered" == ping.ask(mine, timeout_s=5).outcome
+
+
 def test_a_connection_that_nobody_ends_stays_open(proxied: tuple[Proxies, Node]) -> None:
     _, broker = proxied
     witness = ping.Witness(broker.listeners[0].proxy_port, timeout_s=5)

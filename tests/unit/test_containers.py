@@ -249,10 +249,8 @@ def starting(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[Callable[[FakeEngine], None]]:
     """Starts a cluster whose nodes answer at once and log what Kafka 4.3.1 does, or nothing."""
-    (tmp_path / "checkpoint").touch()
-    tools: Any = SimpleNamespace(
-        kafka_version="4.3.1", kafka_bootstrap_checkpoint=tmp_path / "checkpoint"
-    )
+    (tmp_path / "template").mkdir()
+    tools: Any = SimpleNamespace(kafka_version="4.3.1", controller_template=tmp_path / "template")
     monkeypatch.setattr(containers, "fetch", lambda *_: None)
     monkeypatch.setattr(DockerCluster, "await_serving", lambda *_: None)
     monkeypatch.setattr("harness.cluster.proxies.Proxies.await_up", lambda *_: None)
@@ -329,7 +327,7 @@ class LateEngine:
     """An engine with a container of a dead run, which makes others (`late`) a moment later."""
 
     def __init__(self, late: list[str]) -> None:
-        self.there, self.late = ["broker-1"], late
+        self.there, self.late, self.owner = ["broker-1"], late, "999999999:0.00"
         self.networks = SimpleNamespace(list=lambda **_: [])
         self.api = SimpleNamespace(
             containers=self._containers,
@@ -340,7 +338,7 @@ class LateEngine:
     def _containers(self, **how: Any) -> list[dict[str, Any]]:
         wanted = (containers.RUN_LABEL, [f"{containers.RUN_LABEL}=left"])
         assert how["filters"]["label"] in wanted
-        labels = {containers.RUN_LABEL: "left", containers.OWNER_LABEL: "999999999:0.00"}
+        labels = {containers.RUN_LABEL: "left", containers.OWNER_LABEL: self.owner}
         return [{"Id": each, "Labels": labels} for each in self.there]
 
     def _remove_container(self, container: str, *, v: bool, force: bool) -> None:
@@ -364,6 +362,14 @@ def late(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_sweep_removes_what_the_engine_was_just_making(late: Any) -> None:
     assert {"left": 3} == containers.sweep(late)
     assert [] == late.there
+
+
+@pytest.mark.parametrize("owner", ["", "somebody"])
+def test_a_container_that_does_not_say_whose_it_is_stays(late: Any, owner: str) -> None:
+    late.owner = owner
+
+    assert {} == containers.sweep(late)
+    assert ["broker-1"] == late.there
 
 
 def test_a_watchdog_removes_what_the_engine_was_just_making(late: Any) -> None:

@@ -226,7 +226,9 @@ def test_what_a_knob_makes_nonsense_of_is_left_out_and_said(night: cover.Cover) 
     assert "R26-repeats" in {goal.rule for goal in plan.elsewhere}
     assert not names & refused
     assert {10_000} == {run.candidate.experiment.group.session_timeout_ms for run in plan.runs}
-    assert f"left out, for what is set makes nonsense of them: {len(refused)}" in cover.render(plan)
+    assert f"skipped, since they make no sense with these settings: {len(refused)}" in cover.render(
+        plan
+    )
     assert () == night.refused
 
 

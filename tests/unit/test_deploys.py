@@ -237,7 +237,7 @@ def experiment(*faults: Fault, **group: Any) -> Experiment:
                 Fault(kind="scale", target="group", how="down", by=4, at_s=3),
                 Fault(kind="scale", target="group", how="up", by=4, at_s=9),
             ),
-            "scale of group ends 4 of 3 members",
+            "scale of group ends 4 members when there are only 3",
         ),
         (
             experiment(deploy("rolling"), Fault(kind="kill-consumer", target="member 7", at_s=30)),

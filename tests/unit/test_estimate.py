@@ -9,7 +9,7 @@ import pytest
 
 from harness.catalogue import registry
 from harness.catalogue.apps import with_app
-from harness.experiment import Experiment, Fault, Group
+from harness.experiment import Experiment, Fault, Group, Probe
 from harness.experiment.app import App
 from harness.run.estimate import estimate_s
 
@@ -27,6 +27,13 @@ def test_faults_one_by_one_add_up_and_others_overlap() -> None:
 
     assert estimated(KILL) == estimated(*both)
     assert estimated(*both, one_by_one=True) >= estimated(KILL) + 13
+
+
+def test_a_probe_beside_the_faults_takes_no_time_of_its_own() -> None:
+    probe = Probe(name="withdrawn-commit", beside=True)
+
+    assert estimated(KILL) == estimated(KILL, probes=(probe,))
+    assert estimated() < estimated(probes=(replace(probe, beside=False),))
 
 
 def test_a_crash_is_waited_for_until_its_session_ends() -> None:
@@ -81,3 +88,14 @@ def test_a_night_is_within_its_limit() -> None:
     from harness.catalogue import cover
 
     assert cover.plan().estimate_s <= cover.NIGHT_MIN * 60
+
+
+def test_a_crash_is_waited_for_where_faults_come_by_the_clock_too() -> None:
+    crash = registry.load("consumer-crash")
+    took = [
+        estimate_s(registry.with_knobs(crash, {"session_timeout_ms": str(session_ms)}))
+        for session_ms in (6_000, 10_000, 45_000)
+    ]
+
+    assert took[0] == took[1]  # what is declared takes longer
+    assert 30 < took[2] - took[0] < 40

@@ -8,8 +8,11 @@ from harness.base.errors import BadInput
 from harness.experiment import (
     Cluster,
     Expect,
+    Experiment,
+    Fault,
     Group,
     Load,
+    Probe,
     Verdict,
     effective_heartbeat_ms,
 )
@@ -28,12 +31,23 @@ from harness.experiment import (
         ),
         (lambda: Group(session_timeout_ms=5_999), "5999 is outside the 6000 to 1800000"),
         (lambda: Group(max_poll_interval_ms=5_000), "5000 is below session_timeout_ms of 6000"),
-        (lambda: Group(members=0), "is no group"),
+        (lambda: Group(members=0), "members is 0, and a group needs at least one"),
         (lambda: Group(arrive_every_ms=-1), "arrive_every_ms of -1"),
         (lambda: Group(client="sarama"), "client 'sarama' is not offered"),
-        (lambda: Group(client_version="4.2.1"), "only the Java client comes in several versions"),
+        (
+            lambda: Group(client="app", client_version="4.2.1"),
+            "decides that by itself: leave it out",
+        ),
         (lambda: Group(protocol="lazy"), "choose eager or cooperative"),
         (lambda: Expect(rule="R01", verdict=Verdict.VIOLATED), "without a reason"),
+        (
+            lambda: Experiment(
+                claim="x.",
+                probes=(Probe(name="one", beside=True), Probe(name="other")),
+                faults=(Fault(kind="kill-broker", target="broker 1"),),
+            ),
+            "wait for the end of probe other and come late",
+        ),
     ],
 )
 def test_nonsense_is_refused_with_both_numbers(build: Callable[[], object], says: str) -> None:

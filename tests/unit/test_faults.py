@@ -44,7 +44,7 @@ def test_what_is_done_by_an_order_is_refused_for_a_program_of_somebody_elses(kin
     fault = Fault(kind=kind, target="member 1")
     experiment = Experiment(claim="x.", faults=(fault,), rules=holds("R02"))
 
-    with pytest.raises(BadInput, match=f"{kind} is done by an order"):
+    with pytest.raises(BadInput, match=f"{kind} is an order that only"):
         with_app(experiment, APP)
 
 

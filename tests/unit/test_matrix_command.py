@@ -85,13 +85,16 @@ def test_the_command_names_no_place_of_this_machine(
 ) -> None:
     mine = write_app(tmp_path / "work" / "orders", "orders")
     example = str(ROOT / "consumers" / "apps" / "kafkajs")
-    options = ("--app", example, "--app", str(mine), "--experiment", "consumer-crash")
+    one_of_two = str(ROOT / "consumers" / "apps" / "java" / "recommended.toml")
+    apps_named = ("--app", example, "--app", one_of_two, "--app", str(mine / "app.toml"))
+    options = (*apps_named, "--experiment", "consumer-crash")
     matrix(tmp_path, *options, "--repeat", "1", "--seed", "7")
 
     ((suite, _),) = begun
     assert not suite.asked["examples"]
     assert (
-        "python3 -m harness matrix --app consumers/apps/kafkajs --app orders "
+        "python3 -m harness matrix --app consumers/apps/kafkajs "
+        "--app consumers/apps/java/recommended.toml --app orders "
         "--experiment consumer-crash --repeat 1 --seed 7" == suite.asked["command"]
     )
 
@@ -127,9 +130,7 @@ def test_one_that_is_interrupted_keeps_what_there_is(
     ((suite, _),) = begun
     assert Exit.INTERRUPTED == code
     record = json.loads((suite.path / "matrix.json").read_text())
-    assert ["interrupted", "not played", "not played"] == [
-        each["state"] for each in record["unshown"]
-    ]
+    assert ["interrupted", "not played", "not played"] == [each["state"] for each in record["runs"]]
     assert "kafkajs, everyday, run 1: interrupted (it was" in capsys.readouterr().out
 
 

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import pytest
 
-from consumers.journal import Journal, read_journal
-from harness.base.errors import ClusterError, WaitTimeout
+from consumers.journal import Journal, JournalError, read_journal
+from harness.base.errors import ClusterError, VoidRun, WaitTimeout
 from harness.base.wait import wait_until
 from harness.catalogue import registry
 from harness.experiment import Experiment, Fault
@@ -255,6 +255,144 @@ def test_where_a_group_does_not_get_well_the_faults_after_that_stay_planned(
     assert (whole, ["planned"]) == (played.phases("1-kill-broker"), played.phases("2-kill-broker"))
     assert "planned" == played.stage.faults["2-kill-broker"].phase
     assert [] == played.nemesis.heal_all(played.stage)
+
+
+class Broken:
+    """A stage with one fault that is injected, whose journal or heals fail as often as told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        self.heals, self.broken = 0, False
+        self.fails: list[BaseException] = []
+        kind = Kind(
+            "pause-broker",
+            ("broker",),
+            True,
+            lambda *_: setattr(self, "broken", True),
+            lambda *_: Evidence(True, "seen"),
+            lambda *_: self._heal(),
+            effects=Effects(breaks=Breaks.BROKER, broker_gone=True),
+        )
+        monkeypatch.setattr(nemesis, "KINDS", {"pause-broker": kind})
+        self.path = tmp_path / "faults.journal"
+        self.journal = Journal(self.path, member="nemesis")
+        fault = Fault(kind="pause-broker", target="broker 1", at_s=0, lasts_s=9, jitter_s=0)
+        experiment = Experiment(claim="x.", faults=(fault,))
+        planned = nemesis.plan_faults(experiment, random.Random(1))
+        self.nemesis = nemesis.Nemesis(self.journal, planned)
+        self.stage = scene(brokers={1, 2, 3}, members=set())
+        self.stage.steady_at, self.stage.faults, self.stage.steps = 0.0, {}, []
+        self.stage.follow, self.stage.say = lambda: None, lambda _text: None
+        self.nemesis._inject(cast("Scene", self.stage), planned[0])
+        self.item = planned[0]
+        assert self.broken
+
+    def _heal(self) -> None:
+        self.heals += 1
+        if self.fails:
+            raise self.fails.pop(0)
+        self.broken = False
+
+    def heal(self) -> None:
+        self.nemesis._heal(cast("Scene", self.stage), self.item)
+
+    def heal_all(self) -> list[str]:
+        return self.nemesis.heal_all(cast("Scene", self.stage))
+
+    def phases(self) -> list[str]:
+        frames = read_journal(self.path).frames
+        return [frame["phase"] for frame in frames if frame["kind"] == "fault"]
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Broken:
+    return Broken(monkeypatch, tmp_path)
+
+
+def test_a_heal_is_tried_although_the_disk_is_full(
+    broken: Broken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> int:
+        raise JournalError("no space left on device")
+
+    monkeypatch.setattr(broken.journal, "write", full)
+
+    [problem] = broken.heal_all()
+
+    assert not broken.broken
+    assert "is healed, but not on record: no space left on device" in problem
+    assert [] == broken.heal_all()
+
+
+def test_a_heal_that_failed_is_tried_again_at_the_end(broken: Broken) -> None:
+    broken.fails = [ClusterError("the engine refused")]
+
+    with pytest.raises(VoidRun, match="could not be healed: the engine refused"):
+        broken.heal()
+
+    assert [] == broken.heal_all()
+    assert not broken.broken
+    assert ["failed", "healing", "healed"] == broken.phases()[-3:]
+
+
+def test_a_heal_that_was_interrupted_is_tried_again_at_the_end(broken: Broken) -> None:
+    broken.fails = [interrupts.Interrupted()]
+
+    with pytest.raises(interrupts.Interrupted):
+        broken.heal()
+
+    assert [] == broken.heal_all()
+    assert not broken.broken
+
+
+def test_a_heal_that_breaks_down_keeps_no_other_from_being_tried(broken: Broken) -> None:
+    broken.fails = [KeyError("what nobody thought of")]
+
+    assert ["1-pause-broker: KeyError: 'what nobody thought of'"] == broken.heal_all()
+    assert [] == broken.heal_all()
+    assert 2 == broken.heals
+
+
+def test_what_was_healed_is_not_healed_again(broken: Broken) -> None:
+    broken.heal()
+
+    assert [] == broken.heal_all()
+    assert 1 == broken.heals
+    assert ["healing", "healed"] == broken.phases()[-2:]
+
+
+def test_a_target_under_a_fault_of_the_same_kind_is_none() -> None:
+    """The heal of one would end the other; "any" means one that is free."""
+    of = scene(brokers={1, 2, 3}, members={1, 2, 3})
+    taken = [Target("broker", "broker-1", 1), Target("broker", "broker-3", 3)]
+    any_broker = Fault(kind="pause-broker", target="any broker")
+
+    for _ in range(20):
+        found = resolve(cast("Scene", of), any_broker, on_link=False, taken=taken)
+        assert "broker-2" == found.name
+    with pytest.raises(ClusterError, match="broker-1 of 'coordinator' is under another fault"):
+        resolve(
+            cast("Scene", of), replace(any_broker, target="coordinator"), on_link=False, taken=taken
+        )
+
+
+def test_links_to_one_broker_are_among_those_to_all() -> None:
+    to_all = Target("lane", "member-1", 0, "member-1")
+    to_one = Target("lane", "member-1", 1, "member-1")
+
+    assert to_all.overlaps(to_one)
+    assert to_one.overlaps(to_all)
+    assert not to_one.overlaps(replace(to_one, id=2))
+    assert not to_all.overlaps(replace(to_all, name="member-2", lane="member-2"))
+
+
+def test_a_fault_is_not_played_on_what_another_holds(broken: Broken) -> None:
+    again = replace(broken.item, name="2-pause-broker")
+
+    with pytest.raises(ClusterError, match="move them apart in time"):
+        broken.nemesis._inject(cast("Scene", broken.stage), again)
+
+    assert [] == broken.heal_all()
+    assert not broken.broken
 
 
 class InterruptedInTheEnd:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from consumers.journal import Journal
+from consumers.journal import Journal, read_journal
 from harness.base.ports import LOOPBACK
 from harness.cluster import wire
 from harness.run import observer
@@ -222,10 +222,33 @@ def test_a_row_ends_with_the_tick_that_was_later_than_the_slack(
     machine = Machine(watch, list(stalls_ms))
     monkeypatch.setattr(observer, "time", machine)
     monkeypatch.setattr(observer, "select", machine)
-    monkeypatch.setattr(
-        watch, "write", lambda _kind, late_ms: written.append((round(machine.now_ms), late_ms))
-    )
+
+    def write(_kind: str, late_ms: float, clock_us: int) -> None:
+        assert round(machine.now_ms * 1_000) == clock_us
+        written.append((round(machine.now_ms), late_ms))
+
+    monkeypatch.setattr(watch.journal, "write", write)
 
     assert not observer.tick(watch)
 
     assert rows == written
+
+
+def test_the_clock_is_read_when_nobody_else_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that looks may be kept from its processor in the midst of a row."""
+    path = tmp_path / "observer.journal"
+    watch = Observation(Journal(path, member="observer"), "orders", ["t"], {})
+    machine = Machine(watch, [])
+    monkeypatch.setattr(observer, "time", machine)
+
+    @contextmanager
+    def writing() -> Iterator[None]:
+        machine.now_ms += 80
+        yield
+
+    monkeypatch.setattr(watch, "writing", writing())
+    watch.ticked(0.2)
+
+    assert 80_000 == read_journal(path).frames[-1]["clock_us"]

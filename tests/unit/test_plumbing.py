@@ -199,6 +199,73 @@ def test_only_what_a_dead_harness_left_is_an_orphan(
         left.wait()
 
 
+@pytest.fixture
+def zombie() -> Iterator[str]:
+    """The owner token of a harness that was killed, and whose parent has not waited for it."""
+    says = "from harness.base.processes import owner_token; print(owner_token(), flush=True); "
+    command = [sys.executable, "-c", f"{says}import sys; sys.stdin.read()"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as harness:
+        assert harness.stdout is not None
+        token = harness.stdout.readline().strip()
+        assert processes.owner_alive(token)
+        harness.kill()
+        ended = psutil.Process(harness.pid)
+        wait_until("end of it", lambda: ended.status() == psutil.STATUS_ZOMBIE, timeout_s=10)
+        yield token
+
+
+@on_linux
+def test_what_a_harness_left_that_nobody_waits_for_is_an_orphan(
+    zombie: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under an IDE, or a script that is the first process of a container."""
+    (tmp_path / "owner").write_text(zombie)
+    run = f"left-{os.getpid()}"
+    monkeypatch.setenv(processes.OWNER_MARK, zombie)
+    with processes.spawn(["sleep", "30"], run=run, log=tmp_path / "log") as left:
+        wait_until("left process", lambda: run in processes.orphans(), timeout_s=5)
+        left.kill()
+
+    assert not processes.owner_alive(zombie)
+    assert not processes.held(tmp_path)
+
+
+@pytest.mark.parametrize("owner", ["", "harness", "12:", "12:3@boot of\nanother"])
+def test_a_process_that_does_not_say_whose_it_is_stays(
+    owner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody may have copied a member's environment to look for a fault, and not all of it."""
+    run = f"copied-{os.getpid()}"
+    environment = {**os.environ, processes.RUN_MARK: run, processes.OWNER_MARK: owner}
+    with subprocess.Popen(["sleep", "30"], env=environment) as copied:
+        wait_until("its mark", lambda: processes.marked(run), timeout_s=5)
+        orphans = processes.orphans()
+        copied.kill()
+
+    assert run not in orphans
+    assert not processes.owner_dead(owner)
+
+
+@on_linux
+@pytest.mark.parametrize("hides", [PermissionError, FileNotFoundError])
+def test_a_harness_of_a_user_whose_processes_are_hidden_lives(
+    hides: type[OSError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With hidepid=1 an entry of /proc cannot be read, with hidepid=2 it seems not to be there."""
+
+    def hidden(_pid: int) -> list[str]:
+        raise hides
+
+    token = processes.owner_token()
+    monkeypatch.setattr(processes, "_stat", hidden)
+
+    assert processes.owner_alive(token)
+    if hides is FileNotFoundError:
+        assert not processes.owner_alive("999999999:1")
+
+
 def test_only_scratch_folders_of_dead_processes_are_swept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from consumers.journal import JournalContent
 from harness.history import request_log, store
 from harness.history.programs import add_rows, observed
 from harness.history.schema import HISTORY
+from harness.history.whose import SHARED
 
 Row = dict[str, Any]
 APP = {"kind": "app", "at": 0, "group": "orders", "topic": "t", "partitions": 3}
@@ -55,6 +56,7 @@ def shown(*ranges: list[Any], seen: int = 900) -> Row:
 
 def request(lane: str, at: int, api: str = "HEARTBEAT", **more: Any) -> Row:
     row = {"api": api, "listener": lane, "arrived_at": at, "group": "orders", "broker": 1}
+    row["client_id"] = "any"
     return {**row, "processed_at": at + 1, "answered_at": at + 2, **more}
 
 
@@ -173,6 +175,49 @@ def test_a_request_is_of_the_process_that_had_its_lane_to_itself() -> None:
         row["program"] for row in found
     ]
     assert lane == found[0]["listener"]
+
+
+def test_on_a_shared_lane_a_request_is_of_the_process_that_its_client_id_names() -> None:
+    lane = "LANE_MEMBER_SHARED"
+    requests = [
+        request(lane, 150, client_id="member-1"),
+        request(lane, 150, client_id="member-10-0"),  # as Spring does it
+        request(lane, 150, client_id="consumer-orders-member-1"),
+        request(lane, 150, client_id="remember-1"),
+        request(lane, 150, client_id="member-100"),
+        request(lane, 99, client_id="member-1"),  # before it was started
+        request(lane, 150, client_id=None),
+        request("LANE_MEMBERS", 150, client_id="member-1"),
+    ]
+    frames = (started("member-1", 100, SHARED), started("member-10", 100, SHARED))
+
+    found = rows_of(*frames, requests=requests)["requests"]
+
+    assert ["member-1", "member-10", "member-1", None, None, None, None, None] == [
+        row["program"] for row in found
+    ]
+
+
+def test_what_a_process_had_sent_before_it_ended_stays_its_own() -> None:
+    """A broker reads it when the next process has the lane: member-4 has that of member-3."""
+    lane = "LANE_MEMBER_3"
+    requests = [
+        request(lane, 150, client_id="member-3"),
+        request(lane, 250, client_id="member-3"),
+        request(lane, 250, client_id="member-4"),
+        request(lane, 250, client_id="member-1"),  # whose lane is another one
+        request(lane, 250, client_id="sarama"),
+    ]
+    frames = (
+        started("member-3", 100, "member-3"),
+        started("member-4", 200, "member-3"),
+        started("member-1", 100, "member-1"),
+    )
+    found = rows_of(*frames, requests=requests)["requests"]
+
+    assert ["member-3", "member-3", "member-4", "member-4", "member-4"] == [
+        row["program"] for row in found
+    ]
 
 
 def test_fetches_are_attributed_the_same_way(tmp_path: Path) -> None:

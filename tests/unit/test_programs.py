@@ -27,15 +27,17 @@ from harness.cluster.dependencies import Dependencies
 from harness.cluster.plan import Plan, draw_plan
 from harness.experiment import Cluster, Experiment
 from harness.experiment.app import App, Records, Shows, Stop
+from harness.history.whose import SHARED
 from harness.provision.tools import Tools, resolve_tools
 from harness.run import build as building
 from harness.run import programs as programs_module
 from harness.run.build import build
-from harness.run.fleet import MOST_RESTARTS, Fleet
+from harness.run.fleet import Fleet
 from harness.run.member import Member
 from harness.run.named import naming_of_app, runs
 from harness.run.programs import Programs, variables
 from harness.run.record import first_record
+from harness.run.restarts import MOST, MOST_AT_FIRST, Restarts
 from harness.run.sink import Sink
 from harness.run.why import cannot_run
 
@@ -536,15 +538,16 @@ def test_what_ends_by_itself_is_started_again_and_no_more_than_so_often(
 ) -> None:
     fleet = fleet_of(app("print('ready')", static=True))
     fleet.settled = True
+    fleet.restarts = Restarts(first_pause_s=0)
     fleet.start_member("member-1").started = True
 
-    last = f"member-{MOST_RESTARTS + 1}"
+    last = f"member-{MOST + 1}"
     follow_until(
         fleet, "end of the last", lambda: last in fleet.members and not fleet.members[last].running
     )
     fleet.follow()
 
-    assert MOST_RESTARTS + 1 == len(fleet.members)
+    assert MOST + 1 == len(fleet.members)
     assert [] == fleet.live()
     assert [] == fleet.unplanned_ends()
     assert {"member-1"} == {member.instance_id for member in fleet.members.values()}
@@ -557,7 +560,7 @@ def test_what_ends_again_and_again_before_the_group_is_steady_voids_the_run(
     fleet.start_member("member-1").started = True
 
     with pytest.raises(
-        VoidRun, match=rf"member-{MOST_RESTARTS + 1} .* no such field: total; if it cannot read"
+        VoidRun, match=rf"member-{MOST_AT_FIRST + 1} .* no such field: total; if it cannot read"
     ):
         follow_until(fleet, "refusal", lambda: False)
 
@@ -623,6 +626,23 @@ def test_why_a_program_has_not_joined_is_said_of_each(
         "does it subscribe to KAFKA_TOPIC; last words of member-2: ready; member-3 joined "
         "'theirs', not orders: let it take the group from KAFKA_GROUP_ID; last words of member-3: "
         "ready"
+    ) == fleet.why_not_joined()
+
+
+def test_who_does_not_name_itself_on_a_shared_lane_is_told_how(
+    fleet_of: Callable[[App], Fleet], run_dir: Path
+) -> None:
+    fleet = fleet_of(app(READY))
+    for name in ("member-1", "member-2"):
+        fleet.start_member(name).lane = SHARED
+        ready(run_dir, name)
+    brokers: Any = fleet._brokers
+    brokers.nameless |= {"rdkafka"}
+
+    assert (
+        "each of member-1 and member-2 cannot be told from the others by what it asked for: "
+        "requests came with client.id 'rdkafka', so let it take client.id from KAFKA_CLIENT_ID; "
+        "last words of member-1: ready"
     ) == fleet.why_not_joined()
 
 

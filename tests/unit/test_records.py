@@ -12,11 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from consumers.journal import Journal, read_journal
+from consumers.journal import Journal, JournalError, read_journal
 from harness.base import processes
-from harness.base.errors import BadInput, NoData, SetupError
+from harness.base.errors import BadInput, ClusterError, NoData, SetupError
+from harness.base.wait import wait_until
+from harness.base.whole import whole, writer_gone
 from harness.catalogue import registry
 from harness.catalogue.cover import Candidate
+from harness.cluster import containers
 from harness.cluster.container_nodes import check_version
 from harness.history import manifest, store
 from harness.history.collect import collect
@@ -63,6 +66,70 @@ def test_the_watchdog_closes_what_was_begun_and_not_healed(tmp_path: Path) -> No
         (frame["fault"], frame["phase"]) for frame in frames if frame["kind"] == "fault"
     ]
     assert not (tmp_path / "scratch").exists()
+
+
+def test_on_a_full_disk_the_watchdog_makes_room_first_and_does_what_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part in ("journals", "scratch"):
+        (tmp_path / part).mkdir()
+    faults = Journal(tmp_path / "journals" / "faults.journal", member="nemesis")
+    about = {"fault": "1-a", "fault_kind": "pause-broker", "target": "broker 1"}
+    faults.write("fault", resolved="broker-1", phase="injecting", **about)
+    manifest.write(tmp_path, {"schema_version": 1, "status": "running"})
+
+    def full(_path: Path, member: str) -> Journal:
+        assert "watchdog" == member
+        assert not (tmp_path / "scratch").exists()
+        raise JournalError("no space left on device")
+
+    monkeypatch.setattr(watchdog, "Journal", full)
+
+    watchdog.heal_and_clean(tmp_path, "no-such-run")
+
+    assert "interrupted" == manifest.read(tmp_path)["status"]
+
+
+def test_a_start_waits_for_a_watchdog_as_long_as_its_work_may_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next start would kill it before it has written what it did."""
+    longest = processes._PATIENCE_S + watchdog._QUIET_S
+    longest += 2 * containers._GONE_S + containers.IN_FLIGHT_S
+    assert longest <= processes.WATCHDOG_S
+    said: list[str] = []
+    monkeypatch.setenv(processes.OWNER_MARK, "999999999:1")
+    monkeypatch.setattr(processes, "_UNSAID_S", 0.1)
+    run = f"left-{os.getpid()}"
+    command = [sys.executable, "-c", "import time; time.sleep(60)", "harness.run.watchdog"]
+    with processes.spawn(command, run=run, log=tmp_path / "log") as at_work:
+        wait_until("its mark", lambda: processes.marked(run), timeout_s=5)
+        processes.await_watchdogs(said.append, patience_s=0.1)
+        at_work.kill()
+        at_work.wait()
+        processes.await_watchdogs(said.append)
+
+    assert [f"waiting up to 0.1 s for the watchdog of {run}, which cleans up"] == said
+
+
+def test_a_half_written_file_says_which_process_writes_it(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.parquet"
+
+    with whole(path) as half:
+        half.write_text("whole")
+        assert processes.owner_token() in half.name.replace("+", ":")
+        assert not writer_gone(half)
+        assert not path.exists()
+
+    def fail() -> None:
+        with whole(path) as half:
+            half.write_text("ha")
+            raise ClusterError("the disk is full")
+
+    with pytest.raises(ClusterError):
+        fail()
+
+    assert [("verdicts.parquet", "whole")] == [(e.name, e.read_text()) for e in tmp_path.iterdir()]
 
 
 def test_what_the_harness_could_not_end_is_ended_and_its_record_left_alone(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Experiments by name, their knobs, and everything that is refused before anything runs."""
 
 import ast
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ import pytest
 import experiments
 from harness.base.errors import BadInput
 from harness.catalogue import registry
-from harness.experiment import Cluster, Expect, Experiment, Fault, Group
+from harness.catalogue.refusals import check_together
+from harness.cluster.plan import broker_settings
+from harness.experiment import UNSET, Cluster, Expect, Experiment, Fault, Group
 from harness.rules import RULES
 from harness.run.faults import KINDS
 
@@ -78,7 +81,7 @@ def test_knobs_are_turned_together_whatever_their_order() -> None:
 
 
 def test_a_knob_that_is_turned_twice_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"knob group\.client is turned twice, as 'client' too"):
+    with pytest.raises(BadInput, match=r"knob group\.client is set twice, also as 'client'"):
         registry.with_knobs(registry.load("baseline"), {"group.client": "java", "client": "java"})
 
 
@@ -90,8 +93,8 @@ def test_a_knob_that_is_turned_twice_is_refused() -> None:
         ("process_us", "-1", "process_us of -1 is below 0"),
         ("heartbeat_interval_ms", "0", "heartbeat_interval_ms of 0 is below 1"),
         ("record_bytes", "7", "record_bytes of 7 is below 8"),
-        ("duration_s", "-5", r"duration_s of -5\.0 is no time"),
-        ("duration_s", "nan", "duration_s of nan is no time"),
+        ("duration_s", "-5", r"duration_s is -5\.0: use 0"),
+        ("duration_s", "nan", "duration_s is nan: use 0"),
         ("duration_s", "soon", "takes a float such as 12, not 'soon'"),
     ],
 )
@@ -118,10 +121,13 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
         (Experiment(claim="x."), "without rules cannot fail"),
         (
             Experiment(claim="x.", rules=(Expect(rule="R021"),)),
-            r"there is no rule 'R021': did you mean \w+\? `python -m harness list --rules`",
+            r"there is no rule 'R021': did you mean \w+\? `python3 -m harness list --rules`",
         ),
         (experiment_with(Fault(kind="kill-brokers", target="controller")), "'kill-broker'"),
-        (experiment_with(Fault(kind="kill-broker", target="broker 1")), "never heals"),
+        (
+            experiment_with(Fault(kind="kill-broker", target="broker 1")),
+            "never heals: say in lasts_s",
+        ),
         (
             experiment_with(Fault(kind="kill-consumer", target="member 1", lasts_s=3)),
             "cannot be undone: leave lasts_s=3 out",
@@ -134,7 +140,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             experiment_with(Fault(kind="kill-broker", target="leader of t-6", lasts_s=3)),
             "partitions 0 to 5",
         ),
-        (experiment_with(Fault(kind="kill-broker", target="boss", lasts_s=3)), "is no role"),
+        (experiment_with(Fault(kind="kill-broker", target="boss", lasts_s=3)), "is not a role"),
         (
             replace(
                 experiment_with(Fault(kind="add-partitions", target="topic", more_partitions=2)),
@@ -147,13 +153,35 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
                 experiment_with(Fault(kind="kill-broker", target="controller", lasts_s=3)),
                 cluster=Cluster(controllers=3),
             ),
-            "is one of 3, and which of them is active is not known",
+            "could be any of 3, since the active one is not known: use controllers=1",
         ),
         (
             Experiment(
                 claim="x.", rules=(RULE,), group=Group(client="java", client_version="1.2.3")
             ),
-            "the Java client of Kafka 1.2.3 is not offered: choose",
+            "the Java client of Kafka 1.2.3 is too old: choose 2.5.0 or newer",
+        ),
+        (
+            Experiment(claim="x.", rules=(RULE,), group=Group(client_version="2.x")),
+            "confluent-kafka 2.x is not a release: write three numbers",
+        ),
+        (
+            Experiment(
+                claim="x.", rules=(RULE,), group=Group(protocol="consumer", client_version="2.3.0")
+            ),
+            "confluent-kafka 2.3.0 does not speak protocol consumer: choose 2.4.0 or newer",
+        ),
+        (
+            Experiment(
+                claim="x.",
+                rules=(RULE,),
+                group=Group(client="java", differing={2: {"client_version": "2.4.1"}}),
+            ),
+            "the Java client of Kafka 2.4.1 is too old",
+        ),
+        (
+            Experiment(claim="x.", rules=(RULE,), cluster=Cluster(kafka_version="3.6.2")),
+            "Kafka 3.6.2 is too old: choose 3.7.0 or newer",
         ),
         (
             Experiment(claim="x.", rules=(RULE,), cluster=Cluster(brokers=1)),
@@ -170,13 +198,13 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             Experiment(
                 claim="x.", rules=(RULE,), group=Group(differing={4: {"process_us": 5_000}})
             ),
-            "member 4 differs, and there are members 1 to 3",
+            "differing names member 4, and there are members 1 to 3",
         ),
         (
             Experiment(
                 claim="x.", rules=(RULE,), group=Group(settings={"session.timeout.ms": "9000"})
             ),
-            "'session.timeout.ms', which is declared as session_timeout_ms: say",
+            "'session.timeout.ms', which has a field of its own: use session_timeout_ms",
         ),
         (
             Experiment(
@@ -311,7 +339,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             experiment_with(
                 Fault(kind="isolate", target="member 1", lasts_s=3, of_broker="coordinate")
             ),
-            "is no role",
+            "is not a role",
         ),
         (
             experiment_with(Fault(kind="bandwidth", target="member 1", lasts_s=3)),
@@ -373,6 +401,17 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
                 ),
             ),
             "freeze-consumer of member 1 at 9 s may begin before the one at 3 s has ended",
+        ),
+        (
+            Experiment(
+                claim="x.",
+                rules=(RULE,),
+                faults=(
+                    Fault(kind="pause-broker", target="broker 2", at_s=3, lasts_s=8),
+                    Fault(kind="kill-broker", target="broker 2", at_s=9, lasts_s=8),
+                ),
+            ),
+            "kill-broker of broker 2 at 9 s may begin before pause-broker at 3 s has ended, at 13",
         ),
         (
             Experiment(claim="x.", rules=(Expect(rule="R01"),)),
@@ -446,8 +485,29 @@ def test_the_table_of_experiments_has_each_with_its_claim() -> None:
         assert registry.load(name).claim in table
 
 
+def test_the_table_of_faults_has_each_with_its_fields_and_ways() -> None:
+    page = (ROOT / "docs" / "experiments.md").read_text()
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| ([^|]+\|[^|]*)\|$", page, re.MULTILINE))
+
+    for name, kind in KINDS.items():
+        fields = [*kind.takes, *(["lasts_s"] if kind.heals else [])]
+        for told in (*fields, *filter(None, kind.ways)):
+            assert f"`{told}`" in rows[name], f"{name} has {told}"
+
+
 def test_the_readme_counts_experiments_and_rules() -> None:
     readme = (ROOT / "README.md").read_text()
 
     assert f"There are {len(registry.names())} experiments" in readme
     assert f"All {len(RULES)} rules" in readme
+
+
+def test_what_is_left_to_a_library_s_default_is_not_declared_twice() -> None:
+    group = Group(settings={"session.timeout.ms": UNSET})
+    check_together(Experiment(claim="x.", rules=(RULE,), group=group))
+
+
+def test_a_broker_setting_that_is_unset_is_left_to_kafka() -> None:
+    delay = "group.initial.rebalance.delay.ms"
+    assert delay in broker_settings(Cluster())
+    assert delay not in broker_settings(Cluster(settings={delay: UNSET}))

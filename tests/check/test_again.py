@@ -1,0 +1,209 @@
+"""Stored runs judged again: several in one Spark application, here or on another Spark."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from harness.base import processes
+from harness.base.errors import Exit, NoData
+from harness.bench.synthetic import write_synthetic
+from harness.check.check import check
+from harness.cli.main import main
+from harness.history import manifest, store
+from harness.history.derived import VERDICTS, VERDICTS_FILE
+from harness.report import report
+from harness.suite import again
+from harness.suite.judging import Judge, duckdb_engine
+from harness.tables.engines.duckdb import DuckDb
+from tests.recorded.keep import RUNS
+from tests.spark_servers import worked
+
+ROOT = Path(__file__).resolve().parents[2]
+LONGEST_S = 300
+RECORDED = "consumer-leave.java.consumer.4.3.1"
+
+
+class ByDuckDb:
+    """Judges and reports as `Judge` does, without a JVM."""
+
+    def __init__(self, engine: DuckDb) -> None:
+        self.engine = engine
+
+    def session(self) -> None:
+        """Nothing has to start."""
+
+    def close(self) -> None:
+        """Nothing has to end."""
+
+    def judge(self, run_dir: Path) -> None:
+        check(run_dir, self.engine)
+        report(run_dir)
+
+
+@pytest.fixture
+def judge() -> Iterator[Judge]:
+    with closing(duckdb_engine()) as engine:
+        yield cast(Judge, ByDuckDb(engine))
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Two runs of two experiments, and the second name of one."""
+    results = tmp_path / "results"
+    write_synthetic(results / "a" / "20260101T000000-aaaa", 10_000)
+    shutil.copytree(RUNS / RECORDED, results / "b" / "20260102T000000-bbbb")
+    (results / "b" / "latest").symlink_to("20260102T000000-bbbb")
+    return results
+
+
+def _change(run_dir: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+    path = run_dir / VERDICTS_FILE
+    rows = change(pq.read_table(path).to_pylist())
+    store.write(path, [pa.Table.from_pylist(rows, schema=VERDICTS)], VERDICTS)
+
+
+def test_what_changed_is_said_of_each_run(results: Path, judge: Judge) -> None:
+    runs = manifest.runs_in(results)
+    told: list[tuple[int, again.Again]] = []
+    first = again.judge_again(runs, judge, lambda count, each: told.append((count, each)))
+
+    assert [(1, first[0]), (2, first[1])] == told
+    assert runs == [each.run_dir for each in first]
+    assert [(), ()] == [each.changed for each in first]  # there were no verdicts to compare with
+    assert "Every verdict as expected: " in first[0].sentence
+    assert "2 runs judged again: 2 as expected, 0 with verdicts that differ; " in again.summary(
+        first
+    )
+
+    def older(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """One rule found something else then, one was unknown, and one is no more."""
+        [changed, _new, *rest] = rows
+        gone = {**changed, "rule": "R99"}
+        return [{**changed, "verdict": "VIOLATED"}, *rest, gone]
+
+    rows = pq.read_table(runs[0] / VERDICTS_FILE).to_pylist()
+    _change(runs[0], older)
+    [second, same] = again.judge_again(runs, judge, lambda *_: None)
+
+    assert (
+        f"{rows[0]['rule']} was VIOLATED, is HOLDS",
+        f"{rows[1]['rule']} was nothing, is HOLDS",
+        "R99 was HOLDS, is nothing",
+    ) == second.changed
+    assert () == same.changed
+    assert again.summary([second, same]).endswith("; verdicts changed in 1")
+
+
+def test_a_run_that_cannot_be_judged_does_not_end_the_rest(results: Path, judge: Judge) -> None:
+    runs = manifest.runs_in(results)
+    shutil.rmtree(runs[0] / "history")
+
+    found = again.judge_again(runs, judge, lambda *_: None)
+
+    assert [Exit.NO_DATA, Exit.AS_EXPECTED] == [each.code for each in found]
+    assert Exit.NO_DATA == again.exit_code(found)
+    assert "1 as expected, 0 with verdicts that differ, 1 could not be judged" in again.summary(
+        found
+    )
+
+
+def test_the_death_of_spark_costs_one_run(
+    results: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = manifest.runs_in(results)
+    closed: list[bool] = []
+    judges = judge.judge
+
+    def dies(run_dir: Path) -> None:
+        if run_dir == first:
+            raise ConnectionRefusedError(111, "Connection refused")
+        judges(run_dir)
+
+    monkeypatch.setattr(judge, "judge", dies)
+    monkeypatch.setattr(judge, "close", lambda: closed.append(True))
+    [died, judged] = again.judge_again([first, second], judge, lambda *_: None)
+
+    assert "it could not be judged (ConnectionRefusedError: [Errno 111]" in died.sentence
+    assert (Exit.FAILED, Exit.AS_EXPECTED) == (died.code, judged.code)
+    assert [True] == closed
+
+
+def test_a_run_that_goes_on_is_left_alone(results: Path, judge: Judge) -> None:
+    runs = manifest.runs_in(results)
+    with processes.holding(runs[0]):
+        [goes_on, _] = again.judge_again(runs, judge, lambda *_: None)
+
+    assert "it still goes on: check it later" == goes_on.sentence
+    assert not (runs[0] / VERDICTS_FILE).exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--rule", "R21"), "--rule, --limit and --engine duckdb print one run, and 2 are named"),
+        (("--engine", "duckdb"), "print one run, and 2 are named"),
+        (
+            ("--engine", "duckdb", "--spark", "sc://h:1"),
+            "--spark names a Spark, and --engine duckdb does without: leave out one",
+        ),
+        (("--spark", "yarn"), "is no address of a Spark: use spark://HOST:PORT or sc://HOST:PORT"),
+        (("--spark", "spark://127.0.0.1:9"), "no Spark master answers at spark://127.0.0.1:9"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(
+    results: Path, options: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(results), *options]) in (Exit.BAD_ARGUMENTS, Exit.FAILED)
+
+    error = capsys.readouterr().err
+    assert said in error
+    assert 1 == error.count("\n")
+    assert not list(results.glob(f"*/*/{VERDICTS_FILE}"))
+
+
+def test_a_folder_without_runs_is_no_data(tmp_path: Path) -> None:
+    with pytest.raises(NoData, match="has no runs"):
+        manifest.runs_in(tmp_path)
+
+
+def _found(results: Path, *options: str) -> dict[str, list[dict[str, Any]]]:
+    """Check all runs as a person does; what was written about each."""
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", "check", str(results), *options],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONGEST_S,
+    )
+    assert 0 == done.returncode, done.stderr
+    assert "2 runs judged again: 2 as expected, 0 with verdicts that differ" in done.stdout
+    assert ["1 of 2", "2 of 2"] == re.findall(r"\d of \d", done.stderr)
+    names = ("verdicts.parquet", "tables/judgements.parquet", "tables/rebalances.parquet")
+    return {
+        f"{run.name} {name}": sorted(pq.read_table(run / name).to_pylist(), key=str)
+        for run in manifest.runs_in(results)
+        for name in names
+    }
+
+
+@pytest.mark.spark
+def test_a_cluster_and_a_server_find_what_one_machine_finds(
+    tmp_path: Path, results: Path, master: str, connect: str
+) -> None:
+    here = _found(results)
+
+    assert here == _found(results, "--spark", master)
+    assert all(worked(tmp_path)), worked(tmp_path)
+    assert here == _found(results, "--spark", connect)

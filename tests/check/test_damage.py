@@ -1,0 +1,139 @@
+"""A recorded run whose files are damaged gets no wrong verdict, and no traceback.
+
+Method: bits of a kept run's history are flipped and files are cut, at places drawn from a seed.
+Each is judged again, and every verdict has to be what it was, or UNKNOWN. With seals each damage is
+told, even where it would change nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from harness.check.check import check
+from harness.history import seals
+from harness.tables.engines.base import Engine
+from harness.tables.source import load
+from tests.histories import History
+from tests.recorded.keep import RUNS
+
+RUN: Final = RUNS / "consumer-crash.librdkafka.eager.3.9.2"
+SEED: Final = 20_261_124
+TIMES: Final = 3  # each
+# Nothing else is known of these files but what they say themselves.
+FILES: Final = ("host", "requests", "coordinator_events", "deliveries", "faults", "topology")
+
+
+def verdicts(run_dir: Path, engine: Engine) -> dict[str, str]:
+    return {row["rule"]: row["verdict"] for row in check(run_dir, engine, keep=False, rules=RULES)}
+
+
+RULES: Final = ("R01", "R02", "R12", "R20d", "R21", "X32a", "E01", "E03", "E04", "E05")
+
+
+@pytest.fixture(scope="module")
+def whole(engine: Engine) -> dict[str, str]:
+    return verdicts(RUN, engine)
+
+
+def sealed(run_dir: Path) -> None:
+    facts = json.loads((run_dir / "manifest.json").read_text())
+    facts[seals.FIELD] = seals.made(run_dir)
+    (run_dir / "manifest.json").write_text(json.dumps(facts))
+
+
+def damaged(data: bytes, randomness: random.Random) -> bytes:
+    """With one bit flipped, mostly in the last part, which has no checksum; or cut."""
+    if randomness.random() < 0.2:
+        return data[: randomness.randrange(len(data))]
+    begin = 0 if randomness.random() < 0.3 else max(0, len(data) - 2_000)
+    bit = randomness.randrange(begin * 8, len(data) * 8)
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_history_gets_no_wrong_verdict(
+    engine: Engine, tmp_path: Path, whole: dict[str, str], name: str
+) -> None:
+    randomness = random.Random(f"{SEED} {name}")
+    run_dir = Path(shutil.copytree(RUN, tmp_path / "run"))
+    path = run_dir / "history" / f"{name}.parquet"
+    data = path.read_bytes()
+    for _ in range(TIMES):
+        path.write_bytes(damaged(data, randomness))
+        found = verdicts(run_dir, engine)
+        assert {} == {
+            rule: found[rule] for rule in found if found[rule] not in (whole[rule], "UNKNOWN")
+        }
+
+
+def test_what_is_sealed_is_told_whatever_it_would_change(engine: Engine, tmp_path: Path) -> None:
+    randomness = random.Random(SEED)
+    run_dir = Path(shutil.copytree(RUN, tmp_path / "run"))
+    sealed(run_dir)
+    assert {} == load(run_dir, engine, 10**9).unreadable
+    for path in sorted((run_dir / "history").iterdir()):
+        data = path.read_bytes()
+        path.write_bytes(damaged(data, randomness))
+        assert [path.stem] == list(load(run_dir, engine, 10**9).unreadable)
+        path.write_bytes(data)
+
+
+def test_a_file_of_another_run_is_told(engine: Engine, tmp_path: Path) -> None:
+    run_dir = Path(shutil.copytree(RUN, tmp_path / "run"))
+    sealed(run_dir)
+    other = RUNS / "baseline.librdkafka.eager.4.3.1" / "history" / "deliveries.parquet"
+    shutil.copyfile(other, run_dir / "history" / "deliveries.parquet")
+    (row,) = check(run_dir, engine, keep=False, rules=["X32a"])
+
+    assert "history/deliveries.parquet is not the file that was recorded" in str(row["reason"])
+
+
+def test_what_was_collected_again_is_sealed_again(tmp_path: Path) -> None:
+    run_dir = History().member("member-1").write(tmp_path / "run")
+    sealed(run_dir)
+    path = run_dir / "history" / "members.parquet"
+    path.write_bytes(path.read_bytes() + b"more")
+    names = seals.kept(run_dir)
+    assert seals.changed(run_dir, names, "history/members.parquet")
+
+    seals.renew(run_dir)
+    assert seals.changed(run_dir, seals.kept(run_dir), "history/members.parquet") is False
+
+
+@pytest.mark.parametrize(
+    ("files", "changed"),
+    [
+        ({}, None),
+        ({"journals/a.journal": b"1"}, False),
+        ({"journals/a.journal": b"2"}, True),
+        ({"journals/a.journal": None}, True),
+    ],
+    ids=["unsealed", "as it was", "another", "gone"],
+)
+def test_what_a_run_left_is_told_from_what_is_there(
+    tmp_path: Path, files: dict[str, Any], changed: bool | None
+) -> None:
+    (tmp_path / "journals").mkdir()
+    path = tmp_path / "journals" / "a.journal"
+    path.write_bytes(b"1")
+    names = seals.made(tmp_path) if files else {}
+    for content in files.values():
+        path.write_bytes(content) if content is not None else path.unlink()
+
+    assert changed is seals.changed(tmp_path, names, "journals/a.journal")
+
+
+def test_what_outlives_the_run_is_not_sealed(tmp_path: Path) -> None:
+    for name in ("logs/watchdog.log", "logs/member-1.log", "history/.host.parquet.1.tmp"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+
+    assert ["logs/member-1.log"] == list(seals.made(tmp_path))

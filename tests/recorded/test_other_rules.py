@@ -1,0 +1,35 @@
+"""No recorded run is accused by a rule that its experiment does not declare.
+
+Method: each kept run is looked at by every rule that speaks of its client and protocol. What each
+comes to is pinned, so that a rule which examines less than before is seen as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.check.check import look_at_others
+from harness.experiment import Verdict
+from harness.tables.engines.base import Engine
+from tests.recorded.keep import RUNS
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+KEPT = sorted(path.name for path in RUNS.iterdir())
+
+
+@pytest.mark.parametrize("run", KEPT)
+def test_a_recorded_run_keeps_the_rules_that_nobody_declared(
+    run: str, duckdb_engine: Engine, snapshot: SnapshotAssertion
+) -> None:
+    found = look_at_others(RUNS / run, duckdb_engine)
+
+    assert [] == [
+        f"{row['rule']} {row['verdict']}: {row['reason']}"
+        for row in found
+        if row["verdict"] != Verdict.HOLDS
+    ]
+    assert "\n".join(f"{row['rule']}: {row['examined']}" for row in found) == snapshot

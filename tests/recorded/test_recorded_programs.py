@@ -1,0 +1,93 @@
+"""Recorded runs of client libraries are judged as before: each verdict, and each situation.
+
+Method: as for runs of our own consumers. What each fault cost is compared too, for these are the
+numbers of the table of client libraries. A rule that a run violates is named here, with what its
+record shows of the cause; consumers/apps/README.md says the same to those who use that library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow.parquet as pq
+import pytest
+
+from harness.check.check import check
+from harness.report.load import load
+from harness.report.parts.situations import Shown, Standing, shown
+from harness.tables.engines.base import Engine
+from tests.recorded.keep import LARGEST, PROGRAMS
+from tests.recorded.test_recorded_runs import as_row, as_verdict, copied, digest_of
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+# Why each run is kept.
+SHOWS: Final[dict[str, str]] = {
+    "everyday.aiokafka.4.3.1": "after a cut link it reads on from where it was, as a zombie",
+    "everyday.franz-go.4.3.1": "a connection that ends at its first request ends the program",
+    "everyday.kafkajs.4.3.1": "it asks a broker that is no coordinator any more, again and again",
+    "rolling-deploy.kafka-go.4.3.1": "each of three orderly ends loses a record",
+    "rough-day.java.4.3.1": "a thawed process reads all that came meanwhile before it hears",
+    "rough-day.kafka-python.4.3.1": "an error of a dead broker ends the iteration, and the program",
+}
+# Rules that a run violates, or that cannot be judged by it: what its record shows.
+NOT_HELD: Final[dict[tuple[str, str], str]] = {
+    ("rolling-deploy.kafka-go.4.3.1", "P10"): (
+        "487, 577 and 579 of t-0 were committed 2 ms before, 1 ms before and 9 ms after the signal"
+        " to the process that had fetched them, and no process showed them"
+    ),
+    ("rough-day.kafka-python.4.3.1", "P2"): (
+        "last commits of two processes that ended were handled when the next ones had their lanes,"
+        " and are taken for theirs; a broker had been killed, so nobody is accused"
+    ),
+}
+
+KEPT: Final = sorted(path.name for path in PROGRAMS.iterdir()) if PROGRAMS.exists() else []
+
+
+@pytest.mark.parametrize("run", KEPT)
+def test_a_recorded_run_of_a_program_is_judged_as_before(
+    run: str,
+    tmp_path: Path,
+    engines_for: Callable[[Callable[[], str]], list[Engine]],
+    snapshot: SnapshotAssertion,
+) -> None:
+    engines = engines_for(lambda: digest_of(PROGRAMS / run, judged))
+    judgements = [judged(PROGRAMS / run, tmp_path / engine.name, engine) for engine in engines]
+
+    assert judgements[:1] * len(judgements) == judgements
+    assert judgements[0] == snapshot
+
+
+def judged(run: Path, run_dir: Path, engine: Engine) -> str:
+    """What the engine makes of a copy of the run: each situation, each verdict, each row."""
+    verdicts = check(copied(run, run_dir), engine)
+    rows = pq.read_table(run_dir / "tables" / "judgements.parquet").to_pylist()
+    situations = map(as_situation, shown(load(run_dir)))
+
+    not_held = {each["rule"] for each in verdicts if each["verdict"] != "HOLDS"}
+    assert not_held == {rule for name, rule in NOT_HELD if name == run.name}
+    return "\n".join([*situations, "", *map(as_verdict, verdicts), "", *map(as_row, rows)])
+
+
+def as_situation(each: Shown) -> str:
+    signs = [f"{rule} {found}" for rule, found in each.signs.items() if found != Standing.NOTHING]
+    text = f"{each.situation} of {each.who}: {each.standstill_ms} ms, {each.again} came twice"
+    return ", ".join([text, *signs]) + (", never again" if each.never_again else "")
+
+
+def test_each_run_is_kept_for_a_reason() -> None:
+    assert set(KEPT) == set(SHOWS)
+    assert {name for name, _ in NOT_HELD} <= set(SHOWS)
+
+
+@pytest.mark.parametrize("run", KEPT)
+def test_a_kept_run_is_small_and_names_no_machine(run: str) -> None:
+    files = [path for path in (PROGRAMS / run).rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= LARGEST
+
+    manifest = (PROGRAMS / run / "manifest.json").read_text()
+    assert '"folder":"consumers/apps/' in manifest

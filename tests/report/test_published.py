@@ -1,0 +1,44 @@
+"""docs/clients.md and docs/clients.html are what docs/matrix.json has, in the words of today."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.base.paths import ROOT
+from harness.catalogue import apps
+from harness.report.many.matrix import Matrix
+from harness.report.many.matrix_record import load_matrix
+from harness.report.many.matrix_text import PAGE, RECORD, TEXT
+from harness.report.many.published import main
+
+DOCS = ROOT / "docs"
+FEWEST = 3
+
+
+@pytest.fixture(scope="module")
+def matrix() -> Matrix:
+    return load_matrix(DOCS / RECORD)
+
+
+def test_the_pages_are_as_the_code_writes_them(tmp_path: Path) -> None:
+    (tmp_path / RECORD).write_text((DOCS / RECORD).read_text())
+    main(tmp_path)
+
+    for name in (RECORD, TEXT, PAGE):
+        assert (DOCS / name).read_text() == (tmp_path / name).read_text(), "make docs writes it"
+
+
+def test_every_example_is_in_it(matrix: Matrix) -> None:
+    examples = {app.name for app in map(apps.named, map(str, apps.examples()))}
+
+    assert examples <= {client.name for client in matrix.clients}
+
+
+def test_there_are_several_runs_behind_every_cell(matrix: Matrix) -> None:
+    few = [
+        (client.name, cell.column.situation, cell.runs)
+        for client in matrix.clients
+        for cell in client.cells
+        if cell.runs < FEWEST
+    ]
+    assert [] == few

@@ -1,0 +1,385 @@
+"""What a setting buys and costs: every run counted, and nothing said that chance would do."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from harness.base.errors import Exit
+from harness.cli.main import main
+from harness.history.suites import Entry, State, Suite
+from harness.report.many.compare import groups
+from harness.report.many.suite_rows import read_verdicts
+from harness.report.many.sweep import AGAIN, EVICTED, LOST, STANDSTILL, Spot, sweep_of
+from harness.report.many.sweep_plot import plot
+from harness.report.many.sweep_text import cell, interval, markdown, print_sweep, write
+from harness.report.many.sweep_words import reading, sentences
+from tests.report.sample_sweep import (
+    CRASH,
+    FREEZE,
+    Runs,
+    played,
+    suite_of,
+    write_measured,
+    write_sweep,
+)
+
+SESSION = "session_timeout_ms"
+
+
+def spots(suite: Suite) -> dict[tuple[str, ...], Spot]:
+    found = sweep_of(suite).spots
+    return {(spot.experiment, *spot.settings.values()): spot for spot in found}
+
+
+def told(results: Path, measured: Runs) -> list[str]:
+    return sentences(sweep_of(write_sweep(results, measured)))
+
+
+def of(
+    runs: int, standstill_ms: float, false: int = 0, twice: int = 0
+) -> list[tuple[float, int, int]]:
+    """Runs that differ by a little in how long they stood still."""
+    return [(standstill_ms + 7 * n, false, twice) for n in range(runs)]
+
+
+def printed(suite: Suite) -> str:
+    console = Console(file=io.StringIO(), width=100, highlight=False)
+    print_sweep(suite, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_a_point_has_the_median_and_the_range_of_its_runs(tmp_path: Path) -> None:
+    found = spots(write_sweep(tmp_path))
+
+    assert "6.31 s (6.12 s – 6.59 s)" == cell(found[CRASH, "6000"], STANDSTILL)
+    assert "0" == cell(found[CRASH, "6000"], EVICTED)
+    assert "1 (0 – 1), in 2 of 3 runs" == cell(found[FREEZE, "10000"], EVICTED)
+    assert "52 (38 – 61)" == cell(found[FREEZE, "6000"], AGAIN)
+    assert "0" == cell(found[FREEZE, "6000"], LOST)
+    assert "../../consumer-crash/run-6000-2/report.html" == found[CRASH, "6000"].longest
+
+
+def test_both_sides_of_a_setting_are_in_one_sentence(tmp_path: Path) -> None:
+    (sentence,) = sentences(sweep_of(write_sweep(tmp_path)))
+
+    assert sentence == (
+        "session_timeout_ms from 45,000 to 6,000 buys a shorter standstill (from 44.60 s over "
+        "10.30 s to 6.31 s in consumer-crash, from 12.10 s over 11.20 s to 6.90 s in "
+        "consumer-freeze). It costs false evictions (in consumer-freeze in 0 of 3 runs at 45,000, "
+        "in 2 of 3 runs at 10,000, in 3 of 3 runs at 6,000) and repeats (in consumer-freeze none "
+        "at 45,000, 0 to 77 at 10,000, 38 to 61 at 6,000)."
+    )
+
+
+def test_what_only_gains_costs_nothing_that_runs_show(tmp_path: Path) -> None:
+    (sentence,) = told(tmp_path, {(CRASH, "6000"): of(2, 6_300), (CRASH, "45000"): of(2, 45_000)})
+
+    assert sentence.endswith("to 6.30 s in consumer-crash). It costs nothing that these runs show.")
+
+
+def test_where_nothing_is_bought_only_costs_are_named(tmp_path: Path) -> None:
+    """Runs of a setting that changes repeats alone go from more of them to fewer."""
+    (sentence,) = told(
+        tmp_path, {(FREEZE, "6000"): of(2, 6_300, 0, 90), (FREEZE, "45000"): of(2, 6_300)}
+    )
+
+    assert (
+        "session_timeout_ms from 6,000 to 45,000 buys fewer repeats (in consumer-freeze 90 at "
+        "6,000, none at 45,000). It costs nothing that these runs show." == sentence
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        ([6_300, 6_900], [6_800, 7_400]),  # they overlap
+        ([6_300, 6_310], [6_400, 6_420]),  # apart, and nearly the same
+        ([60, 61], [120, 121]),  # twice as long, and short
+    ],
+)
+def test_what_chance_would_do_is_no_change(
+    tmp_path: Path, low: list[float], high: list[float]
+) -> None:
+    runs = {
+        (CRASH, session): [(ms, 0, 0) for ms in found]
+        for session, found in (("6000", low), ("45000", high))
+    }
+
+    (sentence,) = told(tmp_path, runs)
+
+    assert sentence == (
+        "session_timeout_ms from 6,000 to 45,000 changes nothing that these runs can tell from "
+        "chance."
+    )
+
+
+@pytest.mark.parametrize(
+    ("some", "runs", "said"), [(1, 3, False), (2, 3, True), (1, 2, False), (2, 2, True)]
+)
+def test_what_one_end_never_has_counts_if_most_of_the_other_has_it(
+    tmp_path: Path, some: int, runs: int, said: bool
+) -> None:
+    few = [(6_300.0, int(n < some), 0) for n in range(runs)]
+    (sentence,) = told(tmp_path, {(FREEZE, "6000"): few, (FREEZE, "45000"): of(runs, 6_300)})
+
+    assert said == ("fewer false evictions" in sentence)
+
+
+def test_members_that_are_put_out_several_times_are_counted(tmp_path: Path) -> None:
+    (sentence,) = told(
+        tmp_path, {(FREEZE, "6000"): of(2, 6_300, 2), (FREEZE, "45000"): of(2, 12_000)}
+    )
+
+    assert "It costs false evictions (in consumer-freeze none at 45,000, 2 at 6,000)." in sentence
+
+
+def test_single_runs_are_called_so(tmp_path: Path) -> None:
+    suite = write_sweep(tmp_path, {(CRASH, "6000"): of(1, 6_300), (CRASH, "45000"): of(1, 45_000)})
+    sweep = sweep_of(suite)
+
+    assert "It costs nothing that single runs show." in sentences(sweep)[0]
+    assert any("any difference may be chance" in each for each in reading(sweep))
+
+
+@pytest.mark.parametrize(("runs", "of_cases"), [(2, "3"), (3, "10"), (6, "462")])
+def test_how_often_chance_would_do_it_is_said(tmp_path: Path, runs: int, of_cases: str) -> None:
+    ends = {(CRASH, "6000"): of(runs, 6_300), (CRASH, "45000"): of(runs, 45_000)}
+    sweep = sweep_of(write_sweep(tmp_path, ends))
+
+    assert any(f"sets two ends apart in one of {of_cases} cases" in each for each in reading(sweep))
+
+
+def test_an_interval_needs_six_runs(tmp_path: Path) -> None:
+    ends = {(CRASH, "6000"): of(6, 6_300), (CRASH, "45000"): of(5, 45_000)}
+    suite = write_sweep(tmp_path, ends)
+    found = spots(suite)
+
+    assert "6.30 s – 6.33 s (97%)" == interval(found[CRASH, "6000"])
+    assert "" == interval(found[CRASH, "45000"])
+    write(suite)
+    assert "6.30 s – 6.33 s (97%)" in (suite.path / "sweep.html").read_text()
+    assert "lies in 6.30 s – 6.33 s (97%)" in (suite.path / "sweep.md").read_text()
+    points = json.loads((suite.path / "sweep.json").read_text())["points"]
+    assert [6_300, 6_335] == points[0]["standstill_ms"]["median_lies_in"]
+    assert points[1]["standstill_ms"]["median_lies_in"] is None
+
+
+def grid(results: Path, longer: bool) -> Suite:
+    """Two settings; the second one decides nothing, or with the longer session only."""
+    entries = []
+    for session in ("6000", "45000"):
+        for members in ("3", "5"):
+            settings = {SESSION: session, "members": members}
+            for number in (1, 2):
+                still = int(session) + number
+                still += 9_000 if longer and members == "5" and session == "45000" else 0
+                run_dir = results / CRASH / f"{session}-{members}-{number}"
+                write_measured(run_dir, still)
+                entries.append(played(results, run_dir, CRASH, settings, number))
+    return suite_of(results, {SESSION: ["6000", "45000"], "members": ["3", "5"]}, *entries)
+
+
+def test_two_settings_are_compared_all_others_being_equal(tmp_path: Path) -> None:
+    found = sentences(sweep_of(grid(tmp_path, longer=True)))
+
+    assert [
+        "session_timeout_ms from 45,000 to 6,000, with members of 3, buys",
+        "session_timeout_ms from 45,000 to 6,000, with members of 5, buys",
+        "members from 3 to 5, with session_timeout_ms of 6,000, changes nothing",
+        "members from 5 to 3, with session_timeout_ms of 45,000, buys",
+    ] == [re.split(r"(?<=buys|hing) ", each)[0] for each in found]
+
+
+def test_what_never_matters_is_said_once(tmp_path: Path) -> None:
+    found = sentences(sweep_of(grid(tmp_path, longer=False)))
+
+    assert (
+        "members from 3 to 5 changes nothing that these runs can tell from chance, whatever "
+        "session_timeout_ms is." == found[-1]
+    )
+    assert 3 == len(found)
+
+
+def unfinished(results: Path) -> Suite:
+    """A sweep with a void run, one that was never begun, and a point without any."""
+    suite = write_sweep(results, {(CRASH, "6000"): of(1, 6_300)})
+    suite.asked["over"] = {SESSION: ["6000", "45000"]}
+    more: list[Entry] = [
+        played(
+            results, None, CRASH, {SESSION: "6000"}, 2, State.VOID, reason="broker-2 <b>ended</b>"
+        ),
+        played(results, None, CRASH, {SESSION: "45000"}, 1, State.PLANNED),
+    ]
+    suite.entries += more
+    suite.interrupted = True
+    return suite
+
+
+def test_runs_that_show_nothing_are_counted_and_named(tmp_path: Path) -> None:
+    suite = unfinished(tmp_path)
+    sweep = sweep_of(suite)
+    write(suite)
+
+    assert [] == sentences(sweep)
+    assert (3, 1, 2) == (len(sweep.runs), sweep.shown, len(sweep.unshown))
+    text = printed(suite)
+    assert "1 of 2  6.30 s" in text
+    assert "session_timeout_ms=6000, run 2: void (broker-2 <b>ended</b>)" in text
+    assert "0 of 1  –" in text
+    page = (suite.path / "sweep.html").read_text()
+    assert "broker-2 &lt;b&gt;ended&lt;/b&gt;" in page
+    assert "No setting has two values with runs yet" in page
+
+
+def test_a_run_that_was_removed_since_is_named(tmp_path: Path) -> None:
+    suite = write_sweep(tmp_path, {(CRASH, "6000"): of(1, 6_300), (CRASH, "45000"): of(1, 45_000)})
+    write(suite)
+    shutil.rmtree(tmp_path / CRASH / "run-6000-1")
+    (lost,) = sweep_of(suite).unshown
+
+    assert ("cannot be read", "its folder has been removed") == (lost.state, lost.reason)
+    write(suite)
+    assert "its folder has been removed" in printed(suite)
+    assert 2 == pq.read_table(suite.path / "verdicts.parquet").num_rows  # of both, still
+
+
+def test_two_sweeps_are_compared_point_by_point(tmp_path: Path) -> None:
+    suite = write_sweep(tmp_path)
+    suite.save()
+
+    assert [
+        f"{name}:librdkafka/eager, session_timeout_ms={session}"
+        for name in (CRASH, FREEZE)
+        for session in ("6000", "10000", "45000")
+    ] == list(groups(suite.path))
+
+
+def test_a_ci_gets_each_run_with_its_verdicts(tmp_path: Path) -> None:
+    suite = write_sweep(tmp_path)
+    write(suite)
+    suites = list(ET.parse(suite.path / "junit.xml").getroot())
+
+    assert [entry.label for entry in suite.entries] == [each.get("name") for each in suites]
+
+
+def test_a_number_that_was_not_recorded_is_not_a_zero(tmp_path: Path) -> None:
+    lost = write_measured(tmp_path / CRASH / "run-1", 6_300, client_events=None, redeliveries=None)
+    whole = write_measured(tmp_path / CRASH / "run-2", 6_400)
+    settings = {SESSION: "6000"}
+    runs = [played(tmp_path, run, CRASH, settings, n) for n, run in enumerate((lost, whole), 1)]
+    (spot,) = sweep_of(suite_of(tmp_path, {SESSION: ["6000", "45000"]}, *runs)).spots
+
+    assert [None, 0] == [(run.measured or {})[EVICTED.name] for run in spot.runs]
+    assert "0, known of 1" == cell(spot, EVICTED)
+    assert "0, known of 1" == cell(spot, AGAIN)
+
+
+def test_the_terminal_shows_both_sides_of_a_point_within_100_columns(tmp_path: Path) -> None:
+    text = printed(write_sweep(tmp_path))
+    lines = text.splitlines()
+
+    assert all(len(line) <= 100 for line in lines if not line.startswith("page"))
+    at = lines.index("session_timeout_ms=10,000")
+    assert " ".join(lines[at + 1].split()) == f"{CRASH} 3 10.30 s (10.12 s – 10.40 s) 0 0 0"
+    freeze = " ".join(lines[at + 2].split())
+    assert f"{FREEZE} 3 11.20 s (10.90 s – 12.02 s) 1 (0 – 1), in 2 of 3 runs 40" in freeze
+
+
+def test_markdown_page_and_record_say_the_same(tmp_path: Path) -> None:
+    suite = write_sweep(tmp_path)
+    write(suite)
+    record = json.loads((suite.path / "sweep.json").read_text())
+    (sentence,) = record["sentences"]
+    sweep = sweep_of(suite)
+
+    page = (suite.path / "sweep.html").read_text()
+    assert sentence.replace("_", r"\_") in markdown(suite, sweep, [sentence], read_verdicts(suite))
+    assert sentence in page.replace("\u00a0", " ")
+    row = (
+        "| consumer-freeze | 10,000 | 3 | 11.20 s (10.90 s – 12.02 s) | 1 (0 – 1), in 2 of 3 runs |"
+    )
+    assert row in (suite.path / "sweep.md").read_text()
+    assert {SESSION: ["6000", "10000", "45000"]} == record["over"]
+    point = record["points"][4]
+    assert (FREEZE, {SESSION: "10000"}, 3, 3) == (
+        point["experiment"],
+        point["settings"],
+        point["runs"],
+        point["planned"],
+    )
+    assert {"n": 3, "min": 0, "median": 1, "max": 1, "median_lies_in": None} == (
+        point["false_evictions"]
+    )
+    assert 6_310 == record["runs"][0]["measured"]["standstill_ms"]
+
+
+def test_a_plot_has_a_dot_for_each_run_and_a_ring_for_each_point(tmp_path: Path) -> None:
+    suite = write_sweep(tmp_path)
+    drawn = plot(sweep_of(suite), AGAIN)
+    assert drawn is not None
+
+    assert [9, 9] == [len(series.dots) for series in drawn.series]
+    assert [3, 3] == [len(series.medians) for series in drawn.series]
+    assert ["6,000", "10,000", "45,000"] * 2 == [label.text for label in drawn.labels]
+    # Longer standstills are further to the right, and more repeats further up.
+    crash, freeze = drawn.series
+    assert [dot.x for dot in crash.medians] == sorted(dot.x for dot in crash.medians)
+    assert freeze.medians[0].y < freeze.medians[2].y == crash.medians[0].y
+    assert ["0", "10", "20", "30", "40", "50"] == [tick.text for tick in drawn.x_ticks]
+    assert ["0", "20", "40", "60", "80"] == [tick.text for tick in drawn.y_ticks]
+    write(suite)
+    page = (suite.path / "sweep.html").read_text()
+    for figure in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
+        circles = ET.fromstring(figure).iter("circle")
+        assert 24 == sum(1 for _ in circles)
+
+
+def test_points_of_several_settings_are_labelled_by_their_number(tmp_path: Path) -> None:
+    drawn = plot(sweep_of(grid(tmp_path, longer=False)), EVICTED)
+    assert drawn is not None
+
+    assert ["1", "2", "3", "4"] == sorted(label.text for label in drawn.labels)
+
+
+def test_without_a_run_there_is_no_plot(tmp_path: Path) -> None:
+    suite = suite_of(
+        tmp_path,
+        {SESSION: ["6000", "45000"]},
+        played(tmp_path, None, CRASH, {SESSION: "6000"}, 1, State.PLANNED),
+    )
+    write(suite)
+
+    assert plot(sweep_of(suite), EVICTED) is None
+    assert "<svg" not in (suite.path / "sweep.html").read_text()
+
+
+def test_labels_keep_off_each_other(tmp_path: Path) -> None:
+    """Two experiments that cost the same: each label has a place of its own."""
+    same = {(name, s): of(2, int(s)) for name in (CRASH, FREEZE) for s in ("6000", "7000", "45000")}
+    drawn = plot(sweep_of(write_sweep(tmp_path, same)), EVICTED)
+    assert drawn is not None
+
+    assert 6 == len({(label.x, label.y) for label in drawn.labels})
+
+
+def test_report_writes_the_pages_of_a_sweep_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite = write_sweep(tmp_path)
+    suite.save()
+
+    assert Exit.AS_EXPECTED == main(["report", str(suite.path)])
+    assert "buys a shorter standstill" in capsys.readouterr().out
+    assert {"sweep.html", "sweep.md", "sweep.json"} <= {path.name for path in suite.path.iterdir()}
+    assert Exit.BAD_ARGUMENTS == main(["report", str(suite.path), "--into", str(tmp_path / "x")])
+    assert "is not a matrix" in capsys.readouterr().err

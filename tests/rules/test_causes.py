@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import TOPIC, History, beat, member_id
+
+Judge = Callable[[History, str], dict[str, Any]]
+OTHER: dict[str, Any] = {"group": "payments"}
+WHO = member_id("member-1")
+
+
+def group(**row: Any) -> History:
+    """member-1 joins, and is given t-0, at 0 s."""
+    history = History(group=row or {}).member("member-1").member("member-2")
+    history.says("member_added", 0, "member-1").join("member-1", -1, assignors=["range"])
+    history.rebalance(1, 1, 1, f"Adding new member {WHO} with group instance id null")
+    history.sync("member-1", 15, assigned=[{"topic": TOPIC, "partition": 0}])
+    return history.told("member-1", "assigned", 20, [0]).heartbeats("member-1", 2_000, 4_000)
+
+
+def wrong(judge: Judge, history: History) -> list[str]:
+    """What R20f says of the rows that violate it."""
+    return [row["why"] for row in judge(history, "R20f")["rows"] if row["ok"] is False]
+
+
+# R20f
+
+
+def test_a_join_that_was_asked_for_is_a_cause(judge: Judge) -> None:
+    verdict = judge(group(), "R20f")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_without_a_rebalance_r20f_is_unknown(judge: Judge) -> None:
+    history = History().says("rebalance_started", 0, generation=0, reason="x", **OTHER)
+    assert "UNKNOWN" == judge(history, "R20f")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("event", "api", "reason"),
+    [
+        ("evicted", None, f"removing member {WHO} on heartbeat expiration."),
+        ("left", "LEAVE_GROUP", f"explicit `LeaveGroup` request for ({WHO}) members."),
+        ("left", "LEAVE_GROUP", f"Removing member {WHO} on LeaveGroup; client reason: x"),
+    ],
+)
+def test_a_departure_is_a_cause_if_the_coordinator_noticed_it(
+    judge: Judge, event: str, api: str | None, reason: str
+) -> None:
+    alone = group().rebalance(30_000, 2, 1, reason)
+    assert "without a cause" in wrong(judge, alone)[0]
+    near = group().says(event, 29_000, "member-1").rebalance(30_000, 2, 1, reason)
+    if api:
+        assert "no member had asked for" in wrong(judge, near)[0]
+        near.request(api, "member-1", 29_050)
+    assert not wrong(judge, near)
+    for ms, who in ((28_999, "member-1"), (30_051, "member-1"), (30_000, "member-2")):
+        far = group().says(event, ms, who).rebalance(30_000, 2, 1, reason)
+        assert "without a cause" in wrong(judge, far)[0]
+
+
+def test_a_member_that_is_there_is_not_added(judge: Judge) -> None:
+    reason = f"Adding new member {WHO} with group instance id null"
+    history = group().says("member_added", 29_999, "member-1").rebalance(30_000, 2, 1, reason)
+    assert "had joined already" in wrong(judge, history)[0]
+    history.says("left", 20_000, "member-1")
+    assert not wrong(judge, history)
+
+
+def test_a_join_that_nobody_asked_for_is_no_cause(judge: Judge) -> None:
+    new = member_id("member-2")
+    history = group().says("member_added", 29_999, "member-2")
+    history.rebalance(30_000, 2, 2, f"Adding new member {new} with group instance id null")
+    assert "no member had asked for" in wrong(judge, history)[0]
+    history.join("member-2", 29_990, 2)
+    assert not wrong(judge, history)
+
+
+REJOIN = f"Leader {WHO} re-joining group during Stable; client reason: not provided"
+
+
+def rejoined(history: History, **row: Any) -> History:
+    history.join("member-1", 29_999, 2, **{"assignors": ["range"], **row})
+    return history.rebalance(30_000, 2, 1, REJOIN)
+
+
+def test_a_member_that_joins_again_needs_a_reason(judge: Judge) -> None:
+    assert "no reason to join again" in wrong(judge, rejoined(group()))[0]
+    assert not wrong(judge, rejoined(group(), assignors=["sticky"]))
+    refused = group().heartbeats("member-1", 20_000, error_code=22)
+    assert not wrong(judge, rejoined(refused))
+
+
+def test_a_rejoin_of_a_member_that_did_not_join_violates(judge: Judge) -> None:
+    assert "no member had asked" in wrong(judge, group().rebalance(30_000, 2, 1, REJOIN))[0]
+
+
+def test_a_topic_that_grows_is_a_reason_within_the_refresh(judge: Judge) -> None:
+    grown = group(metadata_refresh_ms=5_000).fault("add-partitions", TOPIC, 22_000)
+    assert not wrong(judge, rejoined(grown))
+    before = group(metadata_refresh_ms=5_000).fault("add-partitions", TOPIC, 21_999)
+    assert wrong(judge, rejoined(before))
+    later = group(metadata_refresh_ms=5_000).fault("add-partitions", TOPIC, 30_100)
+    assert wrong(judge, rejoined(later))
+
+
+def test_a_cooperative_member_that_gives_up_joins_again(judge: Judge) -> None:
+    history = group().sync("member-1", 29_000, 1, assigned=[])
+    assert not wrong(judge, rejoined(history))
+
+
+def test_the_answer_that_took_something_may_be_stamped_after_the_rejoin(judge: Judge) -> None:
+    assert not wrong(judge, rejoined(group().sync("member-1", 30_200, 1, assigned=[])))
+    of_the_next = group().sync("member-1", 29_990, 2, assigned=[])
+    assert "no reason to join again" in wrong(judge, rejoined(of_the_next))[0]
+
+
+def test_a_member_without_a_heartbeat_may_have_lost_the_answer_in_a_fault(judge: Judge) -> None:
+    history = group().rebalance(29_000, 3, 1, REJOIN).fault("isolate", "member-1", 28_000, 29_500)
+    again = history.rebalance(30_000, 4, 1, REJOIN).join("member-1", 28_995, 3)
+    assert not wrong(judge, again.join("member-1", 29_995, 4))
+    again.heartbeats("member-1", 29_800, generation=3)
+    assert "no reason" in wrong(judge, again)[0]
+
+
+def test_a_request_that_may_be_on_no_log_leaves_it_open(judge: Judge) -> None:
+    history = group().says("left", 29_999, "member-1")
+    history.rebalance(30_000, 2, 1, f"explicit `LeaveGroup` request for ({WHO}) members.")
+    stopped = history.fault("stop-broker", "broker-1", 29_500)
+    assert "UNKNOWN" == judge(stopped, "R20f")["verdict"]
+
+
+def test_an_epoch_needs_a_cause(judge: Judge) -> None:
+    history = History(group={"protocol": "consumer"})
+    beat(history, "member-1", 0, 0, 2, 0)
+    history.says("member_added", 1, "member-1")
+    history.says("epoch_bumped", 2, generation=2, reason="metadata hash 1")
+    assert "HOLDS" == judge(history, "R20f")["verdict"]
+    history.says("epoch_bumped", 10_000, generation=3, reason="metadata hash 1")
+    assert "without a cause" in wrong(judge, history)[0]
+    history.says("fenced", 9_999, "member-1")
+    assert not wrong(judge, history)
+
+
+@pytest.mark.parametrize(("grows", "reason"), [(True, 2), (False, 2), (True, 1)])
+def test_an_epoch_for_new_metadata_needs_a_topic_that_grew(
+    judge: Judge, grows: bool, reason: int
+) -> None:
+    history = History(group={"protocol": "consumer", "metadata_refresh_ms": 5_000})
+    beat(history, "member-1", 0, 0, 2, 0)
+    history.says("member_added", 1, "member-1")
+    history.says("epoch_bumped", 2, generation=2, reason="metadata hash 1")
+    history.says("epoch_bumped", 10_000, generation=3, reason=f"metadata hash {reason}")
+    if grows:
+        history.fault("add-partitions", TOPIC, 9_000)
+    assert bool(wrong(judge, history)) == (not grows or reason == 1)
+
+
+@pytest.mark.parametrize("event", ["revoked", "lost"])
+def test_what_is_given_up_follows_from_something_that_was_told(judge: Judge, event: str) -> None:
+    history = group().told("member-1", event, 30_000, [0])
+    assert ["gave up 1 partition although nothing had told it to"] == wrong(judge, history)
+    elsewhere = history.heartbeats("member-2", 29_000, error_code=27)
+    assert wrong(judge, elsewhere)
+    assert not wrong(judge, elsewhere.heartbeats("member-1", 29_000, error_code=27))
+
+
+@pytest.mark.parametrize(
+    ("ms", "code", "explains"),
+    [(20, 27, False), (21, 27, True), (30_050, 27, True), (30_051, 27, False), (29_000, 16, False)],
+)
+def test_what_was_told_before_it_was_given_its_partitions_explains_nothing(
+    judge: Judge, ms: float, code: int, explains: bool
+) -> None:
+    history = group().told("member-1", "revoked", 30_000, [0])
+    history.heartbeats("member-1", ms, error_code=code)
+    assert bool(wrong(judge, history)) != explains
+
+
+@pytest.mark.parametrize("event", ["closing", "session_timed_out", "max_poll_exceeded"])
+def test_an_end_of_its_own_explains_what_it_gives_up(judge: Judge, event: str) -> None:
+    history = group().told("member-1", "revoked", 30_000, [0]).told("member-1", event, 29_900)
+    assert not wrong(judge, history)
+
+
+def test_one_that_stalled_hears_of_its_partitions_late(judge: Judge) -> None:
+    history = group().told("member-1", "revoked", 300, [0])
+    assert wrong(judge, history)
+    stalled = history.told("member-1", "stall_started", 19, duration_ms=1.0)
+    assert not wrong(judge, stalled)
+
+
+@pytest.mark.parametrize(
+    ("from_ms", "to_ms", "excused"),
+    [
+        (-1_985, 18, True),
+        (-1_980, 18, False),  # for less than an interval of heartbeats
+        (-3_000, -979, True),
+        (-3_000, -980, False),  # more than a second before
+        (21, 2_100, False),  # only after it had heard
+    ],
+)
+def test_so_does_one_that_is_busy(
+    judge: Judge, from_ms: float, to_ms: float, excused: bool
+) -> None:
+    history = group().told("member-1", "revoked", 300, [0])
+    history.delivered("member-1", 0, 0, 9, from_ms, to_ms)
+    assert excused == (not wrong(judge, history))
+
+
+def test_callbacks_without_partitions_and_of_what_grew_are_no_matter(judge: Judge) -> None:
+    history = group(metadata_refresh_ms=5_000).told("member-1", "revoked", 30_000, [])
+    assert not wrong(judge, history)
+    history.told("member-1", "revoked", 30_100, [0])
+    assert not wrong(judge, history.fault("add-partitions", TOPIC, 25_000))

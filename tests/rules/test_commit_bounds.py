@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History, at, beat
+
+Judge = Callable[[History, str], dict[str, Any]]
+OTHER: dict[str, Any] = {"group": "payments"}
+
+
+def reader() -> History:
+    """member-1 holds t-0 from 0 s to 30 s, and was given records 0 to 9 at 1 s."""
+    history = History().member("member-1").told("member-1", "assigned", 0, [0])
+    history.told("member-1", "revoked", 30_000, [0])
+    return history.delivered("member-1", 0, 0, 9, 1_000).end_offset(0, 100)
+
+
+# X36
+
+
+@pytest.mark.parametrize(
+    ("committed", "ms", "verdict"),
+    [(10, 950, "HOLDS"), (10, 949, "VIOLATED"), (11, 2_000, "VIOLATED"), (5, 2_000, "HOLDS")],
+)
+def test_no_more_is_committed_than_was_given(
+    judge: Judge, committed: int, ms: float, verdict: str
+) -> None:
+    judged = judge(reader().commit_request("member-1", ms, 0, committed), "X36")
+    assert verdict == judged["verdict"]
+    assert 1 == judged["examined"]
+
+
+def test_what_another_was_given_does_not_count(judge: Judge) -> None:
+    history = reader().delivered("member-2", 0, 10, 19, 1_500)
+    assert "VIOLATED" == judge(history.commit_request("member-1", 2_000, 0, 20), "X36")["verdict"]
+
+
+def test_a_position_that_it_was_told_may_be_committed(judge: Judge) -> None:
+    history = reader().told_position("member-1", 0, 40, 1_500)
+    assert "HOLDS" == judge(history.commit_request("member-1", 2_000, 0, 40), "X36")["verdict"]
+
+
+def test_a_commit_beyond_the_end_of_the_partition_violates(judge: Judge) -> None:
+    history = reader().delivered("member-1", 0, 10, 199, 1_500)
+    judged = judge(history.commit_request("member-1", 2_000, 0, 101), "X36")
+    assert "beyond the end of the partition, 100" in judged["reason"]
+    history = reader().delivered("member-1", 0, 10, 199, 1_500)
+    assert "HOLDS" == judge(history.commit_request("member-1", 2_000, 0, 100), "X36")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("partition", "ms", "verdict"),
+    [
+        (0, 32_000, "HOLDS"),
+        (0, 32_001, "VIOLATED"),
+        (1, 2_000, "VIOLATED"),
+        (0, -2_001, "VIOLATED"),
+    ],
+)
+def test_a_commit_of_a_partition_that_it_does_not_hold_violates(
+    judge: Judge, partition: int, ms: float, verdict: str
+) -> None:
+    history = reader().commit_request("member-1", ms, partition, 0)
+    judged = judge(history, "X36")
+    assert verdict == judged["verdict"]
+    assert ("did not hold" in judged["reason"]) == (verdict == "VIOLATED")
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "from_ms", "to_ms", "verdict"),
+    [
+        ("pause-broker", "broker-1", 29_000, 39_000, "HOLDS"),
+        ("pause-broker", "broker-1", 32_001, 39_000, "HOLDS"),
+        ("pause-broker", "broker-1", 32_002, 39_000, "VIOLATED"),  # it had given it up long before
+        ("pause-broker", "broker-1", 29_000, 38_000, "HOLDS"),
+        ("pause-broker", "broker-1", 29_000, 37_999, "VIOLATED"),
+        ("isolate", "member-1", 29_000, 39_000, "HOLDS"),
+        ("isolate", "member-2", 29_000, 39_000, "VIOLATED"),
+        ("kill-consumer", "member-2", 29_000, None, "VIOLATED"),
+    ],
+)
+def test_what_a_fault_held_up_was_sent_before(
+    judge: Judge, kind: str, resolved: str, from_ms: float, to_ms: float | None, verdict: str
+) -> None:
+    history = reader().commit_request("member-1", 40_000, 0, 10).member("member-2")
+    judged = judge(history.fault(kind, resolved, from_ms, to_ms), "X36")
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
+
+
+@pytest.mark.parametrize(
+    "row", [{"error": 22}, {"member_id": None}, {"generation": -1}, {"group": "payments"}]
+)
+def test_commits_refused_or_of_nobody_or_of_others_are_not_examined(
+    judge: Judge, row: dict[str, Any]
+) -> None:
+    history = reader().commit_request("member-1", 2_000, 0, 50, **row)
+    assert "UNKNOWN" == judge(history, "X36")["verdict"]
+    assert "UNKNOWN" == judge(history, "X37")["verdict"]
+
+
+# X37
+
+
+@pytest.mark.parametrize(
+    ("ms", "row", "verdict"),
+    [
+        (6_051, {"generation": 1}, "VIOLATED"),
+        (6_049, {"generation": 1}, "HOLDS"),
+        (6_051, {"generation": 2}, "HOLDS"),
+        (5_940, {"generation": 2}, "VIOLATED"),
+        (5_940, {"generation": 2, "processed_at": at(5_990)}, "HOLDS"),
+        (7_100, {"generation": 1}, "HOLDS"),
+        (6_051, {"generation": 1, "broker": 2}, "HOLDS"),
+    ],
+)
+def test_a_commit_of_another_generation_is_not_accepted(
+    judge: Judge, ms: float, row: dict[str, Any], verdict: str
+) -> None:
+    """The group is in generation 2 from 6 s on; its coordinator loads it anew at 7 s."""
+    history = History().says("stabilized", 0, generation=1, members=1)
+    history.says("stabilized", 6_000, generation=2, members=1).says("loaded", 7_000)
+    assert verdict == judge(history.commit_request("member-1", ms, 0, 5, **row), "X37")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("generation", "ms", "verdict"),
+    [
+        (3, 6_000, "HOLDS"),
+        (2, 6_000, "HOLDS"),
+        (4, 6_000, "VIOLATED"),
+        (3, 9_000, "VIOLATED"),
+        (5, 9_000, "HOLDS"),
+    ],
+)
+def test_a_member_of_kip_848_commits_in_an_epoch_that_it_was_told(
+    judge: Judge, generation: int, ms: float, verdict: str
+) -> None:
+    """It joins in epoch 2, is told 3 at 4 s, and joins anew in epoch 5 at 8 s."""
+    history = History(group={"protocol": "consumer"})
+    beat(history, "member-1", 0, 0, 2, 0)
+    beat(history, "member-1", 4_000, 2, 3, 0)
+    beat(history, "member-1", 8_000, 0, 5, 0)
+    history.commit_request("member-1", ms, 0, 5, generation=generation)
+    assert verdict == judge(history, "X37")["verdict"]

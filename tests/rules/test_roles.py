@@ -1,0 +1,382 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History, at, beat, member_id
+
+Judge = Callable[[History, str], dict[str, Any]]
+
+CLASSIC_RULES = ("R12-all", "R12-first", "R13-members", "R33-answered", "R34-silent")
+
+
+def formed(joiners: int = 3, members: int = 3, leader: str = "member-1") -> History:
+    """A first generation at 1 s, joined by so many of member-1 to member-3 and led by one."""
+    history = History()
+    for number in range(1, joiners + 1):
+        name = f"member-{number}"
+        history.member(name).says("member_added", 100 * number, name)
+        history.join(
+            name, 100 * number, leader=member_id(leader), processed_at=at(1_001),
+            answered_at=at(1_001), protocol_name="range",
+        )  # fmt: skip
+    history.says("rebalance_started", 100, generation=0, reason="because")
+    history.says("stabilized", 1_000, generation=1, members=members)
+    return history.says("assignment_received", 1_010, leader, generation=1)
+
+
+def synced(history: History, given: dict[str, int], leader: str = "member-1") -> History:
+    """The leader gives each the partition of its name, and each is told `given`."""
+    for number in range(1, 4):
+        name = f"member-{number}"
+        gives = [(f"member-{each}", each) for each in range(1, 4)] if name == leader else ()
+        told = [{"topic": "t", "partition": given.get(name, number)}]
+        history.sync(name, 1_005 + number, gives=gives, assigned=told)
+    return history
+
+
+@pytest.mark.parametrize("rule", CLASSIC_RULES)
+def test_a_group_that_nobody_joined_says_nothing(judge: Judge, rule: str) -> None:
+    assert "UNKNOWN" == judge(History().member("member-1"), rule)["verdict"]
+
+
+# R12-all
+
+
+@pytest.mark.parametrize(
+    ("joiners", "members", "verdict"),
+    [(3, 3, "HOLDS"), (2, 3, "VIOLATED"), (3, 2, "VIOLATED"), (0, 3, "VIOLATED")],
+)
+def test_a_generation_is_asked_for_by_all_its_members(
+    judge: Judge, joiners: int, members: int, verdict: str
+) -> None:
+    found = judge(formed(joiners, members), "R12-all")
+    assert (verdict, joiners) == (found["verdict"], found["measured_max"])
+
+
+def test_who_asks_later_or_twice_or_for_another_generation_does_not_count(judge: Judge) -> None:
+    history = formed(2, 3).join("member-3", 1_051).join("member-2", 900).join("member-3", 500, 2)
+    assert 2 == judge(history, "R12-all")["measured_max"]
+    assert "HOLDS" == judge(formed(2, 3).join("member-3", 1_050), "R12-all")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        ({"instance_id": "three"}, "HOLDS"),
+        ({}, "VIOLATED"),
+    ],
+)
+def test_a_static_member_is_kept_though_it_does_not_join_again(
+    judge: Judge, row: dict[str, Any], verdict: str
+) -> None:
+    history = formed(2, 3).says("member_added", 50, "member-3")
+    history.join("member-3", 60, 0, **row)
+    assert verdict == judge(history, "R12-all")["verdict"]
+
+
+def test_a_static_member_that_had_been_removed_is_not_kept(judge: Judge) -> None:
+    history = formed(2, 3).says("member_added", 50, "member-3").says("left", 999, "member-3")
+    history.join("member-3", 60, 0, instance_id="three")
+    assert "VIOLATED" == judge(history, "R12-all")["verdict"]
+
+
+def test_a_group_of_one_is_examined_and_an_empty_one_is_not(judge: Judge) -> None:
+    assert 1 == judge(formed(1, 1), "R12-all")["examined"]
+    emptied = formed(1, 1).says("emptied", 5_000, generation=2)
+    assert 1 == judge(emptied, "R12-all")["examined"]
+    assert 0 == judge(formed(0, 0), "R12-all")["examined"]
+
+
+def test_a_static_member_is_kept_in_the_generation_that_it_did_not_join(judge: Judge) -> None:
+    """In the next, somebody else is missing who is no static member."""
+    history = formed(2, 3).says("member_added", 50, "member-3")
+    history.join("member-3", 60, 0, instance_id="three")
+    history.says("rebalance_started", 5_000, generation=1)
+    history.says("stabilized", 5_010, generation=2, members=4)
+    for name, row in (("member-1", {}), ("member-2", {}), ("member-3", {"instance_id": "three"})):
+        history.join(name, 5_005, 2, **row)
+    verdict = judge(history, "R12-all")
+    assert ("VIOLATED", 2, 1) == (verdict["verdict"], verdict["examined"], verdict["violations"])
+
+
+def test_a_join_at_another_coordinator_keeps_nobody_out(judge: Judge) -> None:
+    history = formed(2, 3).says("member_added", 50, "member-3")
+    history.join("member-3", 60, 1, instance_id="three", broker=2)
+    assert "HOLDS" == judge(history, "R12-all")["verdict"]
+
+
+# R12-first
+
+
+@pytest.mark.parametrize(("leader", "place"), [("member-1", 1), ("member-2", 2), ("member-3", 3)])
+def test_the_first_that_was_added_leads(judge: Judge, leader: str, place: int) -> None:
+    verdict = judge(formed(leader=leader), "R12-first")
+    assert (1, place) == (verdict["examined"], verdict["measured_max"])
+    assert ("HOLDS" if place == 1 else "VIOLATED") == verdict["verdict"]
+
+
+def test_of_two_that_were_added_in_one_moment_either_may_lead(judge: Judge) -> None:
+    history = formed(2, 2, leader="member-2")
+    history.rows["coordinator_events"][1]["at"] = at(100)
+    assert "HOLDS" == judge(history, "R12-first")["verdict"]
+
+
+def test_a_leader_after_the_first_was_gone_is_not_examined(judge: Judge) -> None:
+    history = formed(leader="member-2").says("left", 900, "member-1")
+    assert 0 == judge(history, "R12-first")["examined"]
+
+
+def test_a_later_generation_is_examined_only_if_the_group_was_empty(judge: Judge) -> None:
+    later = formed().says("rebalance_started", 5_000, generation=1)
+    later.says("stabilized", 5_010, generation=2, members=3)
+    later.says("assignment_received", 5_020, "member-2", generation=2)
+    assert 1 == judge(later, "R12-first")["examined"]
+    emptied = formed().says("emptied", 4_000, generation=2)
+    emptied.says("member_added", 5_000, "member-2", life=2)
+    emptied.says("member_added", 5_001, "member-1", life=2)
+    emptied.says("rebalance_started", 5_000, generation=2)
+    emptied.says("stabilized", 5_300, generation=3, members=2)
+    emptied.says("assignment_received", 5_310, "member-1", life=2, generation=3)
+    verdict = judge(emptied, "R12-first")
+    assert (2, 1, 2) == (verdict["examined"], verdict["violations"], verdict["measured_max"])
+
+
+def test_only_the_generation_of_which_the_first_was_gone_is_left_out(judge: Judge) -> None:
+    history = formed(leader="member-2").says("left", 900, "member-1")
+    history.says("emptied", 4_000, generation=2)
+    history.says("member_added", 5_000, "member-3", life=2)
+    history.says("rebalance_started", 5_000, generation=2)
+    history.says("stabilized", 5_300, generation=3, members=1)
+    history.says("assignment_received", 5_310, "member-3", life=2, generation=3)
+    verdict = judge(history, "R12-first")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_generation_that_nobody_led_is_not_examined(judge: Judge) -> None:
+    history = formed()
+    history.rows["coordinator_events"].pop()
+    assert 0 == judge(history, "R12-first")["examined"]
+
+
+# R13-members
+
+
+def test_what_followers_send_and_what_all_are_told(judge: Judge) -> None:
+    verdict = judge(synced(formed(), {}), "R13-members")
+    assert ("HOLDS", 3, 0) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_a_follower_that_assigns_violates(judge: Judge) -> None:
+    history = synced(formed(), {})
+    history.rows["requests"][-1]["assignments"] = [
+        {"member_id": member_id("member-3"), "topic": "t", "partition": 3}
+    ]
+    verdict = judge(history, "R13-members")
+    assert ("VIOLATED", 1) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize("member", ["member-1", "member-2"])
+def test_whoever_is_told_something_else_violates(judge: Judge, member: str) -> None:
+    verdict = judge(synced(formed(), {member: 5}), "R13-members")
+    assert ("VIOLATED", 1) == (verdict["verdict"], verdict["violations"])
+
+
+def test_a_member_that_the_leader_did_not_name_has_nothing_unless_it_took_a_place(
+    judge: Judge,
+) -> None:
+    history = synced(formed(), {})
+    history.rows["requests"][3]["assignments"].pop()
+    assert "VIOLATED" == judge(history, "R13-members")["verdict"]
+    history.rows["requests"][-1]["instance_id"] = "three"
+    assert "HOLDS" == judge(history, "R13-members")["verdict"]
+
+
+def test_each_generation_has_the_assignment_of_its_own_leader(judge: Judge) -> None:
+    """Of one partition in the second; and a later SyncGroup of a leader gives nothing anew."""
+    history = synced(formed(), {})
+    for name in ("member-1", "member-2"):
+        history.join(name, 5_000, 2, leader=member_id("member-2"))
+    told = [{"topic": "t", "partition": 9}]
+    history.sync("member-2", 5_010, 2, gives=[("member-1", 9)], assigned=[])
+    history.sync("member-1", 5_011, 2, assigned=told).sync("member-2", 5_020, 2, assigned=[])
+    verdict = judge(history, "R13-members")
+    assert ("HOLDS", 6) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize("life", [2, 3])
+def test_a_leader_whose_place_was_taken_has_led_all_the_same(judge: Judge, life: int) -> None:
+    """Whoever joins later in the generation is told the new leader's id, of whatever order."""
+    history = synced(formed(), {})
+    new = member_id("member-1", life)
+    history.join("member-1", 5_000, 1, life=life, leader=member_id("member-1"))
+    history.sync("member-1", 5_010, 1, life=life, assigned=[])
+    history.rows["requests"][-1]["instance_id"] = "one"
+    history.join("member-2", 6_000, 1, life=2, leader=new)
+    history.sync("member-2", 6_010, 1, life=2, assigned=[])
+    history.rows["requests"][-1]["instance_id"] = "two"
+    verdict = judge(history, "R13-members")
+    assert ("HOLDS", 5, 0) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_refused_or_unknown_syncs_say_nothing(judge: Judge) -> None:
+    history = formed().sync("member-2", 1_005, error_code=27, assigned=[])
+    history.sync("member-2", 1_006).sync("member-2", 1_007, 7, assigned=[])
+    assert 0 == judge(history, "R13-members")["examined"]
+
+
+# R33-answered
+
+
+@pytest.mark.parametrize(
+    ("answered_ms", "generation", "verdict"),
+    [
+        (5_010, 2, "HOLDS"),
+        (5_370, 2, "HOLDS"),
+        (5_371, 2, "VIOLATED"),
+        (4_960, 2, "HOLDS"),
+        (4_959, 2, "VIOLATED"),
+        (5_370, 1, "HOLDS"),
+        (5_371, 1, "VIOLATED"),
+    ],
+)
+def test_who_waits_is_answered_when_all_have_joined(
+    judge: Judge, answered_ms: float, generation: int, verdict: str
+) -> None:
+    history = History().rebalance(5_000, generation, 1)
+    history.join("member-1", 4_000, generation, processed_at=at(answered_ms))
+    found = judge(history, "R33-answered")
+    assert (verdict, 1) == (found["verdict"], found["examined"])
+
+
+def test_a_join_after_the_end_of_the_phase_is_not_one_that_waited(judge: Judge) -> None:
+    history = History().rebalance(5_000, 2, 1).join("member-1", 5_011, 2, processed_at=at(9_000))
+    assert 0 == judge(history, "R33-answered")["examined"]
+
+
+def test_a_machine_that_stood_still_can_only_have_made_an_answer_late(judge: Judge) -> None:
+    late = History().rebalance(5_000, 2, 1).tick(5_100, 500)
+    late.join("member-1", 4_000, 2, processed_at=at(5_500))
+    assert "UNKNOWN" == judge(late, "R33-answered")["verdict"]
+    in_time = History().rebalance(5_000, 2, 1).tick(5_100, 200)
+    in_time.join("member-1", 4_000, 2, processed_at=at(5_020))
+    assert "HOLDS" == judge(in_time, "R33-answered")["verdict"]
+
+
+# R34-silent
+
+
+@pytest.mark.parametrize(
+    ("ms", "member", "sent"),
+    [
+        (5_000, "member-1", 0),
+        (5_001, "member-1", 1),
+        (8_999, "member-1", 1),
+        (9_000, "member-1", 0),
+        (6_000, "member-2", 0),
+    ],
+)
+def test_no_heartbeat_comes_while_a_join_waits(
+    judge: Judge, ms: float, member: str, sent: int
+) -> None:
+    history = History().join("member-1", 5_000, 2, processed_at=at(9_000)).heartbeats(member, ms)
+    history.request("OFFSET_COMMIT", "member-1", 6_000)
+    verdict = judge(history, "R34-silent")
+    assert ("VIOLATED" if sent else "HOLDS") == verdict["verdict"]
+    assert (1, sent) == (verdict["examined"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(("answered_ms", "examined"), [(7_550, 0), (7_551, 1)])
+def test_a_join_that_is_answered_within_an_interval_says_nothing(
+    judge: Judge, answered_ms: float, examined: int
+) -> None:
+    history = History().join("member-1", 5_000, 2, processed_at=at(answered_ms))
+    assert examined == judge(history, "R34-silent")["examined"]
+
+
+# X20-alone
+
+
+@pytest.mark.parametrize("api", ["JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP"])
+def test_a_request_of_the_classic_protocol_violates_kip_848(judge: Judge, api: str) -> None:
+    history = History(group={"protocol": "consumer"})
+    beat(history, "member-1", 1_000, 0, 1, 0)
+    history.request("OFFSET_COMMIT", "member-1", 2_000)
+    assert "HOLDS" == judge(history, "X20-alone")["verdict"]
+    verdict = judge(history.request(api, "member-1", 3_000), "X20-alone")
+    assert ("VIOLATED", 1) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_a_member_that_never_heartbeats_so_is_none_of_kip_848(judge: Judge) -> None:
+    history = History(group={"protocol": "consumer"}).heartbeats("member-1", 1_000)
+    assert "UNKNOWN" == judge(history, "X20-alone")["verdict"]
+
+
+# R33-epochs
+
+
+def seen(state: str, ms: float, *lines: tuple[str, float]) -> History:
+    history = History(group={"protocol": "consumer"})
+    for event, when in lines:
+        history.says(event, when, generation=1)
+    return history.add("topology", at=at(ms), what="group", state=state, members=1)
+
+
+BUMPED, COMPUTED = ("epoch_bumped", 1_000), ("target_computed", 2_000)
+
+
+@pytest.mark.parametrize(
+    ("state", "ms", "lines", "verdict"),
+    [
+        ("Assigning", 1_500, (BUMPED,), "HOLDS"),
+        ("Reconciling", 1_500, (BUMPED,), "VIOLATED"),
+        ("Stable", 1_500, (BUMPED,), "VIOLATED"),
+        ("Assigning", 2_500, (BUMPED, COMPUTED), "VIOLATED"),
+        ("Reconciling", 2_500, (BUMPED, COMPUTED), "HOLDS"),
+        ("Stable", 2_500, (BUMPED, COMPUTED), "HOLDS"),
+        ("Assigning", 2_100, (BUMPED, COMPUTED), "HOLDS"),  # it has just been computed
+        ("Assigning", 2_101, (BUMPED, COMPUTED), "VIOLATED"),
+        ("Empty", 500, (), "HOLDS"),
+        ("Dead", 500, (), "HOLDS"),
+        ("PreparingRebalance", 500, (), "VIOLATED"),
+        ("PreparingRebalance", 2_000, (BUMPED, COMPUTED), "VIOLATED"),
+        ("", 500, (), "UNKNOWN"),
+    ],
+)
+def test_states_of_a_group_of_kip_848_follow_its_epochs(
+    judge: Judge, state: str, ms: float, lines: tuple[tuple[str, float], ...], verdict: str
+) -> None:
+    assert verdict == judge(seen(state, ms, *lines), "R33-epochs")["verdict"]
+
+
+def test_lines_of_other_groups_and_of_members_change_no_state(judge: Judge) -> None:
+    history = seen("Assigning", 1_500, BUMPED, ("member_added", 1_450), ("left", 1_200))
+    history.says("target_computed", 1_300, group="payments", generation=1)
+    assert "HOLDS" == judge(history, "R33-epochs")["verdict"]
+    history = seen("Stable", 1_500, BUMPED, ("member_added", 1_450))
+    history.says("target_computed", 1_450, group="payments", generation=1)
+    assert "VIOLATED" == judge(history, "R33-epochs")["verdict"]
+
+
+@pytest.mark.parametrize(("answered_ms", "verdict"), [(1_390, "VIOLATED"), (1_410, "HOLDS")])
+def test_a_change_is_told_once_it_has_been_replicated(
+    judge: Judge, answered_ms: int, verdict: str
+) -> None:
+    """Whoever asked for it is answered no sooner."""
+    history = seen("Stable", 1_500, BUMPED).member("member-2")
+    answered = {"answered_at": at(answered_ms), "generation": 0}
+    history.request("CONSUMER_GROUP_HEARTBEAT", "member-2", 999, **answered)
+    assert verdict == judge(history, "R33-epochs")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"), [(2_450, "UNKNOWN"), (2_000, "UNKNOWN"), (1_999, "VIOLATED")]
+)
+def test_a_state_that_does_not_fit_is_not_judged_where_the_machine_stood_still(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    """The observer may have waited for its answer, and noted it late."""
+    history = seen("Assigning", 2_500, BUMPED, COMPUTED).tick(0).tick(ms, 90)
+    assert verdict == judge(history, "R33-epochs")["verdict"]

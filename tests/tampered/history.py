@@ -1,0 +1,217 @@
+"""The history of a kept run as rows that can be changed, and its verdicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.check.judge import Outcome, examine
+from harness.history import store
+from harness.history.schema import HISTORY
+from harness.rules import RULES
+from harness.tables.base import Tables
+from harness.tables.engines.base import Engine, Frame
+from harness.tables.recipes import recipes_of
+from harness.tables.source import Run, Sources, run_of
+from harness.tables.views import VIEWS
+from tests.recorded.keep import RUNS
+
+Row = dict[str, Any]
+# All columns that hold a moment, by history file.
+MOMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    name: tuple(column.name for column in schema if pa.types.is_timestamp(column.type))
+    for name, schema in HISTORY.items()
+}
+
+
+class NotThere(Exception):
+    """The run has nothing that this change could be done to; the message says what it lacks."""
+
+
+def ms(number: float) -> timedelta:
+    """So many milliseconds."""
+    return timedelta(milliseconds=number)
+
+
+@dataclass
+class Kept:
+    """A kept run in memory: rows of its history files, and its manifest."""
+
+    name: str
+    manifest: dict[str, Any]
+    files: dict[str, list[Row]]
+
+    @cached_property
+    def run(self) -> Run:
+        return run_of(self.manifest)
+
+    @property
+    def client(self) -> str:
+        return self.run.client
+
+    @property
+    def protocol(self) -> str:
+        return self.run.protocol
+
+    def __getitem__(self, file: str) -> list[Row]:
+        return self.files[file]
+
+    # What it was about.
+    def own(self, *apis: str, error: int | None = 0) -> list[Row]:
+        """Requests of the group's members by these calls, in order; those with this answer."""
+        group = self.run.settings["group"]
+        found = [
+            row
+            for row in self["requests"]
+            if row["group"] == group
+            and row["api"] in apis
+            and row["client_id"] in self.members()
+            and (error is None or row["error_code"] == error)
+        ]
+        return sorted(found, key=lambda row: row["arrived_at"])
+
+    def lines(self, *events: str) -> list[Row]:
+        """Lines of the coordinator's log about the group, in order."""
+        group = self.run.settings["group"]
+        found = [
+            row
+            for row in self["coordinator_events"]
+            if row["group"] == group and row["event"] in events
+        ]
+        return sorted(found, key=lambda row: row["at"])
+
+    def told(self, *events: str) -> list[Row]:
+        """What members recorded, in order."""
+        found = [row for row in self["client_events"] if row["event"] in events]
+        return sorted(found, key=lambda row: row["event_at"])
+
+    def members(self) -> list[str]:
+        return [row["member"] for row in self["members"] if row["role"] == "consumer"]
+
+    def quiet(self, at_least_ms: float = 900) -> datetime:
+        """The middle of the longest stretch of steady time in which nothing went on in the group.
+
+        Raises NotThere where none is that long.
+        """
+        events = [row["at"] for row in self["coordinator_events"]]
+        events += [row["event_at"] for row in self["client_events"] if row["event"] not in BEATS]
+        events += [row["arrived_at"] for row in self.own(*CALLS, error=None)]
+        for fault in self["faults"]:
+            events.append(fault["at"])
+        first, last = self.settled(), self.run.settings["stopped_at"]
+        assert isinstance(last, datetime)
+        marks = sorted(each for each in (*events, first, last) if first <= each <= last)
+        gaps = [(b - a, a) for a, b in pairwise(marks)]
+        longest: timedelta
+        start: datetime
+        longest, start = max(gaps)
+        if longest < ms(at_least_ms):
+            raise NotThere("no quiet time")
+        return start + longest / 2
+
+    def settled(self) -> datetime:
+        """When members first held partitions."""
+        given = [row["event_at"] for row in self.told("assigned") if row["partitions"]]
+        if not given:
+            raise NotThere("no member that was given a partition")
+        first: datetime = given[0]
+        return first + ms(1_500)
+
+    def faulty(self, moment: datetime, around_ms: float = 15_000) -> bool:
+        """Whether a fault was done near a moment."""
+        return any(abs(row["at"] - moment) < ms(around_ms) for row in self["faults"])
+
+
+# Calls by which a member keeps its place, and what clients note of their own heartbeats.
+CALLS: Final = ("JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "CONSUMER_GROUP_HEARTBEAT")
+BEATS: Final = ("heartbeat_sent", "fetched", "coordinator_asked", "coordinator_found")
+
+
+def kept(name: str) -> Kept:
+    """A copy of a kept run that may be changed."""
+    folder = RUNS / name
+    files = {
+        file: store.as_current(
+            pq.read_table(folder / "history" / f"{file}.parquet"), schema
+        ).to_pylist()
+        for file, schema in HISTORY.items()
+        if (folder / "history" / f"{file}.parquet").exists()
+    }
+    manifest = json.loads((folder / "manifest.json").read_text())
+    return Kept(name, manifest, {**{file: [] for file in HISTORY}, **files})
+
+
+def rules_of(run: Run) -> list[str]:
+    """Every rule that speaks of a run's client and protocol."""
+    return [rule.id for rule in RULES.values() if rule.speaks_of(run.client, run.protocol)]
+
+
+def judged(run: Kept, engine: Engine, rules: Iterable[str]) -> Outcome:
+    """The rows of each of these rules, declared or not."""
+    frames: dict[str, Frame] = {
+        name: engine.rows(pa.Table.from_pylist(rows, schema=HISTORY[name]))
+        for name, rows in run.files.items()
+    }
+
+    def keep(_name: str, frame: Frame) -> Frame:
+        return engine.rows(frame.toArrow())
+
+    about = run_of(run.manifest)
+    sources = Sources(frames=frames)
+    tables = Tables(engine, about, sources, recipes_of(about.client), VIEWS, keep)
+    try:
+        return examine(tables, [name for name in rules if name in rules_of(about)])
+    finally:
+        tables.close()
+
+
+def accusations(outcome: Outcome) -> dict[str, set[str]]:
+    """What violates each rule: subject and reason."""
+    return {
+        rule: {f"{row['subject']}: {row['why']}" for row in rows if row["ok"] is False}
+        for rule, rows in outcome.rows.items()
+        if any(row["ok"] is False for row in rows)
+    }
+
+
+def withheld(outcome: Outcome) -> dict[str, int]:
+    """How many rows of each rule could not be judged; -1 for a rule that has none at all."""
+    found = {rule: sum(row["ok"] is None for row in rows) for rule, rows in outcome.rows.items()}
+    found |= {rule: -1 for rule, rows in outcome.rows.items() if not rows}
+    return {rule: count for rule, count in found.items() if count} | dict.fromkeys(
+        outcome.unknown, -1
+    )
+
+
+Edit = Callable[[Kept], None]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a history.
+
+    `notices` are the rules of which one at least has to accuse more than it did before; none of a
+    neutral change, which no rule may notice. With `or_withholds` a rule that judges fewer rows
+    than before will do. `runs` are beginnings of names of kept runs.
+    """
+
+    name: str
+    edit: Edit
+    notices: tuple[str, ...]
+    runs: tuple[str, ...]
+    or_withholds: bool = False
+
+
+def names_of(beginnings: Iterable[str]) -> list[str]:
+    """Names of kept runs that begin so."""
+    starts = tuple(beginnings)
+    return sorted(path.name for path in Path(RUNS).iterdir() if path.name.startswith(starts))

@@ -1,0 +1,1052 @@
+"""A cluster by hand: what can be broken, who is heard, what is seen. Brokers are made up."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import random
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from rich.console import Console
+
+from consumers.journal import Journal, read_journal
+from harness.base import processes
+from harness.base.errors import (
+    BadInput,
+    ClusterError,
+    Exit,
+    HarnessError,
+    NoData,
+    SetupError,
+)
+from harness.base.ports import Ports
+from harness.base.wait import wait_until
+from harness.cluster import groups
+from harness.cluster.groups import MemberSeen
+from harness.experiment import Cluster, Experiment, Fault
+from harness.history.effects import Breaks, Effects
+from harness.run import faults as all_faults
+from harness.run import nemesis
+from harness.run.by_hand import breakable, breaking, door, layout, standing, view, watch
+from harness.run.by_hand.breaking import Breaker
+from harness.run.by_hand.door import Door
+from harness.run.by_hand.layout import PORT_BASE
+from harness.run.by_hand.rebalances import Rebalance, Rebalances
+from harness.run.by_hand.watch import GroupSeen, Seen, Watch
+from harness.run.faults import KINDS, Evidence, Kind
+from harness.run.faults.targets import Target
+from harness.run.roles import check_role
+from harness.run.scene import Scene, View
+from tests.free_ports import in_a_row
+from tests.unit.test_observer import answering, offset_fetch_answer
+
+PATIENCE_S = 20
+USUAL = breakable.experiment_of(Cluster())
+
+
+def partition(number: int, leader: int = 1, isr: int = 3) -> tuple[tuple[str, int], dict[str, Any]]:
+    row = {"topic": "t", "partition": number, "leader": leader, "replicas": 3}
+    return ("t", number), {**row, "isr": [*range(isr)]}
+
+
+def group(name: str = "orders", coordinator: int | None = 2, **more: Any) -> GroupSeen:
+    return GroupSeen(name, coordinator, more.pop("state", "Stable"), **more)
+
+
+def seen(*found: GroupSeen, brokers: tuple[int, ...] = (1, 2, 3)) -> Seen:
+    return Seen(
+        {number: number in brokers for number in (1, 2, 3)},
+        dict(partition(number, leader=number + 1) for number in range(3)),
+        {each.name: each for each in found},
+    )
+
+
+# What can be broken.
+
+
+@pytest.mark.parametrize(
+    ("text", "time_s"),
+    [("10s", 10), ("10", 10), ("500ms", 0.5), ("1.5m", 90), ("2min", 120), ("1h", 3_600)],
+)
+def test_a_time_is_a_number_and_a_unit(text: str, time_s: float) -> None:
+    assert time_s == breakable.seconds(text)
+
+
+@pytest.mark.parametrize("text", ["", "0s", "-3s", "3x", "s", "1e3", "ten", "9" * 400])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no time: write 500ms"):
+        breakable.seconds(text)
+
+
+def asked_for(kind: str, target: str, lasts_s: float | None = None, **more: Any) -> Fault:
+    return breakable.fault_of(USUAL, kind, target, lasts_s, more)
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "more", "says"),
+    [
+        ("kil-broker", "coordinator", {}, "no fault 'kil-broker': did you mean 'kill-broker'"),
+        ("frobnicate", "coordinator", {}, "there are kill-broker, stop-broker, "),
+        ("kill-broker", "", {}, "kill-broker of what"),
+        ("kill-broker", "coordinater", {}, "did you mean 'coordinator'"),
+        ("kill-broker", "leader of t", {}, "there is no target 'leader of t'"),
+        ("kill-broker", "members", {}, "cannot hit 'members': say coordinator"),
+        ("stop-broker", "controller", {}, "stop-broker cannot hit 'controller'"),
+        ("latency", "coordinator", {}, "cannot hit 'coordinator': say members or producers"),
+        ("latency", "member 1", {}, "all members are yours"),
+        ("kill-consumer", "member 1", {}, "members here are your own processes"),
+        ("deploy", "group", {}, "members here are your own processes"),
+        ("add-partitions", "topic", {}, "by hand only brokers and links"),
+        ("delete-offsets", "coordinator", {}, "by hand only brokers and links"),
+        ("slow-sink", "sink", {}, "by hand only brokers and links"),
+        ("isolate-broker", "broker 1", {}, "by hand: it needs brokers with networks of their own"),
+        ("connections-reset", "members", {"lasts_s": 3.0}, "leave out --for"),
+        ("kill-broker", "broker 1", {"latency_ms": 5}, "takes no latency_ms"),
+        ("kill-broker", "broker 1", {"how": "softly"}, "has no way 'softly'"),
+        ("latency", "members", {"latency_ms": 5}, "cannot be told from none"),
+        ("latency", "members", {"latency_ms": 50_000}, "use kind isolate"),
+    ],
+)
+def test_what_cannot_be_broken_is_a_sentence(
+    kind: str, target: str, more: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(BadInput, match=says) as refused:
+        asked_for(kind, target, **more)
+
+    assert "\n" not in str(refused.value)
+
+
+def test_what_is_not_said_is_as_usual() -> None:
+    assert breakable.LASTS_S == asked_for("kill-broker", "coordinator").lasts_s
+    assert 3 == asked_for("kill-broker", "coordinator", 3).lasts_s
+    assert 500 == asked_for("latency", "members").latency_ms
+    assert 90 == asked_for("latency", "producers", latency_ms=90).latency_ms
+    assert asked_for("connections-reset", "members").lasts_s is None
+
+
+def test_what_can_be_broken_follows_from_what_a_kind_breaks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A kind that nobody here knows by its name."""
+
+    def known(name: str, targets: tuple[str, ...], breaks: Breaks) -> None:
+        kind = Kind(name, targets, True, _nothing, _seen, effects=Effects(breaks=breaks))
+        monkeypatch.setitem(KINDS, name, kind)
+
+    known("melt-broker", ("broker",), Breaks.BROKER)
+    known("melt-link", ("member", "lane"), Breaks.LINK)
+    known("melt-consumer", ("member",), Breaks.MEMBER)
+    known("melt-topic", ("topic",), Breaks.TOPIC)
+
+    listed = "\n".join(breakable.listing(USUAL))
+
+    assert {"melt-broker", "melt-link"} <= breakable.kinds(USUAL).keys()
+    assert not {"melt-consumer", "melt-topic"} & breakable.kinds(USUAL).keys()
+    assert "melt-link          members, producers" in listed
+    assert "melt-consumer" not in listed
+    assert "coordinator" == asked_for("melt-broker", "coordinator").target
+
+
+def test_the_lane_of_all_members_is_no_target_of_an_experiment() -> None:
+    """There some may have lanes of their own, and nobody else is on this one."""
+    fault = Fault(kind="latency", target="members", latency_ms=100, lasts_s=3)
+
+    with pytest.raises(BadInput, match="target 'members' of latency is not a role"):
+        check_role(fault, Experiment(claim="x.", faults=(fault,)))
+
+
+def _nothing(_scene: Scene, _fault: Fault, _target: Target) -> None:
+    pass
+
+
+def _seen(_scene: Scene, _fault: Fault, _target: Target) -> Evidence:
+    return Evidence(True, "seen")
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        ("broker 4", "no broker 4: there are 1 to 3"),
+        ("broker-0", "no broker 0"),
+        ("leader of tt-0", "no topic 'tt': did you mean 't'"),
+        ("leader of orders-0", "no topic 'orders': there is t"),
+        ("leader of t-3", "no partition 3 of t: it has 0 to 2"),
+    ],
+)
+def test_a_target_that_there_is_not_is_a_sentence(target: str, says: str) -> None:
+    nodes = [cast("Any", SimpleNamespace(id=number)) for number in (1, 2, 3)]
+
+    with pytest.raises(BadInput, match=says):
+        breakable.check_target(Fault(kind="kill-broker", target=target), seen(), nodes)
+
+    for there in ("broker 3", "leader of t-2", "coordinator", "any broker"):
+        breakable.check_target(Fault(kind="kill-broker", target=there), seen(), nodes)
+
+
+def test_a_coordinator_is_that_of_the_group_that_is_named_or_of_the_only_one() -> None:
+    two = seen(group("orders"), group("payments"))
+
+    assert "orders" == breakable.group_meant(None, seen(group("orders")))
+    assert "payments" == breakable.group_meant("payments", two)
+    for named, there, says in (
+        (None, seen(), "there is no group yet"),
+        (None, two, r"2 groups \(orders, payments\): say whose"),
+        ("ordres", two, "no group 'ordres': did you mean 'orders'"),
+        ("x", two, "no group 'x': there is orders, payments"),
+        ("x", seen(), "there is no group yet"),
+    ):
+        with pytest.raises(BadInput, match=says):
+            breakable.group_meant(named, there)
+
+
+def test_any_leader_is_one_of_the_only_topic() -> None:
+    internal = {("__consumer_offsets", 0): {"leader": 1}}
+    one = seen()
+
+    assert "t" == breakable.topic_meant(
+        dataclasses.replace(one, partitions=one.partitions | internal)
+    )
+    with pytest.raises(BadInput, match="2 topics, and 'any leader' does not say of which"):
+        breakable.topic_meant(
+            dataclasses.replace(one, partitions=one.partitions | {("u", 0): {"leader": 1}})
+        )
+
+
+# Who is heard.
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """That of a cluster; its name alone is too long for the address of a socket."""
+    found = tmp_path / ("long" * 30) / "by-hand" / "run"
+    (found / "scratch").mkdir(parents=True)
+    (found / "journals").mkdir()
+    return found
+
+
+class Asking(threading.Thread):
+    """The other end: asks, hears, and keeps what came of it."""
+
+    def __init__(self, folder: Path, request: dict[str, Any]) -> None:
+        super().__init__()
+        self.heard: list[str] = []
+        self.error: BaseException | None = None
+        self._folder, self._request = folder, request
+        self.start()
+
+    def run(self) -> None:
+        try:
+            door.ask(self._folder, self._request, self.heard.append)
+        except BaseException as error:  # noqa: BLE001 (the test looks at it)
+            self.error = error
+
+    def over(self) -> Asking:
+        self.join(PATIENCE_S)
+        assert not self.is_alive()
+        return self
+
+
+def next_asked(at: Door) -> door.Asked:
+    found: list[door.Asked] = []
+
+    def somebody() -> bool:
+        found.extend(at.asked(0.1))
+        return bool(found)
+
+    wait_until("request", somebody, timeout_s=PATIENCE_S)
+    return found[0]
+
+
+def test_what_is_asked_arrives_and_what_happens_is_heard(folder: Path) -> None:
+    with Door(folder) as open_door:
+        asking = Asking(folder, {"do": "fault", "kind": "kill-broker"})
+        asked = next_asked(open_door)
+        assert {"do": "fault", "kind": "kill-broker"} == asked.request
+        asked.say("refused after 0 ms")
+        asked.say("healed")
+        asked.end()
+        open_door.asked(0)
+
+        assert ["refused after 0 ms", "healed"] == asking.over().heard
+        assert asking.error is None
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (Exit.FAILED, ClusterError),
+        (Exit.BAD_ARGUMENTS, BadInput),
+        (Exit.NO_DATA, NoData),
+        (Exit.INTERRUPTED, HarnessError),
+    ],
+)
+def test_what_went_wrong_is_told_with_its_exit_code(
+    folder: Path, code: Exit, error: type[HarnessError]
+) -> None:
+    with Door(folder) as open_door:
+        asking = Asking(folder, {"do": "fault"})
+        next_asked(open_door).end(code, "there is no group yet")
+
+        assert type(asking.over().error) is error
+        assert "there is no group yet" == str(asking.error)
+
+
+def test_whoever_goes_away_is_noticed_and_others_are_served(folder: Path) -> None:
+    with Door(folder) as open_door:
+        with door._short(folder) as address, socket.socket(socket.AF_UNIX) as link:
+            link.connect(address)
+            link.sendall(b'{"do": "fault"}\n')
+            asked = next_asked(open_door)
+            assert not asked.enough
+
+        def gone() -> bool:
+            assert not open_door.asked(0.1)
+            return asked.enough
+
+        wait_until("notice", gone, timeout_s=PATIENCE_S)
+        asked.say("healed")  # nobody hears it, and nothing breaks
+        asked.end()
+        later = Asking(folder, {"do": "down"})
+        next_asked(open_door).end()
+        assert later.over().error is None
+
+
+def test_one_more_line_asks_for_the_heal(folder: Path) -> None:
+    with (
+        Door(folder) as open_door,
+        door._short(folder) as address,
+        socket.socket(socket.AF_UNIX) as link,
+    ):
+        link.connect(address)
+        link.sendall(b'{"do": "fault"}\n')
+        asked = next_asked(open_door)
+        link.sendall(b"heal\n")
+        wait_until("wish", lambda: not open_door.asked(0.1) and asked.enough, timeout_s=PATIENCE_S)
+        asked.say("healed")
+        assert b'{"say": "healed"}\n' == link.recv(100)
+
+
+@pytest.mark.parametrize("sent", [b"hello\n", b"[1]\n", b"\xff\n", b"x" * 70_000])
+def test_what_is_no_request_is_refused(folder: Path, sent: bytes) -> None:
+    with (
+        Door(folder) as open_door,
+        door._short(folder) as address,
+        socket.socket(socket.AF_UNIX) as link,
+    ):
+        link.connect(address)
+        sending = threading.Thread(target=link.sendall, args=(sent,))
+        sending.start()
+        link.settimeout(PATIENCE_S)
+        told: list[bytes] = []
+        hearing = threading.Thread(target=lambda: told.append(link.recv(1_000)))
+        hearing.start()
+
+        def answered() -> bool:
+            assert not open_door.asked(0.1)
+            return not hearing.is_alive()
+
+        wait_until("refusal", answered, timeout_s=PATIENCE_S)
+        sending.join(PATIENCE_S)
+        assert Exit.BAD_ARGUMENTS == json.loads(told[0])["code"]
+
+
+def test_only_the_owner_is_let_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Door(folder) as open_door:
+        assert 0o600 == (folder / "scratch" / "up.sock").stat().st_mode & 0o777
+        monkeypatch.setattr(door, "_uid_of", lambda _link: os.getuid() + 1)
+        asking = Asking(folder, {"do": "down"})
+
+        def turned_away() -> bool:
+            assert not open_door.asked(0.1)
+            return not asking.is_alive()
+
+        wait_until("end of the stranger", turned_away, timeout_s=PATIENCE_S)
+        assert isinstance(asking.error, HarnessError)
+    monkeypatch.undo()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert os.getuid() == door._uid_of(ours)
+
+
+def test_where_nobody_listens_a_sentence_says_so(folder: Path) -> None:
+    with pytest.raises(NoData, match="does not listen"):
+        door.ask(folder, {"do": "down"}, print)
+
+
+def test_ctrl_c_asks_for_the_heal_and_waits_for_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received, interrupts = door._received, [KeyboardInterrupt()]
+
+    def interrupted(*arguments: Any) -> bytes:
+        if interrupts:
+            raise interrupts.pop()
+        return received(*arguments)
+
+    monkeypatch.setattr(door, "_received", interrupted)
+    with Door(folder) as open_door:
+        asking = Asking(folder, {"do": "fault"})
+        asked = next_asked(open_door)
+        wait_until("wish", lambda: not open_door.asked(0.1) and asked.enough, timeout_s=PATIENCE_S)
+        asked.say("healed")
+        asked.end()
+
+        assert ["healed"] == asking.over().heard
+        assert isinstance(asking.error, KeyboardInterrupt)
+
+
+# Which cluster is meant.
+
+
+@pytest.fixture
+def upright(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Folders of clusters that are up: a watchdog each, whose harness is this process."""
+    watchdogs: list[subprocess.Popen[bytes]] = []
+
+    def stand(results: str) -> Path:
+        found = tmp_path / results / layout.NAME / f"20261124T2110-{len(watchdogs)}"
+        (found / "logs").mkdir(parents=True)
+        processes.hold(found)
+        waiting = "import sys; sys.stdin.read()"
+        watchdogs.append(
+            processes.spawn(
+                [sys.executable, "-c", waiting, "harness.run.watchdog", found, found.name],
+                run=found.name,
+                log=found / "logs" / "watchdog.log",
+                stdin=subprocess.PIPE,
+            )
+        )
+        wait_until("watchdog", lambda: found in standing.standing(), timeout_s=PATIENCE_S)
+        return found
+
+    yield stand
+    for watchdog in watchdogs:
+        watchdog.kill()
+        watchdog.communicate()
+
+
+def test_the_cluster_that_is_meant_is_the_nearest_or_the_only_one(
+    upright: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = upright("first")
+    others = [each for each in standing.standing() if tmp_path not in each.parents]
+    every = standing.standing
+    monkeypatch.setattr(
+        standing, "standing", lambda: [each for each in every() if each not in others]
+    )
+
+    assert first == standing.the_one(tmp_path / "first")
+    assert first == standing.the_one(tmp_path / "elsewhere")
+    for results, base in (("first", 30_000), ("first", PORT_BASE), ("second", PORT_BASE)):
+        with pytest.raises(SetupError, match=f"a cluster is up already, in .*{first.name}"):
+            standing.refuse_a_second(tmp_path / results, base)
+    standing.refuse_a_second(tmp_path / "second", 30_000)
+    second = upright("second")
+    assert [first, second] == [
+        standing.the_one(tmp_path / results) for results in ("first", "second")
+    ]
+    with pytest.raises(BadInput, match="2 clusters are up, and none of them below"):
+        standing.the_one(tmp_path / "elsewhere")
+
+
+def test_what_nobody_holds_any_more_is_not_up(upright: Callable[[str], Path]) -> None:
+    found = upright("first")
+    (found / "owner").unlink()
+
+    assert found not in standing.standing()
+
+
+def test_without_any_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standing, "standing", list)
+
+    with pytest.raises(NoData, match=r"no cluster is up: `.* up` brings one up"):
+        standing.the_one(tmp_path)
+
+
+# Its ports.
+
+
+def nobodys_port() -> int:
+    with Ports() as ports:
+        return ports.take()
+
+
+def test_addresses_are_one_block_and_stay() -> None:
+    base = in_a_row(20)
+    plans = []
+    for _ in range(2):
+        with Ports(base) as ports:
+            plans.append(layout.laid_out(layout.fitted(Cluster()), "run", ports))
+
+    first, again = plans
+    assert [f"127.0.0.1:{base + number}" for number in range(9)] == [
+        address
+        for found in (first.bootstrap("members"), first.bootstrap("producers"), first.direct())
+        for address in found.split(",")
+    ]
+    assert first.nodes == again.nodes
+    assert first.cluster_id != again.cluster_id
+    ports_of = [
+        *(node.port for node in first.nodes),
+        *(node.peer_port for node in first.brokers),
+        *(
+            port
+            for node in first.brokers
+            for each in node.listeners
+            for port in (each.port, each.proxy_port)
+        ),
+        first.toxiproxy_port,
+    ]
+    assert sorted(ports_of) == [*range(base, base + len(ports_of))]
+
+
+def test_a_taken_port_is_named_with_the_option_by_which_another_is_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from harness.run.by_hand import up
+    from harness.run.screen import Screen
+
+    monkeypatch.setattr(up, "sweep", lambda _say: 0)
+    monkeypatch.setattr(up, "resolve_tools", lambda _version: None)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        wanted = up.Wanted(Cluster(), {"t": 6}, port)
+
+        with pytest.raises(ClusterError, match=f"port {port} on .*choose others by --port-base"):
+            up.bring_up(wanted, tmp_path, Screen(), lambda _ready: None)
+
+    assert [] == [*tmp_path.iterdir()]
+
+
+def test_kafka_3_offers_no_groups_of_kip_848_and_its_owner_decides() -> None:
+    old = layout.fitted(Cluster(kafka_version="3.9.2")).settings
+    own = layout.fitted(Cluster(settings={"num.partitions": "1"})).settings
+
+    assert "classic" == old["group.coordinator.rebalance.protocols"]
+    assert "classic,consumer" == own["group.coordinator.rebalance.protocols"]
+    assert "1" == own["num.partitions"]
+
+
+# What it breaks, and heals.
+
+
+class Bench:
+    """Three brokers that can be broken, by faults that only say so; and a clock."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+        self.now_s, self.took_effect = 100.0, True
+        self.done: list[str] = []
+        self.fails: list[Exception] = []
+        self.seen = seen(group())
+        kinds = {
+            name: Kind(
+                name,
+                ("broker",),
+                heals,
+                lambda _scene, fault, target: self._did(f"{fault.kind} {target.name}"),
+                lambda *_: Evidence(self.took_effect, "it is gone"),
+                lambda _scene, _fault, target: self._did(f"heal {target.name}"),
+                effects=Effects(breaks=Breaks.BROKER, broker_gone=True),
+            )
+            for name, heals in (
+                ("kill-broker", True),
+                ("pause-broker", True),
+                ("nudge-broker", False),
+            )
+        }
+        for module in (nemesis, breakable, all_faults):
+            monkeypatch.setattr(module, "KINDS", kinds)
+        monkeypatch.setattr(breaking, "time", SimpleNamespace(monotonic=lambda: self.now_s))
+        self.path = folder / "journals" / "faults.journal"
+        nodes = [SimpleNamespace(id=number, name=f"broker-{number}") for number in (1, 2, 3)]
+        plan = SimpleNamespace(brokers=nodes, controllers=[])
+        scene = Scene(
+            USUAL,
+            cast(
+                "Any", SimpleNamespace(plan=plan, running=lambda number: self.seen.brokers[number])
+            ),
+            cast("Any", SimpleNamespace(members={}, live=list, processed=dict)),
+            View(folder / "none"),
+            cast("Any", None),
+            "t",
+            random.Random(1),
+        )
+        self.said: list[str] = []
+        self.breaker = Breaker(
+            scene,
+            nemesis.Nemesis(Journal(self.path, member="nemesis"), []),
+            cast("Watch", SimpleNamespace(look=lambda: self.seen)),
+            self.said.append,
+        )
+
+    def _did(self, what: str) -> None:
+        self.done.append(what)
+        if self.fails:
+            raise self.fails.pop(0)
+
+    def ask(self, kind: str, target: str, **more: Any) -> Told:
+        told = Told({**NOTHING_MORE, "kind": kind, "target": target, **more})
+        self.breaker.answer(cast("Any", told))
+        return told
+
+    def after(self, time_s: float) -> None:
+        self.now_s += time_s
+        self.breaker.heal_due()
+
+    def phases(self) -> list[str]:
+        frames = read_journal(self.path).frames
+        return [frame["phase"] for frame in frames if frame["kind"] == "fault"]
+
+
+NOTHING_MORE: dict[str, Any] = {"lasts_s": None, "group": None, "more": {}}
+
+
+class Told:
+    """Whoever asked, and what it was told."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        self.request, self.enough = request, False
+        self.heard: list[str] = []
+        self.ended: tuple[int, str] | None = None
+
+    def say(self, text: str) -> None:
+        self.heard.append(text)
+
+    def end(self, code: int = 0, sentence: str = "") -> None:
+        self.ended = (int(code), sentence)
+
+    @property
+    def waits(self) -> bool:
+        return self.ended is None
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Bench:
+    return Bench(monkeypatch, folder)
+
+
+def test_a_fault_is_proven_and_healed_when_it_is_due(bench: Bench) -> None:
+    told = bench.ask("kill-broker", "coordinator", lasts_s=5.0)
+
+    assert ["kill-broker broker-2"] == bench.done
+    assert told.waits
+    bench.after(4.9)
+    assert told.waits
+    bench.after(0.2)
+    assert (0, "") == told.ended
+    assert ["kill-broker broker-2", "heal broker-2"] == bench.done
+    assert [
+        "kill-broker of broker-2, the coordinator of orders, for 5 s",
+        "kill-broker of broker-2: it is gone",
+        "kill-broker of broker-2: healed",
+    ] == told.heard
+    assert told.heard == bench.said
+    assert ["planned", "injecting", "injected", "healing", "healed"] == bench.phases()
+    bench.after(100)
+    assert 2 == len(bench.done)
+
+
+def test_whoever_has_enough_has_it_healed_at_once(bench: Bench) -> None:
+    told = bench.ask("kill-broker", "broker 1", lasts_s=3_600.0)
+    told.enough = True
+    bench.after(0)
+
+    assert ["kill-broker broker-1", "heal broker-1"] == bench.done
+
+
+def test_what_heals_by_itself_is_over_at_once(bench: Bench) -> None:
+    assert (0, "") == bench.ask("nudge-broker", "leader of t-2").ended
+    assert ["nudge-broker broker-3"] == bench.done
+    assert [] == bench.breaker.broken
+
+
+def test_a_target_that_has_a_fault_is_refused(bench: Bench) -> None:
+    first = bench.ask("kill-broker", "broker 2", lasts_s=30.0)
+    bench.now_s += 10
+
+    again = bench.ask("pause-broker", "coordinator")
+
+    assert again.ended is not None
+    assert Exit.BAD_ARGUMENTS == again.ended[0]
+    assert "broker-2 has a fault already, kill-broker, which heals in 20 s" in again.ended[1]
+    assert first.ended is None
+    for _ in range(2):  # whoever does not care which gets one that is free
+        assert bench.ask("pause-broker", "any broker").ended is None
+    assert "broker-2" not in [each.removeprefix("pause-broker ") for each in bench.done[1:]]
+    assert bench.ask("pause-broker", "any broker").ended is not None
+    bench.after(30)
+    assert bench.ask("kill-broker", "broker 2").ended is None
+
+
+def test_what_did_not_take_effect_is_healed_and_told(bench: Bench) -> None:
+    bench.took_effect = False
+
+    told = bench.ask("kill-broker", "broker 1")
+
+    assert (Exit.FAILED, "kill-broker of broker-1 did not take effect: it is gone") == told.ended
+    assert ["kill-broker broker-1", "heal broker-1"] == bench.done
+    assert [] == bench.breaker.broken
+
+
+def test_what_fails_is_told_and_healed(bench: Bench) -> None:
+    bench.fails = [ClusterError("it refused")]
+    told = bench.ask("kill-broker", "broker 1")
+
+    assert told.ended is not None
+    assert "could not be injected: it refused" in told.ended[1]
+    assert ["kill-broker broker-1", "heal broker-1"] == bench.done
+
+    healing = bench.ask("kill-broker", "broker 3")
+    bench.fails = [ClusterError("it does not start")]
+    bench.after(60)
+    assert healing.ended is not None
+    assert (Exit.FAILED, True) == (healing.ended[0], "could not be healed" in healing.ended[1])
+
+
+@pytest.mark.parametrize(
+    ("request_", "code", "says"),
+    [
+        ({"kind": "kill-broker", "target": "broker 7"}, Exit.BAD_ARGUMENTS, "no broker 7"),
+        (
+            {"kind": "kill-broker", "target": "coordinator", "group": "x"},
+            Exit.BAD_ARGUMENTS,
+            "no group 'x'",
+        ),
+        (
+            {"kind": "kill-broker", "target": "broker 1", "group": "orders"},
+            Exit.BAD_ARGUMENTS,
+            "leave --group out",
+        ),
+        ({"kind": "kill-broker"}, Exit.BAD_ARGUMENTS, "does not ask for a fault"),
+        ({"kind": 3, "target": []}, Exit.BAD_ARGUMENTS, "does not ask for a fault"),
+        (
+            {"kind": "kill-broker", "target": "broker 1", "more": {"x": 1}},
+            Exit.BAD_ARGUMENTS,
+            "does not ask for a fault",
+        ),
+    ],
+)
+def test_a_wrong_request_is_told_and_breaks_nothing(
+    bench: Bench, request_: dict[str, Any], code: Exit, says: str
+) -> None:
+    told = Told({**NOTHING_MORE, **request_})
+    bench.breaker.answer(cast("Any", told))
+
+    assert told.ended is not None
+    assert code == told.ended[0]
+    assert says in told.ended[1]
+    assert [] == bench.done
+
+
+def test_a_group_without_a_coordinator_right_now_has_none_to_break(bench: Bench) -> None:
+    bench.seen = seen(group(coordinator=None), brokers=(1, 3))
+
+    told = bench.ask("kill-broker", "coordinator")
+
+    assert told.ended is not None
+    assert Exit.FAILED == told.ended[0]
+    assert "nothing is the coordinator of orders right now (broker-2 down)" in told.ended[1]
+
+
+def test_the_end_heals_everything_and_tells_everybody(bench: Bench) -> None:
+    told = [bench.ask("kill-broker", f"broker {number}") for number in (1, 2)]
+    bench.breaker.end()
+
+    assert ["heal broker-1", "heal broker-2"] == bench.done[2:]
+    assert [(0, ""), (0, "")] == [each.ended for each in told]
+
+
+# What is seen.
+
+
+def text(value: str) -> bytes:
+    return struct.pack(">h", len(value)) + value.encode()
+
+
+def octets(value: bytes) -> bytes:
+    return struct.pack(">i", len(value)) + value
+
+
+def assignment(*partitions: int) -> bytes:
+    body = struct.pack(">hi", 1, 1) + text("t") + struct.pack(">i", len(partitions))
+    return body + b"".join(struct.pack(">i", number) for number in partitions)
+
+
+def classic(state: str, *members: bytes, error_code: int = 0) -> bytes:
+    head = struct.pack(">ih", 1, error_code) + text("orders") + text(state)
+    return (
+        head
+        + text("consumer")
+        + text("range")
+        + struct.pack(">i", len(members))
+        + b"".join(members)
+    )
+
+
+def member(name: str, given: bytes) -> bytes:
+    return text(f"{name}-1a") + text(name) + text("/127.0.0.1") + octets(b"x") + octets(given)
+
+
+def compact(value: str) -> bytes:
+    return bytes([len(value) + 1]) + value.encode()
+
+
+def of_kip_848(*partitions: int) -> bytes:
+    numbers = b"".join(struct.pack(">i", number) for number in partitions)
+    one = b"\2" + b"i" * 16 + compact("t") + bytes([len(partitions) + 1]) + numbers + b"\0\0"
+    names = compact("id") + b"\0\0" + struct.pack(">i", 3) + compact("new") + compact("/10.0.0.1")
+    described = names + b"\2" + compact("t") + b"\0" + one + one + b"\0"
+    head = b"\0" + struct.pack(">i", 0) + b"\2" + struct.pack(">h", 0) + b"\0" + compact("orders")
+    state = compact("Stable") + struct.pack(">ii", 3, 3) + compact("uniform")
+    return head + state + b"\2" + described + struct.pack(">i", -1) + b"\0\0"
+
+
+def metadata(leader: int) -> bytes:
+    head = struct.pack(">ii", 0, 1) + struct.pack(">i", leader) + text("127.0.0.1")
+    head += struct.pack(">i", 1) + text("") + text("id") + struct.pack(">i", 101)
+    body = struct.pack(">ih", 1, 0) + text("t") + struct.pack(">bi", 0, 2)
+    for number in (0, 1):
+        body += struct.pack(">hiii", 0, number, leader, 4)
+        body += struct.pack(">ii", 1, leader) * 2 + struct.pack(">i", 0)
+    return head + body
+
+
+def ends(*found: tuple[int, int, int]) -> bytes:
+    body = struct.pack(">ii", 0, 1) + text("t") + struct.pack(">i", len(found))
+    return body + b"".join(
+        struct.pack(">ihqq", number, code, -1, end) for number, code, end in found
+    )
+
+
+ANSWERS = {
+    "api_3": metadata(1),
+    "api_16": struct.pack(">hi", 0, 1) + text("orders") + text("consumer"),
+    "api_15": classic("Stable", member("a", assignment(0)), member("b", assignment(1))),
+    "api_9": offset_fetch_answer([[(0, 7, 0), (1, -1, 0)]], 0),
+    "api_2": ends((0, 0, 10), (1, 0, 4)),
+}
+
+
+def plan_at(*ports: int) -> Any:
+    return SimpleNamespace(
+        brokers=[SimpleNamespace(id=number, port=port) for number, port in enumerate(ports, 1)]
+    )
+
+
+def test_a_look_sees_brokers_partitions_and_groups_with_their_lag() -> None:
+    with answering(b"", None, **ANSWERS) as port:
+        found = watch.look(plan_at(port, nobodys_port()), Seen())
+
+    assert {1: True, 2: False} == found.brokers
+    assert {"t": 2} == found.topics()
+    members = (
+        MemberSeen("a", "127.0.0.1", (("t", 0),), "a-1a"),
+        MemberSeen("b", "127.0.0.1", (("t", 1),), "b-1a"),
+    )
+    # Nothing is committed of the second partition, so nobody knows what is left of it.
+    assert {"orders": GroupSeen("orders", 1, "Stable", members, 3)} == found.groups
+
+
+def test_a_group_whose_coordinator_is_down_stays_without_one() -> None:
+    before = seen(group("gone", lag=4))
+    nobody = {**ANSWERS, "api_16": struct.pack(">hi", 0, 0)}
+    with answering(b"", None, **nobody) as port:
+        down = watch.look(plan_at(port, nobodys_port()), before)
+        all_there = watch.look(plan_at(port), before)
+
+    assert GroupSeen("gone", None, "Stable", (), 4) == down.groups["gone"]
+    assert {} == all_there.groups
+
+
+def test_a_group_of_kip_848_is_described_by_its_own_call() -> None:
+    dead = classic("Dead")
+    with answering(b"", api_15=dead, api_69=of_kip_848(0, 2)) as port:
+        found = groups.described(port, "orders", PATIENCE_S)
+    with answering(b"", api_15=dead, api_69=b"") as port:  # a broker that does not know the call
+        old = groups.described(port, "orders", PATIENCE_S)
+    with answering(b"", api_15=classic("", error_code=16)) as port:
+        moved = groups.described(port, "orders", PATIENCE_S)
+
+    member_ = MemberSeen("new", "10.0.0.1", (("t", 0), ("t", 2)), "id")
+    assert groups.Described("Stable", (member_,)) == found
+    assert groups.Described("Dead") == old
+    assert moved is None
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", b"\0\1\0\0\0\5", assignment(1)[:-2], b"\xff" * 40])
+def test_an_assignment_that_cannot_be_read_has_no_partitions(data: bytes) -> None:
+    assert () == groups.assigned(data)
+
+
+def test_a_coordinator_that_refuses_names_neither_groups_nor_positions() -> None:
+    loading = struct.pack(">hi", 14, 0)
+    with answering(b"", api_16=loading, api_9=offset_fetch_answer([], 16)) as port:
+        assert [] == groups.listed(port, PATIENCE_S)
+        assert {} == groups.positions(port, "orders", PATIENCE_S)
+
+
+def test_ends_are_those_of_partitions_that_the_broker_leads() -> None:
+    with answering(ends((0, 6, 0), (1, 0, 4))) as port:
+        assert {("t", 1): 4} == groups.ends(port, {"t": [0, 1]}, PATIENCE_S)
+
+
+def test_a_watch_that_breaks_down_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(_plan: Any, _before: Seen) -> Seen:
+        raise RuntimeError("what nobody thought of")
+
+    monkeypatch.setattr(watch, "look", breaks)
+    watching = Watch(plan_at())
+    watching.start()
+    watching.stop()
+
+    with pytest.raises(HarnessError, match="the watch ended: what nobody thought of"):
+        watching.check()
+
+
+MARK = "INFO GroupMetadataManager [GroupCoordinator id=2] "
+UUID = "0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f"
+
+
+def log_line(second: int, message: str) -> str:
+    return f"2026-11-24T21:00:{second:02}.000000 {MARK}{message}\n"
+
+
+def test_rebalances_are_read_as_they_are_logged(tmp_path: Path) -> None:
+    log = tmp_path / "broker-2.server.log"
+    following = Rebalances([log, tmp_path / "none.log"])
+    assert [] == following.follow()
+    log.write_text(
+        "2026-11-24T21:00:00.000000 INFO Log something else\n"
+        + log_line(
+            1,
+            "Preparing to rebalance group orders in state Stable with old generation 4 "
+            f"(reason: Removing member a-{UUID} on heartbeat expiration).",
+        )
+        + log_line(
+            3,
+            "Assignment received from leader b for group orders for generation 5. The "
+            "group has 2 members, 0 of which are static.",
+        )[:60]
+    )
+
+    assert ["orders: rebalance, Removing member a on heartbeat expiration"] == [
+        str(each) for each in following.follow()
+    ]
+    with log.open("a") as more:
+        more.write(
+            log_line(
+                3,
+                "Assignment received from leader b for group orders for generation 5. The "
+                "group has 2 members, 0 of which are static.",
+            )[60:]
+        )
+    assert ["orders: generation 5 of 2 members after 2.0 s"] == [
+        str(each) for each in following.follow()
+    ]
+    assert [] == following.follow()
+    assert "Removing member a on heartbeat expiration" == following.last["orders"].why
+
+
+@pytest.mark.parametrize("nobody", ["null", "None"])
+def test_what_is_said_of_every_member_is_left_out(tmp_path: Path, nobody: str) -> None:
+    log = tmp_path / "broker-1.server.log"
+    log.write_text(
+        log_line(
+            1,
+            "Preparing to rebalance group orders in state Empty with old generation 0 (reason: "
+            f"Adding new member a-{UUID} with group instance id {nobody}; client reason: need to "
+            f"re-join with the given member-id: a-{UUID}).",
+        )
+    )
+
+    assert ["orders: rebalance, Adding new member a"] == [*map(str, Rebalances([log]).follow())]
+
+
+def test_an_epoch_is_told_with_what_it_was_begun_for(tmp_path: Path) -> None:
+    log = tmp_path / "broker-1.server.log"
+    log.write_text(
+        log_line(
+            1, f"[GroupId new] Member {UUID} joins the consumer group using the consumer protocol."
+        )
+        + log_line(1, "[GroupId new] Bumped group epoch to 2 with metadata hash 77.")
+        + log_line(
+            5,
+            "[GroupId new] Member N8K7 fenced from the group because the member session expired.",
+        )
+        + log_line(5, "[GroupId new] Bumped group epoch to 3 with metadata hash 77.")
+        + log_line(9, "[GroupId new] Bumped group epoch to 4 with metadata hash 78.")
+    )
+
+    first, second, third = map(str, Rebalances([log]).follow())
+    assert first.startswith("new: epoch 2, Member ")
+    assert "joins the consumer group" in first
+    fenced = "Member N8K7 fenced from the group because the member session expired"
+    assert f"new: epoch 3, {fenced}" == second
+    assert "new: epoch 4, metadata hash 78" == third
+
+
+def shown(now: Seen, last: Any, broken: Any, gone: dict[str, str] | None = None) -> str:
+    console = Console(width=120, force_terminal=False)
+    with console.capture() as captured:
+        console.print(view.drawn("up 3 s", now, last, broken, gone or {}))
+    return captured.get()
+
+
+def test_the_view_has_brokers_groups_members_and_faults(bench: Bench) -> None:
+    bench.ask("kill-broker", "broker 1", lasts_s=30.0)
+    members = (MemberSeen("a", "127.0.0.1", (("t", 0), ("t", 2))), MemberSeen("b", "127.0.0.1"))
+    now = seen(group(members=members, lag=1_200), brokers=(2, 3))
+
+    drawn = shown(now, {}, bench.breaker.broken)
+
+    for part in ("up 3 s", "○ 1 down", "● 2", "Stable, 2 members, lag 1,200, coordinator broker-2"):
+        assert part in drawn
+    for part in ("a at 127.0.0.1: t 0 2", "b at 127.0.0.1: no partitions", "of broker-1, heals in"):
+        assert part in drawn
+    assert "none yet" in shown(seen(), {}, [])
+    assert "none right now" in shown(seen(group(coordinator=None)), {}, [])
+    many = tuple(MemberSeen(f"m{number}", "127.0.0.1") for number in range(30))
+    assert "and 18 more" in shown(seen(group(members=many)), {}, [])
+    assert "and 2 groups more" in shown(seen(*(group(f"g{n}") for n in range(10))), {}, [])
+
+
+def test_members_are_called_by_their_clients_names() -> None:
+    member_ = MemberSeen("audit-1", "127.0.0.1", (), "N8K7rzp1SW2yJG1S5v9g/w")
+    now = seen(group(members=(member_, MemberSeen("", "127.0.0.1", (), "x"))))
+    left = Rebalance("orders", 1, "Member N8K7rzp1SW2yJG1S5v9g/w left", 3, epoch=True)
+
+    assert {"N8K7rzp1SW2yJG1S5v9g/w": "audit-1"} == view.names_in(now)
+    assert "orders: epoch 3, Member audit-1 left" == view.named(str(left), view.names_in(now))
+    assert "ago: Member audit-1 left" in shown(now, {"orders": left}, [])
+    before = view.names_in(now)
+    assert "ago: Member audit-1 left" in shown(seen(group()), {"orders": left}, [], gone=before)
+
+
+def test_a_line_for_each_change_and_none_for_what_is_as_it_was() -> None:
+    before, after = seen(group("orders")), seen(group("orders", None), group("new"), brokers=(1, 3))
+
+    assert [
+        "broker-2 does not answer",
+        "orders: Stable, 0 members, no coordinator",
+        "new: Stable, 0 members, broker-2",
+    ] == [*view.changes(before, after)]
+    assert ["broker-2 answers again", "orders: Stable, 0 members, broker-2", "new: gone"] == [
+        *view.changes(after, before)
+    ]
+    lagging = seen(group("orders", lag=5))
+    assert [] == [*view.changes(before, lagging)]
+    thin = dataclasses.replace(before, partitions=dict([partition(0, isr=2)]))
+    assert ["1 partitions lack replicas"] == [*view.changes(before, thin)]
+    assert ["every partition has all its replicas"] == [*view.changes(thin, before)]

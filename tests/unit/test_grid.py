@@ -1,0 +1,207 @@
+"""The grid of a sweep: which runs it is made of, and what is refused before any of them begins."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import BadInput
+from harness.catalogue import broker_settings, registry
+from harness.catalogue.grid import Grid, grid_of
+from harness.experiment import Verdict
+from harness.experiment.limits import Limits
+from harness.rules import RULES
+
+RUNS = Path(__file__).resolve().parents[1] / "recorded" / "runs"
+SESSIONS = "session_timeout_ms=45000,6000,10_000"
+
+
+def grid(names: Sequence[str], *over: str, limits: Limits | None = None, **settings: str) -> Grid:
+    return grid_of(names, over, settings, limits or Limits(), Limits())
+
+
+def places(found: Grid) -> list[tuple[str, Mapping[str, str]]]:
+    return [(point.name, point.settings) for point in found.points]
+
+
+def test_a_grid_has_each_experiment_with_each_value_in_order() -> None:
+    found = grid(["consumer-freeze", "consumer-crash"], SESSIONS)
+
+    assert [
+        (name, {"session_timeout_ms": session})
+        for name in ("consumer-freeze", "consumer-crash")
+        for session in ("6000", "10000", "45000")
+    ] == places(found)
+    assert [6_000, 10_000, 45_000] * 2 == [
+        point.experiment.group.session_timeout_ms for point in found.points
+    ]
+
+
+def test_several_settings_are_combined() -> None:
+    found = grid(["consumer-crash"], "members=5,3", "group.protocol=eager,consumer")
+
+    assert [
+        {"members": members, "protocol": protocol}
+        for members in ("3", "5")
+        for protocol in ("eager", "consumer")
+    ] == [settings for _, settings in places(found)]
+
+
+def test_a_setting_of_brokers_is_swept_by_kafkas_name() -> None:
+    found = grid(["consumer-crash"], "group.initial.rebalance.delay.ms=3000,0", members="4")
+
+    assert [("0", 4), ("3000", 4)] == [
+        (
+            point.experiment.cluster.settings["group.initial.rebalance.delay.ms"],
+            point.experiment.group.members,
+        )
+        for point in found.points
+    ]
+    assert ["group.initial.rebalance.delay.ms"] == [axis.name for axis in found.axes]
+
+
+def test_a_silence_may_be_shorter_than_the_session_that_is_swept() -> None:
+    """What brings about an eviction with one value does not with another: that is the question."""
+    with pytest.raises(BadInput, match="ends before session_timeout_ms of 45 s"):
+        registry.checked(
+            registry.with_knobs(registry.load("consumer-freeze"), {"session_timeout_ms": "45000"})
+        )
+    found = grid(["consumer-freeze"], SESSIONS)
+
+    assert all(expect.if_seen for point in found.points for expect in point.experiment.rules)
+
+
+def test_what_kafka_is_known_not_to_keep_is_not_judged() -> None:
+    """R21-delivery is violated by a zombie, and a member that is never put out becomes none."""
+    declared = {expect.rule: expect.verdict for expect in registry.load("consumer-freeze").rules}
+    assert Verdict.VIOLATED is declared["R21-delivery"]
+    assert RULES["R21-delivery"].is_contradicted("librdkafka", "eager")
+
+    for point in grid(["consumer-freeze"], SESSIONS).points:
+        rules = {expect.rule for expect in point.experiment.rules}
+        assert "R21-delivery" not in rules
+        assert {"R01", "R21"} <= rules
+
+
+def test_a_point_whose_values_make_no_sense_together_is_left_out() -> None:
+    found = grid(
+        ["consumer-crash"], "session_timeout_ms=6000,45000", "heartbeat_interval_ms=2000,9000"
+    )
+
+    assert [("6000", "2000"), ("45000", "2000"), ("45000", "9000")] == [
+        tuple(settings.values()) for _, settings in places(found)
+    ]
+    (sentence,) = found.left_out
+    assert sentence.startswith(
+        "consumer-crash with session_timeout_ms=6000, heartbeat_interval_ms=9000: "
+        "heartbeat_interval_ms of 9000 is not below session_timeout_ms of 6000"
+    )
+
+
+def test_limits_are_held_in_every_run() -> None:
+    found = grid(["consumer-crash"], SESSIONS, limits=Limits(standstill_s=20))
+
+    assert {20} == {point.experiment.limits.standstill_s for point in found.points}
+
+
+@pytest.mark.parametrize(
+    ("names", "over", "says"),
+    [
+        ([], [SESSIONS], "which experiment? NAME is one of "),
+        (["consumer-crsh"], [SESSIONS], "did you mean 'consumer-crash'?"),
+        (["slow-sink"], [SESSIONS], "needs a program of yours"),
+        (["consumer-crash"], [], "what is to be swept?"),
+        (["consumer-crash"], ["members"], "not of the form NAME=VALUE,VALUE"),
+        (["consumer-crash"], ["=3,5"], "not of the form NAME=VALUE,VALUE"),
+        (["consumer-crash"], ["members=5"], "sweeps nothing: give two values or more"),
+        (["consumer-crash"], ["members=,"], "sweeps nothing"),
+        (["consumer-crash"], ["members=3,03"], "has 3 twice"),
+        (["consumer-crash"], ["members=3,5", "group.members=4,6"], "is swept twice"),
+        (["consumer-crash"], ["session_timeout=6000,9000"], "mean 'session_timeout_ms'?"),
+        (["consumer-crash"], ["members=3,many"], "takes a int such as 3, not 'many'"),
+        (
+            ["consumer-crash"],
+            ["session_timeout_ms=3000,6000"],
+            "consumer-crash with session_timeout_ms=3000: session_timeout_ms of 3000 is outside",
+        ),
+        (
+            ["consumer-crash", "coordinator-kill"],
+            ["session_timeout_ms=6000,90000"],
+            "consumer-crash with session_timeout_ms=90000: max_poll_interval_ms of 60000 is below",
+        ),
+        (
+            ["consumer-crash"],
+            ["group.initial.rebalance.delay=0,3000"],
+            "did you mean 'group.initial.rebalance.delay.ms'?",
+        ),
+        (
+            ["consumer-crash"],
+            ["group.initial.rebalance.delay.ms=0,x"],
+            "group.initial.rebalance.delay.ms takes a whole number, not 'x'",
+        ),
+        (
+            ["consumer-crash"],
+            ["unclean.leader.election.enable=true,yes"],
+            "unclean.leader.election.enable takes true or false, not 'yes'",
+        ),
+        (
+            ["consumer-crash"],
+            ["group.consumer.session.timeout.ms=6000,9000"],
+            "group.consumer.session.timeout.ms follows from session_timeout_ms: set that",
+        ),
+    ],
+)
+def test_what_makes_no_sense_gets_a_sentence(names: list[str], over: list[str], says: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        grid(names, *over)
+
+    assert says in str(refused.value)
+
+
+def test_what_is_swept_cannot_be_set_as_well() -> None:
+    with pytest.raises(BadInput, match="is swept, and set to '4' for all runs as well"):
+        grid(["consumer-crash"], "group.members=3,5", members="4")
+
+
+def test_a_knob_of_brokers_is_set_once() -> None:
+    settings = {"group.max.size": "4", "cluster.settings.group.max.size": "5"}
+
+    with pytest.raises(BadInput, match=r"group\.max\.size is set twice"):
+        registry.with_knobs(registry.load("baseline"), settings)
+
+
+def test_what_an_experiment_sets_of_its_brokers_stays() -> None:
+    declared = registry.load("transactions")
+    turned = registry.with_knobs(declared, {"group.max.size": "4", "brokers": "5"})
+
+    assert {**declared.cluster.settings, "group.max.size": "4"} == turned.cluster.settings
+    assert 5 == turned.cluster.brokers
+
+
+def test_every_setting_that_an_experiment_declares_of_brokers_can_be_turned() -> None:
+    for name in registry.names():
+        for setting in registry.load(name).cluster.settings:
+            if setting != "group.coordinator.rebalance.protocols":
+                assert setting in broker_settings.KNOWN, f"{setting} of {name}"
+
+
+def test_the_settings_of_brokers_are_those_that_brokers_told() -> None:
+    """Recorded runs have all defaults of their brokers, and what they were given."""
+    told: set[str] = set()
+    for path in RUNS.glob("*/manifest.json"):
+        effective = json.loads(path.read_text())["effective"]
+        told |= set(effective.get("broker_defaults") or {})
+        told |= {name for given in effective["brokers"].values() for name in given}
+    newer = {  # of versions of which no run is kept
+        "group.consumer.assignor.offload.enable",
+        "group.consumer.regex.refresh.interval.ms",
+        "max.decompressed.message.bytes",
+        "producer.id.expiration.check.interval.ms",
+        "unclean.leader.election.interval.ms",
+        "transaction.partition.verification.enable",
+    }
+
+    assert set(broker_settings.KNOWN) - told <= newer

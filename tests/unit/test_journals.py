@@ -1,0 +1,404 @@
+"""What the history says of a run's journals and of its brokers' logs being whole."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+import zlib
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+import pytest
+
+from consumers.journal import MAGIC, Journal, read_journal
+from harness.history import broker_logs, seals, store
+from harness.history.about import About
+from harness.history.collect import collect
+from harness.history.journals import Journals
+from harness.history.schema import HISTORY
+
+PAGE: Final = 4096
+
+
+def written(path: Path, *kinds: str, **fields: Any) -> Path:
+    """A journal with one frame of each kind behind its header."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    journal = Journal(path, path.stem)
+    for kind in kinds:
+        journal.write(kind, **fields)
+    journal.close()
+    return path
+
+
+def frames_of(path: Path) -> list[bytes]:
+    """Its frames as they are in the file."""
+    data, at, found = path.read_bytes(), len(MAGIC), []
+    while at < len(data):
+        (length,) = struct.unpack_from("<I", data, at)
+        found.append(data[at : at + 8 + length])
+        at += 8 + length
+    return found
+
+
+def told(folder: Path, name: str = "member-1", killed: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The row of `journals` of a consumer's journal."""
+    journals = Journals(folder, frozenset(killed))
+    journals.read(name, "consumer")
+    (row,) = journals.rows
+    return {column: row.get(column) for column in ("frames", "torn", "cut", "gaps", "ending")}
+
+
+def test_a_whole_journal_says_how_it_ended(tmp_path: Path) -> None:
+    written(tmp_path / "member-1.journal", "started", "closed")
+    written(tmp_path / "member-2.journal", "started", "fatal")
+
+    assert {"frames": 3, "torn": False, "cut": False, "gaps": 0, "ending": "closed"} == told(
+        tmp_path
+    )
+    assert "failed" == told(tmp_path, "member-2")["ending"]
+
+
+def test_one_that_ends_at_a_frame_border_does_not(tmp_path: Path) -> None:
+    path = written(tmp_path / "member-1.journal", "started", "closed")
+    path.write_bytes(MAGIC + b"".join(frames_of(path)[:-1]))
+
+    assert {"frames": 2, "torn": False, "cut": False, "gaps": 0, "ending": None} == told(tmp_path)
+    assert "killed" == told(tmp_path, killed=("member-1",))["ending"]
+
+
+def test_one_of_an_older_version_did_not_have_to(tmp_path: Path) -> None:
+    for name in ("observer", "member-1"):
+        path = written(tmp_path / f"{name}.journal", "tick")
+        header, *others = frames_of(path)
+        payload = header[8:].replace(b'"format":2', b'"format":1')
+        older = struct.pack("<II", len(payload), zlib.crc32(payload)) + payload
+        path.write_bytes(MAGIC + older + b"".join(others))
+    journals = Journals(tmp_path)
+    journals.read("observer")
+    journals.read("member-1", "consumer")
+
+    assert ["untold", None] == [row["ending"] for row in journals.rows]
+
+
+@pytest.mark.parametrize(
+    ("order", "gaps"),
+    [((0, 1, 2, 3), 0), ((0, 2, 3), 1), ((0, 1, 1, 2, 3), 1), ((0, 2, 1, 3), 3), ((1, 2, 3), 1)],
+    ids=["whole", "missing", "doubled", "swapped", "without its header"],
+)
+def test_frames_that_are_missing_doubled_or_swapped_are_noticed(
+    tmp_path: Path, order: tuple[int, ...], gaps: int
+) -> None:
+    path = written(tmp_path / "j", "a", "b", "c")
+    frames = frames_of(path)
+    path.write_bytes(MAGIC + b"".join(frames[number] for number in order))
+
+    assert gaps == read_journal(path).gaps
+
+
+def test_a_sigkill_cuts_a_frame_at_the_end_of_a_page_only(tmp_path: Path) -> None:
+    path = written(tmp_path / "j", "started", "closed", text="x" * 3 * PAGE)
+    data = path.read_bytes()
+    cuts = {}
+    for length in (PAGE, 2 * PAGE, PAGE - 1, PAGE + 1, PAGE + 100):
+        path.write_bytes(data[:length])
+        cuts[length] = read_journal(path).cut
+
+    assert {PAGE: True, 2 * PAGE: True, PAGE - 1: False, PAGE + 1: False, PAGE + 100: False} == cuts
+
+
+@pytest.mark.parametrize("bit", [3, 7 * 8 + 1, 40 * 8])
+def test_a_flipped_bit_is_no_cut_wherever_the_file_ends(tmp_path: Path, bit: int) -> None:
+    path = written(tmp_path / "j", "a", "b", text="x" * 1_000)
+    frames = frames_of(path)
+    left = PAGE - len(MAGIC) - sum(map(len, frames)) - 8
+    payload = b'{"kind":"c","text":"' + b"x" * (left - 22) + b'"}'
+    whole = path.read_bytes() + struct.pack("<II", left, zlib.crc32(payload)) + payload
+    assert PAGE == len(whole)
+    damaged = bytearray(whole)
+    damaged[len(MAGIC) + len(frames[0]) + bit // 8] ^= 1 << bit % 8
+    path.write_bytes(damaged)
+
+    content = read_journal(path)
+    assert (True, False) == (content.torn, content.cut)
+
+
+def test_a_journal_that_is_not_there_is_on_record(tmp_path: Path) -> None:
+    assert {None} == set(told(tmp_path).values())
+
+    journals = Journals(tmp_path)
+    journals.read("output", there=False)
+    assert [] == journals.rows
+
+
+def test_what_is_no_journal_has_no_frame(tmp_path: Path) -> None:
+    (tmp_path / "member-1.journal").write_bytes(b"something else")
+    row = told(tmp_path)
+    assert (0, True) == (row["frames"], row["torn"])
+
+
+# Brokers' logs.
+
+BEAT: Final = {"requestApiKeyName": "HEARTBEAT", "clientId": "member-1"}
+TIMES: Final = (
+    "totalTimeMs", "responseQueueTimeMs", "sendTimeMs", "throttleTimeMs",
+)  # fmt: skip
+
+
+def line_of(api: str, request: dict[str, Any], second: int = 0, **answer: Any) -> str:
+    """A line of a request log."""
+    body = {
+        "requestHeader": {**BEAT, "requestApiKeyName": api}, "request": request,
+        "response": {"errorCode": 0, **answer}, **dict.fromkeys(TIMES, 0.1),
+    }  # fmt: skip
+    return f"2026-11-21T10:00:{second:02d}.500000 Completed request:{json.dumps(body)}\n"
+
+
+def collected(logs: Path, *brokers: int) -> dict[str, list[dict[str, Any]]]:
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in HISTORY}
+    broker_logs.collect(logs, About("orders", "t", brokers), {}, rows)
+    return rows
+
+
+def beat(second: int = 0) -> str:
+    return line_of("HEARTBEAT", {"groupId": "orders", "memberId": "m"}, second)
+
+
+def test_many_rows_are_held_packed_and_in_the_same_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of two brokers, and of two batches, at the same moment; one that fits no table."""
+    monkeypatch.setattr(broker_logs, "BATCH", 2)
+    unfit = line_of("HEARTBEAT", {"groupId": "orders", "memberId": 7}, 3)
+    (tmp_path / "broker-1.requests.log").write_text(beat(5) + beat(3) + beat(5) + unfit + beat(4))
+    (tmp_path / "broker-2.requests.log").write_text("".join(map(beat, (3, 5, 5, 1, 5))))
+    lists = collected(tmp_path, 1, 2)
+    packed: dict[str, list[dict[str, Any]] | store.Packed] = {
+        name: store.Packed(schema) for name, schema in HISTORY.items()
+    }
+    packed["logs"] = []
+
+    broker_logs.collect(tmp_path, About("orders", "t", (1, 2)), {}, packed)
+
+    for table in broker_logs.TABLES:
+        kept = packed[table]
+        assert isinstance(kept, store.Packed)
+        assert store.table_of(lists[table], HISTORY[table]).equals(kept.table()), table
+    assert 9 == len(lists["requests"])
+    assert lists["logs"] == packed["logs"]
+    assert [1, 0] == [row["unread"] for row in lists["logs"] if row["log"] == "requests"]
+
+
+def test_a_log_that_is_not_there_is_on_record(tmp_path: Path) -> None:
+    (tmp_path / "broker-1.requests.log").write_text(beat())
+    (tmp_path / "broker-1.server.log").write_text("")
+    logs = collected(tmp_path, 1, 2)["logs"]
+
+    assert [
+        (1, "requests", 1), (1, "server", 0), (2, "requests", None), (2, "server", None),
+    ] == [(row["broker"], row["log"], row["lines"]) for row in logs]  # fmt: skip
+    assert {0} == {row["unread"] for row in logs}
+
+
+@pytest.mark.parametrize(
+    ("request_log", "rows", "unread"),
+    [
+        (beat() + beat(1), 2, 0),
+        (beat() + beat(1)[:100], 1, 1),
+        # The half of a line, and what the broker wrote when it was started again.
+        (beat() + beat(1)[:100] + beat(2) + beat(3), 3, 1),
+        (beat() + beat(1).replace('"totalTimeMs"', '"totalTimeMt"'), 1, 1),
+        (beat() + beat(1).replace('"memberId": "m"', '"generationId": 99999999999'), 1, 1),
+        (beat() + beat(1).replace('"request": {', '"request": 1, "x": {'), 1, 1),
+    ],
+    ids=["whole", "cut off", "begun anew", "a name", "a number", "a shape"],
+)
+def test_lines_that_cannot_be_read_are_counted(
+    tmp_path: Path, request_log: str, rows: int, unread: int
+) -> None:
+    (tmp_path / "broker-1.requests.log").write_text(request_log)
+    found = collected(tmp_path, 1)
+    (row, _) = found["logs"]
+
+    assert (rows, unread) == (len(found["requests"]), row["unread"])
+    assert (unread > 0) == ("broker-1.requests.log:2" in str(row["example"]))
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer", "unread"),
+    [
+        ({"groupId": "connect", "protocolType": "connect"}, {"assignment": "AAEAAAAB"}, 0),
+        # Older calls do not say what they are about; another group's are its own matter.
+        ({"groupId": "connect"}, {"assignment": "eyJlcnJvciI6MH0="}, 0),
+        ({"groupId": "orders"}, {"assignment": "eyJlcnJvciI6MH0="}, 1),
+    ],
+    ids=["another type", "another group", "the run's own"],
+)
+def test_what_others_agree_on_is_no_damage(
+    tmp_path: Path, request_: dict[str, Any], answer: dict[str, Any], unread: int
+) -> None:
+    (tmp_path / "broker-1.requests.log").write_text(
+        line_of("SYNC_GROUP", {"memberId": "m", **request_}, **answer) + beat(1)
+    )
+    found = collected(tmp_path, 1)
+
+    assert unread == found["logs"][0]["unread"]
+    assert "HEARTBEAT" == found["requests"][-1]["api"]
+
+
+EMPTIED: Final = (
+    "2026-11-21T10:07:52.55457{} INFO GroupMetadataManager [GroupCoordinator id=1 topic=x] "
+    "Group g with generation {} is now empty.\n"
+)
+
+
+def test_half_a_line_of_the_coordinator_does_not_swallow_the_next(tmp_path: Path) -> None:
+    log = tmp_path / "broker-1.server.log"
+    log.write_text(EMPTIED.format(1, 1) + EMPTIED.format(2, 2)[:50] + EMPTIED.format(3, 3))
+    found = collected(tmp_path, 1)
+
+    assert [1, 3] == [row["generation"] for row in found["coordinator_events"]]
+    assert 1 == found["logs"][1]["unread"]
+
+
+def test_a_line_that_is_cut_off_is_counted(tmp_path: Path) -> None:
+    log = tmp_path / "broker-1.server.log"
+    log.write_text(EMPTIED.format(1, 1) + EMPTIED.format(2, 2)[:90])
+
+    assert 1 == collected(tmp_path, 1)["logs"][1]["unread"]
+
+
+def test_what_somebody_else_logs_is_not_the_coordinator_s(tmp_path: Path) -> None:
+    forged = EMPTIED.format(1, 7).replace("GroupMetadataManager", "SomeLogger it said")
+    (tmp_path / "broker-1.server.log").write_text(forged)
+
+    assert [] == collected(tmp_path, 1)["coordinator_events"]
+
+
+def test_a_run_has_a_row_for_each_of_its_journals_and_logs(tmp_path: Path) -> None:
+    journals = tmp_path / "journals"
+    written(journals / "observer.journal", "closed")
+    written(journals / "faults.journal", "closed")
+    config = {"member": "probe-a", "role": "probe"}
+    (journals / "probe-a.json").write_text(json.dumps(config))
+    observer = {"broker_ports": {"1": 9, "2": 9}, "group": "orders"}
+    (journals / "observer.json").write_text(json.dumps(observer))
+    (tmp_path / "logs").mkdir()
+    declared = {"group": {"commit": "transaction"}}
+    (tmp_path / "manifest.json").write_text(json.dumps({"declared": declared}))
+    collect(tmp_path)
+
+    rows = pq.read_table(tmp_path / "history" / "journals.parquet").to_pylist()
+    assert {"probe-a": None, "observer": "closed", "output": None, "faults": "closed"} == {
+        row["journal"]: row["ending"] for row in rows
+    }
+    logs = pq.read_table(tmp_path / "history" / "logs.parquet").to_pylist()
+    assert [1, 1, 2, 2] == [row["broker"] for row in logs]
+
+
+def a_run(folder: Path) -> Path:
+    """A small run as it is left: three journals, and the logs of one broker."""
+    journals, logs = folder / "journals", folder / "logs"
+    for name in ("observer", "faults", "probe-a"):
+        written(
+            journals / f"{name}.journal",
+            "tick",
+            "call",
+            "fault",
+            "closed",
+            late_ms=1,
+            fault_kind="x",
+        )
+    (journals / "probe-a.json").write_text(json.dumps({"member": "probe-a", "role": "probe"}))
+    observer = {"broker_ports": {"1": 9}, "group": "orders", "topic": "t"}
+    (journals / "observer.json").write_text(json.dumps(observer))
+    logs.mkdir()
+    (logs / "broker-1.requests.log").write_text("".join(beat(second) for second in range(20)))
+    (logs / "broker-1.server.log").write_text("".join(EMPTIED.format(n, n) for n in range(9)))
+    (folder / "manifest.json").write_text(json.dumps({"schema_version": 1}))
+    return folder
+
+
+def history_of(run_dir: Path) -> dict[str, list[dict[str, Any]]]:
+    collect(run_dir)
+    return {
+        name: pq.read_table(run_dir / "history" / f"{name}.parquet").to_pylist() for name in HISTORY
+    }
+
+
+def is_told(history: dict[str, list[dict[str, Any]]]) -> bool:
+    """Whether something is said not to be whole."""
+    return any(
+        row["changed"] or not row["frames"] or row["torn"] or row["gaps"] or not row["ending"]
+        for row in history["journals"]
+    ) or any(row["changed"] or not row["lines"] or row["unread"] for row in history["logs"])
+
+
+def test_a_small_run_is_whole(tmp_path: Path) -> None:
+    history = history_of(a_run(tmp_path))
+
+    assert not is_told(history)
+    assert (20, 9, 1, 1) == tuple(
+        len(history[name]) for name in ("requests", "coordinator_events", "calls", "host")
+    )
+
+
+def damaged(data: bytes, randomness: random.Random) -> bytes | None:
+    """With one bit flipped, or cut anywhere or behind a line; null: gone."""
+    kind, at = randomness.randrange(5), randomness.randrange(len(data))
+    if kind == 0:
+        return data[:at]
+    if kind == 1:
+        return data[: data.rfind(b"\n", 0, at) + 1]
+    if kind == 2:
+        return None
+    return data[:at] + bytes([data[at] ^ 1 << randomness.randrange(8)]) + data[at + 1 :]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damage_is_told_and_never_a_traceback(tmp_path: Path, seed: int) -> None:
+    """Once without seals, as a run collects; and with them, when all that changes rows is told."""
+    randomness = random.Random(seed)
+    run_dir = a_run(tmp_path)
+    whole = history_of(run_dir)
+    sealed = json.dumps({"schema_version": 1, seals.FIELD: seals.made(run_dir)})
+    files = [path for name in ("journals", "logs") for path in sorted((run_dir / name).iterdir())]
+    for _ in range(15):
+        path = randomness.choice(files)
+        data = path.read_bytes()
+        found = damaged(data, randomness)
+        path.unlink()
+        if found is not None:
+            path.write_bytes(found)
+        (run_dir / "manifest.json").write_text(json.dumps({"schema_version": 1}))
+        history_of(run_dir)
+        (run_dir / "manifest.json").write_text(sealed)
+        history = history_of(run_dir)
+        assert history == whole or is_told(history), path.name
+        path.write_bytes(data)
+
+
+def test_a_journal_whose_settings_are_gone_is_told(tmp_path: Path) -> None:
+    run_dir = a_run(tmp_path)
+    for content in ("", '{"role": "probe"}', "[1]", None):
+        path = run_dir / "journals" / "probe-a.json"
+        path.unlink(missing_ok=True)
+        if content is not None:
+            path.write_text(content)
+        (row,) = (row for row in history_of(run_dir)["journals"] if row["journal"] == "probe-a")
+        assert (0, True, None) == (row["frames"], row["changed"], row["role"])
+
+
+def test_topics_that_only_a_missing_controller_names_are_told(tmp_path: Path) -> None:
+    topic = {"topicId": "abcdefghijklmnopqrst-_", "partitions": [
+        {"partitionIndex": 0, "committedOffset": 1}
+    ]}  # fmt: skip
+    asked = {"groupId": "orders", "memberId": "m", "topics": [topic]}
+    (tmp_path / "broker-1.requests.log").write_text(line_of("OFFSET_COMMIT", asked, topics=[]))
+    assert 1 == collected(tmp_path, 1)["logs"][0]["unread"]
+
+    (tmp_path / "controller-101.server.log").write_text(
+        "x Replayed TopicRecord for topic t with topic ID abcdefghijklmnopqrst-_.\n"
+    )
+    assert 0 == collected(tmp_path, 1)["logs"][0]["unread"]

@@ -1,0 +1,87 @@
+"""A suite that is interrupted: what has been played is on record, whatever the judge does."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.base.errors import Exit
+from harness.catalogue import registry
+from harness.catalogue.cover import Candidate
+from harness.history.suites import State, Suite
+from harness.suite import background, play
+from tests.report.sample_run import write_manifest
+
+SOON_S = 0.2
+
+
+class Impatient:
+    """A screen whose user presses Ctrl-C once all is played, and again for each line about it."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.said = number, list[str]()
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+        if text.startswith("interrupted:"):
+            self.press()
+
+    def press(self) -> None:
+        threading.Timer(SOON_S, os.kill, (os.getpid(), self.number)).start()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_night_whose_judge_hangs_is_ended_by_a_second_interruption(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = Impatient(number)
+    hanging = tmp_path / "hanging"
+    hanging.write_text("#!/bin/sh\nexec sleep 600\n")
+    hanging.chmod(0o755)
+    monkeypatch.setattr(background, "sys", SimpleNamespace(executable=str(hanging)))
+    run_dir = tmp_path / "baseline" / "run-1"
+
+    def play_run(*_: Any, reserved: Any, on_phase: Any, **__: Any) -> Path:
+        write_manifest(run_dir)
+        reserved(run_dir)
+        on_phase("steady")
+        screen.press()
+        return run_dir
+
+    monkeypatch.setattr(play, "play_run", play_run)
+    monkeypatch.setattr(play, "sweep", lambda _say: 0)
+    monkeypatch.setattr(play, "sweep_results", lambda _results: [])
+    published: list[str | None] = []
+    candidate = Candidate.of("baseline", registry.load("baseline"))
+    suite = play.new_repeat(tmp_path, candidate, 1)
+
+    def publish(shown: Suite) -> None:
+        published.append(shown.ended_at)
+
+    code = play.play(
+        suite,
+        [candidate],
+        tmp_path,
+        seed=1,
+        screen=screen,  # type: ignore[arg-type]
+        publish=publish,
+    )
+
+    assert Exit.INTERRUPTED == code
+    kept = json.loads((suite.path / "suite.json").read_text())
+    assert kept["interrupted"]
+    [entry] = kept["entries"]
+    assert (State.INTERRUPTED, "it has been played, and not been judged yet") == (
+        entry["state"],
+        entry["reason"],
+    )
+    assert published[-1] == kept["ended_at"] != ""
+    assert run_dir.is_dir()
+    assert screen.said[-1].startswith("interrupted again: what has not been judged can be")

@@ -1,0 +1,83 @@
+"""Which versions are set up before anything is played."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.base.errors import BadInput
+from harness.catalogue import registry
+from harness.experiment import Cluster, Experiment, Group
+from harness.provision import kafka, steps, wheels
+from harness.run.start import bring_versions
+
+BASELINE = registry.load("baseline")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is set up; of 4.3.1 all is there, of 4.2.2 the jars."""
+    found: list[str] = []
+    monkeypatch.setattr(kafka, "is_set_up", lambda version: version == "4.3.1")
+    monkeypatch.setattr(kafka, "has_jars", lambda version: version in ("4.3.1", "4.2.2"))
+    monkeypatch.setattr(
+        steps, "ensure", lambda version, *, late: found.append(f"brokers {version} {late}")
+    )
+    monkeypatch.setattr(steps, "ensure_client", lambda version: found.append(f"client {version}"))
+    monkeypatch.setattr(steps, "ensure_wheel", lambda version: found.append(f"wheel {version}"))
+    monkeypatch.setattr(wheels, "is_set_up", lambda version: version == "2.8.2")
+    return found
+
+
+def with_versions(kafka_version: str, *clients: str) -> Experiment:
+    """Members of these versions of Java's client, the first of them the usual one."""
+    differing = {
+        number: {"client_version": version} for number, version in enumerate(clients[1:], start=1)
+    }
+    group = Group(client="java", client_version=clients[0], differing=differing)
+    return replace(BASELINE, cluster=Cluster(kafka_version=kafka_version), group=group)
+
+
+def test_what_is_there_is_not_set_up_again(asked: list[str]) -> None:
+    bring_versions([with_versions("4.3.1", ""), with_versions("4.3.1", "4.2.2", "4.3.1")])
+
+    assert asked == []
+
+
+def test_each_version_is_brought_once_for_all_runs(asked: list[str]) -> None:
+    bring_versions(
+        [
+            with_versions("4.1.2", ""),
+            with_versions("4.1.2", "2.8.2"),
+            with_versions("3.8.1", "2.8.2", "3.0.2"),
+        ]
+    )
+
+    assert asked == [
+        *("brokers 3.8.1 False", "brokers 4.1.2 False"),
+        *("client 2.8.2", "client 3.0.2"),
+    ]
+
+
+def test_a_version_of_librdkafka_is_brought_as_a_wheel(asked: list[str]) -> None:
+    group = Group(client_version="2.8.2", differing={2: {"client_version": "2.3.0"}})
+
+    bring_versions([replace(BASELINE, group=group)])
+
+    assert asked == ["wheel 2.3.0"]
+
+
+def test_what_brokers_brought_does_for_clients_too(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka, "has_jars", lambda version: f"brokers {version} False" in asked)
+
+    bring_versions([with_versions("4.1.2", "4.1.2")])
+
+    assert asked == ["brokers 4.1.2 False"]
+
+
+def test_a_version_that_is_none_reaches_whoever_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BadInput, match=r"Kafka 3\.6\.2 is too old"):
+        bring_versions([with_versions("3.6.2", "")])
