@@ -26,10 +26,15 @@ def main(args: list[str]) -> int:
     """Run one command; its exit code: 0, 2 interrupted, 3 failed, 4 bad arguments."""
     try:
         with _ended_by_sigterm():
-            return _dispatch(_parser().parse_args(args))
+            code = _dispatch(_parser().parse_args(args))
+        sys.stdout.flush()  # a reader that went away is noticed here, and not when Python ends
+        return code
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    except BrokenPipeError:  # `| head`: nothing to say, and nobody to say it to
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.FAILED
     except OSError as error:
         print(f"error: {refused(error)}", file=sys.stderr)
         return Exit.FAILED

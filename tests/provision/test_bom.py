@@ -6,13 +6,16 @@ import base64
 import importlib.metadata
 import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.base.errors import SetupError
+from harness.base.errors import Exit, SetupError
+from harness.base.paths import ROOT
 from harness.cluster import containers
 from harness.provision import bom, image_names, kafka
 from harness.provision.cache import LOCKS
@@ -196,3 +199,16 @@ def test_a_version_of_kafka_without_a_lock_is_one_sentence(
 ) -> None:
     assert 3 == main(["bom", "--kafka", "1.0"])
     assert "Kafka 1.0 was never set up" in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_is_nothing_to_complain_of() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "harness.provision", "bom"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()  # before anything is in it
+        assert (b"", Exit.FAILED) == (process.stderr.read(), process.wait(60))

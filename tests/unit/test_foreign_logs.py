@@ -420,6 +420,10 @@ def test_a_request_log_says_where_members_are(tmp_path: Path) -> None:
             f"INFO {NEW}Stabilized group g generation 5 with 3 members.\n",
             "has lines of a coordinator without a time",
         ),
+        (  # of requests, of a broker that coordinates nothing
+            '[2026-03-29 10:30:00,123] DEBUG Completed request:{"requestApiKeyName":"FETCH"} (a)\n',
+            "has no INFO lines of the group coordinator",
+        ),
     ],
 )
 def test_a_log_that_tells_nothing_is_one_sentence(tmp_path: Path, content: str, says: str) -> None:

@@ -26,7 +26,10 @@ from harness.history.foreign.wordings import MARK, row_of
 _MARK: Final = MARK.encode()
 _VERSION: Final = re.compile(rb"Kafka version: (\d[\w.-]*)")
 # What a broker's log has and no other; a controller's has the second alone.
-_BROKER: Final = (b"(kafka.", b"[BrokerServer id=", b"[KafkaServer id=", b"[ReplicaManager broker=")
+_BROKER: Final = (
+    *(b"(kafka.", b"[BrokerServer id=", b"[KafkaServer id=", b"[ReplicaManager broker="),
+    b'"requestApiKeyName":',  # a log of requests, whatever pattern its lines have
+)
 _KAFKA: Final = (b"org.apache.kafka.", b"[QuorumController id=", b"[ControllerServer id=")
 _NO_INFO: Final = "has no INFO lines of the group coordinator"
 _REMEDIES: Final = {
