@@ -11,6 +11,11 @@ START_MS: Final = 10
 # which it does in the same step (GroupMetadataManager, convertToClassicGroup; measured: 62 ms, of
 # code that runs once).
 CONVERT_MS: Final = 100
+# What it may take longer for the first epoch of KIP-848 that it ever starts, in code that it has
+# never run before (GroupMetadataManager, metadata hash). Measured from the first member's join: 0.2
+# to 2.2 ms in 18 runs and 101 ms in one, in which this machine was on time, and the broker logged
+# nothing else for 84 ms.
+FIRST_MS: Final = 250
 
 # The coordinator's lines that cause a rebalance.
 _HEARD: Final = """
@@ -55,9 +60,14 @@ def _starts(causes: str) -> str:
                    IF(rebalancing, NULL,
                       IF(reason LIKE 'Downgrade group %', :CONVERT_MS, 0) + :START_MS + :slack_ms)
                        AS most_ms,
-                   CASE WHEN NOT rebalancing THEN ms_between(cause_at, started_at) END AS ms
+                   CASE WHEN NOT rebalancing THEN ms_between(cause_at, started_at) END AS ms,
+                   started_at = f.first_at AS is_first
             FROM causes c LEFT JOIN {{stopped_brokers}} b
               ON b.broker = c.broker AND c.cause_at BETWEEN b.from_at AND b.to_at
+            LEFT JOIN (
+                SELECT broker, min(at) AS first_at FROM {{coordinator_events}}
+                WHERE event = 'epoch_bumped' GROUP BY broker
+            ) f ON f.broker = c.broker
         )
         SELECT subject, at, ms AS measured, most_ms AS bound_high,
                CASE WHEN cause_at IS NULL THEN 'never left, by the coordinator''s log'
@@ -65,8 +75,10 @@ def _starts(causes: str) -> str:
                     THEN 'did not announce that it leaves, and no rebalance started after it'
                     WHEN NOT rebalancing AND ms IS NULL THEN 'no rebalance started after it'
                     END AS wrong,
-               IF(was_stopped AND ms IS NOT NULL, 'its coordinator had been stopped', NULL)
-                   AS excused,
+               CASE WHEN was_stopped AND ms IS NOT NULL THEN 'its coordinator had been stopped'
+                    WHEN is_first AND ms > most_ms AND ms <= most_ms + :FIRST_MS
+                    THEN 'it was the first rebalance that its coordinator ever started'
+                    END AS excused,
                CASE WHEN rebalancing THEN 'a rebalance was under way already'
                     WHEN silent
                     THEN concat('a static member does not announce that it leaves; ', reason)

@@ -270,6 +270,32 @@ def test_a_rebalance_starts_within_10_ms_and_slack_of_its_cause(
     assert (verdict, 1) == (judged["verdict"], judged["examined"])
 
 
+@pytest.mark.parametrize(
+    ("event", "first", "after_ms", "verdict"),
+    [
+        ("epoch_bumped", True, 61, "HOLDS"),
+        ("epoch_bumped", True, 310, "HOLDS"),
+        ("epoch_bumped", True, 311, "VIOLATED"),
+        ("epoch_bumped", False, 61, "VIOLATED"),
+        ("rebalance_started", True, 61, "VIOLATED"),
+    ],
+)
+def test_the_first_epoch_that_a_coordinator_starts_may_take_longer(
+    judge: Judge, event: str, first: bool, after_ms: float, verdict: str
+) -> None:
+    history = History()
+    if not first:
+        history.says(event, 900, generation=1, reason="metadata hash 1")
+        history.says("target_computed", 950, generation=1)
+    history.says("member_added", 1_000, "member-2")
+    history.says(event, 1_000 + after_ms, generation=2, reason="metadata hash 1")
+
+    judged = judge(history, "R20a")
+    assert (verdict, 60) == (judged["verdict"], judged["bound_high"])
+    said = "it was the first rebalance that its coordinator ever started" in judged["reason"]
+    assert (verdict == "HOLDS") == said
+
+
 def test_without_any_rebalance_after_it_a_cause_violates(judge: Judge) -> None:
     history = History().says("rebalance_started", 900, generation=1, reason="x")
     history.says("stabilized", 950, generation=2, members=2).says("left", 1_000, "member-2")
