@@ -1,12 +1,19 @@
 """Processor time that a process gets only where nobody else wants it."""
 
 import os
+import threading
+import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 IDLE: Final = getattr(os, "SCHED_IDLE", None)  # null on a system without such a class
 _AUTOGROUP: Final = Path("/proc/self/autogroup")
+_ENABLED: Final = Path("/proc/sys/kernel/sched_autogroup_enabled")
+_LEAST: Final = "19"  # the nice value of a session: 15 parts of processor time
+_USUAL: Final = "0"  # 1,024 parts
+_AGAIN_S: Final = 0.1  # whoever is not root may change one share in this time
 
 
 def give_way() -> None:
@@ -23,3 +30,57 @@ def give_way() -> None:
     if os.getsid(0) == os.getpid():
         with suppress(OSError):  # there are no autogroups
             _AUTOGROUP.write_text("19")
+
+
+class Shares:
+    """The least share of processor time for sessions that this process starts, until it is lifted.
+
+    That can be lifted again by anybody, which SCHED_IDLE cannot: for that one has to be root, or to
+    be allowed it by RLIMIT_NICE.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.least = False
+
+    @staticmethod
+    def there() -> bool:
+        """Whether this system has shares of sessions."""
+        try:
+            return _ENABLED.read_text().strip() == "1" and os.access(_AUTOGROUP, os.W_OK)
+        except OSError:
+            return False
+
+    def lower(self) -> None:
+        """Give the least to each session that is started from now on (`started`)."""
+        with self._lock:
+            self.least = True
+
+    def started(self, pid: int) -> None:
+        """A process has been started, in a session of its own."""
+        with self._lock:
+            if self.least:
+                _set_share(pid, _LEAST)
+
+    def lift(self, pids: Iterable[int]) -> None:
+        """Give the usual share to these, and to what is started from now on."""
+        with self._lock:
+            self.least = False
+            for pid in pids:
+                _set_share(pid, _USUAL)
+
+
+SHARES: Final = Shares()
+
+
+def _set_share(pid: int, nice: str) -> None:
+    """Set the share of the session of a process; one that is gone needs none."""
+    for _ in range(20):
+        try:
+            Path(f"/proc/{pid}/autogroup").write_text(nice)
+        except BlockingIOError:
+            time.sleep(_AGAIN_S)
+        except OSError:
+            return
+        else:
+            return

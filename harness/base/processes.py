@@ -27,6 +27,7 @@ import psutil
 
 from harness.base.errors import WaitTimeout
 from harness.base.paths import ROOT
+from harness.base.priority import SHARES
 from harness.base.wait import wait_until
 
 RUN_MARK: Final = "KAFKA_CHAOS_RUN"
@@ -151,7 +152,7 @@ def spawn(
     """
     marks = {RUN_MARK: run, OWNER_MARK: os.environ.get(OWNER_MARK) or owner_token()}
     with log.open("ab") as output:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [str(argument) for argument in arguments],
             stdin=stdin,
             stdout=output,
@@ -160,6 +161,8 @@ def spawn(
             cwd=cwd,
             start_new_session=True,
         )
+    SHARES.started(process.pid)
+    return process
 
 
 def python_module(module: str, *arguments: str) -> list[str]:

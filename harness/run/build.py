@@ -1,6 +1,7 @@
 """The build step of an app: once for each command, before anything is timed."""
 
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -10,12 +11,23 @@ from harness.experiment.app import App
 
 BUILD_S: Final = 1_800.0  # a first build fetches and compiles all that the program needs
 _MARK: Final = "build"  # in the environment of the step's processes, instead of a member's name
-_built: set[tuple[str, tuple[str, ...]]] = set()  # by folder and command, in this process
+Built = tuple[str, tuple[str, ...]]  # the folder of a program, and the command that built it
+_built: set[Built] = set()  # in this process
 
 
 def needs_building(app: App) -> bool:
     """Whether it has a build step that this process has not done yet."""
     return bool(app.build) and (app.folder, app.build) not in _built
+
+
+def built() -> frozenset[Built]:
+    """What needs no building any more in this process."""
+    return frozenset(_built)
+
+
+def take_as_built(others: Iterable[Built]) -> None:
+    """What another process has built needs none either."""
+    _built.update(others)
 
 
 def build(app: App, run: str, log: Path) -> None:

@@ -4,7 +4,8 @@ It looks over the direct listeners only, so that it goes on seeing while the mem
 and it writes a row where something changed. Its main thread does nothing but tick: how late a tick
 runs is how long this machine kept everybody waiting, and the judge trusts no timing past that.
 
-It is started before the cluster is, and looks from the line "look" on, once there is one to see.
+It is started before the cluster is, and looks from the line "look" on, once there is one to see. It
+ticks from the line "tick" on, when it is the run's turn to be measured.
 
     python -m harness.run.observer CONFIG.json      (ends when its standard input is closed)
 """
@@ -145,6 +146,15 @@ class Observation:
                 )
 
 
+def await_order(watch: Observation) -> str | None:
+    """The next line on standard input ("" once it is closed), or null if the watch has stopped."""
+    while not watch.stop.is_set():
+        ready, _, _ = select.select([sys.stdin], [], [], LOOK_EVERY_S)
+        if ready:
+            return sys.stdin.readline().strip()
+    return None
+
+
 def tick(watch: Observation) -> bool:
     """Tick until standard input is closed; a line "drain" asks for end offsets from now on.
 
@@ -199,7 +209,12 @@ def main(config_path: Path) -> None:
 
     looking = threading.Thread(target=look_on, daemon=True)
     looking.start()
-    told_to_end = tick(watch)
+    match await_order(watch):
+        case "tick":
+            told_to_end = tick(watch)
+        case order:
+            told_to_end = order is not None
+            watch.stop.set()
     looking.join(timeout=5)
     if not told_to_end:
         sys.exit("the observer cannot look any longer")

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -33,12 +33,14 @@ from harness.run.build import build, needs_building
 from harness.run.fleet import Fleet
 from harness.run.folder import SCRATCH
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
+from harness.run.member import Member
 from harness.run.named import naming_of_app
 from harness.run.nemesis import Nemesis, plan_faults
 from harness.run.output import read_output, read_written
 from harness.run.record import first_record, keep_sources
 from harness.run.roles import lanes
 from harness.run.scene import Scene, View
+from harness.run.turns import Turn
 from harness.run.why import cannot_run
 
 PROBE_S: Final = 180.0  # no script waits for more than a few session timeouts
@@ -51,8 +53,9 @@ class Run:
     """One run.
 
     1. reserve the folder, write the manifest, start the watchdog and the observer
-    2. start the proxies and the cluster, create the topic
-    3. start the producer and the fleet; wait for steady state
+    2. start the proxies and the cluster, create the topic, start the fleet
+    3. wait for the run's turn to be measured; start the producer, have the members join, and wait
+       for steady state
     4. play the faults: intent on disk, inject, prove it bit, heal
     5. wait until the group is steady and the cluster whole again
     6. stop the producer, let the members read to the end offsets
@@ -87,6 +90,7 @@ class Run:
         self._keep: frozenset[int] = frozenset()  # what must outlive the run's other processes
         # Its cluster, its programs; and nothing of it is left to be ended.
         self._stopped = self._killed = self._ended = True
+        self._turn = Turn(self._run, gently=experiment.cluster.backend == "embedded")
         self._manifest = first_record(name, experiment, tools, self._run, seed)
 
     def play(self) -> None:
@@ -97,7 +101,7 @@ class Run:
         """
         self._write_manifest()
         keep_sources(self.run_dir, self._experiment)
-        with interruptible(), self._ports, self._watchdog():
+        with interruptible(), self._ports, self._watchdog(), closing(self._turn):
             try:
                 self._play_phases()
             except Interrupted:
@@ -136,6 +140,7 @@ class Run:
             },
         }
         started = self._backend.make(plan, self._tools, self.run_dir / SCRATCH, self._logs)
+        self._turn.warm_up()
         if self._experiment.app is not None:
             self._build(self._experiment.app)
         port = self._ports.take() if app is not None and app.effects.http else None
@@ -178,6 +183,7 @@ class Run:
             # Each of these whatever becomes of the others; the last error is the run's.
             with uninterrupted(self._say), ExitStack() as last_first:
                 last_first.callback(self._collect, fleet)
+                last_first.callback(self._turn.close)
                 last_first.callback(self._end_processes)
                 last_first.callback(self._stop, started)
                 if dependencies is not None:
@@ -224,8 +230,15 @@ class Run:
                 lambda: scene.view.group.get("coordinator") is not None,
                 60,
             )
+            ready = self._ready_members(scene)
+            self._turn.take(scene.wait)
+            observing.tell(scene.observer, "tick")
             scene.fleet.start_producer()
-            self._start_members(scene)
+            for member in ready:
+                with suppress(BrokenPipeError):  # it is no more, and whoever follows tells
+                    member.send("join")
+            if not ready:
+                self._start_members(scene)
             self._await_group(scene)
         with self._phase("steady"):
             scene.steady_at = time.monotonic()
@@ -262,22 +275,30 @@ class Run:
                 )
                 journal.end()
 
-    def _start_members(self, scene: Scene) -> None:
-        """Start the group's first members, to join one after the other or all at once."""
+    def _ready_members(self, scene: Scene) -> list[Member]:
+        """Start the members that join all at once, and wait until each is ready to.
+
+        A Java Virtual Machine takes seconds to start, and not all of them as many. Whoever came
+        after the first rebalance would be let in at its members' next heartbeats.
+        """
         group = self._experiment.group
-        apart_s = group.arrive_every_ms / 1_000
-        for number in range(1, group.members + 1):
-            if apart_s and number > 1:
+        if self._experiment.app is not None or group.arrive_every_ms:
+            return []
+        names = self._first_members()
+        members = [scene.fleet.start_member(name, joins_when_told=True) for name in names]
+        scene.wait("start of the members", lambda: all(each.started for each in members), 90)
+        return members
+
+    def _start_members(self, scene: Scene) -> None:
+        """Start the group's first members, who join as soon as they can."""
+        apart_s = self._experiment.group.arrive_every_ms / 1_000
+        for name in self._first_members():
+            if apart_s and name != "member-1":
                 scene.pass_time(time.monotonic() + apart_s)
-            scene.fleet.start_member(f"member-{number}", joins_when_told=not apart_s)
-        if not apart_s and self._experiment.app is None:
-            # A Java Virtual Machine takes seconds to start, and not all of them as many. Whoever
-            # came after the first rebalance would be let in at its members' next heartbeats.
-            members = scene.fleet.members.values()
-            scene.wait("start of the members", lambda: all(m.started for m in members), 90)
-            for member in members:
-                with suppress(BrokenPipeError):  # it is no more, and whoever follows tells
-                    member.send("join")
+            scene.fleet.start_member(name)
+
+    def _first_members(self) -> list[str]:
+        return [f"member-{number}" for number in range(1, self._experiment.group.members + 1)]
 
     def _await_group(self, scene: Scene) -> None:
         """Wait until the group is steady and consumes. Raises VoidRun if a program never does."""

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import StringIO
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console, Group, RenderableType
@@ -66,6 +67,24 @@ class Screen:
             finally:
                 self._live = None
 
+    @property
+    def columns(self) -> int | None:
+        """How wide the terminal is, null where there is none to draw on."""
+        return self._console.width if self.draws else None
+
+    @contextmanager
+    def drawing(self) -> Iterator[Callable[[str], None]]:
+        """What the body gives to what this yields is drawn below the lines, with its colours."""
+        if not self.draws or self._live is not None:
+            yield lambda _drawn: None
+            return
+        with Live(console=self._console, auto_refresh=False, transient=True) as live:
+            self._live = live
+            try:
+                yield lambda drawn: live.update(Text.from_ansi(drawn), refresh=True)
+            finally:
+                self._live = None
+
     @contextmanager
     def showing(self, drawn: Callable[[], RenderableType]) -> Iterator[None]:
         """Draw what `drawn` gives while the body goes on, by a thread that does nothing else.
@@ -84,6 +103,33 @@ class Screen:
                 yield
             finally:
                 self._live = None
+
+
+class Relayed(Screen):
+    """A screen that is another process's: lines (`say`) and drawings (`view`) are sent there.
+
+    `columns` is how wide its terminal is, null where there is none to draw on.
+    """
+
+    def __init__(self, tell: Callable[..., None], columns: int | None) -> None:
+        super().__init__()
+        self._tell = tell
+        self._columns = columns
+
+    def say(self, text: str) -> None:
+        """One line."""
+        self._tell(say=text)
+
+    @contextmanager
+    def watch(self, name: str, experiment: Experiment) -> Iterator[RunView]:
+        """Draw a run while the body plays it."""
+        yield RunView(name, experiment, self._draw if self._columns else lambda _view: None)
+
+    def _draw(self, view: RenderableType) -> None:
+        drawn = StringIO()
+        console = Console(file=drawn, force_terminal=True, width=self._columns, highlight=False)
+        console.print(view, end="")
+        self._tell(view=drawn.getvalue())
 
 
 class RunView:
