@@ -61,9 +61,9 @@ ROOMS: Final = {
         ("pyarrow",),
     ),
     "suite": Room(
-        "many runs: nights, repeats, matrices of programs, comparisons of protocols; judging one "
-        "run (`judging`), in a background process (`background`), or many stored ones (`again`), "
-        "by any Spark (`spark`)",
+        "many runs: nights, repeats, matrices of programs, comparisons of protocols; playing each "
+        "in a process of its own (`stage`, `players`, `player`); judging one run (`judging`), in a "
+        "background process (`background`), or many stored ones (`again`), by any Spark (`spark`)",
         "a suite plays, judges and reports runs",
         (
             *("report", "catalogue", "check", "tables", "run"),

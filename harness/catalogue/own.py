@@ -29,6 +29,11 @@ def rules_folder() -> Path | None:
     return _folders.get("rules")
 
 
+def experiments_folder() -> Path | None:
+    """The folder of experiments that are in use."""
+    return _folders.get("experiments")
+
+
 @contextmanager
 def used(own_experiments: Path | None, own_rules: Path | None) -> Iterator[None]:
     """Have what is in these folders beside ours meanwhile.

@@ -23,6 +23,9 @@ _OF_AN_APP: Final = (
 )
 
 
+MOST_JOBS: Final = 64  # each has three brokers and a group
+
+
 def port(text: str) -> int:
     """A number of a port; raises argparse's error for another."""
     try:
@@ -34,6 +37,26 @@ def port(text: str) -> int:
             f"{text!r} is not a port: choose one from 1 to {LAST_PORT}, with free ports after it"
         )
     return number
+
+
+def add_jobs_option(suite: argparse.ArgumentParser) -> None:
+    """The option of every command that plays many runs: how many at one time."""
+    suite.add_argument(
+        "--jobs",
+        type=_jobs,
+        default=1,
+        metavar="N",
+        help="runs that are measured at one time; the next is warmed up meanwhile (default: 1)",
+    )
+
+
+def _jobs(text: str) -> int:
+    """A number of runs at one time; raises argparse's error for another."""
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_JOBS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} runs cannot be measured at one time: choose from 1 to {MOST_JOBS}"
+        )
+    return int(text)
 
 
 def add_run_options(one: argparse.ArgumentParser) -> None:
@@ -270,6 +293,7 @@ def add_nightly_options(nightly: argparse.ArgumentParser) -> None:
     nightly.add_argument(
         "--share", default="1/1", metavar="K/N", help="the K-th of N parts of the set, alike long"
     )
+    add_jobs_option(nightly)
     add_run_options(nightly)
 
 
@@ -308,6 +332,7 @@ def add_matrix_options(matrix: argparse.ArgumentParser) -> None:
         help="see `list` (default: everyday, rough-day and rolling-deploy)",
     )  # fmt: skip
     matrix.add_argument("--repeat", type=int, default=3, help="runs of each (default: 3)")
+    add_jobs_option(matrix)
     matrix.add_argument(
         "--seed", type=int, help="that of the first run; one more for each later run"
     )

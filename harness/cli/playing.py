@@ -147,6 +147,7 @@ def matrix_command(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         screen=screen,
         publish=matrix_text.write,
+        jobs=arguments.jobs,
     )
     matrix_text.print_matrix(suite)
     dataset.accumulate(results)
@@ -285,6 +286,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         screen=screen,
         publish=index.write,
+        jobs=arguments.jobs,
     )
     suite_text.print_suite(night)
     dataset.accumulate(results)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.base.errors import BadInput, Exit
 from harness.base.paths import COMMAND, here
-from harness.cli.options import add_run_options, limits_of, listed, settings_of
+from harness.cli.options import add_jobs_option, add_run_options, limits_of, listed, settings_of
 from harness.cli.showing import described
 from harness.run.screen import Screen
 
@@ -36,6 +36,7 @@ def add_sweep_options(one: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     one.add_argument("--repeat", type=int, default=3, help="runs of each (default: 3)")
     one.add_argument("--list", action="store_true", help="print the runs, and play nothing")
+    add_jobs_option(one)
     add_run_options(one)
 
 
@@ -92,6 +93,7 @@ def sweep_command(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         screen=screen,
         publish=sweep_text.write,
+        jobs=arguments.jobs,
     )
     sweep_text.print_sweep(suite)
     dataset.accumulate(results)

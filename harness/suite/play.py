@@ -1,4 +1,4 @@
-"""Plays a suite: many runs one after the other, each judged while the next is played.
+"""Plays a suite: many runs, each warmed up while the one before is measured, and judged afterwards.
 
 A run that fails or is void does not end the suite: every run heals and ends all that it started,
 and what it may have left all the same is swept before the next.
@@ -6,7 +6,6 @@ and what it may have left all the same is swept before the next.
 
 import os
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.base import processes
-from harness.base.errors import Exit, HarnessError, SetupError
+from harness.base.errors import Exit, SetupError
 from harness.base.paths import check_for_kafka
 from harness.catalogue import grid
 from harness.catalogue.cover import Candidate, Cover
@@ -26,18 +25,19 @@ from harness.experiment import Verdict
 from harness.experiment.app import App
 from harness.history import manifest
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
-from harness.report import exit_code, report
+from harness.report import exit_code
 from harness.report.many.verdicts import only_withheld
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
 from harness.run.leftovers import sweep, sweep_results
 from harness.run.screen import Screen
-from harness.run.start import bring_versions, default_seed, play_run
+from harness.run.start import bring_versions, default_seed
 from harness.suite.background import BackgroundJudge
+from harness.suite.players import Players
+from harness.suite.stage import Stage, explain
 
 # The pages tell of every run so far: written after each of a hundred, they cost half a minute.
 PUBLISH_EVERY_S: Final = 120.0
 _AGAIN_AT_MOST: Final = 5
-_UP: Final = "steady"  # the phase of a run in which all that it needs has been started
 
 Publish = Callable[[Suite], None]  # writes what a suite shows so far into its folder
 
@@ -167,47 +167,46 @@ def play(
     screen: Screen,
     publish: Publish,
     port_base: int | None = None,
+    jobs: int = 1,
 ) -> Exit:
     """Play the runs of a suite and judge each; its exit code.
 
-    `seed` is the first run's, and one more for each that follows; null draws every one.
+    `seed` is the first run's, and one more for each that follows; null draws every one. `jobs` runs
+    are measured at one time, and one more is warmed up meanwhile if no `port_base` is given.
     The record is saved after every run. `publish` is called at the end, and after a run where it
     has not been for PUBLISH_EVERY_S. Ctrl-C heals, and ends the suite with what there is; a second
     one ends the judge as well, which may hang.
     """
     say = screen.say
-    publish_at = 0.0  # monotonic seconds
+    ahead = port_base is None
     with (
         processes.holding(suite.path),
         closing(BackgroundJudge(suite.path / "judging.log")) as judge,
+        closing(Players(suite.path / "playing.log", jobs=jobs, ahead=ahead)) as players,
     ):
         suite.save()
+        stage = Stage(suite, results, screen, judge, players, port_base)
         try:
             with interruptible():
                 sweep(say)
                 sweep_results(results)
+                todo = []
                 for number, (entry, candidate) in enumerate(zip(suite.entries, runs, strict=True)):
-                    say(
-                        f"run {number + 1} of {len(runs)}: {entry.label}, "
-                        f"about {entry.estimate_s:.0f} s"
-                    )
                     entry.seed = default_seed(entry.experiment) if seed is None else seed + number
-                    _play_one(suite, entry, candidate, results, screen, judge, port_base)
-                    _settle(suite, judge, say)
-                    due = time.monotonic() >= publish_at
-                    _write_so_far(partial(_publish, suite, publish) if due else suite.save, say)
-                    if due:
-                        publish_at = time.monotonic() + PUBLISH_EVERY_S
+                    said = f"run {number + 1} of {len(runs)}: {entry.label}, "
+                    todo.append((entry, candidate, f"{said}about {entry.estimate_s:.0f} s"))
+                stage.play(todo, _Saving(suite, publish, judge, say))
                 _settle(suite, judge, say, wait=True)
                 for spoilt, candidate in _to_play_again(suite, runs):
                     again = _again(spoilt, candidate)
                     suite.entries.append(again)
-                    say(f"{again.label}: this machine stood still in the run before")
-                    _play_one(suite, again, candidate, results, screen, judge, port_base)
+                    said = f"{again.label}: this machine stood still in the run before"
+                    stage.play([(again, candidate, said)], lambda: None)
                     _settle(suite, judge, say, wait=True)
                     _give_way(spoilt, again)
         except (Interrupted, KeyboardInterrupt):
             suite.interrupted = True
+            stage.interrupt()
             say(
                 "interrupted: judging what has been played, and ending with what there is; "
                 "Ctrl-C again ends without judging"
@@ -217,6 +216,24 @@ def play(
             suite.ended_at = manifest.now()
             _publish(suite, publish)
     return suite.exit_code
+
+
+class _Saving:
+    """What follows each run: what has been judged is put into the record, which is saved."""
+
+    def __init__(
+        self, suite: Suite, publish: Publish, judge: BackgroundJudge, say: Progress
+    ) -> None:
+        self._suite, self._publish, self._judge, self._say = suite, publish, judge, say
+        self._publish_at = 0.0  # monotonic seconds
+
+    def __call__(self) -> None:
+        _settle(self._suite, self._judge, self._say)
+        due = time.monotonic() >= self._publish_at
+        save = partial(_publish, self._suite, self._publish) if due else self._suite.save
+        _write_so_far(save, self._say)
+        if due:
+            self._publish_at = time.monotonic() + PUBLISH_EVERY_S
 
 
 def _to_play_again(suite: Suite, runs: Sequence[Candidate]) -> list[tuple[Entry, Candidate]]:
@@ -270,60 +287,6 @@ def _write_so_far(write: Callable[[], object], say: Progress) -> None:
         say(f"the index could not be written: {type(error).__name__}: {error}")
 
 
-def _play_one(
-    suite: Suite,
-    entry: Entry,
-    candidate: Candidate,
-    results: Path,
-    screen: Screen,
-    judge: BackgroundJudge,
-    port_base: int | None,
-) -> None:
-    """Play one run, and have it judged if it can be. What else becomes of it is in its entry.
-
-    Raises Interrupted only.
-    """
-    say = screen.say
-    began = time.monotonic()
-    entry.state, entry.reason = State.INTERRUPTED, "it was interrupted before it was complete"
-
-    def reserved(run_dir: Path) -> None:
-        entry.folder = os.path.relpath(run_dir, suite.path)
-
-    def begun(phase: str) -> None:
-        if phase == _UP:
-            judge.go()
-
-    try:
-        assert entry.seed is not None
-        run_dir = play_run(
-            entry.experiment,
-            candidate.experiment,
-            results,
-            seed=entry.seed,
-            screen=screen,
-            label=entry.label,
-            port_base=port_base,
-            say=lambda text: say(f"  {text}"),
-            reserved=reserved,
-            on_phase=begun,
-        )
-        entry.reason = "it has been played, and not been judged yet"
-        judge.submit(run_dir)
-        return
-    except HarnessError as error:
-        entry.state, entry.reason = State.VOID, str(error)
-    except Exception as error:  # noqa: BLE001 (one run must not cost all the others)
-        say(traceback.format_exc())
-        entry.state = State.FAILED
-        entry.reason = f"the harness failed: {type(error).__name__}: {error}"
-    finally:
-        entry.took_s = round(time.monotonic() - began, 1)
-    say(f"{entry.label}: {entry.state} ({entry.reason})")
-    if (folder := suite.run_dir(entry)) is not None:
-        _explain(folder, say)
-
-
 def _settle(suite: Suite, judge: BackgroundJudge, say: Progress, *, wait: bool = False) -> None:
     """Put what has been judged meanwhile into the entries."""
     entries = {suite.run_dir(entry): entry for entry in suite.entries if entry.folder is not None}
@@ -337,7 +300,7 @@ def _settle(suite: Suite, judge: BackgroundJudge, say: Progress, *, wait: bool =
             entry.reason = "" if entry.judged else f"{UNJUDGED}: no rule was"
         say(f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}")
         if not entry.judged:
-            _explain(run_dir, say)
+            explain(run_dir, say)
 
 
 def _judge_the_rest(suite: Suite, judge: BackgroundJudge, say: Progress) -> None:
@@ -351,11 +314,3 @@ def _judge_the_rest(suite: Suite, judge: BackgroundJudge, say: Progress) -> None
     except (Interrupted, KeyboardInterrupt):
         judge.close()  # before the record is written: it writes into the runs' folders
         say("interrupted again: what has not been judged can be, by `check` and the run's folder")
-
-
-def _explain(run_dir: Path, say: Progress) -> None:
-    """Give a run that shows nothing its page, which says why."""
-    try:
-        report(run_dir)
-    except HarnessError as error:
-        say(f"  no report: {error}")

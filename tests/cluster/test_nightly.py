@@ -10,12 +10,13 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow.parquet as pq
 import pytest
 
 from harness.base import processes
+from harness.base.priority import SHARES
 from harness.base.wait import wait_until
 from harness.history import manifest
 
@@ -147,3 +148,46 @@ def test_ctrl_c_ends_a_night_with_what_there_is(tmp_path: Path) -> None:
     for name in ("index.html", "junit.xml", "summary.md", "verdicts.parquet"):
         assert (folder / name).is_file()
     assert "interrupted" in out
+
+
+@pytest.mark.skipif(not SHARES.there(), reason="no shares of processor time here")
+def test_the_next_run_is_warmed_up_and_a_night_that_is_killed_leaves_nothing_running(
+    tmp_path: Path,
+) -> None:
+    names = ("first", "second", "third")
+    night = start(tmp_path, "--only", ",".join(names), first=TINY, second=TINY, third=TINY)
+    results = tmp_path / "results"
+
+    def manifests() -> list[dict[str, Any]]:
+        folders = [results / name / "latest" for name in names]
+        return [manifest.read(each) for each in folders if (each / manifest.FILE_NAME).exists()]
+
+    def third_is_warmed_up() -> bool:
+        assert night.poll() is None, (tmp_path / "stderr").read_text()
+        return len(manifests()) == 3
+
+    try:
+        wait_until("start of the third run", third_is_warmed_up, timeout_s=LONGEST_S)
+    finally:
+        night.kill()
+        night.wait()
+    runs = [(results / name / "latest").resolve().name for name in names]
+    wait_until(
+        "end of all that was started",
+        lambda: not any(map(processes.marked, runs)),
+        timeout_s=LONGEST_S,
+        saw=lambda: str([processes.marked(run) for run in runs]),
+    )
+
+    first, second, third = manifests()
+    assert ["complete", "interrupted", "interrupted"] == [
+        each["status"] for each in (first, second, third)
+    ]
+    assert began(second, "start cluster") < began(first, "drain")
+    assert began(second, "steady") > began(first, "stop")
+    assert "steady" not in [phase["name"] for phase in third["phases"]]
+
+
+def began(run: dict[str, Any], phase: str) -> str:
+    """When a phase of a run began."""
+    return next(str(each["from"]) for each in run["phases"] if each["name"] == phase)

@@ -34,6 +34,8 @@ from tests.report.sample_run import write_manifest, write_run
         (["run", "baseline", "--port-base", "70000"], Exit.BAD_ARGUMENTS, "'70000' is not a port"),
         (["run", "baseline", "--port-base", "-1"], Exit.BAD_ARGUMENTS, "'-1' is not a port"),
         (["run", "baseline", "--port-base", "0"], Exit.BAD_ARGUMENTS, "choose one from 1 to 65535"),
+        (["nightly", "--jobs", "0"], Exit.BAD_ARGUMENTS, "'0' runs cannot be measured at one time"),
+        (["sweep", "--jobs", "x"], Exit.BAD_ARGUMENTS, "choose from 1 to 64"),
         (["run", "baseline", "--port-base", "x"], Exit.BAD_ARGUMENTS, "'x' is not a port"),
         (["experiment", "baseline", "--repeat", "0"], Exit.BAD_ARGUMENTS, "use 1 or more"),
         (["nightly", "--only", "baselin"], Exit.BAD_ARGUMENTS, "did you mean 'baseline'?"),

@@ -5,36 +5,52 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
+from harness.base import processes
 from harness.base.errors import Exit
 from harness.catalogue import registry
 from harness.catalogue.cover import Candidate
 from harness.history.suites import State, Suite
-from harness.suite import background, play
+from harness.run.screen import Screen
+from harness.suite import play
 from tests.report.sample_run import write_manifest
 
 SOON_S = 0.2
 
 
-class Impatient:
+PLAYED = "it is all over"
+# A process that plays a run: what it tells of it.
+PLAYER = """
+import json, pickle, sys
+pickle.load(sys.stdin.buffer)
+run_dir = sys.argv[1]
+for told in (
+    {"reserved": run_dir},
+    {"phase": "steady", "built": []},
+    {"say": "it is all over"},
+    {"ended": "played", "run_dir": run_dir},
+):
+    print(json.dumps(told), flush=True)
+sys.stdin.buffer.read()
+"""
+
+
+class Impatient(Screen):
     """A screen whose user presses Ctrl-C once all is played, and again for each line about it."""
 
     def __init__(self, number: int) -> None:
+        super().__init__()
         self.number, self.said = number, list[str]()
 
     def say(self, text: str) -> None:
         self.said.append(text)
-        if text.startswith("interrupted:"):
-            self.press()
-
-    def press(self) -> None:
-        threading.Timer(SOON_S, os.kill, (os.getpid(), self.number)).start()
+        if text.startswith("interrupted:") or text.strip() == PLAYED:
+            threading.Timer(SOON_S, os.kill, (os.getpid(), self.number)).start()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -42,20 +58,13 @@ def test_a_night_whose_judge_hangs_is_ended_by_a_second_interruption(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = Impatient(number)
-    hanging = tmp_path / "hanging"
-    hanging.write_text("#!/bin/sh\nexec sleep 600\n")
-    hanging.chmod(0o755)
-    monkeypatch.setattr(background, "sys", SimpleNamespace(executable=str(hanging)))
     run_dir = tmp_path / "baseline" / "run-1"
-
-    def play_run(*_: Any, reserved: Any, on_phase: Any, **__: Any) -> Path:
-        write_manifest(run_dir)
-        reserved(run_dir)
-        on_phase("steady")
-        screen.press()
-        return run_dir
-
-    monkeypatch.setattr(play, "play_run", play_run)
+    write_manifest(run_dir)
+    programs = {
+        "harness.suite.background": ["sleep", "600"],
+        "harness.suite.player": [sys.executable, "-c", PLAYER, str(run_dir)],
+    }
+    monkeypatch.setattr(processes, "python_module", lambda module, *_: programs[module])
     monkeypatch.setattr(play, "sweep", lambda _say: 0)
     monkeypatch.setattr(play, "sweep_results", lambda _results: [])
     published: list[str | None] = []
@@ -70,7 +79,7 @@ def test_a_night_whose_judge_hangs_is_ended_by_a_second_interruption(
         [candidate],
         tmp_path,
         seed=1,
-        screen=screen,  # type: ignore[arg-type]
+        screen=screen,
         publish=publish,
     )
 

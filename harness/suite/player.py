@@ -1,0 +1,115 @@
+"""One run of a suite, played by a process of its own, so that the next can be warmed up meanwhile.
+
+    python -m harness.suite.player
+
+Method: its order comes on standard input, from the suite alone; what is to be told goes to standard
+output, a line of JSON each. When standard input is closed, however the suite has ended, it heals,
+cleans and ends.
+"""
+
+import json
+import os
+import pickle
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from harness.base.errors import HarnessError
+from harness.catalogue import own
+from harness.experiment import Experiment
+from harness.run import build
+from harness.run.interrupts import Interrupted
+from harness.run.screen import Relayed
+from harness.run.start import play_run
+
+UP: Final = "steady"  # the phase of a run in which all that it needs has been started
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be played, and how it is to be told of.
+
+    `built` are the programs that need no building any more. `columns` is the width of the terminal
+    to draw for, null without one.
+    """
+
+    experiment_name: str
+    experiment: Experiment
+    results: Path
+    seed: int
+    label: str
+    port_base: int | None
+    built: frozenset[build.Built]
+    columns: int | None
+    own_experiments: Path | None
+    own_rules: Path | None
+
+
+class _Telling:
+    """Lines of JSON for the suite; two threads may tell at once."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._lock = threading.Lock()
+
+    def __call__(self, **what: Any) -> None:
+        with self._lock:
+            self._out.write(json.dumps(what) + "\n")
+            self._out.flush()
+
+
+def play(order: Order, tell: Callable[..., None]) -> None:
+    """Play a run, and tell of it; at last what became of it."""
+    build.take_as_built(order.built)
+
+    def begun(phase: str) -> None:
+        tell(phase=phase, built=sorted(build.built()) if phase == UP else [])
+
+    try:
+        with own.used(order.own_experiments, order.own_rules):
+            run_dir = play_run(
+                order.experiment_name,
+                order.experiment,
+                order.results,
+                seed=order.seed,
+                screen=Relayed(tell, order.columns),
+                label=order.label,
+                port_base=order.port_base,
+                reserved=lambda run_dir: tell(reserved=str(run_dir)),
+                on_phase=begun,
+            )
+        tell(ended="played", run_dir=str(run_dir))
+    except (Interrupted, KeyboardInterrupt):
+        tell(ended="interrupted")
+    except HarnessError as error:
+        tell(ended="void", reason=str(error))
+    except Exception as error:  # noqa: BLE001 (one run must not cost all the others)
+        told = traceback.format_exc()
+        tell(ended="failed", reason=f"{type(error).__name__}: {error}", traceback=told)
+
+
+def _end_with_the_suite() -> None:
+    """Interrupt this process when standard input is closed."""
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def main() -> None:
+    """Play what is ordered on standard input."""
+    order = pickle.load(sys.stdin.buffer)  # it is from the suite that started this
+    assert isinstance(order, Order)
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what others print is not to be told
+    threading.Thread(target=_end_with_the_suite, daemon=True).start()
+    play(order, _Telling(out))
+
+
+if __name__ == "__main__":
+    from harness.suite import player  # whose Order the suite sends; the one here is another class
+
+    player.main()

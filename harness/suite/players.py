@@ -1,0 +1,144 @@
+"""Runs of a suite at one time: those that are measured, and the next, which is warmed up."""
+
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Final
+
+from harness.base import processes
+from harness.base.paths import ROOT
+from harness.base.priority import SHARES
+from harness.run.build import Built
+from harness.run.turns import TURNS, turns
+from harness.suite.player import UP, Order
+
+ENDED: Final = "ended"  # in the last that a process tells
+_LOOK_S: Final = 0.5
+
+
+@dataclass(eq=False)
+class Player:
+    """A process that plays one run. `up` says whether all that the run needs has been started.
+
+    `outcome` is the last that it has told: what became of its run.
+    """
+
+    process: subprocess.Popen[bytes]
+    up: bool = False
+    outcome: dict[str, Any] | None = None
+
+
+class Players:
+    """The processes that play a suite's runs; to be closed.
+
+    `jobs` runs are measured at one time, and where `ahead` one more is warmed up meanwhile, if this
+    system has shares of processor time. `log` gets what they print.
+    """
+
+    def __init__(self, log: Path, *, jobs: int = 1, ahead: bool = True) -> None:
+        self._log = log
+        self._most = jobs + (1 if ahead and SHARES.there() else 0)
+        self._folder = processes.scratch_folder("turns")
+        self._turns: dict[str, str] = {}
+        if TURNS not in os.environ:  # else whoever plays this suite has turns for it
+            (self._folder / "turns").mkdir()
+            self._turns = turns(self._folder / "turns", jobs)
+        self._told: SimpleQueue[tuple[Player, dict[str, Any]]] = SimpleQueue()
+        self._players: list[Player] = []
+        self.built: set[Built] = set()
+
+    def room(self) -> bool:
+        """Whether one more may be started: there is room for it, and no other is being started."""
+        return len(self._players) < self._most and all(player.up for player in self._players)
+
+    def start(self, order: Order) -> Player:
+        """Have a run played."""
+        with self._log.open("ab") as log:
+            process = subprocess.Popen(
+                processes.python_module("harness.suite.player"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=ROOT,
+                env={**os.environ, **self._turns},
+                start_new_session=True,  # Ctrl-C is for the suite, which passes it on
+            )
+        player = Player(process)
+        self._players.append(player)
+        assert process.stdin is not None
+        with suppress(BrokenPipeError):  # it has ended, and whoever listens to it says so
+            process.stdin.write(pickle.dumps(order))
+            process.stdin.flush()
+        threading.Thread(target=self._listen, args=(player,), daemon=True).start()
+        return player
+
+    def told(self) -> tuple[Player, dict[str, Any]]:
+        """The next thing that one of them tells; `ended` and what became of its run is the last.
+
+        An interruption may cost what was just taken out of the queue, but never an outcome.
+        """
+        while True:
+            try:
+                player, what = self._told.get(timeout=_LOOK_S)
+            except Empty:
+                ended = [each for each in self._players if each.outcome is not None]
+                if not ended:
+                    continue
+                player, what = ended[0], ended[0].outcome or {}
+            if player in self._players:
+                return player, what
+
+    def take(self, player: Player, what: dict[str, Any]) -> None:
+        """Take note of what `told` gave."""
+        if what.get("phase") == UP:
+            player.up = True
+            self.built |= {(folder, tuple(command)) for folder, command in what["built"]}
+        if ENDED in what:
+            self._let_go(player)
+
+    def interrupt(self) -> None:
+        """Have all of them heal, clean and end."""
+        for player in self._players:
+            player.process.send_signal(signal.SIGINT)
+
+    @property
+    def playing(self) -> bool:
+        """Whether any of them has still to tell what became of its run."""
+        return bool(self._players)
+
+    def close(self) -> None:
+        """Wait for those that are left, which heal, clean and end."""
+        for player in list(self._players):
+            self._let_go(player)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _let_go(self, player: Player) -> None:
+        assert player.process.stdin is not None
+        with suppress(BrokenPipeError):
+            player.process.stdin.close()
+        player.process.wait()
+        self._players.remove(player)
+
+    def _listen(self, player: Player) -> None:
+        """Hand on what a process tells, and that it has ended if it does not tell that itself."""
+        assert player.process.stdout is not None
+        what: dict[str, Any] = {}
+        with player.process.stdout as said:
+            for line in said:
+                what = json.loads(line)
+                if ENDED not in what:
+                    self._told.put((player, what))
+        if ENDED not in what:
+            code = player.process.wait()
+            reason = f"its process ended with exit code {code}; {self._log} has its words"
+            what = {ENDED: "failed", "reason": reason}
+        player.outcome = what
+        self._told.put((player, what))

@@ -1,0 +1,164 @@
+"""Runs of a suite while they are played: what is told of each, and what becomes of it.
+
+What is told of a run that is being warmed up is kept until the one before it has been played, so
+that one reads of one run after the other.
+"""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.base.errors import HarnessError
+from harness.catalogue import own
+from harness.catalogue.cover import Candidate
+from harness.history.suites import Entry, State, Suite
+from harness.report import report
+from harness.run.interrupts import Progress, uninterrupted
+from harness.run.screen import Screen
+from harness.suite.background import BackgroundJudge
+from harness.suite.player import UP, Order
+from harness.suite.players import ENDED, Player, Players
+
+Planned = tuple[Entry, Candidate, str]  # with what is said as it begins
+
+
+@dataclass
+class _OnStage:
+    """One run that is being played. `kept` is what is still to be said of it.
+
+    It `began` when it was the first that is told of.
+    """
+
+    entry: Entry
+    player: Player
+    kept: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+    over: bool = False
+
+
+class Stage:
+    """Plays runs by `players`, and hands each that is whole to the judge."""
+
+    def __init__(
+        self,
+        suite: Suite,
+        results: Path,
+        screen: Screen,
+        judge: BackgroundJudge,
+        players: Players,
+        port_base: int | None,
+    ) -> None:
+        self._suite = suite
+        self._results = results
+        self._screen = screen
+        self._judge = judge
+        self._players = players
+        self._port_base = port_base
+        self._on_stage: deque[_OnStage] = deque()  # the one that is told of first
+
+    def play(self, runs: Iterable[Planned], after: Callable[[], None]) -> None:
+        """Play them to their ends, `after` each. What becomes of them is in their entries.
+
+        Raises Interrupted only; then `interrupt` is to be called.
+        """
+        waiting = deque(runs)
+        with self._screen.drawing() as draw:
+            while waiting or self._players.playing:
+                while waiting and self._players.room():
+                    with uninterrupted(_say_nothing):
+                        self._start(*waiting.popleft())
+                player, what = self._players.told()
+                with uninterrupted(_say_nothing):  # what is half taken would be lost
+                    self._take(player, what, draw)
+                if ENDED in what:
+                    after()
+
+    def interrupt(self) -> None:
+        """Have what is being played heal, clean and end, and put on record what became of it."""
+        with uninterrupted(self._screen.say):
+            self._players.interrupt()
+            while self._players.playing:
+                player, what = self._players.told()
+                self._take(player, what, lambda _drawn: None)
+
+    def _start(self, entry: Entry, candidate: Candidate, said: str) -> None:
+        assert entry.seed is not None
+        entry.state, entry.reason = State.INTERRUPTED, "it was interrupted before it was complete"
+        order = Order(
+            experiment_name=entry.experiment,
+            experiment=candidate.experiment,
+            results=self._results,
+            seed=entry.seed,
+            label=entry.label,
+            port_base=self._port_base,
+            built=frozenset(self._players.built),
+            columns=self._screen.columns,
+            own_experiments=own.experiments_folder(),
+            own_rules=own.rules_folder(),
+        )
+        self._on_stage.append(_OnStage(entry, self._players.start(order), [said]))
+        self._say_what_is_kept()
+
+    def _take(self, player: Player, what: dict[str, Any], draw: Progress) -> None:
+        """Take what a player tells."""
+        self._players.take(player, what)
+        run = next(each for each in self._on_stage if each.player is player)
+        if "say" in what:
+            run.kept.append(f"  {what['say']}")
+        elif "view" in what and run is self._on_stage[0]:
+            draw(what["view"])
+        elif "reserved" in what:
+            run.entry.folder = os.path.relpath(what["reserved"], self._suite.path)
+        elif what.get("phase") == UP:
+            self._judge.go()
+        elif ENDED in what:
+            draw("")
+            self._end(run, what)
+        self._say_what_is_kept()
+
+    def _end(self, run: _OnStage, what: dict[str, Any]) -> None:
+        entry = run.entry
+        entry.took_s = round(time.monotonic() - run.began, 1)
+        match what[ENDED]:
+            case "played":
+                entry.reason = "it has been played, and not been judged yet"
+                self._judge.submit(Path(what["run_dir"]))
+            case "void":
+                entry.state, entry.reason = State.VOID, what["reason"]
+            case "failed" if not self._suite.interrupted:
+                run.kept += filter(None, [what.get("traceback")])
+                reason = what["reason"]
+                entry.state, entry.reason = State.FAILED, f"the harness failed: {reason}"
+        if entry.state in (State.VOID, State.FAILED):
+            run.kept.append(f"{entry.label}: {entry.state} ({entry.reason})")
+            if (folder := self._suite.run_dir(entry)) is not None:
+                explain(folder, run.kept.append)
+        run.over = True
+
+    def _say_what_is_kept(self) -> None:
+        while self._on_stage:
+            first = self._on_stage[0]
+            for line in first.kept:
+                self._screen.say(line)
+            first.kept = []
+            if not first.over:
+                return
+            self._on_stage.popleft()
+            if self._on_stage:
+                self._on_stage[0].began = time.monotonic()
+
+
+def _say_nothing(_text: str) -> None:
+    """For a moment that nobody notices."""
+
+
+def explain(run_dir: Path, say: Progress) -> None:
+    """Give a run that shows nothing its page, which says why."""
+    try:
+        report(run_dir)
+    except HarnessError as error:
+        say(f"  no report: {error}")
