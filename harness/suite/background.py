@@ -16,12 +16,17 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import Final
 
 from harness.base import processes
 from harness.base.paths import ROOT
 from harness.base.priority import IDLE, give_way
 from harness.catalogue import own
 from harness.suite.judging import Judge
+
+# No run took longer than two minutes to judge on two cores, beside others; a soak of days takes
+# some more. What takes longer than this hangs, and a night should not hang with it.
+LONGEST_S: Final = 3_600.0
 
 
 class BackgroundJudge:
@@ -56,26 +61,38 @@ class BackgroundJudge:
     def finished(self, *, wait: bool = False) -> Iterator[tuple[Path, str]]:
         """Runs that have been judged since the last call, and why one could not be ("" if it was).
 
-        `wait` goes on until none is left; so does a system where judging would disturb a run.
+        `wait` goes on until none is left; so does a system where judging would disturb a run. A
+        process that is not through with a run after LONGEST_S is ended, and another one goes on.
         """
         if wait:
             self.go()
+        waits = wait or IDLE is None
         while self._pending:
             try:
-                answer = self._answers.get(block=wait or IDLE is None)
+                answer = self._answers.get(block=waits, timeout=LONGEST_S)
+                hung = ""
             except Empty:
-                return
+                if not waits:
+                    return
+                answer = None
+                hung = f"it was not judged within {LONGEST_S / 60:g} min, and its process was ended"
+                self._kill()
             run_dir = self._pending.pop(0)
             if answer is None:
-                yield run_dir, self._ended()
+                ended = self._ended()
+                yield run_dir, hung or ended
             else:
                 yield run_dir, answer
 
     def close(self) -> None:
         """End the process; what is still to be judged is not."""
-        if self._process is not None and self._pending:
-            self._process.kill()  # its Spark goes with it
+        if self._pending:
+            self._kill()
         self._end()
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()  # its Spark goes with it
 
     def _end(self) -> int:
         """Let the process end, if there is one; its exit code."""

@@ -13,8 +13,10 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
+from harness.base import processes
 from harness.base.wait import wait_until
 from harness.bench.synthetic import write_synthetic
+from harness.suite import background
 from harness.suite.background import BackgroundJudge
 
 pytestmark = pytest.mark.spark
@@ -75,6 +77,37 @@ def test_a_process_that_dies_costs_the_run_it_judged_and_no_other(tmp_path: Path
         process.wait()
         aside.submit(runs[0])  # nobody was judged when it died: nobody is to blame
         assert [(runs[0], "")] == list(aside.finished(wait=True))
+
+
+def test_a_process_that_hangs_is_ended_and_another_one_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first process sleeps, and each that takes its place answers."""
+    begun = tmp_path / "begun"
+    program = tmp_path / "judge"
+    program.write_text(HANGS_ONCE.format(python=sys.executable))
+    program.chmod(0o755)
+    monkeypatch.setattr(processes, "python_module", lambda *_: [str(program), str(begun)])
+    monkeypatch.setattr(background, "LONGEST_S", 3.0)
+    runs = [tmp_path / name for name in ("first", "second")]
+    with closing(BackgroundJudge(tmp_path / "judging.log")) as aside:
+        for run_dir in runs:
+            aside.submit(run_dir)
+        found = list(aside.finished(wait=True))
+
+    hung = "it was not judged within 0.05 min, and its process was ended"
+    assert [(runs[0], hung), (runs[1], "")] == found
+
+
+HANGS_ONCE: Final = """#!{python}
+import pathlib, sys, time
+begun = pathlib.Path(sys.argv[1])
+if not begun.exists():
+    begun.touch()
+    time.sleep(600)
+for _ in sys.stdin:
+    print('""', flush=True)
+"""
 
 
 def test_what_is_pending_is_dropped_by_closing(tmp_path: Path) -> None:

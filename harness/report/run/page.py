@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from harness.base.paths import COMMAND
 from harness.history.derived import VERDICTS_FILE
 from harness.history.whose import BY_CLIENT_ID
 from harness.report.load import Manifest, Run, libraries_of
@@ -57,6 +58,7 @@ def page(run: Run) -> str:
         environment()
         .get_template("page.html.j2")
         .render(
+            command=COMMAND,
             manifest=run.manifest,
             outcome=outcome(run),
             facts=_facts(run),
