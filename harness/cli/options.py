@@ -44,9 +44,9 @@ def add_jobs_option(suite: argparse.ArgumentParser) -> None:
     suite.add_argument(
         "--jobs",
         type=_jobs,
-        default=1,
         metavar="N",
-        help="runs that are measured at one time; the next is warmed up meanwhile (default: 1)",
+        help="runs that are measured at one time, the next one warmed up meanwhile (default: one "
+        "for each 4 cores and 4 GB)",
     )
 
 

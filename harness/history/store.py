@@ -91,3 +91,12 @@ def told_rows(about: pq.FileMetaData) -> set[int]:
     ]
     told = {about.num_rows, sum(group.num_rows for group in groups)}
     return told | {sum(group.column(number).num_values for group in groups) for number in flat}
+
+
+def late_ticks(run_dir: Path, slack_ms: float) -> int:
+    """How often this machine's clock came later than the slack in a run; 0 where nobody looked."""
+    path = run_dir / "history" / "host.parquet"
+    if not path.exists():
+        return 0
+    late_ms = pq.read_table(path, columns=["late_ms"])["late_ms"]
+    return sum(late is not None and late > slack_ms for late in late_ms.to_pylist())

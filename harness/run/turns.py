@@ -16,12 +16,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+import psutil
+
 from harness.base import processes
 from harness.base.priority import SHARES
 
 TURNS: Final = "KAFKA_CHAOS_TURNS"
 LONGEST_S: Final = 3_600.0  # that other runs take; a suite has one ahead at most
 _LOOK_S: Final = 0.05
+_CORES_OF_A_RUN: Final = 4  # three brokers, the members, and the judge beside them
+_GB_OF_A_RUN: Final = 4
 
 Wait = Callable[[str, Callable[[], bool], float], None]  # for what, until when, seconds at most
 
@@ -97,3 +101,13 @@ def turns(folder: Path, at_once: int) -> dict[str, str]:
     for number in range(1, at_once + 1):
         (folder / f"turn-{number}").touch()
     return {TURNS: str(folder)}
+
+
+def usual_jobs() -> int:
+    """How many runs this machine may measure at one time, by its cores and its memory.
+
+    Both are chosen with room: only two cores, and one run at a time on them, have been measured.
+    """
+    cores = len(os.sched_getaffinity(0)) if psutil.LINUX else os.cpu_count() or 1
+    gb = psutil.virtual_memory().total // 10**9
+    return max(1, min(cores // _CORES_OF_A_RUN, gb // _GB_OF_A_RUN))

@@ -31,6 +31,7 @@ from harness.run.interrupts import Interrupted, Progress, interruptible, uninter
 from harness.run.leftovers import sweep, sweep_results
 from harness.run.screen import Screen
 from harness.run.start import bring_versions, default_seed
+from harness.run.turns import usual_jobs
 from harness.suite.background import BackgroundJudge
 from harness.suite.players import Players
 from harness.suite.stage import Stage, explain
@@ -167,12 +168,13 @@ def play(
     screen: Screen,
     publish: Publish,
     port_base: int | None = None,
-    jobs: int = 1,
+    jobs: int | None = 1,
 ) -> Exit:
     """Play the runs of a suite and judge each; its exit code.
 
     `seed` is the first run's, and one more for each that follows; null draws every one. `jobs` runs
-    are measured at one time, and one more is warmed up meanwhile if no `port_base` is given.
+    are measured at one time (null: as many as this machine is large enough for), and one more is
+    warmed up meanwhile if no `port_base` is given.
     The record is saved after every run. `publish` is called at the end, and after a run where it
     has not been for PUBLISH_EVERY_S. Ctrl-C heals, and ends the suite with what there is; a second
     one ends the judge as well, which may hang.
@@ -182,7 +184,9 @@ def play(
     with (
         processes.holding(suite.path),
         closing(BackgroundJudge(suite.path / "judging.log")) as judge,
-        closing(Players(suite.path / "playing.log", jobs=jobs, ahead=ahead)) as players,
+        closing(
+            Players(suite.path / "playing.log", jobs=jobs or usual_jobs(), ahead=ahead)
+        ) as players,
     ):
         suite.save()
         stage = Stage(suite, results, screen, judge, players, port_base)

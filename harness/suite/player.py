@@ -15,39 +15,18 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, TextIO
+from contextlib import suppress
+from typing import Any, TextIO
 
 from harness.base.errors import HarnessError
 from harness.catalogue import own
-from harness.experiment import Experiment
+from harness.experiment import SLACK_MS
+from harness.history import store
 from harness.run import build
 from harness.run.interrupts import Interrupted
 from harness.run.screen import Relayed
 from harness.run.start import play_run
-
-UP: Final = "steady"  # the phase of a run in which all that it needs has been started
-
-
-@dataclass(frozen=True)
-class Order:
-    """What is to be played, and how it is to be told of.
-
-    `built` are the programs that need no building any more. `columns` is the width of the terminal
-    to draw for, null without one.
-    """
-
-    experiment_name: str
-    experiment: Experiment
-    results: Path
-    seed: int
-    label: str
-    port_base: int | None
-    built: frozenset[build.Built]
-    columns: int | None
-    own_experiments: Path | None
-    own_rules: Path | None
+from harness.suite.order import UP, Order
 
 
 class _Telling:
@@ -58,7 +37,7 @@ class _Telling:
         self._lock = threading.Lock()
 
     def __call__(self, **what: Any) -> None:
-        with self._lock:
+        with self._lock, suppress(BrokenPipeError):  # the suite is gone, and this ends with it
             self._out.write(json.dumps(what) + "\n")
             self._out.flush()
 
@@ -83,7 +62,8 @@ def play(order: Order, tell: Callable[..., None]) -> None:
                 reserved=lambda run_dir: tell(reserved=str(run_dir)),
                 on_phase=begun,
             )
-        tell(ended="played", run_dir=str(run_dir))
+        late = store.late_ticks(run_dir, SLACK_MS)
+        tell(ended="played", run_dir=str(run_dir), late_ticks=late)
     except (Interrupted, KeyboardInterrupt):
         tell(ended="interrupted")
     except HarnessError as error:
@@ -94,8 +74,12 @@ def play(order: Order, tell: Callable[..., None]) -> None:
 
 
 def _end_with_the_suite() -> None:
-    """Interrupt this process when standard input is closed."""
-    sys.stdin.buffer.read()
+    """Interrupt this process when standard input is closed.
+
+    What reads a file of Python's as Python ends would end it with an error of its own.
+    """
+    while os.read(0, 1):
+        pass
     os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -110,6 +94,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from harness.suite import player  # whose Order the suite sends; the one here is another class
-
-    player.main()
+    main()

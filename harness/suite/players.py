@@ -18,8 +18,11 @@ from harness.base.paths import ROOT
 from harness.base.priority import SHARES
 from harness.run.build import Built
 from harness.run.turns import TURNS, turns
-from harness.suite.player import UP, Order
+from harness.suite.order import UP, Order
 
+# Ticks in a run that came later than 50 ms. On two cores runs that were measured one at a time had
+# up to three, and those that were measured two at a time up to five, with the same verdicts.
+MOST_LATE: Final = 8
 ENDED: Final = "ended"  # in the last that a process tells
 _LOOK_S: Final = 0.5
 
@@ -45,7 +48,8 @@ class Players:
 
     def __init__(self, log: Path, *, jobs: int = 1, ahead: bool = True) -> None:
         self._log = log
-        self._most = jobs + (1 if ahead and SHARES.there() else 0)
+        self._jobs = jobs
+        self._ahead = 1 if ahead and SHARES.there() else 0
         self._folder = processes.scratch_folder("turns")
         self._turns: dict[str, str] = {}
         if TURNS not in os.environ:  # else whoever plays this suite has turns for it
@@ -57,7 +61,17 @@ class Players:
 
     def room(self) -> bool:
         """Whether one more may be started: there is room for it, and no other is being started."""
-        return len(self._players) < self._most and all(player.up for player in self._players)
+        most = self._jobs + self._ahead
+        return len(self._players) < most and all(player.up for player in self._players)
+
+    def slow_down(self, late_ticks: int) -> bool:
+        """Measure one run at a time from here on if the clock came late too often; whether so."""
+        if self._jobs == 1 or late_ticks <= MOST_LATE:
+            return False
+        self._jobs = 1
+        for turn in sorted((self._folder / "turns").glob("*"))[1:]:
+            turn.unlink()  # whoever has it is measured to the end
+        return True
 
     def start(self, order: Order) -> Player:
         """Have a run played."""

@@ -20,7 +20,7 @@ from harness.report import report
 from harness.run.interrupts import Progress, uninterrupted
 from harness.run.screen import Screen
 from harness.suite.background import BackgroundJudge
-from harness.suite.player import UP, Order
+from harness.suite.order import UP, Order
 from harness.suite.players import ENDED, Player, Players
 
 Planned = tuple[Entry, Candidate, str]  # with what is said as it begins
@@ -127,6 +127,11 @@ class Stage:
             case "played":
                 entry.reason = "it has been played, and not been judged yet"
                 self._judge.submit(Path(what["run_dir"]))
+                if self._players.slow_down(late := what["late_ticks"]):
+                    run.kept.append(
+                        f"{entry.label}: this machine's clock came late {late} times, so that one "
+                        "run is measured at a time from here on"
+                    )
             case "void":
                 entry.state, entry.reason = State.VOID, what["reason"]
             case "failed" if not self._suite.interrupted:

@@ -170,7 +170,7 @@ def test_the_next_run_is_warmed_up_and_a_night_that_is_killed_leaves_nothing_run
         wait_until("start of the third run", third_is_warmed_up, timeout_s=LONGEST_S)
     finally:
         night.kill()
-        night.wait()
+        night.communicate(timeout=LONGEST_S)
     runs = [(results / name / "latest").resolve().name for name in names]
     wait_until(
         "end of all that was started",

@@ -33,7 +33,7 @@ for told in (
     {"reserved": run_dir},
     {"phase": "steady", "built": []},
     {"say": "it is all over"},
-    {"ended": "played", "run_dir": run_dir},
+    {"ended": "played", "run_dir": run_dir, "late_ticks": 0},
 ):
     print(json.dumps(told), flush=True)
 sys.stdin.buffer.read()

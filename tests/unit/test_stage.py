@@ -24,6 +24,7 @@ from harness.catalogue.cover import Candidate
 from harness.history.suites import State, Suite
 from harness.run.interrupts import Interrupted, interruptible
 from harness.run.screen import Screen
+from harness.run.turns import usual_jobs
 from harness.suite import play
 from harness.suite.players import Players
 from harness.suite.stage import Stage
@@ -72,7 +73,7 @@ else:
     while order.seed == 6 and not other.exists():
         time.sleep(0.01)
     tell(say="drain")
-    tell(ended="played", run_dir=str(run_dir))
+    tell(ended="played", run_dir=str(run_dir), late_ticks=9 if order.seed == 7 else 8)
 turn.close()
 """
 
@@ -207,12 +208,33 @@ def test_several_are_measured_at_one_time_where_that_is_asked(staged: SimpleName
     )
 
 
+def test_one_is_measured_at_a_time_once_the_clock_has_come_late(staged: SimpleNamespace) -> None:
+    staged.played(7, 1, 1, jobs=2, ahead=False)
+
+    sentence = "one: this machine's clock came late 9 times, so that one run is measured at a time"
+    assert [sentence] == [line[: len(sentence)] for line in staged.screen.lines if "late" in line]
+    assert {"one", "two", "three"} == set(staged.judge.runs)
+
+
+@pytest.mark.parametrize(
+    ("cores", "gb", "jobs"), [(2, 24, 1), (7, 64, 1), (8, 64, 2), (64, 11, 2), (1, 1, 1)]
+)
+def test_a_larger_machine_measures_more_at_one_time(
+    cores: int, gb: int, jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = SimpleNamespace(total=gb * 10**9)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: set(range(cores)))
+    monkeypatch.setattr("psutil.virtual_memory", lambda: memory)
+
+    assert jobs == usual_jobs()
+
+
 def test_a_program_is_built_once_for_all(staged: SimpleNamespace) -> None:
-    with closing(Players(staged.results / "playing.log")) as players:
+    with closing(Players(staged.results / "playing.log")) as playing:
         candidate = Candidate.of("baseline", registry.load("baseline"))
-        stage = Stage(staged.suite, staged.results, staged.screen, staged.judge, players, None)
+        stage = Stage(staged.suite, staged.results, staged.screen, staged.judge, playing, None)
         [entry, *_] = staged.suite.entries
         entry.seed = 1
         stage.play([(entry, candidate, "run one")], lambda: None)
 
-        assert {("/here", ("make",))} == players.built
+        assert {("/here", ("make",))} == playing.built
