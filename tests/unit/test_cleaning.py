@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +18,9 @@ from harness.history import manifest, store
 from harness.report.many.comparison import Compared, write_comparison
 from harness.run.folder import reserve
 from harness.run.run import Run
+from harness.suite.order import Order
+from harness.suite.player import play as play_here
+from harness.suite.players import ENDED, Player, Players
 from tests.report.sample_run import write_manifest, write_run
 from tests.report.sample_suite import write_night
 
@@ -240,6 +245,20 @@ def test_what_begins_while_verdicts_are_put_into_the_dataset_stays(
     assert "run-1 began meanwhile, so it stays" in capsys.readouterr().err
 
 
+def played_here(players: Players, order: Order) -> Player:
+    """Have a run of a suite played by this process, instead of one of its own."""
+    player = Player(subprocess.Popen(["true"], stdin=subprocess.PIPE))
+    players._players.append(player)
+
+    def tell(**what: Any) -> None:
+        if ENDED in what:
+            player.outcome = what
+        players._told.put((player, what))
+
+    play_here(order, tell)
+    return player
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -270,6 +289,7 @@ def test_a_start_completes_what_was_killed_and_is_left_alone_by_clean(
         raise VoidRun("it was ended by a test")
 
     monkeypatch.setattr(Run, "play", play)
+    monkeypatch.setattr(Players, "start", played_here)
 
     assert Exit.FAILED == main([*command, "--results", str(tmp_path)])
     assert {Exit.FAILED} == set(refused)
