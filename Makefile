@@ -39,16 +39,16 @@ try: ## a program of yours as the members of the group: APP=consumers/apps/kafka
 	@$(ENV) -m harness try $(OPTIONS) $(if $(CMD),-- $(CMD))
 
 .PHONY: matrix
-matrix: ## the same faults for several programs, side by side: [APPS='consumers/apps/kafkajs consumers/apps/sarama' LIMIT= REPEAT=3 SEED= JOBS=1 BACKEND= KAFKA=]
+matrix: ## the same faults for several programs, side by side: [APPS='consumers/apps/kafkajs consumers/apps/sarama' LIMIT= REPEAT=3 SEED= JOBS= BACKEND= KAFKA=]
 	@$(ENV) -m harness matrix $(foreach app,$(APPS),--app '$(app)') $(if $(REPEAT),--repeat '$(REPEAT)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(BACKEND),--backend '$(BACKEND)') \
 	    $(if $(JOBS),--jobs '$(JOBS)') $(if $(KAFKA),--kafka '$(KAFKA)') $(LIMITS)
 
 .PHONY: sweep
-sweep: ## what a setting buys and costs: NAME=consumer-crash,consumer-freeze OVER='session_timeout_ms=6000,10000,45000' [REPEAT=3 JOBS=1 LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
+sweep: ## what a setting buys and costs: NAME=consumer-crash,consumer-freeze OVER='session_timeout_ms=6000,10000,45000' [REPEAT=3 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
 	@$(ENV) -m harness sweep $(if $(NAME),'$(NAME)') $(foreach setting,$(OVER),--over '$(setting)') $(if $(JOBS),--jobs '$(JOBS)') $(OPTIONS)
 
-nightly: ## every experiment, and every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 JOBS=1 LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
+nightly: ## every experiment, and every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
 	@$(ENV) -m harness nightly $(NIGHT)
 
 .PHONY: explain
