@@ -4,7 +4,6 @@ import os
 import threading
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -28,8 +27,7 @@ def give_way() -> None:
         return
     os.sched_setscheduler(0, IDLE, os.sched_param(0))
     if os.getsid(0) == os.getpid():
-        with suppress(OSError):  # there are no autogroups
-            _AUTOGROUP.write_text("19")
+        _set_share(os.getpid(), _LEAST)
 
 
 class Shares:
@@ -84,3 +82,10 @@ def _set_share(pid: int, nice: str) -> None:
             return
         else:
             return
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -12,17 +12,15 @@ from typing import Final
 from harness.cluster.wire import (
     Reader,
     ask,
-    compact_text_of,
+    consumer_group,
     request,
     text_of,
-    varint_of,
 )
 
 _LIST_OFFSETS: Final = 2
 _OFFSET_FETCH: Final = 9
 _DESCRIBE_GROUPS: Final = 15
 _LIST_GROUPS: Final = 16
-_CONSUMER_GROUP_DESCRIBE: Final = 69
 
 _CONSUMERS: Final = "consumer"  # the type of protocol in which assignments can be read
 _UNKNOWN: Final = "Dead"  # what DescribeGroups v0 says of a group of KIP-848
@@ -107,19 +105,7 @@ def assigned(data: bytes) -> tuple[tuple[str, int], ...]:
 
 def _of_kip_848(port: int, group: str, timeout_s: float) -> Described | None:
     """By ConsumerGroupDescribe v0."""
-    no_tags, no_operations = b"\0", b"\0"
-    body = no_tags + varint_of(2) + compact_text_of(group) + no_operations + no_tags
-    answer = ask(port, request(_CONSUMER_GROUP_DESCRIBE, 0, body), timeout_s)
-    answer.tagged_fields()
-    answer.number("i")  # throttle time
-    answer.varint()  # one group
-    error_code = answer.number("h")
-    answer.compact_text()  # error message
-    answer.compact_text()  # its id
-    state = answer.compact_text()
-    answer.number("i")  # group epoch
-    answer.number("i")  # assignment epoch
-    answer.compact_text()  # assignor
+    error_code, state, answer = consumer_group(port, group, timeout_s)
     members = tuple(_member(answer) for _ in range(answer.varint() - 1))
     return None if error_code else Described(state, members)
 

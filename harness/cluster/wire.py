@@ -242,6 +242,12 @@ def _describe_classic(port: int, group: str, timeout_s: float) -> GroupState:
 
 def _describe_consumer(port: int, group: str, timeout_s: float) -> GroupState:
     """By ConsumerGroupDescribe v0, for groups of KIP-848."""
+    error_code, state, answer = consumer_group(port, group, timeout_s)
+    return GroupState(error_code, state, answer.varint() - 1)
+
+
+def consumer_group(port: int, group: str, timeout_s: float) -> tuple[int, str, Reader]:
+    """The error code and state of a group by ConsumerGroupDescribe v0, and its members to read."""
     no_tags, no_operations = b"\0", b"\0"
     body = no_tags + varint_of(2) + compact_text_of(group) + no_operations + no_tags
     answer = ask(port, request(_CONSUMER_GROUP_DESCRIBE, 0, body), timeout_s)
@@ -255,7 +261,7 @@ def _describe_consumer(port: int, group: str, timeout_s: float) -> GroupState:
     answer.number("i")  # group epoch
     answer.number("i")  # assignment epoch
     answer.compact_text()  # assignor
-    return GroupState(error_code, state, answer.varint() - 1)
+    return error_code, state, answer
 
 
 def committed(

@@ -13,6 +13,7 @@ from typing import Literal
 
 from harness.base.errors import Exit, SetupError
 from harness.base.paths import INSTALLED, set_up
+from harness.base.priority import cores
 from harness.provision import aot, kafka, toxiproxy
 from harness.provision.cache import cache_dir
 from harness.provision.environment import check_python, env_dir, env_python, is_complete
@@ -80,11 +81,11 @@ def _make() -> Finding:
 
 
 def _cores() -> Finding:
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    if cores >= CORES_WANTED:
-        return Finding("cores", "ok", str(cores))
+    found = cores()
+    if found >= CORES_WANTED:
+        return Finding("cores", "ok", str(found))
     few = f"with fewer than {CORES_WANTED} cores, timing rules may end UNKNOWN"
-    return Finding("cores", "ok", f"{cores}; {few}")
+    return Finding("cores", "ok", f"{found}; {few}")
 
 
 def _disk() -> Finding:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import StringIO
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -57,15 +57,8 @@ class Screen:
     @contextmanager
     def watch(self, name: str, experiment: Experiment) -> Iterator[RunView]:
         """Draw a run while the body plays it; the view is gone after that, the lines stay."""
-        if not self.draws or self._live is not None:
-            yield RunView(name, experiment, lambda _view: None)
-            return
-        with Live(console=self._console, auto_refresh=False, transient=True) as live:
-            self._live = live
-            try:
-                yield RunView(name, experiment, lambda view: live.update(view, refresh=True))
-            finally:
-                self._live = None
+        with self._drawn(auto_refresh=False) as live:
+            yield RunView(name, experiment, _updating(live))
 
     @property
     def columns(self) -> int | None:
@@ -75,15 +68,9 @@ class Screen:
     @contextmanager
     def drawing(self) -> Iterator[Callable[[str], None]]:
         """What the body gives to what this yields is drawn below the lines, with its colours."""
-        if not self.draws or self._live is not None:
-            yield lambda _drawn: None
-            return
-        with Live(console=self._console, auto_refresh=False, transient=True) as live:
-            self._live = live
-            try:
-                yield lambda drawn: live.update(Text.from_ansi(drawn), refresh=True)
-            finally:
-                self._live = None
+        with self._drawn(auto_refresh=False) as live:
+            update = _updating(live)
+            yield lambda drawn: update(Text.from_ansi(drawn))
 
     @contextmanager
     def showing(self, drawn: Callable[[], RenderableType]) -> Iterator[None]:
@@ -91,18 +78,34 @@ class Screen:
 
         Only on a terminal; the view is gone after that, the lines stay.
         """
-        if not self.draws or self._live is not None:
+        with self._drawn(get_renderable=drawn, refresh_per_second=1 / _EVERY_S / 2):
             yield
+
+    @contextmanager
+    def _drawn(self, **options: Any) -> Iterator[Live | None]:
+        """A view on the terminal while the body goes on; null where there is none, or one already.
+
+        `options` are those of rich's Live.
+        """
+        if not self.draws or self._live is not None:
+            yield None
             return
-        rate = 1 / _EVERY_S / 2
-        with Live(
-            console=self._console, get_renderable=drawn, refresh_per_second=rate, transient=True
-        ) as live:
+        with Live(console=self._console, transient=True, **options) as live:
             self._live = live
             try:
-                yield
+                yield live
             finally:
                 self._live = None
+
+
+def _updating(live: Live | None) -> Callable[[RenderableType], None]:
+    """What puts something else into a view, if there is one."""
+
+    def update(view: RenderableType) -> None:
+        if live is not None:
+            live.update(view, refresh=True)
+
+    return update
 
 
 class Relayed(Screen):

@@ -19,7 +19,7 @@ from typing import Final
 import psutil
 
 from harness.base import processes
-from harness.base.priority import SHARES
+from harness.base.priority import SHARES, cores
 
 TURNS: Final = "KAFKA_CHAOS_TURNS"
 LONGEST_S: Final = 3_600.0  # that other runs take; a suite has one ahead at most
@@ -108,6 +108,5 @@ def usual_jobs() -> int:
 
     Both are chosen with room: only two cores, and one run at a time on them, have been measured.
     """
-    cores = len(os.sched_getaffinity(0)) if psutil.LINUX else os.cpu_count() or 1
     gb = psutil.virtual_memory().total // 10**9
-    return max(1, min(cores // _CORES_OF_A_RUN, gb // _GB_OF_A_RUN))
+    return max(1, min(cores() // _CORES_OF_A_RUN, gb // _GB_OF_A_RUN))
