@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
@@ -25,6 +25,11 @@ from harness.cli.showing import say_what_is_left_out
 from harness.experiment import CLIENTS, PROTOCOLS, one_of
 from harness.experiment.app import App
 from harness.run.screen import Screen
+
+if TYPE_CHECKING:  # they take long to import
+    from harness.catalogue.cover import Candidate
+    from harness.history.suites import Suite
+    from harness.suite.play import Publish
 
 EVERYDAY: Final = "everyday"  # the experiment that a program is tried with
 _IN_A_MATRIX: Final = (EVERYDAY, "rough-day", "rolling-deploy")
@@ -67,7 +72,6 @@ def _repeat(arguments: argparse.Namespace) -> int:
     from harness.catalogue import cover
     from harness.report.many import repeat
     from harness.suite import play
-    from harness.trend import dataset
 
     candidate = cover.Candidate.of(arguments.name, experiment_of(arguments))
     results = arguments.results.resolve()
@@ -75,16 +79,48 @@ def _repeat(arguments: argparse.Namespace) -> int:
     screen = Screen()
     screen.say(f"{arguments.name}: {candidate.experiment.claim}")
     screen.say(f"{arguments.repeat} runs, into {here(repeated.path)}")
-    code = play.play(
+    return play_suite(
         repeated,
         [candidate] * arguments.repeat,
+        arguments,
+        screen=screen,
+        publish=repeat.write,
+        show=repeat.print_repeat,
+        port_base=arguments.port_base,
+        jobs=1,
+    )
+
+
+def play_suite(
+    suite: "Suite",
+    runs: "Sequence[Candidate]",
+    arguments: argparse.Namespace,
+    *,
+    screen: Screen,
+    publish: "Publish",
+    show: "Publish",
+    jobs: int | None,
+    port_base: int | None = None,
+) -> Exit:
+    """Play a suite, show what came of it, and add its verdicts to the dataset; its exit code.
+
+    `jobs` and `port_base` are those of `suite.play.play`.
+    """
+    from harness.suite import play
+    from harness.trend import dataset
+
+    results = arguments.results.resolve()
+    code = play.play(
+        suite,
+        runs,
         results,
         seed=arguments.seed,
         screen=screen,
-        publish=repeat.write,
-        port_base=arguments.port_base,
+        publish=publish,
+        port_base=port_base,
+        jobs=jobs,
     )
-    repeat.print_repeat(repeated)
+    show(suite)
     dataset.accumulate(results)
     return code
 
@@ -96,7 +132,6 @@ def matrix_command(arguments: argparse.Namespace) -> int:
     from harness.report.many import matrix_text
     from harness.report.words import plural
     from harness.suite import play
-    from harness.trend import dataset
 
     if arguments.repeat < 1:
         raise BadInput(f"--repeat {arguments.repeat} runs nothing: use 1 or more")
@@ -140,18 +175,15 @@ def matrix_command(arguments: argparse.Namespace) -> int:
     screen = Screen()
     # How long they take depends on session timeouts that nobody knows before.
     screen.say(f"{plural(len(runs), 'run')}, into {here(suite.path)}")
-    code = play.play(
+    return play_suite(
         suite,
         [candidate for _, _, candidate in runs],
-        results,
-        seed=arguments.seed,
+        arguments,
         screen=screen,
         publish=matrix_text.write,
+        show=matrix_text.print_matrix,
         jobs=arguments.jobs,
     )
-    matrix_text.print_matrix(suite)
-    dataset.accumulate(results)
-    return code
 
 
 def _matrix_typed(
@@ -259,7 +291,6 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     if not plan.runs:
         raise NoData(f"no experiment fits: see `{COMMAND} nightly --list`")
     from harness.suite import play
-    from harness.trend import dataset
 
     results = arguments.results.resolve()
     night = play.new_nightly(
@@ -279,18 +310,15 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     screen.say(
         f"{len(plan.runs)} runs, about {plan.estimate_s / 60:.0f} min, into {here(night.path)}"
     )
-    code = play.play(
+    return play_suite(
         night,
         [planned.candidate for planned in plan.runs],
-        results,
-        seed=arguments.seed,
+        arguments,
         screen=screen,
         publish=index.write,
+        show=suite_text.print_suite,
         jobs=arguments.jobs,
     )
-    suite_text.print_suite(night)
-    dataset.accumulate(results)
-    return code
 
 
 def compare_protocols_command(arguments: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from harness.base.errors import BadInput, Exit
 from harness.base.paths import COMMAND, here
 from harness.cli.options import add_jobs_option, add_run_options, limits_of, listed, settings_of
+from harness.cli.playing import play_suite
 from harness.cli.showing import described
 from harness.run.screen import Screen
 
@@ -47,7 +48,6 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     from harness.report.many import sweep_text
     from harness.report.words import plural
     from harness.suite import play
-    from harness.trend import dataset
 
     if arguments.repeat < 1:
         raise BadInput(f"--repeat {arguments.repeat} runs nothing: use 1 or more")
@@ -86,18 +86,15 @@ def sweep_command(arguments: argparse.Namespace) -> int:
         screen.say(sentence)
     minutes = once_s * arguments.repeat / 60
     screen.say(f"{many}, about {minutes:.0f} min, into {here(suite.path)}")
-    code = play.play(
+    return play_suite(
         suite,
         [candidate for _, _, candidate in runs],
-        results,
-        seed=arguments.seed,
+        arguments,
         screen=screen,
         publish=sweep_text.write,
+        show=sweep_text.print_sweep,
         jobs=arguments.jobs,
     )
-    sweep_text.print_sweep(suite)
-    dataset.accumulate(results)
-    return code
 
 
 def _refuse_long(many: str, estimate_s: float) -> None:

@@ -1,39 +1,15 @@
 """What `matrix` plays, in what order, and what it says of itself. No run is played here."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.base.errors import Exit
 from harness.base.paths import ROOT
 from harness.catalogue import apps
-from harness.catalogue.cover import Candidate
 from harness.cli.main import main
-from harness.history.suites import State, Suite
-from harness.suite import play
-
-
-@pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Suite, Sequence[Candidate]]]:
-    """Matrices that would have been played; each is interrupted before its first run is over."""
-    found: list[tuple[Suite, Sequence[Candidate]]] = []
-
-    def played(
-        suite: Suite, runs: Sequence[Candidate], _results: Path, *, publish: play.Publish, **_: Any
-    ) -> Exit:
-        found.append((suite, runs))
-        suite.entries[0].state = State.INTERRUPTED
-        suite.entries[0].reason = "it was interrupted before it was complete"
-        suite.interrupted = True
-        suite.save()
-        publish(suite)
-        return suite.exit_code
-
-    monkeypatch.setattr(play, "play", played)
-    return found
+from tests.unit.conftest import Begun
 
 
 def matrix(results: Path, *arguments: str) -> int:
@@ -47,9 +23,7 @@ def write_app(folder: Path, name: str) -> Path:
     return folder
 
 
-def test_rounds_have_every_program_and_experiment(
-    tmp_path: Path, begun: list[tuple[Suite, Sequence[Candidate]]]
-) -> None:
+def test_rounds_have_every_program_and_experiment(tmp_path: Path, begun: Begun) -> None:
     options = ("--app", "consumers/apps/kafkajs", "--app", "sarama", "--repeat", "2")
     matrix(tmp_path, *options)
 
@@ -66,9 +40,7 @@ def test_rounds_have_every_program_and_experiment(
     assert suite.path == (tmp_path / "matrix" / "latest").resolve()
 
 
-def test_without_options_it_is_every_example_three_times(
-    tmp_path: Path, begun: list[tuple[Suite, Sequence[Candidate]]]
-) -> None:
+def test_without_options_it_is_every_example_three_times(tmp_path: Path, begun: Begun) -> None:
     matrix(tmp_path)
 
     ((suite, _),) = begun
@@ -80,9 +52,7 @@ def test_without_options_it_is_every_example_three_times(
     )
 
 
-def test_the_command_names_no_place_of_this_machine(
-    tmp_path: Path, begun: list[tuple[Suite, Sequence[Candidate]]]
-) -> None:
+def test_the_command_names_no_place_of_this_machine(tmp_path: Path, begun: Begun) -> None:
     mine = write_app(tmp_path / "work" / "orders", "orders")
     example = str(ROOT / "consumers" / "apps" / "kafkajs")
     one_of_two = str(ROOT / "consumers" / "apps" / "java" / "recommended.toml")
@@ -101,7 +71,7 @@ def test_the_command_names_no_place_of_this_machine(
 
 def test_two_programs_of_one_name_are_refused(
     tmp_path: Path,
-    begun: list[tuple[Suite, Sequence[Candidate]]],
+    begun: Begun,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     one, other = (str(write_app(tmp_path / name, "orders")) for name in ("a", "b"))
@@ -111,9 +81,7 @@ def test_two_programs_of_one_name_are_refused(
     assert not begun
 
 
-def test_a_file_of_its_own_name_is_an_app(
-    tmp_path: Path, begun: list[tuple[Suite, Sequence[Candidate]]]
-) -> None:
+def test_a_file_of_its_own_name_is_an_app(tmp_path: Path, begun: Begun) -> None:
     mine = write_app(tmp_path / "a", "orders") / "app.toml"
     matrix(tmp_path, "--app", str(mine))
 
@@ -122,7 +90,7 @@ def test_a_file_of_its_own_name_is_an_app(
 
 def test_one_that_is_interrupted_keeps_what_there_is(
     tmp_path: Path,
-    begun: list[tuple[Suite, Sequence[Candidate]]],
+    begun: Begun,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     code = matrix(tmp_path, "--app", "kafkajs", "--repeat", "1")
@@ -134,9 +102,7 @@ def test_one_that_is_interrupted_keeps_what_there_is(
     assert "kafkajs, everyday, run 1: interrupted (it was" in capsys.readouterr().out
 
 
-def test_every_experiment_of_a_matrix_takes_every_example(
-    tmp_path: Path, begun: list[tuple[Suite, Sequence[Candidate]]]
-) -> None:
+def test_every_experiment_of_a_matrix_takes_every_example(tmp_path: Path, begun: Begun) -> None:
     matrix(tmp_path, "--repeat", "1")
 
     for candidate in begun[0][1]:

@@ -1,39 +1,14 @@
 """What `sweep` plays, in what order, and what it says of itself. No run is played here."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.base.errors import Exit
-from harness.catalogue.cover import Candidate
 from harness.cli.main import main
-from harness.history.suites import State, Suite, load_suite
-from harness.suite import play
-
-Begun = list[tuple[Suite, Sequence[Candidate]]]
-
-
-@pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> Begun:
-    """Sweeps that would have been played; each is interrupted before its first run is over."""
-    found: Begun = []
-
-    def played(
-        suite: Suite, runs: Sequence[Candidate], _results: Path, *, publish: play.Publish, **_: Any
-    ) -> Exit:
-        found.append((suite, runs))
-        suite.entries[0].state = State.INTERRUPTED
-        suite.entries[0].reason = "it was interrupted before it was complete"
-        suite.interrupted = True
-        suite.save()
-        publish(suite)
-        return suite.exit_code
-
-    monkeypatch.setattr(play, "play", played)
-    return found
+from harness.history.suites import load_suite
+from tests.unit.conftest import Begun
 
 
 def sweep(results: Path, *arguments: str) -> int:
