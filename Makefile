@@ -145,7 +145,7 @@ doctor: ## what a run needs: what is there, what is missing, what to do
 bom: ## the bill of materials of all that is fetched, as CycloneDX in JSON [KAFKA=4.2.1]
 	@$(PYTHON) -m harness.provision bom $(if $(KAFKA),--kafka '$(KAFKA)')
 
-lock-kafka: ## for maintainers: pin the jars of another Kafka version: KAFKA=4.3.1
+lock-kafka: ## for maintainers: pin the jars of another Kafka version: KAFKA=4.4.0
 	@$(PYTHON) -m harness.provision lock-kafka '$(KAFKA)'
 
 # uv comes and goes in an environment of its own; no header and no index go into

@@ -79,7 +79,7 @@ class Cluster:
     backend: str = "embedded"
     brokers: int = 3
     controllers: int = 1
-    kafka_version: str = "4.3.1"
+    kafka_version: str = "4.4.0"
     settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -23,7 +23,7 @@ from harness.provision.java import Java
 from harness.provision.jvm import broker_options
 from harness.provision.shell import Shell
 
-DEFAULT_VERSION = "4.3.1"
+DEFAULT_VERSION = "4.4.0"
 OLDEST = (3, 7)  # whose brokers log and answer as the harness reads it
 OLDEST_CLIENT = (2, 5)  # whose KafkaConsumer has all that ours is asked to do
 

@@ -19,6 +19,7 @@ from harness.base import processes
 from harness.base.priority import SHARES
 from harness.base.wait import wait_until
 from harness.history import manifest
+from harness.provision import kafka
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.spark]
 
@@ -97,7 +98,7 @@ def test_a_night_goes_on_after_a_run_that_cannot_start(tmp_path: Path) -> None:
     assert "UNKNOWN" == verdicts["doomed", "X32a"]["verdict"]
     assert "ended while it started" in verdicts["doomed", "X32a"]["reason"]
     assert "HOLDS" == verdicts["tiny", "X32a"]["verdict"]
-    assert {("librdkafka", "eager", "4.3.1")} == {
+    assert {("librdkafka", "eager", kafka.DEFAULT_VERSION)} == {
         (row["client"], row["protocol"], row["kafka"]) for row in rows
     }
 

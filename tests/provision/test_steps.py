@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import SetupError
-from harness.provision import aot, steps
+from harness.provision import aot, kafka, steps
 from harness.provision.java import Java
 from harness.provision.shell import Shell
 from harness.provision.steps import Step
@@ -179,12 +179,12 @@ def test_failed_training_is_noted_and_forgotten_on_demand(
     java = Java(Path("/bin/false"), "25.0.2")
     monkeypatch.setattr(steps, "find_java", lambda: java)
     monkeypatch.setattr(aot, "env_python", lambda _env: Path("/bin/false"))
-    cache = aot.kafka_cache("4.3.1", java)
+    cache = aot.kafka_cache(kafka.DEFAULT_VERSION, java)
     assert cache is not None
     assert not aot.is_settled(cache)
 
     with pytest.raises(SetupError, match="the Kafka AOT training failed"):
-        aot.train_kafka("4.3.1", java, Shell(empty_cache / "logs"))
+        aot.train_kafka(kafka.DEFAULT_VERSION, java, Shell(empty_cache / "logs"))
     assert aot.is_settled(cache)
 
     steps.forget_failures()

@@ -17,9 +17,11 @@ BASELINE = registry.load("baseline")
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is set up; of 4.3.1 all is there, of 4.2.2 the jars."""
+    """What is set up; of the usual Kafka and 4.3.1 all is there, of 4.2.2 the jars."""
     found: list[str] = []
-    monkeypatch.setattr(kafka, "is_set_up", lambda version: version == "4.3.1")
+    monkeypatch.setattr(
+        kafka, "is_set_up", lambda version: version in (kafka.DEFAULT_VERSION, "4.3.1")
+    )
     monkeypatch.setattr(kafka, "has_jars", lambda version: version in ("4.3.1", "4.2.2"))
     monkeypatch.setattr(
         steps, "ensure", lambda version, *, late: found.append(f"brokers {version} {late}")
