@@ -1,7 +1,8 @@
 """Every rule and every kind of fault, on real brokers: verdicts come out as experiments expect.
 
-Method: the command itself plays each experiment, as a user would; its history is judged aside while
-the next is played. Saboteurs are experiments too: their runs prove that each rule can fail.
+Method: the command itself plays the experiments as a night, as a user would: each is warmed up
+while the one before is measured, and judged aside. Saboteurs are experiments too: their runs prove
+that each rule can fail.
 
 Played are the fewest runs (least time per rule that is new) that show every rule and inject every
 kind of fault there is, and some for each client and protocol; the night plays all the rest. Without
@@ -11,8 +12,7 @@ tests/docker.
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,15 +25,14 @@ from harness.base import processes
 from harness.base.errors import Exit
 from harness.catalogue import registry
 from harness.catalogue.cover import Candidate, candidates
-from harness.history import manifest
+from harness.history import manifest, suites
 from harness.report import exit_code
 from harness.rules.catalogue import RULES
-from harness.suite.background import BackgroundJudge
 from tests.verdicts import differing, read_verdicts, told
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
-LONGEST_S = 240  # the slowest takes 60 s on a quiet machine
+LONGEST_S: Final = 240  # of one run; the slowest takes 60 s on a quiet machine
 
 
 def on_kafka(kafka: str, command: list[str]) -> list[str]:
@@ -46,55 +45,64 @@ def on_kafka(kafka: str, command: list[str]) -> list[str]:
     return ["-m", "harness.provision", "exec", "--kafka", kafka, "--", *command, "--kafka", kafka]
 
 
-def run_experiment(name: str, results: Path, *options: str, kafka: str = "") -> Path:
+def run_experiment(name: str, results: Path, *options: str) -> Path:
     """Run an experiment by the command, without judging it; its folder."""
     command = ["-m", "harness", "run", name, "--results", str(results), *options]
-    done = subprocess.run(
-        [sys.executable, *on_kafka(kafka, command)],
-        capture_output=True,
-        text=True,
-        timeout=LONGEST_S,
-        check=False,
-    )
+    done = ended(command, LONGEST_S)
     assert 0 == done.returncode, done.stderr
     return Path(done.stdout.strip())
 
 
-class Runs:
-    """Runs by their labels, each played when it is first asked for and then judged aside."""
+def ended(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
+    """A command of ours, once it has ended."""
+    return subprocess.run(
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
 
-    def __init__(self, results: Path, judge: BackgroundJudge) -> None:
-        self._results = results
-        self._judge = judge
-        self._played: dict[str, Path] = {}
-        self._problems: dict[Path, str] = {}
 
-    def played(self, run: str) -> Path:
-        """The folder of this run."""
-        if run not in self._played:
-            label, _, kafka = run.partition(" on ")
-            name, _, variant = label.partition(":")
-            client, _, protocol = variant.partition("/")
-            options = ("--client", client, "--protocol", protocol)
-            self._played[run] = run_experiment(name, self._results, *options, kafka=kafka)
-            self._judge.submit(self._played[run])
-            self._judge.go()
-        return self._played[run]
+def play(runs: Iterable[str], results: Path) -> dict[str, Path]:
+    """Play these runs as nights, one for each version of Kafka; their folders by their labels.
 
-    def judged(self, run: str) -> Path:
-        """The folder of this run, when its verdicts are there."""
-        run_dir = self.played(run)
-        if run_dir not in self._problems:
-            self._problems.update(self._judge.finished(wait=True))
-        assert "" == self._problems[run_dir]
-        return run_dir
+    A run's label has its Kafka where that is not the usual one: `baseline:java/eager on 3.9.2`.
+    """
+    versions: dict[str, list[str]] = {}
+    for run in runs:
+        label, _, kafka = run.partition(" on ")
+        versions.setdefault(kafka, []).append(label)
+    played: dict[str, Path] = {}
+    for kafka, labels in versions.items():
+        command = ["-m", "harness", "nightly", "--results", str(results)]
+        command += ["--jobs", "1", "--only", ",".join(labels)]
+        done = ended(on_kafka(kafka, command), LONGEST_S * len(labels))
+        # That all verdicts are as expected is for each run's own tests to say.
+        assert done.returncode in (Exit.AS_EXPECTED, Exit.DIFFERS), done.stdout + done.stderr
+        night = suites.load_suite((results / "nightly" / "latest").resolve())
+        for entry in night.entries:
+            if entry.state is suites.State.SPOILT:  # by this machine, and played again
+                continue
+            folder = night.run_dir(entry)
+            assert entry.judged, f"{entry.label}: {entry.state}, {entry.reason}"
+            assert folder is not None
+            label = entry.label.removesuffix(suites.AGAIN)
+            played[f"{label} on {kafka}" if kafka else label] = folder
+    return played
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
-    results = tmp_path_factory.mktemp("results")
-    with closing(BackgroundJudge(results / "judging.log")) as judge:
-        yield Runs(results, judge)
+def runs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """The folders of the runs that the chosen tests of this module are about."""
+    chosen = [
+        item.callspec.params["run"]
+        for item in request.session.items
+        if item.path == request.path and hasattr(item, "callspec")
+    ]
+    return play(dict.fromkeys(chosen), tmp_path_factory.mktemp("results"))
 
 
 # Clients and protocols of each sort, and a saboteur: `make test` plays these alone.
@@ -154,16 +162,16 @@ PARAMETERS: Final = [
 
 
 @pytest.mark.parametrize("run", PARAMETERS)
-def test_a_run_is_whole_and_leaves_nothing_running(run: str, runs: Runs) -> None:
-    run_dir = runs.played(run)
+def test_a_run_is_whole_and_leaves_nothing_running(run: str, runs: dict[str, Path]) -> None:
+    run_dir = runs[run]
     assert "complete" == manifest.read(run_dir)["status"]
     assert not (run_dir / "scratch").exists()
     assert [] == processes.marked(run_dir.name)
 
 
 @pytest.mark.parametrize("run", PARAMETERS)
-def test_every_verdict_is_as_expected(run: str, runs: Runs) -> None:
-    run_dir = runs.judged(run)
+def test_every_verdict_is_as_expected(run: str, runs: dict[str, Path]) -> None:
+    run_dir = runs[run]
     verdicts = read_verdicts(run_dir)
     as_expected = all(row["verdict"] == row["expected"] for row in verdicts)
 
@@ -173,9 +181,12 @@ def test_every_verdict_is_as_expected(run: str, runs: Runs) -> None:
     assert_every_generation_is_a_rebalance(run_dir)
 
 
-def test_the_first_members_join_when_the_last_of_them_is_ready(runs: Runs) -> None:
+@pytest.mark.parametrize("run", ["consumer-crash:java/eager"])
+def test_the_first_members_join_when_the_last_of_them_is_ready(
+    run: str, runs: dict[str, Path]
+) -> None:
     """Java members, which take a second more or less to be ready."""
-    run_dir = runs.played("consumer-crash:java/eager")
+    run_dir = runs[run]
     frames = [
         frame
         for journal in (run_dir / "journals").glob("member-*.journal")

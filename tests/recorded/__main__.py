@@ -6,34 +6,14 @@ folder of one run of a program is kept beside those that there are.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from harness.history.manifest import FILE_NAME
 from tests.cluster.test_experiments import RUNS as PLAYED
-from tests.cluster.test_experiments import on_kafka
+from tests.cluster.test_experiments import play
 from tests.recorded.keep import PROGRAMS, RUNS, keep, keep_program
-
-
-def play(results: Path) -> None:
-    """Play them as nights: one for each version of Kafka."""
-    versions: dict[str, list[str]] = {}
-    for run in PLAYED:
-        label, _, kafka = run.partition(" on ")
-        versions.setdefault(kafka, []).append(label)
-    for kafka, labels in versions.items():
-        command = [
-            "-m",
-            "harness",
-            "nightly",
-            "--results",
-            str(results),
-            "--only",
-            ",".join(labels),
-        ]
-        subprocess.run([sys.executable, *on_kafka(kafka, command)], check=True)
 
 
 def main() -> int:
@@ -48,7 +28,7 @@ def main() -> int:
         kept = keep(named)
     else:
         with tempfile.TemporaryDirectory() as results:
-            play(Path(results))
+            play(PLAYED, Path(results))
             kept = keep(Path(results))
     print(f"{len(kept)} runs are kept in {RUNS.relative_to(Path.cwd())}: look at `git diff`, and")
     print("renew what they are judged to be with `make pin`")
