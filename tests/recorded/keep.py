@@ -15,7 +15,7 @@ from typing import Any, Final
 from harness.base.errors import Exit
 from harness.experiment import APP
 from harness.history import manifest
-from harness.history.schema import HISTORY
+from harness.history.copies import copy
 from harness.report import exit_code
 
 RUNS: Final = Path(__file__).with_name("runs")
@@ -111,11 +111,5 @@ def _runs(results: Path) -> Iterator[Path]:
 
 
 def _copy(run: Path, folder: Path, facts: dict[str, Any] | None = None) -> Path:
-    (folder / "history").mkdir(parents=True)
-    text = json.dumps(facts or manifest.read(run), separators=(",", ":"))
-    (folder / "manifest.json").write_text(text + "\n")
-    for name in HISTORY:
-        file = f"{name}.parquet"
-        if (run / "history" / file).exists():  # a run of an older schema lacks what has come since
-            shutil.copyfile(run / "history" / file, folder / "history" / file)
+    copy(run, folder, facts or manifest.read(run))
     return folder
