@@ -150,17 +150,21 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 def print_rows(rows: Mapping[str, Sequence[Row]], console: Console | None = None) -> None:
     """Print each thing that rules examined: verdict, what was measured, its bounds, and why."""
-    states = {True: Verdict.HOLDS, False: Verdict.VIOLATED, None: Verdict.UNKNOWN}
     lines = []
     for rule, found in rows.items():
         lines += [Text(), Text(f"{rule}: {len(found):,} examined")]
-        for row in found:
-            told = [f"  {states[row['ok']]:<8} {row['subject']}"]
-            if row["measured"] is not None:
-                told.append(f"measured {number(row['measured'])}")
-            if row["bound_low"] is not None:
-                told.append(f"at least {number(row['bound_low'])}")
-            if row["bound_high"] is not None:
-                told.append(f"at most {number(row['bound_high'])}")
-            lines.append(Text(", ".join([*told, *filter(None, (row["why"] or row["excused"],))])))
+        lines += [Text(f"  {row_text(row)}") for row in found]
     show(console or Console(highlight=False), lines)
+
+
+def row_text(row: Row) -> str:
+    """One thing that a rule examined: verdict, what was measured, its bounds, and why."""
+    states = {True: Verdict.HOLDS, False: Verdict.VIOLATED, None: Verdict.UNKNOWN}
+    told = [f"{states[row['ok']]:<8} {row['subject']}"]
+    if row["measured"] is not None:
+        told.append(f"measured {number(row['measured'])}")
+    if row["bound_low"] is not None:
+        told.append(f"at least {number(row['bound_low'])}")
+    if row["bound_high"] is not None:
+        told.append(f"at most {number(row['bound_high'])}")
+    return ", ".join([*told, *filter(None, (row["why"] or row["excused"],))])
