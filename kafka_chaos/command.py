@@ -27,6 +27,7 @@ COMMANDS: Final = (
         "sql",
         "explain",
     ),
+    *("keep", "pinned"),
     *("up", "fault", "down"),
     *("compare", "trend", "collect", "list", "describe", "clean", "doctor", "compare-protocols"),
 )

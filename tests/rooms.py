@@ -63,7 +63,9 @@ ROOMS: Final = {
     "suite": Room(
         "many runs: nights, repeats, matrices of programs, comparisons of protocols; playing each "
         "in a process of its own (`stage`, `players`, `player`); judging one run (`judging`), in a "
-        "background process (`background`), or many stored ones (`again`), by any Spark (`spark`)",
+        "background process (`background`), or many stored ones (`again`), by any Spark "
+        "(`spark`); runs that a project keeps (`kept`), and what its own rules say of them "
+        "(`pins`)",
         "a suite plays, judges and reports runs",
         (
             *("report", "catalogue", "check", "tables", "run"),
@@ -132,8 +134,8 @@ ROOMS: Final = {
     ),
     "history": Room(
         "columns of every file (`schema`), what faults break (`effects`), broker logs to rows, "
-        "those of other people's brokers too (`foreign`), journals to Parquet, the manifest, and "
-        "the record of a suite (`suites`)",
+        "those of other people's brokers too (`foreign`), journals to Parquet, the manifest, "
+        "small copies of runs (`copies`), and the record of a suite (`suites`)",
         "a history is files only",
         ("consumers", "base"),
         ("psutil", "pyarrow"),

@@ -1,4 +1,4 @@
-"""A project of somebody else's: where its experiments, rules, apps and results are; its limits."""
+"""A project of somebody else's: where its experiments, rules, apps and runs are; its limits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -12,7 +12,8 @@ from harness.experiment.limits import Limits
 
 FILE: Final = "kafka-chaos.toml"
 _FOLDERS: Final = ("experiments", "rules", "apps")
-_KEYS: Final = (*_FOLDERS, "results", "limits")
+_MADE: Final = ("results", "recorded")  # folders that are made when something is put there
+_KEYS: Final = (*_FOLDERS, *_MADE, "limits")
 _RESULTS: Final = "kafka-chaos-results"  # beside the file, where it names no other folder
 
 
@@ -25,7 +26,13 @@ class Project:
     rules: Path | None = None
     apps: tuple[Path, ...] = ()  # folders with an app.toml
     results: Path | None = None
+    recorded: Path | None = None  # runs that are kept, and what the rules say of them
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that the project is, if there is one."""
+        return None if self.file is None else self.file.resolve().parent
 
 
 def found(start: Path) -> Path | None:
@@ -74,7 +81,12 @@ def _fields(held: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     told: dict[str, Any] = {"results": folder / _RESULTS}
     for name in held.keys() - {"limits"}:
         path = folder / settings.typed(name, held[name], str)
-        told[name] = path if name == "results" else _folder(name, path)
+        told[name] = path if name in _MADE else _folder(name, path)
+    if "recorded" in told and told["recorded"].is_relative_to(told["results"]):
+        raise BadInput(
+            f"recorded names {here(told['recorded'])}, which is in the folder of results, where "
+            "`clean --all` removes runs: name a folder outside it"
+        )
     if "apps" in told:
         told["apps"] = _apps(told["apps"])
     if "limits" in held:

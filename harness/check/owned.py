@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from harness.check.judge import Asked, Outcome
+from harness.experiment import APP
 from harness.rules import RULES
+from harness.rules.lineage import judged_of_an_app
 from harness.rules.own import USED, is_own
 from harness.tables.source import Run
 
@@ -15,6 +17,26 @@ _ABSENT: Final = (
     "and the folder own/rules of the run"
 )
 _CHANGED: Final = "the rule is not the one that the run was played with: it has changed since"
+_FAILED: Final = "the rule could not be judged: "  # as the judge begins, where a query ends so
+
+
+def about(run: Run) -> list[str]:
+    """Ids of the own rules here that can be judged of a run, whoever declares them."""
+    judged = judged_of_an_app() if run.client == APP else tuple(USED)
+    return sorted(
+        name
+        for name, own in USED.items()
+        if name in judged and own.rule.speaks_of(run.client, run.protocol)
+    )
+
+
+def failed(outcome: Outcome) -> dict[str, str]:
+    """Why queries of own rules ended with an error, by the rules' ids."""
+    return {
+        name: reason.removeprefix(_FAILED)
+        for name, reason in outcome.unknown.items()
+        if name in USED and reason.startswith(_FAILED)
+    }
 
 
 def absent(run: Run, asked: Sequence[Asked]) -> list[Asked]:

@@ -27,6 +27,12 @@ from harness.cli.options import (
     add_run_options,
     port,
 )
+from harness.cli.pinning import (
+    add_keep_options,
+    add_pinned_options,
+    keep_command,
+    pinned_command,
+)
 from harness.cli.playing import (
     EVERYDAY,
     compare_protocols_command,
@@ -222,6 +228,8 @@ def _parser() -> argparse.ArgumentParser:
         default="table",
         help="of the answer (default: table, 200 rows at most)",
     )
+    add_keep_options(command("keep", keep_command))
+    add_pinned_options(command("pinned", pinned_command))
     add_explain_options(command("explain", explain_command))
     comparing = command("compare", compare_command)
     for side in ("a", "b"):

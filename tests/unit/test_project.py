@@ -21,6 +21,7 @@ experiments = "chaos/experiments"
 rules = "chaos/rules"
 apps = "chaos/apps"
 results = "chaos-results"
+recorded = "chaos/recorded"
 [limits]
 standstill_s = 10
 lost = 0
@@ -96,6 +97,8 @@ def test_a_project_is_found_from_every_folder_in_it(
     assert theirs / "chaos" / "rules" == opened.rules
     assert (theirs / "chaos" / "apps" / "orders",) == opened.apps
     assert theirs / "chaos-results" == opened.results
+    assert theirs / "chaos" / "recorded" == opened.recorded
+    assert theirs == opened.folder
     assert Limits(standstill_s=10, lost=0) == opened.limits
 
 
@@ -186,6 +189,11 @@ def test_a_query_may_ask_every_table() -> None:
         ('experiments = "nowhere"', "experiments names nowhere, which is no folder: make it"),
         ('rules = "kafka-chaos.toml"', "rules names kafka-chaos.toml, which is no folder"),
         ('apps = "chaos"', "apps names chaos, and no folder in it has an app.toml"),
+        ('recorded = ["chaos"]', "recorded takes a text, not ['chaos']"),
+        (
+            'results = "chaos"\nrecorded = "chaos/recorded"',
+            "recorded names chaos/recorded, which is in the folder of results, where `clean --all`",
+        ),
         ("limits = 3", "limits is 3, and is a table: write [limits] above its settings"),
         ("[limits]\nstandstil_s = 3", "there is no setting [limits] 'standstil_s': did you mean"),
         ("[limits]\nlost = 0.5", "[limits] lost takes a whole number, not 0.5"),

@@ -1,0 +1,97 @@
+"""The commands about a project's own rules and the runs that it keeps: `keep` and `pinned`."""
+
+import argparse
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from harness.base.errors import BadInput, Exit
+from harness.base.paths import COMMAND, here
+from harness.catalogue import own
+from harness.catalogue.project import FILE, Project
+
+_MOST: Final = 20  # lines of one difference that are printed
+
+
+def add_keep_options(keep: argparse.ArgumentParser) -> None:
+    """The options of `keep`."""
+    keep.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
+    keep.add_argument("--as", dest="name", metavar="NAME", help="by default that of its experiment")
+
+
+def add_pinned_options(pinned: argparse.ArgumentParser) -> None:
+    """The options of `pinned`."""
+    pinned.add_argument(
+        "--renew", action="store_true", help="pin what the rules say now, and exit with 0"
+    )
+
+
+def keep_command(arguments: argparse.Namespace) -> int:
+    """Keep a small copy of a run in your project, and pin what your own rules say of it."""
+    from harness.suite import kept
+    from harness.suite.judging import duckdb_engine
+
+    recorded = _recorded(arguments.project)
+    with closing(duckdb_engine()) as engine:
+        made = kept.keep(arguments.run, arguments.name, recorded, arguments.project.folder, engine)
+    print(f"kept as {here(made.folder)}, {made.size / 1_000:,.0f} kB")
+    for pin in made.pins:
+        print(f"{pin.rule} {pin.verdict}: {pin.lines[0]}")
+    return Exit.AS_EXPECTED
+
+
+def pinned_command(arguments: argparse.Namespace) -> int:
+    """Judge the runs that you keep by your own rules of today, and say what is not as pinned."""
+    from harness.report.words import plural
+    from harness.suite import kept, pins
+    from harness.suite.judging import duckdb_engine
+
+    folders = kept.runs_in(_recorded(arguments.project))
+    differing = 0
+    with closing(duckdb_engine()) as engine:
+        for folder in folders:
+            compared = kept.compare(folder, engine, renew=arguments.renew)
+            if not compared.differences:
+                print(f"{folder.name}: {plural(compared.rules, 'rule')}, as pinned")
+                continue
+            differing += 1
+            print(f"{folder.name}: {'pinned anew' if arguments.renew else 'not as pinned'}")
+            for difference in compared.differences:
+                print(f"  {difference.sentence}")
+                if not arguments.renew:  # the file shows the rest, now that it has changed
+                    _print_some(difference.lines)
+    if not differing:
+        print(f"{plural(len(folders), 'kept run')} as pinned")
+        return Exit.AS_EXPECTED
+    count = f"{differing} of {plural(len(folders), 'kept run')}"
+    if arguments.renew:
+        print(f"{count} pinned anew: review the change of {pins.FILE_NAME} before you commit it")
+        return Exit.AS_EXPECTED
+    print(
+        f"{count} not as pinned: correct the rules, or pin what they say now by "
+        f"`{COMMAND} pinned --renew`"
+    )
+    return Exit.DIFFERS
+
+
+def _print_some(lines: Sequence[str]) -> None:
+    for line in lines[:_MOST]:
+        print(f"    {line}")
+    if len(lines) > _MOST:
+        print(f"    … and {len(lines) - _MOST:,} more lines, which --renew would write")
+
+
+def _recorded(project: Project) -> Path:
+    """The folder of a project's kept runs. Raises BadInput where it has none, or no rules."""
+    if project.recorded is None:
+        where = FILE if project.file is None else here(project.file)
+        raise BadInput(
+            f'no folder of kept runs is named: write recorded = "chaos/recorded" into {where}'
+        )
+    if not own.has_rules():
+        raise BadInput(
+            "the project has no rules of its own, and only these are pinned: name their folder, "
+            'rules = "chaos/rules", in the same file'
+        )
+    return project.recorded
