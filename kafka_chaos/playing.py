@@ -151,12 +151,22 @@ def play(words: Sequence[str], *, folder: Path, timeout_s: float | None = None) 
     Its progress goes to standard error. Raises NotPlayed with the command's own sentence where
     there is no result.
     """
+    return read(answer(words, folder=folder, timeout_s=timeout_s)[1])
+
+
+def answer(
+    words: Sequence[str], *, folder: Path, timeout_s: float | None = None
+) -> tuple[int, str]:
+    """The exit code of the command with these words, which is one of JUDGED, and what it printed.
+
+    Its progress goes to standard error. Raises NotPlayed as `play` does.
+    """
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         code, lines = _run([*command(), *words], folder, output, timeout_s)
         output.seek(0)
         text = output.read()
     if code in JUDGED and text:
-        return read(text)
+        return code, text
     said = [line for line in lines if line.startswith(_COMPLAINS)]
     raise NotPlayed(code, said[-1].partition(": ")[2] if said else " / ".join(lines) or _SILENT)
 

@@ -31,6 +31,7 @@ from harness.report.text import values
 from harness.suite.judging import duckdb_engine
 from kafka_chaos import command, pytest_plugin
 from kafka_chaos.playing import NotPlayed, Result, play, read
+from tests.check.test_owned import COMMON, ID, OURS, RULE
 from tests.installed.conftest import Installed
 from tests.recorded.keep import PROGRAMS
 from tests.report.sample_run import verdict, write_run
@@ -247,6 +248,33 @@ def test_a_run_as_expected_passes(project: Project, deployed: Path) -> None:
 
     assert pytest.ExitCode.OK == code, said
     assert "1 passed" in said
+
+
+def test_own_rules_that_judge_otherwise_than_pinned_fail_a_test(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.folder)
+    rules = project.folder / "rules"
+    rules.mkdir()
+    (rules / "rebalances.py").write_text(RULE)
+    (rules / "_common.py").write_text(COMMON)
+    (project.folder / pytest_plugin.PROJECT).write_text('rules = "rules"\nrecorded = "recorded"\n')
+    project.write("def test_rules(kafka_chaos):\n    kafka_chaos.pinned()\n")
+
+    code, said = project.run()
+    assert pytest.ExitCode.TESTS_FAILED == code
+    assert "kafka-chaos pinned: recorded has no kept runs: `kafka-chaos keep RUN`" in said
+    assert "(exit code 5)" in said
+
+    assert Exit.AS_EXPECTED == main(["keep", str(OURS)])
+    code, said = project.run()
+    assert pytest.ExitCode.OK == code, said
+
+    (rules / "_common.py").write_text(COMMON.replace("1", "9"))
+    code, said = project.run()
+    assert pytest.ExitCode.TESTS_FAILED == code
+    assert f"{ID} was VIOLATED, is HOLDS" in said
+    assert "Traceback" not in said
 
 
 def test_what_the_command_refuses_fails_a_test_with_its_sentence(project: Project) -> None:
