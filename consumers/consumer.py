@@ -145,6 +145,7 @@ class ConsumerLoop:
         duration_ms = self._stalls.popleft().duration_ms
         about = {"polled_at": self._returned_at, "duration_ms": duration_ms}
         self._journal.write("stall_started", **about)
+        self._conduct.stalls()
         time.sleep(duration_ms / 1000)
         self._journal.write("stall_ended", **about)
 

@@ -4,6 +4,9 @@ The loop asks its `Conduct` when to commit, what to work off and what to drop; t
 are below, and each saboteur gives another answer to one of these questions.
 """
 
+import os
+import subprocess
+import sys
 from collections import deque
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
@@ -17,7 +20,20 @@ EVERY_BATCHES: Final = 5
 TIMES: Final = 3
 # Batches in hand when a revocation comes: enough that they are certainly not done yet.
 HELD_BATCHES: Final = 3
-
+# From the start of a long batch until the process is stopped, and for how long: past the
+# max.poll.interval.ms of a test, and within the session of another one.
+STOPS_AFTER_S: Final = 2.0
+STOPPED_S: Final = 8.0
+# A stopped process cannot wake itself, so another one does; it ends with whoever started it.
+_STOP_PARENT: Final = """
+import os, signal, sys, time
+parent, after_s, for_s = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
+for pause_s, number in ((after_s, signal.SIGSTOP), (for_s, signal.SIGCONT)):
+    time.sleep(pause_s)
+    if os.getppid() != parent:
+        break
+    os.kill(parent, number)
+"""
 
 When = Literal["after", "before", "never"]
 
@@ -69,6 +85,9 @@ class Conduct:
 
     def revoked(self) -> None:
         """Partitions were given up, or the consumer is about to close."""
+
+    def stalls(self) -> None:
+        """A batch begins that takes very long."""
 
 
 class _CommitBeforeProcessing(Conduct):
@@ -145,6 +164,15 @@ class _NeverCommit(Conduct):
     commits: When = "never"
 
 
+class _StopInStall(Conduct):
+    """The whole process is stopped in the midst of a long batch, and no fault says so."""
+
+    def stalls(self) -> None:
+        command = [sys.executable, "-c", _STOP_PARENT]
+        command += [str(os.getpid()), str(STOPS_AFTER_S), str(STOPPED_S)]
+        self._waker = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+
+
 _CONDUCTS: Final[dict[str, type[Conduct]]] = {
     "commit-backwards": _CommitBackwards,
     "commit-before-processing": _CommitBeforeProcessing,
@@ -152,6 +180,7 @@ _CONDUCTS: Final[dict[str, type[Conduct]]] = {
     "leave-without-close": _LeaveWithoutClose,
     "never-commit": _NeverCommit,
     "skip-batches": _SkipBatches,
+    "stop-in-stall": _StopInStall,
     "work-twice": _WorkTwice,
 }
 

@@ -1,4 +1,4 @@
-"""One of two consumers crashes while the other's process is stopped in the midst of a long batch.
+"""One of two consumers crashes while the other's process has stopped itself in a long batch.
 
 Why: proof that the judge sees a member that cannot even leave, and partitions that nobody takes.
 Watch: a group that becomes empty, and a member that finds out when it wakes up.
@@ -8,11 +8,12 @@ from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdic
 
 experiment = Experiment(
     claim="A stopped process cannot leave at its limit, nor take over what a crash has left.",
-    group=Group(members=2, max_poll_interval_ms=8_000),
+    group=Group(
+        members=2, max_poll_interval_ms=8_000, differing={1: {"sabotage": "stop-in-stall"}}
+    ),
     faults=(
         Fault(kind="stall-consumer", target="member 1", jitter_s=0, lasts_s=15),
         Fault(kind="kill-consumer", target="member 2", at_s=4.2, jitter_s=0),
-        Fault(kind="freeze-consumer", target="member 1", at_s=4.5, jitter_s=0, lasts_s=9),
     ),
     duration_s=18,
     rules=(

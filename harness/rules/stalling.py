@@ -43,7 +43,7 @@ def left_by_limit(event: str) -> str:
               ON f.resolved = e.member AND f.ends_member AND f.injecting_at >= e.event_at
              AND f.injecting_at <= after(m.max_poll_interval_ms + :timer_late_ms, e.event_at)
             WHERE e.event = '{event}' AND e.duration_ms > m.max_poll_interval_ms
-              AND m.sabotage IS NULL AND m.instance_id IS NULL
+              AND m.instance_id IS NULL
         ), leaves AS (
             SELECT s.member, s.at, s.duration_ms, s.limit_ms, min(r.arrived_at) AS left_at,
                    min_by(r.member_id, struct(r.arrived_at, r.evidence)) AS member_id,
@@ -124,7 +124,7 @@ SLOW = """
             FROM {client_events} e JOIN {members} m USING (member)
             LEFT JOIN {fault_windows} f
               ON f.resolved = e.member AND f.killed AND f.injecting_at >= e.event_at
-            WHERE e.event = 'stall_started' AND m.sabotage IS NULL
+            WHERE e.event = 'stall_started'
             GROUP BY e.member, e.event_at, e.duration_ms, m.session_timeout_ms,
                      m.max_poll_interval_ms)
         WHERE duration_ms > session_timeout_ms AND duration_ms < max_poll_interval_ms

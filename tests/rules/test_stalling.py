@@ -65,11 +65,10 @@ def test_leaving_has_an_idle_poll_before_and_a_tick_after_the_limit(
     [
         (8_000, {}, 0),
         (8_001, {}, 1),
-        (12_000, {"sabotage": "no-leave"}, 0),
         (12_000, {"instance_id": "member-1"}, 0),
     ],
 )
-def test_only_dynamic_members_that_work_as_they_should_and_stall_beyond_the_limit_are_examined(
+def test_only_dynamic_members_that_stall_beyond_the_limit_are_examined(
     judge: Judge, duration_ms: float, member: dict[str, Any], examined: int
 ) -> None:
     history = stalled(duration_ms, 9_100, **member)
@@ -228,7 +227,6 @@ def test_no_heartbeat_at_all_while_slow_violates(judge: Judge) -> None:
         (6_001, {}, 1),
         (59_999, {}, 1),
         (60_000, {}, 0),
-        (16_000, {"sabotage": "no-heartbeats"}, 0),
     ],
 )
 @pytest.mark.parametrize("rule", ["R18", "R34"])
