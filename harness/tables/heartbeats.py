@@ -6,8 +6,9 @@ def heartbeats() -> str:
 
     A gap is steady if nothing that may stretch it fell into it: both heartbeats were answered by
     one broker for one generation without an error, and no fault of a broker, of the member's own
-    link or of its frozen process was active. Stalled processing and members that join, leave or
-    crash do not count as such: heartbeats must not depend on them.
+    link or of its frozen process was active, in this gap or the one before it: a heartbeat that was
+    held up comes late, and the next one all the sooner after it. Stalled processing and members
+    that join, leave or crash do not count as such: heartbeats must not depend on them.
 
     A heartbeat of KIP-848 is timed by its arrival, for its answer waits until what the coordinator
     wrote before is replicated. One that tells what the member owns is sent out of turn, as is the
@@ -27,7 +28,7 @@ def heartbeats() -> str:
               AND (api = 'HEARTBEAT' OR api = 'CONSUMER_GROUP_HEARTBEAT' AND generation >= 0)
         ), followed AS (
             SELECT `group`, member, member_id, generation, broker, at, error_code,
-                   lag(at) OVER w AS before_at,
+                   lag(at) OVER w AS before_at, lag(at, 2) OVER w AS earlier_at,
                    lag(broker) OVER w AS broker_before, lag(generation) OVER w AS generation_before,
                    lag(error_code) OVER w AS error_before,
                    owned IS NULL AND lag(owned) OVER w IS NULL
@@ -38,7 +39,8 @@ def heartbeats() -> str:
                timestampdiff(MICROSECOND, before_at, at) / 1e3 AS gap_ms, error_code,
                before_at IS NOT NULL AND error_code = 0 AND error_before = 0
                    AND broker = broker_before AND generation = generation_before
-                   AND NOT exists(windows, w -> w.`from` <= at AND w.`to` >= before_at
+                   AND NOT exists(windows, w -> w.`from` <= at
+                                              AND w.`to` >= coalesce(earlier_at, before_at)
                                               AND coalesce(w.whose = member, true))
                    AND in_turn AS steady
         FROM followed CROSS JOIN disturbed

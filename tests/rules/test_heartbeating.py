@@ -157,6 +157,13 @@ def test_gaps_in_a_network_fault_are_not_steady(judge: Judge) -> None:
     assert "UNKNOWN" == judge(history.fault("latency", "members", 1_000, 12_000), "R14")["verdict"]
 
 
+def test_a_heartbeat_that_a_fault_held_up_makes_no_other_one_early(judge: Judge) -> None:
+    """Handled right after the coordinator went on, it is followed by the next one in its turn."""
+    history = History().heartbeats("member-1", 2_000, 4_000, 9_516, 10_016, 12_016, 14_016)
+    history.fault("pause-broker", "broker-1", 4_100, 9_500)
+    assert "HOLDS" == judge(history, "R14")["verdict"]
+
+
 def test_gaps_in_a_fault_of_another_member_are_steady(judge: Judge) -> None:
     history = History().member("member-1").member("member-2")
     history.heartbeats("member-1", 2_000, 4_000, 6_000, 8_000)
