@@ -19,6 +19,12 @@ experiment = Experiment(
         *holds("X40", "X40-assignor", "X40-regex", "X40-group", "X40-full", "X40-member"),
         *holds("X40-epoch", "X40-rejoin", "X40-instance", "X40-empty", "X40-classic"),
         Expect(
+            rule="X40-full",
+            verdict=Verdict.VIOLATED,
+            because="before Kafka 4.2 a member of a full group that joined again was fenced",
+            kafka=("4.0", "4.1"),
+        ),
+        Expect(
             rule="X40-rejoin",
             verdict=Verdict.VIOLATED,
             because="before Kafka 4.2 epoch 0 was compared with the member's like any other",
