@@ -20,7 +20,7 @@ from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
 from harness.catalogue import registry
 from harness.experiment import CLASSIC, CLIENTS, PROTOCOLS, Experiment, Verdict, label
-from harness.run.estimate import estimate_s
+from harness.run.estimate import WARMED_UP_S, estimate_s
 
 if TYPE_CHECKING:
     from harness.rules.rule import Rule
@@ -93,7 +93,8 @@ class Cover:
     @property
     def estimate_s(self) -> float:
         """How long the runs take together."""
-        return sum(run.candidate.estimate_s for run in self.runs)
+        alone_s = sum(run.candidate.estimate_s for run in self.runs)
+        return alone_s - WARMED_UP_S * max(0, len(self.runs) - 1)
 
 
 # The experiment for a client and a protocol, with what else is to be turned; may refuse.
