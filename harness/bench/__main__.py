@@ -15,7 +15,15 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.base.paths import ROOT
-from harness.bench import backends, clusters, experiments, fetches, judging, recording
+from harness.bench import (
+    backends,
+    clusters,
+    experiments,
+    explaining,
+    fetches,
+    judging,
+    recording,
+)
 from harness.bench.measure import Figure, table_of
 from harness.provision.tools import Tools, resolve_tools
 
@@ -25,6 +33,7 @@ PARTS: Final[dict[str, Callable[[Tools, int], list[Figure]]]] = {
     "cluster-start": clusters.bench,
     "backends": backends.bench,
     "check": lambda _tools, rounds: judging.bench(rounds),
+    "explain": lambda _tools, rounds: explaining.bench(rounds),
     "experiment": lambda _tools, rounds: experiments.bench(rounds),
 }
 
