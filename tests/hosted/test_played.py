@@ -95,10 +95,10 @@ def test_ci_runs_all_tests_once(
     whole = [*EXEC, "--", "-m", "tests.machine", "run", "make", "test", "ALL=1"]
     assert [whole] * 2 == runner.words
     (cached,) = runner.given("actions/cache")
-    assert cached["key"].startswith("kafka-chaos-Linux-X64-3.13.7-")
+    assert cached["key"].startswith("kafka-chaos-Linux-X64-3.14.7-")
     assert len(cached["key"].rpartition("-")[2]) == 64
     kept = runner.given("actions/upload-artifact")
-    assert (["results-python-3.13"] if code else []) == [each["name"] for each in kept]
+    assert (["results-python-3.14"] if code else []) == [each["name"] for each in kept]
 
 
 def test_what_is_empty_in_the_environment_is_no_option_of_make(

@@ -42,6 +42,16 @@ class Recorder(Shell):
         return ""
 
 
+def promised() -> tuple[str, str]:
+    """The oldest and the newest Python that it says it runs on."""
+    (oldest,) = re.findall(
+        r'^requires-python = ">=([0-9.]+)"$',
+        (REPOSITORY / "pyproject.toml").read_text(),
+        re.MULTILINE,
+    )
+    return oldest, ".".join(map(str, environment.NEWEST_PYTHON))
+
+
 def half_made(folder: Path) -> Path:
     env = folder / "env-1"
     (env / "bin").mkdir(parents=True)
@@ -136,3 +146,19 @@ def test_a_python_that_is_too_new_is_told_so(monkeypatch: pytest.MonkeyPatch) ->
 
     with pytest.raises(SetupError, match=r"is 3\.\d+\.\d+.* newer than 3\.10; name another Python"):
         environment.check_python()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/installed.md", "docs/set-up.md", "Dockerfile"])
+def test_every_page_promises_the_same_pythons(page: str) -> None:
+    oldest, newest = promised()
+    text = (REPOSITORY / page).read_text()
+
+    assert {(oldest, newest)} == set(re.findall(r"\b(3\.\d+) to (3\.\d+)\b", text))
+
+
+def test_ci_tries_the_oldest_and_the_newest_of_them() -> None:
+    workflow = (REPOSITORY / ".github" / "workflows" / "ci.yml").read_text()
+
+    assert [", ".join(f'"{python}"' for python in promised())] == re.findall(
+        r"\bpython: \[(.*)\]", workflow
+    )
