@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib.util
 import platform
 import re
+import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -145,6 +146,13 @@ def test_a_python_that_is_too_new_is_told_so(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(environment, "NEWEST_PYTHON", (3, 10))
 
     with pytest.raises(SetupError, match=r"is 3\.\d+\.\d+.* newer than 3\.10; name another Python"):
+        environment.check_python()
+
+
+def test_a_free_threaded_python_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sysconfig, "get_config_var", lambda name: name == "Py_GIL_DISABLED")
+
+    with pytest.raises(SetupError, match=r"is a free-threaded 3\.\d+\.\d+.*; name another Python"):
         environment.check_python()
 
 
