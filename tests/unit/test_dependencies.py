@@ -187,6 +187,19 @@ def test_a_slow_dependency_answers_every_process_late_until_it_is_healed(setting
     )
 
 
+def test_one_echo_that_a_stall_makes_longer_does_not_hide_a_slow_dependency(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting.program("member-1")
+    took = iter([304.0, 71.0, 2.0, 3.0])
+    monkeypatch.setattr(setting.dependencies, "echo_ms", lambda *_: next(took))
+
+    evidence = setting.inject(slow("dependency DB"))
+
+    assert evidence.took_effect, evidence.text
+    assert "took 304 ms, without them 2 ms" in evidence.text
+
+
 def test_the_only_dependency_is_on_record_by_its_name(setting: Setting) -> None:
     assert "dependency" == setting.target(cut("dependency")).name
 
