@@ -278,9 +278,11 @@ def full_group() -> str:
     statement=(
         "A LeaveGroup does nothing in an empty or unknown group; in a stable or completing one it "
         "starts a rebalance; while members are waited for it starts none, and completes the join "
-        "if the one that leaves was the last one missing."
+        "if the one that leaves was the last one missing. It is answered 0 to a member and to an "
+        "id that was given and not used yet, FENCED_INSTANCE_ID (82) to whoever has another's "
+        "instance id, and UNKNOWN_MEMBER_ID (25) to anybody else."
     ),
-    source="seed 003, LEAVE_GROUP",
+    source="seed 003, LEAVE_GROUP; GroupMetadataManager.classicGroupLeaveToClassicGroup; KIP-345",
     unit="ms",
     things="leaves",
     measures="from the leave to what it starts",
@@ -289,7 +291,12 @@ def full_group() -> str:
     protocols=CLASSIC,
 )
 def leaves() -> str:
-    """What a leave starts or completes, by the state that it met."""
+    """What a leave starts or completes, by the state that it met, and what it is answered.
+
+    A leave by the instance id alone is the way in which administrators remove a static member. What
+    a broker answers that is not the coordinator, or not ready, is none about the member; nor is it
+    known what a member is to be answered that is removed otherwise in that moment.
+    """
     return """
         WITH leaves AS (
             SELECT p.*, e.at AS left_at, e.evidence
@@ -345,8 +352,37 @@ def leaves() -> str:
              AND (s.until_at IS NULL OR e.at < s.until_at)
              AND e.at <= after(:START_MS + :slack_ms, coalesce(l.left_at, l.answered_at))
             GROUP BY l.call
+        ), unused AS (
+            SELECT DISTINCT l.call
+            FROM leaves l JOIN {probed} p
+              ON p.`group` = l.`group` AND p.sent_at < l.sent_at
+             AND p.api = 'JOIN_GROUP' AND p.error_code = :MEMBER_ID_REQUIRED
+             AND get_json_object(p.answer, '$.memberId') = l.member_id
+            LEFT ANTI JOIN {probed} b
+              ON b.`group` = l.`group` AND b.sent_at < l.sent_at AND b.member_id = l.member_id
+             AND b.api IN ('JOIN_GROUP', 'LEAVE_GROUP') AND b.error_code = :NONE
+            LEFT ANTI JOIN {coordinator_events} e
+              ON e.`group` = l.`group` AND e.event = 'pending_evicted' AND e.at < l.answered_at
+             AND e.member_id = l.member_id
+        ), due AS (
+            SELECT l.call,
+                   CASE WHEN l.error_code IN (:COORDINATOR_LOAD_IN_PROGRESS,
+                                :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR) THEN NULL
+                        WHEN min(m.to_at) IS NOT NULL THEN NULL
+                        WHEN l.instance_id IS NOT NULL AND l.owner IS NULL
+                        THEN :UNKNOWN_MEMBER_ID
+                        WHEN l.instance_id IS NOT NULL AND l.owner <> l.member_id
+                        THEN :FENCED_INSTANCE_ID
+                        WHEN l.known OR l.left_at IS NOT NULL OR count(u.call) > 0
+                          OR l.instance_id IS NOT NULL AND l.member_id IS NULL THEN :NONE
+                        ELSE :UNKNOWN_MEMBER_ID END AS code
+            FROM leaves l LEFT JOIN unused u ON u.call = l.call
+            LEFT JOIN {probe_members} m
+              ON m.`group` = l.`group` AND m.member_id = l.member_id AND m.ended_by <> 'left'
+             AND m.to_at >= l.sent_at AND m.to_at <= l.answered_at
+            GROUP BY l.call, l.error_code, l.instance_id, l.owner, l.member_id, l.known, l.left_at
         ), judged AS (
-            SELECT l.*,
+            SELECT l.*, d.code,
                    CASE WHEN l.left_at IS NULL THEN 'nothing'
                         WHEN l.state_before IN ('Stable', 'CompletingRebalance') THEN 'a rebalance'
                         WHEN l.state_before = 'PreparingRebalance' AND m.missing IS NULL
@@ -356,7 +392,8 @@ def leaves() -> str:
                         WHEN f.completed_at IS NOT NULL THEN 'the end of the join phase'
                         ELSE 'nothing' END AS came,
                    ms_between(l.left_at, f.at) AS ms
-            FROM leaves l LEFT JOIN missing m USING (call) LEFT JOIN followed f USING (call)
+            FROM leaves l JOIN due d USING (call) LEFT JOIN missing m USING (call)
+            LEFT JOIN followed f USING (call)
         )
         SELECT subject, coalesce(left_at, sent_at) AS at, ms AS measured,
                IF(must <> 'nothing', :START_MS + :slack_ms, NULL) AS bound_high,
@@ -364,7 +401,9 @@ def leaves() -> str:
                     THEN clause('did not leave the group, answered ', error_code)
                     WHEN must <> came
                     THEN concat_ws(' in state ', concat('was followed by ', came, ', not by ',
-                                                        must), state_before) END AS wrong,
+                                                        must), state_before)
+                    WHEN error_code <> code
+                    THEN clause('was answered ', error_code, ', not ', code) END AS wrong,
                concat('followed by ', came, ' in state ', state_before, ', answered ', error_code)
                    AS note,
                evidence, IF(must <> 'nothing', left_at, NULL) AS guard_from,

@@ -429,6 +429,61 @@ def waits(**joins: tuple[float, float]) -> Probed:
     return history
 
 
+def test_a_leave_is_answered_by_who_asks(judge: Judge) -> None:
+    def answered(error: int, **row: Any) -> str:
+        history = Probed().formed("b", "s", "z", static=("s",))
+        history.logged("rebalance_started", 4_000, generation=1, reason="because")
+        state = {"state": "PreparingRebalance", "lasts_ms": 3, **row}
+        history.call("LEAVE_GROUP", 5_000, error, **state)
+        return str(judge(history.tick(5_000), "R29-wire")["verdict"])
+
+    for row, due in (
+        ({"member": "b"}, 0),
+        ({"member": "x"}, 25),
+        ({"member": "s", "instance_id": "S"}, 0),
+        ({"member": None, "instance_id": "S"}, 0),  # as administrators remove it
+        ({"member": "b", "instance_id": "S"}, 82),
+        ({"member": "b", "instance_id": "T"}, 25),
+    ):
+        assert {error: "HOLDS" if error == due else "VIOLATED" for error in (0, 25, 82)} == {
+            error: answered(error, **row) for error in (0, 25, 82)
+        }, row
+
+
+@pytest.mark.parametrize("error", [14, 15, 16])
+def test_a_broker_that_is_not_the_coordinator_says_nothing_of_who_leaves(
+    judge: Judge, error: int
+) -> None:
+    history = Probed().formed("b").call("LEAVE_GROUP", 5_000, error, member="x", lasts_ms=3)
+    assert "HOLDS" == judge(history, "R29-wire")["verdict"]
+
+
+def test_an_id_that_was_given_and_not_used_leaves_once(judge: Judge) -> None:
+    def answered(error: int, *, used: str = "", dropped: bool = False) -> str:
+        history = Probed().call("JOIN_GROUP", 1_000, 79, answer={"memberId": "d"}, state="Empty")
+        if used:
+            history.call(used, 2_000, member="d", state="Empty", lasts_ms=3)
+        if dropped:
+            history.logged("pending_evicted", 3_000, "d")
+        history.call("LEAVE_GROUP", 5_000, error, member="d", state="Empty", lasts_ms=3)
+        return str(judge(history, "R29-wire")["verdict"])
+
+    assert ["HOLDS", "VIOLATED"] == [answered(0), answered(25)]
+    assert ["VIOLATED", "HOLDS"] == [answered(error, used="LEAVE_GROUP") for error in (0, 25)]
+    assert ["VIOLATED", "HOLDS"] == [answered(error, dropped=True) for error in (0, 25)]
+
+
+@pytest.mark.parametrize(("evicted_ms", "verdict"), [(5_002, "HOLDS"), (5_500, "VIOLATED")])
+def test_who_is_removed_in_the_moment_of_its_leave_may_be_told_either(
+    judge: Judge, evicted_ms: float, verdict: str
+) -> None:
+    history = Probed().formed("a", "b")
+    history.logged("rebalance_started", 4_000, generation=1, reason="because")
+    history.call("LEAVE_GROUP", 5_000, 25, member="b", state="PreparingRebalance", lasts_ms=3)
+    history.logged("evicted", evicted_ms, "b")
+    assert verdict == judge(history.tick(5_000), "R29-wire")["verdict"]
+
+
 PARKED = (4_500, 2_000)
 
 
