@@ -104,6 +104,8 @@ def failover_keeps_members() -> str:
     It begins with the fault that hit the former coordinator, else with the last sign that the
     former one was at work. A member that had died before then cannot be kept and is not examined.
     One that had been given its part was stored with it, so the next coordinator has to know it.
+    However long it was silent before, its session ends no sooner than one after the group was
+    loaded; that it does end then is a matter of R01 and X19.
     """
     return """
         WITH spans AS (
@@ -116,7 +118,11 @@ def failover_keeps_members() -> str:
             WHERE t.loaded AND coalesce(t.members > 0, true) AND t.broker_before IS NOT NULL
             GROUP BY t.tenure, t.broker, t.from_at, t.to_at_before, t.next_at
         ), kept AS (
-            SELECT s.*, m.member, m.member_id, m.removed_at FROM spans s JOIN {memberships} m
+            SELECT s.*, m.member, m.member_id, m.removed_at,
+                   CASE WHEN m.removed_by = 'evicted' AND m.removed_at >= s.loaded_at
+                        THEN ms_between(s.loaded_at, m.removed_at) END AS evicted_ms,
+                   coalesce(m.session_timeout_ms, :session_ms) AS session_ms
+            FROM spans s JOIN {memberships} m
               ON m.joined_at < s.from_at AND (m.removed_at IS NULL OR m.removed_at >= s.from_at)
             LEFT ANTI JOIN {fault_windows} f
               ON f.resolved = m.member AND f.killed AND f.ends_member AND f.injecting_at <= s.to_at
@@ -147,6 +153,10 @@ def failover_keeps_members() -> str:
                CASE WHEN u.first IS NOT NULL
                     THEN clause('was not known to the next coordinator, by its answer to ',
                                 u.first.api)
+                    WHEN k.evicted_ms < k.session_ms - :slack_ms
+                    THEN clause('was evicted ', CAST(round(k.evicted_ms) AS INT),
+                                ' ms after the group was loaded, with a session of ',
+                                k.session_ms, ' ms')
                     WHEN c.event IS NOT NULL THEN clause('had its assignment ', c.event)
                     WHEN r.rebalances > 0
                     THEN clause('had to rebalance',

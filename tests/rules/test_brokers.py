@@ -151,6 +151,22 @@ def test_a_coordinator_that_comes_back_keeps_its_members_too(judge: Judge) -> No
     assert "VIOLATED" == judge(history.told("member-1", "lost", 9_500, [0]), "X12")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("ms", "event", "verdict"),
+    [
+        (24_949, "evicted", "VIOLATED"),  # 5,949 ms after the load
+        (24_950, "evicted", "HOLDS"),
+        (24_949, "left", "HOLDS"),
+        (26_000, "evicted", "HOLDS"),  # too late, which is R01's matter
+    ],
+)
+def test_a_session_starts_anew_with_the_next_coordinator(
+    judge: Judge, ms: float, event: str, verdict: str
+) -> None:
+    history = failover().says(event, ms, "member-1", broker=2)
+    assert verdict == judge(history, "X12")["verdict"]
+
+
 def test_without_a_load_x12_is_unknown(judge: Judge) -> None:
     history = History().says("member_added", 0, "member-1").heartbeats("member-1", 2_000)
     assert "UNKNOWN" == judge(history, "X12")["verdict"]
