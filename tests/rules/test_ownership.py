@@ -153,6 +153,26 @@ def test_a_member_that_gets_its_own_partition_again_does_not_overlap(judge: Judg
     assert "HOLDS" == judge(history, "R21-delivery")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("row", "records"),
+    [
+        (("member-1", 0, 0, 9, 5_500), 10),
+        (("member-1", 0, 0, 9, 4_000, 5_500), 10),  # fetched before, and in work since
+        (("member-1", 0, 0, 9, 4_000, 5_000), 10),
+        (("member-1", 0, 0, 9, 4_000, 4_999), 0),
+        (("member-1", 0, 0, 9, 7_000, 7_001), 10),
+        (("member-1", 0, 0, 9, 7_001, 7_002), 0),
+        (("member-1", 0, 0, 9, 5_500, None), 0),
+        (("member-1", 1, 0, 9, 5_500), 0),
+        (("member-2", 0, 0, 9, 5_500), 0),
+    ],
+)
+def test_what_a_zombie_processes_is_told(judge: Judge, row: tuple[Any, ...], records: int) -> None:
+    verdict = judge(handover(7_000, 5_000, "lost").delivered(*row), "R21-delivery")
+    assert "VIOLATED" == verdict["verdict"]
+    assert f"processed {records} records of it meanwhile" in verdict["reason"]
+
+
 def test_without_owners_the_literal_rule_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History(), "R21-delivery")["verdict"]
 
