@@ -55,6 +55,8 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         says="max.partition.fetch.bytes bounds one fetch of a partition: 5,000 records of a fetch "
         "need ten polls of 500.",
         rules=("R24",),
+        today="A batch that is larger is fetched all the same (since 0.10.1, KIP-74). Judged for "
+        "Java, whose log tells what a fetch brought.",
     ),
     Statement(
         id="002.6",
