@@ -11,8 +11,8 @@ from harness.rules.rule import Groups, Rule
 REPLACEMENTS = """
     replacements AS (
         SELECT e.at, e.instance_id, e.member_id, e.evidence, g.rebalancing,
-               min(struct(j.processed_at, j.member_id, j.member, j.generation, j.arrived_at))
-                   AS new
+               min(struct(j.processed_at, j.member_id, j.member, j.generation, j.arrived_at,
+                          j.assignors)) AS new
         FROM {coordinator_events} e JOIN {group_steps} g
           ON g.event = e.event AND g.member_id = e.member_id AND g.at = e.at
         LEFT JOIN {joins} j
@@ -72,9 +72,10 @@ SESSIONS_OF_CLOSED: Final = """
     title="A static member that is back in time causes no rebalance",
     statement=(
         "A process that joins a stable group under the instance id of a member whose session still "
-        "runs takes its place: no rebalance, the same generation, the same partitions."
+        "runs, and offers the same assignors, takes its place: no rebalance, the same generation, "
+        "the same partitions."
     ),
-    source="KIP-345; group.instance.id",
+    source="KIP-345; group.instance.id; GroupMetadataManager (a static member of a stable group)",
     unit="ms",
     things="processes in the place of another",
     measures="from joining to having the partitions",
@@ -84,18 +85,25 @@ SESSIONS_OF_CLOSED: Final = """
 def back_without_rebalance() -> str:
     """Replacements in a stable group; while a rebalance runs, one more member to wait for is new.
 
-    From the replacement until the new process has its partitions, no rebalance may start.
+    From the replacement until the new process has its partitions, no rebalance may start. Who
+    offers other assignors than its former self may change the one that is chosen, and is not
+    examined.
     """
     return """
         WITH {REPLACEMENTS},
-        given AS (
+        offered AS (
+            SELECT member_id, max_by(assignors, struct(arrived_at, evidence)) AS assignors
+            FROM {joins} GROUP BY member_id
+        ), given AS (
             SELECT member_id, generation, processed_at AS at, answered_at,
                    array_sort(transform(assigned, p -> concat(p.topic, '-', p.partition))) AS parts
             FROM {own_requests} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
         ), had AS (
             SELECT r.*, max(struct(g.at, g.generation, g.parts)) AS had
             FROM replacements r LEFT JOIN given g ON g.member_id = r.member_id AND g.at <= r.at
-            WHERE NOT r.rebalancing GROUP BY ALL
+            LEFT JOIN offered o ON o.member_id = r.member_id
+            WHERE NOT r.rebalancing AND coalesce(r.new.assignors = o.assignors, true)
+            GROUP BY ALL
         ), got AS (
             SELECT h.*, min(struct(g.at, g.answered_at, g.parts)) AS got
             FROM had h LEFT JOIN given g

@@ -56,6 +56,25 @@ def test_a_rebalance_because_of_it_violates(judge: Judge) -> None:
     assert "was followed by a rebalance" in judge(history, "X02")["reason"]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        (["range"], ["range"], "VIOLATED"),
+        (["range"], ["range", "roundrobin"], "UNKNOWN"),
+        (["range"], None, "VIOLATED"),
+        (None, ["range"], "VIOLATED"),
+    ],
+)
+def test_who_offers_other_assignors_may_start_a_rebalance(
+    judge: Judge, before: list[str] | None, after: list[str] | None, verdict: str
+) -> None:
+    history = replaced(static_group(), 10_000, 2, 3).says("rebalance_started", 10_002, generation=1)
+    for row in history.rows["requests"]:
+        if row["api"] == "JOIN_GROUP":
+            row["assignors"] = after if row["arrived_at"] >= at(9_999) else before
+    assert verdict == judge(history, "X02")["verdict"]
+
+
 def test_another_generation_violates(judge: Judge) -> None:
     history = replaced(static_group(), 10_000, 2, 3, generation=2)
     assert "in generation 2, not 1" in judge(history, "X02")["reason"]
