@@ -22,8 +22,12 @@ def reset() -> str:
     """Where each member began to read a partition it was given, and what it should have been.
 
     The committed position, as its coordinator answered it, if there is one and the log still has
-    it. If not: what the policy names, which the member looks up at the leader (earliest, latest),
-    or nothing at all (none).
+    it. If not: what the policy names, which the member looks up at the leader (earliest, latest,
+    by_duration of Java), or nothing at all (none; in librdkafka error). That it looks nothing up as
+    long as it has a position is seen for all the time that it holds the partition.
+
+    What a leader answers that has no record of that time or later is no position, and where the
+    client goes from there is not on record.
     """
     return """
         WITH named AS (
@@ -53,7 +57,8 @@ def reset() -> str:
         ), read AS (
             SELECT a.*, min_by(d.first_offset, struct(d.polled_at, d.first_offset)) AS first,
                    CASE WHEN committed >= log_start THEN 'the committed position'
-                        WHEN policy = 'none' THEN 'nothing'
+                        WHEN policy IN ('none', 'error') THEN 'nothing'
+                        WHEN policy LIKE 'by_duration:%' THEN 'the time asked for'
                         WHEN policy IN ('latest', 'largest', 'end') THEN 'the end of the log'
                         ELSE 'the start of the log' END AS begin
             FROM answered a LEFT JOIN {deliveries} d
@@ -65,16 +70,20 @@ def reset() -> str:
         SELECT concat(topic, '-', partition, ' to ', member) AS subject, from_at AS at,
                first - CASE begin WHEN 'the committed position' THEN committed
                                   WHEN 'the start of the log' THEN log_start
-                                  WHEN 'the end of the log' THEN lookup.position END AS measured,
+                                  WHEN 'the end of the log' THEN lookup.position
+                                  WHEN 'the time asked for' THEN nullif(lookup.position, -1)
+                                  END AS measured,
                IF(begin = 'nothing', NULL, 0) AS bound_low,
                IF(begin = 'nothing', NULL, 0) AS bound_high,
                CASE WHEN begin = 'nothing' AND first IS NOT NULL
-                    THEN clause('began at ', first, ', though auto.offset.reset is none')
+                    THEN clause('began at ', first, ', though auto.offset.reset is ', policy)
                     WHEN begin = 'the committed position' AND lookup IS NOT NULL
                     THEN clause('looked up an end of the log, though ', committed,
                                 ' was committed')
                     WHEN begin = 'the start of the log' AND NOT coalesce(lookup.which = '-2', false)
                       OR begin = 'the end of the log' AND NOT coalesce(lookup.which = '-1', false)
+                      OR begin = 'the time asked for'
+                         AND NOT coalesce(CAST(lookup.which AS BIGINT) >= 0, false)
                     THEN clause('began at ', first, ' and never looked up ', begin) END AS wrong,
                concat(begin, ' was due (committed ',
                       IF(committed < 0, 'nothing', string(committed)), ', the log starts at ',

@@ -153,3 +153,36 @@ def test_a_position_counts_if_the_log_had_it_at_the_assignment(
     history = deleted(deleted(begins(first, 20), below), 10)
     history.rows["requests"][-2].update(arrived_at=at(ms), processed_at=at(ms), answered_at=at(ms))
     assert verdict == judge(history, "X18")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("first", "lookup", "verdict"),
+    [
+        (40, (1_700_000_000_000, 40), "HOLDS"),
+        (39, (1_700_000_000_000, 40), "VIOLATED"),
+        (41, (1_700_000_000_000, 40), "VIOLATED"),
+        (40, (-1, 40), "VIOLATED"),
+        (40, (-2, 40), "VIOLATED"),
+        (40, None, "VIOLATED"),
+        (40, (1_700_000_000_000, -1), "UNKNOWN"),  # no record is as young as that
+    ],
+)
+def test_a_duration_is_looked_up_by_its_time(
+    judge: Judge, first: int, lookup: tuple[int, int] | None, verdict: str
+) -> None:
+    history = begins(first, -1, "by_duration:PT1H", lookup)
+    assert verdict == judge(history, "X18")["verdict"]
+
+
+def test_librdkafka_calls_nothing_an_error(judge: Judge) -> None:
+    assert "HOLDS" == judge(begins(None, -1, "error"), "X18")["verdict"]
+    assert "VIOLATED" == judge(begins(0, -1, "error", (-2, 0)), "X18")["verdict"]
+
+
+def test_who_looks_an_end_up_while_it_has_a_position_violates(judge: Judge) -> None:
+    """As after an error that is over soon, long after it has begun to read."""
+    history = begins(20, 20).delivered("member-2", 0, 30, 39, 1_000)
+    found = {"topic": TOPIC, "partition": 0, "committed": 0, "error_code": 0}
+    detail = json.dumps({"timestamp": -2})
+    history.request("LIST_OFFSETS", "member-2", 900, positions=[found], detail=detail)
+    assert "VIOLATED" == judge(history, "X18")["verdict"]
