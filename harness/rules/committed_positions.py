@@ -35,9 +35,13 @@ def read_your_commit() -> str:
     It must be the last one whose committer had its answer, or a later one: asked for by then and
     not refused (a commit that timed out may have been made). A deletion is a commit of nothing.
     Transactional commits take effect with their transaction, so they count among the later ones
-    only; automatic ones that were in flight when their broker died are on nobody's record. An empty
-    group's positions expire, at the earliest a retention after the last commit. Answers are stamped
-    when they are logged, so two within slack of each other may have come in the other order.
+    only; automatic ones that were in flight when their broker died are on nobody's record. Answers
+    are stamped when they are logged, so two within slack of each other may have come in the other
+    order.
+
+    Positions expire at the earliest a retention after the last commit, those of a group that has
+    had members once it was empty for as long (ClassicGroup.offsetExpirationCondition). When a group
+    of KIP-848 is empty no coordinator logs.
 
     A broker that has just loaded the group answers with what was replicated everywhere by then, and
     learns what came since only when it writes something itself (CoordinatorRuntime).
@@ -78,11 +82,23 @@ def read_your_commit() -> str:
               ON r.broker = t.broker AND r.arrived_at >= t.from_at
              AND r.api = 'OFFSET_COMMIT' AND r.error_code = :NONE
             WHERE t.loaded GROUP BY t.broker, t.from_at
+        ), formed AS (
+            SELECT min(at) AS formed_at FROM {coordinator_events}
+            WHERE `group` = :group AND event = 'stabilized'
+        ), vacant AS (
+            SELECT e.at AS from_at, min(s.at) AS to_at
+            FROM {coordinator_events} e LEFT JOIN {coordinator_events} s
+              ON s.`group` = :group AND s.event = 'stabilized' AND s.at > e.at
+            WHERE e.`group` = :group AND e.event = 'emptied' GROUP BY e.at
         ), placed AS (
-            SELECT o.* EXCEPT (since, known), count(n.from_at) > 0 AS fresh
+            SELECT o.* EXCEPT (since, known), count(n.from_at) > 0 AS fresh,
+                   count(m.from_at) > 0 AS emptied
             FROM ordered o LEFT JOIN taken_over n
               ON n.broker = o.broker AND n.from_at <= o.given_at
              AND o.at <= after(:slack_ms, n.to_at)
+            LEFT JOIN vacant m
+              ON m.from_at <= o.at  -- `least` passes over a null
+             AND least(m.to_at, o.at) >= after(:retention_ms - :slack_ms, m.from_at)
             WHERE o.given IS NOT NULL GROUP BY ALL
         ), judged AS (
             SELECT o.*, coalesce(o.fresh AND p.first_asked_at <= o.given_at, false) AS stale,
@@ -91,10 +107,13 @@ def read_your_commit() -> str:
                                AND (o.expected_since IS NULL OR p.open_to >= o.expected_since),
                                false)
                    OR o.given > o.expected AND :commit = 'auto'
-                   OR o.given = -1 AND coalesce(ms_between(o.expected_since, o.at)
-                                                >= :retention_ms, false) AS fits,
+                   OR o.given = -1
+                      AND (o.emptied OR :protocol = 'consumer'
+                           OR coalesce(formed_at > o.at, true))
+                      AND coalesce(ms_between(o.expected_since, o.at) >= :retention_ms, false)
+                      AS fits,
                    IF(fits, 0, greatest(0, o.expected - o.given)) AS behind
-            FROM placed o LEFT JOIN possible p
+            FROM placed o CROSS JOIN formed LEFT JOIN possible p
               ON p.topic = o.topic AND p.partition = o.partition AND p.committed = o.given
         ), summed AS (
             SELECT topic, partition, max(behind) AS behind, count(*) AS answers,

@@ -215,6 +215,37 @@ def test_positions_may_be_gone_a_retention_after_the_last_commit(
     assert verdict == judge(answered(history, ms, position), "R30")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("formed", "emptied", "again", "verdict"),
+    [
+        (None, None, None, "HOLDS"),  # nobody's group: it counts from the commit
+        (100, None, None, "VIOLATED"),
+        (100, 30_000, None, "VIOLATED"),
+        (100, 5_000, 64_949, "VIOLATED"),  # filled again before the time was over
+        (100, 5_000, 64_950, "HOLDS"),
+        (100, 5_000, None, "HOLDS"),
+        (80_001, None, None, "HOLDS"),
+    ],
+)
+def test_positions_of_a_group_with_members_do_not_expire(
+    judge: Judge, formed: float | None, emptied: float | None, again: float | None, verdict: str
+) -> None:
+    history = committed()
+    history.cluster = {"settings": {"offsets.retention.minutes": "1"}}
+    for event, ms in (("stabilized", formed), ("emptied", emptied), ("stabilized", again)):
+        if ms is not None:
+            history.says(event, ms, generation=1)
+    history.says("emptied", 1_000, group="payments").says("stabilized", 60_000, group="payments")
+    assert verdict == judge(answered(history, 80_000, -1), "R30")["verdict"]
+
+
+def test_nobody_logs_when_a_group_of_kip_848_is_empty(judge: Judge) -> None:
+    history = committed().says("stabilized", 100, generation=1)
+    history.group = {"protocol": "consumer"}
+    history.cluster = {"settings": {"offsets.retention.minutes": "1"}}
+    assert "HOLDS" == judge(answered(history, 80_000, -1), "R30")["verdict"]
+
+
 def taken_over(told_ms: float, told_processed_ms: float | None = None, broker: int = 2) -> History:
     """broker-2 loads the group at 900 ms; then an older position is told."""
     history = committed().says("member_added", 0, "member-1").says("loaded", 900, broker=2)
