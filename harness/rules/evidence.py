@@ -175,8 +175,8 @@ def everyone_worked() -> str:
                     THEN 'was idle: there were more members than partitions'
                     WHEN o.member IS NULL AND x.member IS NOT NULL
                     THEN 'was refused: its instance id was in use'
-                    WHEN get_json_object(m.settings, "$['auto.offset.reset']") = 'none'
-                    THEN 'had no position to begin at: its auto.offset.reset is none'
+                    WHEN get_json_object(m.settings, "$['auto.offset.reset']") IN ('none', 'error')
+                    THEN 'had no position to begin at: its auto.offset.reset names none'
                     WHEN m.started_at > after(-:LATE_MS, :drained_at)
                     THEN 'started just before the end' END AS excused,
                CAST(NULL AS STRING) AS too_low

@@ -256,6 +256,15 @@ def test_a_member_that_got_no_record_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(busy().member("member-2"), "E02")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("policy", "verdict"), [("none", "HOLDS"), ("error", "HOLDS"), ("earliest", "VIOLATED")]
+)
+def test_who_may_begin_nowhere_got_no_record(judge: Judge, policy: str, verdict: str) -> None:
+    history = busy().member("member-2", settings=f'{{"auto.offset.reset": "{policy}"}}')
+    history.told("member-2", "assigned", 100, [1])
+    assert verdict == judge(history, "E02")["verdict"]
+
+
 def test_a_producer_without_an_acknowledgement_violates(judge: Judge) -> None:
     history = History().member("member-1").delivered("member-1", 0, 0, 9, 100)
     assert "VIOLATED" == judge(history, "E02")["verdict"]
