@@ -91,9 +91,10 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="000.11",
         says="A failed heartbeat is tried again after the retry backoff.",
         rules=("R09",),
-        today="Java's backoff grows with each failure (since 3.7, KIP-580); librdkafka "
-        "waits for its next turn. Judged for Java's classic protocol, and as the most "
-        "that it may take.",
+        today="Java's backoff grows with each failure (since 3.7, KIP-580). Judged for its "
+        "classic protocol, and as the most that it may take. librdkafka waits for its next turn, "
+        "by its source: brokers log when a heartbeat arrives, which behind a commit that waits is "
+        "seconds after it was sent.",
     ),
     Statement(
         id="000.13",

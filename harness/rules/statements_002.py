@@ -107,7 +107,8 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         says="A consumer that leaves, in good order or not, sets off a rebalance.",
         rules=("R20b",),
         instead=("X03", "X03-epoch"),
-        today="A static member does not leave when it closes.",
+        today="A static member does not leave when it closes. Java's can be told to (KIP-1092), "
+        "and librdkafka's does where it only unsubscribes; neither is played.",
         since="2.3 (KIP-345)",
     ),
     Statement(
