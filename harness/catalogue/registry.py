@@ -133,8 +133,7 @@ def resolved(experiment: Experiment) -> Experiment:
     expected = {
         expect.rule: expect
         for expect in experiment.rules
-        if RULES[expect.rule].applies(group)
-        and expect.fits(group, experiment.cluster.kafka_version)
+        if RULES[expect.rule].applies(group) and expect.fits(group, *experiment.cluster.releases)
     }
     return replace(experiment, rules=tuple(expected.values()))
 

@@ -13,6 +13,9 @@ from typing import Any, Final
 
 from harness.base.errors import BadInput
 from harness.experiment.app import App
+from harness.experiment.checks import all_are
+from harness.experiment.checks import at_least as at_least
+from harness.experiment.checks import one_of as one_of
 from harness.experiment.limits import Limits as Limits
 
 # librdkafka looks at its timers every 500 ms while subscribed, so what it does "every 700 ms" it
@@ -72,6 +75,8 @@ class Cluster:
 
     `backend` says what its nodes are: processes on this machine (embedded), containers of the
     run's own (docker), or those of docker-compose.yml that are up already (compose).
+    With `upgraded_from` its nodes are of that release at first, and faults bring them to
+    `kafka_version`, one by one.
     `settings` are broker settings on top of the harness's own; all of them land in the manifest.
     One whose value is `UNSET` is left to Kafka's default.
     """
@@ -80,6 +85,7 @@ class Cluster:
     brokers: int = 3
     controllers: int = 1
     kafka_version: str = "4.4.0"
+    upgraded_from: str = ""
     settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -89,6 +95,11 @@ class Cluster:
                 f"a cluster needs at least one broker and one controller, not {self.brokers} and "
                 f"{self.controllers}: raise both to 1 or more"
             )
+
+    @property
+    def releases(self) -> tuple[str, ...]:
+        """The releases of Kafka that its nodes have, in the order in which they have them."""
+        return (*filter(None, [self.upgraded_from]), self.kafka_version)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,6 +302,7 @@ class Expect:
 
     `because` says why where the expected verdict is not HOLDS. `clients`, `protocols` and `kafka`
     (first characters of the version, such as "3.") say for whom it is expected; empty means all.
+    One for some versions fits a cluster that is upgraded if it fits both of its releases.
     `if_seen`: a run that does not exercise the rule says nothing of it. Where several of one rule
     fit a run, the last one counts.
     """
@@ -315,12 +327,12 @@ class Expect:
                 f"rule {self.rule} is expected {self.verdict} without a reason: say it in because="
             )
 
-    def fits(self, group: Group, kafka_version: str) -> bool:
-        """Whether it is meant for this client, protocol and version of Kafka."""
+    def fits(self, group: Group, *releases: str) -> bool:
+        """Whether it is meant for this client and protocol, and for each of these Kafkas."""
         return (
             group.client in (self.clients or (*CLIENTS, APP))
             and group.protocol in (self.protocols or PROTOCOLS)
-            and (not self.kafka or kafka_version.startswith(self.kafka))
+            and (not self.kafka or all(each.startswith(self.kafka) for each in releases))
         )
 
 
@@ -415,32 +427,3 @@ class Experiment:
 def label(name: str, client: str, protocol: str) -> str:
     """An experiment as it is played, in one word: consumer-join:java/eager."""
     return f"{name}:{client}/{protocol}"
-
-
-def at_least(least: int, **values: int) -> None:
-    """Refuse values that are less. Raises BadInput naming the first."""
-    for name, value in values.items():
-        if value < least:
-            raise BadInput(f"{name} of {value} is below {least}: raise it")
-
-
-def all_are(kind: type, name: str, values: object) -> None:
-    """Refuse what is no tuple of such values. Raises BadInput with how to write one."""
-    if not isinstance(values, tuple):
-        raise BadInput(
-            f"{name} is a {type(values).__name__}, not a tuple: write a comma after the one value "
-            f"that it has, as in {name}=(…,)"
-        )
-    for value in values:
-        if not isinstance(value, kind):
-            star = "write a star before holds(…), or " if isinstance(value, tuple) else ""
-            raise BadInput(
-                f"{name} has a {type(value).__name__} in it, where every value is a "
-                f"{kind.__name__}: {star}look for a comma that is missing or too many"
-            )
-
-
-def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Refuse a value that is not offered. Raises BadInput naming those that are."""
-    if value not in allowed:
-        raise BadInput(f"{name} {value!r} is not offered: choose {' or '.join(allowed)}")
