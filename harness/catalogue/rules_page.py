@@ -102,6 +102,8 @@ def _section(rule: Rule, experiments: dict[str, Experiment], example: str | None
     lines.append(
         f"- clients: {_some(rule.clients, CLIENTS)}; protocols: {_some(rule.protocols, PROTOCOLS)}"
     )
+    if rule.since:
+        lines.append(f"- brokers: since Kafka {rule.since}; of older ones only if it is declared")
     stated = [each.id for each in STATEMENTS if rule.id in each.rules]
     replaces = [each.id for each in STATEMENTS if rule.id in each.instead]
     if stated:

@@ -44,6 +44,7 @@ def _may_be_asked(rule: Rule, run: Run) -> bool:
         rule.speaks_of(run.client, run.protocol)
         and not rule.is_contradicted(run.client, run.protocol, static=run.static)
         and (rule.broker or not run.sabotaged)
+        and rule.is_kept_by(run.releases)
     )
 
 

@@ -218,6 +218,7 @@ def commits_need_the_epoch() -> str:
     too_high="got another answer",
     matters="A rebalance of other partitions does not make a commit fail.",
     broker=True,
+    since="4.3",
     protocols=_KIP_848,
 )
 def commits_need_the_assignment() -> str:

@@ -145,6 +145,7 @@ def fenced_without_acknowledgement() -> str:
     too_high="was computed too late",
     matters="Members that start together share one computation, and a single join waits for it.",
     broker=True,
+    since="4.3",
     protocols=_KIP_848,
 )
 def target_is_batched() -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Final
 
 from harness.experiment import APP, CLIENTS, PROTOCOLS, Group, Need
+from harness.experiment.checks import numbers_of
 from harness.tables.vocabulary import Query
 
 __all__ = ["COLUMNS", "OF_A_PROGRAM", "OF_THE_KIND", "Groups", "Need", "Query", "Rule"]
@@ -111,6 +112,10 @@ class Rule:
     One that runs exercise `in_passing`, whatever they are played for, is looked at in each of them,
     and no night plays a run for its sake.
 
+    `since` is the first release whose brokers keep a statement about them, "4.3", where older ones
+    are known not to. Where brokers of a run are older, even for a while, the rule is judged only if
+    it is declared.
+
     `contradicted` are groups for which runs contradict the statement: an experiment that shows it
     expects VIOLATED, and no run of such a group is judged by the rule unless it is declared.
     """
@@ -138,6 +143,7 @@ class Rule:
     headline: str = ""
     limit: str = ""
     in_passing: bool = False
+    since: str = ""
     contradicted: tuple[Groups, ...] = ()
     clients: tuple[str, ...] = CLIENTS
     protocols: tuple[str, ...] = PROTOCOLS
@@ -163,6 +169,11 @@ class Rule:
     def holds_to(self, client: str, promised: Collection[str]) -> bool:
         """Whether members of this client are held by it to one of what is promised."""
         return self.limit in promised and (client == APP) == (APP in self.clients)
+
+    def is_kept_by(self, releases: Iterable[str]) -> bool:
+        """Whether brokers of all these releases of Kafka are known to keep it."""
+        first = numbers_of(self.since) if self.since else ()
+        return all(numbers_of(release) >= first for release in releases)
 
     def is_contradicted(self, client: str, protocol: str, *, static: bool = False) -> bool:
         """Whether it is known that the statement does not hold for such a group."""

@@ -109,6 +109,7 @@ def heartbeats_go_on() -> str:
     too_high="was answered too late",
     matters="A heartbeat that waits for a replica may cost a healthy member its session.",
     broker=True,
+    since="4.0",
     protocols=CLASSIC,
 )
 def heartbeats_wait() -> str:
@@ -257,6 +258,7 @@ def withdrawn() -> str:
     too_high="was told a later position",
     matters="A failed commit can still move the position: whoever processes again does so twice.",
     broker=True,
+    since="4.0",
 )
 def made_after_all() -> str:
     return """

@@ -95,6 +95,7 @@ class Run:
     static: bool = False  # members keep an instance id (KIP-345)
     promised: Mapping[str, float] = field(default_factory=dict)  # limits that were given
     own: Mapping[str, str] = field(default_factory=dict)  # digests of its owner's files, by path
+    releases: tuple[str, ...] = ()  # of Kafka that its brokers had
 
     @property
     def complete(self) -> bool:
@@ -156,12 +157,18 @@ def run_of(content: Mapping[str, Any], limits: Mapping[str, float] | None = None
             static=bool(declared["group"].get("static")),
             promised=promised,
             own=dict(content.get("own") or {}),
+            releases=_releases(declared.get("cluster") or {}),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NoData(
             f"the manifest cannot be read ({type(error).__name__}: {error}): "
             "the run cannot be judged; check it with the version that wrote it"
         ) from error
+
+
+def _releases(cluster: Mapping[str, Any]) -> tuple[str, ...]:
+    named = (cluster.get("upgraded_from"), cluster.get("kafka_version"))
+    return tuple(str(each) for each in named if each)
 
 
 def _promised(declared: Mapping[str, Any]) -> dict[str, float]:
