@@ -40,6 +40,12 @@ class RunningCluster(Protocol):
     def restart(self, node_id: int) -> None:
         """Start a killed node on its old data."""
 
+    def upgrade(self, node_id: int) -> None:
+        """Start a node that is down with the release to come to; only where there are two."""
+
+    def release_of(self, node_id: int) -> str:
+        """The release that a node has told last, in its own log; only where there are two."""
+
     def pause(self, node_id: int) -> None:
         """Stop it in its tracks."""
 

@@ -13,7 +13,7 @@ from docker.models.networks import Network
 from harness.base import processes
 from harness.base.errors import ClusterError, SetupError, WaitTimeout
 from harness.base.wait import wait_until
-from harness.cluster import containers
+from harness.cluster import containers, releases
 from harness.cluster.backend import STOP_TIMEOUT_S, await_answer
 from harness.cluster.containers import engine_errors
 from harness.cluster.plan import Plan
@@ -21,7 +21,6 @@ from harness.cluster.proxies import Proxies
 
 TOXIPROXY: Final = "toxiproxy"
 _JAVA: Final = re.compile(r'version "([^"]+)"')
-_VERSION: Final = re.compile(rb"Kafka version: (\S+)")
 # From the first answer of a node to the line of its version there are milliseconds of work left.
 _VERSION_TIMEOUT_S: Final = 15.0
 
@@ -40,7 +39,7 @@ def check_version(
     asked for that log until then, for `timeout_s` at most. Raises SetupError.
     """
     try:
-        said = wait_until("version", lambda: _VERSION.findall(read()), timeout_s=timeout_s)
+        said = wait_until("version", lambda: releases.TOLD.findall(read()), timeout_s=timeout_s)
     except WaitTimeout:
         raise SetupError(
             f"{name} has no log that tells its version, so nothing of it could be judged: have "
@@ -171,6 +170,14 @@ class ContainerCluster:
         with engine_errors(f"to start {name} again"):
             self._containers[name].start()
         self._down_on_purpose.discard(name)
+
+    def upgrade(self, node_id: int) -> None:
+        """Nothing: a container has one image, and clusters with two releases are refused."""
+        raise NotImplementedError(f"{self.plan.node(node_id).name} has one release only")
+
+    def release_of(self, node_id: int) -> str:
+        """Nothing, as with `upgrade`."""
+        raise NotImplementedError(f"{self.plan.node(node_id).name} has one release only")
 
     def pause(self, node_id: int) -> None:
         """Freeze the container."""

@@ -15,6 +15,7 @@ from harness.cluster.backend import STOP_TIMEOUT_S, await_answer
 from harness.cluster.files import LOGGING, PROXIES, properties_of, write_files
 from harness.cluster.plan import Node, Plan
 from harness.cluster.proxies import Proxies
+from harness.cluster.releases import log_of, starts_in
 from harness.provision import jvm
 from harness.provision.tools import Tools
 
@@ -23,7 +24,8 @@ class EmbeddedCluster:
     """Brokers, controllers and proxies of one run.
 
     `folder` holds their data (thrown away after the run), `logs` their logs (kept). `java_options`
-    replaces what the nodes' JVMs start with, for comparisons.
+    replaces what the nodes' JVMs start with, for comparisons. Where `tools` have older ones, nodes
+    start with those until they are upgraded.
     """
 
     def __init__(
@@ -37,11 +39,8 @@ class EmbeddedCluster:
         self.plan = plan
         self.proxies = Proxies(plan)
         self._tools = tools
-        self._java_options = (
-            jvm.broker_options(tools.java_version) + jvm.aot_options(tools.kafka_aot)
-            if java_options is None
-            else java_options
-        )
+        self._java_options = java_options
+        self._upgraded: set[int] = set()
         self._folder = folder
         self._logs = logs
         self._nodes: dict[int, subprocess.Popen[bytes]] = {}
@@ -50,7 +49,8 @@ class EmbeddedCluster:
 
     def start(self) -> None:
         """Proxies first, so that no advertised port is ever dead; then every node at once."""
-        write_files(self.plan, self._folder, self._tools.controller_template)
+        first = self._tools.older or self._tools
+        write_files(self.plan, self._folder, first.controller_template)
         self._start_toxiproxy()
         for node in self.plan.nodes:
             self._launch(node)
@@ -89,14 +89,17 @@ class EmbeddedCluster:
         )
 
     def _launch(self, node: Node) -> None:
+        older = None if node.id in self._upgraded else self._tools.older
+        tools = older or self._tools
+        usual = jvm.broker_options(tools.java_version) + jvm.aot_options(tools.kafka_aot)
         self._nodes[node.id] = processes.spawn(
             [
-                self._tools.java,
-                *self._java_options,
+                tools.java,
+                *(usual if self._java_options is None else self._java_options),
                 f"-Dharness.logs={self._logs / node.name}",
                 *self.plan.logging,
                 f"-Dlog4j2.configurationFile={self._folder / LOGGING}",
-                *("-cp", self._tools.kafka_classpath),
+                *("-cp", tools.kafka_classpath),
                 "kafka.Kafka",
                 self._folder / properties_of(node),
             ],
@@ -139,6 +142,16 @@ class EmbeddedCluster:
         # The lock file's owner is dead, and so is its lock; a clean-shutdown marker there is none.
         self._launch(self.plan.node(node_id))
         self._down_on_purpose.discard(node_id)
+
+    def upgrade(self, node_id: int) -> None:
+        """Start a node that was told to end with the newer release, on its old data."""
+        self._upgraded.add(node_id)
+        self.restart(node_id)
+
+    def release_of(self, node_id: int) -> str:
+        """The release that a node has told last, in its own log; empty where it told none."""
+        starts = starts_in(self._logs / log_of(self.plan.node(node_id).name))
+        return starts[-1].release if starts else ""
 
     def pause(self, node_id: int) -> None:
         """SIGSTOP."""

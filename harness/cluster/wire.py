@@ -73,11 +73,17 @@ class Reader:
         """A compact string; null is empty."""
         return self._take(self.varint() - 1).decode()
 
-    def tagged_fields(self) -> None:
-        """Skip them: nothing here wants any."""
+    def tagged(self) -> "dict[int, Reader]":
+        """Tagged fields, each to be read for itself, by their tags."""
+        found = {}
         for _ in range(self.varint()):
-            self.varint()  # tag
-            self._take(self.varint())
+            tag = self.varint()
+            found[tag] = Reader(self._take(self.varint()))
+        return found
+
+    def tagged_fields(self) -> None:
+        """Skip them: most are not wanted."""
+        self.tagged()
 
     def _take(self, length: int) -> bytes:
         if length <= 0:

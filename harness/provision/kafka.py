@@ -35,6 +35,9 @@ listeners=CONTROLLER://127.0.0.1:9093
 listener.security.protocol.map=CONTROLLER:PLAINTEXT
 log.dirs={data}
 """
+# How a snapshot of the metadata has a feature's level (FeatureLevelRecord): frame version 1, type
+# 12, version 0; then its name with a length one more than it has, two bytes, no tagged fields.
+_LEVEL = re.compile(rb"\x01\x0c\x00([\x02-\x7f])([a-z.]+)(..)\x00", re.DOTALL)
 # 22 characters, as Kafka wants; runs have their own.
 TEMPLATE_CLUSTER_ID = "kafkaChaosTemplate0000"
 
@@ -202,3 +205,16 @@ def format_template(kafka_version: str, java: Java, shell: Shell) -> None:
 def controller_template(kafka_version: str) -> Path:
     """The folder of a controller that has been formatted, but for its `meta.properties`."""
     return home(kafka_version) / "controller-template"
+
+
+def formatted_levels(kafka_version: str) -> dict[str, int]:
+    """The levels of features that a new cluster of this version has: what Kafka's tool formatted.
+
+    That of the quorum's voters (kraft.version) is not among them, as long as these are static.
+    """
+    found = {}
+    for snapshot in sorted(controller_template(kafka_version).rglob("*.checkpoint")):
+        for length, name, level in _LEVEL.findall(snapshot.read_bytes()):
+            if length[0] == len(name) + 1:
+                found[name.decode()] = int.from_bytes(level, "big")
+    return dict(sorted(found.items()))

@@ -17,7 +17,8 @@ class Tools:
 
     `kafka_classpath` and the options of `harness.provision.jvm` have to be used as they are:
     `kafka_aot` was trained with exactly these. AOT caches are None where Java is too old
-    for them or training failed; runs are slower then, and nothing else.
+    for them or training failed; runs are slower then, and nothing else. `older` has those of the
+    release that nodes are upgraded from, where they are.
     """
 
     java: Path
@@ -30,9 +31,10 @@ class Tools:
     spark_aot: Path | None
     toxiproxy: Path
     toxiproxy_version: str
+    older: Tools | None = None
 
 
-def resolve_tools(kafka_version: str = kafka.DEFAULT_VERSION) -> Tools:
+def resolve_tools(kafka_version: str = kafka.DEFAULT_VERSION, upgraded_from: str = "") -> Tools:
     """All tools for a run with this Kafka. No network; about 0.1 s, nearly all of it hashing.
 
     SetupError names what is missing, damaged or not pinned, and what to do.
@@ -56,6 +58,7 @@ def resolve_tools(kafka_version: str = kafka.DEFAULT_VERSION) -> Tools:
         spark_aot=resolve_spark_aot(java),
         toxiproxy=toxiproxy.binary(),
         toxiproxy_version=toxiproxy.VERSION,
+        older=resolve_tools(upgraded_from) if upgraded_from else None,
     )
 
 

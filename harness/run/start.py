@@ -29,7 +29,7 @@ def bring_versions(experiments: Iterable[Experiment]) -> None:
     Raises BadInput for one that there is not, SetupError where it cannot be had.
     """
     every = list(experiments)
-    for version in sorted({each.cluster.kafka_version for each in every}):
+    for version in sorted({version for each in every for version in each.cluster.releases}):
         if not kafka.is_set_up(version):
             steps.ensure(version, late=False)
     for client, version in sorted({each for one in every for each in _clients(one)}):
@@ -53,7 +53,8 @@ def _checked_tools(experiment: Experiment) -> Tools:
             kafka.check_jars(version)
         else:
             wheels.installed(version)
-    return resolve_tools(experiment.cluster.kafka_version)
+    cluster = experiment.cluster
+    return resolve_tools(cluster.kafka_version, cluster.upgraded_from)
 
 
 def play_run(

@@ -126,6 +126,36 @@ def test_a_missing_template_is_named_with_its_set_up(
         resolve_tools("4.2.1")
 
 
+def test_the_levels_of_a_new_cluster_are_in_its_template() -> None:
+    levels = kafka.formatted_levels(VERSION)
+
+    assert levels["metadata.version"] >= 30  # of 4.3
+    assert levels["group.version"] >= 1
+    assert "kraft.version" not in levels
+
+
+def test_levels_are_read_from_any_snapshot_and_damage_is_not_read(empty_cache: Path) -> None:
+    folder = kafka.controller_template("4.2.1") / "__cluster_metadata-0"
+    folder.mkdir(parents=True)
+    record, cut = b"\x01\x0c\x00\x0egroup.version\x00\x0d\x00", b"\x01\x0c\x00\x09name\x00\x01\x00"
+    (folder / "00000000000000000000-0000000000.checkpoint").write_bytes(b"<" + record + cut + b">")
+
+    assert {"group.version": 13} == kafka.formatted_levels("4.2.1")
+    assert {} == kafka.formatted_levels("3.9.2")
+
+
+def test_both_releases_of_an_upgrade_are_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "check_jars", lambda _version: None)
+    monkeypatch.setattr(kafka, "controller_template", lambda _version: Path(__file__).parent)
+    tools = resolve_tools(VERSION, upgraded_from="4.2.1")
+
+    assert VERSION == tools.kafka_version
+    assert tools.older is not None
+    assert "4.2.1" == tools.older.kafka_version
+    assert "4.2.1" in tools.older.kafka_classpath
+    assert tools.older.older is None
+
+
 def test_download_with_other_content_is_refused_and_the_old_jars_stay(
     copied_jars: Path, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
