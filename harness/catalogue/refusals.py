@@ -5,9 +5,10 @@ from typing import Final
 
 from harness.base.errors import BadInput
 from harness.experiment import UNSET, Experiment, Fault, Group, Need
+from harness.experiment.checks import numbers_of
 from harness.provision import wheels
 from harness.provision.kafka import check_client_offered, check_offered
-from harness.run.faults import Needed, effects_of, state_of
+from harness.run.faults import KINDS, Needed, effects_of, state_of
 from harness.run.roles import changes, headcount, lanes
 
 # Settings of a client library that follow from what the group declares: of two values for one
@@ -32,6 +33,8 @@ def check_together(experiment: Experiment) -> None:
     Raises BadInput naming both, and the remedy.
     """
     check_offered(experiment.cluster.kafka_version)
+    if experiment.cluster.upgraded_from:
+        _check_upgrade(experiment)
     _check_images(experiment)
     _check_client_versions(experiment)
     _check_replicas(experiment)
@@ -88,6 +91,40 @@ def _check_images(experiment: Experiment) -> None:
             f"Kafka {cluster.kafka_version} in containers cannot be judged, since its image logs "
             "through reload4j and has no log that the harness reads: choose KAFKA=4.0 or newer, or "
             "BACKEND=embedded"
+        )
+
+
+def _check_upgrade(experiment: Experiment) -> None:
+    """A cluster whose nodes have an older release at first, which faults bring to the newer one."""
+    cluster = experiment.cluster
+    before, after = cluster.upgraded_from, cluster.kafka_version
+    check_offered(before)
+    if cluster.backend != "embedded":
+        raise BadInput(
+            f"upgraded_from of {before} with nodes that are containers, each of one image: choose "
+            "BACKEND=embedded, or leave it out"
+        )
+    if numbers_of(before) >= numbers_of(after):
+        raise BadInput(
+            f"upgraded_from of {before} is not older than Kafka {after}, and a cluster's metadata "
+            f"cannot be downgraded: choose a release before {after}, or a newer one with KAFKA="
+        )
+    if not any(KINDS[fault.kind].upgrades for fault in experiment.faults):
+        raise BadInput(
+            f"upgraded_from of {before} without a fault that upgrades a node, so that no node "
+            f"would ever be Kafka {after}: add one of kind upgrade-broker, or leave it out"
+        )
+    for expect in experiment.rules:
+        fitting = [each for each in cluster.releases if each.startswith(expect.kafka or "")]
+        if len(fitting) == 1:
+            raise BadInput(
+                f"{expect.rule} is expected of Kafka {fitting[0]} alone, and this cluster is "
+                f"upgraded from {before} to {after}: leave that expectation out"
+            )
+    if experiment.probes:
+        raise BadInput(
+            f"what brokers answer to probe {experiment.probes[0].name} depends on their release, "
+            f"and here it goes from {before} to {after} meanwhile: leave the probe out"
         )
 
 
@@ -191,7 +228,7 @@ def _check_offered(experiment: Experiment, member: Group) -> None:
     Kafka 3 has a preview of KIP-848 (measured with 3.9.2): librdkafka's members never get into a
     group, and its log does not tell of the epoch that begins with a leave.
     """
-    kafka = experiment.cluster.kafka_version
+    kafka = experiment.cluster.releases[0]
     if member.protocol == "consumer" and kafka.startswith("3."):
         raise BadInput(
             f"Kafka {kafka} has a preview of protocol consumer only, which librdkafka does not "

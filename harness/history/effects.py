@@ -17,6 +17,7 @@ class Breaks(StrEnum):
     TOPIC = "topic"
     DEPENDENCY = "dependency"  # what a program uses besides Kafka, the sink included
     POSITIONS = "positions"  # what the group committed, or the records that it points at
+    FEATURES = "features"  # of the cluster: which levels of them are finalized
 
 
 class Proof(StrEnum):

@@ -271,6 +271,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
         [
             ("fault", TEXT),  # "1-kill-broker": number in the schedule, then kind
             ("kind", TEXT),  # kill-broker | stop-broker | pause-broker | isolate-broker |
+            # upgrade-broker | finalize-features |
             # kill-consumer | freeze-consumer | close-consumer | start-consumer | stall-consumer |
             # bounce-consumer | start-duplicate | stall-callback | delete-offsets |
             # delete-records | latency | bandwidth | isolate | add-partitions
@@ -279,7 +280,7 @@ HISTORY: Final[dict[str, pa.Schema]] = {
             ("phase", TEXT),  # planned | injecting | injected | healing | healed | failed
             ("at", AT),
             ("took_effect", BOOL),  # with phase injected: what the evidence says; else null
-            ("evidence", TEXT),
+            ("evidence", TEXT),  # with phase injected or failed; with healed where it tells more
             ("parameters", TEXT),  # JSON
         ]
     ),

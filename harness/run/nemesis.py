@@ -178,6 +178,7 @@ class Nemesis:
         """
         _, target = self._open[item.name]
         unwritten: JournalError | None = None
+        known: str | None = None
         try:
             self._mark(item, "healing", target)
         except JournalError as error:
@@ -187,7 +188,7 @@ class Nemesis:
             KINDS[item.fault.kind].heal(scene, item.fault, target)
             del self._open[item.name]
             if settle:
-                KINDS[item.fault.kind].settle(scene, item.fault, target)
+                known = KINDS[item.fault.kind].settle(scene, item.fault, target)
         except (HarnessError, OSError) as error:
             with suppress(JournalError):
                 self._mark(item, "failed", target, evidence=str(error))
@@ -198,10 +199,11 @@ class Nemesis:
             raise VoidRun(
                 f"{item.fault.kind} of {target.name} is healed, but not on record: {unwritten}"
             ) from unwritten
-        self._mark(item, "healed", target)
+        self._mark(item, "healed", target, evidence=known)
         scene.disturbed_at = time.monotonic()
         scene.faults[item.name] = _state(item, "healed", target)
-        scene.say(f"  {item.fault.kind} of {target.name}: healed")
+        told = f": {known}" if known else ""
+        scene.say(f"  {item.fault.kind} of {target.name}: healed{told}")
 
     def _mark_step(self, scene: Scene, item: Planned, step: Step) -> None:
         """Each as a fault of its own, so that it is judged like one that comes alone."""

@@ -9,7 +9,9 @@ from typing import Any
 from confluent_kafka import libversion
 
 from harness import __version__
-from harness.cluster.plan import GROUP, TOPIC
+from harness.cluster.admin import defaults
+from harness.cluster.features import finalized
+from harness.cluster.plan import GROUP, TOPIC, Plan
 from harness.experiment import Experiment, Group
 from harness.history import manifest
 from harness.provision import wheels
@@ -39,6 +41,11 @@ def first_record(
         "phases": [],
         "effective": {},
     }
+
+
+def told_by(plan: Plan) -> dict[str, Any]:
+    """What the brokers tell of themselves that nobody has set. Raises ClusterError."""
+    return {"broker_defaults": defaults(plan), "features": finalized(plan)}
 
 
 def keep_sources(run_dir: Path, experiment: Experiment) -> None:
@@ -74,6 +81,7 @@ def _versions(tools: Tools, group: Group) -> dict[str, str]:
         **(java_client if group.client == "java" else {}),
         "harness": __version__,
         "kafka": tools.kafka_version,
+        **({"kafka_before": tools.older.kafka_version} if tools.older else {}),
         "librdkafka": librdkafka,  # of the members
         "confluent-kafka": binding,
         "toxiproxy": tools.toxiproxy_version,

@@ -16,11 +16,12 @@ from consumers.journal import Journal
 from harness.base import processes
 from harness.base.errors import HarnessError, VoidRun, WaitTimeout
 from harness.base.ports import Ports
-from harness.cluster.admin import create_topic, defaults
+from harness.cluster.admin import create_topic
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of
 from harness.cluster.dependencies import Dependencies
 from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan, group_settings
+from harness.cluster.releases import releases_in
 from harness.experiment import Experiment, Probe
 from harness.experiment.app import App
 from harness.history import manifest, seals
@@ -37,7 +38,7 @@ from harness.run.member import Member
 from harness.run.named import naming_of_app
 from harness.run.nemesis import Nemesis, plan_faults
 from harness.run.output import read_output, read_written
-from harness.run.record import first_record, keep_sources
+from harness.run.record import first_record, keep_sources, told_by
 from harness.run.roles import lanes
 from harness.run.scene import Scene, View
 from harness.run.turns import Turn
@@ -125,7 +126,7 @@ class Run:
     def _play_phases(self) -> None:
         cluster = self._experiment.cluster
         settings = {
-            **group_settings(self._experiment.group, cluster.kafka_version),
+            **group_settings(self._experiment.group, cluster.releases[0]),
             **cluster.settings,
         }
         plan = self._backend.plan(
@@ -164,7 +165,7 @@ class Run:
                 observing.tell(observer, "look")
                 # While it looks for the coordinator, the brokers make the topic of the positions.
                 self._manifest["versions"] |= started.versions()
-                self._manifest["effective"]["broker_defaults"] = defaults(plan)
+                self._manifest["effective"] |= told_by(plan)
             view = View(self.run_dir / "journals" / "observer.journal")
             scene = Scene(
                 self._experiment,
@@ -249,6 +250,8 @@ class Run:
         probes = self._probe(scene)
         if experiment.faults:
             self._break(scene, nemesis)
+        if experiment.cluster.upgraded_from:
+            self._manifest["effective"]["upgraded"] = told_by(scene.cluster.plan)
         for probe, process in probes:
             self._await_probe(scene, probe, process)
         journal.end()
@@ -428,7 +431,7 @@ class Run:
             had = self._manifest["effective"].get("broker_defaults", {})
             settings = {**had, **self._experiment.cluster.settings}
             self._manifest["observed"] = observed(self.run_dir, settings)
-        self._manifest["effective"] |= {"clients": effective}
+        self._manifest["effective"] |= {"clients": effective, "releases": releases_in(self._logs)}
         self._manifest["killed"] = sorted(killed)
         self._manifest[seals.FIELD] = seals.made(self.run_dir)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from harness.experiment import UNSET
@@ -29,7 +29,7 @@ def of(content: Mapping[str, Any]) -> dict[str, int]:
     """The brokers' settings that queries name, from a manifest.
 
     What a broker was given counts before what all brokers have unset, and that before what the
-    experiment declares. Where brokers differ it is the largest.
+    experiment declares. Where brokers differ, or the releases that they had, it is the largest.
     """
     return {name: _value(content, *named) for name, named in _NAMED.items()}
 
@@ -44,8 +44,12 @@ def _value(content: Mapping[str, Any], name: str, default: int) -> int:
     ]
     if given:
         return max(given)
+    told = (effective, effective.get("upgraded") or {})
+    unset = _known(name, (each.get("broker_defaults") or {} for each in told))
     cluster = content["declared"].get("cluster") or {}
-    for settings in (effective.get("broker_defaults") or {}, cluster.get("settings") or {}):
-        if settings.get(name, UNSET) != UNSET:
-            return int(settings[name])
-    return default
+    declared = _known(name, [cluster.get("settings") or {}])
+    return max(unset or declared or [default])
+
+
+def _known(name: str, told: Iterable[Mapping[str, str]]) -> list[int]:
+    return [int(each[name]) for each in told if each.get(name, UNSET) != UNSET]

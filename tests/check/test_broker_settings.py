@@ -39,5 +39,13 @@ def test_the_largest_counts_where_brokers_differ() -> None:
     assert 3 == told(effective={"brokers": brokers})
 
 
+def test_the_largest_counts_where_an_upgrade_has_changed_it() -> None:
+    effective = {
+        "broker_defaults": {NAME: "4"},
+        "upgraded": {"broker_defaults": {NAME: "7"}, "features": {"group.version": 1}},
+    }
+    assert 7 == told(effective=effective)
+
+
 def test_a_manifest_without_what_was_in_effect_is_read() -> None:
     assert 5_000 == told(effective=None, declared={"cluster": None})

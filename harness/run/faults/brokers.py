@@ -1,4 +1,4 @@
-"""Faults of brokers and controllers: kill and restart, pause and resume."""
+"""Faults of brokers and controllers: kill and restart, pause and resume, upgrade."""
 
 from dataclasses import replace
 from functools import partial
@@ -16,6 +16,7 @@ from harness.run.scene import Scene
 
 _PROBE_S: Final = 1.0
 _STOPPED_S: Final = 5.0
+_TOLD_S: Final = 15.0  # a node answers a moment before its log tells which release it is
 
 
 def _kill(scene: Scene, _fault: Fault, target: Target) -> None:
@@ -93,6 +94,44 @@ def _await_listening(scene: Scene, fault: Fault, target: Target) -> None:
     """Its proxies listen again once it does."""
     _await_serving(scene, fault, target)
     scene.cluster.proxies.listen(target.id, on=True)
+
+
+def _check_upgrade(fault: Fault, experiment: Experiment) -> None:
+    if not experiment.cluster.upgraded_from:
+        raise BadInput(
+            f"{fault.kind} of {fault.target} needs nodes of an older release, as an experiment has "
+            "them: name that in its Cluster(upgraded_from=…)"
+        )
+
+
+def _prove_older(scene: Scene, fault: Fault, target: Target) -> Evidence:
+    """It is gone as with a kill, and had the older release until then."""
+    gone, wanted = _prove_killed(scene, fault, target), scene.experiment.cluster.upgraded_from
+    was = scene.cluster.release_of(target.id)
+    return Evidence(
+        gone.took_effect and was == wanted,
+        f"{gone.text}; it was Kafka {was or 'of no release that it told'}, by its own log",
+    )
+
+
+def _upgrade(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.cluster.upgrade(target.id)
+
+
+def _await_newer(scene: Scene, fault: Fault, target: Target) -> str:
+    """It serves again, and is of the newer release; how that is known.
+
+    Raises WaitTimeout where it is of another one.
+    """
+    _await_listening(scene, fault, target)
+    wanted = scene.experiment.cluster.kafka_version
+    wait_until(
+        f"Kafka {wanted} in the log of {target.name}",
+        lambda: scene.cluster.release_of(target.id) == wanted,
+        timeout_s=_TOLD_S,
+        saw=lambda: f"Kafka {scene.cluster.release_of(target.id)}",
+    )
+    return f"{target.name} is Kafka {wanted}, by its own log"
 
 
 def _network(fault: Fault) -> str:
@@ -184,6 +223,18 @@ KINDS: Final = (
         _restart,
         _await_listening,
         effects=_GONE,
+    ),
+    Kind(
+        "upgrade-broker",
+        ("broker", "controller"),
+        True,
+        _stop,
+        _prove_older,
+        _upgrade,
+        _await_newer,
+        _check_upgrade,
+        effects=_GONE,
+        upgrades=True,
     ),
     Kind(
         "pause-broker",

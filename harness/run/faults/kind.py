@@ -93,8 +93,9 @@ class Kind:
     inject: Callable[[Scene, Fault, Target], None]
     prove: Callable[[Scene, Fault, Target], Evidence]
     heal: Callable[[Scene, Fault, Target], None] = _nothing
-    # Waits until the heal has worked; left out when the whole cluster is ended anyway.
-    settle: Callable[[Scene, Fault, Target], None] = _nothing
+    # Waits until the heal has worked, and may tell how that is known; left out when the whole
+    # cluster is ended anyway.
+    settle: Callable[[Scene, Fault, Target], str | None] = _nothing
     check: Callable[[Fault, Experiment], None] = _no_check
     _: KW_ONLY
     # What it breaks; where `how` names one of several ways, by way, the default first.
@@ -104,6 +105,7 @@ class Kind:
     # How it changes a group of so many members; null where that follows from what it breaks.
     changes: Callable[[Fault, int], Change] | None = None
     takes: tuple[str, ...] = ()  # fields of a fault that only some kinds know
+    upgrades: bool = False  # its heal brings a node to the newer of a cluster's two releases
     by_order: bool = False  # done by an order that only our own consumers understand
     lever: Lever = Lever.NONE  # what a program must have for this; our own consumers have none
 
