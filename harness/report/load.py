@@ -68,6 +68,12 @@ class Manifest:
         return self.declared.get("app") or None
 
     @property
+    def kafka(self) -> str:
+        """The release of the brokers, and the one before it that they were upgraded from."""
+        now, before = self.versions.get("kafka"), self.versions.get("kafka_before")
+        return f"{before} to {now}" if before else str(now or "")
+
+    @property
     def client(self) -> str:
         """The members' client library and its version."""
         if self.app is not None:

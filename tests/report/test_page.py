@@ -91,6 +91,24 @@ def test_page_says_outcome_claim_and_facts(page: str) -> None:
         assert fact in text
 
 
+def test_an_upgrade_is_told_with_both_releases_and_the_levels_that_it_raised(
+    tmp_path: Path,
+) -> None:
+    run_dir = write_run(tmp_path / "run")
+    effective = {
+        "features": {"metadata.version": 29, "group.version": 1},
+        "upgraded": {"features": {"metadata.version": 30, "group.version": 1, "share.version": 1}},
+    }
+    write_manifest(
+        run_dir, versions={"kafka": "4.3.1", "kafka_before": "4.2.2"}, effective=effective
+    )
+    text = Parsed(page_of(run_dir)).text
+
+    assert "Kafka 4.2.2 to 4.3.1 3 brokers, 1 controller" in text
+    assert "Features 2 raised metadata.version 29 to 30, share.version 0 to 1" in text
+    assert "Kafka 4.2.2 to 4.3.1" in (run_dir / "summary.md").read_text(encoding="utf-8")
+
+
 def test_expected_violation_is_shown_as_a_result_with_its_reason(page: str) -> None:
     row = next(r for r in page.split("<tr") if "session_expiry_keeps_assignment" in r)
 

@@ -61,6 +61,17 @@ def test_a_fault_of_one_process_is_told_from_one_of_all(
     assert word == situation_of(story)
 
 
+def test_what_tells_that_a_fault_is_over_stands_behind_what_tells_that_it_was_there() -> None:
+    rows = fault("1", "upgrade-broker", "broker 1", 5.0)
+    rows.append({**rows[0], "phase": "healed", "at": at(9.0)})
+    told = {"injected": "it is gone", "healed": "it is Kafka 4.3.1"}
+    (story,) = stories(
+        {**row, "took_effect": True, "evidence": told.get(row["phase"])} for row in rows
+    )
+
+    assert "it is gone; then it is Kafka 4.3.1" == story.evidence
+
+
 def test_known_situations_come_first_and_in_the_order_of_a_day() -> None:
     found = ["latency of leader of t-3", "deploy", "own link dead", "crash", "deploy"]
 

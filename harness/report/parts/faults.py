@@ -58,11 +58,16 @@ def _story(name: str, rows: list[Row]) -> FaultStory:
         row = by_phase.get(phase)
         return row["at"] if row else None
 
+    def said(phase: str) -> str:
+        return str(by_phase.get(phase, {}).get("evidence") or "")
+
     def last(column: str) -> str:
-        said = [str(row[column]) for row in rows if row[column]]
-        return said[-1] if said else ""
+        found = [str(row[column]) for row in rows if row[column]]
+        return found[-1] if found else ""
 
     injected = by_phase.get("injected") or by_phase.get("failed")
+    phases = (injected["phase"] if injected else "", "healed")
+    proofs = dict.fromkeys(filter(None, map(said, phases)))  # some heals have one as well
     return FaultStory(
         fault=name,
         kind=last("kind"),
@@ -74,7 +79,7 @@ def _story(name: str, rows: list[Row]) -> FaultStory:
         healed_at=at("healed"),
         failed_at=at("failed"),
         took_effect=injected["took_effect"] if injected else None,
-        evidence=str(injected["evidence"] or "") if injected else last("evidence"),
+        evidence="; then ".join(proofs) if injected else last("evidence"),
         parameters=_parameters(last("parameters")),
     )
 

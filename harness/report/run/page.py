@@ -119,7 +119,8 @@ def _facts(run: Run) -> list[Fact]:
     return [
         Fact("Run", manifest.run, f"seed {manifest.seed}"),
         Fact("Started", utc(manifest.started_at), _lasted(run)),
-        Fact("Kafka", _say(versions.get("kafka")), _cluster(cluster)),
+        Fact("Kafka", _say(manifest.kafka), _cluster(cluster)),
+        *_finalized(manifest.effective),
         Fact(
             "Client",
             manifest.client,
@@ -155,9 +156,10 @@ def _facts_of_an_app(run: Run, app: Mapping[str, Any]) -> list[Fact]:
         Fact("Started", utc(manifest.started_at), _lasted(run)),
         Fact(
             "Kafka",
-            _say(manifest.versions.get("kafka")),
+            _say(manifest.kafka),
             _cluster(_part(manifest.declared, "cluster")),
         ),
+        *_finalized(manifest.effective),
         Fact("Program", _say(app.get("name")), " ".join(app.get("command") or ())),
         Fact("Client", libraries_of(observed), "by what it tells brokers"),
         Fact(
@@ -260,6 +262,20 @@ def _cluster(cluster: Mapping[str, Any]) -> str:
     if not isinstance(brokers, int) or not isinstance(controllers, int):
         return ""
     return f"{plural(brokers, 'broker')}, {plural(controllers, 'controller')}"
+
+
+def _finalized(effective: Mapping[str, Any]) -> list[Fact]:
+    """The levels of features that an upgrade raised; nothing of a run without one."""
+    before = _part(effective, "features")
+    after = _part(_part(effective, "upgraded"), "features")
+    raised = [
+        f"{name} {before.get(name, 0)} to {level}"
+        for name, level in after.items()
+        if level != before.get(name, 0)
+    ]
+    if not after:
+        return []
+    return [Fact("Features", f"{len(raised)} raised", ", ".join(raised))]
 
 
 def _host(host: Mapping[str, Any]) -> str:

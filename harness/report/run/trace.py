@@ -152,7 +152,8 @@ def _rows(database: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any
 
 def _faults(trace: _Trace, database: duckdb.DuckDBPyConnection) -> None:
     query = """
-        SELECT fault AS name, fault AS track, max(resolved) AS hit, max(evidence) AS evidence,
+        SELECT fault AS name, fault AS track, max(resolved) AS hit,
+               max(evidence) FILTER (WHERE phase <> 'healed') AS evidence,
                epoch_us(min("at") FILTER (WHERE phase = 'injecting')) AS from_us,
                epoch_us(coalesce(max("at") FILTER (WHERE phase = 'healed'),
                                  max("at") FILTER (WHERE phase IN ('injected', 'failed')))) AS to_us

@@ -52,10 +52,9 @@ def summary(run: Run) -> str:
 
 
 def _origin(manifest: Manifest) -> str:
-    versions = manifest.versions
     return (
         f"Run {safe(manifest.run)}, seed {safe(manifest.seed)}, "
-        f"Kafka {safe(str(versions.get('kafka', NOTHING)))}, "
+        f"Kafka {safe(manifest.kafka or NOTHING)}, "
         f"{safe(manifest.client)}. "
         "In its folder: [report.html](report.html), [verdicts.parquet](verdicts.parquet), "
         "[tables/](tables/), [history/](history/), [logs/](logs/)."
