@@ -154,6 +154,7 @@ APART: Final = (
 OTHER_KAFKAS: Final = (
     "consumer-crash:librdkafka/eager on 3.9.2",
     "consumer-leave:java/consumer on 4.3.1",
+    "broker-upgrade:librdkafka/eager",  # from the release before the usual one
 )
 RUNS: Final = list(dict.fromkeys([*chosen(), *APART, *OTHER_KAFKAS]))
 PARAMETERS: Final = [
