@@ -12,10 +12,11 @@ experiment = Experiment(
     cluster=Cluster(upgraded_from="4.2.2", settings={"broker.session.timeout.ms": "5000"}),
     group=Group(session_timeout_ms=20_000),
     faults=(
-        # The brokers first, as Kafka's documents have it; the controller has a process of its own.
+        # The controller first: brokers register with it, and one before 3.9 would take in none of
+        # their features that begin at level 0, so that these could not be finalized (KAFKA-17011).
         *(
             Fault(kind="upgrade-broker", target=node, at_s=2, jitter_s=0.5, lasts_s=3)
-            for node in ("broker 1", "broker 2", "broker 3", "controller")
+            for node in ("controller", "broker 1", "broker 2", "broker 3")
         ),
         Fault(kind="finalize-features", target="controller", at_s=2, jitter_s=0.5),
     ),

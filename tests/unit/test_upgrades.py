@@ -498,6 +498,6 @@ def test_the_experiment_upgrades_every_node_and_then_the_features() -> None:
     experiment = registry.load("broker-upgrade")
     nodes = [fault.target for fault in experiment.faults if fault.kind == "upgrade-broker"]
 
-    assert ["broker 1", "broker 2", "broker 3", "controller"] == nodes
+    assert ["controller", "broker 1", "broker 2", "broker 3"] == nodes
     assert "finalize-features" == experiment.faults[-1].kind
     assert all(expect.verdict is Verdict.HOLDS for expect in experiment.rules)
