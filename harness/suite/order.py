@@ -8,6 +8,7 @@ from harness.experiment import Experiment
 from harness.run import build
 
 UP: Final = "steady"  # the phase of a run in which all that it needs has been started
+ENDED: Final = "ended"  # in the last that a process tells
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from harness.run import build
 from harness.run.interrupts import Interrupted
 from harness.run.screen import Relayed
 from harness.run.start import play_run
-from harness.suite.order import UP, Order
+from harness.suite.order import ENDED, UP, Order
 
 
 class _Telling:
@@ -35,8 +35,11 @@ class _Telling:
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._lock = threading.Lock()
+        self.through = threading.Event()  # the last was told, and the suite may let go
 
     def __call__(self, **what: Any) -> None:
+        if ENDED in what:
+            self.through.set()
         with self._lock, suppress(BrokenPipeError):  # the suite is gone, and this ends with it
             self._out.write(json.dumps(what) + "\n")
             self._out.flush()
@@ -73,14 +76,15 @@ def play(order: Order, tell: Callable[..., None]) -> None:
         tell(ended="failed", reason=f"{type(error).__name__}: {error}", traceback=told)
 
 
-def _end_with_the_suite() -> None:
-    """Interrupt this process when standard input is closed.
+def _end_with_the_suite(through: threading.Event) -> None:
+    """Interrupt this process when standard input is closed before it is through.
 
     What reads a file of Python's as Python ends would end it with an error of its own.
     """
     while os.read(0, 1):
         pass
-    os.kill(os.getpid(), signal.SIGINT)
+    if not through.is_set():
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 def main() -> None:
@@ -89,8 +93,9 @@ def main() -> None:
     assert isinstance(order, Order)
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what others print is not to be told
-    threading.Thread(target=_end_with_the_suite, daemon=True).start()
-    play(order, _Telling(out))
+    telling = _Telling(out)
+    threading.Thread(target=_end_with_the_suite, args=(telling.through,), daemon=True).start()
+    play(order, telling)
 
 
 if __name__ == "__main__":

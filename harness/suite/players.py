@@ -18,12 +18,11 @@ from harness.base.paths import ROOT
 from harness.base.priority import SHARES
 from harness.run.build import Built
 from harness.run.turns import TURNS, turns
-from harness.suite.order import UP, Order
+from harness.suite.order import ENDED, UP, Order
 
 # Ticks in a run that came later than 50 ms. On two cores runs that were measured one at a time had
 # up to three, and those that were measured two at a time up to five, with the same verdicts.
 MOST_LATE: Final = 8
-ENDED: Final = "ended"  # in the last that a process tells
 _LOOK_S: Final = 0.5
 
 

@@ -20,8 +20,8 @@ from harness.report import report
 from harness.run.interrupts import Progress, uninterrupted
 from harness.run.screen import Screen
 from harness.suite.background import BackgroundJudge
-from harness.suite.order import UP, Order
-from harness.suite.players import ENDED, Player, Players
+from harness.suite.order import ENDED, UP, Order
+from harness.suite.players import Player, Players
 
 Planned = tuple[Entry, Candidate, str]  # with what is said as it begins
 

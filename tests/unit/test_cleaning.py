@@ -18,9 +18,9 @@ from harness.history import manifest, store
 from harness.report.many.comparison import Compared, write_comparison
 from harness.run.folder import reserve
 from harness.run.run import Run
-from harness.suite.order import Order
+from harness.suite.order import ENDED, Order
 from harness.suite.player import play as play_here
-from harness.suite.players import ENDED, Player, Players
+from harness.suite.players import Player, Players
 from tests.report.sample_run import write_manifest, write_run
 from tests.report.sample_suite import write_night
 
