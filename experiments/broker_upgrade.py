@@ -9,7 +9,7 @@ from harness.experiment import Cluster, Experiment, Fault, Group, holds
 
 experiment = Experiment(
     claim="An upgrade of the brokers costs a pause per broker, and no rebalance.",
-    cluster=Cluster(upgraded_from="4.2.2", settings={"broker.session.timeout.ms": "5000"}),
+    cluster=Cluster(upgraded_from="4.3.1", settings={"broker.session.timeout.ms": "5000"}),
     group=Group(session_timeout_ms=20_000),
     faults=(
         # The controller first: brokers register with it, and one before 3.9 would take in none of
