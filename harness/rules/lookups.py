@@ -123,7 +123,8 @@ def looks_again() -> str:
     """Gaps between one member's lookups while its coordinator is dead; both of its threads ask.
 
     The first counts from the death, at the latest when the kill was through: the connection breaks
-    with it. A timer that is looked at late may be so at both ends of a gap.
+    with it. A timer that is looked at late may be so at both ends of a gap. A gap in which another
+    broker was gone too shows nothing: nobody could be asked, or have the question on record.
     """
     return """
         {LOOKUPS}{BEREFT}
@@ -137,7 +138,10 @@ def looks_again() -> str:
         ), longest AS (
             SELECT fault, member, count(*) AS lookups, :lookup_ms + 2 * :slack_ms AS high,
                    max(struct(ms_between(from_at, at) AS ms, at, from_at)) AS gap
-            FROM asked GROUP BY fault, member
+            FROM asked a LEFT ANTI JOIN {fault_windows} w
+              ON w.broker_gone AND w.fault <> a.fault AND w.injecting_at <= a.at
+             AND coalesce(w.healed_at, :ended_at) >= a.from_at
+            GROUP BY fault, member
         )
         SELECT concat(member, ' after ', fault) AS subject, gap.at, gap.ms AS measured,
                high AS bound_high, concat('longest gap of ', lookups, ' lookups') AS note,

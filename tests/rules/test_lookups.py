@@ -130,6 +130,15 @@ def test_every_heartbeat_between_a_loss_and_the_next_lookup_counts(judge: Judge)
 # R05-lookup
 
 
+def test_a_gap_in_which_another_broker_was_gone_too_shows_nothing(judge: Judge) -> None:
+    history = asked(asked(bereft(java()), 5_100, 1), 12_000, 2)
+    history.heartbeats("member-1", 12_100, broker=2)
+    assert "VIOLATED" == judge(history, "R05-lookup")["verdict"]
+    history.fault("kill-broker", "broker-2", 5_200, 11_900)
+    verdict = judge(history, "R05-lookup")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
 def test_lookups_within_the_backoff_hold(judge: Judge) -> None:
     history = bereft(java())
     for ms in (5_100, 6_200, 7_400, 8_600, 9_700):
