@@ -176,7 +176,8 @@ def everyone_worked() -> str:
                     WHEN o.member IS NULL AND x.member IS NOT NULL
                     THEN 'was refused: its instance id was in use'
                     WHEN get_json_object(m.settings, "$['auto.offset.reset']") IN ('none', 'error')
-                    THEN 'had no position to begin at: its auto.offset.reset names none'
+                    THEN clause('had no position to begin at: its auto.offset.reset is ',
+                                get_json_object(m.settings, "$['auto.offset.reset']"))
                     WHEN m.started_at > after(-:LATE_MS, :drained_at)
                     THEN 'started just before the end' END AS excused,
                CAST(NULL AS STRING) AS too_low
