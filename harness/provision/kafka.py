@@ -27,6 +27,7 @@ DEFAULT_VERSION = "4.4.0"
 OLDEST = (3, 7)  # whose brokers log and answer as the harness reads it
 OLDEST_CLIENT = (2, 5)  # whose KafkaConsumer has all that ours is asked to do
 
+_READ_BY_ALL = 0o644
 CONTROLLER_PROPERTIES = """process.roles=controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:9093
@@ -132,7 +133,7 @@ def home(kafka_version: str) -> Path:
 
 def is_set_up(kafka_version: str) -> bool:
     """Whether brokers of this version were set up; no jar is looked at, as `check_jars` does."""
-    return has_jars(kafka_version) and controller_template(kafka_version).is_dir()
+    return has_jars(kafka_version) and has_template(kafka_version)
 
 
 def has_jars(kafka_version: str) -> bool:
@@ -198,6 +199,8 @@ def format_template(kafka_version: str, java: Java, shell: Shell) -> None:
         tool = ["kafka.tools.StorageTool", "format", "-t", TEMPLATE_CLUSTER_ID, "-c", properties]
         shell.run("formatting the controller template", [*java_command, *tool], log="kafka.log")
         (folder / "data" / "meta.properties").unlink()
+        for path in _files_of(folder / "data"):
+            path.chmod(_READ_BY_ALL)
         shutil.rmtree(controller_template(kafka_version), ignore_errors=True)
         (folder / "data").replace(controller_template(kafka_version))
 
@@ -205,6 +208,20 @@ def format_template(kafka_version: str, java: Java, shell: Shell) -> None:
 def controller_template(kafka_version: str) -> Path:
     """The folder of a controller that has been formatted, but for its `meta.properties`."""
     return home(kafka_version) / "controller-template"
+
+
+def has_template(kafka_version: str) -> bool:
+    """Whether there is one that whoever plays runs may read, which need not be who set up.
+
+    Kafka 4.4 writes its snapshot for the owner alone.
+    """
+    folder = controller_template(kafka_version)
+    modes = [path.stat().st_mode for path in _files_of(folder)]
+    return folder.is_dir() and all(mode & _READ_BY_ALL == _READ_BY_ALL for mode in modes)
+
+
+def _files_of(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 def formatted_levels(kafka_version: str) -> dict[str, int]:

@@ -74,7 +74,7 @@ def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
         ),
         Step(
             "controller template",
-            lambda: kafka.controller_template(kafka_version).is_dir(),
+            lambda: kafka.has_template(kafka_version),
             lambda shell: kafka.format_template(kafka_version, find_java(), shell),
             after=("Kafka",),
         ),

@@ -144,6 +144,24 @@ def test_levels_are_read_from_any_snapshot_and_damage_is_not_read(empty_cache: P
     assert {} == kafka.formatted_levels("3.9.2")
 
 
+def test_a_template_that_only_its_owner_may_read_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka, "controller_template", lambda _version: tmp_path)
+    snapshot = tmp_path / "__cluster_metadata-0" / "0.checkpoint"
+    snapshot.parent.mkdir()
+    snapshot.write_bytes(b"")
+    snapshot.chmod(0o400)
+    assert not kafka.has_template("4.4.0")
+
+    snapshot.chmod(0o644)
+    assert kafka.has_template("4.4.0")
+
+
+def test_what_is_set_up_may_be_read_by_everybody() -> None:
+    assert kafka.has_template(kafka.DEFAULT_VERSION)
+
+
 def test_both_releases_of_an_upgrade_are_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka, "check_jars", lambda _version: None)
     monkeypatch.setattr(kafka, "controller_template", lambda _version: Path(__file__).parent)
