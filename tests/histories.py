@@ -22,10 +22,9 @@ from harness.rules import RULES
 from harness.run.faults import KINDS
 from harness.tables.base import Tables
 from harness.tables.engines.base import Engine, Frame
-from harness.tables.recipes import recipes_of
 from harness.tables.source import Sources, run_of
-from harness.tables.views import VIEWS
 from tests import agreements
+from tests.in_memory import tables_of_run
 
 T0 = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 GROUP, TOPIC = "orders", "t"
@@ -428,11 +427,7 @@ def tables_of(history: History, engine: Engine) -> Tables:
 
 
 def _tables(history: History, engine: Engine, sources: Sources) -> Tables:
-    def store(_name: str, frame: Frame) -> Frame:
-        return engine.rows(frame.toArrow())
-
-    run = run_of(history.manifest())
-    return Tables(engine, run, sources, recipes_of(run.client), VIEWS, store)
+    return tables_of_run(engine, run_of(history.manifest()), sources)
 
 
 class _Frames(dict[str, Frame]):

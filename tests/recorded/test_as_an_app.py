@@ -16,11 +16,10 @@ from harness.experiment import APP
 from harness.history.schema import HISTORY
 from harness.rules import RULES
 from harness.rules.lineage import JOURNALED, judged_of_an_app
-from harness.tables.base import Tables
-from harness.tables.engines.base import Engine, Frame, tables_in
-from harness.tables.recipes import RECIPES, recipes_of
+from harness.tables.engines.base import Engine, tables_in
+from harness.tables.recipes import recipes_of
 from harness.tables.source import load, read_run
-from harness.tables.views import VIEWS
+from tests.in_memory import tables_of_run
 from tests.recorded.keep import RUNS
 
 KEPT: Final = sorted(path.name for path in RUNS.iterdir())
@@ -31,15 +30,12 @@ RULES_OF_BOTH: Final = [name for name in judged_of_an_app() if name[0] in "RX"]
 def judged(run: str, engine: Engine, rules: list[str], *, as_an_app: bool) -> dict[str, Any]:
     """Verdict and rows of each rule."""
 
-    def store(_name: str, frame: Frame) -> Frame:
-        return engine.rows(frame.toArrow())
-
     about = read_run(RUNS / run)
     sources = load(RUNS / run, engine, 10**9)
     if as_an_app:
         for name in JOURNALED & HISTORY.keys():
             sources.frames[name] = engine.rows(HISTORY[name].empty_table())
-    tables = Tables(engine, about, sources, recipes_of(APP) if as_an_app else RECIPES, VIEWS, store)
+    tables = tables_of_run(engine, about, sources, recipes_of(APP) if as_an_app else None)
     try:
         outcome: Outcome = examine(tables, rules)
         assert not outcome.unknown

@@ -17,12 +17,10 @@ from harness.history.foreign import events, files
 from harness.report.incident import tables
 from harness.report.incident.findings import Names
 from harness.report.incident.groups import incident_of
-from harness.tables.base import Tables
-from harness.tables.engines.base import Engine, Frame
-from harness.tables.recipes import recipes_of
+from harness.tables.engines.base import Engine
 from harness.tables.source import load, read_run
-from harness.tables.views import VIEWS
 from tests.foreign_logs import LAYOUTS, write_logs
+from tests.in_memory import tables_of_run
 from tests.recorded.keep import PROGRAMS, RUNS
 
 Row = dict[str, Any]
@@ -45,11 +43,8 @@ def test_a_run_s_lines_give_its_rebalances_and_evictions(
         write_logs(tmp_path, lines, layout, old=".3.9." in run.name), str(about.settings["group"])
     )
 
-    def store(_name: str, frame: Frame) -> Frame:
-        return engine.rows(frame.toArrow())
-
     sources = load(run, engine, 40_000)
-    derived = Tables(engine, about, sources, recipes_of(about.client), VIEWS, store)
+    derived = tables_of_run(engine, about, sources)
     try:
         rebalances = derived.table("rebalances").toArrow().to_pylist()
         evictions = derived.table("evictions").toArrow().to_pylist()

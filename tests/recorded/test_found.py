@@ -16,11 +16,9 @@ from harness.base.paths import ROOT
 from harness.check.judge import Asked, examine, verdict_of
 from harness.cli.main import _parser
 from harness.history import manifest
-from harness.tables.base import Tables
-from harness.tables.engines.base import Engine, Frame
-from harness.tables.recipes import RECIPES
+from harness.tables.engines.base import Engine
 from harness.tables.source import load, read_run
-from harness.tables.views import VIEWS
+from tests.in_memory import tables_of_run
 from tests.recorded.keep import FOUND
 
 PAGE: Final = (ROOT / "docs" / "found.md").read_text(encoding="utf-8")
@@ -72,11 +70,8 @@ def verdicts(defect: str, kind: str, rules: list[str], engine: Engine) -> dict[s
     """What these rules say of a kept run."""
     run = FOUND / defect / kind
 
-    def store(_name: str, frame: Frame) -> Frame:
-        return engine.rows(frame.toArrow())
-
     sources = load(run, engine, 10**9)
-    tables = Tables(engine, read_run(run), sources, RECIPES, VIEWS, store)
+    tables = tables_of_run(engine, read_run(run), sources)
     try:
         outcome = examine(tables, rules)
         return {rule: verdict_of(Asked(rule), outcome, tables)["verdict"] for rule in rules}

@@ -16,11 +16,9 @@ from typing import Any, Final
 import pytest
 
 from harness.experiment import SLACK_MS
-from harness.tables.base import Tables
-from harness.tables.engines.base import Engine, Frame
-from harness.tables.recipes import RECIPES
+from harness.tables.engines.base import Engine
 from harness.tables.source import POLL_MS, load, read_run
-from harness.tables.views import VIEWS
+from tests.in_memory import tables_of_run
 from tests.recorded.keep import RUNS
 
 Row = dict[str, Any]
@@ -74,12 +72,9 @@ def runs(engine: Engine) -> list[Compared]:
 
 
 def compared(name: str, engine: Engine) -> Compared:
-    def store(_name: str, frame: Frame) -> Frame:
-        return engine.rows(frame.toArrow())
-
     run = read_run(RUNS / name)
     sources = load(RUNS / name, engine, 40_000)
-    tables = Tables(engine, run, sources, RECIPES, VIEWS, store)
+    tables = tables_of_run(engine, run, sources)
     try:
         by_callbacks, by_brokers, noted = (
             tables.table(each).toArrow().to_pylist()

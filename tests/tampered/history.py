@@ -18,11 +18,9 @@ from harness.check.judge import Outcome, examine
 from harness.history import store
 from harness.history.schema import HISTORY
 from harness.rules import RULES
-from harness.tables.base import Tables
 from harness.tables.engines.base import Engine, Frame
-from harness.tables.recipes import recipes_of
 from harness.tables.source import Run, Sources, run_of
-from harness.tables.views import VIEWS
+from tests.in_memory import tables_of_run
 from tests.recorded.keep import RUNS
 
 Row = dict[str, Any]
@@ -162,12 +160,9 @@ def judged(run: Kept, engine: Engine, rules: Iterable[str]) -> Outcome:
         for name, rows in run.files.items()
     }
 
-    def keep(_name: str, frame: Frame) -> Frame:
-        return engine.rows(frame.toArrow())
-
     about = run_of(run.manifest)
     sources = Sources(frames=frames)
-    tables = Tables(engine, about, sources, recipes_of(about.client), VIEWS, keep)
+    tables = tables_of_run(engine, about, sources)
     try:
         return examine(tables, [name for name in rules if name in rules_of(about)])
     finally:
