@@ -170,6 +170,7 @@ class _StopInStall(Conduct):
     def stalls(self) -> None:
         command = [sys.executable, "-c", _STOP_PARENT]
         command += [str(os.getpid()), str(STOPS_AFTER_S), str(STOPPED_S)]
+        # Kept: Python warns of one that is thrown away while it runs.
         self._waker = subprocess.Popen(command, stdin=subprocess.DEVNULL)
 
 

@@ -144,7 +144,7 @@ def _check_client_versions(experiment: Experiment) -> None:
         check_client_version(member.client, version)
         if member.protocol != "consumer":
             continue
-        numbers = tuple(map(int, version.split(".")))
+        numbers = numbers_of(version)
         if member.client == "java" and numbers < (4,):
             raise BadInput(
                 f"the Java client of Kafka {version} has a preview of protocol consumer only, "
