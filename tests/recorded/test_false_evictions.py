@@ -13,7 +13,7 @@ import pytest
 from harness.check.check import check
 from harness.report.load import load
 from harness.report.parts.evictions import false_evictions
-from harness.tables.engines.duckdb import DuckDb
+from harness.tables.engines.base import Engine
 from tests.recorded.keep import RUNS
 from tests.recorded.test_recorded_runs import copied
 
@@ -42,10 +42,10 @@ from tests.recorded.test_recorded_runs import copied
     ],
 )
 def test_only_members_whose_processes_lived_were_put_out_falsely(
-    run: str, put_out: list[tuple[str, str]], tmp_path: Path
+    run: str, put_out: list[tuple[str, str]], tmp_path: Path, duckdb_engine: Engine
 ) -> None:
     run_dir = copied(RUNS / run, tmp_path / "run")
-    check(run_dir, DuckDb())
+    check(run_dir, duckdb_engine)
     found = false_evictions(load(run_dir))
 
     assert found is not None

@@ -7,14 +7,14 @@ run before does not count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import cache
 
 import pytest
 from _pytest.mark import ParameterSet
 
 from harness.check.judge import Outcome
-from harness.tables.engines.duckdb import DuckDb
+from harness.tables.engines.base import Engine
 from tests.tampered import clocks, heartbeating, reading, rebalancing
 from tests.tampered.history import (
     Change,
@@ -36,6 +36,8 @@ VIOLATIONS = (
 )
 NEUTRAL = clocks.CHANGES
 
+AsItWas = Callable[[str, str], Outcome]
+
 
 def _cases(changes: tuple[Change, ...], every: int) -> list[ParameterSet]:
     """Each change with each of its runs; all but every so-manyth in the full test only."""
@@ -48,36 +50,27 @@ def _cases(changes: tuple[Change, ...], every: int) -> list[ParameterSet]:
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[DuckDb]:
-    made = DuckDb()
-    yield made
-    made.close()
-
-
-@cache
-def _as_it_was(run: str, rule: str) -> Outcome:
-    engine = DuckDb()
-    try:
-        return judged(kept(run), engine, [rule])
-    finally:
-        engine.close()
+def as_it_was(duckdb_engine: Engine) -> AsItWas:
+    """What a rule says of a run that nobody changed."""
+    return cache(lambda run, rule: judged(kept(run), duckdb_engine, [rule]))
 
 
 @pytest.mark.parametrize(("change", "run"), _cases(VIOLATIONS, 8))
-def test_a_violation_is_noticed(change: Change, run: str, engine: DuckDb) -> None:
+def test_a_violation_is_noticed(
+    change: Change, run: str, duckdb_engine: Engine, as_it_was: AsItWas
+) -> None:
     changed = _changed(change, run)
-    outcome = judged(changed, engine, change.notices)
+    outcome = judged(changed, duckdb_engine, change.notices)
+    before = {rule: as_it_was(run, rule) for rule in change.notices}
 
     found = accusations(outcome)
     fewer = withheld(outcome)
     new = {
-        rule: found.get(rule, set()) - accusations(_as_it_was(run, rule)).get(rule, set())
+        rule: found.get(rule, set()) - accusations(before[rule]).get(rule, set())
         for rule in change.notices
     }
     doubts = [
-        rule
-        for rule in change.notices
-        if fewer.get(rule, 0) != withheld(_as_it_was(run, rule)).get(rule, 0)
+        rule for rule in change.notices if fewer.get(rule, 0) != withheld(before[rule]).get(rule, 0)
     ]
     assert any(new.values()) or (change.or_withholds and doubts), (
         f"no rule of {change.notices} notices it; not judged: {outcome.unknown}"
@@ -85,14 +78,16 @@ def test_a_violation_is_noticed(change: Change, run: str, engine: DuckDb) -> Non
 
 
 @pytest.mark.parametrize(("change", "run"), _cases(NEUTRAL, 8))
-def test_what_changes_nothing_is_not_noticed(change: Change, run: str, engine: DuckDb) -> None:
+def test_what_changes_nothing_is_not_noticed(
+    change: Change, run: str, duckdb_engine: Engine, as_it_was: AsItWas
+) -> None:
     changed = _changed(change, run)
     names = rules_of(changed.run)
-    outcome = judged(changed, engine, names)
+    outcome = judged(changed, duckdb_engine, names)
 
     found = accusations(outcome)
     assert {} == {
-        rule: found[rule] for rule in found if not accusations(_as_it_was(run, rule)).get(rule)
+        rule: found[rule] for rule in found if not accusations(as_it_was(run, rule)).get(rule)
     }
 
 
