@@ -89,7 +89,8 @@ def check(
         shelf = _Shelf(folder, scratch, engine, small, written)
         tables = Tables(engine, run, sources, recipes_of(run.client), VIEWS, shelf.store)
         try:
-            shelf.fill(tables)
+            if keep:  # else only what rules name is derived, when they do
+                shelf.fill(tables)
             lacking = _lacking(tables, sources)
             asked = [judge.Asked(rule) for rule in rules]
             asked = asked or asked_with_limits(judge.asked_of(tables), run)
