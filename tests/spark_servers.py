@@ -21,6 +21,7 @@ from harness.cluster import ping
 from harness.provision.java import find_java
 
 WORKERS = 2
+QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 @contextmanager
@@ -59,7 +60,10 @@ def jvm(log: Path, home: Path, *command: str) -> Iterator[subprocess.Popen[bytes
 
 @pytest.fixture
 def java_home(tmp_path: Path) -> Path:
-    """A Java that starts executors: Spark demands a module of it that small runtimes lack."""
+    """A Java that starts executors: Spark demands a module of it that small runtimes lack.
+
+    It compiles as that of a session does (harness/tables/session.py), for these live as briefly.
+    """
     java = tmp_path / "java" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(
@@ -67,7 +71,7 @@ def java_home(tmp_path: Path) -> Path:
         "args=()\n"
         'for each in "$@"; do [[ $each == --add-modules=jdk.incubator.vector ]] || '
         'args+=("$each"); done\n'
-        f'exec "{find_java().binary}" "${{args[@]}}"\n'
+        f'exec "{find_java().binary}" {" ".join(QUICK)} "${{args[@]}}"\n'
     )
     java.chmod(java.stat().st_mode | stat.S_IXUSR)
     return tmp_path / "java"
