@@ -59,7 +59,7 @@ def silent_without_coordinator() -> str:
     """By the client's own log where it tells, and by whom the coordinators heard.
 
     After its coordinator died, a member's first heartbeat must reach the broker that its last
-    lookup named.
+    lookup named, or one that was answered so shortly before that it may have come last.
     """
     return """
         {LOOKUPS}{BEREFT}
@@ -80,8 +80,8 @@ def silent_without_coordinator() -> str:
             FROM known GROUP BY member
         ), by_broker AS (
             SELECT b.fault, b.member, b.heartbeat_at, b.broker, b.evidence,
-                   max_by(l.coordinator, struct(l.answered_at, l.arrived_at, l.coordinator))
-                       AS named,
+                   max(struct(l.answered_at, l.arrived_at, l.coordinator)) AS last,
+                   max(l.answered_at) FILTER (WHERE l.coordinator = b.broker) AS named_at,
                    count(l.answered_at) AS asked
             FROM bereft b LEFT JOIN lookups l
               ON l.member = b.member AND l.error_code = :NONE AND l.arrived_at > b.at
@@ -95,9 +95,9 @@ def silent_without_coordinator() -> str:
         FROM by_client WHERE losses > 0
         UNION ALL
         SELECT concat(member, ' after ', fault), heartbeat_at,
-               IF(coalesce(named = broker, false), 0, 1), 0,
+               IF(coalesce(named_at >= after(-:slack_ms, last.answered_at), false), 0, 1), 0,
                coalesce(concat('sent a heartbeat to broker-', broker, ' after it was told of ',
-                               'broker-', named),
+                               'broker-', last.coordinator),
                         'sent a heartbeat to another broker without having asked'),
                CASE WHEN asked > 0 THEN concat('asked ', asked, ' times before') END, evidence
         FROM by_broker
@@ -177,6 +177,9 @@ def heartbeats_are_addressed() -> str:
     only when it polls, or until a callback under way returns. A member that closes has no reason
     to join anew, and is not examined for it; nor does one have to that is about to go.
 
+    Of lookups that were answered within the slack of the last one, any can have reached the member
+    last: it asks several brokers at once, and one that is cut off from its peers names itself.
+
     A heartbeat can be handled at any moment from its arrival until its answer is ready. Of a group
     that changed its protocol, or its coordinator, generations are compared again from its next.
     """
@@ -220,8 +223,8 @@ def heartbeats_are_addressed() -> str:
                    min_by(evidence, struct(arrived_at, evidence)) AS evidence
             FROM beats WHERE NOT dropped GROUP BY member, member_id, broker
         ), led AS (
-            SELECT n.*, max_by(l.coordinator, struct(l.answered_at, l.arrived_at, l.coordinator))
-                       AS coordinator
+            SELECT n.*, max(struct(l.answered_at, l.arrived_at, l.coordinator)) AS last,
+                   max(l.answered_at) FILTER (WHERE l.coordinator = n.broker) AS named_at
             FROM named n LEFT JOIN lookups l
               ON l.member = n.member AND l.error_code = :NONE AND l.arrived_at <= n.at
             GROUP BY ALL
@@ -252,9 +255,9 @@ def heartbeats_are_addressed() -> str:
                     WHEN s.times > 0
                     THEN clause(s.times, ' of its heartbeats were accepted in generation ',
                                 s.first.generation, ', when the group was in ', s.first.stands)
-                    WHEN coordinator IS NULL THEN 'had not asked for the coordinator'
-                    WHEN l.coordinator <> l.broker
-                    THEN clause('its last lookup named broker-', coordinator) END AS wrong,
+                    WHEN last.coordinator IS NULL THEN 'had not asked for the coordinator'
+                    WHEN NOT coalesce(named_at >= after(-:slack_ms, last.answered_at), false)
+                    THEN clause('its last lookup named broker-', last.coordinator) END AS wrong,
                CAST(NULL AS STRING) AS note, evidence
         FROM led l LEFT JOIN stale s
           ON s.member = l.member AND s.broker = l.broker AND s.member_id <=> l.member_id

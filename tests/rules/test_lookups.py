@@ -41,6 +41,17 @@ def test_a_heartbeat_to_another_broker_than_was_named_violates(judge: Judge) -> 
     assert "told of broker-1" in judge(history, "R05")["reason"]
 
 
+@pytest.mark.parametrize(("ms", "verdict"), [(9_150, "HOLDS"), (9_151, "VIOLATED")])
+def test_an_answer_from_elsewhere_within_the_slack_may_have_come_before(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    """The member asks several brokers, and one that is cut off from its peers names itself."""
+    history = asked(asked(bereft(java()), 9_100, 2), ms, 1)
+    history.heartbeats("member-1", 9_200, broker=2)
+    judged = judge(history, "R05")
+    assert (verdict, "asked 2 times before") == (judged["verdict"], judged["rows"][0]["why"][-20:])
+
+
 def test_no_heartbeat_between_loss_and_lookup_holds(judge: Judge) -> None:
     history = java().told("member-1", "heartbeat_sent", 4_000)
     history.told("member-1", "coordinator_lost", 5_000)
@@ -290,6 +301,15 @@ def test_the_last_answered_lookup_by_the_first_heartbeat_names_the_coordinator(
         named(history, broker=2, answered_ms=3_000, **{"ms": 1_500, **row})
     verdict = judge(history, "R35")
     assert ("HOLDS", 1, 2) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(1_050, "HOLDS"), (1_051, "VIOLATED")])
+def test_of_lookups_that_were_answered_at_nearly_the_same_time_any_may_have_come_last(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = named(java(), 1_000, 1, 1_000)
+    named(history, ms, 2, ms)
+    assert verdict == judge(history, "R35")["verdict"]
 
 
 def test_heartbeats_of_another_group_and_other_requests_are_not_examined(judge: Judge) -> None:
