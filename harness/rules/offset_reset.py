@@ -26,6 +26,9 @@ def reset() -> str:
     by_duration of Java), or nothing at all (none; in librdkafka error). That it looks nothing up as
     long as it has a position is seen for all the time that it holds the partition.
 
+    librdkafka keeps the start of the log that its last fetch of the partition was answered with,
+    and goes there without another lookup (rdkafka_offset.c, rd_kafka_offset_reset).
+
     What a leader answers that has no record of that time or later is no position, and where the
     client goes from there is not on record.
     """
@@ -38,8 +41,14 @@ def reset() -> str:
         ), started AS (
             SELECT o.topic, o.partition, o.member, o.from_at, coalesce(o.to_at, :ended_at) AS to_at,
                    coalesce(get_json_object(max(m.settings), "$['auto.offset.reset']"), 'earliest')
-                       AS policy
+                       AS policy,
+                   max(m.client) <> 'java' AND coalesce(min(r.at) < o.from_at, false)
+                       AS knows_start
             FROM {ownership} o JOIN {members} m USING (member)
+            LEFT JOIN (
+                SELECT member, topic, partition, min(polled_at) AS at
+                FROM {deliveries} GROUP BY member, topic, partition
+            ) r USING (member, topic, partition)
             GROUP BY o.topic, o.partition, o.member, o.from_at, o.to_at
         ), answered AS (
             SELECT s.*,
@@ -81,12 +90,15 @@ def reset() -> str:
                     THEN clause('looked up an end of the log, though ', committed,
                                 ' was committed')
                     WHEN begin = 'the start of the log' AND NOT coalesce(lookup.which = '-2', false)
+                         AND NOT (knows_start AND lookup IS NULL)
                       OR begin = 'the end of the log' AND NOT coalesce(lookup.which = '-1', false)
                       OR begin = 'the time asked for'
                          AND NOT coalesce(CAST(lookup.which AS BIGINT) >= 0, false)
                     THEN clause('began at ', first, ' and never looked up ', begin) END AS wrong,
                concat(begin, ' was due (committed ',
                       IF(committed < 0, 'nothing', string(committed)), ', the log starts at ',
-                      log_start, ', auto.offset.reset is ', policy, ')') AS note
+                      log_start, ', auto.offset.reset is ', policy,
+                      CASE WHEN knows_start AND begin = 'the start of the log' AND lookup IS NULL
+                           THEN '; known from an earlier fetch' ELSE '' END, ')') AS note
         FROM read WHERE begin = 'nothing' OR first IS NOT NULL
     """

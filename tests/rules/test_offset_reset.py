@@ -50,6 +50,30 @@ def test_without_a_position_the_policy_counts(judge: Judge) -> None:
     assert "VIOLATED" == judge(begins(0, -1, "none", (-2, 0)), "X18")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("client", "read_ms", "partition", "verdict"),
+    [
+        ("librdkafka", 99, 0, "HOLDS"),
+        ("librdkafka", 100, 0, "VIOLATED"),  # it has the partition by then
+        ("librdkafka", 99, 1, "VIOLATED"),
+        ("java", 99, 0, "VIOLATED"),
+    ],
+)
+def test_librdkafka_knows_where_a_log_starts_that_it_has_read(
+    judge: Judge, client: str, read_ms: float, partition: int, verdict: str
+) -> None:
+    history = History().member("member-2", client=client).told("member-2", "assigned", 100, [0])
+    history.delivered("member-2", partition, 0, 9, read_ms).delivered("member-2", 0, 0, 9, 200)
+    assert verdict == judge(answered(history, 150, -1), "X18")["verdict"]
+
+
+def test_what_is_known_of_the_start_of_a_log_is_no_reason_to_look_up_its_end(
+    judge: Judge,
+) -> None:
+    history = begins(0, -1, "earliest", (-1, 70)).delivered("member-2", 0, 0, 9, 50)
+    assert "VIOLATED" == judge(history, "X18")["verdict"]
+
+
 def test_a_position_that_the_log_no_longer_has_is_none(judge: Judge) -> None:
     history = deleted(begins(50, 20, "earliest", (-2, 50)), 50)
     assert "HOLDS" == judge(history, "X18")["verdict"]
