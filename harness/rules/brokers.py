@@ -106,6 +106,9 @@ def failover_keeps_members() -> str:
     One that had been given its part was stored with it, so the next coordinator has to know it.
     However long it was silent before, its session ends no sooner than one after the group was
     loaded; that it does end then is a matter of R01 and X19.
+
+    A librdkafka member counts its session too, from its last answered heartbeat, and where that
+    ends before another coordinator is there it gives all up by itself (R06-librdkafka).
     """
     return """
         WITH spans AS (
@@ -127,11 +130,23 @@ def failover_keeps_members() -> str:
             LEFT ANTI JOIN {fault_windows} f
               ON f.resolved = m.member AND f.killed AND f.ends_member AND f.injecting_at <= s.to_at
         ), callbacks AS (
-            SELECT k.span, k.member_id, min(struct(c.event_at, c.event)).event AS event
+            SELECT k.span, k.member_id, k.from_at, k.loaded_at, k.session_ms,
+                   min(struct(c.event_at, c.event)) AS first
             FROM kept k LEFT JOIN {client_events} c
               ON c.member = k.member AND c.event IN ('revoked', 'lost')
              AND c.event_at >= k.from_at AND c.event_at <= k.to_at
-            GROUP BY k.span, k.member_id
+            GROUP BY k.span, k.member_id, k.from_at, k.loaded_at, k.session_ms
+        ), timed_out AS (
+            SELECT c.span, c.member_id, min(e.event_at) AS at
+            FROM callbacks c JOIN kept k USING (span, member_id) JOIN {client_events} e
+              ON e.member = k.member AND e.event = 'session_timed_out'
+             AND e.event_at >= c.from_at
+             AND e.event_at <= after(:rounding_ms, least(c.first.event_at, c.loaded_at))
+            LEFT ANTI JOIN {own_requests} h
+              ON h.member_id = k.member_id AND h.api = 'HEARTBEAT' AND h.error_code = :NONE
+             AND h.answered_at > after(:slack_ms - c.session_ms, e.event_at)
+             AND h.answered_at <= e.event_at
+            GROUP BY c.span, c.member_id
         ), given AS (
             SELECT member_id, min(answered_at) AS at FROM {own_requests}
             WHERE error_code = :NONE AND (api = 'SYNC_GROUP'
@@ -157,13 +172,20 @@ def failover_keeps_members() -> str:
                     THEN clause('was evicted ', CAST(round(k.evicted_ms) AS INT),
                                 ' ms after the group was loaded, with a session of ',
                                 k.session_ms, ' ms')
-                    WHEN c.event IS NOT NULL THEN clause('had its assignment ', c.event)
-                    WHEN r.rebalances > 0
+                    WHEN c.first.event IS NOT NULL AND o.at IS NULL
+                    THEN clause('had its assignment ', c.first.event)
+                    WHEN r.rebalances > 0 AND p.at IS NULL
                     THEN clause('had to rebalance',
                                 coalesce(concat('; logged reason: ', r.first.reason), ''))
-                    END AS wrong
+                    END AS wrong,
+               CASE WHEN o.at IS NOT NULL
+                    THEN clause('its own session had ended ',
+                                CAST(round(ms_between(o.at, k.loaded_at)) AS INT),
+                                ' ms before the group was loaded') END AS note
         FROM kept k JOIN callbacks c USING (span, member_id) JOIN rebalanced r USING (span)
         LEFT JOIN unknown u USING (span, member_id)
+        LEFT JOIN timed_out o USING (span, member_id)
+        LEFT JOIN (SELECT span, min(at) AS at FROM timed_out GROUP BY span) p USING (span)
     """
 
 

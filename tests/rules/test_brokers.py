@@ -140,6 +140,34 @@ def test_a_rebalance_right_after_the_load_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(history, "X12")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("heard_ms", "timed_out_ms", "verdict"),
+    [
+        (10_000, 16_000, "HOLDS"),
+        (10_051, 16_000, "VIOLATED"),  # its session had not ended
+        (10_050, 16_000, "HOLDS"),
+        (10_000, 19_003, "VIOLATED"),  # the next coordinator was there
+        (10_000, 9_999, "VIOLATED"),  # that was another matter
+    ],
+)
+def test_a_member_whose_own_session_ends_before_another_coordinator_is_there_gives_up(
+    judge: Judge, heard_ms: float, timed_out_ms: float, verdict: str
+) -> None:
+    history = failover().heartbeats("member-1", heard_ms)
+    history.told("member-1", "session_timed_out", timed_out_ms)
+    history.told("member-1", "lost", 19_100, [0]).rebalance(19_600, 2, 1, broker=2)
+    assert verdict == judge(history, "X12")["verdict"]
+
+
+def test_a_rebalance_is_that_of_a_member_that_gave_up(judge: Judge) -> None:
+    history = failover().says("member_added", 0, "member-2").join("member-2", 5)
+    history.rebalance(19_600, 2, 1, broker=2)
+    assert 2 == judge(history, "X12")["violations"]
+    history.told("member-2", "session_timed_out", 16_000).told("member-2", "lost", 19_100, [0])
+    assert "HOLDS" == judge(history, "X12")["verdict"]
+    assert 1 == judge(history.told("member-1", "lost", 19_100, [0]), "X12")["violations"]
+
+
 def test_a_loss_long_after_the_failover_is_another_matter(judge: Judge) -> None:
     assert "HOLDS" == judge(failover().told("member-1", "lost", 22_000, [0]), "X12")["verdict"]
 
