@@ -38,6 +38,10 @@ experiment: ## run, check and report one: NAME=broker-kill [APP= LIMIT='standsti
 try: ## a program of yours as the members of the group: APP=consumers/apps/kafkajs, CMD='./consumer --config x' or IMAGE=registry/orders:1.4 [LIMIT= SEED= REPEAT= BACKEND= KAFKA=]
 	@$(ENV) -m harness try $(OPTIONS) $(if $(CMD),-- $(CMD))
 
+.PHONY: soak
+soak: ## one fault after the other, drawn at random, until Ctrl-C or for as long as you say: [FOR=1h APP= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
+	@$(ENV) -m harness soak $(if $(FOR),--for '$(FOR)') $(OPTIONS)
+
 .PHONY: matrix
 matrix: ## the same faults for several programs, side by side: [APPS='consumers/apps/kafkajs consumers/apps/sarama' LIMIT= REPEAT=3 SEED= JOBS= BACKEND= KAFKA=]
 	@$(ENV) -m harness matrix $(foreach app,$(APPS),--app '$(app)') $(if $(REPEAT),--repeat '$(REPEAT)') \

@@ -47,6 +47,7 @@ class History:
     group: dict[str, Any] = field(default_factory=dict)
     cluster: dict[str, Any] = field(default_factory=dict)
     faults: int = 0
+    at_random: bool = False  # which of them come is drawn
     end_ms: float = 60_000
     limits: dict[str, float] = field(default_factory=dict)
     steady_ms: float = 0  # from when on the group was well
@@ -336,6 +337,7 @@ class History:
             "cluster": self.cluster,
             "load": {"partitions": 6, "records_per_s": 300},
             "faults": [{}] * self.faults,
+            **({"at_random": True} if self.at_random else {}),
             "rules": [],
             **({"app": _app(self.limits)} if group["client"] == APP else {"limits": self.limits}),
         }

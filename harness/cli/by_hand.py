@@ -12,7 +12,7 @@ from harness.base import processes
 from harness.base.errors import BadInput, Exit
 from harness.base.paths import COMMAND, here
 from harness.base.wait import wait_until
-from harness.cli.options import port
+from harness.cli.options import duration, port
 from harness.experiment import Cluster, Load
 from harness.history import manifest
 from harness.run.screen import Screen
@@ -51,7 +51,7 @@ def add_fault_options(fault: argparse.ArgumentParser) -> None:
         "target", metavar="TARGET", nargs="*", help="coordinator, leader of t-3, members, …"
     )
     fault.add_argument(
-        "--for", dest="lasts_s", type=_seconds, metavar="TIME",
+        "--for", dest="lasts_s", type=duration, metavar="TIME",
         help="how long it lasts: 500ms, 10s, 2m, 1h (default: 10s)",
     )  # fmt: skip
     fault.add_argument("--group", help="whose coordinator is meant (default: the only group's)")
@@ -60,15 +60,6 @@ def add_fault_options(fault: argparse.ArgumentParser) -> None:
     fault.add_argument(
         "--bandwidth-kb-per-s", type=int, metavar="KB", help="what a link carries in each direction"
     )
-
-
-def _seconds(text: str) -> float:
-    from harness.run.by_hand.breakable import seconds
-
-    try:
-        return seconds(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def up_command(arguments: argparse.Namespace) -> int:

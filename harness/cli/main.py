@@ -25,6 +25,7 @@ from harness.cli.options import (
     add_matrix_options,
     add_nightly_options,
     add_run_options,
+    duration,
     port,
 )
 from harness.cli.pinning import (
@@ -35,11 +36,13 @@ from harness.cli.pinning import (
 )
 from harness.cli.playing import (
     EVERYDAY,
+    SOAK,
     compare_protocols_command,
     experiment_command,
     matrix_command,
     nightly_command,
     run_command,
+    soak_command,
     try_command,
 )
 from harness.cli.showing import describe_command, doctor_command, list_command
@@ -164,6 +167,18 @@ def _parser() -> argparse.ArgumentParser:
         if name == "experiment":
             one.add_argument("--repeat", type=int, default=1, help="runs, each with its own seed")
             one.add_argument("--json", action="store_true", help=_JSON)
+    soaking = command("soak", soak_command)
+    soaking.add_argument(
+        "--for", dest="for_s", type=duration, default=3_600.0, metavar="TIME",
+        help="30m, 2h, … (default: 1h); Ctrl-C ends it earlier, with a verdict",
+    )  # fmt: skip
+    soaking.add_argument(
+        "--port-base", type=port, help="use the ports from here on (default: free)"
+    )
+    soaking.add_argument("--json", action="store_true", help=_JSON)
+    soaking.set_defaults(name=SOAK, repeat=1)
+    add_run_options(soaking)
+    add_app_options(soaking)
     trying = command("try", try_command)
     trying.add_argument("--experiment", dest="name", default=EVERYDAY, help="see `list`")
     trying.add_argument("--port-base", type=port, help="use the ports from here on (default: free)")

@@ -39,6 +39,16 @@ def port(text: str) -> int:
     return number
 
 
+def duration(text: str) -> float:
+    """Seconds of a time like 90s, 30m or 1h; raises argparse's error for another."""
+    from harness.run.by_hand.breakable import seconds
+
+    try:
+        return seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def add_jobs_option(suite: argparse.ArgumentParser) -> None:
     """The option of every command that plays many runs: how many at one time."""
     suite.add_argument(

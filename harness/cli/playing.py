@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # they take long to import
     from harness.history.suites import Suite
     from harness.suite.play import Publish
 
+SOAK: Final = "soak"  # the experiment that goes on
 EVERYDAY: Final = "everyday"  # the experiment that a program is tried with
 _IN_A_MATRIX: Final = (EVERYDAY, "rough-day", "rolling-deploy")
 
@@ -65,6 +66,12 @@ def try_command(arguments: argparse.Namespace) -> int:
             "which program? write its command after --, as in `try -- ./consumer --config x`, or "
             "name its --app or its --image"
         )
+    return experiment_command(arguments)
+
+
+def soak_command(arguments: argparse.Namespace) -> int:
+    """Break one thing after the other, drawn by the seed, for so long or until Ctrl-C."""
+    arguments.set.append(f"duration_s={arguments.for_s:g}")
     return experiment_command(arguments)
 
 
@@ -246,6 +253,7 @@ def _run(
         port_base=arguments.port_base,
         reserved=reserved,
         on_phase=on_phase,
+        to_be_left=True,
     )
 
 

@@ -38,7 +38,9 @@ def describe_command(arguments: argparse.Namespace) -> int:
     experiment = registry.load(arguments.name)
     print(f"{arguments.name}: {experiment.claim}\n\n{registry.describe(arguments.name)}\n")
     for fault in experiment.faults:
-        print(f"fault  {described(fault)}")
+        print(f"fault  {described(fault, one_by_one=experiment.one_by_one)}")
+    if experiment.at_random:
+        print("       one after the other, drawn by the seed, until duration_s has passed")
     for probe in experiment.probes:
         beside = ", beside the faults" if probe.beside else ""
         print(f"probe  {probe.name}, {probe.at_s:g} s after steady state{beside}")
@@ -56,10 +58,11 @@ def describe_command(arguments: argparse.Namespace) -> int:
     return Exit.AS_EXPECTED
 
 
-def described(fault: Fault) -> str:
-    """A fault with everything that is declared of it."""
+def described(fault: Fault, *, one_by_one: bool = False) -> str:
+    """A fault with everything that is declared of it, alone or among those that wait for others."""
     by = f" to {fault.at_s + fault.jitter_s:g}" if fault.jitter_s else ""
-    text = f"{fault.kind} of {fault.target}, {fault.at_s:g}{by} s after steady state"
+    since = "all is well" if one_by_one else "steady state"
+    text = f"{fault.kind} of {fault.target}, {fault.at_s:g}{by} s after {since}"
     shown = {"kind", "target", "at_s", "jitter_s", "lasts_s"}
     if fault.lasts_s:
         text += f", for {fault.lasts_s:g} s"

@@ -371,6 +371,9 @@ class Experiment:
     alone: what else a group declares is the program's own affair. `limits` are what is promised of
     the group, a verdict each; those of an app go before them. `sources` are filled in where
     experiments or rules are somebody's own.
+
+    `one_by_one`: each fault waits until the group is well after the one before. `at_random`: which
+    one comes next is drawn from them by the seed, again and again, until `duration_s` has passed.
     """
 
     claim: str
@@ -386,6 +389,7 @@ class Experiment:
     backends: tuple[str, ...] = BACKENDS
     long: bool = False
     one_by_one: bool = False
+    at_random: bool = False
     limits: Limits = field(default_factory=Limits)
     app: App | None = None
     sources: tuple[Source, ...] = ()
@@ -403,6 +407,11 @@ class Experiment:
             raise BadInput("the claim is empty: say in a sentence what the experiment shows")
         if not 0 <= self.duration_s < inf:
             raise BadInput(f"duration_s is {self.duration_s}: use 0 or more")
+        if self.at_random and not (self.faults and self.one_by_one):
+            raise BadInput(
+                "at_random draws one fault after the other from those that are declared: declare "
+                "faults, and say one_by_one=True too"
+            )
         if not isinstance(self.limits, Limits):
             raise BadInput(
                 f"limits is a {type(self.limits).__name__}, not Limits: write "

@@ -38,7 +38,9 @@ def estimate_s(experiment: Experiment) -> float:
 
 
 def _faults_s(experiment: Experiment) -> float:
-    """From steady state to the end of the last fault."""
+    """From steady state to the end of the last fault; those that are drawn take what is left."""
+    if experiment.at_random:
+        return 0.0
     over_s, last_s = 0.0, 0.0
     for fault, members, _ in changes(experiment):
         alone_s = fault.at_s + fault.jitter_s / 2 + _takes_s(experiment, fault, members)

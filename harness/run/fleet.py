@@ -93,6 +93,11 @@ class Fleet:
             return self.members[member].lane
         return member if member in self._plan.lanes else "members"
 
+    def _own_lane(self, name: str) -> str:
+        """The lane of one of our own members; where there is no end of them, one that is free."""
+        apart = any(lane.startswith("member-") for lane in self._plan.lanes)
+        return self._free_lane() if self._experiment.at_random and apart else self.lane_of(name)
+
     def _free_lane(self) -> str:
         """A lane that no living program uses, or the one that all share.
 
@@ -123,7 +128,7 @@ class Fleet:
         if self._programs is not None and self._brokers is not None:
             self.members[name] = self._programs.start(name, self._free_lane(), instance_id)
             return self.members[name]
-        lane = self.lane_of(name)
+        lane = self._own_lane(name)
         config = ConsumerConfig(
             role="consumer",
             member=name,

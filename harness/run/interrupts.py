@@ -22,8 +22,10 @@ class Interrupted(BaseException):
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible(leave: Callable[[], bool] = lambda: False) -> Iterator[None]:
     """Turn SIGINT and SIGTERM into Interrupted while a run goes on.
+
+    But for a SIGINT that `leave` takes note of: it says whether the run will end by itself soon.
 
     One that comes while Python finalizes an object would be lost, for what is raised there is
     ignored: it is sent again and again until it has been heard.
@@ -32,8 +34,10 @@ def interruptible() -> Iterator[None]:
     asker: threading.Thread | None = None
     pause = threading.Event()
 
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
+    def interrupt(number: int, _frame: FrameType | None) -> None:
         nonlocal heard
+        if number == signal.SIGINT and leave():
+            return
         if not asking:  # what is raised there is ignored as well, and it will be sent again
             heard = True
             raise Interrupted

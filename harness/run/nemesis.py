@@ -24,6 +24,7 @@ from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks
 from harness.run.faults import KINDS, Evidence, state_of
 from harness.run.faults.targets import Target, resolve
+from harness.run.roles import changes
 from harness.run.scene import FaultState, Scene, Step
 
 
@@ -38,13 +39,33 @@ class Planned:
 
 
 def plan_faults(experiment: Experiment, randomness: random.Random) -> list[Planned]:
-    """The schedule; each fault's phase is drawn from the seed, not to alias with timers."""
-    planned = []
+    """The schedule; each fault's phase is drawn from the seed, not to alias with timers.
+
+    Where the faults themselves are drawn there is none: see `Nemesis.play_at_random`.
+    """
+    planned: list[Planned] = []
+    if experiment.at_random:
+        return planned
     for number, fault in enumerate(experiment.faults, start=1):
         inject_s = fault.at_s + randomness.uniform(0, fault.jitter_s)
         heal_s = inject_s + fault.lasts_s if fault.lasts_s else None
         planned.append(Planned(f"{number}-{fault.kind}", fault, inject_s, heal_s))
     return planned
+
+
+def draw(experiment: Experiment, members: int, randomness: random.Random) -> tuple[Fault, float]:
+    """The fault that comes next where they are drawn, and its phase in seconds.
+
+    The group has about as many `members` as were declared, one more or less: a fault that would
+    lead away from there is not drawn.
+    """
+    declared = experiment.group.members
+    after = [
+        (fault, members + change.started - change.ended) for fault, _, change in changes(experiment)
+    ]
+    fitting = [fault for fault, left in after if abs(left - declared) <= 1]
+    fault = randomness.choice(fitting)
+    return fault, randomness.uniform(0, fault.jitter_s)
 
 
 def _state(item: Planned, phase: str, target: Target | None = None) -> FaultState:
@@ -90,17 +111,48 @@ class Nemesis:
             scene.faults[item.name] = _state(item, "planned")
         for item in self._planned:
             scene.wait(f"steady state before {item.name}", scene.well, patience_s)
-            begins_s = time.monotonic() - scene.steady_at + item.inject_s
-            item = replace(item, inject_s=begins_s)
-            scene.faults[item.name] = _state(item, "planned")
-            scene.pass_time(scene.steady_at + begins_s)
-            if item.fault.lasts_s:
-                item = replace(item, heal_s=begins_s + item.fault.lasts_s)
-            self._inject(scene, item)
-            if item.fault.lasts_s:
-                scene.pass_time(time.monotonic() + item.fault.lasts_s)
-                self._heal(scene, item)
-            scene.well_since = None
+            item = self._due(scene, item)
+            scene.pass_time(scene.steady_at + item.inject_s)
+            self._play_alone(scene, item)
+
+    def play_at_random(self, scene: Scene, patience_s: float) -> None:
+        """Play faults as they are drawn, each once all is well after the one before.
+
+        It ends when the declared time is over, or once the scene is to be left. Raises WaitTimeout
+        as `play_one_by_one`.
+        """
+        experiment = scene.experiment
+        over_s = experiment.duration_s
+        for number in count(1):
+            scene.wait("steady state before the next fault", scene.well, patience_s)
+            fault, phase_s = draw(experiment, len(scene.fleet.live()), scene.random)
+            item = Planned(f"{number}-{fault.kind}", fault, fault.at_s + phase_s, None)
+            scene.faults.clear()  # what is over is on record
+            item = self._due(scene, item)
+            ends_s = min(item.inject_s, over_s)
+            scene.pass_time(scene.steady_at + ends_s, unless=lambda: scene.leaving)
+            if scene.leaving or item.inject_s >= over_s:
+                scene.faults.clear()
+                return
+            self._mark(item, "planned")
+            self._play_alone(scene, item)
+
+    def _due(self, scene: Scene, item: Planned) -> Planned:
+        """The fault with its times from steady state, as it is due so long after this moment."""
+        begins_s = time.monotonic() - scene.steady_at + item.inject_s
+        item = replace(item, inject_s=begins_s)
+        scene.faults[item.name] = _state(item, "planned")
+        return item
+
+    def _play_alone(self, scene: Scene, item: Planned) -> None:
+        """Inject a fault that is due, and heal it."""
+        if item.fault.lasts_s:
+            item = replace(item, heal_s=item.inject_s + item.fault.lasts_s)
+        self._inject(scene, item)
+        if item.fault.lasts_s:
+            scene.pass_time(time.monotonic() + item.fault.lasts_s)
+            self._heal(scene, item)
+        scene.well_since = None
 
     def inject(self, scene: Scene, item: Planned, target: Target) -> Evidence:
         """Inject a fault that is in no schedule into what is meant. Raises VoidRun as `play`."""

@@ -27,8 +27,13 @@ class Headcount:
 
 
 def changes(experiment: Experiment) -> list[tuple[Fault, int, Change]]:
-    """Each fault in the order of time, with the members that there are then and what it changes."""
+    """Each fault in the order of time, with the members that there are then and what it changes.
+
+    Where faults are drawn there is no order, and each is by itself.
+    """
     faults, members = list(experiment.faults), experiment.group.members
+    if experiment.at_random:
+        return [(fault, members, KINDS[fault.kind].change(fault, members)) for fault in faults]
     if not experiment.one_by_one:
         faults.sort(key=lambda fault: fault.at_s)
     found = []
@@ -40,8 +45,12 @@ def changes(experiment: Experiment) -> list[tuple[Fault, int, Change]]:
 
 
 def headcount(experiment: Experiment) -> Headcount:
-    """How many processes the group has through all faults."""
+    """How many processes the group has through all faults; where they are drawn, see `draw`."""
     changed = changes(experiment)
+    if experiment.at_random:
+        declared = experiment.group.members
+        fewer = any(change.ended > change.started for _, _, change in changed)
+        return Headcount(declared + 1 + SPARE_LANES, declared + 1, declared - fewer)
     after = [members + change.started - change.ended for _, members, change in changed]
     living = [experiment.group.members, *after]
     started = sum(change.started for _, _, change in changed)
@@ -70,6 +79,11 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
                     f"target {role!r} of {fault.kind} is not a role: use {', '.join(ROLES)}"
                 )
             continue
+        if experiment.at_random and numbered["role"] == "member":
+            raise BadInput(
+                f"target {role!r} of {fault.kind}, which is drawn at random, may have ended by "
+                "then: use any member"
+            )
         number = int(numbered["number"])
         counts = {"broker": experiment.cluster.brokers, "member": headcount(experiment).ever}
         limit = counts.get(numbered["role"])

@@ -29,12 +29,11 @@ from harness.history.collect import collect
 from harness.history.programs import observed
 from harness.history.shown import WRITTEN
 from harness.provision.tools import Tools
-from harness.run import guarding, observing
+from harness.run import guarding, joining, observing
 from harness.run.build import build, needs_building
 from harness.run.fleet import Fleet
 from harness.run.folder import SCRATCH
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
-from harness.run.member import Member
 from harness.run.named import naming_of_app
 from harness.run.nemesis import Nemesis, plan_faults
 from harness.run.output import read_output, read_written
@@ -76,7 +75,9 @@ class Run:
         progress: Progress = lambda _text: None,
         on_phase: Progress = lambda _name: None,
         look: Callable[[Scene], None] = lambda _scene: None,
+        to_be_left: bool = False,
     ) -> None:
+        """`to_be_left`: where faults are drawn, the first Ctrl-C means that no more are to come."""
         self._experiment = experiment
         self._tools = tools
         self.run_dir = run_dir
@@ -86,6 +87,8 @@ class Run:
         self._say = progress
         self._on_phase = on_phase
         self._look = look
+        self._to_be_left = to_be_left
+        self._drawing: Scene | None = None  # while faults are drawn there
         self._ports = Ports(port_base)
         self._random = random.Random(seed)
         self._keep: frozenset[int] = frozenset()  # what must outlive the run's other processes
@@ -102,7 +105,7 @@ class Run:
         """
         self._write_manifest()
         keep_sources(self.run_dir, self._experiment)
-        with interruptible(), self._ports, self._watchdog(), closing(self._turn):
+        with interruptible(self._leave), self._ports, self._watchdog(), closing(self._turn):
             try:
                 self._play_phases()
             except Interrupted:
@@ -122,6 +125,13 @@ class Run:
                 raise
             else:
                 self._end("complete", "")
+
+    def _leave(self) -> bool:
+        """Have no more faults come, if that is what Ctrl-C means now. The scene says so."""
+        if not self._to_be_left or self._drawing is None or self._drawing.leaving:
+            return False
+        self._drawing.leaving = True
+        return True
 
     def _play_phases(self) -> None:
         cluster = self._experiment.cluster
@@ -231,7 +241,7 @@ class Run:
                 lambda: scene.view.group.get("coordinator") is not None,
                 60,
             )
-            ready = self._ready_members(scene)
+            ready = joining.start_ready(scene)
             self._turn.take(scene.wait)
             observing.tell(scene.observer, "tick")
             scene.fleet.start_producer()
@@ -239,8 +249,8 @@ class Run:
                 with suppress(BrokenPipeError):  # it is no more, and whoever follows tells
                     member.send("join")
             if not ready:
-                self._start_members(scene)
-            self._await_group(scene)
+                joining.start(scene)
+            joining.await_group(scene)
         with self._phase("steady"):
             scene.steady_at = time.monotonic()
             journal = Journal(self.run_dir / "journals" / "faults.journal", member="nemesis")
@@ -278,43 +288,6 @@ class Run:
                 )
                 journal.end()
 
-    def _ready_members(self, scene: Scene) -> list[Member]:
-        """Start the members that join all at once, and wait until each is ready to.
-
-        A Java Virtual Machine takes seconds to start, and not all of them as many. Whoever came
-        after the first rebalance would be let in at its members' next heartbeats.
-        """
-        group = self._experiment.group
-        if self._experiment.app is not None or group.arrive_every_ms:
-            return []
-        names = self._first_members()
-        members = [scene.fleet.start_member(name, joins_when_told=True) for name in names]
-        scene.wait("start of the members", lambda: all(each.started for each in members), 90)
-        return members
-
-    def _start_members(self, scene: Scene) -> None:
-        """Start the group's first members, who join as soon as they can."""
-        apart_s = self._experiment.group.arrive_every_ms / 1_000
-        for name in self._first_members():
-            if apart_s and name != "member-1":
-                scene.pass_time(time.monotonic() + apart_s)
-            scene.fleet.start_member(name)
-
-    def _first_members(self) -> list[str]:
-        return [f"member-{number}" for number in range(1, self._experiment.group.members + 1)]
-
-    def _await_group(self, scene: Scene) -> None:
-        """Wait until the group is steady and consumes. Raises VoidRun if a program never does."""
-        try:
-            scene.wait("steady state", scene.well, 90)
-            before = scene.fleet.processed()
-            scene.wait("records from every partition", lambda: scene.consuming(before), 30)
-            scene.fleet.settled = True
-        except WaitTimeout as timeout:
-            if why := self._experiment.app and scene.fleet.why_not_joined():
-                raise VoidRun(f"{why} ({timeout})") from timeout
-            raise
-
     def _probe(self, scene: Scene) -> list[tuple[Probe, subprocess.Popen[bytes]]]:
         """Play probes' scripts to their ends. Returns those that go on beside the faults."""
         beside = []
@@ -342,19 +315,24 @@ class Run:
         """Play the faults, heal whatever happens, and wait until all is well again."""
         with self._phase("faults"):
             try:
-                if self._experiment.one_by_one:
+                if self._experiment.at_random:
+                    self._drawing = scene
+                    self._as_far_as_it_goes(lambda: nemesis.play_at_random(scene, self._patience_s))
+                elif self._experiment.one_by_one:
                     self._as_far_as_it_goes(
                         lambda: nemesis.play_one_by_one(scene, self._patience_s)
                     )
                 else:
                     nemesis.play(scene)
             finally:
+                self._drawing = None
                 with uninterrupted(self._say):
                     problems = nemesis.heal_all(scene)
             if problems:
                 raise VoidRun(f"not everything could be healed: {'; '.join(problems)}")
             scene.well_since = None  # while a fault is active nothing is well, whatever it seems
-            scene.pass_time(scene.steady_at + self._experiment.duration_s)
+            if not scene.leaving:
+                scene.pass_time(scene.steady_at + self._experiment.duration_s)
         with self._phase("recover"):
             self._as_far_as_it_goes(lambda: self._recover(scene))
 

@@ -96,6 +96,8 @@ class Scene:
     disturbed_at: float = 0.0  # likewise: when a fault was injected or healed last
     well_since: float | None = None  # likewise: the group is steady and the cluster whole since
     faults: dict[str, FaultState] = field(default_factory=dict)
+    leaving: bool = False  # no more faults are to come: whoever watches has had enough
+    told_leaving: bool = False
     # By the name of a fault's target and the broker: connections that the fault is to end.
     witnesses: dict[str, dict[int, Witness]] = field(default_factory=dict)
     # By the name of a fault's target: links to dependencies that were in use when it began.
@@ -124,6 +126,9 @@ class Scene:
             self.well_since = None
         elif self.well_since is None:
             self.well_since = time.monotonic()
+        if self.leaving and not self.told_leaving:  # it is set in the midst of anything
+            self.told_leaving = True
+            self.say("no more faults: the run ends and is judged; Ctrl-C again ends it at once")
         self.look(self)
 
     def well(self) -> bool:
@@ -146,9 +151,9 @@ class Scene:
 
         wait_until(what, met, timeout_s=timeout_s, saw=self.describe)
 
-    def pass_time(self, until: float) -> None:
-        """Let time pass until a monotonic moment, in seconds, following everything."""
-        while (left_s := until - time.monotonic()) > 0:
+    def pass_time(self, until: float, unless: Callable[[], bool] = lambda: False) -> None:
+        """Let time pass until a monotonic moment, in seconds, or `unless`, following everything."""
+        while (left_s := until - time.monotonic()) > 0 and not unless():
             self.follow()
             time.sleep(min(0.05, left_s))
 

@@ -69,11 +69,13 @@ def play_run(
     say: Progress | None = None,
     reserved: Callable[[Path], None] = lambda _run_dir: None,
     on_phase: Progress = lambda _name: None,
+    to_be_left: bool = False,
 ) -> Path:
     """Play a run of an experiment in a new folder, and show it as it goes on; the folder.
 
     `label` names the run on the screen (else `name`), and `say` gets its lines (else the screen).
-    `reserved` is called with the folder before anything is in it, `on_phase` as a phase begins.
+    `to_be_left` is that of a `Run`. `reserved` is called with the folder before anything is in it,
+    `on_phase` as a phase begins.
     Raises what `Run.play` and `reserve` do, SetupError where a version or an image cannot be had,
     and BadInput where nothing listens that the program uses.
     """
@@ -100,5 +102,6 @@ def play_run(
             progress=say or screen.say,
             on_phase=begun,
             look=watch.look,
+            to_be_left=to_be_left,
         ).play()
     return run_dir

@@ -240,6 +240,15 @@ def test_a_declared_fault_that_is_not_on_record_is_unknown(judge: Judge) -> None
     assert "UNKNOWN" == judge(History(faults=1), "E01")["verdict"]
 
 
+def test_of_faults_that_are_drawn_as_many_come_as_time_allows(judge: Judge) -> None:
+    history = History(at_random=True).fault("latency", "members", 10_000, 20_000)
+    history.faults = 2
+    assert ("HOLDS", 1) == (judge(history, "E01")["verdict"], judge(history, "E01")["examined"])
+    history.fault("latency", "members", 30_000, 40_000, took_effect=False)
+    assert "took no effect" in judge(history, "E01")["reason"]
+    assert "UNKNOWN" == judge(History(faults=2, at_random=True), "E01")["verdict"]
+
+
 # E02
 
 
