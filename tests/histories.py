@@ -316,6 +316,11 @@ class History:
     def tick(self, ms: float, late_ms: float = 0.2) -> Self:
         return self.add("host", at=at(ms), late_ms=late_ms)
 
+    def waited(self, process: str, from_ms: float, to_ms: float, waited_ms: float) -> Self:
+        """A process waited for a processor."""
+        row = {"from_at": at(from_ms), "at": at(to_ms), "waited_ms": waited_ms}
+        return self.add("waits", process=process, **row)
+
     # As a run.
     def manifest(self, **changes: Any) -> dict[str, Any]:
         """The manifest of a complete run with this history; `changes` replace top-level fields."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 from harness.check import rows as one_row
 from harness.check.rows import Row
 from harness.experiment import APP, Verdict
-from harness.history.derived import CLOCK_SET, STOOD_STILL, TABLES, UNWATCHED
+from harness.history.derived import CLOCK_SET, KEPT, STOOD_STILL, TABLES, UNWATCHED
 from harness.rules import RULES, Need, Rule
 from harness.rules.lineage import judged_of_an_app
 from harness.tables.base import Tables
@@ -112,7 +112,9 @@ def examine(tables: Tables, rules: Sequence[str], lacking: Mapping[str, str] = W
     with ThreadPoolExecutor(max_workers=2, thread_name_prefix="judge") as workers:
         list(workers.map(judge, rules))
     outcome.rows = {name: outcome.rows[name] for name in rules if name in outcome.rows}
-    _guard(tables, outcome, lacking.get("host"))
+    touched = _guard(tables, outcome, lacking.get("host"))
+    touched += _doubt(tables, outcome)
+    _say_withheld(outcome, touched)
     return outcome
 
 
@@ -139,25 +141,30 @@ def _rows_of(tables: Tables, name: str, lacking: Mapping[str, str]) -> list[Row]
     return one_row.judged(rule, frame.toArrow().to_pylist())
 
 
-def _guard(tables: Tables, outcome: Outcome, unwatched: str | None) -> None:
-    """Where this machine stood still within a row's guard, its `ok` becomes null.
-
-    Neither a pass nor a violation may come from a timing that the machine itself spoilt. One that
-    would be the same however much of the standing still is in it is kept. `unwatched` says why it
-    is not known whether it did.
-    """
+def _guarded(tables: Tables, outcome: Outcome) -> list[tuple[Row, float | None]]:
+    """Rows that were timed, each with what a millisecond is in its own unit, if it is a time."""
     one_ms = {"ms": 1.0}
     if heartbeat_ms := cast("int", tables.run.settings.get("heartbeat_ms", 0)):
         one_ms["intervals"] = 1 / heartbeat_ms
-    guarded = [
+    return [
         (row, one_ms.get(RULES[name].unit))
         for name, rows in outcome.rows.items()
         for row in rows
         if row["guard_from"]
     ]
+
+
+def _guard(tables: Tables, outcome: Outcome, unwatched: str | None) -> list[str]:
+    """Where this machine stood still within a row's guard, its `ok` becomes null.
+
+    Neither a pass nor a violation may come from a timing that the machine itself spoilt. One that
+    would be the same however much of the standing still is in it is kept. `unwatched` says why it
+    is not known whether it did. Returned is what each timing was withheld for.
+    """
+    guarded = _guarded(tables, outcome)
+    touched: list[str] = []
     if not guarded:
-        return
-    touched: list[str] = []  # what each timing was withheld for
+        return touched
     try:
         if unwatched:
             raise Unreadable(unwatched)
@@ -169,7 +176,7 @@ def _guard(tables: Tables, outcome: Outcome, unwatched: str | None) -> None:
                 excused=None,
                 why=f"it is not known whether this machine kept time: {reason}",
             )
-        return
+        return touched
     for row, of_a_ms in guarded:
         if row["ok"] is None or row["guard_to"] is None:
             continue
@@ -181,6 +188,46 @@ def _guard(tables: Tables, outcome: Outcome, unwatched: str | None) -> None:
             how = "by" if worst["what"] == "set" else "for"
             why = f"{touched[-1]} {how} {worst['late_ms']:,.0f} ms"
             row.update(ok=None, excused=None, why=why)
+    return touched
+
+
+def _doubt(tables: Tables, outcome: Outcome) -> list[str]:
+    """What is outside its bounds by no more than processes waited meanwhile becomes null.
+
+    One process may wait for another that waits, so what all of them waited adds up. What is within
+    its bounds stays: waiting cannot have helped it. Returned is what each was withheld for.
+    """
+    doubtful = [
+        (row, of_a_ms)
+        for row, of_a_ms in _guarded(tables, outcome)
+        if row["ok"] is False and not row["wrong"] and row["guard_to"] is not None and of_a_ms
+    ]
+    touched: list[str] = []
+    if not doubtful:
+        return touched
+    try:
+        waits = tables.table("waits").toArrow().to_pylist()
+    except Unreadable as reason:
+        for row, _ in doubtful:
+            row.update(ok=None, why=f"it is not known who waited for a processor: {reason}")
+        return touched
+    for row, of_a_ms in doubtful:
+        near = [
+            wait
+            for wait in waits
+            if wait["from_at"] <= row["guard_to"] and wait["at"] >= row["guard_from"]
+        ]
+        doubt = sum(wait["waited_ms"] for wait in near)
+        if near and not _beyond_doubt(row, doubt * of_a_ms):
+            worst = max(near, key=lambda wait: (wait["waited_ms"], wait["process"]))
+            touched.append(f"{KEPT} processes waiting for a processor")
+            waited = f"waiting for a processor for {worst['waited_ms']:,.0f} ms"
+            row.update(ok=None, why=f"{KEPT} {worst['process']} {waited}")
+    return touched
+
+
+def _say_withheld(outcome: Outcome, touched: Sequence[str]) -> None:
+    """The rule about this machine's clock is not judged where a timing was withheld for it."""
     clocks = [name for name in outcome.rows if RULES[name].clock]
     for row in (row for name in clocks for row in outcome.rows[name]):
         if touched:

@@ -133,6 +133,8 @@ def _collect_observer(journals: Journals, rows: dict[str, list[Row]]) -> None:
     for frame in journals.read(OBSERVER).frames:
         if frame["kind"] == "tick":
             rows["host"].append(frame)
+        elif frame["kind"] == "waited":
+            rows["waits"].append({**frame, "from_at": frame["from_us"]})
         elif frame["kind"] in _TOPOLOGY:
             rows["topology"].append({**frame, "what": frame["kind"]})
 

@@ -11,7 +11,8 @@ from harness.history.column_types import AT, BOOL, INT, LONG, REAL, TEXT, schema
 STOOD_STILL: Final = "this machine stood still"
 CLOCK_SET: Final = "this machine's time of day was set"
 UNWATCHED: Final = "nobody watched this machine"
-SPOILT: Final = (STOOD_STILL, CLOCK_SET, UNWATCHED)
+KEPT: Final = "this machine kept"  # a process waiting for a processor
+SPOILT: Final = (STOOD_STILL, CLOCK_SET, UNWATCHED, KEPT)
 
 # Derived by `check` (PySpark); read by `report` and by users.
 TABLES: Final[dict[str, pa.Schema]] = {

@@ -27,7 +27,7 @@ from harness.history.column_types import (
     schema_of,
 )
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 
 # Columns that older files do not have, by the version that brought them.
 ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {
@@ -44,6 +44,7 @@ ADDED_FILES: Final[dict[int, tuple[str, ...]]] = {
     2: ("calls", "outputs"),
     3: ("fetches", "effects"),
     4: ("journals", "logs"),
+    5: ("waits",),
 }
 
 HISTORY: Final[dict[str, pa.Schema]] = {
@@ -330,6 +331,19 @@ HISTORY: Final[dict[str, pa.Schema]] = {
     # nobody sets, in microseconds from some moment: where `at` runs away from it, the time of day
     # was set, or the machine slept.
     "host": schema_of([("at", AT), ("late_ms", REAL), ("clock_us", LONG)]),
+    # Who waited for a processor for longer than the slack, of the processes that the kernel tells
+    # of: one row per process and time of about 1 s.
+    "waits": schema_of(
+        [
+            ("process", TEXT),  # broker-1 | controller-101 | toxiproxy | member-1 | producer-1 | …
+            ("from_at", AT),
+            ("at", AT),
+            (
+                "waited_ms",
+                REAL,
+            ),  # of the one of its threads that waited longest, its waits added up
+        ]
+    ),
     # What was made into history, and whether it is whole: one row per journal that the run has, or
     # should have.
     "journals": schema_of(

@@ -16,6 +16,7 @@ from harness.rules.catalogue import RULES
 from harness.rules.rule import Rule
 from harness.tables.engines.base import tables_in
 from harness.tables.recipes import recipes_of
+from harness.tables.source import FILES
 from harness.tables.views import VIEWS
 from harness.tables.vocabulary import expand, text_of
 
@@ -61,8 +62,7 @@ def problem_of(rule: Rule) -> str:
 @cache
 def tables() -> frozenset[str]:
     """The names of all tables that a query may ask: of the history, and derived."""
-    files = (lineage.behind(rule.examine)[0] for rule in RULES.values())
-    return frozenset({*recipes_of(APP), *VIEWS}.union(*files))
+    return frozenset({*recipes_of(APP), *VIEWS, *FILES})
 
 
 @contextmanager

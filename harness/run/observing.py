@@ -16,6 +16,7 @@ def start(plan: Plan, run_dir: Path, run: str) -> subprocess.Popen[bytes]:
     """Start the observer of a run; it looks once it is told to."""
     config = {
         "journal": str(run_dir / "journals" / "observer.journal"),
+        "run": run,
         "group": GROUP,
         "topic": TOPIC,
         "broker_ports": {str(node.id): node.port for node in plan.brokers},

@@ -27,6 +27,7 @@ from harness.history.schema import ADDED, ADDED_FILES, HISTORY, SCHEMA_VERSION
 from harness.tables import broker_settings
 from harness.tables.engines.base import Engine, Frame, Setting
 
+FILES: Final = tuple(HISTORY)  # of a run's history, by name
 # Two stamps may each be rounded to 1 ms, so what follows may seem to come 2 ms before.
 ROUNDING_MS: Final = 2
 # Java's retry.backoff.max.ms (1 s) with its jitter of 20 % (KIP-580).

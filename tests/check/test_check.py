@@ -418,6 +418,30 @@ def test_an_empty_file_is_no_silence(
         assert "UNKNOWN" == verdicts["X07"]["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("damaged", "verdict", "reason"),
+    [
+        (True, "UNKNOWN", "it is not known who waited for a processor: history/waits.parquet is"),
+        (False, "VIOLATED", "1 violates it"),
+    ],
+)
+def test_a_time_out_of_bounds_is_in_doubt_where_it_is_not_known_who_waited(
+    engine: Engine, tmp_path: Path, damaged: bool, verdict: str, reason: str
+) -> None:
+    history = History().member("member-1").says("member_added", 0, "member-1").rebalance(1, 1, 1)
+    history.join("member-1", 5).heartbeats("member-1", 2_000, 4_000)
+    history.says("evicted", 10_200, "member-1").says("rebalance_started", 10_201, generation=1)
+    history.says("emptied", 10_202, generation=2).acknowledged(0, 0, 9).tick(100)
+    run_dir = history.write(tmp_path / "run", [{"rule": "R01", "verdict": "HOLDS", "because": ""}])
+    if damaged:
+        path = run_dir / "history" / "waits.parquet"
+        path.write_bytes(path.read_bytes()[:-9])
+    found = verdicts_by_rule(check(run_dir, engine))["R01"]
+
+    assert verdict == found["verdict"]
+    assert reason in found["reason"]
+
+
 def test_rules_that_read_what_a_torn_journal_tells_are_unknown_and_no_others(
     engine: Engine, tmp_path: Path
 ) -> None:

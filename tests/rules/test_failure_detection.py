@@ -194,6 +194,39 @@ def test_a_gap_that_no_standing_still_can_have_hidden_holds(
     assert verdict == judge(history, "R02")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("evicted_ms", "waits", "verdict"),
+    [
+        (10_100, [("broker-1", 9_500, 10_500, 50)], "UNKNOWN"),
+        (10_101, [("broker-1", 9_500, 10_500, 50)], "VIOLATED"),  # later than it waited
+        (10_101, [("broker-1", 9_500, 10_500, 50), ("member-1", 9_500, 10_500, 1)], "UNKNOWN"),
+        (10_101, [("broker-1", 9_100, 10_100, 25), ("broker-1", 10_100, 11_100, 26)], "UNKNOWN"),
+        (10_100, [("broker-1", 8_000, 9_000, 500)], "VIOLATED"),  # before
+        (9_900, [("toxiproxy", 9_500, 10_500, 50)], "UNKNOWN"),  # the heartbeat was read late
+        (9_899, [("toxiproxy", 9_500, 10_500, 50)], "VIOLATED"),
+        (10_050, [("broker-1", 9_500, 10_500, 500)], "HOLDS"),  # it was on time all the same
+    ],
+)
+def test_what_a_process_waited_for_a_processor_is_in_doubt(
+    judge: Judge, evicted_ms: float, waits: list[tuple[str, float, float, float]], verdict: str
+) -> None:
+    history = pair(evicted_ms=evicted_ms)
+    for process, from_ms, to_ms, waited_ms in waits:
+        history.waited(process, from_ms, to_ms, waited_ms)
+    assert verdict == judge(history, "R01")["verdict"]
+
+
+def test_who_waited_longest_is_named(judge: Judge) -> None:
+    history = pair(evicted_ms=10_120).waited("member-1", 9_500, 10_500, 51)
+    verdict = judge(history.waited("broker-1", 9_400, 10_400, 64.4), "R01")
+    assert "this machine kept broker-1 waiting for a processor for 64 ms" in verdict["reason"]
+
+
+def test_what_violates_by_more_than_a_time_is_not_in_doubt(judge: Judge) -> None:
+    history = pair().says("evicted", 10_001, "member-2").waited("broker-1", 9_500, 10_500, 900)
+    assert "no rebalance started" in judge(history, "R01")["reason"]
+
+
 def test_a_late_tick_elsewhere_changes_nothing(judge: Judge) -> None:
     assert "HOLDS" == judge(pair(evicted_ms=10_001).tick(5_000, late_ms=95), "R01")["verdict"]
 

@@ -85,6 +85,7 @@ def test_an_observer_that_cannot_read_what_it_is_told_ends(tmp_path: Path) -> No
     with answering(b"") as port:
         config = {
             "journal": str(tmp_path / "observer.journal"),
+            "run": "20261125T093000-0001",
             "group": "orders",
             "topic": "t",
             "broker_ports": {"1": port},

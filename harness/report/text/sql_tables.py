@@ -156,4 +156,9 @@ EXAMPLES: Final[dict[str, Example]] = {
         "when was it late by more than 50 ms?",
         'SELECT "at", late_ms FROM host WHERE late_ms > 50 ORDER BY 1',
     ),
+    "waits": Example(
+        "which processes waited for a processor for more than 50 ms within a second",
+        "who waited longest?",
+        "SELECT process, max(waited_ms) AS longest_ms FROM waits GROUP BY process ORDER BY 2 DESC",
+    ),
 }

@@ -1,0 +1,85 @@
+"""How long the processes of a run waited for a processor, by the kernel's own count.
+
+The observer may be awake on time while a thread of a broker waits in the queue of a processor: it
+sleeps most of the time, and who has slept goes first. So Linux is asked how long each thread of the
+run has waited (`/proc/PID/task/TID/schedstat`, its second number, in nanoseconds). Where that is
+not to be had nothing is noted, and nothing excused by it.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from harness.base.processes import MEMBER_MARK, RUN_MARK
+
+# A process that was just forked still has the environment of whoever started it.
+_LOOKS: Final = 3
+_CONFIGS: Final = (".json", ".properties")
+
+
+class Waits:
+    """The threads of one run's processes, and how long each had waited when it was last seen."""
+
+    def __init__(self, run: str, proc: Path = Path("/proc")) -> None:
+        self._run = run
+        self._proc = proc
+        self._names: dict[str, str] = {}  # of the run's processes, by pid
+        self._strangers: dict[str, int] = {}  # by pid, and how often it was looked at
+        self._waited_ns: dict[tuple[str, str], int] = {}
+
+    def sample(self) -> dict[str, float]:
+        """The longest that a thread of each process has waited since the last sample, in ms.
+
+        Its waits are added up, and those of a thread that is new count from its beginning.
+        """
+        self._look_for_processes()
+        before, self._waited_ns = self._waited_ns, {}
+        longest: dict[str, float] = {}
+        for pid, name in self._names.items():
+            for thread, waited_ns in self._threads(pid):
+                self._waited_ns[pid, thread] = waited_ns
+                waited_ms = (waited_ns - before.get((pid, thread), 0)) / 1e6
+                longest[name] = max(longest.get(name, 0.0), waited_ms)
+        return longest
+
+    def _look_for_processes(self) -> None:
+        own = str(os.getpid())  # it only watches, and nothing waits for it
+        living = [each.name for each in self._proc.iterdir() if each.name.isdecimal()]
+        living = [pid for pid in living if pid != own]
+        self._names = {pid: self._names[pid] for pid in living if pid in self._names}
+        self._strangers = {pid: self._strangers[pid] for pid in living if pid in self._strangers}
+        for pid in living:
+            if pid in self._names or self._strangers.get(pid, 0) == _LOOKS:
+                continue
+            if name := self._name_of(pid):
+                self._names[pid] = name
+            else:
+                self._strangers[pid] = self._strangers.get(pid, 0) + 1
+
+    def _name_of(self, pid: str) -> str:
+        """What a process of this run is called; nothing for one that is not of it, or is gone."""
+        try:
+            environment = (self._proc / pid / "environ").read_bytes().split(b"\0")
+            if f"{RUN_MARK}={self._run}".encode() not in environment:
+                return ""
+            arguments = (self._proc / pid / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            return ""
+        mark = f"{MEMBER_MARK}=".encode()
+        for each in environment:
+            if each.startswith(mark):
+                return each.removeprefix(mark).decode(errors="replace")
+        told = [Path(each) for each in arguments.split("\0") if each]
+        configs = [path.stem for path in told if path.suffix in _CONFIGS]
+        return configs[-1] if configs else "".join(path.name for path in told[:1])
+
+    def _threads(self, pid: str) -> list[tuple[str, int]]:
+        """Each thread of a process, and how long it has waited in all, in nanoseconds."""
+        found = []
+        with suppress(OSError):  # the process is gone
+            for thread in (self._proc / pid / "task").iterdir():
+                with suppress(OSError, IndexError, ValueError):
+                    told = (thread / "schedstat").read_bytes()
+                    found.append((thread.name, int(told.split()[1])))
+        return found
