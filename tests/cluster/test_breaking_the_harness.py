@@ -136,6 +136,19 @@ def test_ctrl_c_in_the_middle_of_a_fault_heals_and_ends_with_2(
     assert ["planned", "injecting", "injected", "healing", "healed"] == phases
 
 
+def test_ctrl_c_ends_a_soak_with_a_whole_history(running: Callable[..., Running]) -> None:
+    run = running("soak", "--seed", "335")  # it begins with one more consumer
+    run.await_fault("injected")
+    run.process.send_signal(signal.SIGINT)
+
+    assert 0 == run.end(), run.said()
+    assert "no more faults: the run ends and is judged" in run.said()
+    assert_nothing_left(run.run_dir)
+    assert "complete" == manifest.read(run.run_dir)["status"]
+    faults = read_journal(run.run_dir / "journals" / "faults.journal").frames
+    assert {"1-start-consumer"} == {each["fault"] for each in faults if each["kind"] == "fault"}
+
+
 def test_ctrl_c_while_the_cluster_starts_leaves_nothing(running: Callable[..., Running]) -> None:
     run = running("baseline")
     run.await_phase("start cluster")
