@@ -8,23 +8,25 @@ Rows are made from what is there: a journal cut off by SIGKILL gives every deliv
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
 from consumers.client_log import ClientLogEvent
 from consumers.config import ConsumerConfig, ProducerConfig
-from consumers.journal import JournalContent
+from consumers.journal import JournalContent, of_kinds
 from consumers.ranges import gaps
 
 Frame = Mapping[str, Any]
 Row = dict[str, Any]
-Rows = dict[str, list[Row]]
+Rows = dict[str, Iterable[Row]]
 
 # Kinds of frame that are an event of the same name.
 _REBALANCES = ("assigned", "revoked", "lost")
 _STALLS = ("stall_started", "stall_ended")
 _CALLBACK_STALLS = ("callback_stall_started", "callback_stall_ended")
+_OTHER_EVENTS = ("error", "fatal", "dropped", "closing", "closed")
+_EVENTS = (*_REBALANCES, *_STALLS, *_CALLBACK_STALLS, *_OTHER_EVENTS)
 
 
 def consumer_rows(
@@ -32,7 +34,9 @@ def consumer_rows(
 ) -> Rows:
     """Rows of `members` (one), `client_events`, `deliveries` and `commits` of one consumer.
 
-    In `members`, `end` is "closed" or "failed" by what the journal says, else null: only the
+    What grows with a run is read as it is asked for, from a journal that may have millions of
+    frames: a delivery once its work was done, those without that at the end, commits likewise. In
+    `members`, `end` is "closed" or "failed" by what the journal says, else null: only the
     harness knows whether it killed the process.
     """
     frames = journal.frames
@@ -58,8 +62,8 @@ def consumer_rows(
     return {
         "members": [member],
         "client_events": [{"member": config.member, **row} for row in events],
-        "deliveries": [{"member": config.member, **row} for row in _deliveries(frames)],
-        "commits": [{"member": config.member, **row} for row in _commits(frames, config.commit)],
+        "deliveries": ({"member": config.member, **row} for row in _deliveries(frames)),
+        "commits": ({"member": config.member, **row} for row in _commits(frames, config.commit)),
     }
 
 
@@ -121,7 +125,7 @@ def _member_row(journal: JournalContent, config: ConsumerConfig | ProducerConfig
 def _journal_events(frames: Iterable[Frame]) -> list[Row]:
     rows = []
     known: tuple[str | None, int | None] = (None, None)
-    for frame in frames:
+    for frame in of_kinds(frames, *_EVENTS):
         if frame["kind"] in _REBALANCES:
             known = (frame["member_id"], frame["generation"])
         if (event := _journal_event(frame)) is not None:
@@ -163,7 +167,7 @@ def _detail(frame: Frame) -> str:
 
 def _logged_events(frames: Sequence[Frame], log: Iterable[ClientLogEvent]) -> list[Row]:
     rows = []
-    rebalances = [frame for frame in frames if frame["kind"] in _REBALANCES]
+    rebalances = list(of_kinds(frames, *_REBALANCES))
     # Where each frame's time is, or an earlier one after it if the clock was set back meanwhile: in
     # order by that, the last one not after a moment is found without a look at each.
     no_later = list(accumulate((frame["at"] for frame in reversed(rebalances)), min))[::-1]
@@ -189,18 +193,17 @@ def _logged_events(frames: Sequence[Frame], log: Iterable[ClientLogEvent]) -> li
 # Deliveries and commits
 
 
-def _deliveries(frames: Iterable[Frame]) -> list[Row]:
-    rows: list[Row] = []
+def _deliveries(frames: Iterable[Frame]) -> Iterator[Row]:
     waiting: dict[int, list[Row]] = {}  # poll to its rows, until the work on them is done
-    for frame in frames:
+    for frame in of_kinds(frames, "delivered", "processed"):
         if frame["kind"] == "delivered":
-            batch = [_delivery(frame, found) for found in frame["ranges"]]
-            waiting[frame["poll"]] = batch
-            rows += batch
-        elif frame["kind"] == "processed":
+            yield from waiting.pop(frame["poll"], ())  # no poll has the number of another
+            waiting[frame["poll"]] = [_delivery(frame, found) for found in frame["ranges"]]
+        else:
             for row in waiting.pop(frame["poll"], []):
-                row["processed_at"] = frame["at"]
-    return rows
+                yield {**row, "processed_at": frame["at"]}
+    for rows in waiting.values():
+        yield from rows
 
 
 def _delivery(frame: Frame, found: Sequence[Any]) -> Row:
@@ -219,25 +222,26 @@ def _delivery(frame: Frame, found: Sequence[Any]) -> Row:
     }
 
 
-def _commits(frames: Iterable[Frame], policy: str) -> list[Row]:
-    rows: list[Row] = []
+def _commits(frames: Iterable[Frame], policy: str) -> Iterator[Row]:
     open_rows: dict[int, dict[tuple[str, int], Row]] = {}
-    for frame in frames:
+    for frame in of_kinds(frames, "commit_asked", "commit_answered"):
         if frame["kind"] == "commit_asked":
             asked = {
                 (topic, partition): _asked(frame, topic, partition, committed)
                 for topic, partition, committed in frame["offsets"]
             }
+            yield from open_rows.pop(frame["id"], {}).values()
             open_rows[frame["id"]] = asked
-            rows += asked.values()
-        elif frame["kind"] == "commit_answered" and frame["id"] is None:
-            rows += [_unasked(frame, policy, result) for result in frame["results"]]
-        elif frame["kind"] == "commit_answered":
+        elif frame["id"] is None:
+            yield from (_unasked(frame, policy, result) for result in frame["results"])
+        else:
             asked = open_rows.pop(frame["id"], {})
             for topic, partition, _committed, code, name in frame["results"]:
                 if (row := asked.get((topic, partition))) is not None:
                     row |= {"answered_at": frame["at"], "error_code": code, "error": name}
-    return rows
+            yield from asked.values()
+    for left in open_rows.values():
+        yield from left.values()
 
 
 def _asked(frame: Frame, topic: str, partition: int, committed: int) -> Row:
@@ -270,28 +274,41 @@ def _unasked(frame: Frame, policy: str, result: Sequence[Any]) -> Row:
 # The producer
 
 
-def _sends(frames: Sequence[Frame], topic: str) -> list[Row]:
-    rows = [_send(frame, topic) for frame in frames if frame["kind"] in ("acknowledged", "failed")]
-    sending = [frame for frame in frames if frame["kind"] == "sending"]
-    if not sending:
-        return rows
+def _sends(frames: Iterable[Frame], topic: str) -> Iterator[Row]:
     answered: dict[int, list[tuple[int, int]]] = {}
-    for row in rows:
-        answered.setdefault(row["partition"], []).append((row["first_number"], row["last_number"]))
+    sent: Sequence[int] | None = None
+    told = []
+    closed = False
+    for frame in frames:
+        match frame["kind"]:
+            case "acknowledged" | "failed":
+                row = _send(frame, topic)
+                yield row
+                _add(answered.setdefault(row["partition"], []), row)
+            case "sending":
+                sent = frame["sent"]
+            case "unanswered":
+                told.append((frame["partition"], frame["first_number"], frame["last_number"]))
+            case "closed":
+                closed = True
+    if sent is None:
+        return
     # A producer that closed says itself what is unanswered: its last burst may have been cut short.
-    closed = _first(frames, "closed") is not None
-    told = [
-        (frame["partition"], frame["first_number"], frame["last_number"])
-        for frame in frames
-        if frame["kind"] == "unanswered"
-    ]
-    derived = [
+    derived = (
         (partition, first, last)
-        for partition, sent in enumerate(sending[-1]["sent"])
-        for first, last in gaps(answered.get(partition, []), sent)
-    ]
-    missing = told if closed else derived
-    return rows + [_unanswered(topic, sending, *found) for found in missing]
+        for partition, count in enumerate(sent)
+        for first, last in gaps(answered.get(partition, []), count)
+    )
+    for partition, first, last in told if closed else derived:
+        yield _unanswered(topic, frames, partition, first, last)
+
+
+def _add(ranges: list[tuple[int, int]], row: Row) -> None:
+    """Add the numbers of a row, which mostly follow those before."""
+    first, last = row["first_number"], row["last_number"]
+    if ranges and ranges[-1][1] + 1 == first:
+        first = ranges.pop()[0]
+    ranges.append((first, last))
 
 
 def _send(frame: Frame, topic: str) -> Row:
@@ -310,10 +327,12 @@ def _send(frame: Frame, topic: str) -> Row:
     }
 
 
-def _unanswered(topic: str, sending: Sequence[Frame], partition: int, first: int, last: int) -> Row:
+def _unanswered(topic: str, frames: Iterable[Frame], partition: int, first: int, last: int) -> Row:
     # A topic may have grown meanwhile, so an earlier frame may tell of fewer partitions.
     sent_at = next(
-        frame["at"] for frame in sending if sum(frame["sent"][partition : partition + 1]) > first
+        frame["at"]
+        for frame in of_kinds(frames, "sending")
+        if sum(frame["sent"][partition : partition + 1]) > first
     )
     return {
         "topic": topic,
@@ -335,4 +354,4 @@ def _partitions(found: Iterable[Sequence[Any]]) -> list[Row]:
 
 
 def _first(frames: Iterable[Frame], *kinds: str) -> Frame | None:
-    return next((frame for frame in frames if frame["kind"] in kinds), None)
+    return next(of_kinds(frames, *kinds), None)

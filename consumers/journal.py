@@ -18,9 +18,11 @@ import os
 import struct
 import time
 import zlib
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple, overload
 
 from harness.base.errors import BadInput, HarnessError, NoData
 
@@ -104,6 +106,71 @@ class Journal:
             )
 
 
+class Frames(Sequence[dict[str, Any]]):
+    """The frames of a journal, each read from the file when it is asked for.
+
+    A day of one consumer has six million of them, which as dicts would take 8 GB.
+    """
+
+    def __init__(self, path: Path, starts: "array[int]") -> None:
+        self._path = path
+        self._starts = starts
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self.of_kinds()
+
+    def of_kinds(self, *kinds: str) -> Iterator[dict[str, Any]]:
+        """Those of these kinds, or all; the others are not decoded."""
+        begins = tuple(_BEGINS + f'{kind}"'.encode() for kind in kinds) or b""
+        with self._path.open("rb") as file:
+            file.seek(self._starts[0] if self._starts else 0)
+            for _ in self._starts:
+                prefix = file.read(_PREFIX.size)
+                if len(prefix) < _PREFIX.size:
+                    raise self._changed()
+                length, _crc = _PREFIX.unpack(prefix)
+                payload = file.read(length)
+                if len(payload) < length:
+                    raise self._changed()
+                if payload.startswith(begins):
+                    yield json.loads(payload)
+
+    @overload
+    def __getitem__(self, which: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, which: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, which: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        starts = self._starts[which]
+        with self._path.open("rb") as file:
+            if isinstance(starts, int):
+                file.seek(starts)
+                return self._read(file)
+            found = []
+            for start in starts:
+                file.seek(start)
+                found.append(self._read(file))
+            return found
+
+    def _read(self, file: BinaryIO) -> dict[str, Any]:
+        found = _next_frame(file)
+        if found is None:
+            raise self._changed()
+        return found
+
+    def _changed(self) -> NoData:
+        return NoData(f"{self._path} has changed while it was read: read it again")
+
+
+def of_kinds(frames: Iterable[Mapping[str, Any]], *kinds: str) -> Iterator[Mapping[str, Any]]:
+    """The frames of these kinds."""
+    if isinstance(frames, Frames):
+        return frames.of_kinds(*kinds)
+    return (frame for frame in frames if frame["kind"] in kinds)
+
+
 class JournalContent(NamedTuple):
     """A journal as read: every whole frame, and whether bytes remain behind the last one.
 
@@ -112,7 +179,7 @@ class JournalContent(NamedTuple):
     are missing there, or stand there twice or in another order.
     """
 
-    frames: list[dict[str, Any]]
+    frames: Sequence[dict[str, Any]]
     torn: bool
     whole_bytes: int
     cut: bool = False
@@ -121,41 +188,83 @@ class JournalContent(NamedTuple):
 
 def read_journal(path: Path | str) -> JournalContent:
     """Read every frame up to the first bad one. NoData if there is no journal at `path`."""
+    path = Path(path)
     try:
-        data = Path(path).read_bytes()
+        with path.open("rb") as file:
+            return _read(path, file)
     except OSError as error:
         raise NoData(f"cannot read the journal {path}: {error.strerror}") from None
-    frames, whole = _parse(path, data, 0)
+
+
+def _read(path: Path, file: BinaryIO) -> JournalContent:
+    starts = array("Q")
+    whole = due = gaps = 0
+    if _begins_as_journal(path, file.read(len(MAGIC))):
+        whole = len(MAGIC)
+        while (frame := _next_frame(file)) is not None:
+            starts.append(whole)
+            whole = file.tell()
+            seq = frame.get("seq")
+            gaps += seq != due
+            due = (seq if isinstance(seq, int) else due) + 1
+    size = os.fstat(file.fileno()).st_size
+    file.seek(whole)
+    begins = file.read(_PREFIX.size + len(_BEGINS))
     return JournalContent(
-        frames,
-        torn=whole < len(data),
+        Frames(path, starts),
+        torn=whole < size,
         whole_bytes=whole,
-        cut=_cut_by_kill(data, whole),
-        gaps=sum(frame.get("seq") != number for number, frame in _numbered(frames)),
+        cut=_cut_by_kill(begins, size, whole),
+        gaps=gaps,
     )
 
 
-def _numbered(frames: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each frame with the number that it should have after the one before it."""
-    due = 0
-    for frame in frames:
-        yield due, frame
-        seq = frame.get("seq")
-        due = (seq if isinstance(seq, int) else due) + 1
+def _begins_as_journal(path: Path | str, begins: bytes) -> bool:
+    """Whether these bytes are the beginning of a journal, and not only a part of that.
+
+    Raises NoData for those of another file.
+    """
+    if begins != MAGIC[: len(begins)]:
+        raise NoData(
+            f"{path} is no journal of this version: it does not start with {MAGIC!r}; "
+            "check it with the version of the harness that wrote it"
+        )
+    return len(begins) == len(MAGIC)
 
 
-def _cut_by_kill(data: bytes, whole: int) -> bool:
-    """Whether the bytes from `whole` on are a frame's beginning, up to the end of a page."""
-    rest = data[whole:]
-    if not rest or len(data) % _PAGE:
+def _next_frame(file: BinaryIO) -> dict[str, Any] | None:
+    """The frame that starts where the file is, or None if no whole one is there."""
+    prefix = file.read(_PREFIX.size)
+    if len(prefix) < _PREFIX.size:
+        return None
+    length, crc = _PREFIX.unpack(prefix)
+    return _payload(file.read(length), length, crc) if length <= _LONGEST_PAYLOAD else None
+
+
+def _payload(data: bytes, length: int, crc: int) -> dict[str, Any] | None:
+    if len(data) < length or zlib.crc32(data) != crc:
+        return None
+    try:
+        found = json.loads(data)
+    except ValueError:  # a CRC that fits by chance, say over zeros
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _cut_by_kill(begins: bytes, size: int, whole: int) -> bool:
+    """Whether the bytes from `whole` on are a frame's beginning, up to the end of a page.
+
+    `begins` are the first of these bytes, and `size` is that of the file.
+    """
+    if size == whole or size % _PAGE:
         return False
-    if len(rest) < _PREFIX.size:
+    if len(begins) < _PREFIX.size:
         return True
-    length, _crc = _PREFIX.unpack_from(rest)
-    begins = rest[_PREFIX.size :]
+    length, _crc = _PREFIX.unpack_from(begins)
+    payload = begins[_PREFIX.size :]
     return bool(
-        len(begins) < length <= _LONGEST_PAYLOAD
-        and begins[: len(_BEGINS)] == _BEGINS[: len(begins)]
+        size - whole - _PREFIX.size < length <= _LONGEST_PAYLOAD
+        and payload == _BEGINS[: len(payload)]
     )
 
 
@@ -171,40 +280,15 @@ def tail_journal(path: Path | str, offset: int) -> tuple[list[dict[str, Any]], i
             data = file.read()
     except FileNotFoundError:
         return [], offset
-    frames, whole = _parse(path, data, offset)
-    return frames, offset + whole
-
-
-def _parse(path: Path | str, data: bytes, offset: int) -> tuple[list[dict[str, Any]], int]:
-    """Frames in `data`, which starts at `offset` of the file, and how many bytes they take."""
     frames: list[dict[str, Any]] = []
     at = 0
     if offset == 0:
-        if data[: len(MAGIC)] != MAGIC[: len(data)]:
-            raise NoData(
-                f"{path} is no journal of this version: it does not start with {MAGIC!r}; "
-                "check it with the version of the harness that wrote it"
-            )
-        if len(data) < len(MAGIC):
+        if not _begins_as_journal(path, data[: len(MAGIC)]):
             return frames, 0
         at = len(MAGIC)
-    while (frame := _frame_at(data, at)) is not None:
-        frames.append(frame[0])
-        at = frame[1]
-    return frames, at
-
-
-def _frame_at(data: bytes, at: int) -> tuple[dict[str, Any], int] | None:
-    """The frame that starts at `at` and where it ends, or None if no whole one is there."""
-    start = at + _PREFIX.size
-    if start > len(data):
-        return None
-    length, crc = _PREFIX.unpack_from(data, at)
-    end = start + length
-    if length > _LONGEST_PAYLOAD or end > len(data) or zlib.crc32(data[start:end]) != crc:
-        return None
-    try:
-        found = json.loads(data[start:end])
-    except ValueError:  # a CRC that fits by chance, say over zeros
-        return None
-    return (found, end) if isinstance(found, dict) else None
+    rest = BytesIO(data)
+    rest.seek(at)
+    while (frame := _next_frame(rest)) is not None:
+        frames.append(frame)
+        at = rest.tell()
+    return frames, offset + at

@@ -20,7 +20,8 @@ BATCH: Final = 5_000  # rows
 TABLES: Final = ("requests", "fetches", "coordinator_events")  # that grow with a run
 _NAME: Final = re.compile(rf"broker-(\d+)\.({REQUESTS}|{SERVER})\.log")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")  # of a topic
-_ORDER: Final = {"requests": "processed_at", "fetches": "answered_at", "coordinator_events": "at"}
+# By what each is in order.
+ORDER: Final = {"requests": "processed_at", "fetches": "answered_at", "coordinator_events": "at"}
 
 
 def collect(folder: Path, about: About, sealed: Mapping[str, Any], rows: Kept) -> list[Row]:
@@ -51,7 +52,7 @@ def collect(folder: Path, about: About, sealed: Mapping[str, Any], rows: Kept) -
         else:
             events = coordinator_log.read_coordinator_events(path, broker, reading)
             found_rows = (("coordinator_events", row) for row in events)
-        tabled: Rows = {name: [] for name in _ORDER} | {"writes": writes}
+        tabled: Rows = {name: [] for name in ORDER} | {"writes": writes}
 
         def add(table: str, found: list[Row], reading: Reading = reading) -> None:
             rows[table].extend(_sound(found, HISTORY[table], reading))
@@ -60,18 +61,16 @@ def collect(folder: Path, about: About, sealed: Mapping[str, Any], rows: Kept) -
 
         for table, row in found_rows:
             tabled[table].append(row)
-            if table in _ORDER and len(tabled[table]) == BATCH:
+            if table in ORDER and len(tabled[table]) == BATCH:
                 add(table, tabled[table])
                 tabled[table] = []
-        for table in _ORDER:
+        for table in ORDER:
             add(table, tabled[table])
         other = seals.changed(folder.parent, sealed, f"logs/{path.name}")
         rows["logs"].extend([{"broker": broker, "log": log, "changed": other, **vars(reading)}])
-    for table, column in _ORDER.items():
+    for table, column in ORDER.items():
         kept = rows[table]
-        if isinstance(kept, store.Packed):
-            kept.sort(column)
-        else:
+        if isinstance(kept, list):
             kept.sort(key=lambda row, column=column: row[column])  # type: ignore[misc]
     return writes
 

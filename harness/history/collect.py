@@ -4,6 +4,7 @@ Everything here can be done again by anyone from the run's `journals/` and `logs
 `python -m harness collect RUN`.
 """
 
+import shutil
 from collections.abc import Callable, Iterable
 from operator import itemgetter
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any, Final
 from consumers.client_log import parse_client_log
 from consumers.collect import consumer_rows, producer_rows
 from consumers.config import ConsumerConfig, ProducerConfig
-from consumers.journal import JournalContent
+from consumers.journal import JournalContent, of_kinds
+from harness.base import processes
 from harness.base.errors import BadInput, NoData
 from harness.history import broker_logs, programs, seals, store
 from harness.history.about import About, json_of
@@ -36,6 +38,8 @@ _CONFIGS: Final[dict[str, Callable[[Row], object]]] = {
     "producer": ProducerConfig.of,
     "probe": itemgetter("member"),
 }
+# Tables from journals that grow with a run, besides those from brokers' logs.
+_GROWING: Final = ("deliveries", "commits", "sends", "host")
 _TOPOLOGY: Final = frozenset({"broker", "partition", "group", "end_offset", "unreachable"})
 
 
@@ -48,20 +52,33 @@ def collect(run_dir: Path, *, killed: Iterable[str] = ()) -> dict[str, Any]:
     folder = run_dir / "journals"
     if not folder.is_dir():
         raise NoData(f"{run_dir} has no journals/, so there is no history to collect from it")
-    rows: dict[str, list[Row]] = {name: [] for name in HISTORY}
+    scratch = processes.scratch_folder("collect")
+    try:
+        return _collect(run_dir, frozenset(killed), scratch)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _collect(run_dir: Path, killed: frozenset[str], scratch: Path) -> dict[str, Any]:
+    folder = run_dir / "journals"
     sealed = seals.kept(run_dir)
-    journals = Journals(folder, frozenset(killed), sealed)
+    journals = Journals(folder, killed, sealed)
     about = About.of(run_dir)
+    app = about.app or (folder / programs.JOURNAL).exists()
+    rows: dict[str, list[Row]] = {name: [] for name in HISTORY}
+    # Whose the requests of an app's members were is found out later, row by row.
+    growing = () if app else (*broker_logs.TABLES, *_GROWING)
+    packed = {
+        name: store.Packed(HISTORY[name], scratch / name, broker_logs.ORDER.get(name))
+        for name in growing
+    }
+    kept: broker_logs.Kept = {**rows, **packed}
     effective: dict[str, Any] = {}
     for config in _clients(journals):
-        _collect_client(run_dir, config, journals, rows, effective)
-    _collect_observer(journals, rows)
+        _collect_client(run_dir, config, journals, kept, effective)
+    _collect_observer(journals, kept)
     rows["outputs"] = _of_kinds(journals.read(OUTPUT, there=about.transactions), "output")
     rows["faults"] = list(_faults(journals))
-    app = about.app or (folder / programs.JOURNAL).exists()
-    # Whose the requests of an app's members were is found out later, row by row.
-    packed = {name: store.Packed(HISTORY[name]) for name in (() if app else broker_logs.TABLES)}
-    kept: broker_logs.Kept = {**rows, **packed}
     writes = broker_logs.collect(run_dir / "logs", about, sealed, kept)
     if app:
         others = [
@@ -75,8 +92,8 @@ def collect(run_dir: Path, *, killed: Iterable[str] = ()) -> dict[str, Any]:
     (run_dir / "history").mkdir(exist_ok=True)
     for name, schema in HISTORY.items():
         found = rows.pop(name)
-        table = packed[name].table() if name in packed else store.table_of(found, schema)
-        store.write(run_dir / "history" / f"{name}.parquet", [table], schema)
+        tables = packed[name].tables() if name in packed else [store.table_of(found, schema)]
+        store.write(run_dir / "history" / f"{name}.parquet", tables, schema)
     return effective
 
 
@@ -95,14 +112,14 @@ def _clients(journals: Journals) -> Iterable[Row]:
 
 
 def _of_kinds(content: JournalContent, *kinds: str) -> list[Row]:
-    return [frame for frame in content.frames if frame["kind"] in kinds]
+    return [dict(frame) for frame in of_kinds(content.frames, *kinds)]
 
 
 def _collect_client(
     run_dir: Path,
     config: Row,
     journals: Journals,
-    rows: dict[str, list[Row]],
+    rows: broker_logs.Kept,
     effective: dict[str, Any],
 ) -> None:
     name = config["member"]
@@ -112,7 +129,7 @@ def _collect_client(
     log = run_dir / "logs" / f"{name}.log"
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     if config["role"] == "probe":
-        rows["calls"] += _of_kinds(content, "call")
+        rows["calls"].extend(_of_kinds(content, "call"))
         return
     if config["role"] == "producer":
         collected = producer_rows(content, ProducerConfig.of(config))
@@ -123,20 +140,21 @@ def _collect_client(
         if name in journals.killed:
             member["end"] = "killed"
     for table, found in collected.items():
-        rows[table] += found
-    started = [frame for frame in content.frames if frame["kind"] == "started"]
+        rows[table].extend(found)
+    started = next(of_kinds(content.frames, "started"), None)
     if started:
-        effective[name] = started[0].get("effective")
+        effective[name] = started.get("effective")
 
 
-def _collect_observer(journals: Journals, rows: dict[str, list[Row]]) -> None:
-    for frame in journals.read(OBSERVER).frames:
-        if frame["kind"] == "tick":
-            rows["host"].append(frame)
-        elif frame["kind"] == "waited":
-            rows["waits"].append({**frame, "from_at": frame["from_us"]})
-        elif frame["kind"] in _TOPOLOGY:
-            rows["topology"].append({**frame, "what": frame["kind"]})
+def _collect_observer(journals: Journals, rows: broker_logs.Kept) -> None:
+    frames = journals.read(OBSERVER).frames
+    rows["host"].extend(dict(frame) for frame in of_kinds(frames, "tick"))
+    rows["waits"].extend(
+        {**frame, "from_at": frame["from_us"]} for frame in of_kinds(frames, "waited")
+    )
+    rows["topology"].extend(
+        {**frame, "what": frame["kind"]} for frame in of_kinds(frames, *_TOPOLOGY)
+    )
 
 
 def _faults(journals: Journals) -> Iterable[Row]:

@@ -1,6 +1,9 @@
 """Parquet files to be trusted: checksummed pages, a schema version, never half-written."""
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +15,9 @@ from harness.base.whole import whole
 from harness.history.schema import SCHEMA_VERSION
 
 VERSION_KEY: Final = b"schema_version"
+PIECE: Final = 50_000  # rows that are looked at together
+MOST_ROWS: Final = 500_000  # of one table in memory: 250 MB of requests
+_LAST: Final = 2**63 - 1
 
 
 def table_of(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -31,31 +37,93 @@ def table_of(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> pa.Table:
 
 
 class Packed:
-    """Rows of one table as Arrow holds them, for tables that grow with a run.
+    """Rows of one table that grows with a run: in memory as Arrow holds them, and then in files.
 
     A day of a group has millions of requests. Collecting them takes 0.5 kB of memory for each, and
-    1.7 kB as a list of dicts (measured with 257,400 of them). No row is given back.
+    1.7 kB as a list of dicts (measured with 257,400 of them). So each `MOST_ROWS` of them go to a
+    file in `folder`, which whoever makes this removes. No row is given back but by `tables`: in the
+    order of the column `order`, those that lack it last, and else in the order in which they came.
     """
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, folder: Path, order: str | None = None) -> None:
         self._schema = schema
-        self._pieces = [schema.empty_table()]
+        self._folder = folder
+        self._order = order
+        self._pieces: list[pa.Table] = []
+        self._rows = 0  # of the pieces
+        self._files: list[Path] = []
 
     def extend(self, rows: Iterable[dict[str, Any]]) -> None:
         """Take more rows."""
-        self._pieces.append(table_of(rows, self._schema))
+        rest = iter(rows)
+        while piece := list(islice(rest, PIECE)):
+            self._pieces.append(table_of(piece, self._schema))
+            self._rows += len(piece)
+            if self._rows >= MOST_ROWS:
+                self._spill()
 
-    def sort(self, column: str) -> None:
-        """By a column of numbers or times; rows of one value stay in the order in which they came.
+    def tables(self) -> Iterator[pa.Table]:
+        """All rows, in tables of which none is large."""
+        if not self._files:
+            yield self._sorted(self._pieces)
+            return
+        self._spill()
+        with ExitStack() as opened:
+            files = [opened.enter_context(pq.ParquetFile(path)) for path in self._files]
+            batches = [file.iter_batches(batch_size=PIECE) for file in files]
+            if self._order is None:
+                for batch in chain.from_iterable(batches):
+                    yield _table(batch)
+            else:
+                yield from self._merged([map(_table, each) for each in batches], self._order)
 
-        Rows that lack it come last.
+    def _merged(self, runs: list[Iterator[pa.Table]], order: str) -> Iterator[pa.Table]:
+        """The rows of files that are in order each.
+
+        Up to the least of the last keys of all files' first pieces nothing is missing, once those
+        that end with that key have all their rows that have it.
         """
-        whole_table = pa.concat_tables(self._pieces)
-        self._pieces = [whole_table.take(pc.sort_indices(whole_table, [(column, "ascending")]))]
+        first = [next(run, None) for run in runs]
+        while there := [piece for piece in first if piece is not None]:
+            border = min(_last_key(piece, order) for piece in there)
+            ready = []
+            for number, run in enumerate(runs):
+                piece = first[number]
+                if piece is None:
+                    continue
+                while _last_key(piece, order) == border and (more := next(run, None)) is not None:
+                    piece = pa.concat_tables([piece, more])
+                count = bisect_right(_keys(piece, order), border)
+                ready.append(piece.slice(0, count))
+                first[number] = piece.slice(count) if count < len(piece) else next(run, None)
+            yield self._sorted(ready)
 
-    def table(self) -> pa.Table:
-        """All rows."""
-        return pa.concat_tables(self._pieces)
+    def _sorted(self, pieces: Iterable[pa.Table]) -> pa.Table:
+        rows = pa.concat_tables([self._schema.empty_table(), *pieces])
+        if self._order is None:
+            return rows
+        return rows.take(pc.sort_indices(rows, [(self._order, "ascending")]))  # which is stable
+
+    def _spill(self) -> None:
+        if self._pieces:
+            path = self._folder / f"{len(self._files)}.parquet"
+            path.parent.mkdir(exist_ok=True)
+            pq.write_table(self._sorted(self._pieces), path, compression="zstd")
+            self._files.append(path)
+        self._pieces, self._rows = [], 0
+
+
+def _table(batch: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([batch])
+
+
+def _keys(rows: pa.Table, order: str) -> list[int]:
+    """What rows are in order by; those that lack it come last."""
+    return [_LAST if key is None else key for key in rows[order].cast(pa.int64()).to_pylist()]
+
+
+def _last_key(rows: pa.Table, order: str) -> int:
+    return _keys(rows.slice(len(rows) - 1), order)[0]
 
 
 def write(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> None:

@@ -4,8 +4,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from consumers import collect
 from consumers.client_log import ClientLogEvent
-from consumers.collect import consumer_rows, producer_rows
 from consumers.config import ConsumerConfig, ProducerConfig
 from consumers.journal import JournalContent
 from harness.history.schema import HISTORY
@@ -20,6 +20,16 @@ STARTED = {
     "config": {},
     "effective": {},
 }
+
+
+def consumer_rows(*told: Any) -> dict[str, list[dict[str, Any]]]:
+    """Rows of a consumer, all of them."""
+    return {name: list(rows) for name, rows in collect.consumer_rows(*told).items()}
+
+
+def producer_rows(*told: Any) -> dict[str, list[dict[str, Any]]]:
+    """Rows of a producer, all of them."""
+    return {name: list(rows) for name, rows in collect.producer_rows(*told).items()}
 
 
 def journal(*frames: dict[str, Any], torn: bool = False) -> JournalContent:
@@ -249,9 +259,9 @@ def test_a_commit_has_the_member_that_asked_and_each_partitions_own_answer(
         )
         for row in rows
     ] == [
+        ("async", 0, 6, "id-1", T0 + 11, T0 + 12, 0, None),
         ("async", 0, 5, "id-1", T0 + 10, T0 + 13, 0, None),
         ("async", 1, 7, "id-1", T0 + 10, T0 + 13, 22, "ILLEGAL_GENERATION"),
-        ("async", 0, 6, "id-1", T0 + 11, T0 + 12, 0, None),
     ]
 
 

@@ -13,7 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from consumers.journal import MAGIC, Journal, JournalError, read_journal, tail_journal
+from consumers.journal import (
+    MAGIC,
+    Journal,
+    JournalError,
+    of_kinds,
+    read_journal,
+    tail_journal,
+)
 from harness.base.errors import BadInput, NoData
 
 REPOSITORY = Path(__file__).parents[2]
@@ -92,7 +99,7 @@ def test_a_cut_anywhere_is_torn_and_keeps_every_frame_before_it(tmp_path: Path) 
     for length in range(len(data)):
         cut.write_bytes(data[:length])
         content = read_journal(cut)
-        assert whole.frames[: len(content.frames)] == content.frames
+        assert whole.frames[: len(content.frames)] == list(content.frames)
         assert content.torn == (content.whole_bytes < length)
         ends.add(content.whole_bytes)
     assert len(ends) == 5  # nothing, the magic bytes, the ends of all frames but the last
@@ -104,15 +111,39 @@ def test_a_flipped_bit_is_noticed(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "j"
     path.unlink(missing_ok=True)
     good = written(path).read_bytes()
-    expected = read_journal(path).frames
+    expected = list(read_journal(path).frames)
     bit = data.draw(st.integers(len(MAGIC) * 8, len(good) * 8 - 1))
     bad = bytearray(good)
     bad[bit // 8] ^= 1 << bit % 8
     path.write_bytes(bad)
     content = read_journal(path)
     assert content.torn
-    assert expected[: len(content.frames)] == content.frames
+    assert expected[: len(content.frames)] == list(content.frames)
     assert len(content.frames) < len(expected)
+
+
+def test_frames_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
+    frames = read_journal(written(tmp_path / "j")).frames
+    every = list(frames)
+
+    assert ["header", "delivered", "delivered", "delivered"] == [each["kind"] for each in every]
+    assert (every[0], every[-1], every[1:3]) == (frames[0], frames[-1], frames[1:3])
+    assert every[::-1] == list(reversed(frames))
+    assert every[1:] == list(of_kinds(frames, "delivered"))
+    assert every[1:] == list(of_kinds(every, "delivered"))
+    assert [] == list(of_kinds(frames, "deliver"))
+    with pytest.raises(IndexError):
+        frames[len(every)]
+
+
+def test_frames_of_a_file_that_has_changed_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "j")
+    frames = read_journal(path).frames
+    path.write_bytes(path.read_bytes()[:-5])
+
+    for read in (lambda: list(frames), lambda: frames[-1]):
+        with pytest.raises(NoData, match="has changed while it was read"):
+            read()
 
 
 def test_a_foreign_file_is_refused_with_a_sentence(tmp_path: Path) -> None:
@@ -136,7 +167,7 @@ def test_a_journal_is_never_shared(tmp_path: Path) -> None:
 
 def test_a_journal_is_followed_byte_by_byte(tmp_path: Path) -> None:
     data = written(tmp_path / "whole").read_bytes()
-    expected = read_journal(tmp_path / "whole").frames
+    expected = list(read_journal(tmp_path / "whole").frames)
     growing = tmp_path / "growing"
     seen = []
     offset = 0

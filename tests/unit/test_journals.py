@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -165,17 +166,21 @@ def beat(second: int = 0) -> str:
     return line_of("HEARTBEAT", {"groupId": "orders", "memberId": "m"}, second)
 
 
+@pytest.mark.parametrize("most_rows", [500_000, 3, 1])  # in memory; some, or all, in a file
 def test_many_rows_are_held_packed_and_in_the_same_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_rows: int
 ) -> None:
     """Some of two brokers, and of two batches, at the same moment; one that fits no table."""
     monkeypatch.setattr(broker_logs, "BATCH", 2)
+    monkeypatch.setattr(store, "MOST_ROWS", most_rows)
+    monkeypatch.setattr(store, "PIECE", 2)
     unfit = line_of("HEARTBEAT", {"groupId": "orders", "memberId": 7}, 3)
     (tmp_path / "broker-1.requests.log").write_text(beat(5) + beat(3) + beat(5) + unfit + beat(4))
     (tmp_path / "broker-2.requests.log").write_text("".join(map(beat, (3, 5, 5, 1, 5))))
     lists = collected(tmp_path, 1, 2)
     packed: dict[str, list[dict[str, Any]] | store.Packed] = {
-        name: store.Packed(schema) for name, schema in HISTORY.items()
+        name: store.Packed(schema, tmp_path / name, broker_logs.ORDER.get(name))
+        for name, schema in HISTORY.items()
     }
     packed["logs"] = []
 
@@ -184,7 +189,8 @@ def test_many_rows_are_held_packed_and_in_the_same_order(
     for table in broker_logs.TABLES:
         kept = packed[table]
         assert isinstance(kept, store.Packed)
-        assert store.table_of(lists[table], HISTORY[table]).equals(kept.table()), table
+        found = pa.concat_tables(kept.tables()).cast(HISTORY[table])
+        assert store.table_of(lists[table], HISTORY[table]).equals(found), table
     assert 9 == len(lists["requests"])
     assert lists["logs"] == packed["logs"]
     assert [1, 0] == [row["unread"] for row in lists["logs"] if row["log"] == "requests"]
