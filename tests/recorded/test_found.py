@@ -64,6 +64,15 @@ def test_the_command_plays_what_is_kept(defect: str, kind: str, row: str) -> Non
     assert group["protocol"] == (asked.protocol or "eager")
     assert group["client_version"] == (asked.client_version or "")
     assert asked.kafka in (None, facts["declared"]["cluster"]["kafka_version"])
+    for knob in asked.set:
+        name, _, value = knob.partition("=")
+        assert value == str(declared_knobs(facts["declared"])[name]).lower()
+
+
+def declared_knobs(declared: Mapping[str, Any]) -> dict[str, Any]:
+    """What `--set` reaches, by the last part of its name."""
+    cluster = declared["cluster"]
+    return {**cluster, **cluster["settings"], **declared["load"], **declared["group"]}
 
 
 def verdicts(defect: str, kind: str, rules: list[str], engine: Engine) -> dict[str, str]:
