@@ -254,11 +254,15 @@ STICKY: Final = """
         UNION ALL
         SELECT broker, generation, assignor, members FROM {epochs}
     ), sticky AS (
-        SELECT g.broker, g.generation, g.generation_before, g.joined_at, g.members, g.evidence
+        -- A classic generation that ended before its leader had assigned anything is none.
+        SELECT g.broker, g.generation, g.joined_at, g.members, g.evidence,
+               IF(c.assignor = 'uniform', g.generation_before,
+                  lag(g.generation) OVER (PARTITION BY 1 ORDER BY g.joined_at))
+                   AS generation_before
         FROM {generations} g JOIN chosen c
           ON c.broker = g.broker AND c.generation = g.generation
-        WHERE c.assignor IN ('cooperative-sticky', 'uniform') AND g.members > 0
-          AND :client <> 'app'
+        WHERE (c.assignor = 'uniform' OR c.assignor = 'cooperative-sticky' AND g.answered > 0)
+          AND g.members > 0 AND :client <> 'app'
     ), known AS (
         SELECT s.generation, s.joined_at,
                greatest(:partitions, count(DISTINCT p.partition)) AS partitions

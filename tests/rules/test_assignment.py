@@ -238,6 +238,27 @@ def test_a_member_with_less_than_its_share_keeps_all(judge: Judge) -> None:
     assert ("HOLDS", 1) == (found["verdict"], found["measured_max"])
 
 
+def unassigned(kept: tuple[int, ...]) -> History:
+    """As `moved`, but the generation of the change ends unassigned, and another one follows."""
+    history = moved(())
+    history.rows["requests"][-1].update(assignments=[], error_code=27)
+    history.rebalance(6_000, 3, 3)
+    for name in ("member-1", "member-2", "member-3"):
+        history.join(name, 6_005, 3, protocol_name="cooperative-sticky")
+    return history.sync("member-1", 6_015, 3, gives=[("member-1", each) for each in kept])
+
+
+@pytest.mark.parametrize(("kept", "verdict"), [((0, 1), "HOLDS"), ((0, 4), "VIOLATED")])
+def test_a_generation_that_nothing_was_assigned_in_is_passed_over(
+    judge: Judge, kept: tuple[int, ...], verdict: str
+) -> None:
+    found = judge(unassigned(kept), "R22-sticky")
+    assert (verdict, 1) == (found["verdict"], found["examined"])
+    nothing = moved(())
+    nothing.rows["requests"][-1]["error_code"] = 27
+    assert 0 == judge(nothing, "R22-sticky")["examined"]
+
+
 # R22-moves
 
 
