@@ -34,6 +34,8 @@ def quiet_group_reads() -> str:
 
     From its acknowledgement, or from the end of the work on what came before it, to the poll that
     returned it. Times near a fault, a rebalance, a stall, or a commit that took long do not count.
+    Neither do those in which the member got full batches of other partitions: it works off what has
+    gathered, and a partition of which nothing has been fetched yet waits its turn.
     """
     return """
         WITH loud AS (
@@ -52,23 +54,31 @@ def quiet_group_reads() -> str:
             SELECT asked_at, coalesce(answered_at, :ended_at) FROM {awaited_commits}
             WHERE coalesce(answered_at, :ended_at) > after(:LONG_COMMIT_MS, asked_at)
         ), polled AS (
-            SELECT g.topic, g.partition, g.from_at, g.to_at, min(p.first_offset) AS first_offset
+            SELECT g.topic, g.partition, g.from_at, g.to_at, p.member,
+                   min(p.first_offset) AS first_offset
             FROM {gaps} g JOIN {progress} p
               ON p.topic = g.topic AND p.partition = g.partition AND p.polled_at = g.to_at
             WHERE g.to_at < :stopped_at
-            GROUP BY g.topic, g.partition, g.from_at, g.to_at
+            GROUP BY g.topic, g.partition, g.from_at, g.to_at, p.member
         ), waits AS (
             SELECT p.topic, p.partition, greatest(p.from_at, s.last_answered_at) AS from_at,
-                   p.to_at
+                   p.to_at, p.member
             FROM polled p JOIN {sends} s
               ON s.topic = p.topic AND s.partition = p.partition AND s.outcome = 'acknowledged'
              AND s.first_offset <= p.first_offset AND s.last_offset >= p.first_offset
+        ), full AS (
+            SELECT d.member, d.polled_at
+            FROM {deliveries} d JOIN {members} m USING (member)
+            GROUP BY d.member, d.polled_at, d.poll, m.batch_records
+            HAVING sum(d.count) >= m.batch_records
         ), longest AS (
             SELECT topic, partition, count(*) AS polls,
                    max(struct(greatest(0D, ms_between(from_at, to_at)) AS ms, from_at, to_at))
                        AS wait
             FROM waits w
             LEFT ANTI JOIN loud l ON l.from_at <= w.to_at AND l.to_at >= w.from_at
+            LEFT ANTI JOIN full f
+              ON f.member = w.member AND f.polled_at > w.from_at AND f.polled_at < w.to_at
             GROUP BY topic, partition
         )
         SELECT concat(topic, '-', partition) AS subject, wait.to_at AS at, wait.ms AS measured,

@@ -285,6 +285,9 @@ def falls_silent_past_max_poll() -> str:
 def old_one_is_fenced() -> str:
     """Replaced members whose process still lived: it asked again, or ended later by itself.
 
+    One that was replaced by itself, having thrown its id away when its own session ended, is no
+    second process.
+
     It hears of it by its next request, a heartbeat at the latest. Lines are stamped some
     milliseconds late, so what seems to come just after the replacement may have come before it.
     """
@@ -315,5 +318,6 @@ def old_one_is_fenced() -> str:
                concat('refused by ', refused.api, '; ',
                       coalesce(new.member, 'another process'), ' took its place') AS note,
                evidence, at AS guard_from, guard_to(refused.processed_at) AS guard_to
-        FROM asked WHERE requests > 0 OR ended_at > at
+        FROM asked
+        WHERE (requests > 0 OR ended_at > at) AND coalesce(new.member <> member, true)
     """

@@ -77,6 +77,24 @@ def test_a_commit_that_took_long_is_what_it_waited_for(
     assert ("VIOLATED" if quiet else "UNKNOWN") == judge(history, "X38")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("polled_ms", "records", "verdict"),
+    [
+        (21_000, 100, "UNKNOWN"),
+        (21_000, 99, "VIOLATED"),  # it had no more to work off
+        (19_999, 100, "VIOLATED"),  # before
+        (23_000, 90, "VIOLATED"),  # with the record itself, which could have come before
+    ],
+)
+def test_a_member_that_works_off_a_backlog_is_not_quiet(
+    judge: Judge, polled_ms: float, records: int, verdict: str
+) -> None:
+    history = still(23_000).delivered("member-1", 1, 0, records - 1, polled_ms)
+    history.acknowledged(1, 0, records - 1, last_answered_at=at(polled_ms - 10))
+    history.rows["members"][0]["batch_records"] = 100
+    assert verdict == judge(history, "X38")["verdict"]
+
+
 def test_a_machine_that_stood_still_meanwhile_leaves_it_open(judge: Judge) -> None:
     assert "UNKNOWN" == judge(still(23_000).tick(21_000, 900.0), "X38")["verdict"]
 

@@ -405,6 +405,14 @@ def test_what_was_accepted_just_before_may_be_stamped_after_it(
     assert verdict == judge(duplicated().heartbeats(NAME, ms), "X05")["verdict"]
 
 
+def test_who_takes_its_own_place_is_no_second_process(judge: Judge) -> None:
+    """Its own session had ended, so that it joins without an id."""
+    history = static_group().says("replaced", 10_000, NAME, instance_id=NAME)
+    row = {"instance_id": NAME, "session_timeout_ms": 6_000, "arrived_at": at(9_999)}
+    history.request("JOIN_GROUP", NAME, 10_001, life=2, client_id=NAME, generation=1, **row)
+    assert "UNKNOWN" == judge(history, "X05")["verdict"]
+
+
 def test_an_old_one_refused_after_more_than_a_heartbeat_violates_x05(judge: Judge) -> None:
     assert "VIOLATED" == judge(duplicated(12_700), "X05")["verdict"]
 
