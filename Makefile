@@ -14,8 +14,11 @@ WHOLE = $(PYTHON) -m harness.provision exec --whole --
 OPTIONS = $(if $(SEED),--seed '$(SEED)') $(if $(REPEAT),--repeat '$(REPEAT)') \
           $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
           $(if $(CLIENT_VERSION),--client-version '$(CLIENT_VERSION)') \
-          $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)') \
+          $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)') $(SECURED) \
           $(if $(APP),--app '$(APP)') $(if $(IMAGE),--image '$(IMAGE)') $(LIMITS)
+
+# How clients and brokers speak to each other: SECURITY=ssl.
+SECURED = $(if $(SECURITY),--security '$(SECURITY)')
 
 # What is promised, a verdict each: LIMIT='standstill_s=10 repeats=500'.
 LIMITS = $(foreach limit,$(LIMIT),--limit '$(limit)')
@@ -24,18 +27,18 @@ LIMITS = $(foreach limit,$(LIMIT),--limit '$(limit)')
 NIGHT = $(if $(ONLY),--only '$(ONLY)') $(if $(LONG),--long) $(if $(SHARE),--share '$(SHARE)') $(if $(SEED),--seed '$(SEED)') \
         $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
         $(if $(CLIENT_VERSION),--client-version '$(CLIENT_VERSION)') \
-        $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)') $(if $(JOBS),--jobs '$(JOBS)') $(LIMITS)
+        $(if $(BACKEND),--backend '$(BACKEND)') $(if $(KAFKA),--kafka '$(KAFKA)') $(SECURED) $(if $(JOBS),--jobs '$(JOBS)') $(LIMITS)
 
 .PHONY: help setup doctor list experiment nightly test test-fast pin check docs bench clean lock lock-kafka
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-experiment: ## run, check and report one: NAME=broker-kill [APP= LIMIT='standstill_s=10 lost=0' SEED= REPEAT= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
+experiment: ## run, check and report one: NAME=broker-kill [APP= LIMIT='standstill_s=10 lost=0' SEED= REPEAT= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness experiment $(if $(NAME),'$(NAME)') $(OPTIONS)
 
 .PHONY: try
-try: ## a program of yours as the members of the group: APP=consumers/apps/kafkajs, CMD='./consumer --config x' or IMAGE=registry/orders:1.4 [LIMIT= SEED= REPEAT= BACKEND= KAFKA=]
+try: ## a program of yours as the members of the group: APP=consumers/apps/kafkajs, CMD='./consumer --config x' or IMAGE=registry/orders:1.4 [LIMIT= SEED= REPEAT= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness try $(OPTIONS) $(if $(CMD),-- $(CMD))
 
 .PHONY: soak
@@ -43,16 +46,16 @@ soak: ## one fault after the other, drawn at random, until Ctrl-C or for as long
 	@$(ENV) -m harness soak $(if $(FOR),--for '$(FOR)') $(OPTIONS)
 
 .PHONY: matrix
-matrix: ## the same faults for several programs, side by side: [APPS='consumers/apps/kafkajs consumers/apps/sarama' LIMIT= REPEAT=3 SEED= JOBS= BACKEND= KAFKA=]
+matrix: ## the same faults for several programs, side by side: [APPS='consumers/apps/kafkajs consumers/apps/sarama' LIMIT= REPEAT=3 SEED= JOBS= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness matrix $(foreach app,$(APPS),--app '$(app)') $(if $(REPEAT),--repeat '$(REPEAT)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(BACKEND),--backend '$(BACKEND)') \
-	    $(if $(JOBS),--jobs '$(JOBS)') $(if $(KAFKA),--kafka '$(KAFKA)') $(LIMITS)
+	    $(if $(JOBS),--jobs '$(JOBS)') $(if $(KAFKA),--kafka '$(KAFKA)') $(SECURED) $(LIMITS)
 
 .PHONY: sweep
-sweep: ## what a setting buys and costs: NAME=consumer-crash,consumer-freeze OVER='session_timeout_ms=6000,10000,45000' [REPEAT=3 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
+sweep: ## what a setting buys and costs: NAME=consumer-crash,consumer-freeze OVER='session_timeout_ms=6000,10000,45000' [REPEAT=3 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness sweep $(if $(NAME),'$(NAME)') $(foreach setting,$(OVER),--over '$(setting)') $(if $(JOBS),--jobs '$(JOBS)') $(OPTIONS)
 
-nightly: ## every experiment, and every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
+nightly: ## every experiment, and every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness nightly $(NIGHT)
 
 .PHONY: explain
@@ -77,12 +80,12 @@ list: ## all experiments
 	@$(ENV) -m harness list
 
 .PHONY: compare-protocols
-compare-protocols: ## the same fault under each protocol: [NAME=consumer-join CLIENT=librdkafka,java PROTOCOL=eager,consumer MEMBERS=1,10,30 SEED= CLIENT_VERSION= BACKEND= KAFKA=]
+compare-protocols: ## the same fault under each protocol: [NAME=consumer-join CLIENT=librdkafka,java PROTOCOL=eager,consumer MEMBERS=1,10,30 SEED= CLIENT_VERSION= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness compare-protocols $(if $(NAME),'$(NAME)') $(if $(MEMBERS),--members '$(MEMBERS)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(CLIENT),--client '$(CLIENT)') \
 	    $(if $(CLIENT_VERSION),--client-version '$(CLIENT_VERSION)') \
 	    $(if $(PROTOCOL),--protocol '$(PROTOCOL)') $(if $(BACKEND),--backend '$(BACKEND)') \
-	    $(if $(KAFKA),--kafka '$(KAFKA)')
+	    $(if $(KAFKA),--kafka '$(KAFKA)') $(SECURED)
 
 test: ## what must hold before a change goes in: format, lint, types, tests, some on real brokers [ALL=1: all of them]
 	@$(MAKE) check

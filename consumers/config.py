@@ -7,6 +7,7 @@ from types import UnionType
 from typing import Any, Self, get_args, get_origin, get_type_hints
 
 from consumers.sabotage import conduct_of
+from harness.base.credentials import Credentials
 from harness.base.errors import BadInput
 from harness.experiment import (
     CLIENTS,
@@ -20,12 +21,16 @@ from harness.experiment import (
 
 @dataclass(frozen=True, kw_only=True)
 class _Config:
-    """Common to both programs: `load` and the checks that both need."""
+    """Common to both programs: `load` and the checks that both need.
+
+    `credentials` is the file with what is needed to be let in, null where everybody is.
+    """
 
     member: str
     bootstrap: str
     topic: str
     journal: str
+    credentials: str | None = None
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -40,6 +45,13 @@ class _Config:
             return cls.of(found)
         except BadInput as error:
             raise BadInput(f"{path}: {error}") from None
+
+    def proven(self) -> Credentials | None:
+        """What its clients prove themselves by. Raises BadInput where that cannot be read."""
+        try:
+            return Credentials.load(self.credentials) if self.credentials else None
+        except (OSError, ValueError, TypeError) as error:
+            raise BadInput(f"cannot read the credentials {self.credentials}: {error}") from None
 
     @classmethod
     def of(cls, found: dict[str, Any]) -> Self:
@@ -124,7 +136,8 @@ class ProbeConfig(_Config):
     """A script of `consumers/probes/`, by name; `lane` is the one that its links run through.
 
     `group` is the group under test; scripts may make groups of their own, named after it.
-    `direct` are bootstrap servers that no fault touches. `coordinator` and the like are looked up.
+    `direct` are bootstrap servers that no fault touches, and `direct_credentials` what is needed
+    there. `coordinator` and the like are looked up.
     """
 
     role: str
@@ -139,6 +152,7 @@ class ProbeConfig(_Config):
     max_poll_interval_ms: int
     protocol: str
     lane: str | None = None
+    direct_credentials: str | None = None
 
     def __post_init__(self) -> None:
         one_of("role", self.role, ("probe",))

@@ -38,6 +38,7 @@ from consumers.client import (
     Range,
 )
 from consumers.config import ConsumerConfig
+from harness.base.credentials import shown
 from harness.base.errors import BadInput
 from harness.experiment import ASSIGNORS, UNSET
 
@@ -127,7 +128,8 @@ class Java:
             f"-Dharness.fetches={'debug' if _FETCH_LIMIT in config.settings else 'info'}",
             *config.jvm_options,
         )
-        self._settings = settings_of(config)
+        proven = config.proven()
+        self._settings = settings_of(config) | (proven.of_java() if proven else {})
         self._listener: Listener | None = None
         self._known = _NOBODY
         self._duration = JClass("java.time.Duration")
@@ -162,7 +164,7 @@ class Java:
         """The client's whole configuration, defaults included, as it tells it; no secrets."""
         whole = JClass(f"{_CLIENTS}.ConsumerConfig")(jvm.properties(self._settings)).values()
         told = {str(each.getKey()): str(each.getValue()) for each in whole.entrySet()}
-        return dict(sorted(told.items()))
+        return dict(sorted(shown(told).items()))
 
     @property
     def known(self) -> MemberIdentity:

@@ -35,6 +35,7 @@ class JavaTransactions:
         self._number = JClass("java.lang.Integer")
         self._bytes = JArray(JByte)
         self._fatal = tuple(JClass(f"{_ERRORS}.{name}") for name in _FATAL)
+        proven = config.proven()
         settings = {
             "bootstrap.servers": config.bootstrap,
             "client.id": config.member,
@@ -44,6 +45,7 @@ class JavaTransactions:
             "linger.ms": 5,
             "key.serializer": _BYTES,
             "value.serializer": _BYTES,
+            **(proven.of_java() if proven else {}),
         }
         self._producer: Any = JClass(f"{_PRODUCER}.KafkaProducer")(jvm.properties(settings))
         self._producer.initTransactions()

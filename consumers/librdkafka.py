@@ -42,6 +42,7 @@ from consumers.client import (
 )
 from consumers.config import ConsumerConfig
 from consumers.ranges import Ranger
+from harness.base.credentials import shown
 from harness.experiment import ASSIGNORS, UNSET
 
 _NOBODY: Final = MemberIdentity(None, None)
@@ -100,13 +101,16 @@ class Librdkafka:
     def __init__(self, config: ConsumerConfig, more: dict[str, object] | None = None) -> None:
         """Connect; `more` are settings of librdkafka on top of ours, for benchmarks."""
         self._ranger = Ranger(config.topic)
-        self._settings = settings_of(config) | (more or {})
+        proven = config.proven()
+        admission = proven.of_librdkafka() if proven else {}
+        settings = settings_of(config) | admission | (more or {})
+        self._settings = shown(settings)
         self._listener: Listener | None = None
         self._known = _NOBODY
         self._incremental = config.protocol != "eager"
         self._sought: dict[Partition, int] = {}  # by the callback that is running
         callbacks: dict[str, Any] = {"on_commit": self._on_commit, "error_cb": self._on_error}
-        self._consumer = Consumer({**self._settings, **callbacks})
+        self._consumer = Consumer({**settings, **callbacks})
 
     @property
     def versions(self) -> dict[str, str]:

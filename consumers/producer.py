@@ -25,6 +25,7 @@ from consumers.control import Control
 from consumers.journal import Journal
 from consumers.program import run_program
 from consumers.ranges import gaps
+from harness.base.credentials import shown
 from harness.base.errors import BadInput, HarnessError
 from harness.experiment.app import NUMBER_HEADER, numbered
 
@@ -181,10 +182,12 @@ class ProducerLoop:
         self._turn = 0
         self._partitions_told = config.partitions
         self._broken: HarnessError | None = None
-        self._settings = settings_of(config)
+        proven = config.proven()
+        settings = settings_of(config) | (proven.of_librdkafka() if proven else {})
+        self._settings = shown(settings)
         callbacks: dict[str, Any] = {"error_cb": self._on_error}
         try:
-            self._producer = Producer({**self._settings, **callbacks})
+            self._producer = Producer({**settings, **callbacks})
         except KafkaException as error:
             raise BadInput(f"librdkafka refuses the configuration: {error.args[0].str()}") from None
 

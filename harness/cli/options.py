@@ -86,7 +86,13 @@ def add_run_options(one: argparse.ArgumentParser) -> None:
     )
     one.add_argument("--backend", help="embedded (processes), docker or compose")
     one.add_argument("--kafka", help="version of Kafka")
+    add_security_option(one)
     add_limit_option(one)
+
+
+def add_security_option(one: argparse.ArgumentParser) -> None:
+    """The option that says how clients and brokers speak to each other."""
+    one.add_argument("--security", help="plaintext, ssl or sasl_ssl (default: plaintext)")
 
 
 def add_limit_option(one: argparse.ArgumentParser) -> None:
@@ -348,6 +354,7 @@ def add_matrix_options(matrix: argparse.ArgumentParser) -> None:
     )
     matrix.add_argument("--backend", help="embedded (processes) or docker")
     matrix.add_argument("--kafka", help="version of Kafka")
+    add_security_option(matrix)
     add_limit_option(matrix)
     matrix.set_defaults(set=[], client=None, client_version=None, protocol=None)
 
@@ -399,6 +406,7 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
         ("protocol", "group.protocol"),
         ("backend", "cluster.backend"),
         ("kafka", "cluster.kafka_version"),
+        ("security", "cluster.security"),
     ):
         if getattr(arguments, option) is not None:
             settings[knob] = getattr(arguments, option)
@@ -433,6 +441,7 @@ def add_comparison_options(several: argparse.ArgumentParser) -> None:
     several.add_argument("--members", default="", help="sizes of the group, such as 1,10,30")
     several.add_argument("--backend", help="embedded (processes), docker or compose")
     several.add_argument("--kafka", help="version of Kafka")
+    add_security_option(several)
 
 
 def listed(text: str) -> list[str]:

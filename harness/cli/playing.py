@@ -208,7 +208,7 @@ def _matrix_typed(
     for name in names if arguments.experiment else ():
         words += ["--experiment", name]
     words += ["--repeat", str(arguments.repeat)]
-    for option in ("seed", "backend", "kafka"):
+    for option in ("seed", "backend", "kafka", "security"):
         if getattr(arguments, option) is not None:
             words += [f"--{option}", str(getattr(arguments, option))]
     for limit in arguments.limit:

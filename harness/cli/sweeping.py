@@ -127,7 +127,8 @@ def _typed(arguments: argparse.Namespace, names: Sequence[str]) -> str:
     for option in ("over", "set", "limit"):
         for value in getattr(arguments, option):
             words += [f"--{option}", value]
-    for option in ("client", "client_version", "protocol", "backend", "kafka", "repeat", "seed"):
+    for option in ("client", "client_version", "protocol", "backend", "kafka", "security", "repeat",
+                   "seed"):
         if (value := getattr(arguments, option)) is not None:
             words += [f"--{option.replace('_', '-')}", str(value)]
     return shlex.join(words)

@@ -23,7 +23,7 @@ _PATIENCE_S: Final = 30
 
 def admin_of(plan: Plan) -> AdminClient:
     """An admin client on the direct listeners."""
-    return AdminClient({"bootstrap.servers": plan.direct(), "client.id": "harness", "log_level": 0})
+    return AdminClient(plan.harness())
 
 
 def described(plan: Plan) -> dict[str, ConfigEntry]:

@@ -3,12 +3,11 @@
 It sees a broker or a link by a path that has nothing to do with how a fault was injected.
 """
 
-import socket
 import time
 from dataclasses import dataclass
 
 from harness.base.ports import LOOPBACK
-from harness.cluster import wire
+from harness.cluster import links, wire
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Witness:
     """
 
     def __init__(self, port: int, *, timeout_s: float) -> None:
-        self._link = socket.create_connection((LOOPBACK, port), timeout=timeout_s)
+        self._link = links.connect(port, timeout_s)
         try:
             wire.ask_over(self._link, wire.api_versions("probe"), timeout_s)
         except OSError:

@@ -9,11 +9,12 @@ stays on it when it follows the metadata.
 
 import base64
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from harness.base.ports import LOOPBACK, Ports
+from harness.cluster.secured import Secured, of_node, secured
 from harness.experiment import UNSET, Cluster, Group
 from harness.experiment.app import FED
 
@@ -22,6 +23,8 @@ FIRST_CONTROLLER_ID: Final = 101
 GROUP: Final = "orders"
 TOPIC: Final = FED
 OUTPUT: Final = "t-copy"  # where members with commit "transaction" write
+# Listeners that no client of a lane comes to.
+_OURS: Final = ("CONTROLLER", "PEERS", "DIRECT")
 
 # Settings of every broker. Those that decide a measured number say so.
 BROKER_SETTINGS: Final[dict[str, str]] = {
@@ -117,6 +120,7 @@ class Plan:
     hosts: Hosts = ON_LOOPBACK
     logs_fetches: bool = False  # of members with a lane of their own
     logs_writes: bool = False  # likewise
+    secured: Secured | None = None  # null: everything is plain text
 
     @property
     def logging(self) -> tuple[str, ...]:
@@ -153,6 +157,15 @@ class Plan:
             if listener.lane == lane
         )
 
+    def harness(self) -> dict[str, str | int]:
+        """What every librdkafka client of the harness's own is given, on the direct listeners."""
+        proven = {} if self.secured is None else self.secured.of_harness().of_librdkafka()
+        return {"bootstrap.servers": self.direct(), "client.id": "harness", "log_level": 0, **proven}
+
+    def credentials(self, lane: str) -> str | None:
+        """The file with what the clients of a lane prove themselves by, if they have to."""
+        return None if self.secured is None else str(self.secured.kept(lane))
+
     def proxies(self) -> list[dict[str, object]]:
         """Toxiproxy's configuration: one proxy per broker and lane."""
         return [
@@ -170,6 +183,9 @@ class Plan:
         """The node's server.properties."""
         bind = self.hosts.bind
         names = [listener_name(lane) for lane in self.lanes]
+        among = "PLAINTEXT" if self.secured is None else "SSL"
+        for_clients = among if self.secured is None else self.secured.protocol
+        protocols = dict.fromkeys((*_OURS, *names), for_clients) | dict.fromkeys(_OURS, among)
         common = {
             "node.id": str(node.id),
             "process.roles": node.role,
@@ -178,10 +194,9 @@ class Plan:
                 for other in self.controllers
             ),
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": ",".join(
-                f"{name}:PLAINTEXT" for name in ("CONTROLLER", "PEERS", "DIRECT", *names)
-            ),
+            "listener.security.protocol.map": ",".join(map(":".join, protocols.items())),
             "log.dirs": str(data),
+            **(of_node(self.secured, node.name, data.parent, _OURS, names) if self.secured else {}),
             **self.settings,
         }
         if node.role == "controller":
@@ -244,6 +259,19 @@ def draw_plan(
         settings=broker_settings(cluster),
         hosts=hosts,
     )
+
+
+def with_secrets(plan: Plan, security: str, scratch: Path) -> Plan:
+    """The plan with what this security needs made up below `scratch`. Raises OSError."""
+    names = {
+        node.name: tuple(
+            name
+            for network in ("peers", "lanes")
+            if (name := plan.hosts.of(node.name, network)) != LOOPBACK
+        )
+        for node in plan.nodes
+    }
+    return replace(plan, secured=secured(security, scratch, names, plan.lanes))
 
 
 def broker_settings(cluster: Cluster) -> dict[str, str]:

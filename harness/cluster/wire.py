@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.base.ports import LOOPBACK
+from harness.cluster import links
 
 _LIST_OFFSETS: Final = 2
 _METADATA: Final = 3
@@ -129,8 +130,11 @@ def ask(port: int, call: bytes, timeout_s: float, address: str = LOOPBACK) -> Re
 
     Raises OSError (TimeoutError included) if there is none within `timeout_s`.
     """
-    with socket.create_connection((address, port), timeout=timeout_s) as link:
-        return ask_over(link, call, timeout_s)
+    deadline = time.monotonic() + timeout_s
+    with links.connect(port, timeout_s, address) as link:
+        answer = ask_over(link, call, deadline - time.monotonic())
+        links.answered(link)
+        return answer
 
 
 def ask_over(link: socket.socket, call: bytes, timeout_s: float) -> Reader:

@@ -32,6 +32,8 @@ JAVA_TIMER_MS: Final = 100
 SLACK_MS: Final = 50
 
 BACKENDS: Final = ("embedded", "docker", "compose")
+PLAINTEXT: Final = "plaintext"
+SECURITIES: Final = (PLAINTEXT, "ssl", "sasl_ssl")
 CLIENTS: Final = ("librdkafka", "java")  # of our own members
 APP: Final = "app"  # the client of a program of somebody else's, whose library is its own affair
 PROTOCOLS: Final = ("eager", "cooperative", "consumer")
@@ -79,6 +81,9 @@ class Cluster:
     `kafka_version`, one by one.
     `settings` are broker settings on top of the harness's own; all of them land in the manifest.
     One whose value is `UNSET` is left to Kafka's default.
+    `security` says what clients and brokers speak: nothing hidden (plaintext), TLS with a
+    certificate authority of the run's own (ssl), or that and a user with a password for each lane
+    as well (sasl_ssl, by SCRAM-SHA-512).
     """
 
     backend: str = "embedded"
@@ -86,10 +91,12 @@ class Cluster:
     controllers: int = 1
     kafka_version: str = "4.4.0"
     upgraded_from: str = ""
+    security: str = PLAINTEXT
     settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         one_of("backend", self.backend, BACKENDS)
+        one_of("security", self.security, SECURITIES)
         if self.brokers < 1 or self.controllers < 1:
             raise BadInput(
                 f"a cluster needs at least one broker and one controller, not {self.brokers} and "

@@ -20,6 +20,7 @@ from harness.base.errors import HarnessError, VoidRun, WaitTimeout
 from harness.base.wait import wait_until
 from harness.cluster.dependencies import Dependencies
 from harness.cluster.plan import OUTPUT, Plan
+from harness.cluster.secured import HARNESS
 from harness.experiment import Experiment
 from harness.history.whose import SHARED
 from harness.provision import kafka, wheels
@@ -138,6 +139,7 @@ class Fleet:
             journal=str(self._journal(name)),
             bootstrap=self._plan.bootstrap(lane),
             lane=lane,
+            credentials=self._plan.credentials(lane),
             client=group.client,
             protocol=group.protocol,
             session_timeout_ms=group.session_timeout_ms,
@@ -184,6 +186,7 @@ class Fleet:
             journal=str(self._journal("producer-1")),
             bootstrap=self._plan.bootstrap("producers"),
             lane="producers",
+            credentials=self._plan.credentials("producers"),
             partitions=load.partitions,
             rounds=self.rounds,
             records_per_s=load.records_per_s,
@@ -213,7 +216,9 @@ class Fleet:
             journal=str(self._journal(f"probe-{name}")),
             bootstrap=self._plan.bootstrap("probes"),
             direct=self._plan.direct(),
+            direct_credentials=self._plan.credentials(HARNESS),
             lane="probes",
+            credentials=self._plan.credentials("probes"),
             java_home=self._java_home,
             class_path=self._tools.kafka_classpath,
             partitions=self._experiment.load.partitions,

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from consumers.journal import Journal
-from harness.cluster import ping, wire
+from harness.base.credentials import Credentials
+from harness.cluster import links, ping, wire
 from harness.experiment import SLACK_MS
 from harness.run.waiting import Waits
 
@@ -206,6 +207,12 @@ def tick(watch: Observation) -> bool:
 def main(config_path: Path) -> None:
     """Watch until standard input is closed. Exit code 1 if it could not look any longer."""
     config = json.loads(config_path.read_text())
+    proven = Credentials.load(config["credentials"]) if config.get("credentials") else None
+    with links.secured(proven):
+        _watch(config)
+
+
+def _watch(config: dict[str, Any]) -> None:
     if sys.stdin.readline().strip() != "look":
         return  # there will be no cluster
     journal = Journal(Path(config["journal"]), member="observer")

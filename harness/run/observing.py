@@ -8,6 +8,7 @@ from typing import Final
 
 from harness.base import processes
 from harness.cluster.plan import GROUP, TOPIC, Plan
+from harness.cluster.secured import HARNESS
 
 _LAST_LOOK_S: Final = 10.0  # the observer itself waits 5 s for the end of its last look
 
@@ -19,6 +20,7 @@ def start(plan: Plan, run_dir: Path, run: str) -> subprocess.Popen[bytes]:
         "run": run,
         "group": GROUP,
         "topic": TOPIC,
+        "credentials": plan.credentials(HARNESS),
         "broker_ports": {str(node.id): node.port for node in plan.brokers},
     }
     path = run_dir / "journals" / "observer.json"

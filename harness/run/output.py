@@ -114,8 +114,7 @@ def _records(plan: Plan, topic: str, partitions: int, isolation: str) -> Iterato
     """Every record, those of a partition in their order."""
     consumer = Consumer(
         {
-            "bootstrap.servers": plan.direct(),
-            "client.id": "harness",
+            **plan.harness(),
             "group.id": f"harness-{isolation}",
             "enable.auto.commit": False,
             "isolation.level": isolation,

@@ -8,7 +8,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -20,8 +19,9 @@ from harness.cluster.admin import create_topic
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of
 from harness.cluster.dependencies import Dependencies
-from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan, group_settings
+from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan
 from harness.cluster.releases import releases_in
+from harness.cluster.users import create_users
 from harness.experiment import Experiment, Probe
 from harness.experiment.app import App
 from harness.history import manifest, seals
@@ -37,8 +37,8 @@ from harness.run.interrupts import Interrupted, Progress, interruptible, uninter
 from harness.run.named import naming_of_app
 from harness.run.nemesis import Nemesis, plan_faults
 from harness.run.output import read_output, read_written
+from harness.run.planning import planned, properties_told
 from harness.run.record import first_record, keep_sources, told_by
-from harness.run.roles import lanes
 from harness.run.scene import Scene, View
 from harness.run.turns import Turn
 from harness.run.why import cannot_run
@@ -134,22 +134,13 @@ class Run:
         return True
 
     def _play_phases(self) -> None:
-        cluster = self._experiment.cluster
-        settings = {
-            **group_settings(self._experiment.group, cluster.releases[0]),
-            **cluster.settings,
-        }
-        plan = self._backend.plan(
-            replace(cluster, settings=settings), lanes(self._experiment), self._run, self._ports
-        )
+        scratch = self.run_dir / SCRATCH
+        with planned(self._experiment, self._backend, self._run, self._ports, scratch) as plan:
+            self._play_plan(plan)
+
+    def _play_plan(self, plan: Plan) -> None:
         app = self._experiment.app
-        writes = app is not None and bool(app.effects.output_topic)
-        plan = replace(plan, logs_fetches=app is not None, logs_writes=writes)
-        self._manifest["effective"] = {
-            "brokers": {
-                node.name: plan.properties(node, Path("data") / node.name) for node in plan.nodes
-            },
-        }
+        self._manifest["effective"] = {"brokers": properties_told(plan)}
         started = self._backend.make(plan, self._tools, self.run_dir / SCRATCH, self._logs)
         self._turn.warm_up()
         if self._experiment.app is not None:
@@ -171,6 +162,7 @@ class Run:
                 if dependencies is not None:
                     folder = self.run_dir / SCRATCH
                     dependencies.start(self._tools.toxiproxy, folder, self._logs)
+                create_users(plan)
                 create_topic(plan, self._experiment)
                 observing.tell(observer, "look")
                 # While it looks for the coordinator, the brokers make the topic of the positions.

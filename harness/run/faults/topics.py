@@ -38,9 +38,7 @@ def _add(scene: Scene, fault: Fault, target: Target) -> None:
     """Add them over the direct listeners; the producer is told, members have to notice."""
     assert fault.more_partitions is not None
     wanted = scene.partitions + fault.more_partitions
-    admin = AdminClient(
-        {"bootstrap.servers": scene.cluster.plan.direct(), "client.id": "harness", "log_level": 0}
-    )
+    admin = AdminClient(scene.cluster.plan.harness())
     try:
         asked = admin.create_partitions([NewPartitions(target.name, wanted)])
         asked[target.name].result(timeout=_SOON_S)

@@ -1,0 +1,59 @@
+"""Connections to brokers: as they are, or by TLS where the run's cluster is secured.
+
+A process has to do with one cluster at a time, so which of the two it is holds for all of it.
+Questions are asked several times a second on a connection each; a connection goes on with the TLS
+session of the one before to the same port, which spares both sides most of the work.
+"""
+
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from harness.base.credentials import Credentials
+from harness.base.ports import LOOPBACK
+
+
+@dataclass
+class _Tls:
+    context: ssl.SSLContext
+    sessions: dict[tuple[str, int], ssl.SSLSession] = field(default_factory=dict)
+
+
+_spoken: list[_Tls] = []  # the last one counts
+
+
+@contextmanager
+def secured(credentials: Credentials | None) -> Iterator[None]:
+    """Have every connection made meanwhile speak TLS; none, where there are no credentials."""
+    if credentials is None:
+        yield
+        return
+    tls = _Tls(credentials.context())
+    _spoken.append(tls)
+    try:
+        yield
+    finally:
+        _spoken.remove(tls)
+
+
+def connect(port: int, timeout_s: float, address: str = LOOPBACK) -> socket.socket:
+    """A connection to a broker, TLS agreed on. Raises OSError."""
+    link = socket.create_connection((address, port), timeout=timeout_s)
+    if not _spoken:
+        return link
+    tls, where = _spoken[-1], (address, port)
+    try:
+        return tls.context.wrap_socket(
+            link, server_hostname=address, session=tls.sessions.get(where)
+        )
+    except BaseException:
+        link.close()
+        raise
+
+
+def answered(link: socket.socket) -> None:
+    """Note that an answer came over a connection: its session is known to both sides now."""
+    if _spoken and isinstance(link, ssl.SSLSocket) and link.session is not None:
+        _spoken[-1].sessions[link.getpeername()] = link.session

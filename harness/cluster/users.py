@@ -1,0 +1,72 @@
+"""The users of a secured cluster: created over the direct listeners, and known to every broker."""
+
+from typing import Final
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from harness.base.errors import ClusterError
+from harness.base.wait import wait_until
+from harness.cluster import wire
+from harness.cluster.admin import admin_of
+from harness.cluster.plan import Plan
+
+_DESCRIBE_USER_SCRAM_CREDENTIALS: Final = 50
+_NO_TAGS: Final = b"\0"
+_ITERATIONS: Final = 4_096  # the least that Kafka takes: each login of a client costs as many
+_PATIENCE_S: Final = 30.0
+_ASK_S: Final = 5.0
+
+
+def create_users(plan: Plan) -> None:
+    """Create the user of each lane, if there are any, and wait until every broker knows them all.
+
+    A broker that did not yet would refuse a client for good. Raises ClusterError, WaitTimeout.
+    """
+    passwords = plan.secured.passwords if plan.secured is not None else {}
+    if not passwords:
+        return
+    way = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _ITERATIONS)
+    wanted = [
+        UserScramCredentialUpsertion(user, way, password.encode())
+        for user, password in passwords.items()
+    ]
+    admin = admin_of(plan)  # kept until it has answered
+    try:
+        asked = admin.alter_user_scram_credentials(wanted, request_timeout=_PATIENCE_S)
+        for made in asked.values():
+            made.result(timeout=_PATIENCE_S)
+    except (KafkaException, TimeoutError) as error:
+        raise ClusterError(f"the users could not be created: {error}") from error
+    wait_until(
+        f"{len(passwords)} users on every broker",
+        lambda: all(set(passwords) <= known_by(node.port) for node in plan.brokers),
+        timeout_s=_PATIENCE_S,
+    )
+
+
+def known_by(port: int) -> set[str]:
+    """The users that a broker knows (DescribeUserScramCredentials v0). Raises OSError."""
+    every = b"\0"  # a null instead of an array of names
+    call = wire.request(_DESCRIBE_USER_SCRAM_CREDENTIALS, 0, _NO_TAGS + every + _NO_TAGS)
+    answer = wire.ask(port, call, _ASK_S)
+    answer.tagged_fields()
+    answer.number("i")  # throttle time
+    if error_code := answer.number("h"):
+        raise ConnectionError(f"the users are not told: error {error_code}")
+    answer.compact_text()  # its message
+    found = set()
+    for _ in range(answer.varint() - 1):
+        found.add(answer.compact_text())
+        if error_code := answer.number("h"):
+            raise ConnectionError(f"a user is not told: error {error_code}")
+        answer.compact_text()
+        for _ in range(answer.varint() - 1):  # mechanism and iterations
+            answer.number("b"), answer.number("i")
+            answer.tagged_fields()
+        answer.tagged_fields()
+    return found
