@@ -19,6 +19,14 @@ from harness.experiment import (
 )
 
 
+def proven_by(path: str | None) -> Credentials | None:
+    """What a file of credentials has, if there is one. Raises BadInput where it cannot be read."""
+    try:
+        return Credentials.load(path) if path else None
+    except (OSError, ValueError, TypeError) as error:
+        raise BadInput(f"cannot read the credentials {path}: {error}") from None
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Config:
     """Common to both programs: `load` and the checks that both need.
@@ -48,10 +56,7 @@ class _Config:
 
     def proven(self) -> Credentials | None:
         """What its clients prove themselves by. Raises BadInput where that cannot be read."""
-        try:
-            return Credentials.load(self.credentials) if self.credentials else None
-        except (OSError, ValueError, TypeError) as error:
-            raise BadInput(f"cannot read the credentials {self.credentials}: {error}") from None
+        return proven_by(self.credentials)
 
     @classmethod
     def of(cls, found: dict[str, Any]) -> Self:

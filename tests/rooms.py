@@ -124,12 +124,12 @@ ROOMS: Final = {
     ),
     "cluster": Room(
         "the description of a cluster (`plan`), the backends that bring one up (`backends`), "
-        "Toxiproxy, and Kafka's wire protocol (`wire`, `ping`)",
+        "Toxiproxy, Kafka's wire protocol (`wire`, `ping`), and certificates and users (`secured`)",
         "a cluster knows nothing of what is played on it",
         ("provision", "experiment", "base"),
         (
-            *("confluent_kafka", "docker", "psutil", "requests", "testcontainers", "toxiproxy"),
-            "urllib3",
+            *("confluent_kafka", "cryptography", "docker", "psutil", "requests", "testcontainers"),
+            *("toxiproxy", "urllib3"),
         ),
     ),
     "history": Room(

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any, Final
 
 from consumers import jvm
-from consumers.config import ProbeConfig
+from consumers.config import ProbeConfig, proven_by
 from consumers.journal import Journal
 from consumers.probes.wire import VERSIONS, Body, Brokers, Codec, Link
 from harness.base.wait import wait_until
@@ -50,8 +50,9 @@ class Script:
         self.config = config
         self.client_id = config.member
         self.codec = Codec(config.member)
-        self.brokers = Brokers(self.codec, config.bootstrap, PATIENCE_S)
-        self._direct = Brokers(self.codec, config.direct)
+        self.brokers = Brokers(self.codec, config.bootstrap, PATIENCE_S, config.proven())
+        direct = proven_by(config.direct_credentials)
+        self._direct = Brokers(self.codec, config.direct, credentials=direct)
         self._coordinators: dict[str, int] = {}
         self._journal = journal
         self._writing = Lock()

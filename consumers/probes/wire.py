@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import jpype
 
+from consumers.probes.admission import Admission
+from harness.base.credentials import Credentials
 from harness.base.errors import ClusterError
 
 Body = dict[str, Any]
@@ -109,10 +111,14 @@ class Codec:
 class Link:
     """One connection to one broker, for one question; closing it cuts it."""
 
-    def __init__(self, address: tuple[str, int], timeout_s: float) -> None:
+    def __init__(
+        self, address: tuple[str, int], timeout_s: float, admission: Admission | None = None
+    ) -> None:
         self._deadline = time.monotonic() + timeout_s
         self._socket = socket.create_connection(address, timeout=timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if admission is not None:
+            self._socket = admission.enter(self._socket, address[0])
 
     def send(self, data: bytes) -> None:
         """Send a whole request. Raises OSError."""
@@ -147,9 +153,16 @@ class Link:
 class Brokers:
     """The brokers of a cluster as one listener advertises them, and who leads what."""
 
-    def __init__(self, codec: Codec, bootstrap: str, timeout_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        codec: Codec,
+        bootstrap: str,
+        timeout_s: float = 10.0,
+        credentials: Credentials | None = None,
+    ) -> None:
         self._codec = codec
         self._timeout_s = timeout_s
+        self._admission = None if credentials is None else Admission(credentials)
         host, _, port = bootstrap.split(",")[0].rpartition(":")
         self._first = (host, int(port))
         brokers = self._ask(self._first, "METADATA", {"topics": []})["brokers"]
@@ -160,7 +173,7 @@ class Brokers:
 
     def link(self, broker: int) -> Link:
         """A new connection to a broker."""
-        return Link(self.addresses[broker], self._timeout_s)
+        return Link(self.addresses[broker], self._timeout_s, self._admission)
 
     def ask(self, broker: int, api: str, body: Body) -> Body:
         """One question on a connection of its own. Raises OSError."""
@@ -185,6 +198,6 @@ class Brokers:
 
     def _ask(self, address: tuple[str, int], api: str, body: Body) -> Body:
         version = VERSIONS[api]
-        link = Link(address, self._timeout_s)
+        link = Link(address, self._timeout_s, self._admission)
         link.send(self._codec.encode(api, version, body))
         return self._codec.decode(api, version, link.receive())

@@ -51,9 +51,9 @@ class Credentials:
         """Kafka's `security.protocol`."""
         return "SASL_SSL" if self.user else "SSL"
 
-    def of_librdkafka(self) -> dict[str, object]:
+    def of_librdkafka(self) -> dict[str, str]:
         """Settings of a librdkafka client."""
-        settings: dict[str, object] = {
+        settings = {
             "security.protocol": self.protocol,
             "ssl.ca.location": self.ca,
         }
@@ -70,9 +70,9 @@ class Credentials:
             }
         return settings
 
-    def of_java(self) -> dict[str, object]:
+    def of_java(self) -> dict[str, str]:
         """Settings of a client of Kafka's own, whose PEM files are understood from 2.7 on."""
-        settings: dict[str, object] = {
+        settings = {
             "security.protocol": self.protocol,
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": self.ca,

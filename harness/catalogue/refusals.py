@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from harness.base.errors import BadInput
-from harness.experiment import UNSET, Experiment, Fault, Group, Need
+from harness.experiment import PLAINTEXT, UNSET, Experiment, Fault, Group, Need
 from harness.experiment.checks import numbers_of
 from harness.provision import wheels
 from harness.provision.kafka import check_client_offered, check_offered
@@ -23,8 +23,12 @@ _DECLARED: Final = {
     "max.poll.interval.ms": "max_poll_interval_ms",
     "max.poll.records": "batch_records",
     "partition.assignment.strategy": "assignor",
+    "security.protocol": "security of the cluster",
     "session.timeout.ms": "session_timeout_ms",
 }
+
+
+_PEM_SINCE: Final = (2, 7)  # KIP-651
 
 
 def check_together(experiment: Experiment) -> None:
@@ -36,6 +40,7 @@ def check_together(experiment: Experiment) -> None:
     if experiment.cluster.upgraded_from:
         _check_upgrade(experiment)
     _check_images(experiment)
+    _check_security(experiment)
     _check_client_versions(experiment)
     _check_replicas(experiment)
     _check_members(experiment)
@@ -92,6 +97,29 @@ def _check_images(experiment: Experiment) -> None:
             "through reload4j and has no log that the harness reads: choose KAFKA=4.0 or newer, or "
             "BACKEND=embedded"
         )
+
+
+def _check_security(experiment: Experiment) -> None:
+    """A cluster that is up already is as it is, and old clients of Java cannot read PEM files."""
+    cluster = experiment.cluster
+    if cluster.security == PLAINTEXT:
+        return
+    if cluster.backend == "compose":
+        raise BadInput(
+            f"security of {cluster.security} with the cluster of docker-compose.yml, whose "
+            "listeners are plain text: use BACKEND=embedded or BACKEND=docker"
+        )
+    for member in sorts_of_members(experiment.group):
+        if member.client == "java" and _older(member.client_version, _PEM_SINCE):
+            raise BadInput(
+                f"security of {cluster.security} with the Java client of Kafka "
+                f"{member.client_version}, which cannot read PEM files: choose 2.7.0 or newer, or "
+                "SECURITY=plaintext"
+            )
+
+
+def _older(version: str, than: tuple[int, ...]) -> bool:
+    return bool(version) and numbers_of(version) < than
 
 
 def _check_upgrade(experiment: Experiment) -> None:

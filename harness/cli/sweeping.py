@@ -127,8 +127,16 @@ def _typed(arguments: argparse.Namespace, names: Sequence[str]) -> str:
     for option in ("over", "set", "limit"):
         for value in getattr(arguments, option):
             words += [f"--{option}", value]
-    for option in ("client", "client_version", "protocol", "backend", "kafka", "security", "repeat",
-                   "seed"):
+    for option in (
+        "client",
+        "client_version",
+        "protocol",
+        "backend",
+        "kafka",
+        "security",
+        "repeat",
+        "seed",
+    ):
         if (value := getattr(arguments, option)) is not None:
             words += [f"--{option.replace('_', '-')}", str(value)]
     return shlex.join(words)

@@ -119,15 +119,20 @@ class ProgramImage:
         command: Sequence[str],
         environment: Mapping[str, str],
         log: Path,
+        readable: Sequence[str] = (),
     ) -> ProgramContainer:
-        """Start a container for the process of this name. Raises VoidRun where it cannot be."""
+        """Start a container for the process of this name. Raises VoidRun where it cannot be.
+
+        It may read the files `readable`, by the names that they have on this machine.
+        """
         self._asked = True
         try:
-            started = self._start(name, entrypoint, command, environment)
+            started = self._start(name, entrypoint, command, environment, readable)
             self._asked = False
         except (DockerException, RequestException) as error:
             self._asked = False
-            named = " ".join([*entrypoint, *command]) or "what it runs"
+            # As it was declared: what is filled in may be secret.
+            named = " ".join([*self.app.entrypoint, *self.app.command]) or "what it runs"
             raise VoidRun(
                 f"{self.app.name} cannot be started from the image {self.app.image} "
                 f"({containers.said(error)}): see that {named!r} is in it"
@@ -140,6 +145,7 @@ class ProgramImage:
         entrypoint: Sequence[str],
         command: Sequence[str],
         environment: Mapping[str, str],
+        readable: Sequence[str],
     ) -> str:
         _configure()
         made = DockerContainer(
@@ -156,6 +162,8 @@ class ProgramImage:
             **({"entrypoint": list(entrypoint)} if entrypoint else {}),
             **self._users,
         )
+        for file in readable:
+            made.with_volume_mapping(file, file, "ro")
         if command:
             made.with_command(list(command))
         try:

@@ -47,9 +47,7 @@ class Secured:
     def of_lane(self, lane: str) -> Credentials:
         """What the clients of a lane need."""
         user = lane if lane in self.passwords else ""
-        return Credentials(
-            ca=str(self.authority), user=user, password=self.passwords.get(lane, "")
-        )
+        return Credentials(ca=str(self.authority), user=user, password=self.passwords.get(lane, ""))
 
     def of_harness(self) -> Credentials:
         """What is needed on the direct listeners."""
@@ -108,7 +106,7 @@ def _of_listener(listener: str, setting: str) -> str:
 
 
 def _write_certificates(made: Secured, names: Mapping[str, tuple[str, ...]]) -> None:
-    """The authority's certificate, whose key is kept nowhere, and a key and certificate for each."""
+    """The authority's certificate, whose key is kept nowhere, and each one's with its key."""
     from cryptography import x509  # late: only secured runs need it
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

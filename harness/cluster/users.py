@@ -6,6 +6,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ScramCredentialInfo,
     ScramMechanism,
+    UserScramCredentialAlteration,
     UserScramCredentialUpsertion,
 )
 
@@ -31,7 +32,7 @@ def create_users(plan: Plan) -> None:
     if not passwords:
         return
     way = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _ITERATIONS)
-    wanted = [
+    wanted: list[UserScramCredentialAlteration] = [
         UserScramCredentialUpsertion(user, way, password.encode())
         for user, password in passwords.items()
     ]

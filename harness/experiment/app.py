@@ -19,6 +19,7 @@ from harness.experiment.limits import Limits
 PLACES: Final = (
     *("bootstrap", "topic", "group", "member", "instance_id"),
     *("sink", "output_topic"),
+    *("security_protocol", "ca", "sasl_mechanism", "username", "password"),
 )
 # `${…}` is a shell's.
 _PLACE: Final = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_]*(?:\.(?:host|port))?)\}")

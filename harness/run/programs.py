@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from consumers.journal import Journal
 from harness.base import processes
+from harness.base.credentials import Credentials
 from harness.base.errors import VoidRun
 from harness.cluster.dependencies import Dependencies
 from harness.cluster.plan import Plan
@@ -38,6 +39,7 @@ def variables(
     """What every program is given in its environment, by the names that programs know it by."""
     bootstrap = plan.bootstrap(lane)
     static = {"KAFKA_GROUP_INSTANCE_ID": instance_id} if instance_id else {}
+    proven = plan.secured.of_lane(lane) if plan.secured is not None else None
     return {
         "KAFKA_BOOTSTRAP_SERVERS": bootstrap,
         "KAFKA_TOPIC": topic,
@@ -48,7 +50,24 @@ def variables(
         "SPRING_KAFKA_CONSUMER_GROUP_ID": group,
         "SPRING_KAFKA_CLIENT_ID": member,
         **static,
+        **(given_of(proven) if proven is not None else {}),
     }
+
+
+def given_of(proven: Credentials) -> dict[str, str]:
+    """The variables by which a program is let in to a secured cluster.
+
+    Each is a setting of librdkafka's or of Java's clients, written as containers write them; Spring
+    takes those of Java's as properties of its own.
+    """
+    java = {_variable(name): value for name, value in proven.of_java().items()}
+    librdkafka = {_variable(name): value for name, value in proven.of_librdkafka().items()}
+    known = {f"KAFKA_{name}": value for name, value in {**librdkafka, **java}.items()}
+    return known | {f"SPRING_KAFKA_PROPERTIES_{name}": value for name, value in java.items()}
+
+
+def _variable(setting: str) -> str:
+    return setting.upper().replace(".", "_")
 
 
 @dataclass
@@ -111,6 +130,11 @@ class Programs:
             "group": self.group,
             "member": name,
             "instance_id": instance_id or "",
+            "security_protocol": given.get("KAFKA_SECURITY_PROTOCOL", "PLAINTEXT"),
+            "ca": given.get("KAFKA_SSL_CA_LOCATION", ""),
+            "sasl_mechanism": given.get("KAFKA_SASL_MECHANISM", ""),
+            "username": given.get("KAFKA_SASL_USERNAME", ""),
+            "password": given.get("KAFKA_SASL_PASSWORD", ""),
         }
         if self.sink is not None:
             places["sink"] = given["KAFKA_CHAOS_SINK"] = self.sink.url(name)
@@ -155,7 +179,8 @@ class Programs:
             for words in (self.app.entrypoint, self.app.command)
         )
         if self.image is not None:
-            return self.image.start(name, entrypoint, command, environment, log)
+            readable = [str(self.plan.secured.authority)] if self.plan.secured else []
+            return self.image.start(name, entrypoint, command, environment, log, readable)
         try:
             process = processes.spawn(
                 command,

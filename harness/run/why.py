@@ -114,6 +114,12 @@ def _of_one(member: Member, brokers: BrokerSide, group: str, topic: str) -> str:
                 f"client.id {_names(brokers.nameless)}, so let it take client.id from "
                 "KAFKA_CLIENT_ID"
             )
+        if (secured := brokers.plan.secured) is not None:
+            return (
+                "was not let in by these brokers, or never came: let it use "
+                "KAFKA_BOOTSTRAP_SERVERS and what it is given for KAFKA_SECURITY_PROTOCOL of "
+                f"{secured.protocol}"
+            )
         return "has asked these brokers for nothing: let it use KAFKA_BOOTSTRAP_SERVERS"
     if groups - {group}:
         return f"joined {_names(groups)}, not {group}: let it take the group from KAFKA_GROUP_ID"
