@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from harness.base.errors import NoData
 from harness.base.paths import COMMAND
+from harness.experiment import PLAINTEXT
 from harness.history import store
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.history.manifest import SCHEMA_VERSION, client_of
@@ -72,6 +73,12 @@ class Manifest:
         """The release of the brokers, and the one before it that they were upgraded from."""
         now, before = self.versions.get("kafka"), self.versions.get("kafka_before")
         return f"{before} to {now}" if before else str(now or "")
+
+    @property
+    def secured(self) -> str:
+        """How clients and brokers spoke where that was not plain text; empty where it was."""
+        security = _mapping(self.declared.get("cluster")).get("security", PLAINTEXT)
+        return "" if security == PLAINTEXT else str(security)
 
     @property
     def client(self) -> str:

@@ -109,6 +109,19 @@ def test_an_upgrade_is_told_with_both_releases_and_the_levels_that_it_raised(
     assert "Kafka 4.2.2 to 4.3.1" in (run_dir / "summary.md").read_text(encoding="utf-8")
 
 
+def test_how_a_secured_cluster_was_spoken_to_is_told_and_plain_text_is_not(tmp_path: Path) -> None:
+    run_dir = write_run(tmp_path / "run")
+    cluster = {"brokers": 3, "controllers": 1, "kafka_version": "4.3.1"}
+    for security, nodes, kafka in (
+        ("sasl_ssl", "3 brokers, 1 controller, sasl_ssl", "Kafka 4.3.1 (sasl_ssl), "),
+        ("plaintext", "3 brokers, 1 controller Client", "Kafka 4.3.1, "),
+    ):
+        write_manifest(run_dir, declared={"cluster": {**cluster, "security": security}})
+
+        assert nodes in Parsed(page_of(run_dir)).text
+        assert kafka in (run_dir / "summary.md").read_text(encoding="utf-8")
+
+
 def test_expected_violation_is_shown_as_a_result_with_its_reason(page: str) -> None:
     row = next(r for r in page.split("<tr") if "session_expiry_keeps_assignment" in r)
 

@@ -100,9 +100,7 @@ def test_only_its_user_reads_what_is_secret(tmp_path: Path) -> None:
     assert 0o700 == secured.folder.stat().st_mode & 0o777
     secret = [path for path in secured.folder.iterdir() if path != secured.authority]
     assert 0o600 == max(path.stat().st_mode & 0o777 for path in secret)
-    assert {"broker-1.pem", "controller-101.pem", "harness.json", "members.json"} <= {
-        path.name for path in secret
-    }
+    assert {"broker-1.pem", "controller-101.pem", "members.json"} <= {path.name for path in secret}
     assert "PRIVATE KEY" not in secured.authority.read_text()
 
 

@@ -119,7 +119,7 @@ def _facts(run: Run) -> list[Fact]:
     return [
         Fact("Run", manifest.run, f"seed {manifest.seed}"),
         Fact("Started", utc(manifest.started_at), _lasted(run)),
-        Fact("Kafka", _say(manifest.kafka), _cluster(cluster)),
+        Fact("Kafka", _say(manifest.kafka), _cluster(cluster, manifest.secured)),
         *_finalized(manifest.effective),
         Fact(
             "Client",
@@ -157,7 +157,7 @@ def _facts_of_an_app(run: Run, app: Mapping[str, Any]) -> list[Fact]:
         Fact(
             "Kafka",
             _say(manifest.kafka),
-            _cluster(_part(manifest.declared, "cluster")),
+            _cluster(_part(manifest.declared, "cluster"), manifest.secured),
         ),
         *_finalized(manifest.effective),
         Fact("Program", _say(app.get("name")), " ".join(app.get("command") or ())),
@@ -257,11 +257,12 @@ def _lasted(run: Run) -> str:
     return f"lasted {duration((manifest.ended_at - manifest.started_at).total_seconds() * 1_000)}"
 
 
-def _cluster(cluster: Mapping[str, Any]) -> str:
+def _cluster(cluster: Mapping[str, Any], secured: str) -> str:
     brokers, controllers = cluster.get("brokers"), cluster.get("controllers")
     if not isinstance(brokers, int) or not isinstance(controllers, int):
         return ""
-    return f"{plural(brokers, 'broker')}, {plural(controllers, 'controller')}"
+    nodes = f"{plural(brokers, 'broker')}, {plural(controllers, 'controller')}"
+    return f"{nodes}, {secured}" if secured else nodes
 
 
 def _finalized(effective: Mapping[str, Any]) -> list[Fact]:

@@ -54,7 +54,8 @@ def summary(run: Run) -> str:
 def _origin(manifest: Manifest) -> str:
     return (
         f"Run {safe(manifest.run)}, seed {safe(manifest.seed)}, "
-        f"Kafka {safe(manifest.kafka or NOTHING)}, "
+        f"Kafka {safe(manifest.kafka or NOTHING)}"
+        f"{f' ({safe(manifest.secured)})' if manifest.secured else ''}, "
         f"{safe(manifest.client)}. "
         "In its folder: [report.html](report.html), [verdicts.parquet](verdicts.parquet), "
         "[tables/](tables/), [history/](history/), [logs/](logs/)."
