@@ -145,7 +145,7 @@ class ProgramImage:
         entrypoint: Sequence[str],
         command: Sequence[str],
         environment: Mapping[str, str],
-        readable: Sequence[str],
+        readable: Sequence[str] = (),
     ) -> str:
         _configure()
         made = DockerContainer(

@@ -95,7 +95,7 @@ def _python_packages(lock: Path) -> Iterator[Component]:
             wanted = _component(purl, name, version, [])
             if marker:
                 wanted["properties"] = [{"name": "kafka-chaos:where", "value": marker}]
-            if not any(system in (marker or "") for system in _WINDOWS):
+            if not _only_on_windows(marker or ""):
                 yield wanted
         elif found := _PIP_HASH.fullmatch(line):
             if wanted is None:
@@ -103,6 +103,11 @@ def _python_packages(lock: Path) -> Iterator[Component]:
             wanted["hashes"].append({"alg": "SHA-256", "content": found[1]})
         elif line.strip() and not line.lstrip().startswith("#"):
             raise SetupError(f"{lock} has a line {line!r} without a package; restore it from git")
+
+
+def _only_on_windows(marker: str) -> bool:
+    """Whether a marker names Windows, and no other reason to be wanted."""
+    return any(system in marker for system in _WINDOWS) and " or " not in marker
 
 
 def _jar(jar: kafka.Jar) -> Component:

@@ -113,7 +113,7 @@ def test_how_a_secured_cluster_was_spoken_to_is_told_and_plain_text_is_not(tmp_p
     run_dir = write_run(tmp_path / "run")
     cluster = {"brokers": 3, "controllers": 1, "kafka_version": "4.3.1"}
     for security, nodes, kafka in (
-        ("sasl_ssl", "3 brokers, 1 controller, sasl_ssl", "Kafka 4.3.1 (sasl_ssl), "),
+        ("sasl_ssl", "3 brokers, 1 controller, sasl_ssl", "Kafka 4.3.1 (sasl\\_ssl), "),
         ("plaintext", "3 brokers, 1 controller Client", "Kafka 4.3.1, "),
     ):
         write_manifest(run_dir, declared={"cluster": {**cluster, "security": security}})

@@ -322,6 +322,9 @@ def test_a_container_is_made_as_it_must_be(monkeypatch: pytest.MonkeyPatch) -> N
         def with_command(self, command: list[str]) -> None:
             made[-1]["command"] = command
 
+        def with_volume_mapping(self, here: str, there: str, mode: str) -> None:
+            made[-1]["mounted"] = (here, there, mode)
+
         def start(self) -> Container:
             return self
 
@@ -341,13 +344,14 @@ def test_a_container_is_made_as_it_must_be(monkeypatch: pytest.MonkeyPatch) -> N
     program.app = App(name="orders", image="orders:1.4", folder="/")
     program.image = images.Image("orders:1.4", "sha256:00ff", (), ())
 
-    program._start("member-1", (), ("--fast",), {"TOKEN": "hunter2"})
+    program._start("member-1", (), ("--fast",), {"TOKEN": "hunter2"}, ["/run/ca.pem"])
 
     (one,) = made
     assert ("sha256:00ff", "host", "member-1") == (one["image"], one["network"], one["hostname"])
     assert ("kafka-chaos-run-member-1", ["--fast"]) == (one["name"], one["command"])
     assert {"run", "member-1"} < set(one["labels"].values())
     assert "hunter2" not in str(one["labels"])
+    assert ("/run/ca.pem", "/run/ca.pem", "ro") == one["mounted"]
     assert not {"entrypoint", "mem_limit", "privileged", "volumes", "ports"} & one.keys()
     assert (True, {}, "") == (
         config.ryuk_disabled,
