@@ -53,7 +53,7 @@ def connect(port: int, timeout_s: float, address: str = LOOPBACK) -> socket.sock
         raise
 
 
-def answered(link: socket.socket) -> None:
+def answered(link: socket.socket, port: int, address: str = LOOPBACK) -> None:
     """Note that an answer came over a connection: its session is known to both sides now."""
     if _spoken and isinstance(link, ssl.SSLSocket) and link.session is not None:
-        _spoken[-1].sessions[link.getpeername()] = link.session
+        _spoken[-1].sessions[address, port] = link.session

@@ -133,7 +133,7 @@ def ask(port: int, call: bytes, timeout_s: float, address: str = LOOPBACK) -> Re
     deadline = time.monotonic() + timeout_s
     with links.connect(port, timeout_s, address) as link:
         answer = ask_over(link, call, deadline - time.monotonic())
-        links.answered(link)
+        links.answered(link, port, address)
         return answer
 
 

@@ -46,6 +46,11 @@ def made(folder: Path, security: str = "sasl_ssl", hosts: Hosts = ON_LOOPBACK) -
     return secured
 
 
+def below(folder: Path, name: str) -> Path:
+    (folder / name).mkdir()
+    return folder / name
+
+
 @contextmanager
 def broker(secured: Secured, name: str = "broker-1", *, asks: bool = False) -> Iterator[int]:
     """A TLS server with the certificate of a node, which answers whatever it is asked.
@@ -105,7 +110,7 @@ def test_only_its_user_reads_what_is_secret(tmp_path: Path) -> None:
 
 
 def test_each_lane_has_a_user_of_its_own_and_each_run_other_passwords(tmp_path: Path) -> None:
-    first, second = (made(tmp_path / name) for name in ("a", "b") if not (tmp_path / name).mkdir())
+    first, second = made(below(tmp_path, "a")), made(below(tmp_path, "b"))
 
     members, producers = (first.of_lane(lane) for lane in LANES)
     assert ("members", "producers") == (members.user, producers.user)
@@ -131,7 +136,7 @@ def test_a_link_goes_on_with_the_session_of_the_one_before(tmp_path: Path) -> No
             with links.connect(port, _SOON_S) as link:
                 assert isinstance(link, ssl.SSLSocket)
                 wire.ask_over(link, wire.api_versions("test"), _SOON_S)
-                links.answered(link)
+                links.answered(link, port)
                 resumed.append(link.session_reused)
 
     assert [False, True] == resumed
@@ -149,7 +154,7 @@ def test_nobody_without_a_certificate_is_let_in_where_one_is_asked_for(tmp_path:
 
 
 def test_a_broker_of_another_run_is_not_trusted(tmp_path: Path) -> None:
-    ours, theirs = (made(tmp_path / name) for name in ("a", "b") if not (tmp_path / name).mkdir())
+    ours, theirs = made(below(tmp_path, "a")), made(below(tmp_path, "b"))
 
     with (
         broker(theirs) as port,
