@@ -28,6 +28,12 @@ from tests.report.sample_run import write_manifest, write_run
         (["run", "baseline", "--kafka", "1.0"], Exit.BAD_ARGUMENTS, "Kafka 1.0 is not a release"),
         (["run", "baseline", "--backend", "vm"], Exit.BAD_ARGUMENTS, "backend 'vm' is not offered"),
         (["run", "broker-isolated", "--backend", "embedded"], Exit.BAD_ARGUMENTS, "choose docker"),
+        (
+            ["run", "baseline", "--security", "tls"],
+            Exit.BAD_ARGUMENTS,
+            "security 'tls' is not offer",
+        ),
+        (["matrix", "--security", "tls"], Exit.BAD_ARGUMENTS, "security 'tls' is not offered"),
         (["nightly", "--backend", "compose"], Exit.BAD_ARGUMENTS, "needs clusters of its own"),
         (["run", "baseline", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
         (["run", "baseline", "--seed", "x"], Exit.BAD_ARGUMENTS, "invalid int value: 'x'"),

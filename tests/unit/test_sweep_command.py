@@ -46,13 +46,13 @@ def test_what_is_set_is_the_same_for_all_runs(tmp_path: Path, begun: Begun) -> N
 
 def test_the_command_that_made_it_is_kept(tmp_path: Path, begun: Begun) -> None:
     options = ("--set", "members=5", "--limit", "standstill_s=20", "--repeat", "1", "--seed", "7")
-    sweep(tmp_path, BOTH, *OVER, *options, "--protocol", "cooperative")
+    sweep(tmp_path, BOTH, *OVER, *options, "--protocol", "cooperative", "--security", "ssl")
 
     ((suite, _),) = begun
     assert (
         "python3 -m harness sweep consumer-crash,consumer-freeze "
         "--over session_timeout_ms=6000,45000 --set members=5 --limit standstill_s=20 "
-        "--protocol cooperative --repeat 1 --seed 7"
+        "--protocol cooperative --security ssl --repeat 1 --seed 7"
     ) == suite.asked["command"]
     assert {"session_timeout_ms": ["6000", "45000"]} == suite.asked["over"]
     freeze = "freeze-consumer of any member, 3 to 5 s after steady state, for 12 s"
