@@ -4,13 +4,17 @@ A run keeps it in a file of its scratch folder that only its user can read, and 
 name: so it is in no configuration, journal or manifest. Whoever shows settings calls `shown` first.
 """
 
+from __future__ import annotations
+
 import json
 import os
-import ssl
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:
+    import ssl
 
 MECHANISM: Final = "SCRAM-SHA-512"
 LOGIN: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -88,6 +92,8 @@ class Credentials:
 
     def context(self) -> ssl.SSLContext:
         """TLS as Python speaks it; the host asked for must be in the broker's certificate."""
+        import ssl  # late: it takes 6 ms of a start, which only secured runs need
+
         context = ssl.create_default_context(cafile=self.ca)
         if self.certificate:
             context.load_cert_chain(self.certificate)

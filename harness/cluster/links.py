@@ -5,14 +5,19 @@ Questions are asked several times a second on a connection each; a connection go
 session of the one before to the same port, which spares both sides most of the work.
 """
 
+from __future__ import annotations
+
 import socket
-import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from harness.base.credentials import Credentials
 from harness.base.ports import LOOPBACK
+
+if TYPE_CHECKING:
+    import ssl
 
 
 @dataclass
@@ -55,5 +60,6 @@ def connect(port: int, timeout_s: float, address: str = LOOPBACK) -> socket.sock
 
 def answered(link: socket.socket, port: int, address: str = LOOPBACK) -> None:
     """Note that an answer came over a connection: its session is known to both sides now."""
-    if _spoken and isinstance(link, ssl.SSLSocket) and link.session is not None:
-        _spoken[-1].sessions[address, port] = link.session
+    session: ssl.SSLSession | None = getattr(link, "session", None)  # of TLS
+    if _spoken and session is not None:
+        _spoken[-1].sessions[address, port] = session
