@@ -26,8 +26,10 @@ from harness.catalogue import registry
 from harness.cluster import links, wire
 from harness.cluster.plan import IN_CONTAINERS, ON_LOOPBACK, Hosts, Plan, draw_plan, with_secrets
 from harness.cluster.secured import Secured
+from harness.cluster.users import known_by
 from harness.experiment import Cluster
 from harness.run.programs import given_of, variables
+from tests.unit.test_observer import answering
 
 LANES = ("members", "producers")
 _SOON_S = 5.0
@@ -277,6 +279,20 @@ def test_a_program_is_told_by_the_names_that_libraries_know(tmp_path: Path) -> N
     by_ssl = given_of(Credentials(ca="ca.pem"))
     assert "SSL" == by_ssl["KAFKA_SECURITY_PROTOCOL"]
     assert not [name for name in by_ssl if "SASL" in name]
+
+
+def test_users_are_read_as_a_broker_tells_them() -> None:
+    """As Kafka 4.4's brokers answer DescribeUserScramCredentials v0."""
+    tags, whole = b"\0", b"\0\0\0\0" + b"\0\0" + b"\0"
+    way = b"\x02" + b"\x02" + (4096).to_bytes(4, "big") + tags
+    one = b"\0\0" + b"\0" + way + tags
+    users = b"\x03" + wire.compact_text_of("members") + one + wire.compact_text_of("member-2") + one
+
+    with answering(tags + whole + users + tags) as port:
+        assert {"members", "member-2"} == known_by(port)
+    refused = tags + b"\0\0\0\0" + b"\0\x1f" + b"\0" + b"\x01" + tags
+    with answering(refused) as port, pytest.raises(OSError, match="error 31"):
+        known_by(port)
 
 
 def test_a_login_is_that_of_rfc_7677() -> None:
