@@ -2,15 +2,19 @@
 
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
+from harness.base.errors import HarnessError
+
 Progress = Callable[[str], None]  # where a line for a person goes
 
-_ASK_AGAIN_S: Final = 0.01  # by then the finalizer that ignored an interruption is over
+_ASK_AGAIN_S: Final = 0.05  # by then whoever ignored an interruption is mostly through
+_DEEPEST: Final = 100  # exceptions that were raised while others were handled
+_asked: list[int] = []  # signals that were raised as Interrupted, and may have been ignored
+_waiting: list[Callable[[], None]] = []  # what notes a signal where nothing may be raised
 
 
 class Interrupted(BaseException):
@@ -28,53 +32,67 @@ def interruptible(leave: Callable[[], bool] = lambda: False) -> Iterator[None]:
     But for a SIGINT that `leave` takes note of: it says whether the run will end by itself soon.
 
     One that comes while Python finalizes an object would be lost, for what is raised there is
-    ignored: it is sent again and again until it has been heard.
+    ignored, by files without a word; and libraries in C make another exception of it (DuckDB). So a
+    clock (SIGALRM) raises it again and again until the block is left or `heard` is called, only not
+    while it is being handled.
     """
-    heard = asking = False
-    asker: threading.Thread | None = None
-    pause = threading.Event()
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
-        nonlocal heard
+        if _waiting:
+            _waiting[-1]()
+            return
         if number == signal.SIGINT and leave():
             return
-        if not asking:  # what is raised there is ignored as well, and it will be sent again
-            heard = True
+        _asked.append(number)
+        signal.setitimer(signal.ITIMER_REAL, _ASK_AGAIN_S, _ASK_AGAIN_S)
+        raise Interrupted
+
+    def ask_again(_number: int, _frame: FrameType | None) -> None:
+        if _asked and not _waiting and not _handled():
             raise Interrupted
 
-    def ask_again() -> None:
-        main = threading.main_thread().ident
-        assert main is not None
-        while not pause.wait(_ASK_AGAIN_S) and not heard:
-            signal.pthread_kill(main, signal.SIGINT)
+    def ignored(told: "sys.UnraisableHookArgs") -> None:
+        if told.exc_type is not Interrupted:
+            hook(told)
 
-    def hear(ignored: "sys.UnraisableHookArgs") -> None:
-        nonlocal asker, asking, heard
-        if ignored.exc_type is not Interrupted:
-            hook(ignored)
-            return
-        asking, heard = True, False
-        try:
-            asker = threading.Thread(target=ask_again, daemon=True)
-            asker.start()
-        finally:
-            asking = False
-
-    hook, sys.unraisablehook = sys.unraisablehook, hear
-    before = {
-        number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)
-    }
+    handlers = {signal.SIGINT: interrupt, signal.SIGTERM: interrupt, signal.SIGALRM: ask_again}
+    before = {number: signal.getsignal(number) for number in handlers}
+    clock, hook = signal.getitimer(signal.ITIMER_REAL), sys.unraisablehook
     try:
+        sys.unraisablehook = ignored
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         yield
+        if _asked:
+            raise Interrupted
+    except HarnessError:
+        raise
+    except Exception as error:
+        if _asked:  # what a library has made of it
+            raise Interrupted from error
+        raise
     finally:
-        heard = True
-        try:
-            if asker is not None:
-                asker.join()
-        finally:
-            sys.unraisablehook = hook
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        heard()
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.setitimer(signal.ITIMER_REAL, *clock)
+
+
+def heard() -> None:
+    """Take note of an interruption, after which a run goes on: it is not raised again."""
+    _asked.clear()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _handled() -> bool:
+    """Whether an interruption is being handled just now, or something that went wrong meanwhile."""
+    error = sys.exception()
+    for _ in range(_DEEPEST):
+        if error is None or isinstance(error, Interrupted):
+            break
+        error = error.__context__
+    return error is not None
 
 
 @contextmanager
@@ -83,18 +101,28 @@ def uninterrupted(say: Progress) -> Iterator[None]:
 
     Raises Interrupted then.
     """
-    asked = False
+    asked = over = False
 
-    def wait(_number: int, _frame: FrameType | None) -> None:
+    def note() -> None:
         nonlocal asked
         asked = True
         say("healing and cleaning up, a moment please")
 
-    before = {number: signal.signal(number, wait) for number in (signal.SIGINT, signal.SIGTERM)}
+    def wait(_number: int, _frame: FrameType | None) -> None:
+        if over:  # the one before could not be put back, for this one came meanwhile
+            raise Interrupted
+        note()
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
+        _waiting.append(note)
+        for number in before:
+            signal.signal(number, wait)
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        over = True
+        _waiting.remove(note)
         if asked:
             raise Interrupted

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import random
 import signal
 import sys
-import threading
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -420,18 +421,88 @@ def test_an_interruption_of_a_finalizer_is_not_lost(number: int) -> None:
     assert (hook, before) == (sys.unraisablehook, signal.getsignal(number))
 
 
-def test_an_interruption_is_not_lost_where_it_comes_again_too_soon(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """On a busy machine it is sent again before Python is done with the one that it ignored."""
-    start = threading.Thread.start
+class ClosedByPython(io.RawIOBase):
+    """What is raised as such a file is closed by its finalizer is ignored without a word."""
 
-    def slowly(thread: threading.Thread) -> None:
-        start(thread)
-        threading.Event().wait(0.1)
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(threading.Thread, "start", slowly)
-    test_an_interruption_of_a_finalizer_is_not_lost(signal.SIGTERM)
+
+def test_an_interruption_of_the_end_of_a_file_is_not_lost() -> None:
+    def play() -> None:
+        with interrupts.interruptible():
+            ClosedByPython()
+            wait_until("an interruption", lambda: False, timeout_s=10)
+
+    with pytest.raises(interrupts.Interrupted):
+        play()
+
+
+def test_what_a_library_makes_of_an_interruption_is_an_interruption() -> None:
+    """DuckDB's own loop looks for signals, and raises a RuntimeError where one had a handler."""
+
+    def fail() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except interrupts.Interrupted:
+            raise RuntimeError("Query interrupted") from None
+
+    def play(*, goes_on: bool) -> None:
+        with interrupts.interruptible():
+            with suppress(RuntimeError) if goes_on else nullcontext():
+                fail()
+            wait_until("an interruption", lambda: False, timeout_s=10)
+
+    for goes_on in (True, False):
+        with pytest.raises(interrupts.Interrupted):
+            play(goes_on=goes_on)
+
+
+def test_an_interruption_that_is_being_handled_does_not_come_again() -> None:
+    cleaned = []
+
+    def clean(*, fails: bool) -> None:
+        with suppress(ZeroDivisionError):
+            wait_until("nothing", lambda: 1 // int(not fails) < 0, timeout_s=0.2)
+        cleaned.append(fails)
+
+    def play(*, fails: bool) -> None:
+        with interrupts.interruptible():
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            finally:
+                with suppress(WaitTimeout):
+                    clean(fails=fails)
+                with suppress(WaitTimeout):
+                    wait_until("nothing", lambda: False, timeout_s=0.2)
+                cleaned.append(fails)
+
+    with pytest.raises(interrupts.Interrupted):
+        play(fails=True)
+    assert [True, True] == cleaned
+
+
+def test_an_interruption_that_was_heard_is_over() -> None:
+    before = signal.getitimer(signal.ITIMER_REAL)
+    with interrupts.interruptible():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        except interrupts.Interrupted:
+            interrupts.heard()
+        with suppress(WaitTimeout):
+            wait_until("nothing", lambda: False, timeout_s=0.2)
+    assert before == signal.getitimer(signal.ITIMER_REAL)
+
+
+def test_an_interruption_that_was_ignored_at_the_very_end_is_not_lost() -> None:
+    def play() -> None:
+        with interrupts.interruptible(), suppress(interrupts.Interrupted):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(interrupts.Interrupted):
+        play()
 
 
 def test_what_else_is_ignored_is_told_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ from harness.run.by_hand.view import changes, drawn, named, names_in
 from harness.run.by_hand.watch import Seen, Watch
 from harness.run.fleet import Fleet
 from harness.run.folder import SCRATCH, reserve
-from harness.run.interrupts import Interrupted, interruptible, uninterrupted
+from harness.run.interrupts import Interrupted, heard, interruptible, uninterrupted
 from harness.run.leftovers import sweep
 from harness.run.nemesis import Nemesis
 from harness.run.record import first_record
@@ -187,6 +187,7 @@ class _ByHand:
             try:
                 self._serve(door, breaker, watch, cluster)
             except Interrupted:
+                heard()
                 self.say("ending")
             finally:
                 with uninterrupted(self.say):
