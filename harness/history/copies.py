@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.history.manifest import FILE_NAME
+from harness.history.manifest import FILE_NAME, sealed
 from harness.history.schema import HISTORY
 
 
@@ -16,7 +16,7 @@ def copy(run: Path, folder: Path, facts: Mapping[str, Any]) -> None:
     Raises OSError.
     """
     (folder / "history").mkdir(parents=True)
-    text = json.dumps(facts, separators=(",", ":"))
+    text = json.dumps(sealed(facts), separators=(",", ":"))
     (folder / FILE_NAME).write_text(text + "\n")
     for name in HISTORY:
         file = f"{name}.parquet"

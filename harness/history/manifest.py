@@ -1,5 +1,6 @@
 """manifest.json: what was run, with which versions and settings, and how it ended."""
 
+import hashlib
 import json
 import os
 import platform
@@ -16,6 +17,7 @@ from harness.base.whole import whole
 
 FILE_NAME: Final = "manifest.json"
 SCHEMA_VERSION: Final = 1
+SEAL: Final = "seal"  # the SHA-256 of all other fields; manifests of before there was one lack it
 
 
 def now() -> str:
@@ -24,10 +26,35 @@ def now() -> str:
 
 
 def write(run_dir: Path, content: dict[str, Any]) -> None:
-    """Write the manifest whole: under another name first, then renamed."""
+    """Write the manifest whole, with its seal: under another name first, then renamed."""
     target = run_dir / FILE_NAME
     with whole(target) as half:
-        half.write_text(json.dumps(content, indent=2) + "\n")
+        half.write_text(json.dumps(sealed(content), indent=2) + "\n")
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content with its seal as the last field.
+
+    All that is judged is judged by the manifest: with a digit of a time-out another, a run that is
+    as it should be violates a rule.
+    """
+    others = {name: value for name, value in content.items() if name != SEAL}
+    return {**others, SEAL: _seal_of(others)}
+
+
+def _seal_of(content: Mapping[str, Any]) -> str:
+    as_read = json.loads(json.dumps(content))  # numbers that are keys are texts there
+    text = json.dumps(as_read, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def check_seal(path: Path, content: Mapping[str, Any]) -> None:
+    """Raises NoData where a manifest has another content than it was written with."""
+    if SEAL in content and sealed(content)[SEAL] != content[SEAL]:
+        raise NoData(
+            f"{path} is not as it was written: its checksum is not that of its content, so the "
+            "run cannot be used any more; copy its folder again if there is another copy"
+        )
 
 
 def read(run_dir: Path) -> dict[str, Any]:
@@ -50,6 +77,7 @@ def read(run_dir: Path) -> dict[str, Any]:
             f"{path} is of another schema than {SCHEMA_VERSION}, the one that this version reads: "
             "check it with the version that wrote it"
         )
+    check_seal(path, content)
     return content
 
 

@@ -20,7 +20,7 @@ from harness.base.paths import COMMAND
 from harness.experiment import PLAINTEXT
 from harness.history import store
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
-from harness.history.manifest import SCHEMA_VERSION, client_of
+from harness.history.manifest import SCHEMA_VERSION, check_seal, client_of
 from harness.history.schema import HISTORY
 
 Row = Mapping[str, Any]
@@ -274,6 +274,7 @@ def load_manifest(run_dir: Path) -> Manifest:
             f"{path} has schema version {version} and this harness reads {SCHEMA_VERSION}: "
             f"judge it with the harness that fits, `{COMMAND} check {run_dir}`"
         )
+    check_seal(path, raw)
     return _parse_manifest(raw, run_dir)
 
 

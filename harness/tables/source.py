@@ -145,13 +145,16 @@ def run_of(content: Mapping[str, Any], limits: Mapping[str, float] | None = None
         declared = content["declared"]
         promised = _promised(declared) if limits is None else limits
         settings = _settings(content, promised)
+        expected = tuple(declared.get("rules") or ())
+        for each in expected:
+            each["rule"]
         return Run(
             name=str(content["run"]),
             experiment=str(content["experiment"]),
             status=str(content["status"]),
             status_reason=str(content.get("status_reason") or ""),
             settings=settings,
-            expected=tuple(declared.get("rules") or ()),
+            expected=expected,
             client=declared["group"]["client"],
             protocol=str(settings["protocol"]),
             sabotaged=manifest.is_sabotaged(declared["group"]),

@@ -15,8 +15,11 @@ from typing import Any, Final
 
 import pytest
 
+from harness.base.errors import NoData
 from harness.check.check import check
-from harness.history import seals
+from harness.history import manifest, seals
+from harness.history.copies import copy
+from harness.report.load import load_manifest
 from harness.tables.engines.base import Engine
 from harness.tables.source import load
 from tests.histories import History
@@ -94,6 +97,41 @@ def test_a_file_of_another_run_is_told(engine: Engine, tmp_path: Path) -> None:
     (row,) = check(run_dir, engine, keep=False, rules=["X32a"])
 
     assert "history/deliveries.parquet is not the file that was recorded" in str(row["reason"])
+
+
+def test_a_manifest_of_which_a_digit_is_another_is_told(engine: Engine, tmp_path: Path) -> None:
+    """By another session timeout the eviction of the run is too early."""
+    run_dir = Path(shutil.copytree(RUN, tmp_path / "run"))
+    manifest.write(run_dir, manifest.read(run_dir))
+    path = run_dir / "manifest.json"
+    text = path.read_text()
+    assert 1 == text.count('"session_timeout_ms": 6000')
+    assert "HOLDS" == verdicts(run_dir, engine)["R01"]
+
+    path.write_text(text.replace('"session_timeout_ms": 6000', '"session_timeout_ms": 7000'))
+    with pytest.raises(NoData, match="manifest.json is not as it was written"):
+        check(run_dir, engine, keep=False, rules=["R01"])
+    with pytest.raises(NoData, match="manifest.json is not as it was written"):
+        load_manifest(run_dir)
+
+
+def test_a_manifest_that_was_changed_in_order_is_as_it_was_written(tmp_path: Path) -> None:
+    run_dir = Path(shutil.copytree(RUN, tmp_path / "run"))
+    manifest.update(run_dir, status_reason="Größe")
+    manifest.update(run_dir, seed=7)
+
+    assert ("Größe", 7) == (load_manifest(run_dir).status_reason, manifest.read(run_dir)["seed"])
+    copy(run_dir, tmp_path / "copy", {**manifest.read(run_dir), "seed": 8})
+    assert 8 == manifest.read(tmp_path / "copy")["seed"]
+
+
+def test_a_manifest_whose_rules_have_no_names_is_refused(engine: Engine, tmp_path: Path) -> None:
+    run_dir = Path(shutil.copytree(RUN, tmp_path / "run"))
+    path = run_dir / "manifest.json"
+    path.write_text(path.read_text().replace('"rule":', '"rulf":', 1))
+
+    with pytest.raises(NoData, match="the manifest cannot be read"):
+        check(run_dir, engine, keep=False)
 
 
 def test_what_was_collected_again_is_sealed_again(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.history import manifest
 from tests.recorded.keep import PROGRAMS, keep_program
 
 RUN = PROGRAMS / "everyday.franz-go.4.3.1"
@@ -27,8 +28,7 @@ def a_run(tmp_path: Path, folder: str, **changes: Any) -> Path:
 def kept(run: Path, into: Path) -> dict[str, Any]:
     folder = keep_program(run, into)
     assert [folder] == list(into.iterdir())
-    found: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
-    return found
+    return {name: value for name, value in manifest.read(folder).items() if name != manifest.SEAL}
 
 
 def test_an_example_is_kept_under_its_folder_of_this_repository(tmp_path: Path) -> None:

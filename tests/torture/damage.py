@@ -2,7 +2,8 @@
 
 A round damages one file of one run, and compares what is made of it with what is made of the whole
 run: nothing may change but to UNKNOWN, or to an error that is a sentence. Most rounds end early:
-where a file is told to be damaged or still says what it said, no rule has to be judged by it.
+where a file is told to be damaged, or still says what it said, rules are judged by it now and then
+only. Where it says something else, they always are.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import random
 import shutil
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +26,12 @@ from harness.check import check as checking
 from harness.check import judge
 from harness.experiment import Verdict
 from harness.history import manifest, seals
+from harness.history.journals import Journals
 from harness.history.schema import HISTORY
 from harness.report import exit_code, report
 from harness.tables.engines.base import Engine
 from harness.tables.engines.duckdb import DuckDb
-from harness.tables.source import Sources, load, read_run
+from harness.tables.source import Sources, Unreadable, _frame, load, read_run, verify
 from harness.trend import dataset
 from tests.in_memory import tables_of_run
 from tests.torture import damaging, kept
@@ -38,6 +40,9 @@ from tests.torture.rounds import Outcome, Round
 UNKNOWN: Final = str(Verdict.UNKNOWN)
 _SMALL: Final = 10**9
 _FEW: Final = 4  # rules that are judged where the damage concerns the whole record
+_DEEP: Final = 0.02  # of the rounds in which damage was told are judged all the same
+
+Found = tuple[str, str, list[str]]  # what was damaged, how that ended, what was wrong
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class Whole:
     verdicts: Mapping[str, str]
     history: Mapping[str, pa.Table]
     exit: int
+    sealed: Mapping[str, str]
+    killed: Sequence[str]
 
 
 def whole(folder: Path, engine: Engine) -> Whole:
@@ -58,6 +65,8 @@ def whole(folder: Path, engine: Engine) -> Whole:
         {row["rule"]: row["verdict"] for row in rows},
         _rows(load(folder, engine, _SMALL)),
         exit_code(folder),
+        seals.kept(folder),
+        manifest.read(folder).get("killed", []),
     )
 
 
@@ -67,6 +76,8 @@ class Damage:
     def __init__(self, scratch: Path, translations: Path | None = None) -> None:
         self.engine = DuckDb(translations)
         self._scratch = scratch
+        self._doing = ""
+        self._right: pa.Table | None = None
         self._runs = {
             name: whole(folder, self.engine) for name, folder in kept.unpacked(scratch).items()
         }
@@ -91,8 +102,6 @@ class Damage:
         took_s = time.monotonic() - begun
         return Outcome(this, what, where, ended, problems, round(took_s, 4))
 
-    _doing = ""
-
     @contextmanager
     def _damaged(
         self, path: Path, way: damaging.Way, randomness: random.Random
@@ -110,81 +119,132 @@ class Damage:
     def _any_run(self, randomness: random.Random) -> Whole:
         return self._runs[randomness.choice((kept.RAW, *kept.RECORDED))]
 
-    def sealed(self, randomness: random.Random) -> tuple[str, str, list[str]]:
+    def sealed(self, randomness: random.Random) -> Found:
         """A file of a history with seals: each change has to be told."""
-        run = self._any_run(randomness)
-        name = randomness.choice(sorted(HISTORY))
-        path = run.folder / "history" / f"{name}.parquet"
-        if not path.exists():
-            return f"{name} of {run.folder.name} is not there", "nothing to damage", []
+        run, path = self._any_history(randomness)
         way = randomness.choice((damaging.of_any_file, damaging.of_any_file, self._foreign(path)))
         with self._damaged(path, way, randomness) as (what, changes):
-            found = load(run.folder, self.engine, _SMALL)
-            told = {name} if changes else set()
-            lacking = set(found.unreadable) - set(load_missing(run))
-            if lacking != told:
-                return what, "wrong", [f"told of {sorted(lacking)} instead of {sorted(told)}"]
+            told = self._told(run, path, run.sealed[f"history/{path.name}"])
+            if told == "" and changes:
+                return what, "wrong", ["nothing says that it is another"]
+            if told and not changes:
+                return what, "wrong", [f"nothing has changed, and it says {told}"]
+            if changes and randomness.random() < _DEEP:
+                return what, "told, judged", self._wrong(run.folder, run.verdicts)
             return what, "told" if changes else "no change", []
 
-    def unsealed(self, randomness: random.Random) -> tuple[str, str, list[str]]:
+    def unsealed(self, randomness: random.Random) -> Found:
         """A file of a history as older runs have it, without seals: as told by Parquet itself."""
-        run = self._any_run(randomness)
-        name = randomness.choice(sorted(HISTORY))
-        path = run.folder / "history" / f"{name}.parquet"
-        if not path.exists():
-            return f"{name} of {run.folder.name} is not there", "nothing to damage", []
-        with (
-            _without_seals(run.folder),
-            self._damaged(path, damaging.of_any_file, randomness) as (what, _),
-        ):
-            found = load(run.folder, self.engine, _SMALL)
-            if name in found.unreadable:
-                return what, "told", []
-            if _rows(found)[name].equals(run.history[name]):
+        run, path = self._any_history(randomness)
+        with self._damaged(path, damaging.of_any_file, randomness) as (what, _):
+            deep = randomness.random() < _DEEP
+            if self._told(run, path, None):
+                ended = "told"
+            elif _rows_of(path, self.engine).equals(run.history[path.stem]):
                 return what, "no difference", []
-            return what, "judged", self._wrong(run.folder, run.verdicts)
+            else:
+                ended, deep = "not told", True
+            if not deep:
+                return what, ended, []
+            with _without_seals(run.folder):
+                return what, f"{ended}, judged", self._wrong(run.folder, run.verdicts)
 
-    def raw(self, randomness: random.Random) -> tuple[str, str, list[str]]:
-        """A journal or a broker's log, and the history collected from it again."""
+    def _any_history(self, randomness: random.Random) -> tuple[Whole, Path]:
+        run = self._any_run(randomness)
+        return run, randomness.choice(sorted((run.folder / "history").iterdir()))
+
+    def _told(self, run: Whole, path: Path, seal: str | None) -> str:
+        """Why `check` does not use a file; empty where it does."""
+        try:
+            verify(path, HISTORY[path.stem], seal)
+            _rows_of(path, self.engine)
+        except Unreadable as reason:
+            return str(reason)
+        return ""
+
+    def journals(self, randomness: random.Random) -> Found:
+        """A journal: each change has to be on record, without seals as well."""
         run = self._runs[kept.RAW]
-        files = sorted(
-            [
-                *(run.folder / "journals").glob("*.journal"),
-                *(run.folder / "journals").glob("*.json"),
-                *(run.folder / "logs").glob("broker-*.log"),
-            ]
-        )
-        path = randomness.choice(files)
-        journal = path.suffix == ".journal"
-        way = damaging.of_a_journal if journal else damaging.of_lines
-        # A flipped bit of a text that nobody has sealed can be told by nobody.
-        sealed = not journal or randomness.random() < 0.5
+        path = randomness.choice(sorted((run.folder / "journals").glob("*.journal")))
+        sealed = randomness.random() < 0.3
+        if randomness.random() < 0.05:
+            return self._collected(run, path, None, randomness, sealed=sealed)
+        before = self._on_record(run, path, sealed=sealed)
+        with self._damaged(path, damaging.of_a_journal, randomness) as (what, changes):
+            after = self._on_record(run, path, sealed=sealed)
+            data = path.read_bytes()
+        what += "" if sealed else ", not sealed"
+        told = after[1] != before[1]
+        if sealed and changes and not told:
+            return what, "wrong", ["nothing says that it is another"]
+        if after[0] == before[0] and not told:
+            return what, "no difference", []
+        if told and randomness.random() >= _DEEP:
+            return what, "told", []
+        return self._collected(run, path, data, randomness, sealed=sealed, what=what)
+
+    def _on_record(self, run: Whole, path: Path, *, sealed: bool) -> tuple[object, object]:
+        """The frames of a journal, and what is on record of its being whole."""
+        killed = frozenset(run.killed)
+        journals = Journals(path.parent, killed, run.sealed if sealed else {})
+        content = journals.read(path.stem)
+        (row,) = journals.rows
+        about = {name: row.get(name) for name in ("torn", "cut", "gaps", "ending", "changed")}
+        return content.frames, about
+
+    def logs(self, randomness: random.Random) -> Found:
+        """A broker's log, or what a process was started with. What has a seal is told by it.
+
+        A flipped bit of a text that nobody has sealed can be told by nobody.
+        """
+        run = self._runs[kept.RAW]
+        logs, configs = run.folder / "logs", run.folder / "journals"
+        path = randomness.choice(sorted([*logs.glob("broker-*.log"), *configs.glob("*.json")]))
+        with self._damaged(path, damaging.of_lines, randomness) as (what, changes):
+            told = seals.changed(run.folder, run.sealed, f"{path.parent.name}/{path.name}")
+            data = path.read_bytes()
+        if changes is not told:
+            return what, "wrong", [f"its seal says that it is another: {told}"]
+        if randomness.random() >= _DEEP:
+            return what, "told" if told else "no change", []
+        gone = None if randomness.random() < 0.2 else data
+        return self._collected(run, path, gone, randomness, sealed=True, what=what)
+
+    def _collected(
+        self,
+        run: Whole,
+        path: Path,
+        data: bytes | None,
+        randomness: random.Random,
+        *,
+        sealed: bool,
+        what: str = "",
+    ) -> Found:
+        """The history collected again, from another journal or log, or without it (null)."""
         again = self._scratch / "again"
         shutil.rmtree(again, ignore_errors=True)
         shutil.copytree(run.folder, again)
+        other = again / path.parent.name / path.name
+        if data is None:
+            what = f"{path.name} missing{'' if sealed else ', not sealed'}"
+            other.unlink()
+        else:
+            other.write_bytes(data)
+        self._doing = what
         if not sealed:
             facts = manifest.read(again)
             manifest.write(again, {key: facts[key] for key in facts if key != seals.FIELD})
-        with self._damaged(again / path.parent.name / path.name, way, randomness) as (what, changes):
-            what += "" if sealed else ", not sealed"
-            if randomness.random() < 0.1:
-                (again / path.parent.name / path.name).unlink()
-                what, changes = f"{path.name} missing{'' if sealed else ', not sealed'}", True
-            kept.recollect(again)
-            if sealed:
-                seals.renew(again)
-            if not changes:
-                return what, "no change", []
-            found = load(again, self.engine, _SMALL)
-            rows = _rows(found)
-            if all(rows[name].equals(run.history[name]) for name in rows):
-                # What is sealed and has changed is on record (`journals`, `logs`).
-                problems = [f"{path.name} is another, and nothing says so"] if sealed else []
-                return what, "no difference", problems
-            few = self._some(run.verdicts, randomness)
-            return what, "judged", self._wrong(again, few)
+        kept.recollect(again)
+        if sealed:
+            seals.renew(again)
+        problems = self._wrong(again, self._some(run.verdicts, randomness))
+        told = judged(again, self.engine, ["E05"])["E05"]
+        whole = data is not None and data == path.read_bytes()
+        if told != UNKNOWN and not whole and (sealed or data is None):
+            problems.append(f"E05 is {told}")
+        return what, "collected again, judged", problems
 
-    def manifest(self, randomness: random.Random) -> tuple[str, str, list[str]]:
+    def manifest(self, randomness: random.Random) -> Found:
         """The manifest, by which all the rest is judged."""
         run = self._any_run(randomness)
         path = run.folder / manifest.FILE_NAME
@@ -196,25 +256,26 @@ class Damage:
             except HarnessError as error:
                 return what, "refused", _no_sentence(error)
 
-    def page(self, randomness: random.Random) -> tuple[str, str, list[str]]:
+    def page(self, randomness: random.Random) -> Found:
         """What judging has left: the page and the exit code that are made of it."""
         run = self._any_run(randomness)
-        files = sorted([run.folder / "verdicts.parquet", *(run.folder / "tables").glob("*.parquet")])
-        weights = [8, *(1 for _ in files[1:])]
-        path = randomness.choices(sorted(files, key=lambda each: each.parent.name == "tables"), weights)[0]
-        right = run.exit
+        files = [
+            run.folder / "verdicts.parquet",
+            *sorted((run.folder / "tables").glob("*.parquet")),
+        ]
+        path = randomness.choices(files, [8, *(1 for _ in files[1:])])[0]
         with self._damaged(path, damaging.of_any_file, randomness) as (what, _):
             try:
                 found = exit_code(run.folder)
-                if randomness.random() < 0.2:
+                if randomness.random() < _DEEP:
                     report(run.folder)
             except HarnessError as error:
                 return what, "refused", _no_sentence(error)
-            if found not in (right, Exit.FAILED, Exit.NO_DATA):
-                return what, "wrong", [f"exit code {found} instead of {right}"]
-            return what, "same exit code" if found == right else "no verdicts", []
+            if found not in (run.exit, Exit.FAILED, Exit.NO_DATA):
+                return what, "wrong", [f"exit code {found} instead of {run.exit}"]
+            return what, "same exit code" if found == run.exit else "no verdicts", []
 
-    def dataset(self, randomness: random.Random) -> tuple[str, str, list[str]]:
+    def dataset(self, randomness: random.Random) -> Found:
         """A file of the dataset that outlives its run."""
         run = self._runs[kept.RAW]
         results = self._scratch / "results"
@@ -225,9 +286,9 @@ class Damage:
             dataset.accumulate(results)
             shutil.rmtree(link)
         (path,) = (results / dataset.FOLDER).glob("*/*/*/*.parquet")
-        right = pq.read_table(path)
+        right = self._right = self._right or pq.read_table(path)
         with self._damaged(path, damaging.of_any_file, randomness) as (what, _):
-            if dataset.mended(results):
+            if dataset._damage_of(path) is not None:
                 return what, "told", []
             rows = pq.read_table(path, page_checksum_verification=True)
             if rows.equals(right):
@@ -237,12 +298,14 @@ class Damage:
     def _foreign(self, path: Path) -> damaging.Way:
         """The file of this name of another run."""
 
-        def foreign(_data: bytes, randomness: random.Random) -> damaging.Damaged:
+        def foreign(data: bytes, randomness: random.Random) -> damaging.Damaged:
             others = [
                 other
                 for each in self._runs.values()
                 if (other := each.folder / "history" / path.name).exists() and other != path
             ]
+            if not others:  # it came with the schema of the last one
+                return damaging.of_any_file(data, randomness)
             other = randomness.choice(others)
             return f"that of {other.parents[1].name}", other.read_bytes()
 
@@ -279,13 +342,12 @@ def judged(run_dir: Path, engine: Engine, rules: list[str]) -> dict[str, str]:
         tables.close()
 
 
-def load_missing(run: Whole) -> list[str]:
-    """Files that the whole run has not: it is of an older schema."""
-    return [name for name in HISTORY if not (run.folder / "history" / f"{name}.parquet").exists()]
-
-
 def _rows(sources: Sources) -> dict[str, pa.Table]:
     return {name: frame.toArrow() for name, frame in sources.frames.items()}
+
+
+def _rows_of(path: Path, engine: Engine) -> pa.Table:
+    return _frame(path, HISTORY[path.stem], engine, small=True).toArrow()
 
 
 @contextmanager
@@ -305,12 +367,13 @@ def _no_sentence(error: HarnessError) -> list[str]:
     return [] if " " in text and "Traceback" not in text else [f"no sentence: {text!r}"]
 
 
-Way = Callable[[Damage, random.Random], tuple[str, str, list[str]]]
+Way = Callable[[Damage, random.Random], Found]
 # By how often each is drawn.
 _WAYS: Final[tuple[tuple[str, Way], ...]] = (
     *(("a sealed history", Damage.sealed),) * 5,
     *(("a history without seals", Damage.unsealed),) * 5,
-    *(("journals and logs", Damage.raw),) * 4,
+    *(("journals", Damage.journals),) * 4,
+    *(("brokers' logs", Damage.logs),) * 2,
     *(("the manifest", Damage.manifest),) * 2,
     *(("verdicts and tables", Damage.page),) * 2,
     *(("the dataset", Damage.dataset),) * 2,

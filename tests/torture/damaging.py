@@ -61,7 +61,9 @@ def _pieces(
     if len(changed) < 2:
         return f"without any {name}", []
     one, other = sorted(randomness.sample(range(len(changed)), 2))
-    match randomness.choice(("missing", "missing", "doubled", "swapped", "cut off", "many missing")):
+    match randomness.choice(
+        ("missing", "missing", "doubled", "swapped", "cut off", "many missing")
+    ):
         case "missing":
             del changed[one]
             return f"{name} {one} missing", changed

@@ -60,9 +60,7 @@ def _hit(run: Played, victim: str, number: signal.Signals) -> bool:
     return found is not None and played.send(found.pid, number)
 
 
-def _ended(
-    run: Played, victim: str, number: signal.Signals, *, hit: bool
-) -> tuple[list[str], str]:
+def _ended(run: Played, victim: str, number: signal.Signals, *, hit: bool) -> tuple[list[str], str]:
     code, problems = run.end(), []
     killed = victim in (HARNESS, BOTH) and number == signal.SIGKILL and hit
     if code is None:

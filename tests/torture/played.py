@@ -69,7 +69,7 @@ class Played:
                 stderr=heard,
                 cwd=ROOT,
                 start_new_session=True,
-                preexec_fn=prepare,  # noqa: PLW1509 (nothing else runs in this process)
+                preexec_fn=prepare,
             )
 
     def heard(self) -> str:
