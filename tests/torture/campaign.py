@@ -94,7 +94,7 @@ def _show(outcome: Outcome) -> None:
 
 
 def summary(found: Sequence[Outcome]) -> str:
-    """Rounds by kind and by what became of them, and how to play those again that found anything."""
+    """Rounds by kind and by what became of them, and how to play those that found anything."""
     lines = []
     for kind in KINDS:
         ours = [outcome for outcome in found if outcome.round.kind == kind]

@@ -46,7 +46,11 @@ _LISTENERS: Final = re.compile(r"//127\.0\.0\.1:(\d+)")
 
 
 class Played:
-    """The command in the background, in a session of its own. `root` is where it sees its files."""
+    """The command in the background, in a session of its own.
+
+    `before` is a command that starts it; where that `holds`, it goes on until it is closed, so that
+    the files that only it sees can be looked at (`root`). `prepare` is called before all.
+    """
 
     def __init__(
         self,
@@ -54,23 +58,35 @@ class Played:
         *arguments: str,
         before: Sequence[str] = (),
         prepare: Callable[[], None] | None = None,
-        root: Path = Path("/"),
+        holds: bool = False,
     ) -> None:
         self.results = results
-        self.root = root
+        self._holds = holds
         self.folder: Path | None = None  # of the run, once it has ended
         self._heard = Path(tempfile.mkstemp(prefix="torture-", suffix=".stderr")[1])
         command = [sys.executable, "-m", "harness", *arguments, "--results", str(results)]
         with self._heard.open("wb") as heard:
             self.process = subprocess.Popen(
                 [*before, *command, "--experiments", str(EXPERIMENTS)],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if holds else subprocess.DEVNULL,
                 stdout=heard,
                 stderr=heard,
                 cwd=ROOT,
                 start_new_session=True,
                 preexec_fn=prepare,
             )
+
+    @property
+    def root(self) -> Path:
+        """Where all its files are."""
+        return Path(f"/proc/{self.process.pid}/root") if self._holds else Path("/")
+
+    def ended_with(self, words: re.Pattern[str]) -> int | None:
+        """The exit code that what holds it prints; null if it never does."""
+        with suppress(WaitTimeout):
+            wait_until("end", lambda: words.search(self.heard()), timeout_s=LONGEST_S, every_s=0.05)
+        found = words.search(self.heard())
+        return int(found[1]) if found else None
 
     def heard(self) -> str:
         """What it has printed so far."""
@@ -91,7 +107,8 @@ class Played:
         """Wait for an instant after a phase has begun; whether it still runs then."""
 
         def begun() -> bool:
-            return self.process.poll() is not None or f"  {phase}" in self.heard()
+            heard = self.heard()
+            return self.process.poll() is not None or f"  {phase}" in heard or "ended with" in heard
 
         wait_until(f"phase {phase}", begun, timeout_s=LONGEST_S, saw=self.heard, every_s=0.01)
         time.sleep(more_s)
@@ -119,6 +136,8 @@ class Played:
 
     def close(self) -> None:
         """End what a failed round has left, and forget what it has printed."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()

@@ -1,11 +1,189 @@
-"""Shortages of the machine: it stands still, files are too many, the disk is full or read-only."""
+"""Shortages: the machine stands still, few files may be open, the disk is full or read-only.
+
+The disk is a file system in memory, in a mount namespace of its own (`unshare`), so that nobody
+else's is filled. Where the system allows none, such a round does nothing and says so.
+"""
 
 from __future__ import annotations
 
+import os
+import random
+import re
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing, suppress
+from functools import cache
 from pathlib import Path
+from typing import Final
 
+from harness.base.errors import WaitTimeout
+from harness.base.wait import wait_until
+from tests.torture import played
+from tests.torture.played import PHASES, Played
 from tests.torture.rounds import Outcome, Round
 
+Found = tuple[str, str, str, list[str]]  # what was done, in general, how it ended, what was wrong
+Alone = AbstractContextManager[None]
 
-def play(this: Round, results: Path, alone: object) -> Outcome:
-    raise NotImplementedError
+_LATE_S: Final = 0.3  # a standstill that the observer must have seen, while it ticks
+_DISK_MB: Final = 1_100  # a run asks for 1,000 free
+_MOUNT: Final = (
+    'mount -t tmpfs -o "size=$1,$2" tmpfs "$3" && shift 3 && "$@"; echo "ended with $?"; read _end'
+)
+_ENDED: Final = re.compile(r"^ended with (\d+)$", re.MULTILINE)
+
+
+def play(this: Round, results: Path, alone: Alone) -> Outcome:
+    """Play one round; `results` is a folder of its own, and brokers run only while `alone`."""
+    begun, randomness = time.monotonic(), this.randomness
+    way = randomness.choice(_WAYS)
+    what, where, ended, problems = way(this, randomness, results, alone)
+    return Outcome(this, what, where, ended, problems, round(time.monotonic() - begun, 1))
+
+
+def _standstill(this: Round, randomness: random.Random, results: Path, alone: Alone) -> Found:
+    """All of a run stands still for a while, its harness too: that spoils timings."""
+    phase = randomness.choice(list(PHASES))
+    more_s, long_s = randomness.uniform(0, PHASES[phase]), 10 ** randomness.uniform(-1, 1)
+    what = f"{long_s:.1f} s of standstill {more_s:.2f} s into {phase.strip(': ')}"
+    with alone, closing(Played(results, "run", "short", "--seed", str(this.number))) as run:
+        hit = run.await_phase(phase, more_s) and run.run_dir is not None
+        if hit and run.run_dir is not None:
+            with played.stopped(run.run_dir.name, run.process.pid):
+                time.sleep(long_s)
+        code = run.end()
+        problems = _ending(run, code, {0, 3})
+        run_dir = run.run_dir
+    if run_dir is None:
+        return what, "a standstill", f"exit code {code}", [*problems, "there is no run"]
+    wrong, unknown = played.wrong_verdicts(run_dir)
+    ticking = phase in ("faults", "recover") and more_s + 0.2 < PHASES[phase]
+    if hit and code == 0 and ticking and long_s > _LATE_S and "E04" not in unknown:
+        wrong.append("E04 is not UNKNOWN")
+    return what, "a standstill", f"exit code {code}", problems + wrong + _rest(results, run_dir)
+
+
+def _few_files(this: Round, randomness: random.Random, results: Path, alone: Alone) -> Found:
+    """Each process may have so many files open, and no more."""
+    number = round(16 * 2 ** randomness.uniform(0, 5.5))
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (number, number))
+
+    arguments = ("run", "short", "--seed", str(this.number))
+    with alone, closing(Played(results, *arguments, prepare=limit)) as run:
+        code = run.end()
+        problems = _ending(run, code, {0, 3})
+        run_dir = run.run_dir
+    if run_dir is not None:
+        problems += played.wrong_verdicts(run_dir)[0] if (run_dir / "history").exists() else []
+        problems += _rest(results, run_dir)
+    return f"{number} files", "few files", f"exit code {code}", problems
+
+
+def _full_disk(this: Round, randomness: random.Random, results: Path, alone: Alone) -> Found:
+    """The disk of the results is full from an instant on."""
+    phase = randomness.choice(list(PHASES))
+    more_s = randomness.uniform(0, PHASES[phase])
+    what = f"disk full {more_s:.2f} s into {phase.strip(': ')}"
+    return _on_a_disk(this, results, alone, "rw", what, lambda run: _fill(run, phase, more_s))
+
+
+def _read_only(this: Round, _randomness: random.Random, results: Path, alone: Alone) -> Found:
+    """The disk of the results cannot be written from the start."""
+    return _on_a_disk(this, results, alone, "ro", "disk read-only", lambda _run: None)
+
+
+def _on_a_disk(
+    this: Round,
+    results: Path,
+    alone: Alone,
+    how: str,
+    what: str,
+    break_it: Callable[[Played], None],
+) -> Found:
+    where = what.partition(" into ")[0] if how == "ro" else "a full disk"
+    unshare = _unshare()
+    if not unshare:
+        return what, where, "left out: no mount namespaces here", []
+    mounting = (*unshare, "sh", "-c", _MOUNT, "sh", f"{_DISK_MB}m", how, str(results))
+    arguments = ("run", "short", "--seed", str(this.number))
+    seen = results.with_name(f"{results.name}-seen")
+    with alone, closing(Played(results, *arguments, before=mounting, holds=True)) as run:
+        break_it(run)
+        code = run.ended_with(_ENDED)
+        problems = _ending(run, code, {0, 3})
+        inside = run.root / results.relative_to("/")
+        with suppress(OSError):
+            (inside / _FILLER).unlink()
+        shutil.copytree(inside, seen, symlinks=True)
+        left = sorted(seen.glob("short/2*"))
+        problems += [each for run_dir in left for each in played.left_at_once(run_dir)]
+    for run_dir in left:
+        problems += _rest(seen, run_dir)
+        if any((run_dir / "history").glob("*.parquet")):
+            problems += played.wrong_verdicts(run_dir)[0]
+    if not problems:
+        shutil.rmtree(seen)
+    status = " ".join(str(played.told(run_dir).get("status")) for run_dir in left)
+    return what, where, f"exit code {code}, {status or 'no run'}", problems
+
+
+_FILLER: Final = "filler"
+
+
+def _fill(run: Played, phase: str, more_s: float) -> None:
+    run.await_phase(phase, more_s)
+    filler = run.root / run.results.relative_to("/") / _FILLER
+    piece = 2**26
+    with filler.open("wb") as file, suppress(OSError):
+        while piece:
+            try:
+                os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), piece)
+            except OSError:
+                piece //= 4
+                if piece < 4096:
+                    raise
+
+
+@cache
+def _unshare() -> Sequence[str]:
+    """The command that gives a mount namespace, by what this user may do; none at all else."""
+    for command in (("unshare", "-m"), ("unshare", "-rm")):
+        trying = (*command, "mount", "-t", "tmpfs", "tmpfs", "/mnt")
+        with suppress(OSError):
+            if subprocess.run(trying, check=False, capture_output=True).returncode == 0:
+                return command
+    return ()
+
+
+def _ending(run: Played, code: int | None, allowed: set[int]) -> list[str]:
+    """What is wrong with how the command ended."""
+    if code is None:
+        return ["the command does not end"]
+    last = (run.heard().strip().splitlines() or [""])[-1][:200]
+    problems = [] if code in allowed else [f"exit code {code} instead of {sorted(allowed)}: {last}"]
+    if "Traceback" in run.heard():
+        problems.append(f"a traceback: {last}")
+    return problems
+
+
+def _rest(results: Path, run_dir: Path) -> list[str]:
+    """What is left, and whether the manifest says how it ended, once `clean` has been there."""
+    problems = played.cleaned(results) + played.left_after_cleaning(results, run_dir)
+    with suppress(WaitTimeout):
+        wait_until(
+            "an ending", lambda: played.told(run_dir).get("status") != "running", timeout_s=1
+        )
+    status = played.told(run_dir).get("status")
+    # One that could not even be begun on a full disk has no manifest.
+    there = (run_dir / "manifest.json").exists() if run_dir.exists() else False
+    if there and status not in ("complete", "interrupted", "void"):
+        problems.append(f"the manifest says {status}")
+    return problems
+
+
+_WAYS: Final = (_standstill, _standstill, _few_files, _full_disk, _full_disk, _read_only)
