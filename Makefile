@@ -139,6 +139,10 @@ mutants: ## change the rules' SQL in small ways, and show which changes no test 
 	@$(ENV) -m tests.mutation $(if $(SAMPLE),--sample '$(SAMPLE)') $(if $(SEED),--seed '$(SEED)') \
 	    $(if $(ONLY),--only '$(ONLY)')
 
+.PHONY: torture
+torture: ## kill runs, damage records, fill the disk: is anything left, or judged wrongly? [ROUNDS='kills=20 nights=2 damage=2000 shortages=10' SEED=1 ROUND=damage-17]
+	@$(ENV) -m tests.torture $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(SEED),--seed '$(SEED)') $(if $(ROUND),--round '$(ROUND)')
+
 clean: ## stop and remove what earlier runs left [DRY=1 only lists it, CACHE=1 offers unused environments, YES=1 removes them]
 	@$(ENV) -m harness clean $(if $(DRY),--dry-run) $(if $(CACHE),--cache) $(if $(YES),--yes)
 

@@ -55,13 +55,13 @@ def interruptible(leave: Callable[[], bool] = lambda: False) -> Iterator[None]:
         if told.exc_type is not Interrupted:
             hook(told)
 
-    handlers = {signal.SIGINT: interrupt, signal.SIGTERM: interrupt, signal.SIGALRM: ask_again}
-    before = {number: signal.getsignal(number) for number in handlers}
+    numbers = {signal.SIGINT: interrupt, signal.SIGTERM: interrupt, signal.SIGALRM: ask_again}
+    before = {number: signal.getsignal(number) for number in numbers}
     clock, hook = signal.getitimer(signal.ITIMER_REAL), sys.unraisablehook
     try:
         sys.unraisablehook = ignored
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+        for number, ours in numbers.items():
+            signal.signal(number, ours)
         yield
         if _asked:
             raise Interrupted

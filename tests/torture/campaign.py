@@ -11,15 +11,15 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
-from tests.torture import kills, shortages
+from tests.torture import kills, nights, shortages
 from tests.torture.damage import Damage
-from tests.torture.rounds import DAMAGE, KILLS, KINDS, Outcome, Round
+from tests.torture.rounds import DAMAGE, KILLS, KINDS, NIGHTS, SHORTAGES, Outcome, Round
 
+_PLAY: Final = {KILLS: kills.play, NIGHTS: nights.play, SHORTAGES: shortages.play}
 _SHOWN: Final = {DAMAGE: 500}  # a line for every so many rounds; of other kinds for each
 
 
@@ -50,19 +50,19 @@ def _played(rounds: Sequence[Round], lock: Path | None) -> Iterator[Outcome]:
             damage.close()
     for this in rounds:
         if this.kind != DAMAGE:
-            yield _with_a_cluster(this, _alone(lock))
+            yield _with_a_cluster(this, _Alone(lock))
 
 
-def _with_a_cluster(this: Round, alone: AbstractContextManager[None]) -> Outcome:
+def _with_a_cluster(this: Round, alone: _Alone) -> Outcome:
     results = Path(tempfile.mkdtemp(prefix="torture-"))
     begun = time.monotonic()
     try:
-        outcome = (kills if this.kind == KILLS else shortages).play(this, results, alone)
+        outcome = _PLAY[this.kind](this, results, alone)
     except Exception as error:  # noqa: BLE001 (the campaign goes on)
         last = traceback.extract_tb(error.__traceback__)[-1]
         problem = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}: {error}"
-        took_s = round(time.monotonic() - begun, 1)
-        outcome = Outcome(this, "", this.kind, "the round itself failed", [problem[:500]], took_s)
+        outcome = Outcome(this, "", this.kind, "the round itself failed", [problem[:500]])
+    outcome = replace(outcome, took_s=round(time.monotonic() - begun - alone.waited_s, 1))
     if outcome.problems:
         print(f"kept for a look: {results}")
     else:
@@ -70,14 +70,24 @@ def _with_a_cluster(this: Round, alone: AbstractContextManager[None]) -> Outcome
     return outcome
 
 
-@contextmanager
-def _alone(lock: Path | None) -> Iterator[None]:
-    if lock is None:
-        yield
-        return
-    with lock.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+class _Alone:
+    """Holds a lock meanwhile, if there is one; how long that was waited for is no time of ours."""
+
+    def __init__(self, lock: Path | None) -> None:
+        self._lock = lock
+        self._file: TextIO | None = None
+        self.waited_s = 0.0
+
+    def __enter__(self) -> None:
+        begun = time.monotonic()
+        if self._lock is not None:
+            self._file = self._lock.open("a")
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+        self.waited_s = time.monotonic() - begun
+
+    def __exit__(self, *_raised: object) -> None:
+        if self._file is not None:
+            self._file.close()
 
 
 def _memory() -> str | None:

@@ -90,7 +90,8 @@ class Damage:
         """Play one round."""
         begun, randomness = time.monotonic(), this.randomness
         where, way = randomness.choice(_WAYS)
-        what, ended, problems = "", "", []
+        what, ended = "", ""
+        problems: list[str] = []
         try:
             what, ended, problems = way(self, randomness)
         except Exception as error:  # noqa: BLE001 (a traceback is what is looked for)
@@ -166,7 +167,8 @@ class Damage:
         """A journal: each change has to be on record, without seals as well."""
         run = self._runs[kept.RAW]
         path = randomness.choice(sorted((run.folder / "journals").glob("*.journal")))
-        sealed = randomness.random() < 0.3
+        # One that was killed closes no journal, and nothing but a seal tells where it ended.
+        sealed = randomness.random() < 0.3 or path.stem in run.killed
         if randomness.random() < 0.05:
             return self._collected(run, path, None, randomness, sealed=sealed)
         before = self._on_record(run, path, sealed=sealed)

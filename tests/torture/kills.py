@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Final
@@ -37,15 +36,13 @@ def play(this: Round, results: Path, alone: AbstractContextManager[None]) -> Out
     more_s = randomness.uniform(0, PHASES[phase])
     what = f"{number.name} of {victim} {more_s:.2f} s into {phase.strip(': ')}"
     with alone, closing(Played(results, "run", "short", "--seed", str(this.number))) as run:
-        begun = time.monotonic()
         hit = run.await_phase(phase, more_s) and _hit(run, victim, number)
         problems, ended = _ended(run, victim, number, hit=hit)
     if run.folder is not None:
         problems += _afterwards(run.folder)
         ended += f", {played.told(run.folder).get('status')}"
     where = f"{number.name} of {victim}"
-    took_s = round(time.monotonic() - begun, 1)
-    return Outcome(this, what, where, ended, problems, took_s)
+    return Outcome(this, what, where, ended, problems)
 
 
 def _hit(run: Played, victim: str, number: signal.Signals) -> bool:

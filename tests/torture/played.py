@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import psutil
+import pyarrow.parquet as pq
 
 from consumers.journal import read_journal
 from harness.base import processes
@@ -25,8 +26,9 @@ from harness.base.wait import wait_until
 from harness.base.whole import HALVES
 from harness.experiment import Verdict
 from harness.history import manifest
+from harness.history.collect import collect
 from harness.tables.engines.duckdb import DuckDb
-from tests.torture import damage, kept
+from tests.torture import damage
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 EXPERIMENTS: Final = Path(__file__).with_name("experiments")
@@ -214,9 +216,7 @@ def lost_frames(run_dir: Path) -> list[str]:
     path = run_dir / "history" / "journals.parquet"
     if not path.exists():
         facts = told(run_dir)
-        kept.collect(run_dir, killed=facts.get("killed", []))
-    import pyarrow.parquet as pq
-
+        collect(run_dir, killed=facts.get("killed", []))
     rows = {row["journal"]: row for row in pq.read_table(path).to_pylist()}
     problems = []
     for journal in sorted((run_dir / "journals").glob("*.journal")):

@@ -10,7 +10,8 @@ from typing import Final
 KILLS: Final = "kills"
 DAMAGE: Final = "damage"
 SHORTAGES: Final = "shortages"
-KINDS: Final = (KILLS, DAMAGE, SHORTAGES)
+NIGHTS: Final = "nights"
+KINDS: Final = (KILLS, NIGHTS, DAMAGE, SHORTAGES)
 
 
 @dataclass(frozen=True)

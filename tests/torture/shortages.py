@@ -38,10 +38,10 @@ _ENDED: Final = re.compile(r"^ended with (\d+)$", re.MULTILINE)
 
 def play(this: Round, results: Path, alone: Alone) -> Outcome:
     """Play one round; `results` is a folder of its own, and brokers run only while `alone`."""
-    begun, randomness = time.monotonic(), this.randomness
+    randomness = this.randomness
     way = randomness.choice(_WAYS)
     what, where, ended, problems = way(this, randomness, results, alone)
-    return Outcome(this, what, where, ended, problems, round(time.monotonic() - begun, 1))
+    return Outcome(this, what, where, ended, problems)
 
 
 def _standstill(this: Round, randomness: random.Random, results: Path, alone: Alone) -> Found:
@@ -126,9 +126,9 @@ def _on_a_disk(
         problems += _rest(seen, run_dir)
         if any((run_dir / "history").glob("*.parquet")):
             problems += played.wrong_verdicts(run_dir)[0]
+    status = " ".join(str(played.told(run_dir).get("status")) for run_dir in left)
     if not problems:
         shutil.rmtree(seen)
-    status = " ".join(str(played.told(run_dir).get("status")) for run_dir in left)
     return what, where, f"exit code {code}, {status or 'no run'}", problems
 
 
