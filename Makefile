@@ -140,7 +140,7 @@ mutants: ## change the rules' SQL in small ways, and show which changes no test 
 	    $(if $(ONLY),--only '$(ONLY)')
 
 .PHONY: torture
-torture: ## kill runs, damage records, fill the disk: is anything left, or judged wrongly? [ROUNDS='kills=20 nights=2 damage=2000 shortages=10' SEED=1 ROUND=damage-17]
+torture: ## kill runs, damage records, fill the disk: is anything left, or judged wrongly? [ROUNDS='kills=20 nights=2 commands=20 damage=2000 shortages=10' SEED=1 ROUND=damage-17]
 	@$(ENV) -m tests.torture $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(SEED),--seed '$(SEED)') $(if $(ROUND),--round '$(ROUND)')
 
 clean: ## stop and remove what earlier runs left [DRY=1 only lists it, CACHE=1 offers unused environments, YES=1 removes them]

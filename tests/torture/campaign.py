@@ -15,11 +15,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final, TextIO
 
-from tests.torture import kills, nights, shortages
+from tests.torture import commands, kills, nights, shortages
 from tests.torture.damage import Damage
-from tests.torture.rounds import DAMAGE, KILLS, KINDS, NIGHTS, SHORTAGES, Outcome, Round
+from tests.torture.rounds import COMMANDS, DAMAGE, KILLS, KINDS, NIGHTS, SHORTAGES, Outcome, Round
 
-_PLAY: Final = {KILLS: kills.play, NIGHTS: nights.play, SHORTAGES: shortages.play}
+_PLAY: Final = {
+    KILLS: kills.play,
+    NIGHTS: nights.play,
+    COMMANDS: commands.play,
+    SHORTAGES: shortages.play,
+}
 _SHOWN: Final = {DAMAGE: 500}  # a line for every so many rounds; of other kinds for each
 
 

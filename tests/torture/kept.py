@@ -12,7 +12,7 @@ import struct
 import tarfile
 import zlib
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from consumers.journal import MAGIC, read_journal
 from harness.history import manifest, seals
@@ -77,13 +77,18 @@ def recollect(run_dir: Path) -> None:
 
 def unpacked(scratch: Path) -> dict[str, Path]:
     """Copies of all kept runs in a folder, each with seals."""
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(scratch, filter="data")
-    found = {RAW: scratch / RAW}
+    found = {RAW: raw(scratch)}
     for name in RECORDED:
         found[name] = Path(shutil.copytree(RUNS / name, scratch / name))
         manifest.update(found[name], **{seals.FIELD: seals.made(found[name])})
     return found
+
+
+def raw(scratch: Path) -> Path:
+    """A copy of the run that has its journals and logs."""
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(scratch, filter="data")
+    return scratch / RAW
 
 
 def _without_paths(text: str, run_dir: Path) -> str:
@@ -95,9 +100,3 @@ def _nobodys(member: tarfile.TarInfo) -> tarfile.TarInfo:
     member.uname = member.gname = ""
     member.mtime = 0
     return member
-
-
-def facts_of(run_dir: Path) -> dict[str, Any]:
-    """The manifest, as it stands in the file."""
-    found: dict[str, Any] = json.loads((run_dir / manifest.FILE_NAME).read_text())
-    return found

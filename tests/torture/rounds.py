@@ -11,7 +11,8 @@ KILLS: Final = "kills"
 DAMAGE: Final = "damage"
 SHORTAGES: Final = "shortages"
 NIGHTS: Final = "nights"
-KINDS: Final = (KILLS, NIGHTS, DAMAGE, SHORTAGES)
+COMMANDS: Final = "commands"
+KINDS: Final = (KILLS, NIGHTS, COMMANDS, DAMAGE, SHORTAGES)
 
 
 @dataclass(frozen=True)
