@@ -32,4 +32,8 @@ def run() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    try:
+        sys.exit(run())
+    except KeyboardInterrupt:  # before the command has begun
+        sys.stderr.write("kafka-chaos: interrupted\n")
+        sys.exit(2)

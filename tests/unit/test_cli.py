@@ -342,3 +342,21 @@ def test_a_failure_of_the_harness_is_no_verdict(
     said = capsys.readouterr().err
     assert "nobody thought of this" in said
     assert "kafka-chaos: the harness itself failed (RuntimeError), as told above: report it" in said
+
+
+def test_ctrl_c_before_a_command_has_begun_is_one_sentence() -> None:
+    """As it comes while modules are imported, which takes as long as some commands."""
+    interrupted = (
+        "import importlib.util, os, runpy, signal;"
+        "importlib.util.find_spec = lambda _name: os.kill(os.getpid(), signal.SIGINT);"
+        "runpy.run_module('harness', run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", interrupted],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        check=False,
+    )
+
+    assert (2, "kafka-chaos: interrupted\n") == (done.returncode, done.stderr)
