@@ -60,6 +60,7 @@ def _killed(arguments: list[str], more_s: float, number: signal.Signals | None) 
         text=True,
         cwd=played.ROOT,
         start_new_session=True,
+        preexec_fn=played.takes_signals,
     )
     time.sleep(more_s)
     if number is not None:

@@ -75,7 +75,7 @@ class Played:
                 stderr=heard,
                 cwd=ROOT,
                 start_new_session=True,
-                preexec_fn=prepare,
+                preexec_fn=prepare or takes_signals,
             )
 
     @property
@@ -258,6 +258,12 @@ def stopped(run: str, harness: int) -> Iterator[None]:
         for process in reversed(stood):
             with suppress(psutil.Error):
                 process.resume()
+
+
+def takes_signals() -> None:
+    """Have a new process take signals as in a terminal: in the background shells ignore SIGINT."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def send(pid: int, number: signal.Signals) -> bool:
