@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.base.errors import HarnessError
+from harness.check.check import check
 from harness.experiment import Verdict
 from harness.history import store
 from harness.tables.engines.duckdb import DuckDb
@@ -40,7 +41,7 @@ def play(this: Round, results: Path, _alone: AbstractContextManager[None]) -> Ou
     run_dir = kept.raw(scratch)
     engine = DuckDb()
     try:
-        damage.checking.check(run_dir, engine)
+        check(run_dir, engine)
         code, heard = _killed([command, str(run_dir)], more_s, number)
         problems = _ending(code, heard, number)
         problems += _unreadable(run_dir)
