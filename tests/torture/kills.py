@@ -88,7 +88,7 @@ def _afterwards(run_dir: Path) -> list[str]:
     if status not in _ENDINGS:
         problems.append(f"the manifest says {status} after clean")
     problems += played.lost_frames(run_dir)
-    return problems + played.wrong_verdicts(run_dir)[0]
+    return problems + played.wrong_verdicts(run_dir)
 
 
 _ENDINGS: Final = ("complete", "interrupted", "void")

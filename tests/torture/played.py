@@ -229,20 +229,19 @@ def lost_frames(run_dir: Path) -> list[str]:
     return problems
 
 
-def wrong_verdicts(run_dir: Path) -> tuple[list[str], list[str]]:
-    """Verdicts that such a run cannot have; and which rules are UNKNOWN, of those of the run."""
+def wrong_verdicts(run_dir: Path) -> list[str]:
+    """Verdicts that such a run cannot have: none but UNKNOWN where it is not complete."""
     engine = DuckDb()
     try:
         rules = [each["rule"] for each in told(run_dir)["declared"]["rules"]] + ["E04", "E05"]
         found = damage.judged(run_dir, engine, rules)
     except HarnessError as error:
-        return ([] if " " in str(error) else [f"no sentence: {error}"]), ["all: " + str(error)[:60]]
+        return [] if " " in str(error) else [f"no sentence: {error}"]
     finally:
         engine.close()
     complete = told(run_dir).get("status") == "complete"
     allowed = (str(Verdict.UNKNOWN), str(Verdict.HOLDS)) if complete else (str(Verdict.UNKNOWN),)
-    problems = [f"{rule} is {verdict}" for rule, verdict in found.items() if verdict not in allowed]
-    return problems, [rule for rule, verdict in found.items() if verdict == str(Verdict.UNKNOWN)]
+    return [f"{rule} is {verdict}" for rule, verdict in found.items() if verdict not in allowed]
 
 
 @contextmanager
