@@ -88,6 +88,7 @@ def raw(scratch: Path) -> Path:
     """A copy of the run that has its journals and logs."""
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(scratch, filter="data")
+    manifest.update(scratch / RAW)  # so that it has a seal, whatever made the archive
     return scratch / RAW
 
 
