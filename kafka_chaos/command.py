@@ -22,6 +22,7 @@ COMMANDS: Final = (
         "nightly",
         "matrix",
         "sweep",
+        "soak",
         "check",
         "report",
         "sql",

@@ -25,7 +25,7 @@ from harness.history.effects import Breaks, Effects
 from harness.run import nemesis
 from harness.run.estimate import estimate_s
 from harness.run.faults.kind import Evidence, Kind
-from harness.run.interrupts import Interrupted, interruptible
+from harness.run.interrupts import Interrupted, heard, interruptible
 from harness.run.roles import headcount, lanes
 from harness.run.run import Run
 from harness.run.scene import Scene
@@ -199,6 +199,7 @@ def test_ctrl_c_leaves_a_run_whose_faults_are_drawn_and_interrupts_it_the_second
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(Interrupted):
             signal.raise_signal(signal.SIGINT)
+        heard()
 
 
 def test_sigterm_interrupts_at_once() -> None:
