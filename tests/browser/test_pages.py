@@ -239,7 +239,7 @@ def test_the_timeline_shows_the_fault_where_the_history_has_it(
     shown_s = first_s + (shown_px - first_px) * (last_s - first_s) / (last_px - first_px)
 
     assert meant_s == pytest.approx(shown_s, abs=0.15), json.dumps(ticks)
-    assert "kill-consumer" in plot.find_element(By.CSS_SELECTOR, "text.fault").text
+    assert fault["kind"] in plot.find_element(By.CSS_SELECTOR, "text.fault").text
 
 
 def middle(element: Any) -> float:
