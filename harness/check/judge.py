@@ -27,6 +27,8 @@ JUDGEMENTS: Final = TABLES["judgements"]
 _TIMELESS: Final = {"late": STOOD_STILL, "set": CLOCK_SET, "unseen": UNWATCHED}
 
 
+_ONE_TIMING: Final = timedelta(seconds=5)
+
 WHOLE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -195,12 +197,14 @@ def _doubt(tables: Tables, outcome: Outcome) -> list[str]:
     """What is outside its bounds by no more than processes waited meanwhile becomes null.
 
     One process may wait for another that waits, so what all of them waited adds up. What is within
-    its bounds stays: waiting cannot have helped it. Returned is what each was withheld for.
+    its bounds stays: waiting cannot have helped it. What was timed over longer than `_ONE_TIMING`
+    is a mean of many timings, which one wait moves little. Returned is what each was withheld for.
     """
     doubtful = [
         (row, of_a_ms)
         for row, of_a_ms in _guarded(tables, outcome)
         if row["ok"] is False and not row["wrong"] and row["guard_to"] is not None and of_a_ms
+        if row["guard_to"] - row["guard_from"] <= _ONE_TIMING
     ]
     touched: list[str] = []
     if not doubtful:

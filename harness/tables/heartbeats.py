@@ -7,8 +7,9 @@ def heartbeats() -> str:
     A gap is steady if nothing that may stretch it fell into it: both heartbeats were answered by
     one broker for one generation without an error, and no fault of a broker, of the member's own
     link or of its frozen process was active, in this gap or the one before it: a heartbeat that was
-    held up comes late, and the next one all the sooner after it. Stalled processing and members
-    that join, leave or crash do not count as such: heartbeats must not depend on them.
+    held up comes late, and the next one all the sooner after it. Two that were held up together
+    count as one. Stalled processing and members that join, leave or crash do not count as such:
+    heartbeats must not depend on them.
 
     A heartbeat of KIP-848 is timed by its arrival, for its answer waits until what the coordinator
     wrote before is replicated. One that tells what the member owns is sent out of turn, as is the
@@ -28,7 +29,10 @@ def heartbeats() -> str:
               AND (api = 'HEARTBEAT' OR api = 'CONSUMER_GROUP_HEARTBEAT' AND generation >= 0)
         ), followed AS (
             SELECT `group`, member, member_id, generation, broker, at, error_code,
-                   lag(at) OVER w AS before_at, lag(at, 2) OVER w AS earlier_at,
+                   lag(at) OVER w AS before_at,
+                   CASE WHEN lag(at, 2) OVER w >= after(-:slack_ms, lag(at) OVER w)
+                        THEN coalesce(lag(at, 3) OVER w, lag(at, 2) OVER w)
+                        ELSE lag(at, 2) OVER w END AS earlier_at,
                    lag(broker) OVER w AS broker_before, lag(generation) OVER w AS generation_before,
                    lag(error_code) OVER w AS error_before,
                    owned IS NULL AND lag(owned) OVER w IS NULL

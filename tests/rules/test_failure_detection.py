@@ -216,6 +216,13 @@ def test_what_a_process_waited_for_a_processor_is_in_doubt(
     assert verdict == judge(history, "R01")["verdict"]
 
 
+def test_what_was_timed_for_long_is_not_in_doubt(judge: Judge) -> None:
+    """It may be a mean of many timings, which one wait moves by little."""
+    history = History().says("member_added", 0, "member-1").join("member-1", 5)
+    history.heartbeats("member-1", 2_000, 8_400).waited("broker-1", 5_000, 6_000, 9_000)
+    assert "VIOLATED" == judge(history, "R02")["verdict"]
+
+
 def test_who_waited_longest_is_named(judge: Judge) -> None:
     history = pair(evicted_ms=10_120).waited("member-1", 9_500, 10_500, 51)
     verdict = judge(history.waited("broker-1", 9_400, 10_400, 64.4), "R01")

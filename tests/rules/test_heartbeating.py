@@ -164,6 +164,17 @@ def test_a_heartbeat_that_a_fault_held_up_makes_no_other_one_early(judge: Judge)
     assert "HOLDS" == judge(history, "R14")["verdict"]
 
 
+@pytest.mark.parametrize(("second_ms", "steady"), [(9_566, 4), (9_567, 5)])
+def test_two_heartbeats_that_were_held_up_together_make_no_other_one_early(
+    judge: Judge, second_ms: float, steady: int
+) -> None:
+    """The second waited on the connection behind the first, and is later than its own turn."""
+    history = History().heartbeats("member-1", 2_000, 4_000, 9_516, second_ms, 11_000)
+    history.heartbeats("member-1", 13_000, 15_000, 17_000)
+    history.fault("pause-broker", "broker-1", 4_100, 9_500)
+    assert f"{steady} steady gaps" in judge(history, "R14")["rows"][0]["why"]
+
+
 def test_gaps_in_a_fault_of_another_member_are_steady(judge: Judge) -> None:
     history = History().member("member-1").member("member-2")
     history.heartbeats("member-1", 2_000, 4_000, 6_000, 8_000)
