@@ -181,6 +181,12 @@ def _promised(declared: Mapping[str, Any]) -> dict[str, float]:
     return {name: value for name, value in (of.get("limits") or {}).items() if value is not None}
 
 
+def _due(declared: Mapping[str, Any]) -> int:
+    """How many faults have to be on record: where they are drawn, as many as time allowed."""
+    faults = len(declared.get("faults") or ())
+    return min(faults, 1) if declared.get("at_random") else faults
+
+
 def _settings(content: Mapping[str, Any], promised: Mapping[str, float]) -> dict[str, Setting]:
     """Values that queries name with a colon (`:session_ms`)."""
     group, load = content["declared"]["group"], content["declared"]["load"]
@@ -206,10 +212,7 @@ def _settings(content: Mapping[str, Any], promised: Mapping[str, float]) -> dict
         "members": int(group["members"]),
         "partitions": int(load["partitions"]),
         "records_per_s": int(load["records_per_s"]),
-        # Where they are drawn, as many as time allows.
-        "faults": 0
-        if content["declared"].get("at_random")
-        else len(content["declared"].get("faults") or ()),
+        "faults": _due(content["declared"]),
         "slack_ms": SLACK_MS,
         "rounding_ms": ROUNDING_MS,
         "guard_ms": GUARD_MS,

@@ -60,6 +60,14 @@ def test_every_rule_holds_for_a_healthy_made_up_run(judged_run: Path) -> None:
     assert {"E02", "E03", "E04", "E05"} < {row["rule"] for row in verdicts}
 
 
+def test_a_run_whose_faults_are_drawn_is_asked_whether_they_took_effect(
+    engine: Engine, tmp_path: Path
+) -> None:
+    run_dir = History(faults=2, at_random=True).write(tmp_path / "run")
+
+    assert "E01" in verdicts_by_rule(check(run_dir, engine))
+
+
 def test_a_run_without_faults_is_not_asked_whether_they_took_effect(judged_run: Path) -> None:
     rules = pq.read_table(judged_run / "verdicts.parquet", columns=["rule"]).to_pylist()
     assert "E01" not in [row["rule"] for row in rules]
