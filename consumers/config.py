@@ -58,6 +58,16 @@ class _Config:
         """What its clients prove themselves by. Raises BadInput where that cannot be read."""
         return proven_by(self.credentials)
 
+    def admission_of_librdkafka(self) -> dict[str, str]:
+        """Settings by which its clients of librdkafka are let in. Raises BadInput as `proven`."""
+        proven = self.proven()
+        return proven.of_librdkafka() if proven else {}
+
+    def admission_of_java(self) -> dict[str, str]:
+        """Settings by which its clients of Kafka's own are let in. Raises BadInput as `proven`."""
+        proven = self.proven()
+        return proven.of_java() if proven else {}
+
     @classmethod
     def of(cls, found: dict[str, Any]) -> Self:
         """Build from a dict; BadInput names a key that is missing, unknown or of a wrong type."""

@@ -128,8 +128,7 @@ class Java:
             f"-Dharness.fetches={'debug' if _FETCH_LIMIT in config.settings else 'info'}",
             *config.jvm_options,
         )
-        proven = config.proven()
-        self._settings = settings_of(config) | (proven.of_java() if proven else {})
+        self._settings = settings_of(config) | config.admission_of_java()
         self._listener: Listener | None = None
         self._known = _NOBODY
         self._duration = JClass("java.time.Duration")

@@ -35,7 +35,6 @@ class JavaTransactions:
         self._number = JClass("java.lang.Integer")
         self._bytes = JArray(JByte)
         self._fatal = tuple(JClass(f"{_ERRORS}.{name}") for name in _FATAL)
-        proven = config.proven()
         settings = {
             "bootstrap.servers": config.bootstrap,
             "client.id": config.member,
@@ -45,7 +44,7 @@ class JavaTransactions:
             "linger.ms": 5,
             "key.serializer": _BYTES,
             "value.serializer": _BYTES,
-            **(proven.of_java() if proven else {}),
+            **config.admission_of_java(),
         }
         self._producer: Any = JClass(f"{_PRODUCER}.KafkaProducer")(jvm.properties(settings))
         self._producer.initTransactions()

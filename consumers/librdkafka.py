@@ -101,9 +101,7 @@ class Librdkafka:
     def __init__(self, config: ConsumerConfig, more: dict[str, object] | None = None) -> None:
         """Connect; `more` are settings of librdkafka on top of ours, for benchmarks."""
         self._ranger = Ranger(config.topic)
-        proven = config.proven()
-        admission = proven.of_librdkafka() if proven else {}
-        settings = settings_of(config) | admission | (more or {})
+        settings = settings_of(config) | config.admission_of_librdkafka() | (more or {})
         self._settings = shown(settings)
         self._listener: Listener | None = None
         self._known = _NOBODY

@@ -182,8 +182,7 @@ class ProducerLoop:
         self._turn = 0
         self._partitions_told = config.partitions
         self._broken: HarnessError | None = None
-        proven = config.proven()
-        settings = settings_of(config) | (proven.of_librdkafka() if proven else {})
+        settings = settings_of(config) | config.admission_of_librdkafka()
         self._settings = shown(settings)
         callbacks: dict[str, Any] = {"error_cb": self._on_error}
         try:

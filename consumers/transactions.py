@@ -51,7 +51,6 @@ class LibrdkafkaTransactions:
         """Connect, and end what an earlier process of this name has left open."""
         assert config.output is not None  # the configuration has been checked
         self._output = config.output
-        proven = config.proven()
         self._producer = Producer(
             {
                 "bootstrap.servers": config.bootstrap,
@@ -59,7 +58,7 @@ class LibrdkafkaTransactions:
                 "transactional.id": f"{config.group}-{config.member}",
                 "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
                 "linger.ms": 5,
-                **(proven.of_librdkafka() if proven else {}),
+                **config.admission_of_librdkafka(),
             }
         )
         self._producer.init_transactions(PATIENCE_S)

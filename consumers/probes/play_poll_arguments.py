@@ -100,7 +100,6 @@ def _partition(topic: str) -> Any:
 
 
 def _made(config: ProbeConfig, protocol: str) -> Any:
-    proven = config.proven()
     settings: dict[str, object] = {
         "bootstrap.servers": config.bootstrap,
         "group.id": f"{config.group}-arguments",
@@ -110,7 +109,7 @@ def _made(config: ProbeConfig, protocol: str) -> Any:
         "allow.auto.create.topics": "false",
         "key.deserializer": _DESERIALIZER,
         "value.deserializer": _DESERIALIZER,
-        **(proven.of_java() if proven else {}),
+        **config.admission_of_java(),
     }
     consumer = jpype.JClass("org.apache.kafka.clients.consumer.KafkaConsumer")
     return consumer(jvm.properties(settings))
