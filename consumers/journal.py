@@ -128,13 +128,9 @@ class Frames(Sequence[dict[str, Any]]):
         with self._path.open("rb") as file:
             file.seek(self._starts[0] if self._starts else 0)
             for _ in self._starts:
-                prefix = file.read(_PREFIX.size)
-                if len(prefix) < _PREFIX.size:
+                if (found := _next_payload(file)) is None:
                     raise self._changed()
-                length, _crc = _PREFIX.unpack(prefix)
-                payload = file.read(length)
-                if len(payload) < length:
-                    raise self._changed()
+                payload, _crc = found
                 if payload.startswith(begins):
                     yield json.loads(payload)
 
@@ -234,21 +230,26 @@ def _begins_as_journal(path: Path | str, begins: bytes) -> bool:
 
 def _next_frame(file: BinaryIO) -> dict[str, Any] | None:
     """The frame that starts where the file is, or None if no whole one is there."""
+    found = _next_payload(file)
+    if found is None or zlib.crc32(found[0]) != found[1]:
+        return None
+    try:
+        frame = json.loads(found[0])
+    except ValueError:  # a CRC that fits by chance, say over zeros
+        return None
+    return frame if isinstance(frame, dict) else None
+
+
+def _next_payload(file: BinaryIO) -> tuple[bytes, int] | None:
+    """What the next frame says that it holds, unread, and its checksum; None where that is cut."""
     prefix = file.read(_PREFIX.size)
     if len(prefix) < _PREFIX.size:
         return None
     length, crc = _PREFIX.unpack(prefix)
-    return _payload(file.read(length), length, crc) if length <= _LONGEST_PAYLOAD else None
-
-
-def _payload(data: bytes, length: int, crc: int) -> dict[str, Any] | None:
-    if len(data) < length or zlib.crc32(data) != crc:
+    if length > _LONGEST_PAYLOAD:
         return None
-    try:
-        found = json.loads(data)
-    except ValueError:  # a CRC that fits by chance, say over zeros
-        return None
-    return found if isinstance(found, dict) else None
+    payload = file.read(length)
+    return (payload, crc) if len(payload) == length else None
 
 
 def _cut_by_kill(begins: bytes, size: int, whole: int) -> bool:
