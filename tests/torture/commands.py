@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.base.errors import HarnessError
+from harness.base.paths import ROOT
 from harness.check.check import check
 from harness.experiment import Verdict
 from harness.history import store
@@ -67,7 +68,7 @@ def _killed(arguments: list[str], more_s: float, number: signal.Signals | None) 
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        cwd=played.ROOT,
+        cwd=ROOT,
         start_new_session=True,
         preexec_fn=played.takes_signals,
     )

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from consumers.journal import read_journal
 from harness.base import processes
 from harness.base.errors import HarnessError, WaitTimeout
+from harness.base.paths import ROOT
 from harness.base.ports import LOOPBACK
 from harness.base.wait import wait_until
 from harness.base.whole import HALVES
@@ -30,7 +31,6 @@ from harness.history.collect import collect
 from harness.tables.engines.duckdb import DuckDb
 from tests.torture import damage
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 EXPERIMENTS: Final = Path(__file__).with_name("experiments")
 LONGEST_S: Final = 120.0
 # How long each phase of the short run takes, on two cores: an instant is drawn from it.
