@@ -146,8 +146,8 @@ def run_of(content: Mapping[str, Any], limits: Mapping[str, float] | None = None
         promised = _promised(declared) if limits is None else limits
         settings = _settings(content, promised)
         expected = tuple(declared.get("rules") or ())
-        for each in expected:
-            each["rule"]
+        if not all(each["rule"] for each in expected):
+            raise ValueError("an expectation of no rule")
         return Run(
             name=str(content["run"]),
             experiment=str(content["experiment"]),
