@@ -183,13 +183,22 @@ def marked(run: str | None = None) -> list[tuple[psutil.Process, str, str]]:
 
 
 @dataclass(frozen=True)
-class _Mark:
+class Mark:
+    """Whose a process is."""
+
     run: str
     owner: str
     member: str  # empty where it is no program's
 
 
-def _living() -> Iterator[tuple[psutil.Process, _Mark]]:
+def mark_of(pid: int) -> Mark | None:
+    """The mark of a process; None where it has none, is gone, or is not ours to look at."""
+    with suppress(psutil.Error, OSError):
+        return _mark_of(psutil.Process(pid))
+    return None
+
+
+def _living() -> Iterator[tuple[psutil.Process, Mark]]:
     for process in psutil.process_iter():
         if process.pid == os.getpid():
             continue
@@ -203,18 +212,18 @@ def _living() -> Iterator[tuple[psutil.Process, _Mark]]:
             yield process, mark
 
 
-def _mark_of(process: psutil.Process) -> _Mark | None:
+def _mark_of(process: psutil.Process) -> Mark | None:
     environment = process.environ()
     if run := environment.get(RUN_MARK):
         owner, member = environment.get(OWNER_MARK, ""), environment.get(MEMBER_MARK, "")
-        return _Mark(run, owner, member)
+        return Mark(run, owner, member)
     for number in (1, 2):
         with suppress(OSError):
             log = Path(f"/proc/{process.pid}/fd/{number}").readlink()
             if log.parent.name == _LOGS and log.suffix == _LOG:
                 folder = log.parent.parent
                 owner = (folder / _OWNER).read_text(encoding="utf-8")
-                return _Mark(folder.name, owner, log.stem) if _TOKEN.fullmatch(owner) else None
+                return Mark(folder.name, owner, log.stem) if _TOKEN.fullmatch(owner) else None
     return None
 
 

@@ -7,11 +7,12 @@ not to be had nothing is noted, and nothing excused by it.
 """
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from harness.base.processes import MEMBER_MARK, RUN_MARK
+from harness.base.processes import Mark, mark_of
 
 # A process that was just forked still has the environment of whoever started it.
 _LOOKS: Final = 3
@@ -21,9 +22,15 @@ _CONFIGS: Final = (".json", ".properties")
 class Waits:
     """The threads of one run's processes, and how long each had waited when it was last seen."""
 
-    def __init__(self, run: str, proc: Path = Path("/proc")) -> None:
+    def __init__(
+        self,
+        run: str,
+        proc: Path = Path("/proc"),
+        mark_of: Callable[[int], Mark | None] = mark_of,
+    ) -> None:
         self._run = run
         self._proc = proc
+        self._mark_of = mark_of
         self._names: dict[str, str] = {}  # of the run's processes, by pid
         self._strangers: dict[str, int] = {}  # by pid, and how often it was looked at
         self._waited_ns: dict[tuple[str, str], int] = {}
@@ -59,17 +66,15 @@ class Waits:
 
     def _name_of(self, pid: str) -> str:
         """What a process of this run is called; nothing for one that is not of it, or is gone."""
+        mark = self._mark_of(int(pid))
+        if mark is None or mark.run != self._run:
+            return ""
+        if mark.member:
+            return mark.member
         try:
-            environment = (self._proc / pid / "environ").read_bytes().split(b"\0")
-            if f"{RUN_MARK}={self._run}".encode() not in environment:
-                return ""
             arguments = (self._proc / pid / "cmdline").read_bytes().decode(errors="replace")
         except OSError:
             return ""
-        mark = f"{MEMBER_MARK}=".encode()
-        for each in environment:
-            if each.startswith(mark):
-                return each.removeprefix(mark).decode(errors="replace")
         told = [Path(each) for each in arguments.split("\0") if each]
         configs = [path.stem for path in told if path.suffix in _CONFIGS]
         return configs[-1] if configs else "".join(path.name for path in told[:1])

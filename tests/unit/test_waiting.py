@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from consumers.journal import Journal, read_journal
-from harness.base.processes import MEMBER_MARK, RUN_MARK
+from harness.base.processes import RUN_MARK, Mark
 from harness.base.wait import wait_until
 from harness.run import observer
 from harness.run.waiting import Waits
@@ -22,17 +22,21 @@ RUN = "20261125T093000-0001"
 
 
 class Proc:
-    """A folder like /proc, of our own making."""
+    """A folder like /proc, of our own making, and the marks of its processes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.marks: dict[int, Mark] = {}
 
-    def process(self, pid: int, *arguments: str, run: str = RUN, **environment: str) -> None:
+    def process(self, pid: int, *arguments: str, run: str = RUN, member: str = "") -> None:
         folder = self.folder / str(pid)
         (folder / "task").mkdir(parents=True, exist_ok=True)
-        told = {"PATH": "/bin", RUN_MARK: run, **environment}
-        (folder / "environ").write_text("\0".join(f"{k}={v}" for k, v in told.items()))
         (folder / "cmdline").write_text("\0".join([*arguments, ""]))
+        if run:
+            self.marks[pid] = Mark(run, owner="1:2", member=member)
+
+    def waits(self) -> Waits:
+        return Waits(RUN, self.folder, self.marks.get)
 
     def waited(self, pid: int, thread: int, waited_ms: float) -> None:
         folder = self.folder / str(pid) / "task" / str(thread)
@@ -45,7 +49,7 @@ def proc(tmp_path: Path) -> Proc:
     made = Proc(tmp_path / "proc")
     made.process(10, "java", "-cp", "x", "kafka.Kafka", "/run/scratch/broker-1.properties")
     made.process(11, "python", "-m", "consumers.consumer", "/run/journals/member-2.json")
-    made.process(12, "node", "index.js", **{MEMBER_MARK: "member-7"})
+    made.process(12, "node", "index.js", member="member-7")
     made.process(13, "java", "other.properties", run="another")
     (made.folder / "self").mkdir()
     for pid in (10, 11, 12, 13):
@@ -54,7 +58,7 @@ def proc(tmp_path: Path) -> Proc:
 
 
 def test_the_thread_that_waited_longest_counts_since_the_last_sample(proc: Proc) -> None:
-    waits = Waits(RUN, proc.folder)
+    waits = proc.waits()
     waits.sample()
     proc.waited(10, 10, 1_020)
     proc.waited(10, 99, 70)  # a new thread
@@ -65,7 +69,7 @@ def test_the_thread_that_waited_longest_counts_since_the_last_sample(proc: Proc)
 
 
 def test_a_process_that_ends_or_says_nothing_is_left_out(proc: Proc) -> None:
-    waits = Waits(RUN, proc.folder)
+    waits = proc.waits()
     waits.sample()
     (proc.folder / "10").rename(proc.folder / "gone")
     (proc.folder / "11" / "task" / "11" / "schedstat").write_text("")
@@ -74,7 +78,7 @@ def test_a_process_that_ends_or_says_nothing_is_left_out(proc: Proc) -> None:
 
 
 def test_a_process_is_known_once_it_has_its_own_environment(proc: Proc) -> None:
-    waits = Waits(RUN, proc.folder)
+    waits = proc.waits()
     proc.process(20, "python", run="")
     waits.sample()
     proc.process(20, "toxiproxy-server", "-config", "/run/scratch/toxiproxy.json")
