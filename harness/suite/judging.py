@@ -139,13 +139,13 @@ def look(
     Spark does not start.
     """
     from harness.check.check import check
-    from harness.check.others import look_at
+    from harness.check.others import look_at, settled
     from harness.report.load import load_manifest
     from harness.report.outcome import exit_code_of
     from harness.report.text.terminal import print_rows, print_verdicts
 
     rows: dict[str, list[dict[str, Any]]] = {}
-    others: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
     with ExitStack() as stack:
         if spark:
             from harness.tables.engines.spark import Spark
@@ -155,8 +155,8 @@ def look(
             engine = stack.enter_context(closing(duckdb_engine()))
 
         def looked(tables: "Tables", lacking: Mapping[str, str]) -> list[dict[str, Any]]:
-            others.extend(look_at(tables, lacking))
-            return others
+            found.extend(look_at(tables, lacking))
+            return found
 
         verdicts = check(
             run_dir,
@@ -164,10 +164,11 @@ def look(
             keep=False,
             rules=rules,
             limits=limits,
-            judged=lambda found: rows.update(found.rows),
+            judged=lambda outcome: rows.update(outcome.rows),
             looked=looked,
         )
     about = load_manifest(run_dir)
+    others, _ = settled(found, verdicts)  # a rule with a verdict is not counted twice
     print_verdicts(about, verdicts, others)
     if rules:
         print_rows(rows)

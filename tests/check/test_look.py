@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from harness.base.errors import Exit, NoData
 from harness.bench.synthetic import write_synthetic
+from harness.check.check import check
+from harness.check.others import look_at
 from harness.cli.main import main
-from harness.suite.judging import look
+from harness.rules import RULES
+from harness.suite.judging import duckdb_engine, look
 
 
 def files(folder: Path) -> dict[Path, float]:
@@ -45,6 +50,22 @@ def test_what_differs_is_printed_with_its_sentence(
 
     assert 0 != look(run_dir)
     assert "history/topology.parquet is missing" in capsys.readouterr().out
+
+
+def test_a_rule_with_a_verdict_is_not_counted_among_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_dir = write_synthetic(tmp_path / "run", 20_000)
+    look(run_dir)
+    printed = capsys.readouterr().out
+
+    with closing(duckdb_engine()) as engine:
+        verdicts = check(run_dir, engine, looked=look_at)
+
+    others = pq.read_table(run_dir / "tables" / "other_rules.parquet").to_pylist()
+    assert {row["rule"] for row in others}.isdisjoint(row["rule"] for row in verdicts)
+    assert any(RULES[row["rule"]].always for row in verdicts)
+    assert f"{len(others)} rules that the experiment does not declare" in printed
 
 
 def test_a_folder_without_a_run_is_no_data(tmp_path: Path) -> None:
