@@ -148,6 +148,7 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
         if expect.rule in judged
         and expect.verdict is not Verdict.HOLDS
         and not (expect.clients or expect.protocols)
+        and expect.is_of(*experiment.cluster.releases)
     )
     named = {expect.rule for expect in rules}
     more = tuple(Expect(rule=rule, if_seen=True) for rule in judged if rule not in named)

@@ -228,11 +228,15 @@ def _variant(experiment: Experiment, client: str, protocol: str, turn: Turn) -> 
 
 
 def _shows(experiment: Experiment) -> frozenset[Goal]:
-    """The rules that a run is judged by; one that is expected to be UNKNOWN shows nothing."""
+    """The rules that a run is sure to show; one that is expected to be UNKNOWN shows nothing."""
     from harness.rules.catalogue import RULES  # needs pyspark, which is slow to import
 
     group = experiment.group
-    judged = {each.rule for each in experiment.rules if each.verdict is not Verdict.UNKNOWN}
+    judged = {
+        each.rule
+        for each in experiment.rules
+        if each.verdict is not Verdict.UNKNOWN and not each.sometimes
+    }
     judged |= {rule.id for rule in RULES.values() if rule.evidence and rule.applies(group)}
     return frozenset(
         Goal.of(RULES[rule], group.client, group.protocol)

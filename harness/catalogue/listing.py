@@ -42,7 +42,7 @@ def _experiment(name: str, experiment: Experiment) -> dict[str, Any]:
                 "source": RULES[expect.rule].source,
                 "statement": RULES[expect.rule].statement,
                 "unit": RULES[expect.rule].unit,
-                "expected": str(expect.verdict),
+                "expected": _verdict(expect),
                 "because": expect.because,
             }
             for expect in experiment.rules
@@ -80,12 +80,16 @@ def _expected(rule: Rule, experiment: Experiment) -> list[Expect]:
 def _judging(rule: Rule, name: str, experiment: Experiment, expect: Expect) -> dict[str, Any]:
     return {
         "name": name,
-        "expected": str(expect.verdict),
+        "expected": _verdict(expect),
         "because": expect.because,
         "clients": _both(rule.clients, experiment.clients, expect.clients),
         "protocols": _both(rule.protocols, experiment.protocols, expect.protocols),
         "kafka": list(expect.kafka),
     }
+
+
+def _verdict(expect: Expect) -> str:
+    return f"{expect.verdict} sometimes" if expect.sometimes else str(expect.verdict)
 
 
 def _both(

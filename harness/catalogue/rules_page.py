@@ -149,6 +149,7 @@ def _judged_by(rule: Rule, experiments: dict[str, Experiment]) -> list[str]:
 
 def _only(expect: Expect) -> str:
     parts = [*expect.clients, *expect.protocols, *(f"Kafka {each}*" for each in expect.kafka)]
+    parts += ["sometimes"] if expect.sometimes else []
     return f" ({', '.join(parts)})" if parts else ""
 
 

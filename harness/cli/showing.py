@@ -75,7 +75,7 @@ def described(fault: Fault, *, one_by_one: bool = False) -> str:
 
 def _expected(expect: Expect) -> str:
     """A rule with the verdict expected of it, and of whom."""
-    text = f"{expect.rule} {expect.verdict}"
+    text = f"{expect.rule} {expect.verdict}{' sometimes' if expect.sometimes else ''}"
     for_whom = (*expect.clients, *expect.protocols, *(f"Kafka {each}" for each in expect.kafka))
     if for_whom:
         text += f" for {', '.join(for_whom)}"

@@ -7,7 +7,6 @@ its NAME. Nothing here does I/O.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from hashlib import sha256
 from math import inf
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from harness.experiment.checks import all_are
 from harness.experiment.checks import at_least as at_least
 from harness.experiment.checks import one_of as one_of
 from harness.experiment.limits import Limits as Limits
+from harness.experiment.source import Source as Source
 
 # librdkafka looks at its timers every 500 ms while subscribed, so what it does "every 700 ms" it
 # does every 1,000 ms (rdkafka_cgrp.c, max-poll timer at 2 Hz; measured 0.5 s multiples ± 80 ms).
@@ -310,8 +310,9 @@ class Expect:
     `because` says why where the expected verdict is not HOLDS. `clients`, `protocols` and `kafka`
     (first characters of the version, such as "3.") say for whom it is expected; empty means all.
     One for some versions fits a cluster that is upgraded if it fits both of its releases.
-    `if_seen`: a run that does not exercise the rule says nothing of it. Where several of one rule
-    fit a run, the last one counts.
+    `if_seen`: a run that does not exercise the rule says nothing of it. `sometimes`: it is violated
+    in some runs and holds in others, and both are as expected, as with a defect that needs luck to
+    show. Where several of one rule fit a run, the last one counts.
     """
 
     rule: str
@@ -321,6 +322,7 @@ class Expect:
     protocols: tuple[str, ...] = ()
     kafka: tuple[str, ...] = ()
     if_seen: bool = False
+    sometimes: bool = False
 
     def __post_init__(self) -> None:
         for name in ("clients", "protocols", "kafka"):
@@ -333,14 +335,23 @@ class Expect:
             raise BadInput(
                 f"rule {self.rule} is expected {self.verdict} without a reason: say it in because="
             )
+        if self.sometimes and self.verdict is not Verdict.VIOLATED:
+            raise BadInput(
+                f"rule {self.rule} is expected {self.verdict} sometimes: only a violation can be, "
+                "so say verdict=Verdict.VIOLATED too, or leave sometimes= out"
+            )
 
     def fits(self, group: Group, *releases: str) -> bool:
         """Whether it is meant for this client and protocol, and for each of these Kafkas."""
         return (
             group.client in (self.clients or (*CLIENTS, APP))
             and group.protocol in (self.protocols or PROTOCOLS)
-            and (not self.kafka or all(each.startswith(self.kafka) for each in releases))
+            and self.is_of(*releases)
         )
+
+    def is_of(self, *releases: str) -> bool:
+        """Whether it is meant for each of these Kafkas."""
+        return not self.kafka or all(each.startswith(self.kafka) for each in releases)
 
 
 def holds(
@@ -348,24 +359,6 @@ def holds(
 ) -> tuple[Expect, ...]:
     """These rules, each expected to hold."""
     return tuple(Expect(rule=rule, clients=clients, protocols=protocols) for rule in rules)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """A file that an experiment is made from and that is not ours: its path in a run, its text."""
-
-    path: str
-    text: str
-
-    @property
-    def data(self) -> bytes:
-        """The file, byte for byte."""
-        return self.text.encode(errors="surrogateescape")
-
-    @property
-    def digest(self) -> str:
-        """Its SHA-256."""
-        return sha256(self.data).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

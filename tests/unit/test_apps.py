@@ -14,7 +14,7 @@ from harness.catalogue import cover, registry
 from harness.catalogue.apps import read, with_app
 from harness.cli.main import main
 from harness.cli.options import add_app_options, app_of
-from harness.experiment import APP, Cluster, Fault, Limits, Verdict
+from harness.experiment import APP, Cluster, Expect, Fault, Limits, Verdict
 from harness.experiment.app import App, Records, Shows, Stop, filled, numbered
 from harness.history.whose import SHARED
 from harness.run.faults import KINDS, needs_app
@@ -510,6 +510,19 @@ def test_places_are_filled_and_numbers_put_in() -> None:
         dict.fromkeys(("bootstrap", "instance_id"), "") | {"bootstrap": "h:1"},
     )
     assert '{"id": 7, "c": "c7"}' == numbered('{"id": {n}, "c": "c{n}"}', 7)
+
+
+@pytest.mark.parametrize(
+    ("kafka", "expected"), [("4.4.0", Verdict.VIOLATED), ("3.9.2", Verdict.HOLDS)]
+)
+def test_what_some_releases_do_wrong_is_expected_of_these(kafka: str, expected: Verdict) -> None:
+    wrong = Expect(rule="R21", verdict=Verdict.VIOLATED, because="it is known", kafka=("4.",))
+    declared = replace(
+        registry.load("baseline"), rules=(wrong,), cluster=Cluster(kafka_version=kafka)
+    )
+    with_orders = with_app(declared, App(name="orders", command=("x",), folder="/"))
+
+    assert [expected] == [each.verdict for each in with_orders.rules if each.rule == "R21"]
 
 
 def test_more_processes_than_lanes_were_measured_for_share_one() -> None:

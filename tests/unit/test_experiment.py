@@ -33,6 +33,10 @@ from harness.experiment import (
         (lambda: Group(max_poll_interval_ms=5_000), "5000 is below session_timeout_ms of 6000"),
         (lambda: Group(members=0), "members is 0, and a group needs at least one"),
         (lambda: Group(arrive_every_ms=-1), "arrive_every_ms of -1"),
+        (
+            lambda: Expect(rule="R30", sometimes=True),
+            "only a violation can be",
+        ),
         (lambda: Group(client="sarama"), "client 'sarama' is not offered"),
         (
             lambda: Group(client="app", client_version="4.2.1"),

@@ -128,7 +128,7 @@ def rules_over(
             rows[0]["unit"] or "",
             [found.get(rule, []) for found in measured],
             verdicts=dict(Counter(map(verdict_of, rows))),
-            expected=expected_of(rows[0]),
+            expected=expected_of(_worst(rows)),
             worst=_worst(rows),
             **_bounds(rows),
         )
