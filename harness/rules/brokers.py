@@ -108,7 +108,8 @@ def failover_keeps_members() -> str:
     loaded; that it does end then is a matter of R01 and X19.
 
     A librdkafka member counts its session too, from its last answered heartbeat, and where that
-    ends before another coordinator is there it gives all up by itself (R06-librdkafka).
+    ends before another coordinator has answered it, it gives all up by itself (R06-librdkafka). A
+    rebalance that was under way goes on: who was told of it, or waited in it, joins again.
     """
     return """
         WITH spans AS (
@@ -140,13 +141,20 @@ def failover_keeps_members() -> str:
             SELECT c.span, c.member_id, min(e.event_at) AS at
             FROM callbacks c JOIN kept k USING (span, member_id) JOIN {client_events} e
               ON e.member = k.member AND e.event = 'session_timed_out'
-             AND e.event_at >= c.from_at
-             AND e.event_at <= after(:rounding_ms, least(c.first.event_at, c.loaded_at))
+             AND e.event_at >= after(-c.session_ms, c.from_at)
+             AND e.event_at <= after(:rounding_ms,
+                                     coalesce(c.first.event_at, after(2000, c.loaded_at)))
             LEFT ANTI JOIN {own_requests} h
               ON h.member_id = k.member_id AND h.api = 'HEARTBEAT' AND h.error_code = :NONE
              AND h.answered_at > after(:slack_ms - c.session_ms, e.event_at)
              AND h.answered_at <= e.event_at
             GROUP BY c.span, c.member_id
+        ), under_way AS (
+            SELECT s.span FROM spans s JOIN {coordinator_events} e
+              ON e.`group` = :group AND e.at < s.from_at
+             AND e.event IN ('rebalance_started', 'assignment_received', 'emptied')
+            GROUP BY s.span
+            HAVING max_by(e.event, struct(e.at, e.event)) = 'rebalance_started'
         ), given AS (
             SELECT member_id, min(answered_at) AS at FROM {own_requests}
             WHERE error_code = :NONE AND (api = 'SYNC_GROUP'
@@ -174,17 +182,20 @@ def failover_keeps_members() -> str:
                                 k.session_ms, ' ms')
                     WHEN c.first.event IS NOT NULL AND o.at IS NULL
                     THEN clause('had its assignment ', c.first.event)
-                    WHEN r.rebalances > 0 AND p.at IS NULL
+                    WHEN r.rebalances > 0 AND p.at IS NULL AND w.span IS NULL
                     THEN clause('had to rebalance',
                                 coalesce(concat('; logged reason: ', r.first.reason), ''))
                     END AS wrong,
                CASE WHEN o.at IS NOT NULL
                     THEN clause('its own session had ended ',
-                                CAST(round(ms_between(o.at, k.loaded_at)) AS INT),
-                                ' ms before the group was loaded') END AS note
+                                CAST(abs(round(ms_between(o.at, k.loaded_at))) AS INT),
+                                IF(o.at > k.loaded_at, ' ms after', ' ms before'),
+                                ' the group was loaded')
+                    WHEN w.span IS NOT NULL THEN 'a rebalance was under way' END AS note
         FROM kept k JOIN callbacks c USING (span, member_id) JOIN rebalanced r USING (span)
         LEFT JOIN unknown u USING (span, member_id)
         LEFT JOIN timed_out o USING (span, member_id)
+        LEFT JOIN under_way w USING (span)
         LEFT JOIN (SELECT span, min(at) AS at FROM timed_out GROUP BY span) p USING (span)
     """
 

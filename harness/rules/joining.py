@@ -339,7 +339,8 @@ def rejoins_when_told() -> str:
 
     It cannot while it works on a batch, waits for the answer to a commit, or stalls. Nor does
     being told count while the callback of its last assignment is still to come: librdkafka lets
-    that answer go, and waits for the next.
+    that answer go, and waits for the next. Where the coordinator that told it was gone before it
+    joined, nothing is shown: a JoinGroup that waits there is on no record.
     """
     return """
         WITH assigned AS (
@@ -369,6 +370,9 @@ def rejoins_when_told() -> str:
             SELECT p.*, ms_between(p.polled_at, p.arrived_at) AS ms,
                    :JOIN_INTERVAL_MS + :slack_ms AS most_ms
             FROM polled p LEFT JOIN {memberships} m USING (member_id)
+            LEFT ANTI JOIN {tenures} t
+              ON t.next_at > p.told_at
+             AND t.next_at <= coalesce(p.arrived_at, :stopped_at)
             WHERE p.arrived_at IS NOT NULL
                OR m.removed_at IS NULL
                   AND after(:JOIN_INTERVAL_MS + :slack_ms, p.polled_at) < :stopped_at

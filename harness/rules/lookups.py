@@ -21,6 +21,7 @@ LOOKUPS = """
 """
 
 # Members whose coordinator was killed, each with its first heartbeat to another broker after that.
+# Who sent the dead one no heartbeat in the session before had not lost it.
 BEREFT = """
     deaths AS (
         SELECT f.fault, f.injecting_at AS at, f.injected_at AS gone_at,
@@ -35,6 +36,9 @@ BEREFT = """
                min_by(h.evidence, struct(h.arrived_at, h.broker, h.evidence)) AS evidence
         FROM deaths d JOIN {own_requests} h
           ON h.api = 'HEARTBEAT' AND h.arrived_at > d.at AND h.broker <> d.broker
+        LEFT SEMI JOIN {own_requests} b
+          ON b.member = h.member AND b.api = 'HEARTBEAT' AND b.broker = d.broker
+         AND b.arrived_at <= d.at AND b.arrived_at > after(-:session_ms, d.at)
         GROUP BY d.fault, d.at, d.gone_at, h.member
     ),
 """
@@ -181,7 +185,8 @@ def heartbeats_are_addressed() -> str:
     last: it asks several brokers at once, and one that is cut off from its peers names itself.
 
     A heartbeat can be handled at any moment from its arrival until its answer is ready. Of a group
-    that changed its protocol, or its coordinator, generations are compared again from its next.
+    that changed its protocol, or its coordinator, generations are compared again from its next. A
+    broker that is just loading the group accepts every heartbeat, whatever it names.
     """
     return """
         {LOOKUPS}
@@ -242,6 +247,9 @@ def heartbeats_are_addressed() -> str:
               ON j.client_id = b.member AND j.api = 'JOIN_GROUP' AND j.arrived_at > b.arrived_at
             LEFT ANTI JOIN {client_events} c
               ON c.member = b.member AND c.event = 'closing' AND c.event_at <= b.arrived_at
+            LEFT ANTI JOIN {tenures} t
+              ON t.loaded AND t.broker = b.broker AND b.error_code = :NONE
+             AND b.arrived_at > t.to_at_before AND b.arrived_at <= t.from_at
             WHERE (b.dropped OR b.arrived_at > b.removed_at) AND b.error_code NOT IN (
                 :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR)
               -- A line is stamped late: one that was accepted may have come just before.

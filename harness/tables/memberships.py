@@ -8,6 +8,10 @@ def memberships() -> str:
     can have several stays: `since_at` is when the one before ended, `until_at` when this one did,
     both null where there is no other. What bears the id between them belongs to this stay.
     A static member's id is `replaced` when another process joins under its instance id.
+
+    A classic coordinator keeps a new member in its memory alone until a generation with it is
+    complete. One that was never accepted but to join, and whose coordinator was gone then, is
+    `forgotten` with the last sign that this was at work.
     """
     return """
         WITH told AS (
@@ -41,6 +45,15 @@ def memberships() -> str:
                    min_by(evidence, at) FILTER (WHERE event <> 'member_added') AS evidence
             FROM numbered GROUP BY member_id, stay
             HAVING stay = 0 OR count_if(event = 'member_added') > 0
+        ), forgotten AS (
+            SELECT c.member_id, c.stay, min(t.to_at) AS at
+            FROM by_coordinator c JOIN {tenures} t
+              ON c.added_at >= t.from_at AND c.added_at < t.next_at
+            LEFT ANTI JOIN {requests} r
+              ON r.member_id = c.member_id
+             AND (r.api = 'CONSUMER_GROUP_HEARTBEAT' OR r.api <> 'JOIN_GROUP' AND r.error_code = 0
+                  OR r.error_code IN (0, 27) AND r.processed_at >= t.next_at)
+            WHERE c.removed_at IS NULL GROUP BY c.member_id, c.stay
         ), by_requests AS (
             SELECT member_id, min(coalesce(program, client_id)) AS member,
                    min(processed_at) FILTER (WHERE error_code = 0 AND (api = 'JOIN_GROUP'
@@ -55,12 +68,15 @@ def memberships() -> str:
                coalesce(r.member, substr(member_id, 1, length(member_id) - 37)) AS member,
                coalesce(c.added_at, CASE WHEN coalesce(c.stay, 0) = 0 THEN r.joined_at END)
                    AS joined_at,
-               c.removed_at, c.removed_by, r.instance_id,
+               coalesce(c.removed_at, f.at) AS removed_at,
+               coalesce(c.removed_by, IF(f.at IS NULL, NULL, 'forgotten')) AS removed_by,
+               r.instance_id,
                concat_ws(' ', member_id, c.stay) AS stay,
                coalesce(r.session_timeout_ms, :session_ms) AS session_timeout_ms, c.evidence,
                lag(c.removed_at) OVER w AS since_at,
                CASE WHEN lead(c.stay) OVER w IS NOT NULL THEN c.removed_at END AS until_at
-        FROM by_coordinator c FULL OUTER JOIN by_requests r USING (member_id)
+        FROM by_coordinator c LEFT JOIN forgotten f USING (member_id, stay)
+        FULL OUTER JOIN by_requests r USING (member_id)
         WINDOW w AS (PARTITION BY member_id ORDER BY c.stay)
     """
 

@@ -321,6 +321,37 @@ def test_stragglers_are_removed_members(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
+    ("accepted", "removed_by"),
+    [
+        ((), "forgotten"),
+        ((("JOIN_GROUP", 2_000, 79),), "forgotten"),
+        ((("JOIN_GROUP", 2_000, 0),), "forgotten"),  # its generation was not complete yet
+        ((("SYNC_GROUP", 3_000, 0),), None),
+        ((("HEARTBEAT", 3_000, 0),), None),
+        ((("HEARTBEAT", 3_000, 27),), "forgotten"),
+        ((("HEARTBEAT", 9_500, 27),), None),  # the next coordinator knows it
+        ((("CONSUMER_GROUP_HEARTBEAT", 3_000, 0),), None),  # KIP-848 stores it at once
+    ],
+)
+def test_a_member_that_only_a_dead_coordinator_knew_is_forgotten(
+    engine: Engine, accepted: tuple[tuple[str, float, int], ...], removed_by: str | None
+) -> None:
+    history = History().says("rebalance_started", 0).says("member_added", 2_000, "member-1")
+    history.says("rebalance_started", 2_001).says("loaded", 9_000, broker=2)
+    for api, ms, error in accepted:
+        history.request(api, "member-1", ms, error_code=error, broker=1 if ms < 9_000 else 2)
+    [row] = rows(history, engine, "memberships")
+    assert removed_by == row["removed_by"]
+    assert (removed_by is None) == (row["removed_at"] is None)
+
+
+def test_a_member_is_not_forgotten_while_its_coordinator_is_the_same(engine: Engine) -> None:
+    history = History().says("rebalance_started", 0).says("member_added", 2_000, "member-1")
+    [row] = rows(history, engine, "memberships")
+    assert row["removed_by"] is None
+
+
+@pytest.mark.parametrize(
     ("ticks", "from_ms"),
     [
         ([(1_340, 60)], 1_180),

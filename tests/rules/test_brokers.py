@@ -146,7 +146,8 @@ def test_a_rebalance_right_after_the_load_violates(judge: Judge) -> None:
         (10_000, 16_000, "HOLDS"),
         (10_051, 16_000, "VIOLATED"),  # its session had not ended
         (10_050, 16_000, "HOLDS"),
-        (10_000, 19_003, "VIOLATED"),  # the next coordinator was there
+        (10_000, 19_099, "HOLDS"),  # the next coordinator was there, and had not answered it
+        (10_000, 19_103, "VIOLATED"),  # that was after all was lost
         (10_000, 9_999, "VIOLATED"),  # that was another matter
     ],
 )
@@ -161,11 +162,31 @@ def test_a_member_whose_own_session_ends_before_another_coordinator_is_there_giv
 
 def test_a_rebalance_is_that_of_a_member_that_gave_up(judge: Judge) -> None:
     history = failover().says("member_added", 0, "member-2").join("member-2", 5)
-    history.rebalance(19_600, 2, 1, broker=2)
+    history.sync("member-2", 6).rebalance(19_600, 2, 1, broker=2)
     assert 2 == judge(history, "X12")["violations"]
     history.told("member-2", "session_timed_out", 16_000).told("member-2", "lost", 19_100, [0])
     assert "HOLDS" == judge(history, "X12")["verdict"]
     assert 1 == judge(history.told("member-1", "lost", 19_100, [0]), "X12")["violations"]
+
+
+def test_a_session_may_have_ended_while_the_former_coordinator_still_answered(judge: Judge) -> None:
+    """It could write nothing any more, and held heartbeats back."""
+    history = History().says("member_added", 0, "member-1").join("member-1", 5).rebalance(1, 1, 1)
+    history.heartbeats("member-1", 2_000).heartbeats("member-1", 10_000, error_code=15)
+    history.says("unloaded", 10_000).says("loaded", 10_500, broker=2, members=1)
+    history.told("member-1", "session_timed_out", 9_990).told("member-1", "lost", 10_600, [0])
+    assert "HOLDS" == judge(history, "X12")["verdict"]
+    assert "VIOLATED" == judge(history.heartbeats("member-1", 4_041), "X12")["verdict"]
+
+
+@pytest.mark.parametrize(("done_ms", "verdict"), [(None, "HOLDS"), (9_500, "VIOLATED")])
+def test_a_rebalance_that_was_under_way_goes_on(
+    judge: Judge, done_ms: float | None, verdict: str
+) -> None:
+    history = failover().says("rebalance_started", 9_000)
+    if done_ms is not None:
+        history.says("assignment_received", done_ms)
+    assert verdict == judge(history.says("rebalance_started", 19_600, broker=2), "X12")["verdict"]
 
 
 def test_a_loss_long_after_the_failover_is_another_matter(judge: Judge) -> None:
@@ -274,7 +295,7 @@ def test_a_group_that_was_loaded_without_members_is_not_examined(
 def test_members_at_a_failover_are_those_when_it_began(
     judge: Judge, event: str, ms: float, examined: int
 ) -> None:
-    history = failover()
+    history = failover().sync("member-2", 9_999)
     if event == "left":
         history.says("member_added", 5, "member-2")
     assert examined == judge(history.says(event, ms, "member-2"), "X12")["examined"]

@@ -574,6 +574,16 @@ def test_who_left_instead_is_not_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(history, "R32-rejoin")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("loaded_ms", "examined"), [(5_000, 1), (5_001, 0), (9_000, 0), (9_001, 1)]
+)
+def test_a_join_that_waits_at_a_coordinator_that_dies_is_on_no_record(
+    judge: Judge, loaded_ms: float, examined: int
+) -> None:
+    history = rejoin(9_000).says("member_added", 1, "member-1").says("loaded", loaded_ms, broker=2)
+    assert examined == judge(history, "R32-rejoin")["examined"]
+
+
 @pytest.mark.parametrize(("joins_ms", "verdict"), [(6_050, "HOLDS"), (6_051, "VIOLATED")])
 def test_rejoining_has_a_second(judge: Judge, joins_ms: float, verdict: str) -> None:
     assert verdict == judge(rejoin(joins_ms), "R32-rejoin")["verdict"]

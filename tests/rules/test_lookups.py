@@ -186,6 +186,15 @@ def test_the_longest_gap_counts_from_the_death_to_the_heartbeat(
     assert (verdict, ms) == (judged["verdict"], judged["measured_max"])
 
 
+def test_a_member_that_was_not_there_yet_has_lost_no_coordinator(judge: Judge) -> None:
+    history = asked(bereft(java()), 5_100, 2).heartbeats("member-1", 5_200, broker=2)
+    history.member("member-2").request("FIND_COORDINATOR", "member-2", 90_000, broker=3)
+    history.heartbeats("member-2", 90_100, broker=2)
+    assert ("HOLDS", 1) == tuple(
+        judge(history, "R05-lookup")[key] for key in ("verdict", "examined")
+    )
+
+
 def test_a_kill_may_take_a_while(judge: Judge) -> None:
     """An engine is asked to kill a container, and a busy machine takes its time as well."""
     history = java().fault("kill-broker", "broker-1", 6_000, 30_000, injecting_ms=5_000)
@@ -260,6 +269,20 @@ def test_a_heartbeat_without_an_id_violates_unless_the_client_has_just_dropped_i
     for history in (joined, dropped(6_100), dropped(5_997, error_code=0)):
         history.join("member-1", 6_200, life=2)
         assert "VIOLATED" == judge(history, "R35")["verdict"]
+
+
+@pytest.mark.parametrize(("loaded_ms", "verdict"), [(6_001, "HOLDS"), (5_900, "VIOLATED")])
+def test_a_broker_that_loads_the_group_accepts_every_heartbeat(
+    judge: Judge, loaded_ms: float, verdict: str
+) -> None:
+    """GroupCoordinatorService.heartbeat answers so while the coordinator is loading."""
+    history = History(group={"client": "librdkafka"}).member("member-1")
+    history.says("stabilized", 100, generation=1).says("loaded", loaded_ms, broker=2, members=1)
+    asked(history, 0, 1).heartbeats("member-1", 2_000)
+    history.told("member-1", "session_timed_out", 5_990)
+    asked(history, 5_995, 2).heartbeats("member-1", 6_000, member_id=None, broker=2)
+    history.join("member-1", 6_010, life=2, broker=2)
+    assert verdict == judge(history, "R35")["verdict"]
 
 
 def test_a_member_that_has_closed_need_not_join_anew(judge: Judge) -> None:
