@@ -1,4 +1,4 @@
-"""Damaged records of kept runs: what is made of them is told, or as before, and never wrong.
+"""Damaged records of kept runs: a result is as before, or the damage is reported; none is wrong.
 
 A round damages one file of one run, and compares what is made of it with what is made of the whole
 run: nothing may change but to UNKNOWN, or to an error that is a sentence. Most rounds end early:
@@ -131,8 +131,8 @@ class Damage:
             if told and not changes:
                 return what, "wrong", [f"nothing has changed, and it says {told}"]
             if changes and randomness.random() < _DEEP:
-                return what, "told, judged", self._wrong(run.folder, run.verdicts)
-            return what, "told" if changes else "no change", []
+                return what, "reported, judged", self._wrong(run.folder, run.verdicts)
+            return what, "reported" if changes else "no change", []
 
     def unsealed(self, randomness: random.Random) -> Found:
         """A file of a history as older runs have it, without seals: as told by Parquet itself."""
@@ -140,11 +140,11 @@ class Damage:
         with self._damaged(path, damaging.of_any_file, randomness) as (what, _):
             deep = randomness.random() < _DEEP
             if self._told(run, path, None):
-                ended = "told"
+                ended = "reported"
             elif _rows_of(path, self.engine).equals(run.history[path.stem]):
                 return what, "no difference", []
             else:
-                ended, deep = "not told", True
+                ended, deep = "not reported", True
             if not deep:
                 return what, ended, []
             with _without_seals(run.folder):
@@ -182,7 +182,7 @@ class Damage:
         if after[0] == before[0] and not told:
             return what, "no difference", []
         if told and randomness.random() >= _DEEP:
-            return what, "told", []
+            return what, "reported", []
         return self._collected(run, path, data, randomness, sealed=sealed, what=what)
 
     def _on_record(self, run: Whole, path: Path, *, sealed: bool) -> tuple[object, object]:
@@ -208,7 +208,7 @@ class Damage:
         if changes is not told:
             return what, "wrong", [f"its seal says that it is another: {told}"]
         if randomness.random() >= _DEEP:
-            return what, "told" if told else "no change", []
+            return what, "reported" if told else "no change", []
         gone = None if randomness.random() < 0.2 else data
         return self._collected(run, path, gone, randomness, sealed=True, what=what)
 
@@ -291,7 +291,7 @@ class Damage:
         right = self._right = self._right or pq.read_table(path)
         with self._damaged(path, damaging.of_any_file, randomness) as (what, _):
             if dataset._damage_of(path) is not None:
-                return what, "told", []
+                return what, "reported", []
             rows = pq.read_table(path, page_checksum_verification=True)
             if rows.equals(right):
                 return what, "no difference", []

@@ -46,7 +46,7 @@ def test_a_round_is_the_same_each_time() -> None:
 
 
 def test_the_summary_says_how_to_play_a_round_again() -> None:
-    whole = Outcome(Round(3, DAMAGE, 1), "a bit", "journals", "told", took_s=0.5)
+    whole = Outcome(Round(3, DAMAGE, 1), "a bit", "journals", "reported", took_s=0.5)
     bad = Outcome(Round(3, KILLS, 2), "a kill", "a member", "exit code 0", ["it is left"], 8.0)
     lines = campaign.summary([whole, bad]).splitlines()
 
