@@ -34,36 +34,37 @@ _MOST_REASON: Final = 300
 
 _READING: Final = (
     (
-        "First in a cell is the longest standstill: of all partitions, the longest time from when "
-        "it happened (or from when the partition stopped, if that was later) until its next record "
-        "was read, if it began before the next thing happened. It is the median of the runs, with "
-        "the shortest and the longest in brackets. “None” means that no partition stood still for "
-        "longer than it does with nothing going on, ≥ that one still stood when the run ended."
+        "The first number of a cell is the longest standstill of any partition that began after "
+        "this situation and before the next. It is counted from the start of the situation, or "
+        "from when the partition stopped, if that was later, until its next record was read. It is "
+        "the median of the runs, with the shortest and the longest in brackets. “None” means that "
+        "no partition stood still for longer than it does without a fault; “≥” means that one "
+        "still stood when the run ended."
     ),
     (
         "“Came twice” counts the records that the program showed as processed more than once in "
-        "that time. “Fetched again” is said of programs that do not show what they process: their "
-        "code may have seen those records once."
+        "that time. “Fetched again” counts for programs that do not show what they process: their "
+        "code may have seen those records only once."
     ),
     "n is the number of runs. Where a run has a situation twice, the worse one counts.",
     (
         "What went wrong is named with the number of runs that had it: did not leave in order "
-        "(rule P6), did not come back after it was put out of the group (P8), fetched on although "
-        "it had heard that it was put out (P9). What is found at the "
-        "end of a run cannot be put down to one situation, so it has a column of its own: did not "
-        "catch up (P1), wedged, which is to run and not to work (P7), lost records (P10)."
+        "(rule P6), did not come back after its removal from the group (P8), went on although it "
+        "had been told of its removal (P9). What is found at the end of a run cannot be assigned "
+        "to one situation, so it has a column of its own: did not catch up (P1), wedged, which "
+        "means that a process ran without working (P7), lost records (P10)."
     ),
     "“Unknown” means that a run could not be judged. It does not mean that all was well.",
 )
 _CRASH: Final = (
-    "A crashed process is missed only when its session timeout is over, so this timeout decides "
-    "the column “crash” more than anything else in a library."
+    "The group misses a crashed process only when its session timeout is over, so this timeout "
+    "decides the column “crash” more than anything else in a library."
 )
 _RULES: Final = (
-    "Each run is judged by the rules of docs/rules.md; docs/programs.md says how it is known what "
-    "a program did."
+    "Each run is judged by the rules of docs/rules.md; docs/programs.md says where the evidence of "
+    "what a program did comes from."
 )
-_FEW: Final = "A few runs on one machine show what to expect, and no small differences."
+_FEW: Final = "A few runs on one machine show what to expect; small differences mean nothing."
 
 
 @dataclass(frozen=True)
@@ -205,9 +206,9 @@ def _what(matrix: Matrix) -> str:
     if matrix.examples:
         told += (
             " Each program is written as the guide of its library shows, with the library's "
-            "defaults unless its name says otherwise, so these are the numbers of defaults; most "
-            "of them can be set otherwise. The programs and their versions are in consumers/apps, "
-            "whose README follows what is surprising here to its cause."
+            "defaults unless its name says otherwise. So these are the numbers of defaults, and "
+            "most of these can be changed. The programs and their versions are in consumers/apps; "
+            "its README explains the causes of what is surprising here."
         )
     return told
 

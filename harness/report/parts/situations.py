@@ -35,15 +35,15 @@ SINK: Final = "slow sink"
 # In the order of the columns, each with what is done.
 MEANINGS: Final[Mapping[str, str]] = {
     CRASH: "a process is killed (SIGKILL)",
-    END: "a process is told to end as its supervisor does it (SIGTERM)",
+    END: "a process gets the signal of its supervisor (SIGTERM, unless its app.toml names another)",
     JOIN: "one more process is started",
     COORDINATOR: "the broker that coordinates the group is killed, and started again later",
     LINK: "one process can reach no broker for a while",
     FROZEN: "a process stands still for longer than its session (SIGSTOP), and then goes on",
     BROKER: "a broker that leads partitions, and does not coordinate the group, is killed, and "
     "started again later",
-    DEPLOY: "every process is replaced: a new one is started, then an old one is told to end, and "
-    "so on",
+    DEPLOY: "every process is replaced: a new one is started, then an old one "
+    "is asked to end, and so on",
     SLOW: "what the program uses besides Kafka answers late",
     GONE: "what the program uses besides Kafka does not answer for a while",
     SINK: "what the program posts is answered late, or with 503",
@@ -85,7 +85,7 @@ _RULE: Final = {rule.headline: id_ for id_, rule in RULES.items() if rule.headli
 LEFT: Final = Told(_RULE["leaving"], "did not leave in order", "left in order")
 BACK: Final = Told(_RULE["coming back"], "did not come back", "came back")
 STOPPED: Final = Told(
-    _RULE["work after removal"], "went on after it was put out", "stopped when it was put out"
+    _RULE["work after removal"], "went on after its removal", "stopped at its removal"
 )
 CAUGHT_UP: Final = Told(_RULE["catching up"], "did not catch up", "caught up")
 WORKED: Final = Told(_RULE["work"], "wedged", "worked to the end")
