@@ -23,7 +23,7 @@ SECURED = $(if $(SECURITY),--security '$(SECURITY)')
 # What is promised, a verdict each: LIMIT='standstill_s=10 repeats=500'.
 LIMITS = $(foreach limit,$(LIMIT),--limit '$(limit)')
 
-# For a night: what is played, and where it ends.
+# For a night: which runs it plays, and how.
 NIGHT = $(if $(ONLY),--only '$(ONLY)') $(if $(LONG),--long) $(if $(SHARE),--share '$(SHARE)') $(if $(SEED),--seed '$(SEED)') \
         $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)') \
         $(if $(CLIENT_VERSION),--client-version '$(CLIENT_VERSION)') \
@@ -31,18 +31,18 @@ NIGHT = $(if $(ONLY),--only '$(ONLY)') $(if $(LONG),--long) $(if $(SHARE),--shar
 
 .PHONY: help setup doctor list experiment nightly test test-fast pin check docs bench clean lock lock-kafka
 
-help: ## this list
+help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-experiment: ## run, check and report one: NAME=broker-kill [APP= LIMIT='standstill_s=10 lost=0' SEED= REPEAT= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
+experiment: ## play an experiment, judge it and write its report: NAME=broker-kill [APP= LIMIT='standstill_s=10 lost=0' SEED= REPEAT= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness experiment $(if $(NAME),'$(NAME)') $(OPTIONS)
 
 .PHONY: try
-try: ## a program of yours as the members of the group: APP=consumers/apps/kafkajs, CMD='./consumer --config x' or IMAGE=registry/orders:1.4 [LIMIT= SEED= REPEAT= BACKEND= KAFKA= SECURITY=]
+try: ## play the usual faults on your own program: APP=consumers/apps/kafkajs, CMD='./consumer --config x' or IMAGE=registry/orders:1.4 [LIMIT= SEED= REPEAT= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness try $(OPTIONS) $(if $(CMD),-- $(CMD))
 
 .PHONY: soak
-soak: ## one fault after the other, drawn at random, until Ctrl-C or for as long as you say: [FOR=1h APP= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA=]
+soak: ## one fault after the other, drawn at random, for a given time or until Ctrl-C: [FOR=1h APP= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness soak $(if $(FOR),--for '$(FOR)') $(OPTIONS)
 
 .PHONY: matrix
@@ -52,31 +52,31 @@ matrix: ## the same faults for several programs, side by side: [APPS='consumers/
 	    $(if $(JOBS),--jobs '$(JOBS)') $(if $(KAFKA),--kafka '$(KAFKA)') $(SECURED) $(LIMITS)
 
 .PHONY: sweep
-sweep: ## what a setting buys and costs: NAME=consumer-crash,consumer-freeze OVER='session_timeout_ms=6000,10000,45000' [REPEAT=3 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
+sweep: ## play experiments over values of a setting: what each value buys and costs: NAME=consumer-crash,consumer-freeze OVER='session_timeout_ms=6000,10000,45000' [REPEAT=3 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness sweep $(if $(NAME),'$(NAME)') $(foreach setting,$(OVER),--over '$(setting)') $(if $(JOBS),--jobs '$(JOBS)') $(OPTIONS)
 
-nightly: ## every experiment, and every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
+nightly: ## play the whole set: every experiment, and every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness nightly $(NIGHT)
 
 .PHONY: explain
-explain: ## who rebalanced a group and why, from brokers' own logs: LOG='server.log*' [GROUP= INTO=folder TIMEZONE=Europe/Berlin]
+explain: ## show who rebalanced a group and why, from the brokers' own logs: LOG='server.log*' [GROUP= INTO=folder TIMEZONE=Europe/Berlin]
 	@$(ENV) -m harness explain $(LOG) $(if $(GROUP),--group '$(GROUP)') $(if $(INTO),--into '$(INTO)') \
 	    $(if $(TIMEZONE),--timezone '$(TIMEZONE)')
 
 .PHONY: up fault down
-up: ## a cluster to play with by hand, behind Toxiproxy, until Ctrl-C: [BROKERS=3 TOPIC='orders:6 payments:3' SET='num.partitions=3' PORT_BASE=29091 DETACH=1 KAFKA=]
+up: ## bring up a cluster to play with by hand, behind Toxiproxy, until Ctrl-C: [BROKERS=3 TOPIC='orders:6 payments:3' SET='num.partitions=3' PORT_BASE=29091 DETACH=1 KAFKA=]
 	@$(ENV) -m harness up $(if $(BROKERS),--brokers '$(BROKERS)') $(foreach topic,$(TOPIC),--topic '$(topic)') \
 	    $(foreach setting,$(SET),--set '$(setting)') $(if $(PORT_BASE),--port-base '$(PORT_BASE)') $(if $(DETACH),--detach) $(if $(KAFKA),--kafka '$(KAFKA)')
 
-fault: ## break something of it: KIND=kill-broker TARGET=coordinator [FOR=10s GROUP= HOW= LATENCY_MS= BANDWIDTH_KB_PER_S=]; alone: what there is
+fault: ## break something in that cluster: KIND=kill-broker TARGET=coordinator [FOR=10s GROUP= HOW= LATENCY_MS= BANDWIDTH_KB_PER_S=]; without KIND: list what can be broken
 	@$(ENV) -m harness fault $(if $(KIND),'$(KIND)') $(if $(TARGET),'$(TARGET)') $(if $(FOR),--for '$(FOR)') \
 	    $(if $(GROUP),--group '$(GROUP)') $(if $(HOW),--how '$(HOW)') $(if $(LATENCY_MS),--latency-ms '$(LATENCY_MS)') \
 	    $(if $(BANDWIDTH_KB_PER_S),--bandwidth-kb-per-s '$(BANDWIDTH_KB_PER_S)')
 
-down: ## end it, from another terminal
+down: ## end that cluster, from another terminal
 	@$(ENV) -m harness down
 
-list: ## all experiments
+list: ## list all experiments
 	@$(ENV) -m harness list
 
 .PHONY: compare-protocols
@@ -87,7 +87,7 @@ compare-protocols: ## the same fault under each protocol: [NAME=consumer-join CL
 	    $(if $(PROTOCOL),--protocol '$(PROTOCOL)') $(if $(BACKEND),--backend '$(BACKEND)') \
 	    $(if $(KAFKA),--kafka '$(KAFKA)') $(SECURED)
 
-test: ## what must hold before a change goes in: format, lint, types, tests, some on real brokers [ALL=1: all of them]
+test: ## before a change goes in: format, lint, types, tests, some of them on real brokers [ALL=1: all of them]
 	@$(MAKE) check
 	@$(if $(ALL),$(WHOLE) -m tests.everything,$(MAKE) test-fast-only && $(WHOLE) -m pytest -m "cluster and not long")
 
@@ -96,42 +96,42 @@ test: ## what must hold before a change goes in: format, lint, types, tests, som
 test-fast-only:
 	@$(WHOLE) -m pytest -m "not cluster" --numprocesses 2 --dist worksteal
 
-test-fast: ## the same without the tests that start Kafka brokers
+test-fast: ## the same without tests that start brokers
 	@$(MAKE) check
 	@$(MAKE) test-fast-only
 
 .PHONY: wheel
-wheel: ## the command `kafka-chaos` to install, into dist/
+wheel: ## make the wheel of the command `kafka-chaos`, in dist/
 	@rm -rf build dist kafka_chaos.egg-info
 	@$(ENV) -m pip wheel --quiet --no-index --no-deps --no-build-isolation --wheel-dir dist .
 	@rm -rf build kafka_chaos.egg-info && ls dist/*.whl
 
 .PHONY: recorded
-recorded: ## play the runs that the tests play, and keep their histories for tests/recorded [RESULTS=folder: keep those, or one run of a program]
+recorded: ## play the runs that the tests play, and keep their histories for tests/recorded [RESULTS=folder: keep these runs, or this run of a program]
 	@$(WHOLE) -m tests.recorded $(if $(RESULTS),'$(RESULTS)')
 
 pin: ## renew the pinned judgements of hand-written and recorded histories, after a change of a rule [ONLY=tests/rules/test_joining.py]
 	@$(ENV) -m pytest $(if $(ONLY),'$(ONLY)',tests/rules tests/recorded) --snapshot-update
 
 .PHONY: agreed
-agreed: ## let Spark judge what it has not judged yet, and record that DuckDB agrees (tests/agreed.txt)
+agreed: ## let Spark judge what is new, and record that DuckDB agrees (tests/agreed.txt)
 	@$(WHOLE) -m pytest tests/rules tests/check tests/recorded --engine both -m spark --keep-agreed --numprocesses 2 --dist worksteal
 
-check: ## format, lint and types only
+check: ## check format, lint and types
 	@$(ENV) -m ruff format --check .
 	@$(ENV) -m ruff check .
 	@$(ENV) -m mypy
 
-docs: ## write docs/rules.md, docs/clients.md and the table of ARCHITECTURE.md anew, from the code
+docs: ## write docs/rules.md, docs/clients.md and the table of ARCHITECTURE.md from the code
 	@$(ENV) -m harness.catalogue.rules_page tests/rules/__snapshots__ > docs/.rules.md && mv docs/.rules.md docs/rules.md
 	@$(ENV) -m harness.report.many.published docs
 	@$(ENV) -m tests.rooms
 
-bench: ## measure the harness itself
+bench: ## measure the cost of the harness itself
 	@$(WHOLE) -m harness.bench
 
 .PHONY: watch
-watch: ## run the tests that an edit concerns, within seconds of each save: RULE=R01 or FILE=tests/rules/test_joining.py
+watch: ## run the tests of one rule or file within seconds of each save: RULE=R01 or FILE=tests/rules/test_joining.py
 	@$(ENV) -m tests.watch $(if $(RULE),--rule '$(RULE)') $(if $(FILE),--file '$(FILE)')
 
 .PHONY: mutants
@@ -143,17 +143,17 @@ mutants: ## change the rules' SQL in small ways, and show which changes no test 
 torture: ## kill runs, damage records, fill the disk: is anything left, or judged wrongly? [ROUNDS='kills=20 nights=2 commands=20 damage=2000 shortages=10' SEED=1 ROUND=damage-17]
 	@$(ENV) -m tests.torture $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(SEED),--seed '$(SEED)') $(if $(ROUND),--round '$(ROUND)')
 
-clean: ## stop and remove what earlier runs left [DRY=1 only lists it, CACHE=1 offers unused environments, YES=1 removes them]
+clean: ## end and remove what killed runs left [DRY=1 only lists it, CACHE=1 offers to remove unused environments, YES=1 does so without asking]
 	@$(ENV) -m harness clean $(if $(DRY),--dry-run) $(if $(CACHE),--cache) $(if $(YES),--yes)
 
 setup: ## set up everything that a run needs, ahead of the first run [KAFKA=4.2.1]
 	@$(PYTHON) -m harness.provision setup $(if $(KAFKA),--kafka '$(KAFKA)')
 
-doctor: ## what a run needs: what is there, what is missing, what to do
+doctor: ## show what a run needs: what is there, what is missing, what to do
 	@$(PYTHON) -m harness.provision doctor
 
 .PHONY: bom
-bom: ## the bill of materials of all that is fetched, as CycloneDX in JSON [KAFKA=4.2.1]
+bom: ## print the bill of materials of everything that set-up fetches, as CycloneDX in JSON [KAFKA=4.2.1]
 	@$(PYTHON) -m harness.provision bom $(if $(KAFKA),--kafka '$(KAFKA)')
 
 lock-kafka: ## for maintainers: pin the jars of another Kafka version: KAFKA=4.4.0

@@ -26,7 +26,7 @@ def add_up_options(up: argparse.ArgumentParser) -> None:
     from harness.run.by_hand.layout import PORT_BASE
 
     up.add_argument("--kafka", help="version of Kafka")
-    up.add_argument("--brokers", type=int, default=3, help="how many (default: 3)")
+    up.add_argument("--brokers", type=int, default=3, help="how many brokers (default: 3)")
     up.add_argument(
         "--topic", action="append", default=[], metavar="NAME:PARTITIONS",
         help="create this topic (default: t:6); others are created when they are first used",
@@ -35,18 +35,18 @@ def add_up_options(up: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="NAME=VALUE",
         help="a setting of brokers, by Kafka's name",
     )  # fmt: skip
-    up.add_argument(
-        "--detach", action="store_true", help="return once it is up, which it stays until `down`"
-    )
+    up.add_argument("--detach", action="store_true", help="return once it is up; `down` ends it")
     up.add_argument(
         "--port-base", type=port, default=PORT_BASE,
-        help=f"use the ports from here on (default: {PORT_BASE})",
+        help=f"use the ports from this one on (default: {PORT_BASE})",
     )  # fmt: skip
 
 
 def add_fault_options(fault: argparse.ArgumentParser) -> None:
     """The options of `fault`."""
-    fault.add_argument("kind", metavar="KIND", nargs="?", help="without it: what there is")
+    fault.add_argument(
+        "kind", metavar="KIND", nargs="?", help="without it: list what can be broken"
+    )
     fault.add_argument(
         "target", metavar="TARGET", nargs="*", help="coordinator, leader of t-3, members, …"
     )
@@ -54,11 +54,13 @@ def add_fault_options(fault: argparse.ArgumentParser) -> None:
         "--for", dest="lasts_s", type=duration, metavar="TIME",
         help="how long it lasts: 500ms, 10s, 2m, 1h (default: 10s)",
     )  # fmt: skip
-    fault.add_argument("--group", help="whose coordinator is meant (default: the only group's)")
-    fault.add_argument("--how", metavar="WAY", help="in which way, where a kind has several")
-    fault.add_argument("--latency-ms", type=int, metavar="MS", help="what a round trip takes more")
     fault.add_argument(
-        "--bandwidth-kb-per-s", type=int, metavar="KB", help="what a link carries in each direction"
+        "--group", help="the group whose coordinator is meant (default: the only one)"
+    )
+    fault.add_argument("--how", metavar="WAY", help="the variant, if the kind has several")
+    fault.add_argument("--latency-ms", type=int, metavar="MS", help="added to each round trip")
+    fault.add_argument(
+        "--bandwidth-kb-per-s", type=int, metavar="KB", help="bandwidth of a link in each direction"
     )
 
 
@@ -164,7 +166,7 @@ def _topic(text: str) -> tuple[str, int]:
 
 
 def fault_command(arguments: argparse.Namespace) -> int:
-    """Break something of the cluster that is up; without a kind, list what can be broken."""
+    """Break something in the cluster that is up; without a kind, list what can be broken."""
     from harness.run.by_hand.breakable import MORE, experiment_of, fault_of, listing
     from harness.run.by_hand.door import ask
     from harness.run.by_hand.standing import the_one

@@ -69,8 +69,10 @@ _WITHOUT_MODULES: Final = (
     sql_command,
     up_command,
 )
-_SPARK: Final = "let this one do the work: spark://HOST:PORT or sc://HOST:PORT (default: here)"
-_JSON: Final = "print the result for programs: numbers, verdicts, and where the page is"
+_SPARK: Final = (
+    "the Spark that does the work: spark://HOST:PORT or sc://HOST:PORT (default: this machine)"
+)
+_JSON: Final = "print the result as JSON: numbers, verdicts, and the path of the page"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -148,24 +150,31 @@ def _parser() -> argparse.ArgumentParser:
         added.add_argument("--results", type=Path, help="folder of all runs")
         own = added.add_argument_group("your own project")
         own.add_argument(
-            "--project", type=Path, metavar="FILE", help="instead of the kafka-chaos.toml around"
+            "--project",
+            type=Path,
+            metavar="FILE",
+            help="your kafka-chaos.toml (default: found from here)",
         )
         own.add_argument(
-            "--experiments", type=Path, metavar="FOLDER", help="of experiments of your own"
+            "--experiments", type=Path, metavar="FOLDER", help="folder of your own experiments"
         )
-        own.add_argument("--own-rules", type=Path, metavar="FOLDER", help="of rules of your own")
+        own.add_argument(
+            "--own-rules", type=Path, metavar="FOLDER", help="folder of your own rules"
+        )
         return added
 
     for name, function in (("experiment", experiment_command), ("run", run_command)):
         one = command(name, function)
         one.add_argument("name", metavar="NAME", nargs="?", help="see `list`")
         one.add_argument(
-            "--port-base", type=port, help="use the ports from here on (default: free)"
+            "--port-base", type=port, help="use the ports from this one on (default: free ones)"
         )
         add_run_options(one)
         add_app_options(one)
         if name == "experiment":
-            one.add_argument("--repeat", type=int, default=1, help="runs, each with its own seed")
+            one.add_argument(
+                "--repeat", type=int, default=1, help="how many runs, each with its own seed"
+            )
             one.add_argument("--json", action="store_true", help=_JSON)
     soaking = command("soak", soak_command)
     soaking.add_argument(
@@ -173,16 +182,22 @@ def _parser() -> argparse.ArgumentParser:
         help="30m, 2h, … (default: 1h); Ctrl-C ends it earlier, with a verdict",
     )  # fmt: skip
     soaking.add_argument(
-        "--port-base", type=port, help="use the ports from here on (default: free)"
+        "--port-base", type=port, help="use the ports from this one on (default: free ones)"
     )
     soaking.add_argument("--json", action="store_true", help=_JSON)
     soaking.set_defaults(name=SOAK, repeat=1)
     add_run_options(soaking)
     add_app_options(soaking)
     trying = command("try", try_command)
-    trying.add_argument("--experiment", dest="name", default=EVERYDAY, help="see `list`")
-    trying.add_argument("--port-base", type=port, help="use the ports from here on (default: free)")
-    trying.add_argument("--repeat", type=int, default=1, help="runs, each with its own seed")
+    trying.add_argument(
+        "--experiment", dest="name", default=EVERYDAY, help="see `list` (default: everyday)"
+    )
+    trying.add_argument(
+        "--port-base", type=port, help="use the ports from this one on (default: free ones)"
+    )
+    trying.add_argument(
+        "--repeat", type=int, default=1, help="how many runs, each with its own seed"
+    )
     trying.add_argument("--json", action="store_true", help=_JSON)
     add_run_options(trying)
     add_app_options(trying)
@@ -198,7 +213,7 @@ def _parser() -> argparse.ArgumentParser:
                 type=Path,
                 metavar="RUN",
                 nargs="+",
-                help="a run's folder, or one that has runs; of several, what changed is printed",
+                help="a run's folder, or a folder of runs; several print what changed",
             )
         else:
             one.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
@@ -208,7 +223,7 @@ def _parser() -> argparse.ArgumentParser:
                 "--into",
                 type=Path,
                 metavar="FOLDER",
-                help="of a matrix: add its programs to the page in this folder, without its runs",
+                help="for a matrix: add its programs to the page in this folder",
             )
         if name == "check":
             one.add_argument(
@@ -216,32 +231,32 @@ def _parser() -> argparse.ArgumentParser:
                 action="append",
                 default=[],
                 metavar="ID",
-                help="judge this rule, declared or not, print its rows, and keep nothing",
+                help="judge by this rule, declared or not, print its rows, and write nothing",
             )
             one.add_argument(
                 "--engine",
                 choices=("spark", "duckdb"),
                 default="spark",
-                help="duckdb: print the verdicts within seconds, and keep nothing (default: spark)",
+                help="duckdb prints verdicts within seconds, and writes nothing (default: spark)",
             )
             one.add_argument(
                 "--limit",
                 action="append",
                 default=[],
                 metavar="NAME=VALUE",
-                help="hold it to this instead of what was promised, and keep nothing",
+                help="judge by this promise instead of the run's own, and write nothing",
             )
             one.add_argument("--spark", metavar="URL", help=_SPARK)
     asking = command("sql", sql_command)
     asking.add_argument(
-        "run", type=Path, metavar="RUN", nargs="?", help="a run's folder, or one that has runs"
+        "run", type=Path, metavar="RUN", nargs="?", help="a run's folder, or a folder of runs"
     )
-    asking.add_argument("query", metavar="QUERY", nargs="?", help="without it: what there is")
+    asking.add_argument("query", metavar="QUERY", nargs="?", help="without it: list the tables")
     asking.add_argument(
         "--format",
         choices=("table", "csv", "json"),
         default="table",
-        help="of the answer (default: table, 200 rows at most)",
+        help="format of the answer (default: table, with 200 rows at most)",
     )
     add_keep_options(command("keep", keep_command))
     add_pinned_options(command("pinned", pinned_command))
@@ -251,7 +266,7 @@ def _parser() -> argparse.ArgumentParser:
         comparing.add_argument(
             side, type=Path, metavar=side.upper(), help="folder of a run, of repeats or of a night"
         )
-    comparing.add_argument("--json", action="store_true", help="the same as JSON")
+    comparing.add_argument("--json", action="store_true", help="print it as JSON")
     command("trend", trend_command).add_argument("--spark", metavar="URL", help=_SPARK)
     command("collect", collect_command).add_argument(
         "run", type=Path, metavar="RUN", help="a run's folder"
@@ -261,9 +276,9 @@ def _parser() -> argparse.ArgumentParser:
     command("down", down_command)
     listing = command("list", list_command)
     listing.add_argument(
-        "--rules", action="store_true", help="every rule, and which experiments judge it"
+        "--rules", action="store_true", help="print every rule, and which experiments judge it"
     )
-    listing.add_argument("--json", action="store_true", help="experiments and rules, as JSON")
+    listing.add_argument("--json", action="store_true", help="print experiments and rules as JSON")
     command("describe", describe_command).add_argument("name", metavar="NAME", help="see `list`")
     cleaning = command("clean", clean_command)
     cleaning.add_argument(
@@ -275,7 +290,7 @@ def _parser() -> argparse.ArgumentParser:
     cleaning.add_argument(
         "--cache",
         action="store_true",
-        help="offer environments, jars and AOT caches that nothing uses any more for removal",
+        help="offer to remove environments, jars and AOT caches that nothing uses any more",
     )
     cleaning.add_argument(
         "--dry-run", action="store_true", help="only list what would be ended and removed"

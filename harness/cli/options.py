@@ -55,8 +55,8 @@ def add_jobs_option(suite: argparse.ArgumentParser) -> None:
         "--jobs",
         type=_jobs,
         metavar="N",
-        help="runs that are measured at one time, the next one warmed up meanwhile (default: one "
-        "for each 4 cores and 4 GB)",
+        help="how many runs are measured at one time, while the next one starts (default: one for "
+        "each 4 cores and 4 GB)",
     )
 
 
@@ -71,14 +71,18 @@ def _jobs(text: str) -> int:
 
 def add_run_options(one: argparse.ArgumentParser) -> None:
     """The options of every command that plays runs of one experiment, or of many."""
-    one.add_argument("--seed", type=int, help="draws when each fault starts (default: random)")
+    one.add_argument("--seed", type=int, help="decides when each fault starts (default: random)")
     one.add_argument(
-        "--set", action="append", default=[], metavar="KNOB=VALUE", help="see `describe`"
+        "--set",
+        action="append",
+        default=[],
+        metavar="KNOB=VALUE",
+        help="change a knob; `describe` lists them",
     )
     one.add_argument("--client", help="client library of our own members: librdkafka or java")
     one.add_argument(
         "--client-version",
-        help="version of confluent-kafka, or of Kafka whose Java client is used, as --client says",
+        help="version of confluent-kafka, or with --client java the Kafka version of the client",
     )
     one.add_argument(
         "--protocol",
@@ -119,7 +123,7 @@ def add_app_options(one: argparse.ArgumentParser) -> None:
     """What a line of app.toml says, on the command line."""
     program = one.add_argument_group("your program")
     program.add_argument(
-        "--app", type=Path, metavar="APP.TOML", help="its app.toml, or the folder of that"
+        "--app", type=Path, metavar="APP.TOML", help="its app.toml, or the folder that has it"
     )
     program.add_argument(
         "--name", dest="app_name", metavar="NAME", help="its name on pages and in results"
@@ -132,53 +136,55 @@ def add_app_options(one: argparse.ArgumentParser) -> None:
     program.add_argument("--instances", type=int, help="how many processes (default: 3)")
     program.add_argument(
         "--env", action="append", default=[], metavar="NAME=VALUE",
-        help="variable of its environment; {bootstrap}, {topic}, {group}, {member} are filled in",
+        help="environment variable; {bootstrap}, {topic}, {group}, {member} are replaced",
     )  # fmt: skip
     program.add_argument(
         "--dependency", action="append", default=[], metavar="NAME=HOST:PORT",
-        help="what it uses besides Kafka; NAME is the variable that is given the address of a "
-        "proxy in front of it",
+        help="a server that it uses besides Kafka; the variable NAME gets the address of a proxy "
+        "in front of it",
     )  # fmt: skip
     program.add_argument(
         "--static", action="store_true", default=None, help="give each process an instance id"
     )
-    program.add_argument("--value", metavar="TEMPLATE", help="value of a record; {n} is its number")
     program.add_argument(
-        "--records", type=Path, metavar="FILE", help="values, one per line, instead"
+        "--value", metavar="TEMPLATE", help="value of each record; {n} is its number"
+    )
+    program.add_argument(
+        "--records", type=Path, metavar="FILE", help="file with the values, one per line"
     )
     program.add_argument(
         "--stdout",
         metavar="PATTERN",
-        help=r"finds the number in the line that it prints for each processed record: "
+        help=r"it prints a line for each processed record; PATTERN finds the record's number: "
         r"'done (?P<n>\d+)'",
     )
     program.add_argument(
         "--http", nargs="?", const=True, metavar="PATTERN",
-        help="it posts each processed record to {sink}; PATTERN finds the number in a post",
+        help="it posts each processed record to {sink}; PATTERN finds the number in the post",
     )  # fmt: skip
     program.add_argument(
-        "--output-topic", metavar="TOPIC", help="it writes each processed record there"
+        "--output-topic", metavar="TOPIC", help="it writes each processed record to this topic"
     )
     program.add_argument(
-        "--output-pattern", metavar="PATTERN", help="finds the number in such a record"
+        "--output-pattern", metavar="PATTERN", help="finds the number in a record of that topic"
     )
     program.add_argument(
         "--verifiable", action="store_true", default=None,
         help="it prints the lines of Kafka's VerifiableConsumer",
     )  # fmt: skip
-    program.add_argument("--signal", help="asks it to end (default: SIGTERM)")
+    program.add_argument("--signal", help="signal that ends it (default: SIGTERM)")
     program.add_argument(
-        "--grace-s", type=float, help="seconds until it is killed then (default: 30)"
+        "--grace-s", type=float, help="seconds from that signal until it is killed (default: 30)"
     )
     for name, limit in (
-        ("standstill-s", "seconds that a partition stands still at one time, at most"),
-        ("drained-s", "seconds until all is committed in the end, at most (default: 60)"),
+        ("standstill-s", "most seconds that a partition stands still at one time"),
+        ("drained-s", "most seconds until everything is committed at the end (default: 60)"),
     ):
         program.add_argument(f"--{name}", type=float, help=f"your promise: {limit}")
     for name, limit in (
-        ("repeats", "records of the run that come again, at most"),
-        ("lost", "lost records of a partition, at most (default: 0)"),
-        ("out-of-order", "records processed after later ones, at most (default: 0)"),
+        ("repeats", "most records of the run that come again"),
+        ("lost", "most lost records of a partition (default: 0)"),
+        ("out-of-order", "most records processed after later ones (default: 0)"),
     ):
         program.add_argument(f"--{name}", type=int, help=f"your promise: {limit}")
 
@@ -269,15 +275,18 @@ def add_explain_options(explaining: argparse.ArgumentParser) -> None:
     explaining.add_argument(
         "logs", type=Path, nargs="+", metavar="LOG", help="brokers' log files, or folders of them"
     )
-    explaining.add_argument("--group", help="explain this group alone")
+    explaining.add_argument("--group", help="explain only this group")
     explaining.add_argument(
         "--timezone",
         type=zone,
         metavar="ZONE",
-        help="of times that say none: Europe/Berlin, or +02:00 (default: as they are written)",
+        help="zone of times without one: Europe/Berlin, or +02:00 (default: shown as written)",
     )
     explaining.add_argument(
-        "--into", type=Path, metavar="FOLDER", help="write explain.html and the tables there"
+        "--into",
+        type=Path,
+        metavar="FOLDER",
+        help="write explain.html and the tables to this folder",
     )
 
 
@@ -298,16 +307,14 @@ def zone(text: str) -> tzinfo:
 def add_nightly_options(nightly: argparse.ArgumentParser) -> None:
     """The options of `nightly`."""
     nightly.add_argument("--list", action="store_true", help="print the set, and play nothing")
-    nightly.add_argument(
-        "--long", action="store_true", help="play the long experiments, and only these"
-    )
+    nightly.add_argument("--long", action="store_true", help="play only the long experiments")
     nightly.add_argument(
         "--only",
         metavar="NAME,NAME:CLIENT/PROTOCOL",
         help="these runs instead of the whole set",
     )
     nightly.add_argument(
-        "--share", default="1/1", metavar="K/N", help="the K-th of N parts of the set, alike long"
+        "--share", default="1/1", metavar="K/N", help="the K-th of N equally long parts of the set"
     )
     add_jobs_option(nightly)
     add_run_options(nightly)
@@ -350,7 +357,7 @@ def add_matrix_options(matrix: argparse.ArgumentParser) -> None:
     matrix.add_argument("--repeat", type=int, default=3, help="runs of each (default: 3)")
     add_jobs_option(matrix)
     matrix.add_argument(
-        "--seed", type=int, help="that of the first run; one more for each later run"
+        "--seed", type=int, help="seed of the first run; each later run has one more"
     )
     matrix.add_argument("--backend", help="embedded (processes) or docker")
     matrix.add_argument("--kafka", help="version of Kafka")
@@ -422,21 +429,25 @@ def add_comparison_options(several: argparse.ArgumentParser) -> None:
         default="consumer-crash",
         help="see `list` (default: consumer-crash)",
     )
-    several.add_argument("--seed", type=int, help="the same for every run (default: random)")
+    several.add_argument("--seed", type=int, help="seed of every run (default: random)")
     several.add_argument(
-        "--set", action="append", default=[], metavar="KNOB=VALUE", help="see `describe`"
+        "--set",
+        action="append",
+        default=[],
+        metavar="KNOB=VALUE",
+        help="change a knob; `describe` lists them",
     )
     several.add_argument(
-        "--client", default="librdkafka", help="librdkafka, java, or both with a comma between"
+        "--client", default="librdkafka", help="librdkafka, java, or librdkafka,java"
     )
     several.add_argument(
         "--client-version",
-        help="version of confluent-kafka, or of Kafka whose Java client is used, as --client says",
+        help="version of confluent-kafka, or with --client java the Kafka version of the client",
     )
     several.add_argument(
         "--protocol",
         default="eager,cooperative,consumer",
-        help="one, or several with commas between (default: all)",
+        help="one or several, separated by commas (default: all)",
     )
     several.add_argument("--members", default="", help="sizes of the group, such as 1,10,30")
     several.add_argument("--backend", help="embedded (processes), docker or compose")

@@ -17,18 +17,20 @@ _MOST: Final = 20  # lines of one difference that are printed
 def add_keep_options(keep: argparse.ArgumentParser) -> None:
     """The options of `keep`."""
     keep.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
-    keep.add_argument("--as", dest="name", metavar="NAME", help="by default that of its experiment")
+    keep.add_argument(
+        "--as", dest="name", metavar="NAME", help="name of the copy (default: its experiment's)"
+    )
 
 
 def add_pinned_options(pinned: argparse.ArgumentParser) -> None:
     """The options of `pinned`."""
     pinned.add_argument(
-        "--renew", action="store_true", help="pin what the rules say now, and exit with 0"
+        "--renew", action="store_true", help="pin the results of today, and exit with 0"
     )
 
 
 def keep_command(arguments: argparse.Namespace) -> int:
-    """Keep a small copy of a run in your project, and pin what your own rules say of it."""
+    """Keep a small copy of a run in your project, and pin what your own rules find in it."""
     from harness.suite import kept
     from harness.suite.judging import duckdb_engine
 
@@ -42,7 +44,7 @@ def keep_command(arguments: argparse.Namespace) -> int:
 
 
 def pinned_command(arguments: argparse.Namespace) -> int:
-    """Judge the runs that you keep by your own rules of today, and say what is not as pinned."""
+    """Judge your kept runs by your own rules, and show what is not as pinned."""
     from harness.report.words import plural
     from harness.suite import kept, pins
     from harness.suite.judging import duckdb_engine

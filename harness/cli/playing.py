@@ -37,7 +37,7 @@ _IN_A_MATRIX: Final = (EVERYDAY, "rough-day", "rolling-deploy")
 
 
 def experiment_command(arguments: argparse.Namespace) -> int:
-    """Run an experiment, check it, and report: all in one go."""
+    """Run an experiment, judge it and write its report."""
     from harness.provision import steps
     from harness.suite.judging import Judge, show
     from harness.trend import dataset
@@ -60,7 +60,7 @@ def experiment_command(arguments: argparse.Namespace) -> int:
 
 
 def try_command(arguments: argparse.Namespace) -> int:
-    """Try a program of yours as the members of a group: the usual faults, and what they cost it."""
+    """Play the usual faults on your own program, and show what they cost it."""
     if arguments.app is None and not arguments.program and arguments.image is None:
         raise BadInput(
             "which program? write its command after --, as in `try -- ./consumer --config x`, or "
@@ -70,7 +70,7 @@ def try_command(arguments: argparse.Namespace) -> int:
 
 
 def soak_command(arguments: argparse.Namespace) -> int:
-    """Break one thing after the other, drawn by the seed, for so long or until Ctrl-C."""
+    """Break one thing after the other, drawn by the seed, for a given time or until Ctrl-C."""
     arguments.set.append(f"duration_s={arguments.for_s:g}")
     return experiment_command(arguments)
 
@@ -133,7 +133,7 @@ def play_suite(
 
 
 def matrix_command(arguments: argparse.Namespace) -> int:
-    """Play the same experiments for several programs, and set what it cost side by side."""
+    """Play the same experiments for several programs, and compare what they cost."""
     from harness.catalogue import apps, cover, registry
     from harness.catalogue.limits import with_limits
     from harness.report.many import matrix_text
@@ -217,7 +217,7 @@ def _matrix_typed(
 
 
 def run_command(arguments: argparse.Namespace) -> int:
-    """Run an experiment and keep its history; judge it later with `check`."""
+    """Run an experiment and keep its history; `check` judges it later."""
     with ExitStack() as held:
         print(_run(arguments, arguments.seed, held))
     return Exit.AS_EXPECTED
@@ -258,7 +258,7 @@ def _run(
 
 
 def nightly_command(arguments: argparse.Namespace) -> int:
-    """Play the whole set one after the other, judge it, and write one index of all."""
+    """Play the whole set of experiments, judge the runs, and write one index of them."""
     from harness.catalogue import cover, registry
     from harness.catalogue.limits import with_limits
     from harness.catalogue.refusals import check_client_version
@@ -330,7 +330,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
 
 
 def compare_protocols_command(arguments: argparse.Namespace) -> int:
-    """Run an experiment under each protocol, and print what it cost side by side."""
+    """Run an experiment under each protocol, and compare what it cost."""
     from harness.report.many.comparison import lines, read_comparison
     from harness.run.start import default_seed
     from harness.suite.compare_protocols import combinations, compare

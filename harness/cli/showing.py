@@ -10,7 +10,7 @@ from harness.experiment import Expect, Fault
 
 
 def list_command(arguments: argparse.Namespace) -> int:
-    """Print the experiments, or the rules, and what is expected of whom."""
+    """List the experiments, or the rules with their expected verdicts."""
     from harness.catalogue import listing
 
     say_what_is_left_out()
@@ -31,7 +31,7 @@ def say_what_is_left_out() -> None:
 
 
 def describe_command(arguments: argparse.Namespace) -> int:
-    """Print what an experiment is about, and its knobs."""
+    """Describe an experiment: its claim, its faults, its rules and its knobs."""
     from harness.catalogue import registry
     from harness.run.faults import needs_app
 
@@ -84,7 +84,7 @@ def _expected(expect: Expect) -> str:
 
 
 def doctor_command(_arguments: argparse.Namespace) -> int:
-    """Say what is there, what is missing, and what to do."""
+    """Show what a run needs: what is there, what is missing, and what to do."""
     from harness.provision import doctor
 
     return doctor.show(doctor.diagnose())

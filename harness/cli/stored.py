@@ -75,7 +75,7 @@ def _check_several(runs: Sequence[Path], arguments: argparse.Namespace) -> int:
 
 
 def report_command(arguments: argparse.Namespace) -> int:
-    """Write report.html, summary.md and junit.xml of a checked run again.
+    """Write the pages of a checked run again: report.html, summary.md and junit.xml.
 
     Of a suite its own pages are written; those of a matrix can be published into another folder.
     """
@@ -116,7 +116,7 @@ def report_command(arguments: argparse.Namespace) -> int:
 
 
 def sql_command(arguments: argparse.Namespace) -> int:
-    """Ask the tables of a run, or of many, in SQL."""
+    """Query the tables of one run, or of many, in SQL."""
     from harness.report.text import sql
 
     if arguments.run is None:
@@ -132,7 +132,7 @@ def sql_command(arguments: argparse.Namespace) -> int:
 
 
 def explain_command(arguments: argparse.Namespace) -> int:
-    """Say who rebalanced a group and why, from brokers' own logs of an incident."""
+    """Explain who rebalanced a group and why, from the brokers' own logs."""
     from harness.history.foreign import events, files
     from harness.report.incident.page import write_page
     from harness.report.incident.terminal import print_view
@@ -150,7 +150,7 @@ def explain_command(arguments: argparse.Namespace) -> int:
 
 
 def compare_command(arguments: argparse.Namespace) -> int:
-    """Put two runs, two sets of repeats or two nights side by side."""
+    """Compare two runs, two sets of repeats or two nights."""
     from harness.report.many.compare import as_json, compare, print_compared
 
     compared = compare(arguments.a, arguments.b)
@@ -162,7 +162,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
 
 
 def trend_command(arguments: argparse.Namespace) -> int:
-    """Show how each measured number moved over all runs, and which moved beyond chance."""
+    """Show how each measured number moved over all runs, and which changes are not chance."""
     from harness.history import store
     from harness.report.many import trend as trend_page
     from harness.suite.spark import spark_at
@@ -221,7 +221,7 @@ def _would_clean(arguments: argparse.Namespace) -> int:
 
 
 def clean_command(arguments: argparse.Namespace) -> int:
-    """End what killed runs left running, and remove their unfinished files."""
+    """End processes that killed runs left, and remove their unfinished files."""
     from harness.cli.cleaning import clean_all, clean_cache
     from harness.run.leftovers import sweep, sweep_results
 

@@ -28,7 +28,7 @@ def add_sweep_options(one: argparse.ArgumentParser) -> None:
         metavar="NAME,NAME",
         nargs="?",
         default="",
-        help="one experiment or more, see `list`",
+        help="one or more experiments; `list` has them",
     )
     one.add_argument(
         "--over", action="append", default=[], metavar="NAME=VALUE,VALUE",
