@@ -122,8 +122,8 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
     """
     if alone := [probe.name for probe in experiment.probes if not probe.beside]:
         raise BadInput(
-            f"the probe {alone[0]} asks brokers, whoever the members are: an app "
-            "would change nothing; play the experiment without one"
+            f"the probe {alone[0]} asks only brokers, so an app would change nothing: play the "
+            "experiment without one"
         )
     if experiment.cluster.backend == "compose":
         raise BadInput(
@@ -159,9 +159,9 @@ def _check_lever(fault: Fault, lever: Lever, app: App) -> None:
     """Refuse a fault that a program has no lever for."""
     if lever == Lever.DEPENDENCY and not app.dependencies:
         raise BadInput(
-            f"{fault.kind} acts on what {app.name} uses besides Kafka, and it "
-            'names nothing: write [dependency] DATABASE_URL = "127.0.0.1:5432" into app.toml, or '
-            "say --dependency DATABASE_URL=127.0.0.1:5432"
+            f"{fault.kind} acts on a dependency, and {app.name} names none: write "
+            '[dependency] DATABASE_URL = "127.0.0.1:5432" into app.toml, or use '
+            "--dependency DATABASE_URL=127.0.0.1:5432"
         )
     if lever == Lever.SINK and not app.effects.http:
         raise BadInput(
@@ -202,7 +202,7 @@ def _app(found: Mapping[str, Any], folder: Path) -> App:
 
 def _part(name: str, kind: type, found: Any, folder: Path) -> Any:
     if not isinstance(found, dict):
-        raise BadInput(f"{name} is {found!r}, and is a table: write [{name}] above its settings")
+        raise BadInput(f"{name} is {found!r}, not a table: write [{name}] above its settings")
     given = dict(found)
     if name == "records":
         known(f"[{name}] ", given, _RECORDS)

@@ -90,6 +90,6 @@ def check_asked(
         limit = RULES[rule].limit
         if app is None and limit and limit not in given:
             raise BadInput(
-                f"{rule} holds our own members to what is promised of them, and nothing is here: "
-                f"add --limit {limit}=10"
+                f"{rule} judges what is promised of our own members, and this run has no such "
+                f"promise: add --limit {limit}=10"
             )

@@ -112,7 +112,7 @@ def _apps(folder: Path) -> tuple[Path, ...]:
 
 def _limits(held: Any) -> Limits:
     if not isinstance(held, dict):
-        raise BadInput(f"limits is {held!r}, and is a table: write [limits] above its settings")
+        raise BadInput(f"limits is {held!r}, not a table: write [limits] above its settings")
     settings.known("[limits] ", held, tuple(each.name for each in fields(Limits)))
     hints = get_type_hints(Limits)
     return Limits(

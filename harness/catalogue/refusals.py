@@ -78,8 +78,8 @@ def check_exercised(experiment: Experiment, needed: Needed) -> None:
     ):
         if not there and (rules := needed.get(need)):
             raise BadInput(
-                f"nothing here brings about {need}, which {', '.join(rules)} "
-                f"{'needs' if len(rules) == 1 else 'need'}: add a fault that does, or leave "
+                f"no fault here causes {need}, which {', '.join(rules)} "
+                f"{'needs' if len(rules) == 1 else 'need'}: add one that does, or leave "
                 f"{'it' if len(rules) == 1 else 'them'} out"
             )
 
@@ -152,7 +152,7 @@ def _check_upgrade(experiment: Experiment) -> None:
     if experiment.probes:
         raise BadInput(
             f"what brokers answer to probe {experiment.probes[0].name} depends on their release, "
-            f"and here it goes from {before} to {after} meanwhile: leave the probe out"
+            f"which changes from {before} to {after} during the run: leave the probe out"
         )
 
 

@@ -109,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return Exit.FAILED
     except Exception as error:  # noqa: BLE001 (Python's own exit code would say that a verdict differs)
         traceback.print_exc()
-        _complain(f"the harness itself failed ({type(error).__name__}), as told above: report it")
+        _complain(f"the harness itself failed ({type(error).__name__}): report the traceback above")
         return Exit.FAILED
 
 

@@ -300,7 +300,7 @@ def zone(text: str) -> tzinfo:
         return ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no time zone that is known here: write Europe/Berlin or +02:00"
+            f"{text!r} is not a known time zone: write Europe/Berlin or +02:00"
         ) from None
 
 

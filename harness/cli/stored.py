@@ -20,7 +20,7 @@ def check_command(arguments: argparse.Namespace) -> int:
     from harness.suite.judging import Judge, show
 
     if arguments.engine == "duckdb" and arguments.spark is not None:
-        raise BadInput("--spark names a Spark, and --engine duckdb does without: leave out one")
+        raise BadInput("--engine duckdb uses no Spark: leave out --spark or --engine")
     runs = [run for named in arguments.runs for run in manifest.runs_in(named)]
     if len(runs) > 1:
         return _check_several(list(dict.fromkeys(runs)), arguments)
@@ -59,7 +59,7 @@ def _check_several(runs: Sequence[Path], arguments: argparse.Namespace) -> int:
 
     if arguments.rule or arguments.limit or arguments.engine == "duckdb":
         raise BadInput(
-            f"--rule, --limit and --engine duckdb print one run, and {len(runs)} are named"
+            f"--rule, --limit and --engine duckdb print one run, not {len(runs)}: name one"
         )
     screen = Screen()
 
@@ -90,7 +90,7 @@ def report_command(arguments: argparse.Namespace) -> int:
     if arguments.into is not None and (suite is None or suite.kind != "matrix"):
         raise BadInput(f"{here(arguments.run)} is not a matrix, and --into is for a matrix only")
     if arguments.json and suite is not None:
-        raise BadInput(f"{here(arguments.run)} is no single run, and --json is the result of one")
+        raise BadInput(f"{here(arguments.run)} is not a single run, and --json is for one run only")
     if suite is not None:
         if not processes.held(suite.path):  # what goes on keeps its own record
             refresh_states(suite)
@@ -226,7 +226,7 @@ def clean_command(arguments: argparse.Namespace) -> int:
     from harness.run.leftovers import sweep, sweep_results
 
     if arguments.yes and not arguments.cache:
-        raise BadInput("--yes is the answer for --cache: name both")
+        raise BadInput("--yes has no effect without --cache: use both")
     if arguments.dry_run:
         return _would_clean(arguments)
     screen = Screen()

@@ -42,14 +42,14 @@ def check_version(
         said = wait_until("version", lambda: releases.TOLD.findall(read()), timeout_s=timeout_s)
     except WaitTimeout:
         raise SetupError(
-            f"{name} has no log that tells its version, so nothing of it could be judged: have "
-            "KAFKA_IMAGE name an image like Kafka's own, of 4.0 or newer"
+            f"{name} logs no version, so its run could not be judged: name an image like Kafka's "
+            "own, of 4.0 or newer, in KAFKA_IMAGE"
         ) from None
     version = said[-1].decode()
     if version != wanted:
         raise SetupError(
-            f"{name} is Kafka {version}, and the experiment is for {wanted}: say "
-            f"KAFKA={version}, or have KAFKA_IMAGE name another image"
+            f"{name} is Kafka {version}, and the experiment is for {wanted}: use "
+            f"KAFKA={version}, or name another image in KAFKA_IMAGE"
         )
 
 
@@ -224,7 +224,7 @@ class ContainerCluster:
             found = self._containers[name].exec_run(["timeout", "2", "bash", "-c", attempt])
         if found.exit_code in (126, 127):
             raise ClusterError(
-                f"nobody can look from within {name}, whose image lacks bash or timeout: "
+                f"the image of {name} has no bash or no timeout to try a connection with: "
                 f"{found.output.decode(errors='replace').strip()}"
             )
         return bool(found.exit_code == 0)

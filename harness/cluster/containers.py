@@ -99,7 +99,7 @@ def _pull(api: docker.APIClient, image: str) -> None:
             if problem := told.get("errorDetail", {}).get("message") or told.get("error"):
                 raise DockerException(problem)
     except (Timeout, ReadTimeoutError) as error:
-        raise DockerException(f"its registry said nothing for {_SILENCE_S} s") from error
+        raise DockerException(f"its registry did not answer for {_SILENCE_S} s") from error
 
 
 def user_of(engine: docker.DockerClient) -> dict[str, str]:

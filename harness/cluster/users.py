@@ -58,13 +58,13 @@ def known_by(port: int) -> set[str]:
     answer.tagged_fields()
     answer.number("i")  # throttle time
     if error_code := answer.number("h"):
-        raise ConnectionError(f"the users are not told: error {error_code}")
+        raise ConnectionError(f"the broker does not list its users: error {error_code}")
     answer.compact_text()  # its message
     found = set()
     for _ in range(answer.varint() - 1):
         found.add(answer.compact_text())
         if error_code := answer.number("h"):
-            raise ConnectionError(f"a user is not told: error {error_code}")
+            raise ConnectionError(f"the broker does not show a user: error {error_code}")
         answer.compact_text()
         for _ in range(answer.varint() - 1):  # mechanism and iterations
             answer.number("b"), answer.number("i")

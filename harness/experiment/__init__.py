@@ -420,13 +420,13 @@ class Experiment:
         if self.faults and (alone := [probe.name for probe in self.probes if not probe.beside]):
             raise BadInput(
                 f"faults would wait for the end of probe {alone[0]} and come late: leave out one "
-                "of them, or say beside=True for a probe that is played beside the faults"
+                "of them, or set beside=True to play the probe beside the faults"
             )
         one_of("backend of this experiment", self.cluster.backend, self.backends)
         if (self.app is None) == (self.group.client == APP):
             raise BadInput(
-                f"client {APP!r} is that of a program of yours, and of nothing else: name a "
-                "program by --app, or leave out the client"
+                f"client {APP!r} is only for a program of yours: name one by --app, or leave out "
+                "the client"
             )
         if self.app is None:
             one_of("client of this experiment", self.group.client, self.clients)

@@ -100,7 +100,7 @@ class Shows:
             )
         if self.output_topic == FED or self.output_topic.startswith("__"):
             raise BadInput(
-                f"[effects] output_topic {self.output_topic!r} names a topic that is there for "
+                f"[effects] output_topic {self.output_topic!r} is a topic that the run uses for "
                 "something else: choose another name"
             )
         if len(self.ways) > 1:
@@ -154,8 +154,7 @@ class Stop:
     def __post_init__(self) -> None:
         if self.signal not in signal.Signals.__members__ or self.signal in ("SIGKILL", "SIGSTOP"):
             raise BadInput(
-                f"[stop] signal {self.signal!r} is none that a program can be asked to end by: use "
-                "SIGTERM, SIGINT or SIGHUP"
+                f"[stop] signal {self.signal!r} is not offered: use SIGTERM, SIGINT or SIGHUP"
             )
         if not 0 < self.grace_s < inf:
             raise BadInput(f"[stop] grace_s is {self.grace_s:g}: use more than 0")
@@ -241,8 +240,8 @@ class App:
             for place in set(places_in(text)) & set(_SHOWN_BY):
                 if _SHOWN_BY[place] != self.effects.way:
                     raise BadInput(
-                        f"{{{place}}} in {text!r} is there only where [effects] has "
-                        f"{_SHOWN_BY[place]}: say so, or leave it out"
+                        f"{{{place}}} in {text!r} has a value only with [effects] "
+                        f"{_SHOWN_BY[place]}: set that, or leave it out"
                     )
 
     def _check_image(self) -> None:
@@ -279,14 +278,14 @@ class App:
             )
         if name in PLACES or name.startswith(_GIVEN):
             raise BadInput(
-                f"[dependency] {name} has the name of something that every process is given: call "
-                "it otherwise"
+                f"[dependency] {name} has the name of a variable that every process gets: choose "
+                "another name"
             )
         address_of(name, text)
         own = self.environment.get(name)
         if own is not None and name not in {each.partition(".")[0] for each in places_in(own)}:
             raise BadInput(
-                f"[env] {name} leads past the proxy in front of [dependency] {name}: write "
+                f"[env] {name} bypasses the proxy in front of [dependency] {name}: write "
                 f"{{{name}}} in it for host:port, or leave it out"
             )
 

@@ -52,8 +52,8 @@ def check_seal(path: Path, content: Mapping[str, Any]) -> None:
     """Raises NoData where a manifest has another content than it was written with."""
     if SEAL in content and sealed(content)[SEAL] != content[SEAL]:
         raise NoData(
-            f"{path} is not as it was written: its checksum is not that of its content, so the "
-            "run cannot be used any more; copy its folder again if there is another copy"
+            f"{path} is damaged: its checksum does not match its content, so the "
+            "run cannot be used; restore its folder if there is another copy"
         )
 
 
@@ -74,7 +74,7 @@ def read(run_dir: Path) -> dict[str, Any]:
         raise NoData(f"{path} cannot be read ({error}): the run cannot be used any more") from error
     if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
         raise NoData(
-            f"{path} is of another schema than {SCHEMA_VERSION}, the one that this version reads: "
+            f"{path} does not have schema version {SCHEMA_VERSION}, which this version reads: "
             "check it with the version that wrote it"
         )
     check_seal(path, content)

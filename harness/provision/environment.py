@@ -57,13 +57,13 @@ def check_python() -> None:
     """SetupError for a Python without packages for it, or that cannot make environments."""
     if sys.version_info[:2] > NEWEST_PYTHON:
         raise SetupError(
-            f"this Python ({sys.executable}) is {platform.python_version()}, and not all packages "
-            f"are there for one newer than {'.'.join(map(str, NEWEST_PYTHON))}; {ANOTHER_PYTHON}"
+            f"this Python ({sys.executable}) is {platform.python_version()}, and some packages do "
+            f"not support one newer than {'.'.join(map(str, NEWEST_PYTHON))}; {ANOTHER_PYTHON}"
         )
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         raise SetupError(
             f"this Python ({sys.executable}) is a free-threaded {platform.python_version()}, and "
-            f"not all packages are there for such a one; {ANOTHER_PYTHON}"
+            f"some packages do not support such a one; {ANOTHER_PYTHON}"
         )
     missing = [name for name in ("venv", "ensurepip") if importlib.util.find_spec(name) is None]
     if missing:

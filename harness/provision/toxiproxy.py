@@ -70,7 +70,7 @@ def build(shell: Shell) -> None:
         )
         if VERSION not in _answer(built, "-version"):
             raise SetupError(
-                f"the Toxiproxy just built does not say it is {VERSION}: run it by hand"
+                f"the Toxiproxy just built does not report version {VERSION}: run it by hand"
             )
         _put_in_place(built)
 

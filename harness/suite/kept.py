@@ -67,8 +67,8 @@ def keep(run_dir: Path, name: str | None, recorded: Path, project: Path, engine:
         found = pins.found_in(half, engine, named=run_dir)
         if not found:
             raise BadInput(
-                f"no rule of the project can be judged of {here(run_dir)}, whose members are "
-                f"{run.client} with the protocol {run.protocol}: there is nothing to pin"
+                f"no rule of the project can judge {here(run_dir)}, whose members are {run.client} "
+                f"with the protocol {run.protocol}: there is nothing to pin"
             )
         _write(half, found)
         size = sum(path.stat().st_size for path in half.rglob("*") if path.is_file())

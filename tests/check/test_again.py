@@ -151,11 +151,11 @@ def test_a_run_that_goes_on_is_left_alone(results: Path, judge: Judge) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--rule", "R21"), "--rule, --limit and --engine duckdb print one run, and 2 are named"),
-        (("--engine", "duckdb"), "print one run, and 2 are named"),
+        (("--rule", "R21"), "--rule, --limit and --engine duckdb print one run, not 2: name one"),
+        (("--engine", "duckdb"), "print one run, not 2: name one"),
         (
             ("--engine", "duckdb", "--spark", "sc://h:1"),
-            "--spark names a Spark, and --engine duckdb does without: leave out one",
+            "--engine duckdb uses no Spark: leave out --spark or --engine",
         ),
         (("--spark", "yarn"), "is no address of a Spark: use spark://HOST:PORT or sc://HOST:PORT"),
         (("--spark", "spark://127.0.0.1:9"), "no Spark master answers at spark://127.0.0.1:9"),

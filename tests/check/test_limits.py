@@ -118,7 +118,7 @@ def test_a_stored_run_can_be_held_to_other_limits(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--rule", "L1"], "L1 holds our own members to what is promised of them, and nothing is"),
+        (["--rule", "L1"], "L1 judges what is promised of our own members, and this run has no"),
         (["--limit", "out_of_order=0"], "the limit out_of_order is about a program of yours"),
         (["--limit", "lost"], "--limit 'lost' is not of the form NAME=VALUE"),
     ],

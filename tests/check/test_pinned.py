@@ -207,7 +207,7 @@ def test_pins_that_are_lost_are_written_again(text: str | None, kept: Project) -
             Exit.FAILED,
             "results/run is void (a broker died by itself), so it shows nothing: keep a run that",
         ),
-        ({"schema_version": 0}, Exit.NO_DATA, "is of another schema than 1"),
+        ({"schema_version": 0}, Exit.NO_DATA, "does not have schema version 1"),
         (
             {"files": {"history/requests.parquet": "0" * 64}},
             Exit.NO_DATA,
@@ -282,7 +282,7 @@ def test_nothing_is_kept_yet(project: Project, capsys: pytest.CaptureFixture[str
 def test_no_rule_is_about_the_run(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     project.rewrite("rebalances.py", "without_journals=True", 'clients=("java",)')
     assert Exit.BAD_ARGUMENTS == main(["keep", "results/run"])
-    assert_one_sentence("no rule of the project can be judged of results/run, whose", capsys)
+    assert_one_sentence("no rule of the project can judge results/run, whose", capsys)
     assert [] == list(project.kept.parent.iterdir())
 
 

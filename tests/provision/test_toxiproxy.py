@@ -124,7 +124,7 @@ def test_build_of_another_version_is_not_put_in_place(
     go = script("go", GO.format(kept=tmp_path, server=server))
     monkeypatch.setenv("PATH", f"{go.parent}:/usr/bin:/bin")
 
-    with pytest.raises(SetupError, match=f"does not say it is {toxiproxy.VERSION}"):
+    with pytest.raises(SetupError, match=f"does not report version {toxiproxy.VERSION}"):
         toxiproxy.build(Shell(empty_cache / "logs"))
 
     assert not toxiproxy.binary().exists()

@@ -154,4 +154,4 @@ def test_nothing_is_removed_without_a_yes(
 
 def test_a_yes_to_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert Exit.BAD_ARGUMENTS == main(["clean", "--yes"])
-    assert "--yes is the answer for --cache" in capsys.readouterr().err
+    assert "--yes has no effect without --cache" in capsys.readouterr().err

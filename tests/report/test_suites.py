@@ -254,7 +254,7 @@ def test_a_night_whose_runs_were_removed_still_says_what_they_showed(tmp_path: P
 
     assert [State.DIFFERS, State.DIFFERS] == [each.state for each in suite.entries]
     assert shown == suite_rows.read_verdicts(suite)
-    with pytest.raises(NoData, match=r"no run of .* was judged and is still there"):
+    with pytest.raises(NoData, match="has no judged run any more"):
         compare(suite.path, suite.path)
     (suite.path / "verdicts.parquet").unlink()
     with pytest.raises(NoData, match="consumer-crash/run-1 was removed, so what it showed is"):

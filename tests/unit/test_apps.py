@@ -177,7 +177,7 @@ COMMAND = 'command = ["x"]\n'
         (COMMAND + "instances = true", "instances takes a whole number, not True"),
         (COMMAND + "instances = 0", "instances is 0, and a group needs at least one"),
         (COMMAND + "static = 1", "static takes true or false, not 1"),
-        (COMMAND + 'stop = "SIGTERM"', "stop is 'SIGTERM', and is a table: write [stop]"),
+        (COMMAND + 'stop = "SIGTERM"', "stop is 'SIGTERM', not a table: write [stop]"),
         (COMMAND + "[env]\nPORT = 8080", "[env] holds names and texts"),
         (COMMAND + '[env]\n"A=B" = "c"', "[env] 'A=B' cannot name a variable"),
         (COMMAND + '[env]\n"" = "c"', "[env] '' cannot name a variable"),
@@ -185,8 +185,8 @@ COMMAND = 'command = ["x"]\n'
         (COMMAND + '[env]\nA = "{bootstap}"', "{bootstap} in '{bootstap}' has no value to be"),
         (COMMAND + "[dependency]\nDB = 5432", "[dependency] holds names and texts: write them as"),
         (COMMAND + '[dependency]\n"a b" = "h:1"', "'a b' cannot name a variable: use letters"),
-        (COMMAND + '[dependency]\nKAFKA_TOPIC = "h:1"', "KAFKA_TOPIC has the name of something"),
-        (COMMAND + '[dependency]\ntopic = "h:1"', "topic has the name of something that every"),
+        (COMMAND + '[dependency]\nKAFKA_TOPIC = "h:1"', "KAFKA_TOPIC has the name of a variable"),
+        (COMMAND + '[dependency]\ntopic = "h:1"', "topic has the name of a variable that every"),
         (
             COMMAND + '[dependency]\nDB = "db"',
             "DB is 'db', which is not an address: write host:port",
@@ -194,17 +194,20 @@ COMMAND = 'command = ["x"]\n'
         (COMMAND + '[dependency]\nDB = "db:0"', "'db:0', which is not an address"),
         (COMMAND + '[dependency]\nDB = "db:65536"', "'db:65536', which is not an address"),
         (COMMAND + '[dependency]\nDB = "postgres://db:1/x"', "goes into [env], with {DB} for"),
-        (COMMAND + '[dependency]\nDB = "h:1"\n[env]\nDB = "h:1"', "[env] DB leads past the proxy"),
+        (COMMAND + '[dependency]\nDB = "h:1"\n[env]\nDB = "h:1"', "[env] DB bypasses the proxy"),
         (COMMAND + '[dependency]\nDB_URL = "h:1"\n[env]\nA = "{BD_URL}"', "{BD_URL} in"),
         (COMMAND + '[env]\nA = "{topic.port}"', "{topic.port} in '{topic.port}' has no value"),
         ('command = ["x", "{sunk}"]', "there are {bootstrap}, {topic}, {group}"),
-        ('command = ["x", "{sink}"]', "{sink} in '{sink}' is there only where [effects] has http"),
-        (COMMAND + '[env]\nOUT = "{output_topic}"', "only where [effects] has output_topic"),
+        ('command = ["x", "{sink}"]', "{sink} in '{sink}' has a value only with [effects] http"),
+        (COMMAND + '[env]\nOUT = "{output_topic}"', "only with [effects] output_topic"),
         (COMMAND + "[effects]\nhttp = 'done'", "[effects] http 'done' does not say which record"),
         (COMMAND + "[effects]\nhttp = ''", "[effects] http is empty: write http = true"),
         (COMMAND + "[effects]\nhttp = 1", "[effects] http takes true or false or a text, not 1"),
         (COMMAND + "[effects]\noutput_topic = 'a b'", "output_topic 'a b' cannot name a topic"),
-        (COMMAND + "[effects]\noutput_topic = 't'", "output_topic 't' names a topic that is there"),
+        (
+            COMMAND + "[effects]\noutput_topic = 't'",
+            "output_topic 't' is a topic that the run uses",
+        ),
         (COMMAND + "[effects]\noutput_pattern = '(?P<n>.)'", "and there is none: name it"),
         (COMMAND + "[effects]\nhttp = true\nverifiable = true", "has http and verifiable, and"),
         (COMMAND + "[records]\nfil = 'x'", "there is no setting [records] 'fil': did you mean"),
@@ -219,8 +222,8 @@ COMMAND = 'command = ["x"]\n'
         (COMMAND + "[effects]\nstdout = 'done'", "does not say which record it is about"),
         (COMMAND + "[effects]\nstdout = '(?P<partition>.)'", "does not say which record"),
         (COMMAND + "[effects]\nstdout = '('", "[effects] stdout is not a valid pattern ("),
-        (COMMAND + '[stop]\nsignal = "SIGTREM"', "[stop] signal 'SIGTREM' is none"),
-        (COMMAND + '[stop]\nsignal = "SIGKILL"', "[stop] signal 'SIGKILL' is none"),
+        (COMMAND + '[stop]\nsignal = "SIGTREM"', "[stop] signal 'SIGTREM' is not offered"),
+        (COMMAND + '[stop]\nsignal = "SIGKILL"', "[stop] signal 'SIGKILL' is not offered"),
         (COMMAND + "[stop]\ngrace_s = 0", "[stop] grace_s is 0: use more"),
         (COMMAND + "[stop]\ngrace_s = inf", "[stop] grace_s is inf: use more"),
         (COMMAND + "[stop]\ngrace_s = nan", "[stop] grace_s is nan: use more"),
@@ -350,13 +353,13 @@ def test_a_program_without_a_name_is_called_after_its_file(command: str, name: s
         (["run", "slow-dependency"], "slow-dependency needs a program of yours"),
         (
             ["try", "--experiment", "slow-dependency", "--", "x"],
-            "and it names nothing: write [dependency] DATABASE_URL",
+            "names none: write [dependency] DATABASE_URL",
         ),
         (
             ["try", "--build", "'", "--", "x"],
             '--build "\'" is not a command (No closing quotation)',
         ),
-        (["try", "--signal", "TERM", "--", "x"], "[stop] signal 'TERM' is none"),
+        (["try", "--signal", "TERM", "--", "x"], "[stop] signal 'TERM' is not offered"),
         (["try", "--value", "a", "--records", "b", "--", "x"], "leave out one"),
         (
             ["try", "--stdout", "(?P<n>.)", "--http", "--", "x"],
@@ -370,7 +373,10 @@ def test_a_program_without_a_name_is_called_after_its_file(command: str, name: s
         (["run", "baseline", "--entrypoint", "x"], "--entrypoint is about a program of yours"),
         (["try", "--app", "nowhere", "--", "x"], "has a command already: leave out what is after"),
         (["try", "--app", "nowhere"], "nowhere cannot be read (No such file or directory)"),
-        (["try", "--experiment", "group-apis", "--", "x"], "the probe group-apis asks brokers"),
+        (
+            ["try", "--experiment", "group-apis", "--", "x"],
+            "the probe group-apis asks only brokers",
+        ),
         (["run", "baseline", "--instances", "0"], "--instances is about a program of yours"),
         (["run", "baseline", "--name", "x"], "--name is about a program of yours"),
         (["run", "baseline", "--grace-s", "3"], "--grace-s is about a program of yours"),
@@ -390,7 +396,7 @@ def test_probes_and_other_peoples_clusters_are_refused() -> None:
     app = App(name="orders", command=("x",), folder="/")
     lent = replace(registry.load("baseline"), cluster=Cluster(backend="compose"))
 
-    with pytest.raises(BadInput, match="the probe offset-apis asks brokers"):
+    with pytest.raises(BadInput, match="the probe offset-apis asks only brokers"):
         with_app(registry.load("offset-apis"), app)
     assert () == with_app(registry.load("offsets-unwritable"), app).probes  # beside its faults
     with pytest.raises(BadInput, match="an app needs a cluster of its own"):
@@ -443,7 +449,7 @@ def test_every_experiment_takes_an_app_or_says_why_not(name: str) -> None:
     app = replace(plain, dependencies={"DB": "db:1"}, effects=Shows(http=True))
 
     if needs_app(experiment):
-        with pytest.raises(BadInput, match=r"it names nothing: write|posts to none: write"):
+        with pytest.raises(BadInput, match=r"names none: write|posts to none: write"):
             with_app(experiment, plain)
     alone = any(not probe.beside for probe in experiment.probes)
     if alone or any(KINDS[fault.kind].by_order for fault in experiment.faults):
@@ -481,7 +487,7 @@ def test_a_slow_dependency_has_to_be_slower_than_chance() -> None:
     app = App(name="orders", command=("x",), folder="/", dependencies={"DB": "db:1"})
     fault = Fault(kind="slow-dependency", target="dependency", lasts_s=3, latency_ms=19)
 
-    with pytest.raises(BadInput, match="latency of 19 ms cannot be told from none"):
+    with pytest.raises(BadInput, match="because 19 ms could not be measured"):
         registry.checked(with_app(replace(registry.load("baseline"), faults=(fault,)), app))
 
 

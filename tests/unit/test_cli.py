@@ -341,7 +341,9 @@ def test_a_failure_of_the_harness_is_no_verdict(
     assert Exit.FAILED == main(["list"])
     said = capsys.readouterr().err
     assert "nobody thought of this" in said
-    assert "kafka-chaos: the harness itself failed (RuntimeError), as told above: report it" in said
+    assert (
+        "kafka-chaos: the harness itself failed (RuntimeError): report the traceback above" in said
+    )
 
 
 def test_ctrl_c_before_a_command_has_begun_is_one_sentence() -> None:

@@ -219,7 +219,10 @@ def experiment(*faults: Fault, **group: Any) -> Experiment:
     ("refused", "says"),
     [
         (experiment(deploy("same ids")), "same ids is about the group.instance.id"),
-        (experiment(deploy("quickly")), "has no way 'quickly': use how='rolling' or 'old first'"),
+        (
+            experiment(deploy("quickly")),
+            "has no variant 'quickly': use how='rolling' or 'old first'",
+        ),
         (
             experiment(Fault(kind="deploy", target="member 1")),
             "deploy cannot hit 'member 1': use group",

@@ -194,7 +194,7 @@ def test_a_query_may_ask_every_table() -> None:
             'results = "chaos"\nrecorded = "chaos/recorded"',
             "recorded names chaos/recorded, which is in the folder of results, where `clean --all`",
         ),
-        ("limits = 3", "limits is 3, and is a table: write [limits] above its settings"),
+        ("limits = 3", "limits is 3, not a table: write [limits] above its settings"),
         ("[limits]\nstandstil_s = 3", "there is no setting [limits] 'standstil_s': did you mean"),
         ("[limits]\nlost = 0.5", "[limits] lost takes a whole number, not 0.5"),
         ("[limits]\nlost = -1", "[limits] lost is -1: use 0 or more"),

@@ -277,7 +277,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
                 Fault(kind="start-duplicate", target="member 1", how="close"),
                 group=Group(static=True),
             ),
-            "has no way 'close': leave how='close' out",
+            "has no variant 'close': leave how='close' out",
         ),
         (
             experiment_with(
@@ -303,7 +303,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
         ),
         (
             experiment_with(Fault(kind="kill-consumer", target="member 1", how="kill")),
-            "has no way 'kill': use how='at once' or 'in a transaction', or leave how out",
+            "has no variant 'kill': use how='at once' or 'in a transaction', or leave how out",
         ),
         (
             experiment_with(
@@ -315,7 +315,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             experiment_with(
                 Fault(kind="isolate-broker", target="any broker", lasts_s=3, how="sideways")
             ),
-            "has no way 'sideways': use how='peers' or 'lanes'",
+            "has no variant 'sideways': use how='peers' or 'lanes'",
         ),
         (experiment_with(Fault(kind="add-partitions", target="topic")), "more_partitions of 1"),
         (
@@ -343,17 +343,17 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
         ),
         (
             experiment_with(Fault(kind="bandwidth", target="member 1", lasts_s=3)),
-            "of None kB/s cannot be told from none: give it a bandwidth_kb_per_s of 1 to 1500",
+            "bandwidth on member 1 needs a bandwidth_kb_per_s of 1 to 1500",
         ),
         (
             experiment_with(
                 Fault(kind="bandwidth", target="member 1", lasts_s=3, bandwidth_kb_per_s=1_501)
             ),
-            "of 1501 kB/s cannot be told from none",
+            "could not be measured; it is 1501",
         ),
         (
             experiment_with(Fault(kind="latency", target="member 1", lasts_s=3, latency_ms=19)),
-            "of 19 ms cannot be told from none",
+            "because 19 ms could not be measured",
         ),
         (
             experiment_with(Fault(kind="freeze-consumer", target="member 1", lasts_s=-3)),
@@ -381,7 +381,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             experiment_with(
                 Fault(kind="freeze-consumer", target="member 1", lasts_s=9, how="sideways")
             ),
-            "has no way 'sideways': leave how='sideways' out",
+            "has no variant 'sideways': leave how='sideways' out",
         ),
         (
             experiment_with(Fault(kind="kill-consumer", target="member 1", more_partitions=2)),
@@ -415,11 +415,11 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
         ),
         (
             Experiment(claim="x.", rules=(Expect(rule="R01"),)),
-            "nothing here brings about a silence longer than session.timeout.ms, which R01 needs",
+            "no fault here causes a silence longer than session.timeout.ms, which R01 needs",
         ),
         (
             experiment_with(Fault(kind="start-consumer", target="new member"), "R07"),
-            "nothing here brings about a stall longer than max.poll.interval.ms, which R07 needs",
+            "no fault here causes a stall longer than max.poll.interval.ms, which R07 needs",
         ),
         (
             experiment_with(Fault(kind="delete-offsets", target="any broker")),

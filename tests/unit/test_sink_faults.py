@@ -152,8 +152,8 @@ def test_posts_of_another_process_are_no_proof(setting: Setting) -> None:
     [
         (slow(), ""),
         (refusing("any member"), ""),
-        (slow(latency_ms=19), "latency of 19 ms cannot be told from none: give it a latency_ms"),
-        (Fault(kind="slow-sink", target="sink", lasts_s=3), "latency of None ms cannot be told"),
+        (slow(latency_ms=19), "because 19 ms could not be measured"),
+        (Fault(kind="slow-sink", target="sink", lasts_s=3), "needs a latency_ms of 20 or more"),
         (
             Fault(kind="slow-sink", target="sink", how="503", latency_ms=9, lasts_s=3),
             "slow-sink of sink with 503 answers at once: leave latency_ms out",

@@ -135,7 +135,7 @@ def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
                 reader.take(block, ended=ended)
         except OSError as error:
             raise BadInput(
-                f"{here(path)} cannot be read ({error.strerror or error}): see that it may be read"
+                f"{here(path)} cannot be read ({error.strerror or error}): check its permissions"
             ) from error
         found[len(logs) - 1] = reader.found
     events = _each_once(logs, found)

@@ -177,9 +177,7 @@ def groups(path: Path) -> dict[str, RunGroup]:
         before = found.get(name, RunGroup(name, (), ()))
         found[name] = RunGroup(name, (*before.verdicts, rows), (*before.judged, *judged))
     if not any(group.judged for group in found.values()):
-        raise NoData(
-            f"no run of {path} was judged and is still there, so there is nothing to compare"
-        )
+        raise NoData(f"{path} has no judged run any more, so there is nothing to compare")
     return found
 
 

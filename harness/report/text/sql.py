@@ -94,7 +94,7 @@ def ask(database: duckdb.DuckDBPyConnection, query: str) -> tuple[list[str], lis
         found = database.execute(query)
         return [column[0] for column in found.description or ()], found.fetchall()
     except _OF_THE_QUERY as error:
-        raise BadInput(f"{_sentence(error)}; `sql RUN` alone says what there is") from error
+        raise BadInput(f"{_sentence(error)}; `sql RUN` lists the tables") from error
     except duckdb.Error as error:
         raise NoData(_sentence(error)) from error
 

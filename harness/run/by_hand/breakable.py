@@ -125,8 +125,8 @@ def fault_of(
     sort = kind_of(target)
     if sort == "member":
         raise BadInput(
-            f"{target!r} is one of an experiment's members, and here all members are yours and "
-            f"share one lane: say {_listed(roles)}"
+            f"{target!r} is no target here, because the members are your own processes and share "
+            f"one lane: use {_listed(roles)}"
         )
     if target not in _NAMED and not (sort == "broker" and NUMBERED.fullmatch(target)):
         near = difflib.get_close_matches(target, _NAMED, n=1)

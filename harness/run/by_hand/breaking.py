@@ -125,7 +125,7 @@ class Breaker:
             down = [f"broker-{number}" for number, alive in seen.brokers.items() if not alive]
             raise ClusterError(
                 f"nothing is {more or fault.target} right now ({', '.join(down) or 'no broker'} "
-                "down): try again when that is over"
+                "down): try again later"
             ) from nothing
         target = scene.random.choice(self._free(found))
         return target, f", {more}" if more and not _is_name(fault.target) else ""

@@ -265,7 +265,7 @@ class _ByHand:
         for ended in cluster.unplanned_ends():
             name = ended.partition(" ")[0]
             if name == "Toxiproxy":
-                raise VoidRun(f"{ended} ended, and nothing goes through it any more: begin anew")
+                raise VoidRun(f"{ended} ended, so no client reaches a broker any more: start anew")
             if name not in self._ended:
                 self._ended.add(name)
                 self.say(f"{ended} ended, and no fault did that: it stays down")

@@ -58,8 +58,8 @@ def needs_latency(fault: Fault, otherwise: str = "") -> None:
     """
     if (fault.latency_ms or 0) < TELLABLE_MS:
         raise BadInput(
-            f"{fault.kind} of {fault.target} with a latency of {fault.latency_ms} ms cannot be "
-            f"told from none: give it a latency_ms of {TELLABLE_MS} or more{otherwise}"
+            f"{fault.kind} of {fault.target} needs a latency_ms of {TELLABLE_MS} or more"
+            f"{otherwise}, because {fault.latency_ms or 0} ms could not be measured"
         )
 
 
@@ -165,4 +165,4 @@ class Kind:
             return
         known = " or ".join(map(repr, filter(None, self.ways)))
         remedy = f"use how={known}, or leave how out" if known else f"leave how={fault.how!r} out"
-        raise BadInput(f"{self.name} of {fault.target} has no way {fault.how!r}: {remedy}")
+        raise BadInput(f"{self.name} of {fault.target} has no variant {fault.how!r}: {remedy}")

@@ -105,8 +105,8 @@ def _check_latency(fault: Fault, experiment: Experiment) -> None:
     latency_ms = fault.latency_ms or 0
     if latency_ms < TELLABLE_MS:
         raise BadInput(
-            f"latency on {fault.target} of {latency_ms} ms cannot be told from none: give it "
-            f"a latency_ms of {TELLABLE_MS} or more"
+            f"latency on {fault.target} needs a latency_ms of {TELLABLE_MS} or more, because "
+            f"{latency_ms} ms could not be measured"
         )
     if latency_ms >= experiment.group.session_timeout_ms:
         raise BadInput(
@@ -119,8 +119,8 @@ def _check_bandwidth(fault: Fault, _experiment: Experiment) -> None:
     if not fault.bandwidth_kb_per_s or _expected_ms(fault) < TELLABLE_MS:
         most = _PADDING_BYTES // TELLABLE_MS
         raise BadInput(
-            f"bandwidth on {fault.target} of {fault.bandwidth_kb_per_s} kB/s cannot be told from "
-            f"none: give it a bandwidth_kb_per_s of 1 to {most}"
+            f"bandwidth on {fault.target} needs a bandwidth_kb_per_s of 1 to {most}, because a "
+            f"higher one could not be measured; it is {fault.bandwidth_kb_per_s}"
         )
 
 
