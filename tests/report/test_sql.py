@@ -85,7 +85,7 @@ def test_of_several_runs_each_row_says_whose_it_is(results: Path) -> None:
 def test_a_run_that_was_not_judged_has_its_history_only(tmp_path: Path) -> None:
     with sql.opened([RUNS / KEPT]) as database:
         assert sql.ask(database, "SELECT count(*) FROM requests")[1][0][0] > 0
-        with pytest.raises(BadInput, match=r"verdicts does not exist.*`sql RUN` alone says"):
+        with pytest.raises(BadInput, match=r"verdicts does not exist.*`sql RUN` lists the tables"):
             sql.ask(database, "SELECT * FROM verdicts")
 
 
