@@ -121,9 +121,7 @@ def sql_command(arguments: argparse.Namespace) -> int:
 
     if arguments.run is None:
         sql.list_tables(None)
-        print(
-            f"\n{COMMAND} sql RUN queries one run; with a folder of runs, such as results, it queries all."
-        )
+        print(f"\n{COMMAND} sql RUN queries one run, or all runs of a folder such as results.")
         return Exit.AS_EXPECTED
     with sql.opened(manifest.runs_in(arguments.run)) as database:
         if arguments.query is None:
