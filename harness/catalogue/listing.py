@@ -133,7 +133,7 @@ def _judges(item: dict[str, Any]) -> str:
     if item["always"]:
         return "; ".join(filter(None, (OF_THE_KIND, declared)))
     if item["limit"] and APP not in item["clients"]:
-        return f"every run of which {item['limit']} is promised"
+        return f"every run with the limit {item['limit']}"
     return declared or (OF_A_PROGRAM if item["clients"] == [APP] else "no experiment")
 
 

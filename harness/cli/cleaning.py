@@ -160,7 +160,7 @@ def clean_cache(*, yes: bool, dry: bool = False) -> None:
     if dry:
         return
     if not (yes or _agrees()):
-        print("nothing of it was removed: add --yes (make clean CACHE=1 YES=1) to remove it")
+        print("nothing was removed: add --yes (make clean CACHE=1 YES=1) to remove it")
         return
     removed = unused.remove(offered, processes.uses, _say_waiting)
     for each in offered:

@@ -178,7 +178,7 @@ def refused(link: Link) -> bool:
     except ConnectionRefusedError:
         return True
     except OSError as error:
-        raise VoidRun(f"{link.proxy} can be neither reached nor told to be off: {error}") from error
+        raise VoidRun(f"{link.proxy} neither accepts nor refuses a connection: {error}") from error
     return False
 
 

@@ -198,7 +198,7 @@ def _unfinished(manifest: Manifest) -> str:
     return {
         "void": "Void: the run was spoilt, so it shows nothing",
         "interrupted": "Interrupted: the run did not finish, so it shows nothing",
-        "running": "Not finished: the run still goes on, or ended without a word",
+        "running": "Not finished: the run is still going on, or its harness was killed",
     }.get(manifest.status, f"Run status {manifest.status}: nothing can be concluded")
 
 

@@ -111,8 +111,8 @@ class Fleet:
             if lane.startswith("member-") and lane not in used:
                 return lane
         raise VoidRun(
-            f"all {len(used)} lanes are used by living processes, so that one more could not be "
-            "told from the others: start fewer at once"
+            f"all {len(used)} lanes are used by living processes, so one more could not be "
+            "recognized: start fewer at once"
         )
 
     def start_member(

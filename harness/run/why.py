@@ -110,9 +110,8 @@ def _of_one(member: Member, brokers: BrokerSide, group: str, topic: str) -> str:
     if not brokers.requests.get(member.name):
         if member.lane == SHARED and brokers.nameless:
             return (
-                "cannot be told from the others by what it asked for: requests came with "
-                f"client.id {_names(brokers.nameless)}, so let it take client.id from "
-                "KAFKA_CLIENT_ID"
+                f"cannot be recognized, because requests came with client.id "
+                f"{_names(brokers.nameless)}: let it take client.id from KAFKA_CLIENT_ID"
             )
         if (secured := brokers.plan.secured) is not None:
             return (

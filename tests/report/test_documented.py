@@ -41,7 +41,7 @@ def of(statement: str, *verdicts: dict[str, Any]) -> documented.Judged:
         ([verdict("R02")], "holds"),
         ([verdict("R02"), verdict("R02", client="java")], "holds"),
         ([verdict("R02", "VIOLATED")], "does not hold"),
-        ([verdict("R02", "UNKNOWN")], "cannot be told"),
+        ([verdict("R02", "UNKNOWN")], "cannot be judged"),
         ([verdict("R02"), verdict("R02", "UNKNOWN")], "holds"),
         ([verdict("R02"), verdict("R02", "VIOLATED")], "holds in part"),
         ([verdict("R02"), verdict("R02", "VIOLATED", client="java")], "holds in part"),
@@ -81,7 +81,7 @@ def test_where_another_protocol_has_something_else_it_holds_in_part() -> None:
 
 def test_a_statement_without_a_rule_is_refuted_by_what_replaced_it() -> None:
     assert "not judged" == of("002.19").status
-    assert "cannot be told" == of("002.19", verdict("X11", "UNKNOWN")).status
+    assert "cannot be judged" == of("002.19", verdict("X11", "UNKNOWN")).status
     assert "does not hold" == of("002.19", verdict("X11")).status
 
 

@@ -640,8 +640,8 @@ def test_who_does_not_name_itself_on_a_shared_lane_is_told_how(
     brokers.nameless |= {"rdkafka"}
 
     assert (
-        "each of member-1 and member-2 cannot be told from the others by what it asked for: "
-        "requests came with client.id 'rdkafka', so let it take client.id from KAFKA_CLIENT_ID; "
+        "each of member-1 and member-2 cannot be recognized, because requests came with client.id "
+        "'rdkafka': let it take client.id from KAFKA_CLIENT_ID; "
         "last words of member-1: ready"
     ) == fleet.why_not_joined()
 

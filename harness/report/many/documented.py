@@ -32,7 +32,7 @@ FILES: Final = ("documented.html", "documented.md", "documented.parquet")
 HOLDS: Final = "holds"
 NOT: Final = "does not hold"
 PARTLY: Final = "holds in part"
-UNTOLD: Final = "cannot be told"
+UNTOLD: Final = "cannot be judged"
 UNSEEN: Final = "not judged"
 _SIGNS: Final = {HOLDS: "✓", NOT: "✗", PARTLY: "≠", UNTOLD: "?", UNSEEN: "–"}
 
@@ -259,7 +259,7 @@ _ONE_AND_SEVERAL: Final = {
         "holds for some clients, protocols or situations only",
         "hold for some clients, protocols or situations only",
     ),
-    UNTOLD: ("could not be told", "could not be told"),
+    UNTOLD: ("could not be judged", "could not be judged"),
     UNSEEN: ("was not judged", "were not judged"),
 }
 

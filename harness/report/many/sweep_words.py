@@ -237,10 +237,10 @@ def reading(sweep: Sweep) -> list[str]:
             "Waiting for records no longer than usual is none."
         ),
         (
-            "A false eviction is a member that was put out of the group although its process "
-            "lived: its session ended or it was too late in a rebalance, by its coordinator, or it "
-            "did not poll for max.poll.interval.ms, by its own library. One that was frozen, slow "
-            "or cut off would have gone on. A process that was killed, or was closing, is none."
+            "A false eviction is a member that left the group although its process lived. The "
+            "coordinator removed it, because its session timed out or it was late in a rebalance, "
+            "or its own library did, because it did not poll for max.poll.interval.ms. A process "
+            "that was frozen, slow or cut off counts; one that was killed or closing does not."
         ),
         "Came twice are records that members processed more than once.",
         (

@@ -22,7 +22,7 @@ _TITLES: Final = {
     "worse": ("Worse", "Moved, and the nearest bound of the rule is nearer since."),
     "moved": ("Moved", "Beyond chance, and no nearer to a bound of the rule."),
     "steady": ("Steady", "No move that chance could not explain."),
-    "too few": ("Too few days", "With so many series, so few days cannot be told from chance."),
+    "too few": ("Too few days", "With so many series, what moves over so few days may be chance."),
 }
 _HEIGHT: Final = 40.0
 _WIDTH: Final = 100.0
