@@ -35,7 +35,7 @@ def test_what_is_not_on_record_is_judged_by_both() -> None:
     assert not Agreements([], TODAY).settled(digest(TODAY + 1))
 
 
-def test_what_is_on_record_is_judged_by_both_every_eighth_day() -> None:
+def test_what_is_on_record_is_judged_by_both_once_in_so_many_days() -> None:
     days = [Agreements([digest(5)], day).settled(digest(5)) for day in range(2 * DAYS)]
 
     assert [day for day, settled in enumerate(days) if not settled] == [5, 5 + DAYS]
