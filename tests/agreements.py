@@ -94,8 +94,30 @@ def digest_of(
 
     `rows` are whatever else decides the verdict: the history, the manifest, or their bytes.
     """
-    found = hashlib.sha256()
     queries = [late_ticks, *(RULES[rule].examine for rule in sorted(rules))]
+    return digest_of_queries(queries, client, rows, comparing)
+
+
+def digest_of_tables(
+    tables: Iterable[str], client: str, rows: Iterable[object], comparing: Callable[..., object]
+) -> str:
+    """The digest of deriving these tables from these rows, compared by this function.
+
+    A table that is a file of the history is among the rows.
+    """
+    recipes = {**VIEWS, **recipes_of(client)}
+    queries = [recipes[each] for each in sorted(tables) if each in recipes]
+    return digest_of_queries(queries, client, rows, comparing)
+
+
+def digest_of_queries(
+    queries: Iterable[Query],
+    client: str,
+    rows: Iterable[object],
+    comparing: Callable[..., object],
+) -> str:
+    """The digest of running these queries on these rows, compared by this function."""
+    found = hashlib.sha256()
     parts: list[object] = [
         _code(),
         inspect.getsource(comparing),

@@ -2,30 +2,30 @@
 
 Method: the lines of each recorded run are written as other brokers would write them, one file per
 broker and no request log. Every rebalance and eviction that is found has to be one of the tables
-that are derived from the whole history, and the other way round.
+that are derived from the whole history, and the other way round. Both engines derive the same ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow.parquet as pq
 import pytest
 
 from harness.history.foreign import events, files
-from harness.report.incident import tables
+from harness.report.incident import tables as of_incident
 from harness.report.incident.findings import Names
 from harness.report.incident.groups import incident_of
 from harness.tables.engines.base import Engine
-from harness.tables.source import load, read_run
+from harness.tables.source import read_run
 from tests.foreign_logs import LAYOUTS, write_logs
-from tests.in_memory import tables_of_run
+from tests.recorded.derived import Row, derived, digest_of
 from tests.recorded.keep import PROGRAMS, RUNS
 
-Row = dict[str, Any]
-
 KEPT: Final = sorted([*RUNS.iterdir(), *PROGRAMS.iterdir()])
+TABLES: Final = ("rebalances", "evictions")
 SAME: Final = (
     *("generation", "trigger", "trigger_member_id", "reason", "coordinator", "started_at"),
     *("joined_at",),
@@ -34,7 +34,7 @@ SAME: Final = (
 
 @pytest.mark.parametrize("run", KEPT, ids=lambda run: run.name)
 def test_a_run_s_lines_give_its_rebalances_and_evictions(
-    run: Path, tmp_path: Path, engine: Engine
+    run: Path, tmp_path: Path, engines_for: Callable[[Callable[[], str]], list[Engine]]
 ) -> None:
     about = read_run(run)
     layout = LAYOUTS[KEPT.index(run) % len(LAYOUTS)]
@@ -43,13 +43,11 @@ def test_a_run_s_lines_give_its_rebalances_and_evictions(
         write_logs(tmp_path, lines, layout, old=".3.9." in run.name), str(about.settings["group"])
     )
 
-    sources = load(run, engine, 40_000)
-    derived = tables_of_run(engine, about, sources)
-    try:
-        rebalances = derived.table("rebalances").toArrow().to_pylist()
-        evictions = derived.table("evictions").toArrow().to_pylist()
-    finally:
-        derived.close()
+    engines = engines_for(lambda: digest_of(run, *TABLES))
+    tables = [derived(run, engine, *TABLES) for engine in engines]
+    assert tables[:1] * len(tables) == tables
+    rebalances = sorted(tables[0]["rebalances"], key=lambda row: row["joined_at"])
+    evictions = sorted(tables[0]["evictions"], key=lambda row: row["evicted_at"])
 
     assert [[row[name] for name in SAME] for row in rebalances] == [
         [row[name] for name in SAME] for row in found["rebalances"]
@@ -76,7 +74,7 @@ def explained(logs: Path, group: str) -> dict[str, list[Row]]:
     """What `explain` makes of a folder of logs."""
     read = events.read(files.files_of([logs]))
     incident = incident_of(read, group)
-    found = tables.tables_of(incident.groups, read, Names(incident, read.clients))
+    found = of_incident.tables_of(incident.groups, read, Names(incident, read.clients))
     return {
         name: sorted(table.to_pylist(), key=lambda row: row.get("joined_at") or row["evicted_at"])
         for name, table in found.items()

@@ -3,25 +3,29 @@
 Method: both tables are made of each recorded run. Every interval of one has to have exactly one of
 the other, of the same member, member id, generation and partition, whose start and end lie within
 what a client may need between a callback and the call that shows it. Where an end does not, the
-member's journal has to say why, in one of the ways that are listed here; how often is pinned.
+member's journal has to say why, in one of the ways that are listed here; how often is pinned. Both
+engines derive the same tables.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from harness.experiment import SLACK_MS
 from harness.tables.engines.base import Engine
-from harness.tables.source import POLL_MS, load, read_run
-from tests.in_memory import tables_of_run
+from harness.tables.source import POLL_MS, read_run
+from tests.recorded.derived import Row, derived, digest_of
 from tests.recorded.keep import RUNS
 
-Row = dict[str, Any]
+KEPT: Final = sorted(RUNS.iterdir())
+TABLES: Final = ("ownership", "ownership_by_brokers", "client_events")
 
 # Callbacks are served from poll, whose time-out is POLL_MS: so long a client may take to serve one
 # after the answer, and to go on to its next call after one. Both clocks are the machine's.
@@ -66,22 +70,14 @@ class Compared:
 
 
 @pytest.fixture(scope="module")
-def runs(engine: Engine) -> list[Compared]:
+def runs(duckdb_engine: Engine) -> list[Compared]:
     """Every recorded run."""
-    return [compared(path.name, engine) for path in sorted(RUNS.iterdir())]
+    return [compared(run, derived(run, duckdb_engine, *TABLES)) for run in KEPT]
 
 
-def compared(name: str, engine: Engine) -> Compared:
-    run = read_run(RUNS / name)
-    sources = load(RUNS / name, engine, 40_000)
-    tables = tables_of_run(engine, run, sources)
-    try:
-        by_callbacks, by_brokers, noted = (
-            tables.table(each).toArrow().to_pylist()
-            for each in ("ownership", "ownership_by_brokers", "client_events")
-        )
-    finally:
-        tables.close()
+def compared(path: Path, tables: dict[str, list[Row]]) -> Compared:
+    run = read_run(path)
+    by_callbacks, by_brokers, noted = (tables[name] for name in TABLES)
     pairs, alone = [], list(by_brokers)
     for told in by_callbacks:
         same = [shown for shown in alone if overlap(told, shown)]
@@ -130,9 +126,17 @@ def explanation(run: Compared, told: Row, shown: Row) -> str | None:
     return None
 
 
-def test_every_interval_has_its_one_counterpart(runs: list[Compared]) -> None:
-    assert [] == [(run.experiment, row) for run in runs for row in run.alone]
-    assert [] == [run.experiment for run in runs if not run.pairs]
+@pytest.mark.parametrize("run", KEPT, ids=lambda run: run.name)
+def test_every_interval_has_its_one_counterpart(
+    run: Path, engines_for: Callable[[Callable[[], str]], list[Engine]]
+) -> None:
+    engines = engines_for(lambda: digest_of(run, *TABLES))
+    tables = [derived(run, engine, *TABLES) for engine in engines]
+    assert tables[:1] * len(tables) == tables
+
+    found = compared(run, tables[0])
+    assert [] == found.alone
+    assert found.pairs
 
 
 def test_they_are_many_and_of_both_clients_and_all_protocols(runs: list[Compared]) -> None:
