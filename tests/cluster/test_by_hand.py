@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -29,6 +30,14 @@ pytestmark = pytest.mark.cluster
 
 PATIENCE_S = 60
 PORTS = 20  # of three brokers
+# Faults by their kinds: the words that ask for one, and the end of what is told of it. One that
+# does not take effect, by its own probes, is an error. No run has to inject them.
+FAULTS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
+    "stop-broker": (("coordinator", "--group", "billing", "--for", "2s"), ": healed"),
+    "latency": (("members", "--for", "2s"), "latency of members: healed"),
+    "bandwidth": (("members", "--for", "2s"), "bandwidth of members: healed"),
+    "connections-reset": (("members",), "an idle connection ended, a new one answered"),
+}
 
 
 def command(*words: str, results: Path) -> list[str]:
@@ -101,7 +110,7 @@ def assert_nothing_left(folder: Path) -> None:
     assert not (folder / "scratch").exists()
 
 
-def test_a_group_of_ones_own_loses_its_coordinator_and_comes_back(up: Callable[..., Up]) -> None:
+def test_a_group_of_ones_own_comes_back_from_whatever_is_broken(up: Callable[..., Up]) -> None:
     cluster = up("--topic", "orders:3")
     bootstrap = cluster.bootstrap()
     producer = Producer({"bootstrap.servers": bootstrap})
@@ -158,6 +167,12 @@ def test_a_group_of_ones_own_loses_its_coordinator_and_comes_back(up: Callable[.
             saw=cluster.said,
         )
         assert "billing: rebalance, Adding new member billing-1" in cluster.said()
+
+        for kind, (asked, last) in FAULTS.items():
+            done = run("fault", kind, *asked, results=cluster.results)
+            assert Exit.AS_EXPECTED == done.returncode, done.stderr
+            assert last in done.stdout.splitlines()[-1]
+            wait_until(f"work after {kind}", works, timeout_s=PATIENCE_S, saw=cluster.said)
 
     second = run("up", results=cluster.results)
     assert Exit.FAILED == second.returncode

@@ -5,9 +5,9 @@ while the one before is measured, and judged aside. Saboteurs are experiments to
 that each rule can fail.
 
 Played are the fewest runs (least time per rule that is new) that show every rule and inject every
-kind of fault there is, and some for each client and protocol; the night plays all the rest. Without
-those that are marked `long`, it is a few runs of each sort. What needs containers is played by
-tests/docker.
+kind of fault that no other test does, and some for each client and protocol; the night plays all
+the rest. Without those that are marked `long`, it is a few runs of each sort. What needs containers
+is played by tests/docker.
 """
 
 import subprocess
@@ -28,6 +28,7 @@ from harness.catalogue.cover import Candidate, candidates
 from harness.history import manifest, suites
 from harness.report import exit_code
 from harness.rules.catalogue import RULES
+from tests.cluster import test_by_hand, test_sweep
 from tests.verdicts import differing, read_verdicts, told
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
@@ -117,10 +118,19 @@ ALWAYS: Final = (
 )
 
 
+# Kinds of faults that other tests inject, see to take effect, and heal. Experiments of them show no
+# rule that others do not, and their histories are judged in tests/recorded.
+ELSEWHERE: Final = {
+    *test_by_hand.FAULTS,
+    *(fault.kind for fault in registry.load(test_sweep.NAME).faults),
+}
+
+
 def shown(candidate: Candidate) -> set[str]:
-    """Rules that a run of it judges, and kinds of fault that it injects."""
+    """Rules that a run of it judges, and kinds of fault that it alone injects."""
     rules = {goal.rule for goal in candidate.shows if not RULES[goal.rule].evidence}
-    return rules | {f"fault {fault.kind}" for fault in candidate.experiment.faults}
+    kinds = {fault.kind for fault in candidate.experiment.faults} - ELSEWHERE
+    return rules | {f"fault {kind}" for kind in kinds}
 
 
 def chosen() -> list[str]:
@@ -145,11 +155,17 @@ def chosen() -> list[str]:
     return [each.label for each in runs]
 
 
-# What a protocol shows that the others, which `chosen` is content with, do not.
-APART: Final = (
-    # A member hands out what it keeps while a rebalance is pending.
-    "java-poll:java/cooperative",
-    "java-poll:java/consumer",
+# A member hands out what it keeps while a rebalance is pending, as it may not in an eager group. No
+# run that shows another rule has to show that.
+APART: Final = ("java-poll:java/cooperative",)
+# What only nights play, and whose histories are kept (tests/recorded).
+BY_NIGHT: Final = (
+    "connections-reset:librdkafka/eager",
+    "consumer-freeze:librdkafka/eager",
+    "java-poll:java/consumer",  # another of Java's clients; ours is the same, and so are the rules
+    "network-bandwidth:librdkafka/eager",
+    "network-latency:librdkafka/eager",
+    "rolling-restart:librdkafka/eager",
 )
 OTHER_KAFKAS: Final = (
     "consumer-crash:librdkafka/eager on 3.9.2",

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import pyarrow.parquet as pq
 import pytest
 
 from harness.base import processes
@@ -19,11 +20,12 @@ pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.spark]
 
 LONGEST_S: Final = 300
 ROOT: Final = Path(__file__).resolve().parents[2]
+NAME: Final = "consumer-freeze"  # whose faults no other run has to inject (test_experiments)
 OVER: Final = "session_timeout_ms=20000,6000"
 
 
 def test_a_sweep_shows_what_a_session_timeout_buys_and_costs(tmp_path: Path) -> None:
-    options = ["consumer-freeze", "--over", OVER, "--repeat", "1", "--results", str(tmp_path)]
+    options = [NAME, "--over", OVER, "--repeat", "1", "--results", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "harness", "sweep", *options],
         capture_output=True,
@@ -33,12 +35,15 @@ def test_a_sweep_shows_what_a_session_timeout_buys_and_costs(tmp_path: Path) -> 
         check=False,
     )
     folder = (tmp_path / "sweep" / "latest").resolve()
-    runs = [path for path in (tmp_path / "consumer-freeze").iterdir() if not path.is_symlink()]
+    runs = [path for path in (tmp_path / NAME).iterdir() if not path.is_symlink()]
 
     assert done.returncode in (0, 1), done.stderr  # a busy machine withholds timings
     for run_dir in runs:
         assert [] == processes.marked(run_dir.name)
         assert "complete" == manifest.read(run_dir)["status"]
+        faults = pq.read_table(run_dir / "history" / "faults.parquet").to_pylist()
+        injected = [row for row in faults if row["phase"] == "injected"]
+        assert [True] == [row["took_effect"] for row in injected]
     record = json.loads((folder / "sweep.json").read_text())
     short, long = record["points"]
     assert [{"session_timeout_ms": "6000"}, {"session_timeout_ms": "20000"}] == [

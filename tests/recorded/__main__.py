@@ -1,7 +1,7 @@
-"""`make recorded`: play every run that the tests play on real brokers, and keep their histories.
+"""`make recorded`: play the runs that the tests play on real brokers, and keep their histories.
 
-It takes about as long as these tests. A folder of results as its argument is kept instead. The
-folder of one run of a program is kept beside those that there are.
+And some that only nights play. It takes about as long as these tests. A folder of results as its
+argument is kept instead. The folder of one run of a program is kept beside those that there are.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 
 from harness.history.manifest import FILE_NAME
+from tests.cluster.test_experiments import BY_NIGHT, play
 from tests.cluster.test_experiments import RUNS as PLAYED
-from tests.cluster.test_experiments import play
 from tests.recorded.keep import PROGRAMS, RUNS, keep, keep_program
 
 
@@ -28,7 +28,7 @@ def main() -> int:
         kept = keep(named)
     else:
         with tempfile.TemporaryDirectory() as results:
-            play(PLAYED, Path(results))
+            play([*PLAYED, *BY_NIGHT], Path(results))
             kept = keep(Path(results))
     print(f"{len(kept)} runs are kept in {RUNS.relative_to(Path.cwd())}: look at `git diff`, and")
     print("renew what they are judged to be with `make pin`")
