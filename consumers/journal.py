@@ -19,7 +19,7 @@ import struct
 import time
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, overload
@@ -44,10 +44,16 @@ class JournalError(HarnessError):
 class Journal:
     """Writes one journal. Not thread-safe: it belongs to the one thread of a client process."""
 
-    def __init__(self, path: Path | str, member: str) -> None:
-        """Create the file, which must not exist yet (BadInput), and write its header frame."""
+    def __init__(
+        self, path: Path | str, member: str, time_ns: Callable[[], int] = time.time_ns
+    ) -> None:
+        """Create the file, which must not exist yet (BadInput), and write its header frame.
+
+        `time_ns` is the clock that frames are stamped by: nanoseconds since the epoch.
+        """
         self._path = Path(path)
         self._seq = 0
+        self._time_ns = time_ns
         encoder = json.JSONEncoder(separators=(",", ":"), check_circular=False)
         self._encode = encoder.encode
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
@@ -75,7 +81,7 @@ class Journal:
 
         For the two frames of every poll: encoding them costs as much as writing them.
         """
-        at = time.time_ns() // 1000
+        at = self._time_ns() // 1000
         more = "," if members else ""
         text = f'{{"kind":"{kind}","at":{at},"seq":{self._seq}{more}{members}}}'
         payload = text.encode("ascii")  # JSON escapes every other character
