@@ -127,8 +127,8 @@ docs: ## write docs/rules.md, docs/clients.md and the table of ARCHITECTURE.md f
 	@$(ENV) -m harness.report.many.published docs
 	@$(ENV) -m tests.rooms
 
-bench: ## measure the cost of the harness itself
-	@$(WHOLE) -m harness.bench
+bench: ## measure the harness itself [ONLY='check explain' or ONLY=days LONG='24h:300 2h:20000']
+	@$(WHOLE) -m harness.bench $(ONLY) $(foreach size,$(LONG),--long '$(size)')
 
 .PHONY: watch
 watch: ## run the tests of one rule or file within seconds of each save: RULE=R01 or FILE=tests/rules/test_joining.py

@@ -18,6 +18,7 @@ from harness.base.paths import ROOT
 from harness.bench import (
     backends,
     clusters,
+    days,
     experiments,
     explaining,
     fetches,
@@ -36,23 +37,37 @@ PARTS: Final[dict[str, Callable[[Tools, int], list[Figure]]]] = {
     "explain": lambda _tools, rounds: explaining.bench(rounds),
     "experiment": lambda _tools, rounds: experiments.bench(rounds),
 }
+DAYS: Final = "days"  # takes long, and is measured only where it is named
 
 
 def main() -> int:
     """Run the parts that are named, or all."""
     parser = argparse.ArgumentParser(prog="python3 -m harness.bench", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join((*PARTS, DAYS)))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--results", type=Path, default=ROOT / "results")
+    parser.add_argument(
+        "--long", action="append", metavar="TIME:RATE", help=f"of {DAYS}: a run, such as 1h:300"
+    )
+    parser.add_argument("--members", type=int, default=3, help=f"of {DAYS}")
+    parser.add_argument("--rebalances-per-h", type=int, default=120, help=f"of {DAYS}")
     arguments = parser.parse_args()
-    unknown = set(arguments.parts) - set(PARTS)
+    known = (*PARTS, DAYS)
+    unknown = set(arguments.parts) - set(known)
     if unknown:
-        parser.error(f"no part {', '.join(sorted(unknown))}: there are {', '.join(PARTS)}")
+        parser.error(f"no part {', '.join(sorted(unknown))}: there are {', '.join(known)}")
     tools = resolve_tools()
     figures: list[Figure] = []
     for name in arguments.parts or PARTS:
         sys.stderr.write(f"measuring {name} …\n")
-        figures += PARTS[name](tools, arguments.rounds)
+        if name == DAYS:
+            figures += days.bench(
+                arguments.long or days.SIZES,
+                members=arguments.members,
+                rebalances_per_h=arguments.rebalances_per_h,
+            )
+        else:
+            figures += PARTS[name](tools, arguments.rounds)
     folder = arguments.results / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")

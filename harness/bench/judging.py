@@ -4,27 +4,23 @@ Beside it DuckDB is asked the same question about losses and repeats of one row 
 is what a checker that records every message has to answer.
 """
 
-import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import duckdb
-import psutil
 
 from harness.base.errors import HarnessError
-from harness.bench.measure import Figure, median
+from harness.bench.measure import Figure, cost_of, median
 from harness.bench.synthetic import write_synthetic
 
 SIZES: Final = (10**6, 10**7, 10**8)
 _TEN_MILLION: Final = 10**7
 # Rows of one message each: more would not fit beside Spark in the memory of a small machine.
 _LARGEST_PER_MESSAGE: Final = 10**7
-_LOOK_EVERY_S: Final = 0.25
 
 
 def bench(rounds: int) -> list[Figure]:
@@ -63,30 +59,10 @@ def bench(rounds: int) -> list[Figure]:
 
 def _check(run_dir: Path) -> tuple[float, float]:
     """Wall seconds of `check` as a command, and the most memory of it and its Spark, in MB."""
-    began = time.monotonic()
-    done = psutil.Popen(
-        [sys.executable, "-m", "harness", "check", str(run_dir)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    peak_bytes = 0
-    while done.poll() is None:
-        peak_bytes = max(peak_bytes, _resident_bytes(done))
-        time.sleep(_LOOK_EVERY_S)
-    wall_s = time.monotonic() - began
-    if done.returncode != 0:
-        raise HarnessError(f"check of {run_dir} ended with exit code {done.returncode}")
-    return wall_s, peak_bytes / 2**20
-
-
-def _resident_bytes(process: psutil.Process) -> int:
-    """Memory of a process and everything below it. Shared pages count more than once."""
-    total = 0
-    with suppress(psutil.NoSuchProcess):
-        for each in (process, *process.children(recursive=True)):
-            with suppress(psutil.NoSuchProcess):
-                total += each.memory_info().rss
-    return total
+    cost = cost_of([sys.executable, "-m", "harness", "check", str(run_dir)])
+    if cost.exit_code != 0:
+        raise HarnessError(f"check of {run_dir} ended with exit code {cost.exit_code}")
+    return cost.wall_s, cost.memory_mb
 
 
 def _duckdb(run_dir: Path) -> float:

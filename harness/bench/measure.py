@@ -1,10 +1,20 @@
 """Rounds, medians and results: what every benchmark shares."""
 
+import os
 import statistics
+import subprocess
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
+import psutil
 import pyarrow as pa
+
+from harness.base.errors import HarnessError
+
+_LOOK_EVERY_S: Final = 0.25
 
 
 @dataclass(frozen=True)
@@ -67,3 +77,50 @@ def ratio(measured: dict[str, list[float]], above: str, below: str) -> float:
     """Median of the ratios of each round."""
     pairs = zip(measured[above], measured[below], strict=True)
     return median([first / second for first, second in pairs])
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a command took, those that it started included; memory at its most."""
+
+    wall_s: float
+    cpu_s: float
+    memory_mb: float
+    exit_code: int
+
+
+def cost_of(command: Sequence[str], most_mb: float | None = None) -> Cost:
+    """Run a command, and look at the memory of it and of what it starts four times a second.
+
+    Raises HarnessError where they take more than `most_mb`: they are ended then.
+    """
+    began, before = time.monotonic(), os.times()
+    process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    peak_bytes = 0
+    while process.poll() is None:
+        peak_bytes = max(peak_bytes, _resident_bytes(process))
+        if most_mb is not None and peak_bytes > most_mb * 2**20:
+            _end(process)
+            raise HarnessError(f"{command[2:5]} took {peak_bytes >> 20} MB, more than {most_mb:g}")
+        time.sleep(_LOOK_EVERY_S)
+    after = os.times()
+    spent = after.children_user + after.children_system
+    cpu_s = spent - before.children_user - before.children_system
+    return Cost(time.monotonic() - began, cpu_s, peak_bytes / 2**20, process.returncode)
+
+
+def _end(process: psutil.Popen) -> None:
+    for each in (*process.children(recursive=True), process):
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+    process.wait()
+
+
+def _resident_bytes(process: psutil.Process) -> int:
+    """Memory of a process and everything below it. Shared pages count more than once."""
+    total = 0
+    with suppress(psutil.NoSuchProcess):
+        for each in (process, *process.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                total += each.memory_info().rss
+    return total

@@ -10,7 +10,8 @@ from harness.base import processes
 from harness.base.errors import SetupError
 from harness.base.paths import check_for_kafka
 
-NEEDED_BYTES: Final = 1_000_000_000  # four JVMs' data, logs and the history of a long run
+NEEDED_BYTES: Final = 1_000_000_000  # four JVMs' data, and all that a run of minutes writes
+_GB: Final = 1_000_000_000
 SCRATCH: Final = "scratch"  # in a run's folder, what is thrown away at its end
 
 
@@ -18,21 +19,24 @@ def reserve(
     results: Path,
     name: str,
     parts: tuple[str, ...] = ("history", "journals", "logs", SCRATCH),
+    growth_bytes: int = 0,
 ) -> Path:
     """A new folder for a run, sortable by time, and `latest` pointing at it.
 
-    Raises SetupError where the disk has no room or cannot be written, BadInput for a name that
-    Kafka would take apart.
+    `growth_bytes` is what the run will write in its time. Raises SetupError where the disk has no
+    room or cannot be written, BadInput for a name that Kafka would take apart.
     """
     parent = results / name
     check_for_kafka(parent)
     try:
         parent.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(parent).free
-        if free < NEEDED_BYTES:
+        needed = NEEDED_BYTES + growth_bytes
+        if free < needed:
+            shorter = ", or a shorter run" if free >= NEEDED_BYTES else ""
             raise SetupError(
-                f"only {free // 2**20} MB are free below {parent} and a run may need "
-                f"{NEEDED_BYTES // 2**20}: make room, or choose another --results"
+                f"only {free / _GB:.1f} GB are free below {parent} and this run may need "
+                f"{needed / _GB:.1f}: make room, or choose another --results{shorter}"
             )
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
         run_dir = parent / f"{stamp}-{os.urandom(2).hex()}"

@@ -11,6 +11,7 @@ from harness.cluster.dependencies import check_reachable
 from harness.experiment import Experiment
 from harness.provision import kafka, steps, wheels
 from harness.provision.tools import Tools, resolve_tools
+from harness.run.disk import growth_bytes
 from harness.run.folder import reserve
 from harness.run.interrupts import Progress
 from harness.run.leftovers import sweep
@@ -84,7 +85,7 @@ def play_run(
     tools = _checked_tools(experiment)
     check_images([experiment])
     sweep(screen.say)
-    run_dir = reserve(results, name)
+    run_dir = reserve(results, name, growth_bytes=growth_bytes(experiment))
     reserved(run_dir)
     with processes.holding(run_dir), screen.watch(label or name, experiment) as watch:
 
