@@ -1,7 +1,7 @@
 """Reading the logs of all brokers of a run, each with what is known of its being whole."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,11 +24,18 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")  # of a topic
 ORDER: Final = {"requests": "processed_at", "fetches": "answered_at", "coordinator_events": "at"}
 
 
-def collect(folder: Path, about: About, sealed: Mapping[str, Any], rows: Kept) -> list[Row]:
-    """Add the rows of `requests`, `fetches`, `coordinator_events` and `logs`; those of `writes`.
+def collect(
+    folder: Path,
+    about: About,
+    sealed: Mapping[str, Any],
+    rows: Kept,
+    name: Callable[[str, Row], None] | None = None,
+) -> None:
+    """Add the rows of `requests`, `fetches`, `coordinator_events` and `logs`.
 
-    `about` says whose logs should be there, and `sealed` are the seals of the run's files. So
-    many rows of a log at a time are held otherwise than `rows` holds them.
+    `about` says whose logs should be there, and `sealed` are the seals of the run's files. `name`
+    is called with the table and the row of each request, fetch and write, to say whose it was.
+    So many rows of a log at a time are held otherwise than `rows` holds them.
     """
     found = {
         (int(match[1]), match[2]): path
@@ -40,7 +47,6 @@ def collect(folder: Path, about: About, sealed: Mapping[str, Any], rows: Kept) -
     for path in sorted(folder.glob("controller-*.server.log")):
         topics |= request_log.read_topic_ids(path)
     nameless = about.topic not in (None, *topics.values())
-    writes: list[Row] = []
     for broker, log in sorted(wanted | found.keys()):
         path = found.get((broker, log), folder / f"broker-{broker}.{log}.log")
         reading = Reading(lines=0 if path.exists() else None)
@@ -52,27 +58,30 @@ def collect(folder: Path, about: About, sealed: Mapping[str, Any], rows: Kept) -
         else:
             events = coordinator_log.read_coordinator_events(path, broker, reading)
             found_rows = (("coordinator_events", row) for row in events)
-        tabled: Rows = {name: [] for name in ORDER} | {"writes": writes}
+        tabled: Rows = {table: [] for table in ORDER}
 
         def add(table: str, found: list[Row], reading: Reading = reading) -> None:
-            rows[table].extend(_sound(found, HISTORY[table], reading))
+            sound = _sound(found, HISTORY[table], reading)
+            if name is not None and table != "coordinator_events":
+                for row in sound:
+                    name(table, row)
+            rows[table].extend(sound)
             if nameless and table != "coordinator_events":
                 _count_nameless(found, reading)
 
         for table, row in found_rows:
+            if table not in ORDER:  # a write, which is no row of the history
+                if name is not None:
+                    name(table, row)
+                continue
             tabled[table].append(row)
-            if table in ORDER and len(tabled[table]) == BATCH:
+            if len(tabled[table]) == BATCH:
                 add(table, tabled[table])
                 tabled[table] = []
         for table in ORDER:
             add(table, tabled[table])
         other = seals.changed(folder.parent, sealed, f"logs/{path.name}")
         rows["logs"].extend([{"broker": broker, "log": log, "changed": other, **vars(reading)}])
-    for table, column in ORDER.items():
-        kept = rows[table]
-        if isinstance(kept, list):
-            kept.sort(key=lambda row, column=column: row[column])  # type: ignore[misc]
-    return writes
 
 
 def _count_nameless(rows: Iterable[Row], reading: Reading) -> None:

@@ -39,7 +39,7 @@ _CONFIGS: Final[dict[str, Callable[[Row], object]]] = {
     "probe": itemgetter("member"),
 }
 # Tables from journals that grow with a run, besides those from brokers' logs.
-_GROWING: Final = ("deliveries", "commits", "sends", "host")
+_GROWING: Final = ("deliveries", "commits", "sends", "host", "effects")
 _TOPOLOGY: Final = frozenset({"broker", "partition", "group", "end_offset", "unreachable"})
 
 
@@ -64,29 +64,28 @@ def _collect(run_dir: Path, killed: frozenset[str], scratch: Path) -> dict[str, 
     sealed = seals.kept(run_dir)
     journals = Journals(folder, killed, sealed)
     about = About.of(run_dir)
-    app = about.app or (folder / programs.JOURNAL).exists()
+    app = None
+    if about.app or (folder / programs.JOURNAL).exists():
+        app = programs.Programs(journals.read(PROGRAMS))
     rows: dict[str, list[Row]] = {name: [] for name in HISTORY}
-    # Whose the requests of an app's members were is found out later, row by row.
-    growing = () if app else (*broker_logs.TABLES, *_GROWING)
     packed = {
         name: store.Packed(HISTORY[name], scratch / name, broker_logs.ORDER.get(name))
-        for name in growing
+        for name in (*broker_logs.TABLES, *_GROWING)
     }
     kept: broker_logs.Kept = {**rows, **packed}
     effective: dict[str, Any] = {}
     for config in _clients(journals):
-        _collect_client(run_dir, config, journals, kept, effective)
+        _collect_client(run_dir, config, journals, kept, effective, app)
     _collect_observer(journals, kept)
     rows["outputs"] = _of_kinds(journals.read(OUTPUT, there=about.transactions), "output")
     rows["faults"] = list(_faults(journals))
-    writes = broker_logs.collect(run_dir / "logs", about, sealed, kept)
+    broker_logs.collect(run_dir / "logs", about, sealed, kept, app.name if app else None)
     if app:
         others = [
             journals.read(SINK, there=(folder / "sink.json").exists()),
             journals.read(WRITTEN, there=about.writes),
         ]
-        frames = [frame for content in others for frame in content.frames]
-        programs.add_rows(journals.read(PROGRAMS), rows, frames, writes)
+        app.add_rows(kept, others)
     journals.note_others()
     rows["journals"] = journals.rows
     (run_dir / "history").mkdir(exist_ok=True)
@@ -121,6 +120,7 @@ def _collect_client(
     journals: Journals,
     rows: broker_logs.Kept,
     effective: dict[str, Any],
+    app: programs.Programs | None,
 ) -> None:
     name = config["member"]
     content = journals.read(name, config["role"])
@@ -140,7 +140,7 @@ def _collect_client(
         if name in journals.killed:
             member["end"] = "killed"
     for table, found in collected.items():
-        rows[table].extend(found)
+        rows[table].extend(app.sent.noted(found) if app and table == "sends" else found)
     started = next(of_kinds(content.frames, "started"), None)
     if started:
         effective[name] = started.get("effective")

@@ -5,54 +5,105 @@ and from what the producer sent.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from consumers.journal import JournalContent
-from harness.history import shown
+from consumers.journal import JournalContent, of_kinds
+from harness.history import shown, store
 from harness.history.schema import HISTORY
-from harness.history.whose import BY_CLIENT_ID, BY_LANE, SHARED, Started, lane_of, whose
+from harness.history.whose import BY_CLIENT_ID, BY_LANE, SHARED, Processes, Started, lane_of
 
 Row = dict[str, Any]
-Rows = dict[str, list[Row]]
+Frame = Mapping[str, Any]
+Kept = Mapping[str, list[Row] | store.Packed]
 JOURNAL: Final = "programs.journal"
+_LIFE: Final = ("program_started", "program_told", "program_ended")
 _COOPERATIVE: Final = "cooperative-sticky"
 _SESSION: Final = "group.consumer.session.timeout.ms"
 
 
-def add_rows(
-    journal: JournalContent,
-    rows: Rows,
-    shown_otherwise: Iterable[Row] = (),
-    writes: Iterable[Row] = (),
-) -> None:
-    """Add the members and their effects, and name in each request and fetch whose it was.
+class Programs:
+    """The processes of an app, by their journal: each request is named as it is read.
 
-    `shown_otherwise` are the frames of the journals of the sink and of the output topic, and
-    `writes` are the members' own, from the brokers' request logs.
+    A day has millions of requests, so none of them is kept here.
     """
-    about = next((frame for frame in journal.frames if frame["kind"] == "app"), {})
-    members = _members(journal.frames, about)
-    started = [Started(each["member"], each["lane"], each["started_at"]) for each in members]
-    for row in (*rows["requests"], *rows["fetches"]):
-        name = _whose(row, started)
-        if "api" in row:
-            row["program"] = name
-        else:
+
+    def __init__(self, journal: JournalContent) -> None:
+        self._frames = journal.frames
+        self._about = next(of_kinds(self._frames, "app"), {})
+        self._members = _members(of_kinds(self._frames, *_LIFE), self._about)
+        self._processes = Processes(
+            Started(each["member"], each["lane"], each["started_at"]) for each in self._members
+        )
+        self._by_name = {member["member"]: member for member in self._members}
+        # By process and column, what was told last, and when that arrived and was processed.
+        self._told: dict[tuple[str, str], tuple[tuple[int, int], Any]] = {}
+        self._writes: list[tuple[str, int, int, str | None]] = []
+        self.sent = shown.Sent()
+
+    def name(self, table: str, row: Row) -> None:
+        """Name in a row of `requests` or `fetches` whose it was, and keep a write."""
+        listener = row.get("listener") if table == "requests" else row.pop("listener", None)
+        at = int(row["arrived_at"])
+        name = self._processes.whose(lane_of(listener), row["client_id"], at)
+        if table == "writes":
+            self._writes.append((row["topic"], row["partition"], row["base_offset"], name))
+        elif table == "fetches":
             row["member"] = name
-    requests = sorted(rows["requests"], key=row_at)
-    _describe(members, [row for row in requests if row["group"] in (None, about.get("group"))])
-    rows["members"] += members
-    rows["client_events"] += _dropped(journal.frames)
-    writes = [{**row, "member": _whose(row, started)} for row in writes]
-    frames = [*journal.frames, *shown_otherwise]
-    frames += shown.written(frames, writes)
-    rows["effects"] += shown.effects(frames, rows["sends"], str(about.get("topic")))
+        else:
+            row["program"] = name
+            if name is not None and row["group"] in (None, self._about.get("group")):
+                self._describe(name, row)
+
+    def add_rows(self, kept: Kept, others: Sequence[JournalContent] = ()) -> None:
+        """Add the members and their effects, once all requests are named.
+
+        `others` are the journals of the sink and of the output topic.
+        """
+        for (name, column), (_, value) in self._told.items():
+            self._by_name[name][column] = value
+        kept["members"].extend(self._members)
+        kept["client_events"].extend(_dropped(of_kinds(self._frames, "program_told")))
+        writes = (
+            {"topic": topic, "partition": partition, "base_offset": offset, "member": member}
+            for topic, partition, offset, member in self._writes
+        )
+        frames = chain(
+            of_kinds(self._frames, "shown"),
+            *(of_kinds(each.frames, "shown") for each in others),
+            *(shown.written(each.frames, writes) for each in others if _has_topic(each)),
+        )
+        kept["effects"].extend(shown.effects(frames, self.sent, str(self._about.get("topic"))))
+
+    def _describe(self, name: str, request: Row) -> None:
+        """What the brokers know of a process: its library, its timers, its protocol."""
+        if request.get("client_software") not in (None, "unknown"):
+            about = filter(None, (request["client_software"], request["client_software_version"]))
+            self._tell(name, "client_version", request, " ".join(about))
+        if request["api"] == "JOIN_GROUP" and request.get("session_timeout_ms"):
+            self._tell(name, "session_timeout_ms", request, request["session_timeout_ms"])
+            self._tell(name, "max_poll_interval_ms", request, request.get("rebalance_timeout_ms"))
+        if request.get("protocol_name"):
+            self._tell(name, "assignor", request, request["protocol_name"])
+        if protocol := protocol_of([request]):
+            self._tell(name, "protocol", request, protocol)
+
+    def _tell(self, name: str, column: str, request: Row, value: Any) -> None:
+        """Keep what arrived last, whichever broker's log is read first."""
+        when = int(request["arrived_at"]), int(request["processed_at"])
+        before = self._told.get((name, column))
+        if before is None or before[0] <= when:
+            self._told[name, column] = when, value
 
 
-def _dropped(frames: Iterable[Row]) -> list[Row]:
+def _has_topic(journal: JournalContent) -> bool:
+    return next(of_kinds(journal.frames, "topic"), None) is not None
+
+
+def _dropped(frames: Iterable[Frame]) -> list[Row]:
     """Signals that told a process to end, and that the kernel did not deliver."""
     return [
         {
@@ -64,11 +115,11 @@ def _dropped(frames: Iterable[Row]) -> list[Row]:
             "detail": frame["what"],
         }
         for frame in frames
-        if frame["kind"] == "program_told" and frame.get("dropped") and frame["what"] != "SIGKILL"
+        if frame.get("dropped") and frame["what"] != "SIGKILL"
     ]
 
 
-def _members(frames: Sequence[Row], about: Row) -> list[Row]:
+def _members(frames: Iterable[Frame], about: Frame) -> list[Row]:
     found: dict[str, Row] = {}
     for frame in frames:
         row = found.get(frame.get("program", ""))
@@ -99,36 +150,6 @@ def _members(frames: Sequence[Row], about: Row) -> list[Row]:
         if row["ended_at"] is None:
             row["end"] = None
     return list(found.values())
-
-
-def _whose(row: Row, started: Iterable[Started]) -> str | None:
-    """The process that sent a request, a fetch or a write."""
-    listener = row.pop("listener", None) if "bytes" in row else row.get("listener")
-    return whose(lane_of(listener), row["client_id"], row_at(row), started)
-
-
-def row_at(row: Mapping[str, Any]) -> int:
-    """When a request arrived, in epoch microseconds."""
-    return int(row["arrived_at"])
-
-
-def _describe(members: Sequence[Row], requests: Iterable[Row]) -> None:
-    """What the brokers know of each process: its library, its timers, its protocol."""
-    by_name = {member["member"]: member for member in members}
-    for request in requests:
-        member = by_name.get(request.get("program") or "")
-        if member is None:
-            continue
-        if request.get("client_software") not in (None, "unknown"):
-            member["client_version"] = " ".join(
-                filter(None, (request["client_software"], request["client_software_version"]))
-            )
-        if request["api"] == "JOIN_GROUP" and request.get("session_timeout_ms"):
-            member["session_timeout_ms"] = request["session_timeout_ms"]
-            member["max_poll_interval_ms"] = request.get("rebalance_timeout_ms")
-        if request.get("protocol_name"):
-            member["assignor"] = request["protocol_name"]
-        member["protocol"] = protocol_of([request]) or member["protocol"]
 
 
 def protocol_of(requests: Iterable[Mapping[str, Any]]) -> str | None:

@@ -4,14 +4,16 @@ It is made from the journals of the harness and of its sink, and from what the p
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, takewhile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, takewhile
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow.parquet as pq
 
-from consumers.journal import read_journal
+from consumers.journal import of_kinds, read_journal
 from harness.base import processes
 
 Row = dict[str, Any]
@@ -20,68 +22,115 @@ JOURNAL: Final = "sink.journal"
 WRITTEN: Final = "written.journal"
 
 
-def effects(frames: Iterable[Row], sends: Iterable[Row], topic: str) -> list[Row]:
+class Sent:
+    """Where the records that were acknowledged are, by partition and number.
+
+    Rows of `sends` that go on from each other are one piece here: a day has millions of rows.
+    """
+
+    def __init__(self, sends: Iterable[Row] = ()) -> None:
+        self._pieces: dict[int, list[_Piece]] = {}
+        for row in sends:
+            self.add(row)
+
+    def noted(self, sends: Iterable[Row]) -> Iterator[Row]:
+        """The same rows, which are added as they are asked for."""
+        for row in sends:
+            self.add(row)
+            yield row
+
+    def add(self, row: Row) -> None:
+        """Add a row, if its records were acknowledged."""
+        if row["first_offset"] is None:
+            return
+        found = _Piece(row["first_number"], row["last_number"], row["first_offset"])
+        pieces = self._pieces.setdefault(row["partition"], [])
+        if pieces and pieces[-1].goes_on_in(found):
+            found = _Piece(pieces[-1].first, found.last, pieces.pop().offset)
+        pieces.append(found)
+
+    def sort(self) -> None:
+        """Put what was added into order, before it is asked for."""
+        for pieces in self._pieces.values():
+            pieces.sort()
+
+    def offsets(self, partition: int, first: int, last: int) -> list[tuple[int, int]]:
+        """The offsets of records by their numbers, in their order; none where none was stored."""
+        pieces = self._pieces.get(partition, [])
+        begin = bisect_left(pieces, first, key=lambda piece: piece.last)
+        return [
+            (
+                piece.offset + max(first, piece.first) - piece.first,
+                piece.offset + min(last, piece.last) - piece.first,
+            )
+            for piece in takewhile(lambda piece: piece.first <= last, islice(pieces, begin, None))
+        ]
+
+
+class _Piece(NamedTuple):
+    """Numbers of records that follow each other, and the offset of the first."""
+
+    first: int
+    last: int
+    offset: int
+
+    def goes_on_in(self, other: "_Piece") -> bool:
+        follows = other.first - self.last == 1
+        return follows and other.offset - self.offset == other.first - self.first
+
+
+def effects(frames: Iterable[Row], sent: Sent, topic: str) -> Iterator[Row]:
     """Rows of `effects` of one topic, in the order shown.
 
     What was seen at once is put 1 us apart, so that its order is not lost.
     """
-    sent = _by_partition(row for row in sends if row["first_offset"] is not None)
+    sent.sort()
     latest: dict[str | None, int] = {}
-    found = []
     for frame in frames:
-        if frame["kind"] != "shown":
-            continue
         program = frame["program"]
         for by, partition, first, last in frame["ranges"]:
-            pieces = (
-                _offsets(sent.get(partition, ()), first, last)
-                if by == "number"
-                else [(first, last)]
-            )
+            pieces = sent.offsets(partition, first, last) if by == "number" else [(first, last)]
             for start, end in pieces:
                 latest[program] = max(frame["seen"], latest.get(program, -1) + 1)
-                found.append(
-                    {
-                        "member": program,
-                        "shown_by": frame["shown_by"],
-                        "topic": topic,
-                        "partition": partition,
-                        "first_offset": start,
-                        "last_offset": end,
-                        "count": end - start + 1,
-                        "at": latest[program],
-                    }
-                )
-    return found
+                yield {
+                    "member": program,
+                    "shown_by": frame["shown_by"],
+                    "topic": topic,
+                    "partition": partition,
+                    "first_offset": start,
+                    "last_offset": end,
+                    "count": end - start + 1,
+                    "at": latest[program],
+                }
 
 
-def written(frames: Iterable[Row], writes: Iterable[Row]) -> list[Row]:
-    """What an output topic shows, as frames of `effects`, in the order of time.
+def written(frames: Sequence[Row], writes: Iterable[Row]) -> Iterator[Row]:
+    """What an output topic's journal shows, as frames of `effects`, in the order of time.
 
     A record is that process's whose write was answered with the last offset up to it.
     """
-    frames = list(frames)
-    topic = next((frame["topic"] for frame in frames if frame["kind"] == "topic"), None)
+    topic = next((frame["topic"] for frame in of_kinds(frames, "topic")), None)
     begins: dict[int, list[tuple[int, str | None]]] = {}
-    for row in sorted(writes, key=lambda row: int(row["base_offset"])):
+    for row in writes:
         if row["topic"] == topic:
             begins.setdefault(row["partition"], []).append((row["base_offset"], row["member"]))
+    for begun in begins.values():
+        begun.sort(key=itemgetter(0))
     found = []
-    for frame in frames:
-        if frame["kind"] == "written":
-            begun = begins.get(frame["partition"], [])
-            for start, by, partition, first, last, seen in frame["pieces"]:
-                for program, one, other in _by_writer(begun, start, first, last):
-                    found.append(
-                        {
-                            "kind": "shown",
-                            "program": program,
-                            "shown_by": f"output-{frame['partition']}",
-                            "ranges": [[by, partition, one, other]],
-                            "seen": seen,
-                        }
-                    )
-    return sorted(found, key=lambda frame: int(frame["seen"]))
+    for frame in of_kinds(frames, "written"):
+        begun = begins.get(frame["partition"], [])
+        for start, by, partition, first, last, seen in frame["pieces"]:
+            for program, one, other in _by_writer(begun, start, first, last):
+                found.append((seen, program, frame["partition"], by, partition, one, other))
+    found.sort(key=itemgetter(0))
+    for seen, program, output, by, partition, one, other in found:
+        yield {
+            "kind": "shown",
+            "program": program,
+            "shown_by": f"output-{output}",
+            "ranges": [[by, partition, one, other]],
+            "seen": seen,
+        }
 
 
 def _by_writer(
@@ -108,31 +157,32 @@ def told(run_dir: Path) -> Row:
     """
     journals = run_dir / "journals"
     names = ("programs.journal", JOURNAL, WRITTEN)
-    frames = [
-        frame
-        for name in names
-        if (journals / name).exists()
-        for frame in read_journal(journals / name).frames
-    ]
-    about = next((frame for frame in frames if frame["kind"] == "app"), {})
+    read = [read_journal(journals / name).frames for name in names if (journals / name).exists()]
+
+    def found(*kinds: str) -> Iterator[Mapping[str, Any]]:
+        return chain.from_iterable(of_kinds(frames, *kinds) for frames in read)
+
+    about = next(found("app"), {})
     way, asked = about.get("way"), about.get("asked")
     if not way:
         return {}
-    sends = pq.read_table(run_dir / "history" / "sends.parquet").to_pylist()
-    named = list(_named(frames))
-    unread = [frame for frame in frames if frame["kind"] == "unread"]
+    unread = list(found("unread"))
     most = max(unread, key=lambda frame: int(frame["count"]), default={"text": ""})
     return {
         "by": f"{way} {asked}" if asked else way,
         "lacks": _lacks(
             way,
             str(asked),
-            bool(named),
+            any(True for _ in _named(found("shown", "written"))),
             sum(frame["count"] for frame in unread),
             most["text"],
             processes.last_lines(run_dir / "logs" / "member-1.log", 2),
         ),
-        "oddly": _oddly(named, sends, about["partitions"]),
+        "oddly": _oddly(
+            _named(found("shown", "written")),
+            _sends(run_dir / "history" / "sends.parquet"),
+            about["partitions"],
+        ),
     }
 
 
@@ -148,7 +198,14 @@ def _lacks(way: str, asked: str, named: bool, unread: int, text: str, last_words
     return "" if named else f"there was no {what} {where}; its last words: {last_words}"
 
 
-def _named(frames: Iterable[Row]) -> Iterator[_Named]:
+def _sends(path: Path) -> Iterator[Row]:
+    with pq.ParquetFile(path) as file:
+        columns = ["partition", "last_number", "last_offset", "count"]
+        for batch in file.iter_batches(columns=columns):
+            yield from batch.to_pylist()
+
+
+def _named(frames: Iterable[Mapping[str, Any]]) -> Iterator[_Named]:
     """(process, by, partition, first, last) of what was shown."""
     for frame in frames:
         if frame["kind"] == "shown":
@@ -159,19 +216,21 @@ def _named(frames: Iterable[Row]) -> Iterator[_Named]:
                 yield None, by, partition, first, last
 
 
-def _oddly(named: Iterable[_Named], sends: Sequence[Row], partitions: int) -> str:
+def _oddly(named: Iterable[_Named], sends: Iterable[Row], partitions: int) -> str:
     """Which records were shown that nobody had sent, as a clause; empty where there are none.
 
     What was sent and not acknowledged may have been stored all the same.
     """
     ends: dict[tuple[str, int], int] = {}
+    unstored: Counter[int] = Counter()
     for row in sends:
         for by, last in (("number", row["last_number"]), ("offset", row["last_offset"])):
             key = by, row["partition"]
             ends[key] = max(ends.get(key, 0), 0 if last is None else last + 1)
-    for row in sends:
         if row["last_offset"] is None:
-            ends["offset", row["partition"]] += row["count"]
+            unstored[row["partition"]] += row["count"]
+    for partition, count in unstored.items():
+        ends["offset", partition] += count
     count, example = 0, ""
     for program, by, partition, first, last in named:
         begin = first if first < 0 else max(first, ends.get((by, partition), 0))
@@ -191,22 +250,3 @@ def _oddly(named: Iterable[_Named], sends: Sequence[Row], partitions: int) -> st
 
 def _several(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def _by_partition(sends: Iterable[Row]) -> dict[int, list[Row]]:
-    found: dict[int, list[Row]] = {}
-    for row in sorted(sends, key=lambda row: int(row["first_number"])):
-        found.setdefault(row["partition"], []).append(row)
-    return found
-
-
-def _offsets(sent: Sequence[Row], first: int, last: int) -> list[tuple[int, int]]:
-    """The offsets of records by their numbers, in their order; none where none was acknowledged."""
-    begin = bisect_left(sent, first, key=lambda row: int(row["last_number"]))
-    return [
-        (
-            row["first_offset"] + max(first, row["first_number"]) - row["first_number"],
-            row["first_offset"] + min(last, row["last_number"]) - row["first_number"],
-        )
-        for row in takewhile(lambda row: row["first_number"] <= last, islice(sent, begin, None))
-    ]

@@ -5,7 +5,8 @@ them apart, if its program takes it from where it is told to.
 """
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 SHARED: Final = "member-shared"  # the lane of processes that have none to themselves
@@ -35,16 +36,35 @@ def name_in(client_id: str | None) -> str:
     return found[0] if found else ""
 
 
-def whose(
-    lane: str, client_id: str | None, arrived_at: int, started: Iterable[Started]
-) -> str | None:
-    """The process that sent what came through this lane at this time; null if it is not known.
+class Processes:
+    """All processes of an app, to be asked of each of millions of requests."""
 
-    What a process had sent may be read when it has ended and the next one has its lane. So one that
-    had the lane and is named is believed.
-    """
-    had = [each for each in started if each.lane == lane and each.at <= arrived_at]
-    named = [each for each in had if each.name == name_in(client_id)]
-    if lane == SHARED or named:
-        had = named
-    return max(had, key=lambda each: each.at).name if had else None
+    def __init__(self, started: Iterable[Started]) -> None:
+        self._by_lane: dict[str, list[Started]] = {}
+        self._named: dict[tuple[str, str], list[Started]] = {}
+        for each in sorted(started, key=_at):  # stable: of two at once the first stays first
+            self._by_lane.setdefault(each.lane, []).append(each)
+            self._named.setdefault((each.lane, each.name), []).append(each)
+
+    def whose(self, lane: str, client_id: str | None, arrived_at: int) -> str | None:
+        """The process that sent what came through this lane at this time; null: it is not known.
+
+        What a process had sent may be read when it has ended and the next one has its lane. So one
+        that had the lane and is named is believed.
+        """
+        named = _latest(self._named.get((lane, name_in(client_id)), ()), arrived_at)
+        if named is not None or lane == SHARED:
+            return named
+        return _latest(self._by_lane.get(lane, ()), arrived_at)
+
+
+def _at(started: Started) -> int:
+    return started.at
+
+
+def _latest(started: Sequence[Started], at: int) -> str | None:
+    """The name of the last one that was started by then; of several at once, of the first."""
+    count = bisect_right(started, at, key=_at)
+    if not count:
+        return None
+    return started[bisect_left(started, started[count - 1].at, key=_at)].name

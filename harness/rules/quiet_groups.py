@@ -60,25 +60,54 @@ def quiet_group_reads() -> str:
               ON p.topic = g.topic AND p.partition = g.partition AND p.polled_at = g.to_at
             WHERE g.to_at < :stopped_at
             GROUP BY g.topic, g.partition, g.from_at, g.to_at, p.member
+        ), sent AS (
+            -- A day has millions of both, so each poll is set behind the last range that begins no
+            -- later: to join the two would look at every pair of them.
+            SELECT topic, partition, first_offset AS place, from_at, to_at, member,
+                   max(send) OVER (PARTITION BY topic, partition ORDER BY first_offset) AS send
+            FROM (
+                SELECT topic, partition, first_offset, NULL AS from_at, NULL AS to_at,
+                       NULL AS member, struct(first_offset, last_offset, last_answered_at) AS send
+                FROM {sends} WHERE outcome = 'acknowledged'
+                UNION ALL
+                SELECT topic, partition, first_offset, from_at, to_at, member, NULL FROM polled
+            )
         ), waits AS (
-            SELECT p.topic, p.partition, greatest(p.from_at, s.last_answered_at) AS from_at,
-                   p.to_at, p.member
-            FROM polled p JOIN {sends} s
-              ON s.topic = p.topic AND s.partition = p.partition AND s.outcome = 'acknowledged'
-             AND s.first_offset <= p.first_offset AND s.last_offset >= p.first_offset
+            SELECT topic, partition, greatest(from_at, send.last_answered_at) AS from_at, to_at,
+                   member
+            FROM sent WHERE to_at IS NOT NULL AND send.last_offset >= place
         ), full AS (
             SELECT d.member, d.polled_at
             FROM {deliveries} d JOIN {members} m USING (member)
             GROUP BY d.member, d.polled_at, d.poll, m.batch_records
             HAVING sum(d.count) >= m.batch_records
+        ), after_noise AS (
+            SELECT topic, partition, from_at, to_at, member,
+                   max(loud_to) OVER (PARTITION BY topic, partition ORDER BY at) AS loud_to
+            FROM (
+                SELECT topic, partition, to_at AS at, from_at, to_at, member, NULL AS loud_to
+                FROM waits
+                UNION ALL
+                SELECT p.topic, p.partition, l.from_at, NULL, NULL, NULL, l.to_at
+                FROM loud l CROSS JOIN (SELECT DISTINCT topic, partition FROM waits) p
+            )
+        ), after_full AS (
+            SELECT topic, partition, from_at, to_at,
+                   max(full_at) OVER (PARTITION BY member ORDER BY at, full_at NULLS FIRST)
+                       AS full_at
+            FROM (
+                SELECT topic, partition, member, to_at AS at, from_at, to_at, NULL AS full_at
+                FROM after_noise
+                WHERE to_at IS NOT NULL AND NOT coalesce(loud_to >= from_at, FALSE)
+                UNION ALL
+                SELECT NULL, NULL, member, polled_at, NULL, NULL, polled_at FROM full
+            )
         ), longest AS (
             SELECT topic, partition, count(*) AS polls,
                    max(struct(greatest(0D, ms_between(from_at, to_at)) AS ms, from_at, to_at))
                        AS wait
-            FROM waits w
-            LEFT ANTI JOIN loud l ON l.from_at <= w.to_at AND l.to_at >= w.from_at
-            LEFT ANTI JOIN full f
-              ON f.member = w.member AND f.polled_at > w.from_at AND f.polled_at < w.to_at
+            FROM after_full
+            WHERE to_at IS NOT NULL AND NOT coalesce(full_at > from_at, FALSE)
             GROUP BY topic, partition
         )
         SELECT concat(topic, '-', partition) AS subject, wait.to_at AS at, wait.ms AS measured,

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.base.stamps import parse_stamp
-from harness.cluster.plan import Plan, listener_name
+from harness.cluster.plan import Plan
 from harness.history.request_log import METADATA, request_rows
-from harness.history.whose import Started, lane_of, whose
+from harness.history.whose import Processes, Started, lane_of
 from harness.run.member import Member
 
 Row = dict[str, Any]
@@ -49,14 +49,14 @@ class BrokerSide:
 
     def follow(self, members: Iterable[Member]) -> None:
         """Read every log on, and bring the members' state up to date."""
-        by_listener: dict[str, list[Member]] = {}
-        for member in members:
-            by_listener.setdefault(listener_name(member.lane), []).append(member)
+        every = list(members)
+        by_name = {member.name: member for member in every}
+        started = Processes(Started(each.name, each.lane, each.started_at) for each in every)
         # Of all brokers in the order of time: they begin with their stamps.
         for line in sorted(line for node in self.plan.brokers for line in self._lines(node.id)):
-            if found := _LISTENER.search(line):
-                self._take(by_listener.get(found[1].decode(), []), line)
-        running = [each for listed in by_listener.values() for each in listed if each.running]
+            if _LISTENER.search(line):
+                self._take(by_name, started, line)
+        running = [each for each in every if each.running]
         newest = max((member.generation or 0 for member in running), default=0)
         for member in running:
             # Who holds a partition by an older generation has been put out of the group.
@@ -79,17 +79,16 @@ class BrokerSide:
         self._read[broker] = self._read.get(broker, 0) + whole
         return [line for line in data[:whole].split(b"\n") if not _OF_NO_GROUP.search(line)]
 
-    def _take(self, lane: Sequence[Member], line: bytes) -> None:
-        """Take one request, whose listener is that of the lane of these processes."""
+    def _take(self, by_name: Mapping[str, Member], started: Processes, line: bytes) -> None:
+        """Take one request of these processes."""
         stamp, _, body = line.partition(_COMPLETED)
         try:
             call, logged_at = json.loads(body), parse_stamp(stamp.decode())
         except ValueError:  # cut off by the end of its broker
             return
-        by_name = {member.name: member for member in lane}
-        started = [Started(each.name, each.lane, each.started_at) for each in lane]
         for row in request_rows(call, logged_at, 0, "", {}):
-            name = whose(lane_of(row["listener"]), row["client_id"], row["arrived_at"], started)
+            lane = lane_of(row["listener"])
+            name = started.whose(lane, row["client_id"], row["arrived_at"])
             if name is None:
                 self.nameless.add(row["client_id"] or "")
             else:

@@ -10,7 +10,7 @@ import pytest
 
 from consumers.journal import JournalContent
 from harness.history import request_log, store
-from harness.history.programs import add_rows, observed
+from harness.history.programs import Programs, observed
 from harness.history.schema import HISTORY
 from harness.history.whose import SHARED
 
@@ -72,7 +72,13 @@ def sent(partition: int, first: int, last: int, offset: int | None) -> Row:
 
 def rows_of(*frames: Row, **rows: list[Row]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {name: [] for name in HISTORY} | rows
-    add_rows(JournalContent([APP, *frames], torn=False, whole_bytes=0), found)
+    programs = Programs(JournalContent([APP, *frames], torn=False, whole_bytes=0))
+    for table in ("requests", "fetches"):
+        for row in found[table]:
+            programs.name(table, row)
+    for row in found["sends"]:
+        programs.sent.add(row)
+    programs.add_rows(found)
     return found
 
 
