@@ -27,11 +27,12 @@ def bench(
     sizes: Sequence[str] = SIZES, *, members: int = 3, rebalances_per_h: int = 120
 ) -> list[Figure]:
     """Time, processor time, memory and disk of both commands, for runs of these sizes."""
-    plans = [_plan(size, members, rebalances_per_h) for size in sizes]
+    plans = [plan_of(size, members, rebalances_per_h) for size in sizes]
     return [figure for plan in plans for figure in _measure(plan)]
 
 
-def _plan(size: str, members: int, rebalances_per_h: int) -> LongPlan:
+def plan_of(size: str, members: int = 3, rebalances_per_h: int = 120) -> LongPlan:
+    """The run of a size such as 24h:300. Raises BadInput for another text."""
     duration, _, rate = size.partition(":")
     number, unit = duration[:-1], duration[-1:]
     if not (number.isdecimal() and unit in _UNITS and rate.isdecimal()):

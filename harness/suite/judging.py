@@ -58,7 +58,8 @@ class Judge:
 
         Raises NoData where there is nothing to judge, HarnessError where Spark does not start.
         """
-        from harness.check.check import check, look_at_others
+        from harness.check.check import check, fits_in_memory, look_at_others
+        from harness.check.others import look_at
         from harness.report import report
         from harness.report.run import files
         from harness.tables.engines.spark import Spark
@@ -69,12 +70,15 @@ class Judge:
             processes.holding(run_dir),
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="others") as beside,
         ):
-            # Spark starts and derives its tables while DuckDB looks at what nobody declared.
-            others = beside.submit(look_at_others, run_dir, self._second_engine())
+            looked = look_at  # by Spark itself, which needs no memory for a day's history
+            if fits_in_memory(run_dir):
+                # Spark starts and derives its tables while DuckDB looks at what nobody declared.
+                others = beside.submit(look_at_others, run_dir, self._second_engine())
+                looked = lambda _tables, _lacking: others.result()  # noqa: E731
             session = self.session()
             if complete:  # the page of another run says why it shows nothing, and that stays so
                 files.remove(run_dir)
-            check(run_dir, Spark(session), looked=lambda _tables, _lacking: others.result())
+            check(run_dir, Spark(session), looked=looked)
             report(run_dir)
 
     def _second_engine(self) -> "DuckDb":
