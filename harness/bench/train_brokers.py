@@ -51,11 +51,15 @@ log.dirs={data}
 # Logging is set up as in a run (two files, the request logger open), so that what the JVM loads
 # for it is in the cache too.
 LOGGING = """<Configuration status="warn"><Appenders>
-<File name="server" fileName="{folder}/server.log">
-<PatternLayout pattern="%d{{yyyy-MM-dd'T'HH:mm:ss.nnnnnn'Z'}}{{UTC}} %p %c{{1}} %m%n"/></File>
-<File name="requests" fileName="{folder}/requests.log">
+<RollingFile name="server" fileName="{folder}/server.log" filePattern="{folder}/server.log.%i">
+<PatternLayout pattern="%d{{yyyy-MM-dd'T'HH:mm:ss.nnnnnn'Z'}}{{UTC}} %p %c{{1}} %m%n"/>
+<SizeBasedTriggeringPolicy size="1 TB"/><DefaultRolloverStrategy fileIndex="nomax"/>
+</RollingFile>
+<RollingFile name="requests" fileName="{folder}/requests.log" filePattern="{folder}/requests.log.%i">
 <RegexFilter regex=".*(JOIN_GROUP|HEARTBEAT).*" onMatch="ACCEPT" onMismatch="DENY"/>
-<PatternLayout pattern="%d{{yyyy-MM-dd'T'HH:mm:ss.nnnnnn'Z'}}{{UTC}} %p %m%n"/></File>
+<PatternLayout pattern="%d{{yyyy-MM-dd'T'HH:mm:ss.nnnnnn'Z'}}{{UTC}} %p %m%n"/>
+<SizeBasedTriggeringPolicy size="1 TB"/><DefaultRolloverStrategy fileIndex="nomax"/>
+</RollingFile>
 </Appenders><Loggers><Root level="info"><AppenderRef ref="server"/></Root>
 <Logger name="kafka.request.logger" level="debug" additivity="false">
 <AppenderRef ref="requests"/></Logger></Loggers></Configuration>

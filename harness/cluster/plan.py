@@ -19,6 +19,7 @@ from harness.experiment import PLAINTEXT, UNSET, Cluster, Group
 from harness.experiment.app import FED
 
 FIRST_CONTROLLER_ID: Final = 101
+LOG_FILE_MB: Final = 256  # a coordinator's request log of an hour has 80 MB with 300 records/s
 # What an experiment calls its own on the cluster.
 GROUP: Final = "orders"
 TOPIC: Final = FED
@@ -130,8 +131,9 @@ class Plan:
 
     @property
     def logging(self) -> tuple[str, ...]:
-        """The options of a node's JVM by which its request log keeps fetches and writes, or not."""
+        """The options of a node's JVM: what its request log keeps, and when logs are rotated."""
         return (
+            f"-Dharness.rotate={LOG_FILE_MB} MB",
             f"-Dharness.fetches={listener_name('member-') if self.logs_fetches else 'none'}",
             f"-Dharness.calls=FETCH|METADATA{'|PRODUCE' if self.logs_writes else ''}",
         )

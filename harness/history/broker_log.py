@@ -1,6 +1,7 @@
 """The lines of a broker's log, and what of them cannot be read."""
 
 import binascii
+import glob
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +24,7 @@ UNREADABLE: Final = (
     struct.error,
     binascii.Error,
 )
+_ROTATED: Final = re.compile(r"\.(\d+)")
 _STAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6} ")
 
 
@@ -62,6 +64,18 @@ class Reading:
         except UNREADABLE as error:
             self.missed(where, error)
             return []
+
+
+def files_of(log: Path) -> list[Path]:
+    """The files of one log that are there, the oldest first: it is rotated once it is large."""
+    found = (_ROTATED.fullmatch(path.name.removeprefix(log.name)) for path in _beside(log))
+    numbers = sorted(int(match[1]) for match in found if match)
+    rotated = [log.with_name(f"{log.name}.{number}") for number in numbers]
+    return [*rotated, log] if log.exists() else rotated
+
+
+def _beside(log: Path) -> Iterator[Path]:
+    return log.parent.glob(f"{glob.escape(log.name)}.*")
 
 
 def lines_of(log: Path) -> Iterator[tuple[int, str]]:

@@ -1,7 +1,8 @@
 """Reading the logs of all brokers of a run, each with what is known of its being whole."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 
 from harness.history import coordinator_log, request_log, seals, store
 from harness.history.about import About
-from harness.history.broker_log import Reading, Row
+from harness.history.broker_log import Reading, Row, files_of
 from harness.history.schema import HISTORY
 
 Rows = dict[str, list[Row]]
@@ -44,19 +45,23 @@ def collect(
     }
     wanted = {(broker, log) for broker in about.brokers for log in (REQUESTS, SERVER)}
     topics: dict[str, str] = {}
-    for path in sorted(folder.glob("controller-*.server.log")):
+    for path in sorted(folder.glob("controller-*.server.log*")):
         topics |= request_log.read_topic_ids(path)
     nameless = about.topic not in (None, *topics.values())
     for broker, log in sorted(wanted | found.keys()):
         path = found.get((broker, log), folder / f"broker-{broker}.{log}.log")
-        reading = Reading(lines=0 if path.exists() else None)
+        files = files_of(path)
+        reading = Reading(lines=0 if files else None)
         found_rows: Iterable[tuple[str, Row]]
         if log == REQUESTS:
-            found_rows = request_log.read_log(
-                path, broker, topics, group=about.group, reading=reading
+            found_rows = chain.from_iterable(
+                request_log.read_log(each, broker, topics, group=about.group, reading=reading)
+                for each in files
             )
         else:
-            events = coordinator_log.read_coordinator_events(path, broker, reading)
+            events = chain.from_iterable(
+                coordinator_log.read_coordinator_events(each, broker, reading) for each in files
+            )
             found_rows = (("coordinator_events", row) for row in events)
         tabled: Rows = {table: [] for table in ORDER}
 
@@ -80,8 +85,17 @@ def collect(
                 tabled[table] = []
         for table in ORDER:
             add(table, tabled[table])
-        other = seals.changed(folder.parent, sealed, f"logs/{path.name}")
+        other = _changed(path, files, sealed)
         rows["logs"].extend([{"broker": broker, "log": log, "changed": other, **vars(reading)}])
+
+
+def _changed(log: Path, files: Sequence[Path], sealed: Mapping[str, Any]) -> bool | None:
+    """Whether a file of a log is not the one that was sealed; null where none of them was."""
+    there = {f"logs/{path.name}" for path in files}
+    known = {name for name in sealed if name == f"logs/{log.name}" or name in there}
+    known |= {name for name in sealed if name.startswith(f"logs/{log.name}.")}
+    added = bool(known) and not there <= known
+    return added or seals.changed(log.parent.parent, sealed, *sorted(known))
 
 
 def _count_nameless(rows: Iterable[Row], reading: Reading) -> None:

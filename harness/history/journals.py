@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from consumers.journal import FORMAT_VERSION, JournalContent, read_journal
+from consumers.journal import FORMAT_VERSION, JournalContent, of_kinds, read_journal
 from harness.base.errors import NoData
 from harness.history import seals, shown
 
@@ -88,9 +88,11 @@ class Journals:
     def _ending(self, row: Row, content: JournalContent) -> str | None:
         if row["journal"] in self.killed:
             return "killed"
-        for frame in reversed(content.frames):
-            if frame["kind"] in _ENDINGS:
-                return _ENDINGS[frame["kind"]]
+        ending = None
+        for frame in of_kinds(content.frames, *_ENDINGS):
+            ending = _ENDINGS[frame["kind"]]
+        if ending is not None:
+            return ending
         told = row["role"] in ("consumer", "producer")
         header: Mapping[str, Any] = content.frames[0] if content.frames else {}
         older = header.get("format", FORMAT_VERSION) < FORMAT_VERSION

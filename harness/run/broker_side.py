@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from harness.base.stamps import parse_stamp
 from harness.cluster.plan import Plan
+from harness.history.broker_log import files_of
 from harness.history.request_log import METADATA, request_rows
 from harness.history.whose import Processes, Started, lane_of
 from harness.run.member import Member
@@ -43,7 +44,8 @@ class BrokerSide:
     requests: dict[str, int] = field(default_factory=dict)
     topics: dict[str, set[str]] = field(default_factory=dict)  # that it asked for by their names
     nameless: set[str] = field(default_factory=set)  # client.ids that name no process
-    _read: dict[int, int] = field(default_factory=dict)
+    # By broker: how many files of its log are read to their ends, and how far the next one is.
+    _read: dict[int, tuple[int, int]] = field(default_factory=dict)
     # By process, what each of its member ids got last, with its generation.
     _held: dict[str, dict[str, tuple[int, set[int]]]] = field(default_factory=dict)
 
@@ -68,16 +70,23 @@ class BrokerSide:
             }
 
     def _lines(self, broker: int) -> list[bytes]:
-        path = self.logs / f"broker-{broker}.requests.log"
-        try:
-            with path.open("rb") as log:
-                log.seek(self._read.get(broker, 0))
-                data = log.read()
-        except FileNotFoundError:
-            return []
-        whole = data.rfind(b"\n") + 1
-        self._read[broker] = self._read.get(broker, 0) + whole
-        return [line for line in data[:whole].split(b"\n") if not _OF_NO_GROUP.search(line)]
+        """What is new in a broker's log, through all files that it was rotated into meanwhile."""
+        done, read = self._read.get(broker, (0, 0))
+        files = files_of(self.logs / f"broker-{broker}.requests.log")[done:]
+        found = []
+        for number, path in enumerate(files, start=1):
+            try:
+                with path.open("rb") as log:
+                    log.seek(read)
+                    data = log.read()
+            except FileNotFoundError:  # it is just being renamed
+                break
+            whole = data.rfind(b"\n") + 1
+            found.append(data[:whole])
+            done, read = (done + 1, 0) if number < len(files) else (done, read + whole)
+        self._read[broker] = done, read
+        lines = b"".join(found).split(b"\n")
+        return [line for line in lines if line and not _OF_NO_GROUP.search(line)]
 
     def _take(self, by_name: Mapping[str, Member], started: Processes, line: bytes) -> None:
         """Take one request of these processes."""

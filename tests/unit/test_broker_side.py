@@ -104,6 +104,26 @@ def brokers(tmp_path: Path) -> Brokers:
     return Brokers(tmp_path)
 
 
+def test_a_log_is_followed_through_its_rotation(brokers: Brokers, tmp_path: Path) -> None:
+    """Also where it is rotated twice between two looks, and where the new file is not there yet."""
+    member = brokers.member("member-1")
+    log = tmp_path / "broker-1.requests.log"
+    brokers.synced("member-1", 1, 0)
+    assert {0} == {p for p in member.assigned}
+    brokers.write(brokers.line("member-1", "HEARTBEAT", {}, {}))
+    log.rename(f"{log}.1")
+    brokers.follow()
+    brokers.write(brokers.line("member-1", "HEARTBEAT", {}, {}))
+    log.rename(f"{log}.2")
+
+    brokers.synced("member-1", 2, 3)
+
+    assert {3} == {p for p in member.assigned}
+    assert 4 == brokers.side.requests["member-1"]
+    brokers.follow()
+    assert 4 == brokers.side.requests["member-1"]
+
+
 def test_before_any_broker_has_written_nobody_has_anything(brokers: Brokers) -> None:
     member = brokers.member("member-1")
 
