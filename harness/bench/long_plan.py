@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any, Final
 
 from harness.base.errors import BadInput
@@ -157,7 +158,7 @@ def manifest_of(
         "own": {},
         "phases": [
             {"name": name, "from": moment(at), "to": moment(until)}
-            for (name, at), (_, until) in zip(marks, marks[1:], strict=False)
+            for (name, at), (_, until) in pairwise(marks)
         ],
         "effective": {"brokers": {f"broker-{n}": settings for n in range(1, BROKERS + 1)}},
         "killed": killed,

@@ -8,7 +8,7 @@ Every rule that such a run exercises holds of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -30,7 +30,7 @@ from harness.bench.long_plan import (
     LongPlan,
     manifest_of,
 )
-from harness.bench.long_watch import Watch, write_faults, write_producer
+from harness.bench.long_watch import Clock, Watch, write_faults, write_producer
 from harness.cluster.plan import GROUP, TOPIC
 from harness.history import manifest, seals
 
@@ -42,16 +42,6 @@ _DRAINED_US: Final = 4 * SECOND_US  # from the producer's end
 _TIMEOUTS: Final = {"sessionTimeoutMs": SESSION_US // _MS, "rebalanceTimeoutMs": 30_000}
 _SETTINGS: Final = {"group.initial.rebalance.delay.ms": "300", "offsets.topic.num.partitions": "5"}
 _TOPIC_ID: Final = "kEysbtSTTluur5JZN1e8eQ"
-
-
-class Clock:
-    """The time of day of a process that does not run: microseconds since the epoch."""
-
-    def __init__(self) -> None:
-        self.us = START_US
-
-    def __call__(self) -> int:
-        return self.us * 1_000
 
 
 @dataclass
@@ -73,6 +63,7 @@ class _Member:
 
     @property
     def listener(self) -> str:
+        """Through which its requests come to a broker."""
         return f"LANE_MEMBER_{self.slot + 1}"
 
 
@@ -161,8 +152,7 @@ class _Group:
 
     def _start(self, us: int, slot: int) -> _Member:
         self._started += 1
-        name, clock = f"member-{self._started}", Clock()
-        clock.us = us
+        name, clock = f"member-{self._started}", Clock(us)
         path = self._run_dir / "journals" / f"{name}.journal"
         config = ConsumerConfig(
             member=name,
@@ -204,7 +194,9 @@ class _Group:
         del self._members[slot]
         self.faults.append((us, "kill-consumer", victim.name, "pid 14577 is gone"))
         gone = victim.seen_us + SESSION_US + _MS
-        self._say(gone, f"Member {victim.id} in group {GROUP} has failed, removing it from the group.")
+        self._say(
+            gone, f"Member {victim.id} in group {GROUP} has failed, removing it from the group."
+        )
         self._rebalance(gone + 300, [], f"removing member {victim.id} on heartbeat expiration.")
         return victim.name
 
@@ -291,7 +283,12 @@ class _Group:
         for number, member in enumerate(self._members.values()):
             leads = member.id == self._leader
             asked, answer = lines.join(
-                member.id, member.id, self._generation, self._leader, ids if leads else (), _TIMEOUTS
+                member.id,
+                member.id,
+                self._generation,
+                self._leader,
+                ids if leads else (),
+                _TIMEOUTS,
             )
             logged = joined + 300 + 100 * number
             total_ms = (logged - arrived[member.slot]) / _MS

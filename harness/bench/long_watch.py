@@ -30,11 +30,15 @@ _EFFECTS: Final = {
 _TARGETS: Final = {"kill-consumer": "any member", "start-consumer": "new member"}
 
 
-class _Clock:
+class Clock:
+    """The time of day of a process that does not run: microseconds since the epoch."""
+
     def __init__(self, us: int) -> None:
+        """Stopped at a moment; `us` is set to any other."""
         self.us = us
 
     def __call__(self) -> int:
+        """Nanoseconds, as `time.time_ns` has them."""
         return self.us * 1_000
 
 
@@ -44,7 +48,7 @@ class Watch:
     def __init__(self, plan: LongPlan, run_dir: Path, requests: dict[int, TextIO]) -> None:
         self._plan = plan
         self._requests = requests
-        self._clock = _Clock(START_US - 2 * SECOND_US)
+        self._clock = Clock(START_US - 2 * SECOND_US)
         self._next_look = self._clock.us
         self._next_tick = self._clock.us
         self._next_wait = self._clock.us
@@ -83,7 +87,7 @@ class Watch:
         self._notes.append((joined + 150 * _MS, "group", {**about, "state": "Stable"}))
 
     def look_until(self, us: int) -> list[tuple[int, str]]:
-        """All looks and ticks before a moment. Returns the coordinator's lines, with their times."""
+        """All looks and ticks before a moment. Returns the coordinator's lines, and when."""
         asked: list[tuple[int, str]] = []
         self._commits.sort(key=lambda each: each[0])
         done = 0
@@ -116,7 +120,10 @@ class Watch:
                 at, kind, about = self._notes.pop(0)
                 self._write(at, kind, **about)
             self._write(
-                self._next_tick, "tick", late_ms=0.1, clock_us=self._next_tick - START_US + SECOND_US
+                self._next_tick,
+                "tick",
+                late_ms=0.1,
+                clock_us=self._next_tick - START_US + SECOND_US,
             )
             if self._next_tick >= self._next_wait:
                 since = self._next_tick - SECOND_US
@@ -141,10 +148,10 @@ class Watch:
 
 
 def write_producer(folder: Path, plan: LongPlan, config: ProducerConfig) -> None:
-    """The producer's journal: a frame for each burst, and what was acknowledged of each partition."""
+    """The producer's journal: a frame for each burst, and what was acknowledged meanwhile."""
     (folder / "producer-1.json").write_text(json.dumps(asdict(config), indent=2))
     (folder.parent / "logs" / "producer-1.log").touch()
-    clock = _Clock(START_US)
+    clock = Clock(START_US)
     journal = Journal(folder / "producer-1.journal", config.member, clock)
     versions = {"confluent-kafka": "2.16.1", "librdkafka": "2.16.0"}
     journal.write("started", versions=versions, config=asdict(config), effective={"acks": "all"})
@@ -186,7 +193,7 @@ def write_producer(folder: Path, plan: LongPlan, config: ProducerConfig) -> None
 
 def write_faults(folder: Path, faults: Sequence[tuple[int, str, str, str]], us: int) -> None:
     """The nemesis's journal: when a fault was, of which kind, of whom, and what proved it."""
-    clock = _Clock(START_US)
+    clock = Clock(START_US)
     journal = Journal(folder / "faults.journal", "nemesis", clock)
     for number, (at, kind, member, evidence) in enumerate(faults, start=1):
         declared = asdict(Fault(kind=kind, target=_TARGETS[kind], at_s=5))

@@ -55,7 +55,8 @@ LOGGING = """<Configuration status="warn"><Appenders>
 <PatternLayout pattern="%d{{yyyy-MM-dd'T'HH:mm:ss.nnnnnn'Z'}}{{UTC}} %p %c{{1}} %m%n"/>
 <SizeBasedTriggeringPolicy size="1 TB"/><DefaultRolloverStrategy fileIndex="nomax"/>
 </RollingFile>
-<RollingFile name="requests" fileName="{folder}/requests.log" filePattern="{folder}/requests.log.%i">
+<RollingFile name="requests" fileName="{folder}/requests.log"
+ filePattern="{folder}/requests.log.%i">
 <RegexFilter regex=".*(JOIN_GROUP|HEARTBEAT).*" onMatch="ACCEPT" onMismatch="DENY"/>
 <PatternLayout pattern="%d{{yyyy-MM-dd'T'HH:mm:ss.nnnnnn'Z'}}{{UTC}} %p %m%n"/>
 <SizeBasedTriggeringPolicy size="1 TB"/><DefaultRolloverStrategy fileIndex="nomax"/>

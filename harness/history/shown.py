@@ -17,6 +17,7 @@ from consumers.journal import of_kinds, read_journal
 from harness.base import processes
 
 Row = dict[str, Any]
+Frame = Mapping[str, Any]
 _Named = tuple[str | None, str, int, int, int]
 JOURNAL: Final = "sink.journal"
 WRITTEN: Final = "written.journal"
@@ -79,7 +80,7 @@ class _Piece(NamedTuple):
         return follows and other.offset - self.offset == other.first - self.first
 
 
-def effects(frames: Iterable[Row], sent: Sent, topic: str) -> Iterator[Row]:
+def effects(frames: Iterable[Frame], sent: Sent, topic: str) -> Iterator[Row]:
     """Rows of `effects` of one topic, in the order shown.
 
     What was seen at once is put 1 us apart, so that its order is not lost.
@@ -159,7 +160,7 @@ def told(run_dir: Path) -> Row:
     names = ("programs.journal", JOURNAL, WRITTEN)
     read = [read_journal(journals / name).frames for name in names if (journals / name).exists()]
 
-    def found(*kinds: str) -> Iterator[Mapping[str, Any]]:
+    def found(*kinds: str) -> Iterator[Frame]:
         return chain.from_iterable(of_kinds(frames, *kinds) for frames in read)
 
     about = next(found("app"), {})
@@ -205,7 +206,7 @@ def _sends(path: Path) -> Iterator[Row]:
             yield from batch.to_pylist()
 
 
-def _named(frames: Iterable[Mapping[str, Any]]) -> Iterator[_Named]:
+def _named(frames: Iterable[Frame]) -> Iterator[_Named]:
     """(process, by, partition, first, last) of what was shown."""
     for frame in frames:
         if frame["kind"] == "shown":

@@ -7,7 +7,7 @@ through, and each process has a lane of its own for as long as it lives, or shar
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final

@@ -70,14 +70,17 @@ class Judge:
             processes.holding(run_dir),
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="others") as beside,
         ):
-            looked = look_at  # by Spark itself, which needs no memory for a day's history
+            others = None
             if fits_in_memory(run_dir):
                 # Spark starts and derives its tables while DuckDB looks at what nobody declared.
                 others = beside.submit(look_at_others, run_dir, self._second_engine())
-                looked = lambda _tables, _lacking: others.result()  # noqa: E731
             session = self.session()
             if complete:  # the page of another run says why it shows nothing, and that stays so
                 files.remove(run_dir)
+
+            def looked(tables: "Tables", lacking: Mapping[str, str]) -> list[dict[str, Any]]:
+                return look_at(tables, lacking) if others is None else others.result()
+
             check(run_dir, Spark(session), looked=looked)
             report(run_dir)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,11 +59,8 @@ def filled(run_dir: Path) -> dict[tuple[str, Any], set[str]]:
     return found
 
 
-def rows(run_dir: Path, table: str) -> list[Mapping[str, Any]]:
-    found: list[Mapping[str, Any]] = pq.read_table(
-        run_dir / "history" / f"{table}.parquet"
-    ).to_pylist()
-    return found
+def rows(run_dir: Path, table: str) -> list[dict[str, Any]]:
+    return list(pq.read_table(run_dir / "history" / f"{table}.parquet").to_pylist())
 
 
 @pytest.mark.parametrize("plan", [LongPlan(120), LongPlan(45, 20_000, 4, 160, 12)], ids=str)
@@ -144,7 +140,9 @@ def test_a_size_is_a_time_and_a_rate() -> None:
 
 def test_what_a_command_costs_has_all_that_it_started() -> None:
     child = "x = bytearray(150 << 20); import time; time.sleep(1)"
-    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}]); sys.exit(7)"
+    parent = (
+        f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}]); sys.exit(7)"
+    )
 
     cost = cost_of([sys.executable, "-c", parent])
 

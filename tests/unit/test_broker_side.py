@@ -109,7 +109,7 @@ def test_a_log_is_followed_through_its_rotation(brokers: Brokers, tmp_path: Path
     member = brokers.member("member-1")
     log = tmp_path / "broker-1.requests.log"
     brokers.synced("member-1", 1, 0)
-    assert {0} == {p for p in member.assigned}
+    assert {0} == set(member.assigned)
     brokers.write(brokers.line("member-1", "HEARTBEAT", {}, {}))
     log.rename(f"{log}.1")
     brokers.follow()
@@ -118,7 +118,7 @@ def test_a_log_is_followed_through_its_rotation(brokers: Brokers, tmp_path: Path
 
     brokers.synced("member-1", 2, 3)
 
-    assert {3} == {p for p in member.assigned}
+    assert {3} == set(member.assigned)
     assert 4 == brokers.side.requests["member-1"]
     brokers.follow()
     assert 4 == brokers.side.requests["member-1"]

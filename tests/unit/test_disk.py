@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import namedtuple
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from harness.catalogue import registry
 from harness.cli.main import main
 from harness.experiment import Experiment, Group, Load
 from harness.experiment.app import App
-from harness.run import folder, start
+from harness.run import start
 from harness.run.disk import growth_bytes
 
 APP = App(name="orders", command=("x",), folder="/")
@@ -31,9 +32,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """A disk that has as much room as is put into it; no run begins on it."""
     told = {"free": 0}
     usage = namedtuple("usage", ("total", "used", "free"))
-    monkeypatch.setattr(
-        folder.shutil, "disk_usage", lambda _path: usage(2**50, 0, told["free"])
-    )
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage(2**50, 0, told["free"]))
 
     def begin(*_args: object, **_more: object) -> None:
         raise SetupError("the run would begin now")

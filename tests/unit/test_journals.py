@@ -198,19 +198,17 @@ def test_many_rows_are_held_packed_and_in_the_same_order(
 
 
 def test_a_rotated_log_is_read_in_the_order_of_its_files(tmp_path: Path) -> None:
-    """The tenth file is newer than the second; whatever else has such a name is none of its own."""
     for name, second in (("log.2", 2), ("log.10", 3), ("log.1", 1), ("log", 4)):
         (tmp_path / f"broker-1.requests.{name}").write_text(beat(second))
     for name in ("log.gz", "log.1.gz", "logs.1"):
         (tmp_path / f"broker-1.requests.{name}").write_text(beat(9))
 
     rows = collected(tmp_path, 1)
-
     [row] = [row for row in rows["logs"] if row["log"] == "requests"]
+
     assert (4, 0) == (row["lines"], row["unread"])
     assert [1, 2, 3, 4] == [each["answered_at"] // 1_000_000 % 60 for each in rows["requests"]]
     assert "broker-1.requests.log.1:1" == rows["requests"][0]["evidence"]
-    # One that was just renamed when its broker ended has nothing behind it.
     (tmp_path / "broker-1.requests.log").unlink()
     assert 3 == len(collected(tmp_path, 1)["requests"])
 
@@ -219,22 +217,22 @@ def test_a_rotated_log_is_read_in_the_order_of_its_files(tmp_path: Path) -> None
 def test_a_change_of_a_rotated_file_is_noticed(tmp_path: Path, change: str) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
-    for name in ("log", "log.1", "log.2"):
-        (logs / f"broker-1.requests.{name}").write_text(beat())
-    sealed = seals.made(tmp_path)
     older = logs / "broker-1.requests.log.1"
+    for path in (older, older.with_suffix(".2"), older.with_suffix("")):
+        path.write_text(beat())
+    sealed = seals.made(tmp_path)
     match change:
         case "other":
             older.write_text(beat() + beat())
         case "gone":
             older.unlink()
         case "added":
-            (logs / "broker-1.requests.log.3").write_text(beat())
+            older.with_suffix(".3").write_text(beat())
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in HISTORY}
 
     broker_logs.collect(logs, About("orders", "t", (1,)), sealed, rows)
-
     [row] = [row for row in rows["logs"] if row["log"] == "requests"]
+
     assert bool(change) == row["changed"]
 
 
