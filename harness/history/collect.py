@@ -64,9 +64,10 @@ def _collect(run_dir: Path, killed: frozenset[str], scratch: Path) -> dict[str, 
     sealed = seals.kept(run_dir)
     journals = Journals(folder, killed, sealed)
     about = About.of(run_dir)
-    app = None
+    app, of_programs = None, list[Row]()
     if about.app or (folder / programs.JOURNAL).exists():
         app = programs.Programs(journals.read(PROGRAMS))
+        of_programs = [journals.rows.pop()]  # which comes last, as it always did
     rows: dict[str, list[Row]] = {name: [] for name in HISTORY}
     packed = {
         name: store.Packed(HISTORY[name], scratch / name, broker_logs.ORDER.get(name))
@@ -86,6 +87,7 @@ def _collect(run_dir: Path, killed: frozenset[str], scratch: Path) -> dict[str, 
             journals.read(WRITTEN, there=about.writes),
         ]
         app.add_rows(kept, others)
+        journals.rows += of_programs
     journals.note_others()
     rows["journals"] = journals.rows
     (run_dir / "history").mkdir(exist_ok=True)
