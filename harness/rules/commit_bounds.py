@@ -8,6 +8,7 @@ from harness.rules.rule import Rule
 # A commit is on its way for a while, and its line is stamped late. No kept run has one that is more
 # than 50 ms off; on a busy machine one run with a cut link had eight, which were not followed.
 OFF_MS: Final = 2_000
+MINUTE_MS: Final = 60_000
 # Positions that the coordinator accepted from members, one row per request and partition.
 COMMITS = """
     WITH commits AS (
@@ -67,13 +68,20 @@ def commits_what_it_was_given() -> str:
                 PARTITION BY member, topic, partition ORDER BY at, position NULLS LAST, committed
                 ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS given
             FROM mixed
+        ), disturbed AS (
+            -- By the minute: a day has millions of commits, and a fault in each of its minutes.
+            SELECT member, from_at, after(:OFF_MS, to_at) AS to_at,
+                   explode(sequence(unix_millis(from_at) DIV :MINUTE_MS,
+                                    unix_millis(after(:OFF_MS, to_at)) DIV :MINUTE_MS)) AS minute
+            FROM {disturbances}
         ), sent AS (
             -- What a fault held up on its way may have been sent when it began.
             SELECT c.member, c.topic, c.partition, c.arrived_at,
                    coalesce(least(c.arrived_at, min(d.from_at)), c.arrived_at) AS at
-            FROM commits c LEFT JOIN {disturbances} d
-              ON coalesce(d.member = c.member, true) AND d.from_at <= c.arrived_at
-             AND after(:OFF_MS, d.to_at) >= c.arrived_at
+            FROM commits c LEFT JOIN disturbed d
+              ON d.minute = unix_millis(c.arrived_at) DIV :MINUTE_MS
+             AND coalesce(d.member = c.member, true) AND d.from_at <= c.arrived_at
+             AND d.to_at >= c.arrived_at
             GROUP BY c.member, c.topic, c.partition, c.arrived_at
         ), held AS (
             SELECT c.member, c.topic, c.partition, c.arrived_at, count(o.from_at) AS times
@@ -150,21 +158,31 @@ def commits_in_its_generation() -> str:
             SELECT m.member_id, m.generation, m.arrived_at, m.newest, min(t.epoch) AS oldest
             FROM modern m JOIN told t ON t.member_id = m.member_id AND t.at >= m.joined_at
             GROUP BY m.member_id, m.generation, m.arrived_at, m.newest
+        ), timed AS (
+            -- Each commit behind the last change of its group: a day has too many of both to join.
+            SELECT member, member_id, generation, broker, arrived_at, processed_at, evidence,
+                   max(stand) OVER (PARTITION BY broker ORDER BY at) AS s
+            FROM (
+                SELECT DISTINCT member, member_id, generation, broker, arrived_at, processed_at,
+                       evidence, after(-:slack_ms, arrived_at) AS at, NULL AS stand
+                FROM commits
+                UNION ALL
+                SELECT NULL, NULL, NULL, broker, NULL, NULL, NULL, at,
+                       struct(at, until IS NULL AS lasts, until, stands) FROM stands
+            )
         ), judged AS (
             SELECT DISTINCT c.member, c.member_id, c.generation, c.broker, c.arrived_at, c.evidence,
-                   CASE WHEN s.stands <> c.generation
-                             AND (s.until IS NULL OR s.until > after(:slack_ms, c.processed_at))
-                        THEN concat('when the group was in ', s.stands)
-                        WHEN s.stands IS NULL AND c.generation > o.newest
+                   CASE WHEN c.s.stands <> c.generation
+                             AND (c.s.until IS NULL OR c.s.until > after(:slack_ms, c.processed_at))
+                        THEN concat('when the group was in ', c.s.stands)
+                        WHEN c.s.stands IS NULL AND c.generation > o.newest
                         THEN concat('when it had been told ', o.newest, ' at most')
-                        WHEN s.stands IS NULL AND c.generation < o.oldest
+                        WHEN c.s.stands IS NULL AND c.generation < o.oldest
                         THEN concat('when it had joined anew with ', o.oldest) END AS stale
-            FROM commits c LEFT JOIN stands s
-              ON s.broker = c.broker AND s.at <= after(-:slack_ms, c.arrived_at)
-             AND (s.until IS NULL OR s.until > after(-:slack_ms, c.arrived_at))
-            LEFT JOIN oldest o
+            FROM timed c LEFT JOIN oldest o
               ON o.member_id = c.member_id AND o.generation = c.generation
              AND o.arrived_at = c.arrived_at
+            WHERE c.arrived_at IS NOT NULL
         )
         SELECT concat(min(member), ' in generation ', generation) AS subject,
                min(arrived_at) AS at, count(*) AS measured,
