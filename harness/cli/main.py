@@ -267,7 +267,14 @@ def _parser() -> argparse.ArgumentParser:
             side, type=Path, metavar=side.upper(), help="folder of a run, of repeats or of a night"
         )
     comparing.add_argument("--json", action="store_true", help="print it as JSON")
-    command("trend", trend_command).add_argument("--spark", metavar="URL", help=_SPARK)
+    trending = command("trend", trend_command)
+    trending.add_argument("--spark", metavar="URL", help=_SPARK)
+    trending.add_argument(
+        "--dataset",
+        metavar="PLACE",
+        help="that of runs elsewhere, in any place that Spark can read: s3a://BUCKET/dataset, "
+        "hdfs://…, a folder (default: that of --results)",
+    )
     command("collect", collect_command).add_argument(
         "run", type=Path, metavar="RUN", help="a run's folder"
     )

@@ -166,19 +166,17 @@ def trend_command(arguments: argparse.Namespace) -> int:
     from harness.history import store
     from harness.report.many import trend as trend_page
     from harness.suite.spark import spark_at
-    from harness.trend import dataset, job
+    from harness.suite.stored_elsewhere import check_place, in_words
+    from harness.trend import job
 
     results = arguments.results.resolve()
-    damaged = dataset.mended(results)
-    files = sorted({*(results / dataset.FOLDER).glob("*/*/*/*.parquet")} - damaged.keys())
-    for path, why in damaged.items():
-        told = f"{here(path)} is damaged ({why}) and its run is gone, so the trend leaves it out"
-        print(f"{told}: remove it", file=sys.stderr)
-    if not files:
-        raise NoData(f"{here(results)} has no judged run: play some first")
-    with spark_at(arguments.spark) as spark:
-        verdicts = job.read(spark, results / dataset.FOLDER, files if damaged else None)
-        found = job.trends(spark, verdicts).toArrow()
+    if arguments.dataset is None:
+        place, files = _own_dataset(results)
+    else:
+        check_place(arguments.dataset)
+        place, files = arguments.dataset, None
+    with spark_at(arguments.spark) as spark, in_words(str(place)):
+        found = job.trends(spark, job.read(spark, place, files)).toArrow()
     folder = results / "trend"
     store.write(folder / "trend.parquet", [found], found.schema)
     rows = found.to_pylist()
@@ -187,6 +185,22 @@ def trend_command(arguments: argparse.Namespace) -> int:
     print(f"page  {here(page)}")
     worse = any(row["trend"] == "worse" for row in rows)
     return Exit.DIFFERS if worse else Exit.AS_EXPECTED
+
+
+def _own_dataset(results: Path) -> tuple[Path, list[Path] | None]:
+    """The dataset of these results, with every run of them; and its files, where not all can be
+    trusted. Raises NoData where there is none.
+    """
+    from harness.trend import dataset
+
+    damaged = dataset.mended(results)
+    files = sorted({*(results / dataset.FOLDER).glob("*/*/*/*.parquet")} - damaged.keys())
+    for path, why in damaged.items():
+        told = f"{here(path)} is damaged ({why}) and its run is gone, so the trend leaves it out"
+        print(f"{told}: remove it", file=sys.stderr)
+    if not files:
+        raise NoData(f"{here(results)} has no judged run: play some first")
+    return results / dataset.FOLDER, files if damaged else None
 
 
 def collect_command(arguments: argparse.Namespace) -> int:

@@ -24,6 +24,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 ALPHA = 0.01  # how often any series at all is called moved when none has
 VIEW = "verdicts_of_all_runs"
+# Parquet's page checksums are not looked at unless a reader asks for it.
+VERIFY = "parquet.page.verify-checksum.enabled"
 
 _SERIES = "experiment, client, protocol, kafka, backend, setup, rule"
 
@@ -143,7 +145,7 @@ def read(
     A Path is that folder, whatever its name is; a text may be what Spark takes for one, patterns
     and other file systems included. `files` are those of its files to be read, if not all.
     """
-    reader = spark.read.option("mergeSchema", "true")
+    reader = spark.read.option("mergeSchema", "true").option(VERIFY, "true")
     if files is not None:
         found = reader.option("basePath", str(dataset)).parquet(*map(_literal, files))
     else:
@@ -178,9 +180,7 @@ def trends(spark: SparkSession, verdicts: DataFrame) -> DataFrame:
 
 def main(dataset: str, output: str) -> None:
     """Read a dataset, and write the trends of it as Parquet."""
-    # Parquet's page checksums are not looked at unless a reader asks for it.
-    verify = "spark.hadoop.parquet.page.verify-checksum.enabled"
-    spark = SparkSession.builder.config(verify, "true").getOrCreate()
+    spark = SparkSession.builder.getOrCreate()
     trends(spark, read(spark, dataset)).write.mode("overwrite").parquet(output)
 
 

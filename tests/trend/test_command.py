@@ -97,6 +97,94 @@ def test_what_cannot_be_is_one_sentence(
     assert 1 == len(answer.stderr.strip().splitlines())
 
 
+@pytest.mark.parametrize("place", ["s3://nights/dataset", "s3n://nights/dataset"])
+def test_a_store_by_a_name_that_hadoop_has_no_longer_is_told_the_other(
+    tmp_path: Path, place: str
+) -> None:
+    answer = trend(tmp_path, "--dataset", place)
+
+    assert 4 == answer.returncode
+    assert "Spark does not know: say s3a://nights/dataset" in answer.stderr
+    assert 1 == len(answer.stderr.strip().splitlines())
+
+
+def sentence_over(place: str | Path, results: Path, *options: str) -> tuple[int, str]:
+    """The exit code and the one sentence of a trend whose dataset cannot be read."""
+    answer = trend(results, "--dataset", str(place), *options)
+    [said] = answer.stderr.strip().splitlines()
+    assert not (results / "trend").exists()
+    return answer.returncode, said
+
+
+@pytest.mark.spark
+def test_a_dataset_elsewhere_is_read_where_it_is(tmp_path: Path, results: Path) -> None:
+    there = (results / dataset.FOLDER).as_uri()
+    own, other = trend(results), trend(tmp_path / "other", "--dataset", there)
+
+    assert (1, 1) == (own.returncode, other.returncode), other.stderr
+    rows = [
+        pq.read_table(each / "trend" / "trend.parquet").to_pylist()
+        for each in (results, tmp_path / "other")
+    ]
+    assert rows[0] == rows[1]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("s3a://nights/dataset", "S3AFileSystem: name org.apache.hadoop:hadoop-aws in spark.jars"),
+        ("ftp2://nights/dataset", "lacks what reads ftp2://: name the jars of ftp2:// in spark."),
+    ],
+)
+def test_a_store_whose_jars_are_missing_is_one_sentence(
+    tmp_path: Path, place: str, said: str
+) -> None:
+    code, sentence = sentence_over(place, tmp_path)
+
+    assert 3 == code
+    assert f"{place} cannot be read, for Spark lacks " in sentence
+    assert said in sentence
+
+
+@pytest.mark.spark
+def test_a_connect_server_without_the_jars_is_the_same_sentence(
+    tmp_path: Path, connect: str
+) -> None:
+    code, sentence = sentence_over("s3a://nights/dataset", tmp_path, "--spark", connect)
+
+    assert 3 == code
+    assert "lacks the class org.apache.hadoop.fs.s3a.S3AFileSystem: name" in sentence
+
+
+@pytest.mark.spark
+def test_a_place_with_nothing_in_it_is_no_data(tmp_path: Path) -> None:
+    code, sentence = sentence_over(tmp_path / "nowhere", tmp_path)
+
+    assert 5 == code
+    assert f"nothing is at {tmp_path / 'nowhere'}: name the folder of a dataset" in sentence
+
+
+@pytest.mark.spark
+def test_a_damaged_file_elsewhere_is_one_sentence(tmp_path: Path, results: Path) -> None:
+    """Nobody looks at its files beforehand, as at those of the results of this machine."""
+    damaged = min((results / dataset.FOLDER).glob("*/*/*/R14.parquet"))
+    content = bytearray(damaged.read_bytes())
+    group = pq.read_metadata(damaged).row_group(0)
+    column = next(
+        each
+        for each in map(group.column, range(group.num_columns))
+        if each.path_in_schema == "measured_p50"
+    )
+    begins = column.dictionary_page_offset or column.data_page_offset
+    content[begins + column.total_compressed_size - 3] ^= 0x10
+    damaged.write_bytes(content)
+    code, sentence = sentence_over(results / dataset.FOLDER, tmp_path)
+
+    assert 3 == code
+    assert f"{results / dataset.FOLDER} cannot be read (" in sentence
+
+
 @contextmanager
 def silent() -> Iterator[int]:
     """A port where somebody listens, and never says anything."""

@@ -1,0 +1,76 @@
+"""Places that Spark reads by itself, such as s3a://BUCKET/dataset, and why it could not, in words.
+
+Spark's own jars reach a folder and HDFS. Every other store needs jars of its own, which whoever has
+the store names in Spark's configuration (docs/scale.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from harness.base.errors import BadInput, HarnessError, NoData, SetupError
+
+# What brings each scheme, by its name at Maven.
+_JARS: Final = {
+    "s3a": "org.apache.hadoop:hadoop-aws",
+    "abfs": "org.apache.hadoop:hadoop-azure",
+    "abfss": "org.apache.hadoop:hadoop-azure",
+    "gs": "com.google.cloud.bigdataoss:gcs-connector",
+}
+_OTHER_NAMES: Final = {"s3": "s3a", "s3n": "s3a"}  # which Hadoop has no longer
+# In Hadoop's words a store's own class, in Java's one that this class needs, or nothing at all.
+_LACKING: Final = re.compile(
+    r"Class (?P<own>[\w.$]+) not found"
+    r"|(?:ClassNotFoundException|NoClassDefFoundError): (?!Class )(?P<needed>[\w./$]+)"
+    r'|No FileSystem for scheme "(?P<scheme>[^"]+)"'
+)
+_NOTHING_THERE: Final = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
+_EXCEPTION: Final = re.compile(r"^(?:: )?(?:[a-z]\w*\.)+(\w+): ")
+
+
+def check_place(place: str) -> None:
+    """Raises BadInput for a place whose scheme has another name."""
+    scheme, _, rest = place.partition("://")
+    if other := _OTHER_NAMES.get(scheme):
+        raise BadInput(f"{place} is a place that Spark does not know: say {other}://{rest}")
+
+
+@contextmanager
+def in_words(place: str) -> Iterator[None]:
+    """Make one sentence of what Spark raises while it reads `place`.
+
+    Raises NoData where nothing is there, SetupError where jars are missing or the store refuses.
+    """
+    try:
+        yield
+    except (Py4JJavaError, PySparkException) as error:
+        raise _told(place, str(error)) from error
+
+
+def _told(place: str, said: str) -> HarnessError:
+    if any(name in said for name in _NOTHING_THERE):
+        return NoData(f"nothing is at {place}: name the folder of a dataset")
+    lacking = _LACKING.search(said)
+    if lacking is None:
+        return SetupError(f"{place} cannot be read ({_first(said)}): see that it is there and open")
+    scheme = lacking["scheme"] or place.partition("://")[0]
+    name = lacking["own"] or lacking["needed"]
+    what = f"the class {name}" if name else f"what reads {scheme}://"
+    jars = _JARS.get(scheme, f"the jars of {scheme}://")
+    return SetupError(
+        f"{place} cannot be read, for Spark lacks {what}: name {jars} in spark.jars.packages of "
+        "$SPARK_CONF_DIR/spark-defaults.conf, as docs/scale.md says"
+    )
+
+
+def _first(said: str) -> str:
+    """What went wrong, without where in Java's code: the first line that names an exception."""
+    lines = [line for line in said.splitlines() if line.strip()]
+    told = next((line for line in lines if _EXCEPTION.match(line)), lines[0] if lines else said)
+    return _EXCEPTION.sub(r"\1: ", told)
