@@ -118,10 +118,10 @@ def is_in_group(scene: Scene, member: Member) -> bool:
         return False
     if member.foreign:
         return member.started and not member.closed
-    live = len(scene.fleet.live())
-    return member.ever_assigned or (
-        live > scene.partitions and scene.view.group.get("members") == live
-    )
+    if member.ever_assigned:
+        return True
+    counted = scene.view.group.get("members", 0)  # first, for it is asked of hundreds at a time
+    return counted > scene.partitions and counted == len(scene.fleet.live())
 
 
 def _prove_started(scene: Scene, _fault: Fault, target: Target) -> Evidence:
