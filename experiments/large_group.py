@@ -17,7 +17,8 @@ experiment = Experiment(
         members=200,
         # Two hundred processes that start take the processors for seconds.
         session_timeout_ms=10_000,
-        # librdkafka's default: at 100 ms, as other groups have it, these fetch 2,000 times a second.
+        # librdkafka's default: at 100 ms, which other groups have, these fetch 2,000 times a
+        # second.
         settings={"fetch.wait.max.ms": "500"},
     ),
     faults=(

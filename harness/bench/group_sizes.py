@@ -142,11 +142,13 @@ def _during(rows: Iterable[Row], faults: Sequence[Row], kind: str) -> Row | None
 
 def _declared(row: Row) -> bool:
     """Whether it is a fault of the schedule, and no step of another."""
-    return row["fault"].count(".") == 0
+    return "." not in str(row["fault"])
 
 
 def _lasted_s(faults: Sequence[Row], kind: str) -> float | None:
-    at = {row["phase"]: row["at"] for row in faults if row["kind"] == kind and _declared(row)}
+    at: dict[str, datetime] = {
+        row["phase"]: row["at"] for row in faults if row["kind"] == kind and _declared(row)
+    }
     if "injecting" not in at or "injected" not in at:
         return None
     return round((at["injected"] - at["injecting"]).total_seconds(), 1)

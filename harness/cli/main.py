@@ -75,6 +75,11 @@ _SPARK: Final = (
 _JSON: Final = "print the result as JSON: numbers, verdicts, and the path of the page"
 
 
+def _place(named: str) -> Path | str:
+    """A folder of this machine, or the address of one in another store."""
+    return named if "://" in named else Path(named)
+
+
 class _Parser(argparse.ArgumentParser):
     """Says one sentence, and ends with the contracted exit code."""
 
@@ -210,10 +215,11 @@ def _parser() -> argparse.ArgumentParser:
         if name == "check":
             one.add_argument(
                 "runs",
-                type=Path,
+                type=_place,
                 metavar="RUN",
                 nargs="+",
-                help="a run's folder, or a folder of runs; several print what changed",
+                help="a run's folder, or a folder of runs; several print what changed; a run in "
+                "another store, such as s3a://BUCKET/results/NAME/RUN, is copied here first",
             )
         else:
             one.add_argument("run", type=Path, metavar="RUN", help="a run's folder")

@@ -21,7 +21,7 @@ def check_command(arguments: argparse.Namespace) -> int:
 
     if arguments.engine == "duckdb" and arguments.spark is not None:
         raise BadInput("--engine duckdb uses no Spark: leave out --spark or --engine")
-    runs = [run for named in arguments.runs for run in manifest.runs_in(named)]
+    runs = [run for named in _fetched(arguments) for run in manifest.runs_in(named)]
     if len(runs) > 1:
         return _check_several(list(dict.fromkeys(runs)), arguments)
     [run] = runs
@@ -30,6 +30,25 @@ def check_command(arguments: argparse.Namespace) -> int:
     with closing(Judge(arguments.spark)) as judge:
         judge.judge(run)
     return show(run)
+
+
+def _fetched(arguments: argparse.Namespace) -> list[Path]:
+    """The folders that are named, with those of another store copied to the results first."""
+    if not any(isinstance(named, str) for named in arguments.runs):
+        return list(arguments.runs)
+    from harness.suite.judging import Judge
+    from harness.suite.stored_elsewhere import check_place, fetched
+
+    for place in arguments.runs:
+        check_place(str(place))
+    folders = []
+    with closing(Judge(arguments.spark)) as judge:
+        for named in arguments.runs:
+            if isinstance(named, str):
+                named = fetched(judge.session(), named, arguments.results.resolve())
+                print(f"copied to {here(named)}", file=sys.stderr)
+            folders.append(named)
+    return folders
 
 
 def _look(run: Path, arguments: argparse.Namespace) -> int:

@@ -7,14 +7,20 @@ the store names in Spark's configuration (docs/scale.md).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from harness.base.errors import BadInput, HarnessError, NoData, SetupError
+from harness.base.paths import here
+from harness.history import manifest
 
 # What brings each scheme, by its name at Maven.
 _JARS: Final = {
@@ -31,6 +37,7 @@ _LACKING: Final = re.compile(
     r'|No FileSystem for scheme "(?P<scheme>[^"]+)"'
 )
 _NOTHING_THERE: Final = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
+_FOLDER: Final = re.compile(r"[\w-][\w.-]*")  # none that leads up, or to nothing
 _EXCEPTION: Final = re.compile(r"^(?:: )?(?:[a-z]\w*\.)+(\w+): ")
 
 
@@ -74,3 +81,51 @@ def _first(said: str) -> str:
     lines = [line for line in said.splitlines() if line.strip()]
     told = next((line for line in lines if _EXCEPTION.match(line)), lines[0] if lines else said)
     return _EXCEPTION.sub(r"\1: ", told)
+
+
+def fetched(spark: SparkSession, place: str, results: Path) -> Path:
+    """Copy a run from another store to where it would be had it been played here; that folder.
+
+    A run is judged in a folder: what seals its files, and what is made of them, is no affair of
+    Spark's. Raises NoData where no run is, BadInput where one is here already or this Spark cannot
+    copy, SetupError as `in_words` does.
+    """
+    context = getattr(spark, "_jsc", None)
+    if context is None:
+        raise BadInput(
+            f"a Spark Connect server cannot copy {place} here: leave out --spark, or copy the run "
+            "by the tools of its store"
+        )
+    results.mkdir(parents=True, exist_ok=True)
+    scratch = Path(mkdtemp(prefix=".fetched-", dir=results))
+    try:
+        with in_words(place):
+            _copy(spark, context.hadoopConfiguration(), place, scratch / "run")
+        target = results / _place_of(manifest.read(scratch / "run"), place)
+        if target.exists():
+            raise BadInput(f"{here(target)} is here already: check that, or remove it first")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return (scratch / "run").rename(target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _place_of(told: Mapping[str, Any], place: str) -> Path:
+    """Where below the results a run belongs. Its manifest may be anybody's, and names two folders.
+
+    Raises NoData where it names others.
+    """
+    names = [str(told.get("experiment", "")), str(told.get("run", ""))]
+    if not all(_FOLDER.fullmatch(name) for name in names):
+        raise NoData(f"the manifest of {place} is that of no run: it names {' and '.join(names)}")
+    return Path(*names)
+
+
+def _copy(spark: SparkSession, configuration: Any, place: str, to: Path) -> None:
+    files: Any = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
+    source = files.Path(place)
+    store = source.getFileSystem(configuration)
+    if not store.exists(files.Path(source, manifest.FILE_NAME)):
+        raise NoData(f"no run is at {place}: name the folder of one, which has its manifest.json")
+    # As plain files: without the checksum files that Hadoop puts beside what it writes.
+    store.copyToLocalFile(False, source, files.Path(to.as_uri()), True)

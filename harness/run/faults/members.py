@@ -120,7 +120,8 @@ def is_in_group(scene: Scene, member: Member) -> bool:
         return member.started and not member.closed
     if member.ever_assigned:
         return True
-    counted = scene.view.group.get("members", 0)  # first, for it is asked of hundreds at a time
+    # First what costs nothing: a deploy asks this of hundreds at each look.
+    counted = int(scene.view.group.get("members", 0))
     return counted > scene.partitions and counted == len(scene.fleet.live())
 
 
