@@ -19,7 +19,7 @@ TRACE = "\n\tat org.apache.hadoop.fs.FileSystem.get(FileSystem.java:558)\n"
             "s3a://nights/dataset",
             f"java.lang.ClassNotFoundException: Class {S3A} not found",
             SetupError,
-            f"Spark lacks the class {S3A}: name org.apache.hadoop:hadoop-aws in spark.jars.packages",
+            f"Spark lacks the class {S3A}: name org.apache.hadoop:hadoop-aws in spark.jars.",
         ),
         (  # hadoop-aws is there, and the SDK is not
             "s3a://nights/dataset",
