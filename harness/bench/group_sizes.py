@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,8 +43,7 @@ class GroupSize:
     the last new one in the group, `fleet_s` from the first process to a group that consumes. Of the
     rebalances of the whole run `unexplained` had no cause on record (R20f). Ticks are late that
     came more than 50 ms after their time. `join_wait_ms` is how long a thread of `join_waited` had
-    to wait for a processor in the second of the join or beside it, at most; `wait_ms` and `waited`
-    are the same of the whole run.
+    to wait for a processor in a second that has something of the join, at most.
     """
 
     run: str
@@ -65,8 +64,6 @@ class GroupSize:
     latest_tick_ms: float
     join_wait_ms: float
     join_waited: str
-    wait_ms: float
-    waited: str
 
 
 def measured(run_dir: Path, engine: DuckDb) -> GroupSize:
@@ -89,10 +86,10 @@ def measured(run_dir: Path, engine: DuckDb) -> GroupSize:
     phases = {phase["name"]: phase for phase in told["phases"]}
     from_at, to_at = (_at(phases["steady"]["from"]), _at(phases["drain"]["from"]))
     late = [row["late_ms"] for row in _history(run_dir, "host") if from_at <= row["at"] <= to_at]
-    waits = [row for row in _history(run_dir, "waits") if from_at <= row["at"] <= to_at]
-    near = [row for row in waits if join is not None and _near(row, join["at"])]
-    most, most_near = _longest(waits), _longest(near)
+    waits = _history(run_dir, "waits")
     group = told["declared"]["group"]
+    near = [row for row in waits if join and _overlaps(row, join, group["heartbeat_interval_ms"])]
+    longest = max(near, key=lambda row: row["waited_ms"], default=None)
     return GroupSize(
         run=run_dir.name,
         protocol=group["protocol"],
@@ -110,10 +107,8 @@ def measured(run_dir: Path, engine: DuckDb) -> GroupSize:
         unexplained=sum(row["ok"] is False for row in rows.get(_CAUSES, ())),
         late_ticks=sum(each > SLACK_MS for each in late),
         latest_tick_ms=round(max(late, default=0.0), 1),
-        join_wait_ms=round(most_near["waited_ms"], 1) if most_near else 0.0,
-        join_waited=most_near["process"] if most_near else "",
-        wait_ms=round(most["waited_ms"], 1) if most else 0.0,
-        waited=most["process"] if most else "",
+        join_wait_ms=round(longest["waited_ms"], 1) if longest else 0.0,
+        join_waited=longest["process"] if longest else "",
     )
 
 
@@ -154,12 +149,10 @@ def _lasted_s(faults: Sequence[Row], kind: str) -> float | None:
     return round((at["injected"] - at["injecting"]).total_seconds(), 1)
 
 
-def _near(row: Row, at: datetime) -> bool:
-    return bool(abs((row["at"] - at).total_seconds()) <= 2 or row["from_at"] <= at <= row["at"])
-
-
-def _longest(waits: Iterable[Row]) -> Row | None:
-    return max(waits, key=lambda row: row["waited_ms"], default=None)
+def _overlaps(waited: Row, change: Row, heartbeat_ms: int) -> bool:
+    """Whether a second in which somebody waited has something of a change of the group."""
+    ended = change["at"] + timedelta(milliseconds=change["measured"] * heartbeat_ms)
+    return bool(waited["from_at"] <= ended and waited["at"] >= change["at"])
 
 
 def _at(stamp: str) -> datetime:

@@ -38,8 +38,6 @@ SIZE = GroupSize(
     latest_tick_ms=20.4,
     join_wait_ms=0.0,
     join_waited="",
-    wait_ms=0.0,
-    waited="",
 )
 
 

@@ -157,6 +157,34 @@ def test_a_broker_that_is_cut_off_is_asked_for_positions_and_not_believed(tmp_pa
     assert not [key for key in watch.seen if key[0] == "unreachable"]
 
 
+def end_offset_answer(*partitions: tuple[int, int, int]) -> bytes:
+    """ListOffsets v2: partitions of the topic t with the end and the error of each."""
+    body = struct.pack(">iih1si", 0, 1, 1, b"t", len(partitions))
+    for number, end, code in partitions:
+        body += struct.pack(">ihqq", number, code, -1, end)
+    return body
+
+
+def test_a_leader_is_asked_for_all_its_ends_in_one_request(tmp_path: Path) -> None:
+    """One each took an observer seconds where there were hundreds of partitions."""
+    list_offsets, not_leader = 2, 6
+    asked: dict[int, list[int]] = {1: [], 2: []}
+    with (
+        answering(b"", asked[1], api_2=end_offset_answer((0, 70, 0), (2, 90, 0))) as first,
+        answering(b"", asked[2], api_2=end_offset_answer((1, 80, not_leader))) as second,
+    ):
+        journal = Journal(tmp_path / "observer.journal", member="observer")
+        watch = Observation(journal, "orders", ["t"], {1: first, 2: second})
+        for number, leader in ((0, 1), (1, 2), (2, 1), (3, -1)):
+            watch.note("partition", ("t", number), topic="t", partition=number, leader=leader)
+        watch.note("partition", ("__offsets", 0), topic="__offsets", partition=0, leader=1)
+        watch._look_at_ends()
+
+    ends = {key[2]: row["end_offset"] for key, row in watch.seen.items() if key[0] == "end_offset"}
+    assert {0: 70, 2: 90} == ends
+    assert {1: [list_offsets], 2: [list_offsets]} == asked
+
+
 @pytest.mark.parametrize(
     ("silent", "key"), [("api_3", "broker-1"), ("api_10", "positions of broker-1")]
 )
