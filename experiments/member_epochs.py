@@ -1,9 +1,13 @@
-"""Commits with the epoch before, the present one and one to come; the group described (KIP-848).
+"""Commits with the epoch before, the present one and one to come; a group described and deleted.
+
+All groups are of KIP-848.
 
 Why: a member's epoch moves on by heartbeats while commits are on their way. By the protocol's
 first rule such a commit is refused, though its partition never moved.
-Tools that describe groups need another call for such a group, and see none by the old one.
-Watch: error 113, and for what it is given; error 69 for the old call.
+Tools that describe groups need another call for such a group, and see none by the old one; those
+that delete groups and positions use the calls they have always used.
+Watch: error 113, and for what it is given; error 69 for the old call; errors 68, 86 and 25 for what
+members use.
 """
 
 from harness.experiment import Cluster, Expect, Experiment, Group, Load, Probe, Verdict, holds
@@ -17,7 +21,7 @@ experiment = Experiment(
     probes=(Probe(name="member-epochs", at_s=1),),
     duration_s=3,
     rules=(
-        *holds("X22-assignment", "R28-epoch"),
+        *holds("X22-assignment", "R28-epoch", "X30"),
         Expect(
             rule="X22",
             verdict=Verdict.VIOLATED,

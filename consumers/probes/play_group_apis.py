@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
+from consumers.probes.admin import delete_group
 from consumers.probes.member import ProbeMember, form, join_all, settle
 from consumers.probes.script import Question, Script
 
@@ -242,20 +243,15 @@ def delete(script: Script) -> None:
     """DeleteGroups of a group with a member, an empty one, and one that is not there."""
     group = script.group("deleted")
     member = ProbeMember(script, group, "X30")
-    _delete(script, group, "delete a group that does not exist")
+    delete_group(script, group, "delete a group that does not exist")
     form([member], "form the group")
-    _delete(script, group, "delete a group that has a member")
+    delete_group(script, group, "delete a group that has a member")
     member.heartbeat("heartbeat after the refused delete")
     member.leave("leave")
     script.until_state(group, "Empty")
-    _delete(script, group, "delete an empty group")
+    delete_group(script, group, "delete an empty group")
     script.until_state(group, "Dead")
-    _delete(script, group, "delete it again")
-
-
-def _delete(script: Script, group: str, step: str) -> None:
-    body = {"groupsNames": [group]}
-    script.ask(Question(step=step, rule="X30", api="DELETE_GROUPS", body=body, group=group))
+    delete_group(script, group, "delete it again")
 
 
 def coordinators(script: Script) -> None:

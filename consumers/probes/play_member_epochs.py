@@ -3,116 +3,38 @@
 A second member's join takes partitions from the first and moves it on to a later epoch; what it
 keeps was given to it in the epoch before. When both have what they are to have, the group is
 described by the call that knows such groups, and by the one that does not. In another group a
-partition is committed that is being given up.
+partition is committed that is being given up; of a third one an administrator deletes what is used
+and what is not.
 """
 
-import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
-from consumers.probes.member import commit_topics
+from consumers.probes.admin import create_topic, delete_group, delete_position
+from consumers.probes.epoch_member import EpochMember
+from consumers.probes.member import ProbeMember
 from consumers.probes.script import Question, Script
-from consumers.probes.wire import Body
-from harness.base.errors import ClusterError
 
-# The first versions that know KIP-848, and name topics by name in commits.
-_HEARTBEAT_VERSION: Final = 1
-_COMMIT_VERSION: Final = 9
 _DESCRIBE_VERSION: Final = 0
 
 
 def play(config: ProbeConfig, journal: Journal) -> None:
-    """Play both scenes at once."""
+    """Play all scenes at once."""
     script = Script(config, journal)
-    script.play((later_epochs, to_be_given_up))
-
-
-@dataclass
-class _Member:
-    """A member that heartbeats when it is told to; `given` is what it was given last."""
-
-    script: Script
-    group: str
-    member_id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    epoch: int = 0
-    given: list[Body] = field(default_factory=list)
-
-    def heartbeat(
-        self, step: str, *, owns: list[Body] | None = None, topics: list[str] | None = None
-    ) -> None:
-        """One heartbeat, which says what it owns and subscribes to if that is given."""
-        joins = self.epoch == 0
-        body = {
-            "groupId": self.group,
-            "memberId": self.member_id,
-            "memberEpoch": self.epoch,
-            "instanceId": None,
-            "rackId": None,
-            "rebalanceTimeoutMs": 30_000 if joins else -1,
-            "subscribedTopicNames": [self.script.config.topic] if joins else topics,
-            "subscribedTopicRegex": None,
-            "serverAssignor": None,
-            "topicPartitions": [] if joins else owns,
-        }
-        answer = self._ask(step, "CONSUMER_GROUP_HEARTBEAT", _HEARTBEAT_VERSION, body, None)
-        if answer is None or answer["errorCode"]:
-            raise ClusterError(f"a heartbeat to {self.group} was refused: {answer}")
-        self.epoch = max(0, answer["memberEpoch"])
-        if answer["assignment"] is not None:
-            self.given = answer["assignment"]["topicPartitions"]
-
-    def partitions(self) -> set[int]:
-        """Numbers of the partitions that it was given last."""
-        return {number for topic in self.given for number in topic["partitions"]}
-
-    def commit(self, step: str, number: int, epoch: int, since: int | None) -> None:
-        """Commit one partition with an epoch; `since` is the one that it was given in, if it is."""
-        body = {
-            "groupId": self.group,
-            "generationIdOrMemberEpoch": epoch,
-            "memberId": self.member_id,
-            "groupInstanceId": None,
-            "topics": commit_topics({(self.script.config.topic, number): 0}),
-        }
-        expected = {"member_epoch": self.epoch, "assignment_epoch": since}
-        self._ask(step, "OFFSET_COMMIT", _COMMIT_VERSION, body, expected, epoch)
-
-    def _ask(
-        self,
-        step: str,
-        api: str,
-        version: int,
-        body: Body,
-        expected: Body | None,
-        epoch: int | None = None,
-    ) -> dict[str, Any] | None:
-        return self.script.ask(
-            Question(
-                step=step,
-                rule="X22",
-                api=api,
-                body=body,
-                group=self.group,
-                member_id=self.member_id,
-                generation=self.epoch if epoch is None else epoch,
-                version=version,
-                expected=expected,
-            )
-        )
+    script.play((later_epochs, to_be_given_up, used))
 
 
 def later_epochs(script: Script) -> None:
     """Two members, of which the first gives partitions up for the second."""
-    group = script.group("member-epochs")
-    first, second = _Member(script, group), _Member(script, group)
+    group = script.group("member-epochs", epochs=True)
+    first, second = (EpochMember(script, group, "X22") for _ in range(2))
     first.heartbeat("join")
     first.heartbeat("acknowledge", owns=first.given)
     had, before = first.epoch, first.partitions()
     kept = min(before)
-    first.commit("commit with the epoch it has", kept, first.epoch, had)
+    _commit(first, "commit with the epoch it has", kept, first.epoch, had)
     second.heartbeat("join of the second member")
 
     def shrunk() -> bool:
@@ -127,10 +49,10 @@ def later_epochs(script: Script) -> None:
 
     script.until("a later epoch of the first member", later)
     kept, taken = min(first.partitions()), min(before - first.partitions())
-    first.commit("commit of a kept partition, with the epoch it has", kept, first.epoch, had)
-    first.commit("commit of a kept partition, with the epoch before", kept, had, had)
-    first.commit("commit of a partition taken, with the epoch before", taken, had, None)
-    first.commit("commit with an epoch to come", kept, first.epoch + 1, had)
+    _commit(first, "commit of a kept partition, with the epoch it has", kept, first.epoch, had)
+    _commit(first, "commit of a kept partition, with the epoch before", kept, had, had)
+    _commit(first, "commit of a partition taken, with the epoch before", taken, had, None)
+    _commit(first, "commit with an epoch to come", kept, first.epoch + 1, had)
 
     def settled() -> bool:
         for member in (first, second):
@@ -148,8 +70,8 @@ def to_be_given_up(script: Script) -> None:
     The member was given it in an epoch before its present one, which a change of what it subscribes
     to has raised.
     """
-    group = script.group("to-be-given-up")
-    first, second = _Member(script, group), _Member(script, group)
+    group = script.group("to-be-given-up", epochs=True)
+    first, second = (EpochMember(script, group, "X22") for _ in range(2))
     first.heartbeat("join")
     first.heartbeat("acknowledge", owns=first.given)
     since, before = first.epoch, first.partitions()
@@ -168,13 +90,49 @@ def to_be_given_up(script: Script) -> None:
 
     script.until("partitions taken from the first member", shrunk)
     taken = min(before - first.partitions())
-    first.commit(
-        "commit of what is to be given up, with the epoch it has", taken, first.epoch, since
+    _commit(
+        first, "commit of what is to be given up, with the epoch it has", taken, first.epoch, since
     )
-    first.commit("commit of what is to be given up, with the epoch before", taken, since, since)
+    _commit(first, "commit of what is to be given up, with the epoch before", taken, since, since)
 
 
-def _describe(script: Script, group: str, members: Sequence[_Member]) -> None:
+def _commit(member: EpochMember, step: str, number: int, epoch: int, since: int | None) -> None:
+    """Commit one partition with an epoch; `since` is the one that it was given in, if it is."""
+    expected = {"member_epoch": member.epoch, "assignment_epoch": since}
+    position = {(member.script.config.topic, number): 0}
+    member.commit(step, position, epoch=epoch, expected=expected)
+
+
+def used(script: Script) -> None:
+    """An administrator's deletes and commit: of no group, one with a member, and an empty one."""
+    group, topic = script.group("used", epochs=True), script.config.topic
+    other = script.group("used-not")
+    create_topic(script, other, [[next(iter(script.brokers.addresses))]])
+    nobody = ProbeMember(script, group, "X30")
+    member = EpochMember(script, group, "X30")
+    delete_group(script, group, "delete a group that does not exist")
+    delete_position(script, group, "delete offsets of a group that does not exist", topic)
+    member.heartbeat("join")
+    member.settle("heartbeat until the group is stable")
+    member.commit("commit", {(topic, 0): 5, (other, 0): 6})
+    delete_group(script, group, "delete a group that has a member")
+    nobody.commit("alter an active group", {(topic, 0): 1})
+    delete_position(script, group, "delete offsets of a subscribed topic", topic)
+    delete_position(script, group, "delete offsets of a topic that is not subscribed", other)
+    member.heartbeat("subscribe to another topic", topics=[other])
+    member.settle("heartbeat until the group is stable again")
+    delete_position(script, group, "delete offsets of a topic that was subscribed", topic)
+    delete_position(script, group, "delete offsets of the topic subscribed since", other)
+    member.leave("leave")
+    script.until_state(group, "Empty")
+    nobody.commit("alter an empty group", {(other, 0): 1})
+    delete_position(script, group, "delete offsets in an empty group", other)
+    delete_group(script, group, "delete an empty group")
+    script.until_state(group, "Dead")
+    delete_group(script, group, "delete it again")
+
+
+def _describe(script: Script, group: str, members: Sequence[EpochMember]) -> None:
     """Describe the group by both calls; `expected` is what its members were told."""
     expected = {
         member.member_id: {

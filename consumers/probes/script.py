@@ -20,6 +20,7 @@ from harness.base.wait import wait_until
 
 # Longer than any rebalance timeout of a script: a parked question is not given up before.
 PATIENCE_S: Final = 45.0
+GROUP_ID_NOT_FOUND: Final = 69
 _NATIVE: Final = "--enable-native-access=ALL-UNNAMED"  # JPype's own; Java warns without it
 
 
@@ -54,13 +55,20 @@ class Script:
         direct = proven_by(config.direct_credentials)
         self._direct = Brokers(self.codec, config.direct, credentials=direct)
         self._coordinators: dict[str, int] = {}
+        self._with_epochs: set[str] = set()
         self._journal = journal
         self._writing = Lock()
         self._waiting = ThreadPoolExecutor(max_workers=64, thread_name_prefix="answer")
 
-    def group(self, name: str) -> str:
-        """The name of a group of the script's own, after the group under test."""
-        return f"{self.config.group}-{name}"
+    def group(self, name: str, *, epochs: bool = False) -> str:
+        """The name of a group of the script's own, after the group under test.
+
+        `epochs`: it is to be one of KIP-848, of which only a call of its own tells the state.
+        """
+        group = f"{self.config.group}-{name}"
+        if epochs:
+            self._with_epochs.add(group)
+        return group
 
     def ask(self, question: Question, broker: int | None = None) -> Body | None:
         """Ask and wait for the answer; None if none came."""
@@ -124,6 +132,11 @@ class Script:
         if group is None:
             return ""
         broker = self.coordinator(group)
+        if group in self._with_epochs:
+            body = {"groupIds": [group]}
+            (found,) = self._direct.ask(broker, "CONSUMER_GROUP_DESCRIBE", body)["groups"]
+            missing = found["errorCode"] == GROUP_ID_NOT_FOUND
+            return "Dead" if missing else str(found["groupState"])
         (found,) = self._direct.ask(broker, "DESCRIBE_GROUPS", {"groups": [group]})["groups"]
         return str(found["groupState"])
 
@@ -133,9 +146,15 @@ class Script:
             self._coordinators[group] = self._direct.coordinator(group)
         return self._coordinators[group]
 
-    def until(self, what: str, condition: Callable[[], bool], timeout_s: float = 15.0) -> None:
+    def until(
+        self,
+        what: str,
+        condition: Callable[[], bool],
+        timeout_s: float = 15.0,
+        every_s: float = 0.05,
+    ) -> None:
         """Wait for a named condition. Raises WaitTimeout."""
-        wait_until(what, condition, timeout_s=timeout_s)
+        wait_until(what, condition, timeout_s=timeout_s, every_s=every_s)
 
     def until_state(self, group: str, *states: str, timeout_s: float = 15.0) -> None:
         """Wait until a group is in one of some states. Raises WaitTimeout."""

@@ -24,6 +24,7 @@ Body = dict[str, Any]
 VERSIONS: Final[dict[str, int]] = {
     "ADD_OFFSETS_TO_TXN": 3,
     "ALTER_PARTITION_REASSIGNMENTS": 0,
+    "CONSUMER_GROUP_DESCRIBE": 0,  # and no other coordinator than the new one
     "CREATE_PARTITIONS": 3,
     "CREATE_TOPICS": 7,
     "DELETE_GROUPS": 2,

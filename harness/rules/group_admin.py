@@ -261,25 +261,39 @@ def listed_groups() -> str:
         "(UNKNOWN_MEMBER_ID, 25); an empty group and its positions can; one that does not exist is "
         "not found (69)."
     ),
-    source="seed 003, DELETE_GROUPS and OFFSET_DELETE; KIP-229; KIP-496",
+    source="seed 003, DELETE_GROUPS and OFFSET_DELETE; KIP-229; KIP-496; ConsumerGroup (Kafka 4)",
     unit="error code",
     things="deletes and alterations",
     matters="Positions can be reset only after all consumers of the group have been stopped.",
     broker=True,
-    protocols=CLASSIC,
 )
 def used_are_guarded() -> str:
-    """Deletes of groups and of positions, and positions set by nobody."""
+    """Deletes of groups and of positions, and positions set by nobody, in groups of both kinds."""
     return """
         WITH asked AS (
             SELECT *, get_json_object(request, '$.topics[0].name') AS topic FROM {probed}
-        ), subscribed AS (
-            SELECT a.call, bool_or(contains(unbase64(m.metadata),
-                                            encode(a.topic, 'UTF-8'))) AS subscribed
+        ), beats AS (
+            -- What a member of KIP-848 subscribes to, whenever it says so; to nothing once it left.
+            SELECT `group`, member_id, answered_at, step,
+                   IF(CAST(get_json_object(request, '$.memberEpoch') AS INT) = -1, '[]',
+                      get_json_object(request, '$.subscribedTopicNames')) AS topics
+            FROM {probed} WHERE api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = :NONE
+        ), named AS (
+            SELECT a.call, a.topic, b.member_id,
+                   max_by(b.topics, struct(b.answered_at, b.step)) AS topics
+            FROM asked a JOIN beats b ON b.`group` = a.`group` AND b.answered_at <= a.sent_at
+            WHERE a.api = 'OFFSET_DELETE' AND b.topics IS NOT NULL
+            GROUP BY a.call, a.topic, b.member_id
+        ), said AS (
+            SELECT a.call, contains(unbase64(m.metadata), encode(a.topic, 'UTF-8')) AS subscribed
             FROM asked a JOIN {probe_members} m
               ON m.`group` = a.`group` AND m.from_at < a.sent_at
              AND (m.to_at IS NULL OR m.to_at > a.sent_at)
-            WHERE a.api = 'OFFSET_DELETE' GROUP BY a.call
+            WHERE a.api = 'OFFSET_DELETE'
+            UNION ALL
+            SELECT call, array_contains(from_json(topics, 'array<string>'), topic) FROM named
+        ), subscribed AS (
+            SELECT call, bool_or(subscribed) AS subscribed FROM said GROUP BY call
         ), judged AS (
             SELECT a.*,
                    CASE WHEN api = 'DELETE_GROUPS' AND state_before = 'Empty' THEN :NONE

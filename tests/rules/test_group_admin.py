@@ -437,6 +437,68 @@ def test_what_is_guarded_by_the_state_of_the_group(
     assert (verdict, examined) == (judged["verdict"], judged["examined"])
 
 
+def subscribes(history: Probed, ms: float, topics: list[str] | None, **row: Any) -> Probed:
+    """An accepted heartbeat of a member of KIP-848, which subscribes to topics or says nothing."""
+    epoch = row.pop("epoch", 0)
+    request = {"memberEpoch": epoch, "subscribedTopicNames": topics}
+    row = {"member": "m", "state": "Stable", **row}
+    return history.call("CONSUMER_GROUP_HEARTBEAT", ms, request=request, **row)
+
+
+def deletes(history: Probed, ms: float, topic: str, error: int, **row: Any) -> Probed:
+    return history.call("OFFSET_DELETE", ms, error, request={"topics": [{"name": topic}]}, **row)
+
+
+@pytest.mark.parametrize(("topic", "must"), [("t", 86), ("u", 0), ("tt", 0)])
+def test_what_a_member_of_kip_848_subscribes_to_is_guarded(
+    judge: Judge, topic: str, must: int
+) -> None:
+    for error in (0, 86):
+        history = deletes(subscribes(Probed(), 1_000, ["t"]), 3_000, topic, error)
+        verdict = judge(history, "X30")
+        assert ("HOLDS" if error == must else "VIOLATED", 1) == (
+            verdict["verdict"], verdict["examined"]
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("topics", "ms", "row", "must"),
+    [
+        (None, 2_000, {"epoch": 2}, 86),  # says nothing of it
+        (["u"], 2_000, {"epoch": 2}, 0),
+        (["u"], 2_999, {"epoch": 2}, 0),  # answered as the delete is sent
+        (["u"], 3_000, {"epoch": 2}, 86),  # and only after it
+        (["u"], 2_000, {"epoch": 2, "error": 110}, 86),
+        (["u"], 2_000, {"epoch": 2, "member": "other"}, 86),
+        (["u"], 2_000, {"epoch": 2, "group": "payments"}, 86),
+        (None, 2_000, {"epoch": -1}, 0),
+        (None, 2_000, {"epoch": -2}, 86),
+        (None, 2_000, {"epoch": -1, "member": "other"}, 86),
+    ],
+)
+def test_the_last_subscription_of_each_member_then_guards(
+    judge: Judge, topics: list[str] | None, ms: float, row: dict[str, Any], must: int
+) -> None:
+    for error in (0, 86):
+        history = subscribes(subscribes(Probed(), 1_000, ["t"]), ms, topics, **row)
+        verdict = judge(deletes(history, 3_000, "t", error), "X30")
+        assert ("HOLDS" if error == must else "VIOLATED") == verdict["verdict"]
+
+
+@pytest.mark.parametrize("state", ["Assigning", "Reconciling", "Stable"])
+def test_a_group_of_kip_848_with_members_is_guarded_in_every_state(
+    judge: Judge, state: str
+) -> None:
+    history = Probed().call("DELETE_GROUPS", 3_000, 68, state=state)
+    history.call("OFFSET_COMMIT", 3_010, 25, state=state)
+    verdict = judge(history, "X30")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+    history.call("DELETE_GROUPS", 3_020, 0, state=state, after="Dead")
+    assert 0 == judge(history, "X30")["violations"]  # another's leave may have come between
+    history.call("DELETE_GROUPS", 3_030, 69, state=state)
+    assert 1 == judge(history, "X30")["violations"]
+
+
 # X13
 
 
