@@ -1,6 +1,7 @@
 """Commits, fetches and deletes of positions in every state of a group; nothing is broken.
 
-Why: what an evicted, a stale or an anonymous client is answered decides what is read twice.
+Why: what an evicted, a stale or an anonymous client is answered decides what is read twice. In a
+transaction an anonymous one is believed.
 Watch: the answers in `calls`, each with the group's state just before and after it.
 """
 
@@ -13,6 +14,7 @@ experiment = Experiment(
     probes=(Probe(name="offset-apis"),),
     rules=(
         *holds("X06", "X30", "X33", "R27-shrink", "R30-wire", "R30-whole", "R31"),
+        *holds("X29-wire"),
         Expect(
             rule="R31-bytes",
             verdict=Verdict.VIOLATED,

@@ -137,6 +137,20 @@ class ProbeMember:
         }
         return self._begin(step, "OFFSET_COMMIT", body, version).result()
 
+    def offer(
+        self, step: str, positions: Mapping[tuple[str, int], int], producer: Body
+    ) -> Body | None:
+        """TxnOffsetCommit: positions that go with the open transaction of a producer."""
+        body = {
+            **producer,
+            "groupId": self.group,
+            "generationId": self.generation,
+            "memberId": self.member_id,
+            "groupInstanceId": self.instance_id,
+            "topics": commit_topics(positions),
+        }
+        return self._begin(step, "TXN_OFFSET_COMMIT", body).result()
+
     def _begin(
         self, step: str, api: str, body: Body, version: int | None = None
     ) -> "Future[Body | None]":

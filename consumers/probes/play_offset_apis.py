@@ -4,7 +4,7 @@ Each scene has a group of its own, and all are played at once: some seconds. Top
 are the script's own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from threading import Thread
@@ -14,6 +14,7 @@ from confluent_kafka import Producer
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
+from consumers.probes.admin import create_topic, delete_position
 from consumers.probes.member import ProbeMember, commit_topics, form, settle
 from consumers.probes.script import Question, Script, worst
 from consumers.probes.wire import Body
@@ -28,7 +29,7 @@ _NO_PRODUCER: Final = {"producerId": -1, "producerEpoch": -1}
 def play(config: ProbeConfig, journal: Journal) -> None:
     """Play every scene."""
     script = Script(config, journal)
-    script.play((commits, metadata, fetches, whole, transaction, deletions, epochs, partitions))
+    script.play((commits, offers, metadata, fetches, whole, transaction, deletions, epochs, partitions))
 
 
 def commits(script: Script) -> None:
@@ -45,39 +46,58 @@ def commits(script: Script) -> None:
             version=version,
         )
     replace(dynamic).commit("as nobody, to a group that does not exist", position)
+    _in_every_state(dynamic, static, lambda member, step: member.commit(step, position))
+
+
+def offers(script: Script) -> None:
+    """The same with TxnOffsetCommit, all in one transaction, which is taken back at last."""
+    group, rule = script.group("offers"), "X29-wire"
+    dynamic = ProbeMember(script, group, rule)
+    static = ProbeMember(script, group, rule, "writer")
+    position = {(script.config.topic, 0): 1}
+    producer = _begin_transaction(script, group, rule)
+    stranger = replace(dynamic, member_id="nobody", generation=3)
+    stranger.offer("as a member, to a group that does not exist", position, producer)
+    replace(dynamic).offer("as nobody, to a group that does not exist", position, producer)
+    _in_every_state(dynamic, static, lambda member, step: member.offer(step, position, producer))
+    _end_transaction(script, group, rule, producer, committed=False)
+
+
+_Ask = Callable[[ProbeMember, str], object]
+
+
+def _in_every_state(dynamic: ProbeMember, static: ProbeMember, ask: _Ask) -> None:
+    """Let members ask in every state of the group that they form and leave, right and wrong."""
+    script, group = dynamic.script, dynamic.group
     form([dynamic, static], "form the group")
-    _all_commits(dynamic, static, "stable", position)
-    new = ProbeMember(script, group, "X06")
+    _by_everybody(dynamic, static, "stable", ask)
+    new = ProbeMember(script, group, dynamic.rule)
     new.get_id()
     joining = new.begin_join("join")
     script.until_state(group, "PreparingRebalance")
-    _all_commits(dynamic, static, "preparing", position)
+    _by_everybody(dynamic, static, "preparing", ask)
     rejoining = [(member, member.begin_join("rejoin")) for member in (dynamic, static)]
     for member, answer in [*rejoining, (new, joining)]:
         member.take(answer)
-    _all_commits(dynamic, static, "completing", position)
+    _by_everybody(dynamic, static, "completing", ask)
     settle([dynamic, static, new], "settle")
     for member in (dynamic, static, new):
-        member.commit("stable again: right", position)
+        ask(member, "stable again: right")
     for member in (dynamic, static, new):
         member.leave("leave at the end")
     script.until_state(group, "Empty")
-    dynamic.commit("empty: as a former member", position)
-    ProbeMember(script, group, "X06").commit("empty: as nobody", position)
+    ask(dynamic, "empty: as a former member")
+    ask(ProbeMember(script, group, dynamic.rule), "empty: as nobody")
 
 
-def _all_commits(
-    dynamic: ProbeMember, static: ProbeMember, state: str, position: Mapping[tuple[str, int], int]
-) -> None:
+def _by_everybody(dynamic: ProbeMember, static: ProbeMember, state: str, ask: _Ask) -> None:
     for member, who in ((dynamic, "dynamic"), (static, "static")):
-        replace(member).commit(f"{state}: right, {who}", position)
+        ask(replace(member), f"{state}: right, {who}")
         for step, lie in (("generation before", -1), ("generation to come", 1)):
-            replace(member, generation=member.generation + lie).commit(
-                f"{state}: {step}, {who}", position
-            )
-        replace(member, member_id="nobody").commit(f"{state}: another member id, {who}", position)
-    replace(static, instance_id="stranger").commit(f"{state}: another instance id", position)
-    ProbeMember(dynamic.script, dynamic.group, "X06").commit(f"{state}: as nobody", position)
+            ask(replace(member, generation=member.generation + lie), f"{state}: {step}, {who}")
+        ask(replace(member, member_id="nobody"), f"{state}: another member id, {who}")
+    ask(replace(static, instance_id="stranger"), f"{state}: another instance id")
+    ask(ProbeMember(dynamic.script, dynamic.group, dynamic.rule), f"{state}: as nobody")
 
 
 def metadata(script: Script) -> None:
@@ -128,9 +148,25 @@ def whole(script: Script) -> None:
 
 def transaction(script: Script) -> None:
     """OffsetFetch with and without require_stable while a transaction holds a position."""
-    group, topic = script.group("transacted"), script.config.topic
-    ProbeMember(script, group, "R30-wire").commit("commit", {(topic, 0): 1, (topic, 1): 1})
-    name = script.group("transaction")
+    group, topic, rule = script.group("transacted"), script.config.topic, "R30-wire"
+    nobody = ProbeMember(script, group, rule)
+    nobody.commit("commit", {(topic, 0): 1, (topic, 1): 1})
+    producer = _begin_transaction(script, group, rule)
+    nobody.offer("commit in a transaction", {(topic, 0): 50}, producer)
+    _fetch_both_ways(script, group, topic, "while the transaction is open")
+    _end_transaction(script, group, rule, producer, committed=True)
+    script.until(
+        f"committed transaction in group {group}",
+        lambda: (
+            _fetch(script, rule, group, "until the end is known", {topic: [0]}, stable=True) == 0
+        ),
+    )
+    _fetch_both_ways(script, group, topic, "when the transaction is committed")
+
+
+def _begin_transaction(script: Script, group: str, rule: str) -> Body:
+    """A transaction that takes positions of a group; what its producer calls itself."""
+    name = f"{group}-transaction"
     started: Body = {}
 
     def initialised() -> bool:
@@ -142,43 +178,30 @@ def transaction(script: Script) -> None:
         return bool(started.get("errorCode") == 0)
 
     script.until("producer id", initialised)
-    at_coordinator = script.brokers.coordinator(name, kind=1)
-    mine = {field: started[field] for field in ("producerId", "producerEpoch")}
-    mine["transactionalId"] = name
+    producer = {field: started[field] for field in ("producerId", "producerEpoch")}
+    producer["transactionalId"] = name
     adding = Question(
         step="add the group to a transaction",
-        rule="R30-wire",
+        rule=rule,
         api="ADD_OFFSETS_TO_TXN",
-        body={**mine, "groupId": group},
+        body={**producer, "groupId": group},
         group=group,
     )
-    script.ask(adding, at_coordinator)
-    script.ask(
-        Question(
-            step="commit in a transaction",
-            rule="R30-wire",
-            api="TXN_OFFSET_COMMIT",
-            body={**mine, "groupId": group, "topics": commit_topics({(topic, 0): 50})},
-            group=group,
-        )
-    )
-    _fetch_both_ways(script, group, topic, "while the transaction is open")
+    script.ask(adding, script.brokers.coordinator(name, kind=1))
+    return producer
+
+
+def _end_transaction(
+    script: Script, group: str, rule: str, producer: Body, *, committed: bool
+) -> None:
     ending = Question(
         step="end the transaction",
-        rule="R30-wire",
+        rule=rule,
         api="END_TXN",
-        body={**mine, "committed": True},
+        body={**producer, "committed": committed},
         group=group,
     )
-    script.ask(ending, at_coordinator)
-    script.until(
-        f"committed transaction in group {group}",
-        lambda: (
-            _fetch(script, "R30-wire", group, "until the end is known", {topic: [0]}, stable=True)
-            == 0
-        ),
-    )
-    _fetch_both_ways(script, group, topic, "when the transaction is committed")
+    script.ask(ending, script.brokers.coordinator(producer["transactionalId"], kind=1))
 
 
 def _fetch_both_ways(script: Script, group: str, topic: str, when: str) -> None:
@@ -219,25 +242,18 @@ def deletions(script: Script) -> None:
     other = script.group("unsubscribed")
     create_topic(script, other, [[1, 2, 3]])
     member = ProbeMember(script, group, "X30", topics=(topic,))
-    _delete(script, group, "offsets of a group that does not exist", topic)
+    delete_position(script, group, "delete offsets of a group that does not exist", topic)
     form([member], "form the group")
     member.commit("commit", {(topic, 0): 5, (other, 0): 6})
     replace(member, member_id="", generation=-1).commit("alter an active group", {(topic, 0): 1})
-    _delete(script, group, "offsets of a subscribed topic", topic)
-    _delete(script, group, "offsets of a topic that is not subscribed", other)
+    delete_position(script, group, "delete offsets of a subscribed topic", topic)
+    delete_position(script, group, "delete offsets of a topic that is not subscribed", other)
     _fetch(script, "X30", group, "after the deletes", {topic: [0], other: [0]})
     member.leave("leave")
     script.until_state(group, "Empty")
-    _delete(script, group, "offsets in an empty group", topic)
+    delete_position(script, group, "delete offsets in an empty group", topic)
     replace(member, member_id="", generation=-1).commit("alter an empty group", {(other, 0): 1})
     _fetch(script, "X30", group, "at the end", {topic: [0], other: [0]})
-
-
-def _delete(script: Script, group: str, what: str, topic: str) -> None:
-    topics = [{"name": topic, "partitions": [{"partitionIndex": 0}]}]
-    body = {"groupId": group, "topics": topics}
-    step = f"delete {what}"
-    script.ask(Question(step=step, rule="X30", api="OFFSET_DELETE", body=body, group=group))
 
 
 def epochs(script: Script) -> None:
@@ -320,27 +336,3 @@ def _look(script: Script, topic: str, rule: str) -> list[Body]:
     assert answer is not None
     found: list[Body] = answer["topics"][0]["partitions"]
     return found
-
-
-def create_topic(script: Script, topic: str, replicas: list[list[int]]) -> None:
-    """A topic of the script's own, known to every broker when this returns."""
-    assignments = [
-        {"partitionIndex": number, "brokerIds": brokers} for number, brokers in enumerate(replicas)
-    ]
-    asked = {
-        "name": topic,
-        "numPartitions": -1,
-        "replicationFactor": -1,
-        "assignments": assignments,
-        "configs": [],
-    }
-    brokers = script.brokers
-    broker = next(iter(brokers.addresses))
-    brokers.ask(broker, "CREATE_TOPICS", {"topics": [asked], "timeoutMs": 10_000})
-    script.until(
-        f"leaders of {topic}",
-        lambda: (
-            len(found := brokers.partitions(topic)) == len(replicas)
-            and all(one["leaderId"] > 0 for one in found)
-        ),
-    )

@@ -8,14 +8,14 @@ from harness.rules.rule import Rule
 
 # What a member that says who it is must be answered: the coordinator looks at its instance id, its
 # member id and its generation, in this order (ClassicGroup.validateMember and its callers).
-_IDENTITY: Final = """
+IDENTITY: Final = """
     WHEN instance_id IS NOT NULL AND owner IS NULL THEN :UNKNOWN_MEMBER_ID
     WHEN instance_id IS NOT NULL AND owner <> member_id THEN :FENCED_INSTANCE_ID
     WHEN NOT known THEN :UNKNOWN_MEMBER_ID
     WHEN generation <> generation_now THEN :ILLEGAL_GENERATION
 """
 HEARTBEAT_ANSWER: Final = f"""
-    CASE WHEN state IS NULL THEN NULL WHEN state = 'Dead' THEN :UNKNOWN_MEMBER_ID {_IDENTITY}
+    CASE WHEN state IS NULL THEN NULL WHEN state = 'Dead' THEN :UNKNOWN_MEMBER_ID {IDENTITY}
          WHEN state = 'PreparingRebalance' THEN :REBALANCE_IN_PROGRESS ELSE :NONE END
 """
 # A group that is not there is made by whoever commits as nobody; an empty one takes that as well.
@@ -27,7 +27,7 @@ COMMIT_ANSWER: Final = f"""
          WHEN state = 'Dead' AND :kafka_major >= 4
               AND CAST(get_json_object(request, '$.version') AS INT) >= 9 THEN :GROUP_ID_NOT_FOUND
          WHEN state = 'Dead' THEN :ILLEGAL_GENERATION
-         WHEN nobody THEN :UNKNOWN_MEMBER_ID {_IDENTITY}
+         WHEN nobody THEN :UNKNOWN_MEMBER_ID {IDENTITY}
          WHEN state = 'CompletingRebalance' THEN :REBALANCE_IN_PROGRESS ELSE :NONE END
 """
 # Columns of an answer against the one that it must be; that is known only if the state is, too.

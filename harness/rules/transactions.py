@@ -1,6 +1,19 @@
 """Reading, processing and writing in transactions: what the output holds, and who is fenced."""
 
+from typing import Final
+
+from harness.experiment import CLASSIC
+from harness.rules.group_apis import IDENTITY, answers
 from harness.rules.rule import Rule
+
+# Who names no member, instance or generation is believed, whatever state the group is in, since
+# producers did not name any before KIP-447 (ClassicGroup.validateOffsetCommit).
+OFFER_ANSWER: Final = f"""
+    CASE WHEN nobody THEN :NONE
+         WHEN state_before IN ('Dead', 'Empty') AND coalesce(generation, -1) < 0 THEN :NONE
+         WHEN state IS NULL THEN NULL
+         WHEN state = 'Dead' THEN :ILLEGAL_GENERATION {IDENTITY} ELSE :NONE END
+"""
 
 
 def _output(isolation: str) -> str:
@@ -104,3 +117,27 @@ def removed_are_fenced() -> str:
          AND coalesce(c.asked_at < m.back_at, true)
         WHERE c.how = 'transaction'
     """
+
+
+@Rule(
+    "X29-wire",
+    title="Who may offer positions to a transaction",
+    statement=(
+        "Positions are taken into a transaction (TxnOffsetCommit) from a member in every state of "
+        "its group, CompletingRebalance too, and from who names no member at all; another member "
+        "(25), instance (82) or generation (22) than the group has is refused."
+    ),
+    source="KIP-98; KIP-447; ClassicGroup.validateOffsetCommit",
+    unit="error code",
+    things="offers of positions",
+    measures="",
+    matters=(
+        "A producer that is not given the group's metadata is never fenced: it commits positions "
+        "for partitions that others have by now."
+    ),
+    broker=True,
+    protocols=CLASSIC,
+)
+def offers_are_judged_by_identity() -> str:
+    """Every TxnOffsetCommit of a probe."""
+    return answers("TXN_OFFSET_COMMIT", OFFER_ANSWER)

@@ -3,7 +3,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.histories import TOPIC, History
+from tests.probe_histories import Probed
 
 Judge = Callable[[History, str], dict[str, Any]]
 
@@ -137,3 +140,58 @@ def test_a_member_that_is_back_with_its_id_is_not_examined(judge: Judge) -> None
     assert "VIOLATED" == judge(history, "X29-fenced")["verdict"]
     history.says("member_added", 14_000, "member-1")
     assert "UNKNOWN" == judge(history, "X29-fenced")["verdict"]
+
+
+# X29-wire
+
+IN_COMPLETING = {"state": "CompletingRebalance"}
+RIGHT = {"member": "a", "generation": 1}
+
+
+def offers(error: int, **row: Any) -> Probed:
+    """An offer to a transaction, in a group of dynamic "a" and static "s", generation 1."""
+    history = Probed().formed("a", "s", static=("s",))
+    return history.call("TXN_OFFSET_COMMIT", 3_000, error, **row)
+
+
+@pytest.mark.parametrize(
+    ("must", "row"),
+    [
+        (0, RIGHT),
+        (0, {**RIGHT, "state": "PreparingRebalance"}),
+        (0, {**RIGHT, **IN_COMPLETING}),  # where a plain commit is refused
+        (0, {"member": "s", "instance_id": "S", "generation": 1, **IN_COMPLETING}),
+        (22, {**RIGHT, "generation": 0}),
+        (22, {**RIGHT, "generation": 2, **IN_COMPLETING}),
+        (25, {"member": "b", "generation": 1}),
+        (25, {"member": "s", "instance_id": "T", "generation": 1, **IN_COMPLETING}),
+        (82, {"member": "b", "instance_id": "S", "generation": 1, **IN_COMPLETING}),
+        (25, {"member": "b", "generation": -1}),  # it names a member, if no generation
+        (0, {}),
+        (0, {"generation": -1, **IN_COMPLETING}),
+        (0, {"generation": -1, "state": "Stable", "after": "PreparingRebalance"}),
+        (0, {"generation": -1, "state": "Dead", "after": "Empty"}),
+        (0, {"member": "b", "generation": -1, "state": "Empty"}),
+        (0, {"member": "b", "generation": -1, "state": "Dead", "after": "Empty"}),
+        (22, {"member": "b", "generation": 0, "state": "Dead"}),
+        (25, {"member": "b", "generation": 0, "state": "Empty"}),
+    ],
+)
+def test_who_may_offer_positions_is_decided_by_what_it_says_it_is(
+    judge: Judge, must: int, row: dict[str, Any]
+) -> None:
+    verdict = judge(offers(must, **row), "X29-wire")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"]), verdict["reason"]
+    for other in {0, 22, 25, 27, 82} - {must}:
+        assert "VIOLATED" == judge(offers(other, **row), "X29-wire")["verdict"]
+
+
+def test_an_offer_while_the_group_changes_tells_nothing(judge: Judge) -> None:
+    history = offers(27, **RIGHT, state="PreparingRebalance", after="CompletingRebalance")
+    verdict = judge(history, "X29-wire")
+    assert ("UNKNOWN", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_plain_commit_is_no_offer(judge: Judge) -> None:
+    history = Probed().formed("a").call("OFFSET_COMMIT", 3_000, 27, **RIGHT, **IN_COMPLETING)
+    assert "UNKNOWN" == judge(history, "X29-wire")["verdict"]
