@@ -5,7 +5,7 @@ heartbeat writes nothing and was never affected, until coordinators began to ans
 their log: it now waits for the commits before it, and fails with them.
 Watch: commits and heartbeats refused after 5 s each, and the position accepted last told all the
 while; then what became of a commit that failed and that no other followed. The group is well as
-long as its session outlasts that.
+long as its session outlasts that, and nobody comes or goes: scripted members that do are refused.
 """
 
 from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Probe, Verdict, holds
@@ -26,8 +26,8 @@ experiment = Experiment(
             lasts_s=11,
         ),
     ),
-    # Nothing else follows the one commit of it that fails.
-    probes=(Probe(name="withdrawn-commit", at_s=0, beside=True),),
+    # Nothing else follows the one commit of it that fails. And its members come and go.
+    probes=(Probe(name="without-replica", at_s=0, beside=True),),
     duration_s=18,
     rules=(
         *holds("X28", "X28-alive", "R31-append", "R21", "R33", "X32a", "X32b", "X32c"),
@@ -39,6 +39,7 @@ experiment = Experiment(
             kafka=("4.",),
         ),
         Expect(rule="X28-waits", kafka=("4.",)),
+        *holds("X28-members", "X28-joins"),
         Expect(rule="R31-withdrawn", kafka=("3.",)),
         Expect(
             rule="R31-withdrawn",

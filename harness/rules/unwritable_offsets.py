@@ -25,6 +25,23 @@ TIMED: Final = (
 """
 )
 
+# The same of all groups, those of probes too, from when it could already have failed until it would
+# still do so before the broker is back: one that waits for that may be made after all.
+CHANGES: Final = (
+    UNWRITABLE
+    + """,
+    changes AS (
+        SELECT r.*, u.from_at, u.to_at,
+               concat(r.`group`, ' ', date_format(r.arrived_at, 'HH:mm:ss.SSS')) AS subject,
+               ms_between(r.arrived_at, r.processed_at) AS ms,
+               IF(r.error_code IS NULL, 'was answered without an error code', NULL) AS unknown
+        FROM {requests} r JOIN unwritable u
+          ON r.arrived_at >= IF(r.error_code = :NONE, u.from_at, u.injecting_at)
+         AND after(:commit_timeout_ms, r.arrived_at) <= u.to_at
+    )
+"""
+)
+
 
 @Rule(
     "X28",
@@ -127,6 +144,81 @@ def heartbeats_wait() -> str:
         FROM timed r JOIN unwritable u
           ON r.arrived_at >= u.from_at AND r.arrived_at <= u.to_at
         WHERE r.api = 'HEARTBEAT'
+    """
+
+
+@Rule(
+    "X28-members",
+    title="Without enough replicas nobody joins or leaves a group of KIP-848",
+    statement=(
+        "While the offsets topic has fewer replicas in sync than it needs, a join or a leave of a "
+        "member of KIP-848 is refused as COORDINATOR_NOT_AVAILABLE (15) within "
+        "offsets.commit.timeout.ms."
+    ),
+    source="KIP-848, Persistence; CoordinatorRuntime, append (Kafka 4)",
+    unit="ms",
+    things="joins and leaves",
+    measures="to the refusal",
+    too_high="was refused too late",
+    matters="A deploy stands still meanwhile: new members get nothing, and old ones end unheard.",
+    broker=True,
+    since="4.0",
+    protocols=("consumer",),
+)
+def members_are_records() -> str:
+    """Heartbeats that join or leave, of whatever group; a leave of nobody changes nothing."""
+    return """
+        {CHANGES}
+        SELECT concat(IF(generation = 0, 'join', 'leave'), ' of ', subject) AS subject,
+               arrived_at AS at, ms AS measured,
+               :commit_timeout_ms + 3 * :slack_ms AS bound_high,
+               CASE WHEN error_code = :NONE THEN 'was accepted'
+                    WHEN error_code <> :COORDINATOR_NOT_AVAILABLE
+                    THEN clause('was answered with error ', error_code) END AS wrong,
+               unknown, evidence, arrived_at AS guard_from, processed_at AS guard_to
+        FROM changes
+        WHERE api = 'CONSUMER_GROUP_HEARTBEAT' AND generation <= 0
+          AND coalesce(error_code <> :UNKNOWN_MEMBER_ID, true)
+    """
+
+
+@Rule(
+    "X28-joins",
+    title="A JoinGroup needs no replica, the SyncGroup after it does",
+    statement=(
+        "While the offsets topic has fewer replicas in sync than it needs, a JoinGroup that nobody "
+        "has to be waited for is answered, and the leader's SyncGroup is refused as "
+        "COORDINATOR_NOT_AVAILABLE (15) within offsets.commit.timeout.ms."
+    ),
+    source="GroupMetadataManager.completeClassicGroupJoin and classicGroupSyncToClassicGroup",
+    unit="ms",
+    things="JoinGroups and leaders' SyncGroups",
+    measures="to the answer",
+    too_high="was answered too late",
+    matters="A rebalance ends without an assignment, and begins anew until the replica is back.",
+    broker=True,
+    protocols=CLASSIC,
+)
+def joins_are_no_records() -> str:
+    """JoinGroups that were answered before the time of a write was up, and SyncGroups that give.
+
+    A SyncGroup that has come too late for its generation gives nothing, so it is not examined.
+    """
+    return """
+        {CHANGES}
+        SELECT concat(IF(api = 'JOIN_GROUP', 'JoinGroup', 'SyncGroup'), ' of ', subject) AS subject,
+               arrived_at AS at, ms AS measured,
+               :commit_timeout_ms + 3 * :slack_ms AS bound_high,
+               CASE WHEN api = 'SYNC_GROUP' AND error_code = :NONE THEN 'was accepted'
+                    WHEN api = 'SYNC_GROUP' AND error_code <> :COORDINATOR_NOT_AVAILABLE
+                      OR api = 'JOIN_GROUP' AND error_code NOT IN (:NONE, :MEMBER_ID_REQUIRED)
+                    THEN clause('was answered with error ', error_code) END AS wrong,
+               unknown, evidence, arrived_at AS guard_from, processed_at AS guard_to
+        FROM changes
+        WHERE api = 'JOIN_GROUP' AND ms < :commit_timeout_ms - :slack_ms
+           OR api = 'SYNC_GROUP' AND size(assignments) > 0
+              AND coalesce(error_code NOT IN (:ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID,
+                                              :REBALANCE_IN_PROGRESS), true)
     """
 
 

@@ -89,6 +89,7 @@ ONLY_BY_HAND = {
             *("R31-append", "R33", "R35-wire", "X02", "X02-epoch", "X05", "X05-unreleased"),
             *("X05-wire", "X06", "X07", "X08-members", "X08-wire", "X09", "X09-wire", "X10"),
             *("X11", "X13", "X15", "X17", "X19", "X20", "X21", "X25", "X28", "X28-waits"),
+            *("X28-joins", "X28-members"),
             *("X29-fenced", "X29-wire", "X30", "X33", "X35", "X37", "X39"),
             *("X40", "X40-assignor", "X40-classic", "X40-empty", "X40-epoch", "X40-full"),
             *("X40-group", "X40-instance", "X40-member", "X40-regex"),

@@ -309,3 +309,138 @@ def test_a_fetch_may_give_either_after_a_failure(judge: Judge, told: int, error:
 
 def test_a_fetch_gives_nothing_else_after_a_failure(judge: Judge) -> None:
     assert "VIOLATED" == judge(after_a_failed_commit(12), "R30-wire")["verdict"]
+
+
+# X28-members
+
+JOIN, LEAVE, GOODBYE = 0, -1, -2
+
+
+def changing(
+    history: History, epoch: int, ms: float, took_ms: float = 5_004, error: int | None = 15, **row: Any
+) -> History:
+    """A heartbeat of KIP-848 in a group of a probe, answered `took_ms` later."""
+    row = {"group": OWN, "generation": epoch, "processed_at": at(ms + took_ms), **row}
+    return history.request(
+        "CONSUMER_GROUP_HEARTBEAT", "probe-by-hand", ms, error_code=error, **row
+    )
+
+
+@pytest.mark.parametrize("epoch", [JOIN, LEAVE, GOODBYE])
+@pytest.mark.parametrize(
+    ("took_ms", "error", "verdict"),
+    [
+        (5_004, 15, "HOLDS"),
+        (5_150, 15, "HOLDS"),
+        (5_151, 15, "VIOLATED"),
+        (3, 15, "HOLDS"),
+        (3, 0, "VIOLATED"),
+        (5_004, 16, "VIOLATED"),
+        (5_004, None, "UNKNOWN"),
+    ],
+)
+def test_nobody_joins_or_leaves_while_nothing_can_be_written(
+    judge: Judge, epoch: int, took_ms: float, error: int | None, verdict: str
+) -> None:
+    judged = judge(changing(unwritable(), epoch, 2_500, took_ms, error), "X28-members")
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
+
+
+@pytest.mark.parametrize(
+    ("ms", "error", "examined"),
+    [(1_998, 15, 0), (1_999, 15, 1), (2_049, 0, 0), (2_050, 0, 1), (6_999, 15, 1), (7_000, 15, 0)],
+)
+def test_only_changes_that_must_fail_in_that_time_are_examined(
+    judge: Judge, ms: float, error: int, examined: int
+) -> None:
+    assert examined == judge(changing(unwritable(), JOIN, ms, 3, error), "X28-members")["examined"]
+
+
+def test_a_heartbeat_that_changes_nothing_is_no_join_or_leave(judge: Judge) -> None:
+    history = changing(unwritable(), 1, 2_500, 3, 0)
+    changing(history, LEAVE, 2_600, 3, 25).heartbeats("member-1", 2_700, generation=0)
+    assert "UNKNOWN" == judge(history, "X28-members")["verdict"]
+    assert 2 == judge(changing(changing(history, LEAVE, 2_800), JOIN, 2_900), "X28-members")[
+        "examined"
+    ]  # fmt: skip
+
+
+# X28-joins
+
+GIVES = [{"member_id": "a", "topic": TOPIC, "partition": 0}]
+
+
+def rebalances(
+    joined: int | None = 0,
+    synced: int | None = 15,
+    join_ms: float = 3,
+    sync_ms: float = 5_004,
+    at_ms: float = 2_500,
+    **sync: Any,
+) -> History:
+    """A leader's JoinGroup and the SyncGroup after it, and how each was answered."""
+    history, probe = unwritable(), {"group": OWN, "member_id": "a", "generation": 2}
+    history.request(
+        "JOIN_GROUP", "probe-by-hand", at_ms, error_code=joined, processed_at=at(at_ms + join_ms),
+        **probe,
+    )  # fmt: skip
+    sync = {"assignments": GIVES, **probe, **sync}
+    return history.request(
+        "SYNC_GROUP", "probe-by-hand", at_ms + 10, error_code=synced,
+        processed_at=at(at_ms + 10 + sync_ms), **sync,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "violations"),
+    [
+        ({}, 0),
+        ({"joined": 79}, 0),
+        ({"joined": 15}, 1),
+        ({"joined": 16}, 1),
+        ({"synced": 0, "sync_ms": 3}, 1),
+        ({"synced": 16}, 1),
+        ({"sync_ms": 5_150}, 0),
+        ({"sync_ms": 5_151}, 1),
+    ],
+)
+def test_a_join_is_answered_and_the_sync_after_it_is_refused(
+    judge: Judge, changes: dict[str, Any], violations: int
+) -> None:
+    verdict = judge(rebalances(**changes), "X28-joins")
+    assert (2, violations) == (verdict["examined"], verdict["violations"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "examined"),
+    [
+        ({"assignments": None}, 1),  # a follower's
+        ({"assignments": []}, 1),
+        ({"synced": 22, "sync_ms": 3}, 1),
+        ({"synced": 25, "sync_ms": 3}, 1),
+        ({"synced": 27, "sync_ms": 3}, 1),
+        ({"join_ms": 4_949}, 2),
+        ({"join_ms": 4_950}, 1),  # it had to wait
+        ({"at_ms": 1_990}, 1),
+        ({"at_ms": 2_050}, 2),
+        ({"at_ms": 6_985}, 2),
+        ({"at_ms": 6_990}, 1),
+    ],
+)
+def test_only_a_join_that_need_not_wait_and_a_sync_that_gives_are_examined(
+    judge: Judge, changes: dict[str, Any], examined: int
+) -> None:
+    verdict = judge(rebalances(**changes), "X28-joins")
+    assert ("HOLDS", examined) == (verdict["verdict"], verdict["examined"])
+
+
+def test_an_answer_to_a_sync_that_is_not_known_tells_nothing(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(rebalances(synced=None), "X28-joins")["verdict"]
+
+
+@pytest.mark.parametrize("rule", ["X28-members", "X28-joins"])
+def test_with_enough_replicas_nothing_is_refused(judge: Judge, rule: str) -> None:
+    history = changing(rebalances(), JOIN, 2_500)
+    assert "HOLDS" == judge(history, rule)["verdict"]
+    history.cluster = {"settings": {"min.insync.replicas": "2"}}
+    assert "UNKNOWN" == judge(history, rule)["verdict"]

@@ -30,7 +30,7 @@ def test_faults_one_by_one_add_up_and_others_overlap() -> None:
 
 
 def test_a_probe_beside_the_faults_takes_no_time_of_its_own() -> None:
-    probe = Probe(name="withdrawn-commit", beside=True)
+    probe = Probe(name="without-replica", beside=True)
 
     assert estimated(KILL) == estimated(KILL, probes=(probe,))
     assert estimated() < estimated(probes=(replace(probe, beside=False),))

@@ -1,0 +1,130 @@
+"""Commits, joins and leaves while the offsets topic lacks a replica, and what is told afterwards.
+
+Played beside a fault that takes a broker away and brings it back. Members commit again and again,
+so that nobody can tell a commit that failed and was made after all from the next one. Here nothing
+follows it: that the log can be written to again is found out by commits of another partition.
+Members of another group join and leave, or join and sync, again and again until one of these fails,
+and once more: by then there is just time to see the second one fail as well.
+"""
+
+import time
+from typing import Final
+
+from consumers.config import ProbeConfig
+from consumers.journal import Journal
+from consumers.probes.epoch_member import EpochMember
+from consumers.probes.member import ProbeMember, form
+from consumers.probes.script import Question, Script, worst
+from harness.base.errors import ClusterError
+
+_RULE: Final = "R31-withdrawn"
+# Longer than until any fault begins, and than any broker is away.
+_PATIENCE_S: Final = 60.0
+_EVERY_S: Final = 0.25  # between two changes of a group
+_WAITING_S: Final = 5.5  # longer than offsets.commit.timeout.ms
+_UNKNOWN_MEMBER_ID: Final = 25
+_NAMES: Final = 60  # groups to choose from: of three brokers, each coordinates a third of them
+
+
+def play(config: ProbeConfig, journal: Journal) -> None:
+    """Play both scenes at once, the second one in the protocol of the group under test."""
+    changes = joins_and_leaves if config.protocol == "consumer" else joins_and_syncs
+    Script(config, journal).play((one_failed_commit, changes))
+
+
+def one_failed_commit(script: Script) -> None:
+    """Commit a position after the other until one is refused, and leave it at that."""
+    group, topic = _group_of_a_broker_that_stays(script, "withdrawn"), script.config.topic
+    nobody = ProbeMember(script, group, _RULE)
+    position = 0
+
+    def refused() -> bool:
+        nonlocal position
+        position += 1
+        answer = nobody.commit(f"commit of {position}", {(topic, 0): position})
+        return answer is None or worst(answer) != 0
+
+    script.until("a commit that is refused", refused, _PATIENCE_S)
+    _fetch(script, group, "while nothing can be written")
+
+    def written() -> bool:
+        answer = nobody.commit("commit of another partition", {(topic, 1): position})
+        return answer is not None and worst(answer) == 0
+
+    script.until("a commit that is accepted again", written, _PATIENCE_S)
+    for when in ("once the log can be written to", "and again"):
+        _fetch(script, group, when)
+
+
+def joins_and_leaves(script: Script) -> None:
+    """A member of KIP-848 comes and goes: each is a record."""
+    group = _group_of_a_broker_that_stays(script, "changes", epochs=True)
+    member = EpochMember(script, group, "X28-members")
+
+    def refused() -> bool:
+        if member.try_heartbeat("join"):
+            member.leave("leave after a join that was refused")
+            return True
+        if member.leave("leave"):
+            member.epoch = 0
+            member.try_heartbeat("join after a leave that was refused")
+            return True
+        return False
+
+    script.until("a join or a leave that is refused", refused, _PATIENCE_S, _EVERY_S)
+
+    def gone() -> bool:
+        return member.leave("leave at the end") in (0, _UNKNOWN_MEMBER_ID)
+
+    script.until("a leave that is accepted again", gone, _PATIENCE_S, _EVERY_S)
+
+
+def joins_and_syncs(script: Script) -> None:
+    """A classic leader starts one rebalance after the other; then another has to wait for it."""
+    group = _group_of_a_broker_that_stays(script, "joins")
+    leader = ProbeMember(script, group, "X28-joins")
+    other = ProbeMember(script, group, "X28-joins", "other")
+    form([leader])
+
+    def refused() -> bool:
+        leader.take(leader.begin_join("rejoin of the leader"))
+        answer = leader.begin_sync("sync of the leader", {leader.member_id: []}).result()
+        return answer is None or worst(answer) != 0
+
+    script.until("a sync that is refused", refused, _PATIENCE_S, _EVERY_S)
+    waiting = other.begin_join("join that has to wait for the leader")
+    until = time.monotonic() + _WAITING_S
+    script.until(
+        "an answer, or the time that one would take",
+        lambda: waiting.done() or time.monotonic() > until,
+    )
+    leader.begin_join("rejoin of the leader at last").result()
+    waiting.result()
+    for member in (leader, other):
+        member.leave("leave at the end")
+
+
+def _group_of_a_broker_that_stays(script: Script, name: str, *, epochs: bool = False) -> str:
+    """A group whose coordinator is that of the group under test, which the fault spares.
+
+    Raises ClusterError if there is none.
+    """
+    spared = script.coordinator(script.config.group)
+    for number in range(_NAMES):
+        group = script.group(f"{name}-{number}", epochs=epochs)
+        if script.coordinator(group) == spared:
+            return group
+    raise ClusterError(f"no group of {_NAMES} has broker {spared} for its coordinator")
+
+
+def _fetch(script: Script, group: str, when: str) -> None:
+    topics = [{"name": script.config.topic, "partitionIndexes": [0]}]
+    script.ask(
+        Question(
+            step=f"fetch {when}",
+            rule=_RULE,
+            api="OFFSET_FETCH",
+            body={"groups": [{"groupId": group, "topics": topics}], "requireStable": False},
+            group=group,
+        )
+    )
