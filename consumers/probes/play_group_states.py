@@ -13,12 +13,16 @@ from consumers.probes.script import Script
 SESSION_MS = 6_000  # the shortest that a broker takes
 LONGER_S = 7.0  # than that session
 SHORT_REBALANCE_MS = 7_000
+SHORTER_REBALANCE_MS = 3_500
+LATE_S = 5.0  # in the middle of the second of these
 
 
 def play(config: ProbeConfig, journal: Journal) -> None:
     """Play every scene."""
     script = Script(config, journal)
-    script.play((silent_leader, never_syncs, parked_join, stragglers, lost_id, late_id))
+    script.play(
+        (silent_leader, never_syncs, parked_join, stragglers, nobody_rejoins, lost_id, late_id)
+    )
 
 
 def silent_leader(script: Script) -> None:
@@ -97,6 +101,23 @@ def stragglers(script: Script) -> None:
     static.heartbeat("heartbeat of the static straggler")
     leader.begin_sync("sync of the leader").result()
     disband([leader, static])
+
+
+def nobody_rejoins(script: Script) -> None:
+    """A member leaves, and of the two static ones nobody comes before the time is up, one after."""
+    group = script.group("nobody-rejoins")
+    leader, late, away = (
+        ProbeMember(script, group, "X09-wire", instance, rebalance_timeout_ms=SHORTER_REBALANCE_MS)
+        for instance in (None, "late", "away")
+    )
+    form([leader, late, away], "form the group")
+    leader.leave("leave while the others do not notice")
+    time.sleep(LATE_S)
+    late.heartbeat("heartbeat when the time has been up once")
+    late.take(late.begin_join("rejoin of one that is late"))
+    away.heartbeat("heartbeat of the one that stayed away")
+    late.begin_sync("sync of the one that is left", {late.member_id: []}).result()
+    disband([late, away])
 
 
 def lost_id(script: Script) -> None:

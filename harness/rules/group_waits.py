@@ -284,8 +284,8 @@ def told_to_rejoin() -> str:
     "X09-wire",
     title="Who does not rejoin in time is removed, unless static",
     statement=(
-        "A rebalance waits for the longest rebalance timeout of its members; dynamic members that "
-        "have not rejoined then are removed, static ones are kept."
+        "A rebalance waits for the longest rebalance timeout of its members, and as long again if "
+        "nobody has rejoined then; dynamic members that have not are removed, static ones are kept."
     ),
     source="GroupMetadataManager.completeClassicGroupJoin; KIP-345",
     unit="ms",
@@ -301,7 +301,11 @@ def told_to_rejoin() -> str:
     protocols=CLASSIC,
 )
 def stragglers() -> str:
-    """Members that did not rejoin while a rebalance waited for them to its end."""
+    """Members that did not rejoin while a rebalance waited for them to its end.
+
+    One that nobody has rejoined when the time is over begins it anew: the first join decides how
+    often. One within the slack of such a moment may have come before it or after.
+    """
     return """
         {REBALANCES},
         -- The timeout that each member had asked for last: that of a later join is for later
@@ -320,8 +324,22 @@ def stragglers() -> str:
             SELECT *, max(rebalance_ms) OVER (PARTITION BY `group`, started_at) AS timeout_ms,
                    coalesce(to_at <= joined_at, false) AS gone
             FROM present
+        ), rejoined AS (
+            SELECT r.`group`, r.at AS started_at, min(j.sent_at) AS first_at
+            FROM followed r JOIN {probe_joins} j
+              ON j.`group` = r.`group` AND j.answered_at > r.at AND j.sent_at < r.next_at
+            WHERE r.event = 'rebalance_started' GROUP BY r.`group`, r.at
+        ), timed AS (
+            SELECT a.*, a.timeout_ms * (1 + greatest(0, floor(
+                       (ms_between(a.started_at, f.first_at) - :slack_ms) / a.timeout_ms)))
+                       AS least_ms,
+                   a.timeout_ms * (1 + greatest(0, floor(
+                       (ms_between(a.started_at, f.first_at) + :slack_ms) / a.timeout_ms)))
+                       AS most_ms
+            FROM awaited a JOIN rejoined f
+              ON f.`group` = a.`group` AND f.started_at = a.started_at
         ), missing AS (
-            SELECT a.*, after(a.timeout_ms, a.started_at) AS due_at FROM awaited a
+            SELECT a.*, after(a.least_ms, a.started_at) AS due_at FROM timed a
             LEFT ANTI JOIN {probe_joins} j
               ON j.`group` = a.`group` AND j.member_id = a.member_id
              AND j.answered_at > a.started_at AND j.sent_at < a.joined_at
@@ -329,13 +347,14 @@ def stragglers() -> str:
         )
         SELECT concat(IF(instance_id IS NULL, 'dynamic', 'static'), ' straggler (', `group`, ')')
                    AS subject,
-               joined_at AS at, ms AS measured, timeout_ms - :slack_ms AS bound_low,
-               timeout_ms + :slack_ms AS bound_high,
+               joined_at AS at, ms AS measured, least_ms - :slack_ms AS bound_low,
+               most_ms + :slack_ms AS bound_high,
                CASE WHEN gone AND instance_id IS NOT NULL
                     THEN clause('was removed (', ended_by, ') and should have been kept')
                     WHEN NOT gone AND instance_id IS NULL
                     THEN 'was kept and should have been removed' END AS wrong,
-               IF(gone, concat('removed: ', ended_by), 'kept') AS note, evidence,
-               after(-:guard_ms, due_at) AS guard_from, greatest(joined_at, due_at) AS guard_to
+               concat(IF(gone, concat('removed: ', ended_by), 'kept'),
+                      IF(most_ms > timeout_ms, '; nobody had rejoined in time', '')) AS note,
+               evidence, after(-:guard_ms, due_at) AS guard_from, greatest(joined_at, due_at) AS guard_to
         FROM missing
     """

@@ -415,3 +415,54 @@ def test_a_rebalance_that_nobody_misses_exercises_nothing(judge: Judge) -> None:
         history.joined(member, 3_001, 2, rebalance_ms=7_000, lasts_ms=100)
     history.logged("stabilized", 3_100, generation=2, members=2)
     assert "UNKNOWN" == judge(history, "X09-wire")["verdict"]
+
+
+def nobody_at_first(rejoined_ms: int, joined_ms: int) -> Probed:
+    """The rebalance timeout is 7 s. It starts at 3 s by a leave; static "l" rejoins, "s" does not."""
+    history = Probed().formed("a", "l", "s", static=("l", "s"), rebalance_ms=7_000)
+    history.logged("left", 3_000, "a").tick(20_000)
+    history.logged("rebalance_started", 3_000, generation=1, reason="a left")
+    history.joined(
+        "l", rejoined_ms, 2, rebalance_ms=7_000, instance_id="L", lasts_ms=joined_ms - rejoined_ms + 1
+    )
+    return history.logged("stabilized", joined_ms, generation=2, members=2)
+
+
+@pytest.mark.parametrize(
+    ("rejoined_ms", "ends_ms"),
+    [
+        (3_001, (10_000,)),
+        (9_949, (10_000,)),
+        (9_950, (10_000, 17_000)),  # it may have come just before the time was up, or after
+        (10_049, (10_000, 17_000)),
+        (10_050, (17_000,)),
+        (16_900, (17_000,)),
+        (17_100, (24_000,)),
+    ],
+)
+def test_time_begins_anew_as_long_as_nobody_has_rejoined(
+    judge: Judge, rejoined_ms: int, ends_ms: tuple[int, ...]
+) -> None:
+    for joined_ms in (10_000, 17_000, 24_000):
+        if joined_ms >= rejoined_ms:
+            verdict = judge(nobody_at_first(rejoined_ms, joined_ms), "X09-wire")
+            expected = "HOLDS" if joined_ms in ends_ms else "VIOLATED"
+            assert (expected, 1) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(
+    ("joined_ms", "verdict"),
+    [(16_949, "VIOLATED"), (16_950, "HOLDS"), (17_050, "HOLDS"), (17_051, "VIOLATED")],
+)
+def test_the_time_that_began_anew_may_end_50_ms_off(
+    judge: Judge, joined_ms: int, verdict: str
+) -> None:
+    assert verdict == judge(nobody_at_first(12_000, joined_ms), "X09-wire")["verdict"]
+
+
+def test_a_newcomer_is_somebody_who_has_joined(judge: Judge) -> None:
+    history = nobody_at_first(12_000, 10_000 + 7_000)
+    history.joined("n", 5_000, 2, rebalance_ms=7_000, lasts_ms=12_001)
+    assert "VIOLATED" == judge(history, "X09-wire")["verdict"]
+    of_others = nobody_at_first(12_000, 17_000).joined("n", 5_000, group=OTHER)
+    assert "HOLDS" == judge(of_others, "X09-wire")["verdict"]
