@@ -7,6 +7,9 @@ from harness.rules.rule import Rule
 
 # session.timeout.ms where nobody sets it, since Kafka 3.0 and librdkafka 1.7.0.
 DEFAULT_SESSION_MS: Final = 45_000
+# And how often the coordinator lets members of KIP-848 heartbeat
+# (group.consumer.heartbeat.interval.ms).
+DEFAULT_HEARTBEAT_MS: Final = 5_000
 
 
 @Rule(
@@ -77,29 +80,65 @@ def default_session() -> str:
     The last heartbeat before the kill can be as old as their interval, so the wait is shorter by
     up to that. The moment of a kill lies between the two marks of its fault.
     """
-    return """
-        WITH told AS (
-            SELECT member, max(session_timeout_ms) AS told_ms FROM {joins} GROUP BY member
-        ), crashes AS (
+    return _defaults(
+        "SELECT member, max(session_timeout_ms) AS told_ms FROM {joins} GROUP BY member",
+        "from_json(m.settings, 'map<string, string>')['session.timeout.ms'] = 'unset'",
+        ":DEFAULT_SESSION_MS",
+        "told the coordinator a session of ",
+    )
+
+
+@Rule(
+    "X19-default",
+    title="By default a crash is noticed within 45 s in KIP-848",
+    statement=(
+        "Where brokers are told neither, a member of KIP-848 is told to heartbeat every 5 s, and "
+        "is fenced 40 to 45 s after its crash."
+    ),
+    source="group.consumer.session.timeout.ms; group.consumer.heartbeat.interval.ms",
+    unit="ms",
+    things="crashes",
+    measures="from the crash to the eviction",
+    too_low="was evicted too early",
+    too_high="was evicted too late",
+    matters="A group that moves to the new protocol waits as long as before, whatever it had set.",
+    broker=True,
+    protocols=("consumer",),
+)
+def default_session_of_brokers() -> str:
+    """The same where the run's timers are the defaults; a member is told its interval each time."""
+    return _defaults(
+        """SELECT member, max(CAST(get_json_object(detail, '$.heartbeat_interval_ms') AS INT))
+                              AS told_ms
+           FROM {consumer_heartbeats} WHERE error_code = :NONE AND generation >= 0
+           GROUP BY member""",
+        ":session_ms = :DEFAULT_SESSION_MS AND :heartbeat_ms = :DEFAULT_HEARTBEAT_MS",
+        ":DEFAULT_HEARTBEAT_MS",
+        "was told to heartbeat at an interval of ",
+    )
+
+
+def _defaults(told: str, unset: str, default_ms: str, words: str) -> str:
+    """Crashes of members without timers of their own, and what each told or was told of one."""
+    return f"""
+        WITH told AS ({told}), crashes AS (
             SELECT f.resolved AS member, f.injecting_at AS at, e.evicted_at, e.evidence,
                    t.told_ms, :DEFAULT_SESSION_MS AS session_ms,
                    :DEFAULT_SESSION_MS - :heartbeat_ms - :cadence_ms AS low,
                    :DEFAULT_SESSION_MS + :slack_ms + ms_between(f.injecting_at, f.injected_at)
                        AS high
-            FROM {fault_windows} f JOIN {members} m ON m.member = f.resolved
+            FROM {{fault_windows}} f JOIN {{members}} m ON m.member = f.resolved
             LEFT JOIN told t ON t.member = f.resolved
-            LEFT JOIN {evictions} e ON e.member = f.resolved AND e.evicted_at >= f.injecting_at
-            WHERE f.killed AND f.ends_member AND f.took_effect
-              AND from_json(m.settings, 'map<string, string>')['session.timeout.ms'] = 'unset'
+            LEFT JOIN {{evictions}} e ON e.member = f.resolved AND e.evicted_at >= f.injecting_at
+            WHERE f.killed AND f.ends_member AND f.took_effect AND {unset}
         )
         SELECT concat(member, ' (crash)') AS subject, at, ms_between(at, evicted_at) AS measured,
                low AS bound_low, high AS bound_high,
                CASE WHEN evicted_at IS NULL AND after(high, at) > :stopped_at
                     THEN 'the run ended before it was due' END AS unknown,
-               CASE WHEN told_ms <> session_ms
-                    THEN clause('told the coordinator a session of ', told_ms, ' ms')
+               CASE WHEN told_ms <> {default_ms} THEN clause('{words}', told_ms, ' ms')
                     WHEN evicted_at IS NULL THEN 'was not evicted' END AS wrong,
-               concat('it told the coordinator a session of ', told_ms, ' ms') AS note, evidence,
+               concat('it {words}', told_ms, ' ms') AS note, evidence,
                guard_from(after(session_ms, at), evicted_at) AS guard_from,
                guard_to(evicted_at) AS guard_to
         FROM crashes

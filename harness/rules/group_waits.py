@@ -355,6 +355,7 @@ def stragglers() -> str:
                     THEN 'was kept and should have been removed' END AS wrong,
                concat(IF(gone, concat('removed: ', ended_by), 'kept'),
                       IF(most_ms > timeout_ms, '; nobody had rejoined in time', '')) AS note,
-               evidence, after(-:guard_ms, due_at) AS guard_from, greatest(joined_at, due_at) AS guard_to
+               evidence, after(-:guard_ms, due_at) AS guard_from,
+               greatest(joined_at, due_at) AS guard_to
         FROM missing
     """

@@ -69,8 +69,9 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="002.19",
         says="session.timeout.ms is 10 s unless set.",
         rules=(),
-        instead=("X11",),
-        today="The default is 45 s. Only the long set plays it.",
+        instead=("X11", "X19-default"),
+        today="The default is 45 s, and so is that of brokers for KIP-848. Only the long set plays "
+        "it.",
         since="3.0 (KIP-735), librdkafka 1.7",
     ),
     Statement(

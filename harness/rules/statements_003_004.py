@@ -106,8 +106,8 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="003.14",
         says="Groups can be listed and deleted, positions deleted and looked up by leader epoch.",
         rules=("R28-list", "X30", "X33"),
-        today="Not while members use them, in groups of both kinds. ListGroups is probed in classic "
-        "groups.",
+        today="Not while members use them, in groups of both kinds. ListGroups is probed in "
+        "classic groups.",
     ),
     Statement(
         id="004.1",

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.consumer_histories import Group
 from tests.histories import History, at
 
 Judge = Callable[[History, str], dict[str, Any]]
@@ -206,3 +208,61 @@ def test_only_its_own_eviction_from_the_kill_on_notices_a_crash(judge: Judge) ->
     assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
     history = default_crash(None).says("evicted", 9_999, "member-2")
     assert 0 == judge(history, "X11")["measured_max"]
+
+
+# X19-default
+
+
+def default_crash_of_kip_848(
+    evicted_ms: float | None = 55_000, interval_ms: int = 5_000, **group: int
+) -> Group:
+    """member-2 is killed at 10 s; the coordinator has told it to heartbeat so often."""
+    history = Group()
+    history.group = {"session_timeout_ms": 45_000, "heartbeat_interval_ms": 5_000, **group}
+    history.end_ms = 80_000
+    history.joins("member-1", 0, 2).joins("member-2", 100, 3)
+    told = json.dumps({"heartbeat_interval_ms": interval_ms})
+    history.beat("member-2", 9_990, 3, detail=told)
+    # The answer to the last heartbeat of all tells nothing.
+    history.beat("member-1", 20_000, -1, detail=json.dumps({"heartbeat_interval_ms": 0}))
+    history.fault("kill-consumer", "member-2", 10_000)
+    if evicted_ms is not None:
+        history.says("evicted", evicted_ms, "member-2")
+    return history
+
+
+@pytest.mark.parametrize(
+    ("evicted_ms", "verdict"),
+    [
+        (49_448, "VIOLATED"),
+        (49_449, "HOLDS"),
+        (55_050, "HOLDS"),
+        (55_051, "VIOLATED"),
+        (None, "VIOLATED"),
+    ],
+)
+def test_a_crash_is_noticed_within_the_default_of_brokers(
+    judge: Judge, evicted_ms: float | None, verdict: str
+) -> None:
+    judged = judge(default_crash_of_kip_848(evicted_ms), "X19-default")
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
+
+
+def test_a_member_that_is_told_another_interval_violates(judge: Judge) -> None:
+    verdict = judge(default_crash_of_kip_848(interval_ms=3_000), "X19-default")
+    assert "was told to heartbeat at an interval of 3000 ms" in verdict["reason"]
+
+
+@pytest.mark.parametrize("group", [{"session_timeout_ms": 6_000}, {"heartbeat_interval_ms": 2_000}])
+def test_timers_that_somebody_set_say_nothing_of_the_defaults_of_brokers(
+    judge: Judge, group: dict[str, int]
+) -> None:
+    assert "UNKNOWN" == judge(default_crash_of_kip_848(**group), "X19-default")["verdict"]
+
+
+def test_a_run_that_ends_too_early_says_nothing_of_the_defaults_of_brokers(judge: Judge) -> None:
+    history = default_crash_of_kip_848(None)
+    history.end_ms = 50_000
+    assert ("UNKNOWN", 1) == (
+        (verdict := judge(history, "X19-default"))["verdict"], verdict["examined"]
+    )  # fmt: skip

@@ -418,12 +418,17 @@ def test_a_rebalance_that_nobody_misses_exercises_nothing(judge: Judge) -> None:
 
 
 def nobody_at_first(rejoined_ms: int, joined_ms: int) -> Probed:
-    """The rebalance timeout is 7 s. It starts at 3 s by a leave; static "l" rejoins, "s" does not."""
+    """At 3 s a leave starts a rebalance of 7 s at most; static "l" rejoins, "s" does not."""
     history = Probed().formed("a", "l", "s", static=("l", "s"), rebalance_ms=7_000)
     history.logged("left", 3_000, "a").tick(20_000)
     history.logged("rebalance_started", 3_000, generation=1, reason="a left")
     history.joined(
-        "l", rejoined_ms, 2, rebalance_ms=7_000, instance_id="L", lasts_ms=joined_ms - rejoined_ms + 1
+        "l",
+        rejoined_ms,
+        2,
+        rebalance_ms=7_000,
+        instance_id="L",
+        lasts_ms=joined_ms - rejoined_ms + 1,
     )
     return history.logged("stabilized", joined_ms, generation=2, members=2)
 

@@ -144,8 +144,8 @@ def test_a_member_that_is_back_with_its_id_is_not_examined(judge: Judge) -> None
 
 # X29-wire
 
-IN_COMPLETING = {"state": "CompletingRebalance"}
-RIGHT = {"member": "a", "generation": 1}
+IN_COMPLETING: dict[str, Any] = {"state": "CompletingRebalance"}
+RIGHT: dict[str, Any] = {"member": "a", "generation": 1}
 
 
 def offers(error: int, **row: Any) -> Probed:

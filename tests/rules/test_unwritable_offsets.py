@@ -317,13 +317,16 @@ JOIN, LEAVE, GOODBYE = 0, -1, -2
 
 
 def changing(
-    history: History, epoch: int, ms: float, took_ms: float = 5_004, error: int | None = 15, **row: Any
+    history: History,
+    epoch: int,
+    ms: float,
+    took_ms: float = 5_004,
+    error: int | None = 15,
+    **row: Any,
 ) -> History:
     """A heartbeat of KIP-848 in a group of a probe, answered `took_ms` later."""
     row = {"group": OWN, "generation": epoch, "processed_at": at(ms + took_ms), **row}
-    return history.request(
-        "CONSUMER_GROUP_HEARTBEAT", "probe-by-hand", ms, error_code=error, **row
-    )
+    return history.request("CONSUMER_GROUP_HEARTBEAT", "probe-by-hand", ms, error_code=error, **row)
 
 
 @pytest.mark.parametrize("epoch", [JOIN, LEAVE, GOODBYE])

@@ -1,0 +1,26 @@
+"""A consumer of KIP-848 is killed, and nobody has told the brokers anything of timers.
+
+Why: 45 s is what a group waits that has moved to the new protocol, whatever its members had set.
+Watch: the interval that the coordinator tells each member, and three quarters of a minute in which
+the partitions belong to nobody who lives.
+"""
+
+from harness.experiment import UNSET, Cluster, Experiment, Fault, Group, holds
+
+experiment = Experiment(
+    claim="With the brokers' default timers a crash is missed for 40 to 45 seconds in KIP-848.",
+    cluster=Cluster(
+        settings={
+            f"group.consumer.{which}{timer}.ms": UNSET
+            for which in ("", "min.", "max.")
+            for timer in ("session.timeout", "heartbeat.interval")
+        }
+    ),
+    # What Kafka has where nobody says anything: rules are judged by it, and nothing is set.
+    group=Group(protocol="consumer", session_timeout_ms=45_000, heartbeat_interval_ms=5_000),
+    faults=(Fault(kind="kill-consumer", target="any member"),),
+    duration_s=55,
+    rules=holds("X19-default", "X19", "X20", "R02", "R20b", "R20e", "R33", "X32a", "X32b", "X32c"),
+    protocols=("consumer",),
+    long=True,
+)
