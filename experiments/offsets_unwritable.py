@@ -40,6 +40,7 @@ experiment = Experiment(
         ),
         Expect(rule="X28-waits", kafka=("4.",)),
         *holds("X28-members", "X28-joins"),
+        Expect(rule="X28-parked", kafka=("4.",)),
         Expect(rule="R31-withdrawn", kafka=("3.",)),
         Expect(
             rule="R31-withdrawn",

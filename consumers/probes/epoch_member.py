@@ -18,14 +18,15 @@ _LEAVE: Final = -1  # the epoch of a member that leaves
 
 @dataclass
 class EpochMember:
-    """One scripted member; every question that it asks is recorded for `rule`.
+    """One scripted member; every question that it asks is recorded for `rule`, without one none is.
 
-    `given` is what it was given last. Its group has to be named with `epochs=True`.
+    `given` is what it was given last. Where questions are recorded its group has to be named with
+    `epochs=True`.
     """
 
     script: Script
     group: str
-    rule: str
+    rule: str | None
     member_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     epoch: int = 0
     given: list[Body] = field(default_factory=list)
@@ -124,6 +125,9 @@ class EpochMember:
         epoch: int,
         expected: Body | None = None,
     ) -> Body | None:
+        if self.rule is None:
+            broker = self.script.coordinator(self.group)
+            return self.script.brokers.ask(broker, api, body, version)
         return self.script.ask(
             Question(
                 step=step,

@@ -144,7 +144,9 @@ class ProbeMember:
         body = {
             **producer,
             "groupId": self.group,
+            # Kafka 4.4 has a new name for it; the one that it does not know is not sent.
             "generationId": self.generation,
+            "generationIdOrMemberEpoch": self.generation,
             "memberId": self.member_id,
             "groupInstanceId": self.instance_id,
             "topics": commit_topics(positions),

@@ -176,9 +176,12 @@ class Brokers:
         """A new connection to a broker."""
         return Link(self.addresses[broker], self._timeout_s, self._admission)
 
-    def ask(self, broker: int, api: str, body: Body) -> Body:
-        """One question on a connection of its own. Raises OSError."""
-        return self._ask(self.addresses[broker], api, body)
+    def ask(self, broker: int, api: str, body: Body, version: int | None = None) -> Body:
+        """One question on a connection of its own, in the usual version or another.
+
+        Raises OSError.
+        """
+        return self._ask(self.addresses[broker], api, body, version)
 
     def coordinator(self, key: str, kind: int = 0) -> int:
         """The coordinator of a group (kind 0) or of a transactional id (kind 1).
@@ -197,8 +200,10 @@ class Brokers:
         (found,) = self._ask(self._first, "METADATA", body)["topics"]
         return sorted(found["partitions"], key=lambda one: int(one["partitionIndex"]))
 
-    def _ask(self, address: tuple[str, int], api: str, body: Body) -> Body:
-        version = VERSIONS[api]
+    def _ask(
+        self, address: tuple[str, int], api: str, body: Body, version: int | None = None
+    ) -> Body:
+        version = VERSIONS[api] if version is None else version
         link = Link(address, self._timeout_s, self._admission)
         link.send(self._codec.encode(api, version, body))
         return self._codec.decode(api, version, link.receive())

@@ -315,7 +315,8 @@ def _transactional_commit(request: Row, answer: Row) -> Row:
     told = {"transactional_id": request.get("transactionalId")}
     return {
         **_commit(request, answer),
-        "generation": request.get("generationId"),
+        # Kafka 4.4 gave the field the name that it has in OffsetCommit.
+        "generation": request.get("generationIdOrMemberEpoch", request.get("generationId")),
         "detail": json.dumps(told),
     }
 

@@ -223,6 +223,41 @@ def joins_are_no_records() -> str:
 
 
 @Rule(
+    "X28-parked",
+    title="A JoinGroup that waits for others fails with what was written before it",
+    statement=(
+        "A JoinGroup that waits for other members, behind something of its group that lacks a "
+        "replica, is refused as COORDINATOR_NOT_AVAILABLE (15) after offsets.commit.timeout.ms."
+    ),
+    source="GroupCoordinatorService.joinGroup; CoordinatorRuntime, append (Kafka 4)",
+    unit="ms",
+    things="JoinGroups that wait",
+    measures="to the refusal",
+    too_low="was refused too early",
+    too_high="was refused too late",
+    matters="Who joins must ask again, and a rebalance may lose those that have joined already.",
+    broker=True,
+    since="4.0",
+    protocols=CLASSIC,
+)
+def joins_wait_no_longer() -> str:
+    """JoinGroups that waited for as long as a write may take, after one that failed."""
+    return """
+        {CHANGES}
+        SELECT concat('JoinGroup of ', subject) AS subject, arrived_at AS at, ms AS measured,
+               :commit_timeout_ms - :slack_ms AS bound_low,
+               :commit_timeout_ms + 3 * :slack_ms AS bound_high,
+               IF(error_code <> :COORDINATOR_NOT_AVAILABLE,
+                  clause('was answered with error ', error_code), NULL) AS wrong,
+               unknown, evidence, arrived_at AS guard_from, processed_at AS guard_to
+        FROM changes r LEFT SEMI JOIN changes w
+          ON w.`group` = r.`group` AND w.api IN ('SYNC_GROUP', 'OFFSET_COMMIT')
+         AND w.error_code = :COORDINATOR_NOT_AVAILABLE AND w.arrived_at < r.arrived_at
+        WHERE r.api = 'JOIN_GROUP' AND r.ms >= :commit_timeout_ms - :slack_ms
+    """
+
+
+@Rule(
     "R31-append",
     title="A commit that failed is not visible",
     statement=(

@@ -441,9 +441,65 @@ def test_an_answer_to_a_sync_that_is_not_known_tells_nothing(judge: Judge) -> No
     assert "UNKNOWN" == judge(rebalances(synced=None), "X28-joins")["verdict"]
 
 
-@pytest.mark.parametrize("rule", ["X28-members", "X28-joins"])
+# X28-parked
+
+
+def parks(took_ms: float = 5_003, error: int | None = 15, ms: float = 3_000, **row: Any) -> History:
+    """Another member's JoinGroup waits for the leader, whose SyncGroup could not be written."""
+    return rebalances().request(
+        "JOIN_GROUP", "probe-by-hand", ms, error_code=error, processed_at=at(ms + took_ms),
+        **{"group": OWN, "member_id": "b", "generation": None, **row},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "error", "verdict"),
+    [
+        (4_949, 15, None),  # it had not to wait that long
+        (4_950, 15, "HOLDS"),
+        (5_150, 15, "HOLDS"),
+        (5_151, 15, "VIOLATED"),
+        (5_003, 0, "VIOLATED"),
+        (5_003, 27, "VIOLATED"),
+        (5_003, None, "UNKNOWN"),
+    ],
+)
+def test_a_join_that_waits_fails_with_what_was_written_before_it(
+    judge: Judge, took_ms: float, error: int | None, verdict: str | None
+) -> None:
+    judged = judge(parks(took_ms, error), "X28-parked")
+    assert (verdict or "UNKNOWN", int(verdict is not None)) == (
+        judged["verdict"], judged["examined"]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "examined"),
+    [
+        ({"ms": 2_509}, 0),  # before anything was written
+        ({"ms": 2_511}, 1),
+        ({"ms": 6_999}, 1),
+        ({"ms": 7_000}, 0),
+        ({"group": "payments"}, 0),
+    ],
+)
+def test_only_a_join_behind_a_write_of_its_group_that_failed_is_examined(
+    judge: Judge, changes: dict[str, Any], examined: int
+) -> None:
+    assert examined == judge(parks(**changes), "X28-parked")["examined"]
+
+
+def test_a_write_that_was_accepted_holds_no_join_up(judge: Judge) -> None:
+    history = parks()
+    for row in history.rows["requests"]:
+        if row["api"] == "SYNC_GROUP":
+            row["error_code"] = 0
+    assert "UNKNOWN" == judge(history, "X28-parked")["verdict"]
+
+
+@pytest.mark.parametrize("rule", ["X28-members", "X28-joins", "X28-parked"])
 def test_with_enough_replicas_nothing_is_refused(judge: Judge, rule: str) -> None:
-    history = changing(rebalances(), JOIN, 2_500)
+    history = changing(parks(), JOIN, 2_500)
     assert "HOLDS" == judge(history, rule)["verdict"]
     history.cluster = {"settings": {"min.insync.replicas": "2"}}
     assert "UNKNOWN" == judge(history, rule)["verdict"]

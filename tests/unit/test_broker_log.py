@@ -468,10 +468,11 @@ def test_positions_of_a_fetch_of_several_groups_are_those_of_the_first(tmp_path:
     assert [{"topic": "t", "partition": 4, "committed": -1, "error_code": 0}] == row["positions"]
 
 
-def test_a_transactional_commit_names_its_transaction(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", ["generationId", "generationIdOrMemberEpoch"])  # since 4.4
+def test_a_transactional_commit_names_its_transaction(tmp_path: Path, named: str) -> None:
     log = tmp_path / "broker-1.requests.log"
     asked = [{"name": "t", "partitions": [{"partitionIndex": 0, "committedOffset": 5}]}]
-    request = {"transactionalId": "x", "groupId": "g", "generationId": 3, "memberId": "m"}
+    request = {"transactionalId": "x", "groupId": "g", named: 3, "memberId": "m"}
     refused = [{"name": "t", "partitions": [{"partitionIndex": 0, "errorCode": 25}]}]
     log.write_text(call("TXN_OFFSET_COMMIT", request | {"topics": asked}, {"topics": refused}))
 
