@@ -30,6 +30,13 @@ experiment = Experiment(
             clients=("librdkafka",),
             protocols=("consumer",),
         ),
+        Expect(
+            rule="X41-asked",
+            verdict=Verdict.VIOLATED,
+            because="librdkafka has dropped its member id by the time its application commits",
+            clients=("librdkafka",),
+            protocols=CLASSIC,
+        ),
         *holds("X19", "X20", clients=("librdkafka",), protocols=("consumer",)),
         *holds("R36", "R16", "R35", "R19", "R02", "R20b", "R21", "R33", "X32a", "X32b", "X32c"),
     ),

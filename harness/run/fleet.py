@@ -343,8 +343,8 @@ class Fleet:
                 wait_until(
                     f"{member.name} to leave", partial(has_left, member), timeout_s=timeout_s
                 )
-        ends = [self._ended_badly(member.name, member.instance, _END_S) for member in closing]
-        return [end for end in ends if end]
+        ends = {each: self._ended_badly(each.name, each.instance, _END_S) for each in closing}
+        return [end for member, end in ends.items() if end and not member.gave_up]
 
     def end_in_order(self, *members: Member, follow: Callable[[], None] | None = None) -> None:
         """Ask processes to end, wait as long as their supervisor would, and kill what is left.
@@ -385,11 +385,12 @@ class Fleet:
         return f"{name} ended with exit code {code}: {self._tail(name)}" if code else ""
 
     def unplanned_ends(self) -> list[str]:
-        """Consumers and producers that ended without having been told to, in words."""
+        """Clients that ended untold, in words; but for members of a steady group that gave up."""
         ended = [
             f"{member.name} (exit code {member.exit_code}: {self._tail(member.name)})"
             for member in self.members.values()
-            if not member.running and not member.expected_end and not member.foreign
+            if not (member.running or member.expected_end or member.foreign)
+            and not (self.settled and member.gave_up)
         ]
         producer = self.producer
         if (

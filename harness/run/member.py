@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from consumers.consumer import ClientGaveUp
 from consumers.journal import tail_journal
 from harness.base import processes
 from harness.run.instance import Instance, ProcessTree
@@ -56,6 +57,7 @@ class Member:
     in_hand: dict[int, list[Any]] = field(default_factory=dict)  # poll to ranges, not processed yet
     stalls_ended: int = 0
     in_transaction: bool = False  # and stays there until it is killed
+    fatal_error: str = ""  # of its client library, which can do nothing any more
     closed: bool = False  # it has left its group, and only its process has still to end
     expected_end: bool = False  # a fault or the harness told it to end
     ending: Ending | None = None  # of one that was asked by a signal
@@ -110,6 +112,14 @@ class Member:
         """Whether no process of it is left."""
         return self.instance.gone
 
+    @property
+    def gave_up(self) -> bool:
+        """Whether it has ended because its client library reported a fatal error."""
+        code = self.exit_code
+        if code is not None:
+            self.follow()  # what it wrote before its end
+        return code == ClientGaveUp.exit_code and bool(self.fatal_error)
+
     def follow(self) -> None:
         """Read what its journal has got since the last time."""
         if self.journal is None:
@@ -138,6 +148,8 @@ class Member:
                 for _, number, _first, last, count in self.in_hand.pop(frame["poll"], ()):
                     self.position[number] = max(self.position.get(number, 0), last + 1)
                     self.records += count
+            case "error" if frame.get("fatal"):
+                self.fatal_error = f"{frame['name']}: {frame['text']}"
             case "transaction_held":
                 self.in_transaction = True
             case "stall_ended" | "callback_stall_ended":

@@ -258,7 +258,7 @@ class Run:
             self._await_probe(scene, probe, process)
         journal.end()
         with self._phase("drain"):
-            self._as_far_as_it_goes(lambda: self._drain(scene))
+            self._as_far_as_it_goes(scene, lambda: self._drain(scene))
         with self._phase("stop"):
             if stuck := scene.fleet.close_members():
                 raise VoidRun(f"when they were closed, {'; '.join(stuck)}: see logs/")
@@ -309,10 +309,12 @@ class Run:
             try:
                 if self._experiment.at_random:
                     self._drawing = scene
-                    self._as_far_as_it_goes(lambda: nemesis.play_at_random(scene, self._patience_s))
+                    self._as_far_as_it_goes(
+                        scene, lambda: nemesis.play_at_random(scene, self._patience_s)
+                    )
                 elif self._experiment.one_by_one:
                     self._as_far_as_it_goes(
-                        lambda: nemesis.play_one_by_one(scene, self._patience_s)
+                        scene, lambda: nemesis.play_one_by_one(scene, self._patience_s)
                     )
                 else:
                     nemesis.play(scene)
@@ -326,24 +328,30 @@ class Run:
             if not scene.leaving:
                 scene.pass_time(scene.steady_at + self._experiment.duration_s)
         with self._phase("recover"):
-            self._as_far_as_it_goes(lambda: self._recover(scene))
+            self._as_far_as_it_goes(scene, lambda: self._recover(scene))
 
-    def _as_far_as_it_goes(self, phase: Callable[[], None]) -> None:
-        """Play a phase. What a program of somebody else's does not reach in time, a rule judges."""
+    def _as_far_as_it_goes(self, scene: Scene, phase: Callable[[], None]) -> None:
+        """Play a phase. What a group does not reach in time, rules judge, if it is not ours to do.
+
+        So it is with a program of somebody else's, and where a client library has given up.
+        """
         try:
             phase()
         except WaitTimeout as timeout:
-            if self._experiment.app is None:
+            if self._experiment.app is None and not scene.given_up():
                 raise
             self._say(f"  {timeout}")
             self._manifest["phases"][-1]["missed"] = str(timeout)
 
     def _recover(self, scene: Scene) -> None:
-        scene.wait("steady state after the faults", scene.well, self._patience_s)
+        _reach(scene, "steady state after the faults", scene.well, self._patience_s)
         before = scene.fleet.processed()
-        scene.wait("records from every partition", lambda: scene.consuming(before), 30)
-        scene.wait(
-            f"{AFTER_S:g} s of steady state", lambda: scene.well_for(AFTER_S), self._patience_s
+        _reach(scene, "records from every partition", lambda: scene.consuming(before), 30)
+        _reach(
+            scene,
+            f"{AFTER_S:g} s of steady state",
+            lambda: scene.well_for(AFTER_S),
+            self._patience_s,
         )
 
     def _drain(self, scene: Scene) -> None:
@@ -358,7 +366,7 @@ class Run:
                 processed.get(number, 0) >= end for number, end in ends.items()
             )
 
-        scene.wait("members at the end offsets", at_the_end, 60)
+        _reach(scene, "members at the end offsets", at_the_end, 60)
 
     @property
     def _patience_s(self) -> float:
@@ -414,3 +422,10 @@ class Run:
 
     def _write_manifest(self) -> None:
         manifest.write(self.run_dir, self._manifest)
+
+
+def _reach(scene: Scene, what: str, condition: Callable[[], bool], timeout_s: float) -> None:
+    """Wait for what members have to do. Raises WaitTimeout, at once where no member is left."""
+    scene.wait(what, lambda: condition() or scene.deserted, timeout_s)
+    if not condition():
+        raise WaitTimeout(f"no {what}: the client of every member has given up")

@@ -16,6 +16,7 @@ from harness.cluster.dependencies import Dependencies, Link
 from harness.cluster.ping import Witness
 from harness.experiment import Experiment
 from harness.run.fleet import Fleet
+from harness.run.member import Member
 from harness.run.sink import Sink
 
 
@@ -98,6 +99,7 @@ class Scene:
     faults: dict[str, FaultState] = field(default_factory=dict)
     leaving: bool = False  # no more faults are to come: whoever watches has had enough
     told_leaving: bool = False
+    told_given_up: set[str] = field(default_factory=set)
     # By the name of a fault's target and the broker: connections that the fault is to end.
     witnesses: dict[str, dict[int, Witness]] = field(default_factory=dict)
     # By the name of a fault's target: links to dependencies that were in use when it began.
@@ -122,6 +124,10 @@ class Scene:
                 f"{'; '.join(ended)} ended outside the plan, so this run shows nothing: "
                 "see logs/ in the run's folder, and run again"
             )
+        for member in self.given_up():
+            if member.name not in self.told_given_up:
+                self.told_given_up.add(member.name)
+                self.say(f"{member.name} gave up for good: {member.fatal_error}")
         if not (self.steady() and self.whole()):
             self.well_since = None
         elif self.well_since is None:
@@ -205,6 +211,23 @@ class Scene:
         """Whether every partition has been processed past where it stood in `since`."""
         now = self.fleet.processed()
         return all(now.get(number, 0) > since.get(number, 0) for number in range(self.partitions))
+
+    def given_up(self) -> list[Member]:
+        """Members of a steady group that ended because of a fatal error of their client library.
+
+        The group did that, so it is for rules to judge. A client that cannot even join shows
+        nothing.
+        """
+        return [
+            member
+            for member in self.fleet.members.values()
+            if self.fleet.settled and not member.expected_end and member.gave_up
+        ]
+
+    @property
+    def deserted(self) -> bool:
+        """Whether nobody is left who could do anything: all clients have given up."""
+        return not self.fleet.live() and bool(self.given_up())
 
     def describe(self) -> str:
         """The state in words, for a time-out."""

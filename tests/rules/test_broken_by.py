@@ -44,6 +44,7 @@ BROKEN_BY = {
     "X32c": "saboteur-members",
     "X32d": "saboteur-never-commit",
     "X40-rejoin": "heartbeat-answers",
+    "X41-asked": "processing-stall",
 }
 _BROKER = "brokers alone decide it, and they are not sabotaged"
 _LIBRARY = "the client library does it by itself, whatever the application does"
@@ -136,7 +137,7 @@ ONLY_BY_HAND = {
                 "R36",
             ),
             *("X03", "X03-epoch", "X04", "X16", "X18", "X23", "X26", "X27", "X31", "X31-java"),
-            "X38",
+            *("X38", "X41", "X42"),
         ),
         _LIBRARY,
     ),

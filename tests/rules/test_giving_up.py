@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History
+
+Judge = Callable[[History, str], dict[str, Any]]
+FENCED = "FENCED_INSTANCE_ID: Broker: Static consumer fenced"
+# member-1 gives up at 20 s, and member-2 has the same instance id meanwhile, or had, or will have.
+GAVE_UP_MS = 20_000
+
+
+def ended(text: str = FENCED, **row: Any) -> History:
+    """member-1, with the last word of its journal."""
+    history = History().member("member-1", end="failed", **row)
+    detail = f"process: ClientGaveUp: member-1 cannot go on: {text}"
+    return history.told("member-1", "error", GAVE_UP_MS, detail=detail)
+
+
+def with_twin(joins_ms: float, removed_ms: float | None, instance_id: str = "one") -> History:
+    history = ended(instance_id="one").join("member-1", 1_000, instance_id="one")
+    history.member("member-2", instance_id=instance_id)
+    history.join("member-2", joins_ms, instance_id=instance_id)
+    if removed_ms is not None:
+        history.says("evicted", removed_ms, "member-2")
+    return history
+
+
+def test_a_client_that_gives_up_although_nobody_has_its_place_violates(judge: Judge) -> None:
+    judged = judge(ended(instance_id="one").join("member-1", 1_000, instance_id="one"), "X42")
+    assert ("VIOLATED", 1) == (judged["verdict"], judged["violations"])
+    assert f"its client gave up for good: {FENCED}" in judged["reason"]
+
+
+def test_so_does_one_of_a_dynamic_member(judge: Judge) -> None:
+    assert "VIOLATED" == judge(ended().member("member-2"), "X42")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("joins_ms", "removed_ms", "verdict"),
+    [
+        (5_000, None, "HOLDS"),
+        (20_050, None, "HOLDS"),
+        (20_051, None, "VIOLATED"),
+        (5_000, 19_950, "HOLDS"),
+        (5_000, 19_949, "VIOLATED"),
+    ],
+)
+def test_another_process_with_its_instance_id_is_a_reason_while_it_is_a_member(
+    judge: Judge, joins_ms: float, removed_ms: float | None, verdict: str
+) -> None:
+    assert verdict == judge(with_twin(joins_ms, removed_ms), "X42")["verdict"]
+
+
+def test_another_instance_id_is_no_reason(judge: Judge) -> None:
+    assert "VIOLATED" == judge(with_twin(5_000, None, "two"), "X42")["verdict"]
+
+
+def test_its_own_next_membership_is_no_reason(judge: Judge) -> None:
+    history = ended(instance_id="one").join("member-1", 1_000, instance_id="one")
+    history.join("member-1", 9_000, life=2, instance_id="one")
+    assert "VIOLATED" == judge(history, "X42")["verdict"]
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(81, "HOLDS"), (25, "VIOLATED")])
+def test_a_full_group_is_a_reason(judge: Judge, error: int, verdict: str) -> None:
+    history = ended("GROUP_MAX_SIZE_REACHED: full").join("member-1", 19_900, error_code=error)
+    assert verdict == judge(history, "X42")["verdict"]
+
+
+def test_who_goes_on_or_fails_otherwise_holds(judge: Judge) -> None:
+    """An error that is not the last word of a process says nothing of its end."""
+    history = History().member("member-1").member("member-2", end="failed")
+    history.told("member-1", "error", 5_000, detail=f"library: {FENCED}")
+    history.told("member-2", "error", 5_000, detail="process: ValueError: no such order")
+    judged = judge(history, "X42")
+    assert ("HOLDS", 2) == (judged["verdict"], judged["examined"])
+
+
+@pytest.mark.parametrize(
+    "row", [{"role": "producer"}, {"client": "app"}, {"commit": "transaction"}]
+)
+def test_others_than_our_own_consumers_are_not_examined(judge: Judge, row: dict[str, Any]) -> None:
+    assert "UNKNOWN" == judge(ended(**row), "X42")["verdict"]
