@@ -18,6 +18,18 @@ experiment = Experiment(
     rules=(
         *holds("X40", "X40-assignor", "X40-regex", "X40-group", "X40-full", "X40-member"),
         *holds("X40-epoch", "X40-rejoin", "X40-instance", "X40-empty", "X40-classic"),
+        *holds("X40-full-static"),
+        Expect(
+            rule="X40-full-static",
+            verdict=Verdict.VIOLATED,
+            because="before Kafka 4.4 the size of the group was looked at before the instance id",
+            kafka=("4.0", "4.1", "4.2", "4.3"),
+        ),
+        Expect(
+            rule="X40-rejoin-static",
+            verdict=Verdict.VIOLATED,
+            because="whether an instance id is free is looked at first, and its own member has it",
+        ),
         Expect(
             rule="X40-full",
             verdict=Verdict.VIOLATED,

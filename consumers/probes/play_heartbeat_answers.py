@@ -24,7 +24,17 @@ _BROKEN: Final = "orders-("  # a parenthesis that nothing closes
 def play(config: ProbeConfig, journal: Journal) -> None:
     """Play all scenes at once."""
     Script(config, journal).play(
-        (whole, absent, epochs, instances, full, subscriptions, classic_group, modern_group)
+        (
+            whole,
+            absent,
+            epochs,
+            instances,
+            full,
+            full_of_static,
+            subscriptions,
+            classic_group,
+            modern_group,
+        )
     )
 
 
@@ -174,6 +184,9 @@ def instances(script: Script) -> None:
     )
     owner.join("join")
     next_one.join("join with an instance id in use")
+    owner.rule = "X40-rejoin-static"
+    owner.join("join again of its owner")
+    owner.rule = "X40-instance"
     owner.beat("heartbeat of its owner")
     third.beat("heartbeat with the instance id of another", owner.epoch)
     third.beat("leave with the instance id of another", _LEAVE)
@@ -206,6 +219,24 @@ def full(script: Script) -> None:
     third.join("join in the place of one that left")
     for member in (second, third):
         member.beat("leave", _LEAVE)
+
+
+def full_of_static(script: Script) -> None:
+    """Two static members where no more are allowed, and a process that comes in the place of one.
+
+    What is refused here must not cost the others their places: all leave as they came.
+    """
+    group = script.group("full-static")
+    first, second, again = (
+        _Member(script, group, "X40-full-static", f"full-{number}") for number in (1, 2, 1)
+    )
+    first.join("join of the first")
+    second.join("join of the second")
+    again.join("join in the place of a member of a full group")
+    first.beat("goodbye in a full group", _GOODBYE)
+    again.join("join in the place of one that said goodbye, in a full group")
+    for member in (again, first, second):
+        member.beat("leave of a full group", _LEAVE)
 
 
 def subscriptions(script: Script) -> None:

@@ -97,10 +97,12 @@ _FOUND: Final = """
          WHEN assignor NOT IN ('uniform', 'range') THEN 'another assignor'
          WHEN epoch <> 0 AND NOT there THEN 'no such group'
          WHEN epoch = 0 AND NOT there AND classic_type <> 'consumer' THEN 'no such group'
-         WHEN epoch >= 0 AND size >= :consumer_max_size AND NOT known THEN 'a full group'
+         WHEN epoch >= 0 AND size >= :consumer_max_size AND NOT known AND owner IS NULL
+         THEN 'a full group'
          WHEN epoch = 0 AND instance_id IS NULL AND known THEN 'a join anew'
          WHEN epoch = 0 AND (instance_id IS NULL OR owner IS NULL) THEN 'a join'
          WHEN epoch = 0 AND owner_epoch = -2 THEN 'a join in the place of one that said goodbye'
+         WHEN epoch = 0 AND owner = member_id THEN 'a join anew of a static member'
          WHEN epoch = 0 THEN 'an instance id in use'
          WHEN instance_id IS NOT NULL AND owner IS NULL THEN 'an unknown member'
          WHEN instance_id IS NOT NULL AND owner <> member_id THEN 'the instance id of another'
@@ -148,6 +150,9 @@ def _answers(where: str) -> str:
 
 
 _ANOTHER: Final = "got another answer"
+_BACK_IN_A_FULL_GROUP: Final = (
+    "epoch = 0 AND size >= :consumer_max_size AND NOT known AND owner IS NOT NULL"
+)
 
 
 @Rule(
@@ -258,7 +263,32 @@ def groups() -> str:
     protocols=_KIP_848,
 )
 def full_group() -> str:
-    return _answers("size >= :consumer_max_size AND epoch >= 0 AND must <> :INVALID_REQUEST")
+    return _answers(
+        "size >= :consumer_max_size AND epoch >= 0 AND must <> :INVALID_REQUEST"
+        " AND (known OR owner IS NULL)"
+    )
+
+
+@Rule(
+    "X40-full-static",
+    title="A full group takes a static member back",
+    statement=(
+        "A join with the instance id of a member is answered alike whether the group is full or "
+        "not: it takes that member's place, once that has said goodbye with epoch -2, and is none "
+        "more."
+    ),
+    source="KIP-848, Static Membership; group.consumer.max.size; KAFKA-20601",
+    unit="error code",
+    things="joins with the instance id of a member of a full group",
+    measures="answered",
+    too_low=_ANOTHER,
+    too_high=_ANOTHER,
+    matters="A restart of a static member must not cost it its place because nobody else has room.",
+    broker=True,
+    protocols=_KIP_848,
+)
+def full_group_of_static_members() -> str:
+    return _answers(f"{_BACK_IN_A_FULL_GROUP} AND must <> :INVALID_REQUEST")
 
 
 @Rule(
@@ -329,6 +359,30 @@ def rejoins() -> str:
 
 
 @Rule(
+    "X40-rejoin-static",
+    title="A static member may join anew at any time",
+    statement=(
+        "A heartbeat with epoch 0 of a static member that the group has is accepted, with its "
+        "member id and its instance id, in whatever epoch that member is."
+    ),
+    source="KIP-848, Member epoch (a fenced member rejoins with epoch 0)",
+    unit="error code",
+    things="joins of static members with their own member id",
+    measures="answered",
+    too_low=_ANOTHER,
+    too_high=_ANOTHER,
+    matters=(
+        "A static member whose join was answered into the void is told UNRELEASED_INSTANCE_ID "
+        "(111) when it asks again: its own instance id is in use, by itself."
+    ),
+    broker=True,
+    protocols=_KIP_848,
+)
+def static_rejoins() -> str:
+    return _answers("found = 'a join anew of a static member'")
+
+
+@Rule(
     "X40-instance",
     title="An instance id belongs to one member until it is let go",
     statement=(
@@ -348,8 +402,9 @@ def rejoins() -> str:
 )
 def instances() -> str:
     return _answers(
-        "must IN (:UNRELEASED_INSTANCE_ID, :FENCED_INSTANCE_ID)"
-        " OR found = 'a join in the place of one that said goodbye'"
+        "(must IN (:UNRELEASED_INSTANCE_ID, :FENCED_INSTANCE_ID)"
+        " OR found = 'a join in the place of one that said goodbye')"
+        f" AND NOT coalesce({_BACK_IN_A_FULL_GROUP}, false)"
     )
 
 

@@ -43,7 +43,9 @@ BROKEN_BY = {
     "X32b": "saboteur-members",
     "X32c": "saboteur-members",
     "X32d": "saboteur-never-commit",
+    "X40-full-static": "heartbeat-answers",
     "X40-rejoin": "heartbeat-answers",
+    "X40-rejoin-static": "heartbeat-answers",
     "X41-asked": "processing-stall",
 }
 _BROKER = "brokers alone decide it, and they are not sabotaged"

@@ -235,6 +235,42 @@ def test_who_left_or_was_evicted_makes_room(judge: Judge) -> None:
     assert "UNKNOWN" == judge(gone.comes("c"), "X40-full")["verdict"]
 
 
+# X40-full-static
+
+
+@pytest.mark.parametrize(
+    ("goodbye", "answered", "verdict"),
+    [
+        (True, 0, "HOLDS"),
+        (True, 81, "VIOLATED"),
+        (True, 111, "VIOLATED"),
+        (False, 111, "HOLDS"),
+        (False, 81, "VIOLATED"),
+        (False, 0, "VIOLATED"),
+    ],
+)
+def test_a_full_group_takes_a_static_member_back(
+    judge: Judge, goodbye: bool, answered: int, verdict: str
+) -> None:
+    history = asked().comes("a", instanceId="i").comes("b")
+    if goodbye:
+        history.beat("a", -2, instanceId="i")
+    history.comes("c", answered, instanceId="i")
+    assert verdict == judge(history, "X40-full-static")["verdict"]
+    assert "UNKNOWN" == judge(history, "X40-full")["verdict"]
+    assert "UNKNOWN" == judge(history, "X40-instance")["verdict"]
+
+
+def test_with_room_or_another_instance_id_it_is_no_full_group_that_takes_it_back(
+    judge: Judge,
+) -> None:
+    room = asked().comes("a", instanceId="i").beat("a", -2, instanceId="i")
+    assert "UNKNOWN" == judge(room.comes("c", instanceId="i"), "X40-full-static")["verdict"]
+    other = asked().comes("a", instanceId="i").comes("b").comes("c", 81, instanceId="j")
+    assert "UNKNOWN" == judge(other, "X40-full-static")["verdict"]
+    assert "HOLDS" == judge(other, "X40-full")["verdict"]
+
+
 # X40-member
 
 
@@ -331,6 +367,21 @@ def test_a_first_join_is_none_anew(judge: Judge) -> None:
     assert "UNKNOWN" == judge(asked().comes("a"), "X40-rejoin")["verdict"]
     left = asked().comes("a").beat("a", -1).comes("a")
     assert "UNKNOWN" == judge(left, "X40-rejoin")["verdict"]
+
+
+@pytest.mark.parametrize(("answered", "verdict"), [(0, "HOLDS"), (111, "VIOLATED")])
+def test_a_static_member_may_join_anew(judge: Judge, answered: int, verdict: str) -> None:
+    history = asked().comes("a", instanceId="i").comes("a", answered, instanceId="i")
+    assert verdict == judge(history, "X40-rejoin-static")["verdict"]
+    assert "UNKNOWN" == judge(history, "X40-rejoin")["verdict"]
+    assert "UNKNOWN" == judge(history, "X40-instance")["verdict"]
+
+
+@pytest.mark.parametrize("member", ["a", "b"])
+def test_who_said_goodbye_or_is_another_does_not_join_anew(judge: Judge, member: str) -> None:
+    history = asked().comes("a", instanceId="i").beat("a", -2, instanceId="i")
+    history.comes(member, instanceId="i")
+    assert "UNKNOWN" == judge(history, "X40-rejoin-static")["verdict"]
 
 
 # X40-instance
