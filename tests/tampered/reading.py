@@ -216,6 +216,23 @@ def commits_of_an_old_generation_are_accepted(kept: Kept) -> None:
     raise NotThere("a second generation that commits")
 
 
+def commits_name_no_member(kept: Kept) -> None:
+    rows = _commits(kept)
+    rows[len(rows) // 2]["member_id"] = None
+
+
+def commits_name_no_generation(kept: Kept) -> None:
+    rows = _commits(kept)
+    rows[len(rows) // 2]["generation"] = -1
+
+
+def gave_up_by_itself(kept: Kept) -> None:
+    """The last event of a member, in the words of a fatal error of its client."""
+    row = kept.told("closed")[-1]
+    row["event"] = "error"
+    row["detail"] = "process: ClientGaveUp: it cannot go on: FENCED_INSTANCE_ID: fenced"
+
+
 def a_partition_stands_still(kept: Kept) -> None:
     """Everything about one partition after a moment of steady time comes 6 s later."""
     rows = _steady(kept)
@@ -273,5 +290,14 @@ CHANGES: Final = (
         ("X37",),
         ("consumer-crash.", "consumer-freeze.", "consumer-join.java", "bad-day."),
     ),
+    *(
+        Change(edit.__name__, edit, rules, runs)
+        for edit in (commits_name_no_member, commits_name_no_generation)
+        for rules, runs in (
+            (("X41-asked",), ("baseline.", "consumer-join.", "consumer-leave.")),
+            (("X41",), ("auto-commit-crash.",)),
+        )
+    ),
+    Change("gave up by itself", gave_up_by_itself, ("X42",), (*RUNS, "static-day.")),
     Change("a partition stands still", a_partition_stands_still, ("X38",), _STILL),
 )
