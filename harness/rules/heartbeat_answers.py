@@ -4,7 +4,7 @@ from typing import Final
 
 from harness.rules.rule import Rule
 
-_KIP_848: Final = ("consumer",)
+KIP_848: Final = ("consumer",)
 
 # Calls about a group, and the answers that heartbeats among them were given. Members that scripts
 # play subscribe to one topic that there is, so that a number names a partition.
@@ -145,14 +145,12 @@ ANSWERED: Final = """
 """
 
 
-def _answers(where: str) -> str:
+def answers(where: str) -> str:
+    """Heartbeats of which that is so, each with the error that it was and had to be answered."""
     return f"{HEARTBEATS} {ANSWERED} WHERE {where}"
 
 
-_ANOTHER: Final = "got another answer"
-_BACK_IN_A_FULL_GROUP: Final = (
-    "epoch = 0 AND size >= :consumer_max_size AND NOT known AND owner IS NOT NULL"
-)
+ANOTHER: Final = "got another answer"
 
 
 @Rule(
@@ -169,14 +167,14 @@ _BACK_IN_A_FULL_GROUP: Final = (
     unit="error code",
     things="heartbeats over the wire",
     measures="answered",
-    too_low=_ANOTHER,
-    too_high=_ANOTHER,
+    too_low=ANOTHER,
+    too_high=ANOTHER,
     matters="Whoever writes a client learns of a slip at its first heartbeat.",
     broker=True,
-    protocols=_KIP_848,
+    protocols=KIP_848,
 )
 def whole_requests() -> str:
-    return _answers("must = :INVALID_REQUEST OR must = :NONE AND member_id = ''")
+    return answers("must = :INVALID_REQUEST OR must = :NONE AND member_id = ''")
 
 
 @Rule(
@@ -191,14 +189,14 @@ def whole_requests() -> str:
     unit="error code",
     things="heartbeats that name an assignor",
     measures="answered",
-    too_low=_ANOTHER,
-    too_high=_ANOTHER,
+    too_low=ANOTHER,
+    too_high=ANOTHER,
     matters="A client with group.remote.assignor of its own fails at once.",
     broker=True,
-    protocols=_KIP_848,
+    protocols=KIP_848,
 )
 def assignors() -> str:
-    return _answers("assignor IS NOT NULL AND must <> :INVALID_REQUEST")
+    return answers("assignor IS NOT NULL AND must <> :INVALID_REQUEST")
 
 
 @Rule(
@@ -213,14 +211,14 @@ def assignors() -> str:
     unit="error code",
     things="heartbeats that subscribe by a regular expression",
     measures="answered",
-    too_low=_ANOTHER,
-    too_high=_ANOTHER,
+    too_low=ANOTHER,
+    too_high=ANOTHER,
     matters="The broker's expressions are not Java's: one that worked before may be refused.",
     broker=True,
-    protocols=_KIP_848,
+    protocols=KIP_848,
 )
 def regular_expressions() -> str:
-    return _answers("regex IS NOT NULL AND must IN (:NONE, :INVALID_REGULAR_EXPRESSION)")
+    return answers("regex IS NOT NULL AND must IN (:NONE, :INVALID_REGULAR_EXPRESSION)")
 
 
 @Rule(
@@ -235,14 +233,14 @@ def regular_expressions() -> str:
     unit="error code",
     things="heartbeats to no group of KIP-848",
     measures="answered",
-    too_low=_ANOTHER,
-    too_high=_ANOTHER,
+    too_low=ANOTHER,
+    too_high=ANOTHER,
     matters="A group that was deleted or expired is not made again by a member that lags behind.",
     broker=True,
-    protocols=_KIP_848,
+    protocols=KIP_848,
 )
 def groups() -> str:
-    return _answers("must = :GROUP_ID_NOT_FOUND")
+    return answers("must = :GROUP_ID_NOT_FOUND")
 
 
 @Rule(
@@ -256,39 +254,17 @@ def groups() -> str:
     unit="error code",
     things="heartbeats to a full group",
     measures="answered",
-    too_low=_ANOTHER,
-    too_high=_ANOTHER,
+    too_low=ANOTHER,
+    too_high=ANOTHER,
     matters="A consumer that is one too many fails, and those who are in are safe.",
     broker=True,
-    protocols=_KIP_848,
+    protocols=KIP_848,
 )
 def full_group() -> str:
-    return _answers(
+    return answers(
         "size >= :consumer_max_size AND epoch >= 0 AND must <> :INVALID_REQUEST"
         " AND (known OR owner IS NULL)"
     )
-
-
-@Rule(
-    "X40-full-static",
-    title="A full group takes a static member back",
-    statement=(
-        "A join with the instance id of a member is answered alike whether the group is full or "
-        "not: it takes that member's place, once that has said goodbye with epoch -2, and is none "
-        "more."
-    ),
-    source="KIP-848, Static Membership; group.consumer.max.size; KAFKA-20601",
-    unit="error code",
-    things="joins with the instance id of a member of a full group",
-    measures="answered",
-    too_low=_ANOTHER,
-    too_high=_ANOTHER,
-    matters="A restart of a static member must not cost it its place because nobody else has room.",
-    broker=True,
-    protocols=_KIP_848,
-)
-def full_group_of_static_members() -> str:
-    return _answers(f"{_BACK_IN_A_FULL_GROUP} AND must <> :INVALID_REQUEST")
 
 
 @Rule(
@@ -303,14 +279,14 @@ def full_group_of_static_members() -> str:
     unit="error code",
     things="heartbeats of unknown members, and goodbyes",
     measures="answered",
-    too_low=_ANOTHER,
-    too_high=_ANOTHER,
+    too_low=ANOTHER,
+    too_high=ANOTHER,
     matters="A member that was removed learns it with its next heartbeat, and joins again.",
     broker=True,
-    protocols=_KIP_848,
+    protocols=KIP_848,
 )
 def known_members() -> str:
-    return _answers("must = :UNKNOWN_MEMBER_ID OR epoch < 0 AND must = :NONE")
+    return answers("must = :UNKNOWN_MEMBER_ID OR epoch < 0 AND must = :NONE")
 
 
 @Rule(
@@ -325,15 +301,15 @@ def known_members() -> str:
     unit="error code",
     things="heartbeats of members",
     measures="answered",
-    too_low=_ANOTHER,
-    too_high=_ANOTHER,
+    too_low=ANOTHER,
+    too_high=ANOTHER,
     matters="A process that slept through a rebalance is stopped, one that missed an answer not.",
     broker=True,
-    protocols=_KIP_848,
+    protocols=KIP_848,
 )
 def member_epochs() -> str:
     """Heartbeats of members but for those with an epoch that a coordinator may remember or not."""
-    return _answers("epoch > 0 AND known AND must IS NOT NULL AND found LIKE '%epoch%'")
+    return answers("epoch > 0 AND known AND must IS NOT NULL AND found LIKE '%epoch%'")
 
 
 @Rule(
@@ -347,65 +323,15 @@ def member_epochs() -> str:
     unit="error code",
     things="joins of members",
     measures="answered",
-    too_low=_ANOTHER,
-    too_high=_ANOTHER,
+    too_low=ANOTHER,
+    too_high=ANOTHER,
     matters="A client whose join was answered into the void can join again, and is not locked out.",
     broker=True,
-    protocols=_KIP_848,
+    protocols=KIP_848,
 )
 def rejoins() -> str:
     """Dynamic members; a static one is asked for its instance id first."""
-    return _answers("found = 'a join anew'")
-
-
-@Rule(
-    "X40-rejoin-static",
-    title="A static member may join anew at any time",
-    statement=(
-        "A heartbeat with epoch 0 of a static member that the group has is accepted, with its "
-        "member id and its instance id, in whatever epoch that member is."
-    ),
-    source="KIP-848, Member epoch (a fenced member rejoins with epoch 0)",
-    unit="error code",
-    things="joins of static members with their own member id",
-    measures="answered",
-    too_low=_ANOTHER,
-    too_high=_ANOTHER,
-    matters=(
-        "A static member whose join was answered into the void is told UNRELEASED_INSTANCE_ID "
-        "(111) when it asks again: its own instance id is in use, by itself."
-    ),
-    broker=True,
-    protocols=_KIP_848,
-)
-def static_rejoins() -> str:
-    return _answers("found = 'a join anew of a static member'")
-
-
-@Rule(
-    "X40-instance",
-    title="An instance id belongs to one member until it is let go",
-    statement=(
-        "A join with the instance id of a member is answered UNRELEASED_INSTANCE_ID (111) until "
-        "that member has said goodbye with epoch -2; then it has its place. Whoever else uses the "
-        "instance id of a member is answered FENCED_INSTANCE_ID (82)."
-    ),
-    source="KIP-848, Static Membership; GroupMetadataManager.throwIfInstanceIdIsUnreleased",
-    unit="error code",
-    things="uses of an instance id that a member has",
-    measures="answered",
-    too_low=_ANOTHER,
-    too_high=_ANOTHER,
-    matters="Of two processes with one instance id the newer has to stop, not the older.",
-    broker=True,
-    protocols=_KIP_848,
-)
-def instances() -> str:
-    return _answers(
-        "(must IN (:UNRELEASED_INSTANCE_ID, :FENCED_INSTANCE_ID)"
-        " OR found = 'a join in the place of one that said goodbye')"
-        f" AND NOT coalesce({_BACK_IN_A_FULL_GROUP}, false)"
-    )
+    return answers("found = 'a join anew'")
 
 
 @Rule(
@@ -421,7 +347,7 @@ def instances() -> str:
     too_high="was given partitions",
     matters="A consumer of a topic that is misspelt looks healthy and reads nothing.",
     broker=True,
-    protocols=_KIP_848,
+    protocols=KIP_848,
 )
 def empty_subscriptions() -> str:
     return """
@@ -447,11 +373,11 @@ def empty_subscriptions() -> str:
     unit="error code",
     things="classic calls to a group of KIP-848",
     measures="answered",
-    too_low=_ANOTHER,
-    too_high=_ANOTHER,
+    too_low=ANOTHER,
+    too_high=ANOTHER,
     matters="An old client with a new one's member id, by whatever mishap, changes nothing.",
     broker=True,
-    protocols=_KIP_848,
+    protocols=KIP_848,
 )
 def classic_calls() -> str:
     return """

@@ -47,7 +47,12 @@ def fleet_of(*members: Member, settled: bool = True) -> Fleet:
     )
     fleet.unplanned_ends = lambda: Fleet.unplanned_ends(fleet)
     fleet.live = lambda: Fleet.live(fleet)
-    fleet.follow = lambda: [member.follow() for member in members]
+
+    def follow() -> None:
+        for member in members:
+            member.follow()
+
+    fleet.follow = follow
     return cast("Fleet", fleet)
 
 
