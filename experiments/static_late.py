@@ -1,0 +1,34 @@
+"""A record takes a static member longer than max.poll.interval.ms, but not until its session ends.
+
+Why: a static member that is late keeps its place for a session, so that it can come back to it. Its
+application finishes the record, commits it, and only then polls.
+Watch: the commit is refused, since its client has let its member id go; whether the client joins
+again at its next poll, or takes the refusal for another process in its place, and ends for good.
+"""
+
+from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdict, holds
+
+experiment = Experiment(
+    claim="A static member that is late, and back within its session, goes on with its work.",
+    group=Group(static=True, max_poll_interval_ms=9_000, session_timeout_ms=9_000),
+    faults=(Fault(kind="stall-consumer", target="any member", at_s=1, lasts_s=14),),
+    duration_s=20,
+    protocols=CLASSIC,
+    rules=(
+        *holds("X41-asked", "X42", clients=("java",)),
+        Expect(
+            rule="X41-asked",
+            verdict=Verdict.VIOLATED,
+            because="librdkafka has dropped its member id by the time its application commits",
+            clients=("librdkafka",),
+        ),
+        Expect(
+            rule="X42",
+            verdict=Verdict.VIOLATED,
+            because="a commit with the instance id and without the member id is answered "
+            "FENCED_INSTANCE_ID, which librdkafka takes for another process in its place",
+            clients=("librdkafka",),
+        ),
+        *holds("R01", "R02", "R12", "R21", "R33", "X32a", "X32b", "X32c"),
+    ),
+)
