@@ -24,8 +24,8 @@ from harness.rules.rule import Rule
 def gives_up_for_a_reason() -> str:
     """Our own consumers; P14 is about how programs of somebody else's end.
 
-    One that commits in transactions has a producer, whose fatal errors are about those. Whether
-    another process has an instance id is known by the coordinator, from its join to its removal.
+    Whether another process has an instance id is known by the coordinator, from its join to its
+    removal.
     """
     return """
         WITH gave_up AS (
@@ -56,5 +56,5 @@ def gives_up_for_a_reason() -> str:
                     END AS note
         FROM {members} m LEFT JOIN gave_up g USING (member) LEFT JOIN twins t USING (member)
         LEFT JOIN refused r USING (member)
-        WHERE m.role = 'consumer' AND m.client <> 'app' AND coalesce(m.commit, '') <> 'transaction'
+        WHERE m.role = 'consumer' AND m.client <> 'app'
     """

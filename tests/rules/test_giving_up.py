@@ -35,8 +35,9 @@ def test_a_client_that_gives_up_although_nobody_has_its_place_violates(judge: Ju
     assert f"its client gave up for good: {FENCED}" in judged["reason"]
 
 
-def test_so_does_one_of_a_dynamic_member(judge: Judge) -> None:
-    assert "VIOLATED" == judge(ended().member("member-2"), "X42")["verdict"]
+@pytest.mark.parametrize("commit", ["auto", "transaction"])
+def test_so_does_one_of_a_dynamic_member(judge: Judge, commit: str) -> None:
+    assert "VIOLATED" == judge(ended(commit=commit).member("member-2"), "X42")["verdict"]
 
 
 @pytest.mark.parametrize(
@@ -80,8 +81,6 @@ def test_who_goes_on_or_fails_otherwise_holds(judge: Judge) -> None:
     assert ("HOLDS", 2) == (judged["verdict"], judged["examined"])
 
 
-@pytest.mark.parametrize(
-    "row", [{"role": "producer"}, {"client": "app"}, {"commit": "transaction"}]
-)
+@pytest.mark.parametrize("row", [{"role": "producer"}, {"client": "app"}])
 def test_others_than_our_own_consumers_are_not_examined(judge: Judge, row: dict[str, Any]) -> None:
     assert "UNKNOWN" == judge(ended(**row), "X42")["verdict"]
