@@ -78,7 +78,6 @@ def commits_as_a_member() -> str:
         "rule, with FENCED_INSTANCE_ID (82), which is fatal, where the group still has a static "
         "member of its name; and an empty group accepts a commit without a generation."
     ),
-    always=True,
     of_applications=True,  # who asks for a commit
     in_passing=True,
     contradicted=(

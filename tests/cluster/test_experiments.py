@@ -155,9 +155,13 @@ def chosen() -> list[str]:
     return [each.label for each in runs]
 
 
-# A member hands out what it keeps while a rebalance is pending, as it may not in an eager group. No
-# run that shows another rule has to show that.
-APART: Final = ("java-poll:java/cooperative",)
+# What a protocol or a client shows that the others, which `chosen` is content with, do not.
+APART: Final = (
+    # A member hands out what it keeps while a rebalance is pending, as it may not in an eager group.
+    "java-poll:java/cooperative",
+    # A client that gives up ends its member, and no run.
+    "static-late:librdkafka/eager",
+)
 # What only nights play, and whose histories are kept (tests/recorded).
 BY_NIGHT: Final = (
     "connections-reset:librdkafka/eager",
