@@ -343,8 +343,10 @@ class Fleet:
                 wait_until(
                     f"{member.name} to leave", partial(has_left, member), timeout_s=timeout_s
                 )
-        ends = {each: self._ended_badly(each.name, each.instance, _END_S) for each in closing}
-        return [end for member, end in ends.items() if end and not member.gave_up]
+        ends = [self._ended_badly(member.name, member.instance, _END_S) for member in closing]
+        return [
+            end for member, end in zip(closing, ends, strict=True) if end and not member.gave_up
+        ]
 
     def end_in_order(self, *members: Member, follow: Callable[[], None] | None = None) -> None:
         """Ask processes to end, wait as long as their supervisor would, and kill what is left.

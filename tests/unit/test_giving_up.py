@@ -146,3 +146,18 @@ def test_what_a_group_does_not_reach_is_for_rules_where_a_client_gave_up(ended: 
     assert "no steady state" == run._manifest["phases"][-1]["missed"]
     with pytest.raises(WaitTimeout):
         Run._as_far_as_it_goes(run_of(), scene_of(), phase)
+
+
+@pytest.mark.parametrize(("code", "stuck"), [(1, 0), (3, 1)])
+def test_one_that_gives_up_as_it_closes_is_not_stuck(
+    ended: Ended, code: int, stuck: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = ended(code)
+    fleet: Any = fleet_of(member)
+    monkeypatch.setattr(member, "close", lambda: None)
+    fleet.live = lambda: [member]
+    fleet.restarts = SimpleNamespace(forget=lambda: None)
+    fleet._programs = None
+    fleet._ended_badly = lambda *given: Fleet._ended_badly(fleet, *given)
+
+    assert stuck == len(Fleet.close_members(fleet))
