@@ -29,6 +29,8 @@ experiment = Experiment(
             "FENCED_INSTANCE_ID, which librdkafka takes for another process in its place",
             clients=("librdkafka",),
         ),
-        *holds("R01", "R02", "R12", "R21", "R33", "X32a", "X32b", "X32c"),
+        # Java is back before its session ends, unnoticed; librdkafka's member is evicted then.
+        *holds("R01", "R33", clients=("librdkafka",)),
+        *holds("R02", "R12", "R21", "X32a", "X32b", "X32c"),
     ),
 )

@@ -361,11 +361,14 @@ class Run:
         partitions = scene.partitions
 
         def at_the_end() -> bool:
-            ends, processed = scene.view.end_offsets, scene.fleet.processed()
-            return len(ends) == partitions and all(
-                processed.get(number, 0) >= end for number, end in ends.items()
-            )
+            processed = scene.fleet.processed()
+            ends = scene.view.end_offsets.items()
+            return all(processed.get(number, 0) >= end for number, end in ends)
 
+        # They belong on record even where no member is left to read so far.
+        scene.wait(
+            "end offset of every partition", lambda: len(scene.view.end_offsets) == partitions, 60
+        )
         _reach(scene, "members at the end offsets", at_the_end, 60)
 
     @property
