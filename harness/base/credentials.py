@@ -22,7 +22,7 @@ LOGIN: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _SECRET: Final = ("sasl.password", "sasl.jaas.config")
 _PATHS: Final = (
     *("ssl.ca.location", "ssl.truststore.location"),
-    *("ssl.certificate.location", "ssl.key.location"),
+    *("ssl.certificate.location", "ssl.key.location", "ssl.keystore.location"),
 )
 _HIDDEN: Final = "[hidden]"  # as Kafka's own clients write it
 _NOTHING: Final = "null"  # as these write what is not set
@@ -83,6 +83,8 @@ class Credentials:
         }
         if self.user:
             settings |= {"sasl.mechanism": MECHANISM, "sasl.jaas.config": self.jaas}
+        if self.certificate:
+            settings |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": self.certificate}
         return settings
 
     @property

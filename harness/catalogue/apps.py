@@ -15,7 +15,7 @@ from harness.experiment import APP, Expect, Experiment, Fault, Group, Verdict
 from harness.experiment.app import App, Records, Shows, Stop
 from harness.experiment.limits import Limits
 from harness.rules.lineage import judged_of_an_app
-from harness.run.faults import KINDS, Lever
+from harness.run.faults import KINDS, Lever, of_a_user
 from harness.run.why import cannot_run
 
 FILE: Final = "app.toml"
@@ -136,6 +136,11 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
             raise BadInput(
                 f"{fault.kind}{how} is an order that only our own consumers understand, and "
                 f"{app.name} does not: choose another experiment"
+            )
+        if fault.kind in KINDS and of_a_user(fault):
+            raise BadInput(
+                f"{fault.kind} takes something from the user of one process, and a process of "
+                f"{app.name} that is started again comes as another user: choose another experiment"
             )
         if fault.kind in KINDS and (lever := KINDS[fault.kind].lever):
             _check_lever(fault, lever, app)

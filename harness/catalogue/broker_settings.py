@@ -17,7 +17,8 @@ FIELD: Final = "cluster.settings"  # of an experiment, where they are declared
 _WHOLE: Final = """
     add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms
     background.threads broker.heartbeat.interval.ms broker.session.timeout.ms
-    connections.max.idle.ms controlled.shutdown.max.retries controlled.shutdown.retry.backoff.ms
+    connections.max.idle.ms connections.max.reauth.ms controlled.shutdown.max.retries
+    controlled.shutdown.retry.backoff.ms
     controller.quorum.append.linger.ms controller.quorum.election.backoff.max.ms
     controller.quorum.election.timeout.ms controller.quorum.fetch.max.bytes
     controller.quorum.fetch.snapshot.max.bytes controller.quorum.fetch.timeout.ms

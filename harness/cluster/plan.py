@@ -274,8 +274,11 @@ def draw_plan(
     )
 
 
-def with_secrets(plan: Plan, security: str, scratch: Path) -> Plan:
-    """The plan with what this security needs made up below `scratch`. Raises OSError."""
+def with_secrets(plan: Plan, security: str, scratch: Path, *, authorized: bool = False) -> Plan:
+    """The plan with what this security needs made up below `scratch`; `authorized` as `secured`.
+
+    Raises OSError.
+    """
     names = {
         node.name: tuple(
             name
@@ -284,7 +287,8 @@ def with_secrets(plan: Plan, security: str, scratch: Path) -> Plan:
         )
         for node in plan.nodes
     }
-    return replace(plan, secured=secured(security, scratch, names, plan.lanes))
+    made = secured(security, scratch, names, plan.lanes, authorized=authorized)
+    return replace(plan, secured=made)
 
 
 def broker_settings(cluster: Cluster) -> dict[str, str]:

@@ -4,7 +4,8 @@ All of it is made up for the run, and is below one folder of its scratch: gone w
 nothing to anybody after it. Each node has a certificate with the names that it is reached by, on
 loopback and on its networks. Nodes prove themselves to each other by these, and so does the
 harness, on listeners that no client of a lane uses. The clients of a lane trust the authority, and
-where there are users, log in as the one that is called like their lane.
+where there are users, log in as the one that is called like their lane. What these may do is asked
+only where a fault takes a right from one (`rights`).
 """
 
 import secrets
@@ -17,7 +18,7 @@ from typing import Any, Final
 
 from harness.base.credentials import LOGIN, MECHANISM, Credentials, write_private
 from harness.base.ports import LOOPBACK
-from harness.experiment import PLAINTEXT
+from harness.experiment import PLAINTEXT, SASL_SSL
 
 FOLDER: Final = "secured"  # in the scratch of a run
 AUTHORITY: Final = "ca.pem"
@@ -25,14 +26,20 @@ HARNESS: Final = "harness"
 # On both sides of now: clocks of containers are this machine's, and a run lasts minutes.
 _VALID: Final = timedelta(days=2)
 _PASSWORD_BYTES: Final = 24
+_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 @dataclass(frozen=True)
 class Secured:
-    """The files of a secured cluster, and the passwords of its users."""
+    """The files of a secured cluster, and the passwords of its users.
+
+    `trusted` are the owners of certificates who may do everything where an authorizer asks what
+    somebody may; without any there is no authorizer.
+    """
 
     folder: Path
     passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
+    trusted: tuple[str, ...] = ()
 
     @property
     def protocol(self) -> str:
@@ -53,22 +60,42 @@ class Secured:
         """What is needed on the direct listeners."""
         return Credentials(ca=str(self.authority), certificate=str(self.folder / f"{HARNESS}.pem"))
 
+    def tell_clients(self) -> Path:
+        """Write what clients of each lane, and on the direct listeners, need into a file each.
+
+        In the words of Kafka's own clients and tools. Returns the files as a pattern. Raises
+        OSError.
+        """
+        each = {path.stem: Credentials.load(path) for path in self.folder.glob("*.json")}
+        for name, credentials in each.items():
+            lines = [f"{setting}={value}\n" for setting, value in credentials.of_java().items()]
+            write_private(self.folder / f"{name}.properties", "".join(lines))
+        return self.folder / "*.properties"
+
     def kept(self, name: str) -> Path:
         """The file with the credentials of a lane, or of the harness."""
         return self.folder / f"{name}.json"
 
 
 def secured(
-    security: str, scratch: Path, names: Mapping[str, tuple[str, ...]], lanes: tuple[str, ...]
+    security: str,
+    scratch: Path,
+    names: Mapping[str, tuple[str, ...]],
+    lanes: tuple[str, ...],
+    *,
+    authorized: bool = False,
 ) -> Secured | None:
     """Make up what a cluster of this security needs, below `scratch`; nothing where it needs none.
 
-    `names` has for each node what it is called on its networks. Raises OSError.
+    `names` has for each node what it is called on its networks. One that is `authorized` asks what
+    its users may do. Raises OSError.
     """
     if security == PLAINTEXT:
         return None
-    passwords = {lane: secrets.token_urlsafe(_PASSWORD_BYTES) for lane in lanes}
-    made = Secured(scratch / FOLDER, passwords if security == "sasl_ssl" else {})
+    users = lanes if security == SASL_SSL else ()
+    passwords = {user: secrets.token_urlsafe(_PASSWORD_BYTES) for user in users}
+    trusted = (HARNESS, *names) if authorized else ()
+    made = Secured(scratch / FOLDER, passwords, trusted)
     made.folder.mkdir(mode=0o700)
     _write_certificates(made, names)
     made.of_harness().save(made.kept(HARNESS))
@@ -98,6 +125,13 @@ def of_node(
         own = f"{MECHANISM.lower()}.sasl.jaas.config"
         settings |= {"sasl.enabled.mechanisms": MECHANISM}
         settings |= {_of_listener(each, own): login for each in lanes}
+    if made.trusted:
+        settings |= {
+            "authorizer.class.name": _AUTHORIZER,
+            # ACLs are there for what a fault takes a right to; the rest is open.
+            "allow.everyone.if.no.acl.found": "true",
+            "super.users": ";".join(f"User:CN={each}" for each in made.trusted),
+        }
     return settings
 
 

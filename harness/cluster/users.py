@@ -1,5 +1,9 @@
-"""The users of a secured cluster: created over the direct listeners, and known to every broker."""
+"""The users of a secured cluster: created over the direct listeners, and known to every broker.
 
+One may be deleted and created again, with the password that it had.
+"""
+
+from collections.abc import Iterable
 from typing import Final
 
 from confluent_kafka import KafkaException
@@ -7,6 +11,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialAlteration,
+    UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
 
@@ -18,6 +23,7 @@ from harness.cluster.plan import Plan
 
 _DESCRIBE_USER_SCRAM_CREDENTIALS: Final = 50
 _NO_TAGS: Final = b"\0"
+_MECHANISM: Final = ScramMechanism.SCRAM_SHA_512
 _ITERATIONS: Final = 4_096  # the least that Kafka takes: each login of a client costs as many
 _PATIENCE_S: Final = 30.0
 _ASK_S: Final = 5.0
@@ -31,23 +37,38 @@ def create_users(plan: Plan) -> None:
     passwords = plan.secured.passwords if plan.secured is not None else {}
     if not passwords:
         return
-    way = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _ITERATIONS)
-    wanted: list[UserScramCredentialAlteration] = [
-        UserScramCredentialUpsertion(user, way, password.encode())
-        for user, password in passwords.items()
-    ]
-    admin = admin_of(plan)  # kept until it has answered
-    try:
-        asked = admin.alter_user_scram_credentials(wanted, request_timeout=_PATIENCE_S)
-        for made in asked.values():
-            made.result(timeout=_PATIENCE_S)
-    except (KafkaException, TimeoutError) as error:
-        raise ClusterError(f"the users could not be created: {error}") from error
+    _alter(plan, [_credentials(user, password) for user, password in passwords.items()])
     wait_until(
         f"{len(passwords)} users on every broker",
         lambda: all(set(passwords) <= known_by(node.port) for node in plan.brokers),
         timeout_s=_PATIENCE_S,
     )
+
+
+def delete_user(plan: Plan, user: str) -> None:
+    """Delete the credentials of a user: nobody can log in as that one. Raises ClusterError."""
+    _alter(plan, [UserScramCredentialDeletion(user, _MECHANISM)])
+
+
+def restore_user(plan: Plan, user: str) -> None:
+    """Give a user its password again. Raises ClusterError."""
+    assert plan.secured is not None
+    _alter(plan, [_credentials(user, plan.secured.passwords[user])])
+
+
+def _credentials(user: str, password: str) -> UserScramCredentialAlteration:
+    way = ScramCredentialInfo(_MECHANISM, _ITERATIONS)
+    return UserScramCredentialUpsertion(user, way, password.encode())
+
+
+def _alter(plan: Plan, wanted: Iterable[UserScramCredentialAlteration]) -> None:
+    admin = admin_of(plan)  # kept until it has answered
+    try:
+        asked = admin.alter_user_scram_credentials(list(wanted), request_timeout=_PATIENCE_S)
+        for made in asked.values():
+            made.result(timeout=_PATIENCE_S)
+    except (KafkaException, TimeoutError) as error:
+        raise ClusterError(f"the users could not be changed: {error}") from error
 
 
 def known_by(port: int) -> set[str]:

@@ -33,7 +33,8 @@ SLACK_MS: Final = 50
 
 BACKENDS: Final = ("embedded", "docker", "compose")
 PLAINTEXT: Final = "plaintext"
-SECURITIES: Final = (PLAINTEXT, "ssl", "sasl_ssl")
+SASL_SSL: Final = "sasl_ssl"
+SECURITIES: Final = (PLAINTEXT, "ssl", SASL_SSL)
 CLIENTS: Final = ("librdkafka", "java")  # of our own members
 APP: Final = "app"  # the client of a program of somebody else's, whose library is its own affair
 PROTOCOLS: Final = ("eager", "cooperative", "consumer")

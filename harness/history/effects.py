@@ -18,6 +18,7 @@ class Breaks(StrEnum):
     DEPENDENCY = "dependency"  # what a program uses besides Kafka, the sink included
     POSITIONS = "positions"  # what the group committed, or the records that it points at
     FEATURES = "features"  # of the cluster: which levels of them are finalized
+    RIGHTS = "rights"  # what a member's user may do, or whether it is let in at all
 
 
 class Proof(StrEnum):

@@ -11,7 +11,7 @@ from harness.cluster import links
 from harness.cluster.backends import Backend
 from harness.cluster.plan import Plan, group_settings, with_secrets
 from harness.experiment import Experiment
-from harness.run.roles import lanes
+from harness.run.roles import authorized, lanes
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def planned(
     app = experiment.app
     writes = app is not None and bool(app.effects.output_topic)
     plan = replace(plan, logs_fetches=app is not None, logs_writes=writes)
-    plan = with_secrets(plan, cluster.security, scratch)
+    plan = with_secrets(plan, cluster.security, scratch, authorized=authorized(experiment))
     with links.secured(plan.secured.of_harness() if plan.secured is not None else None):
         yield plan
 

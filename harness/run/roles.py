@@ -7,7 +7,7 @@ from harness.base.errors import BadInput
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks
 from harness.history.whose import SHARED
-from harness.run.faults import KINDS, effects_of
+from harness.run.faults import KINDS, effects_of, of_a_user
 from harness.run.faults.kind import Change, Lever
 from harness.run.faults.targets import NUMBERED, ROLES, dependency_in, kind_of
 
@@ -15,6 +15,8 @@ SPARE_LANES: Final = 2  # beside the processes that are in the group at one time
 # Of an app, at one time. Measured on two cores with 10, 30 and 60: the cluster started in 4.5,
 # 6.3 and 6.4 s, the group was steady 11 to 13 s after that, and no process was taken for another.
 MOST_LANES: Final = 60
+# What a fault breaks of one member alone if that has a lane, and so a user, to itself.
+_OF_ONE_LANE: Final = (Breaks.LINK, Breaks.RIGHTS)
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def lanes(experiment: Experiment) -> tuple[str, ...]:
         return ("members", "producers", *(f"member-{number}" for number in numbers))
     own = set()
     for fault in experiment.faults:
-        if effects_of(fault).breaks != Breaks.LINK:
+        if effects_of(fault).breaks not in _OF_ONE_LANE:
             continue
         if fault.target == "any member":
             ever = headcount(experiment).ever
@@ -136,6 +138,11 @@ def lanes(experiment: Experiment) -> tuple[str, ...]:
             own.add(f"member-{numbered['number']}")
     probes = ("probes",) if experiment.probes else ()
     return ("members", "producers", *probes, *sorted(own))
+
+
+def authorized(experiment: Experiment) -> bool:
+    """Whether its cluster has to ask what users may do: a fault takes something from one."""
+    return any(map(of_a_user, experiment.faults))
 
 
 def _refuse_on_a_shared_lane(experiment: Experiment, most: int) -> None:

@@ -21,6 +21,7 @@ from harness.cluster.backends import backend_of
 from harness.cluster.dependencies import Dependencies
 from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan
 from harness.cluster.releases import releases_in
+from harness.cluster.rights import grant_all
 from harness.cluster.users import create_users
 from harness.experiment import Experiment, Probe
 from harness.experiment.app import App
@@ -163,6 +164,7 @@ class Run:
                     folder = self.run_dir / SCRATCH
                     dependencies.start(self._tools.toxiproxy, folder, self._logs)
                 create_users(plan)
+                grant_all(plan)
                 create_topic(plan, self._experiment)
                 observing.tell(observer, "look")
                 # While it looks for the coordinator, the brokers make the topic of the positions.

@@ -17,6 +17,7 @@ _NAMED: Final[Mapping[str, tuple[str, int]]] = {
     "group_max_size": ("group.max.size", 2**31 - 1),
     "initial_delay_ms": ("group.initial.rebalance.delay.ms", 3_000),
     "metadata_max": ("offset.metadata.max.bytes", 4_096),
+    "reauth_ms": ("connections.max.reauth.ms", 0),
     "retention_check_ms": ("offsets.retention.check.interval.ms", 600_000),
     "retention_minutes": ("offsets.retention.minutes", 10_080),
     "session_least_ms": ("group.min.session.timeout.ms", 6_000),

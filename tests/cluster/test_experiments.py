@@ -7,7 +7,7 @@ that each rule can fail.
 Played are the fewest runs (least time per rule that is new) that show every rule and inject every
 kind of fault that no other test does, and some for each client and protocol; the night plays all
 the rest. Without those that are marked `long`, it is a few runs of each sort. What needs containers
-is played by tests/docker.
+is played by tests/docker, and what needs users by test_secured.
 """
 
 import subprocess
@@ -25,6 +25,7 @@ from harness.base import processes
 from harness.base.errors import Exit
 from harness.catalogue import registry
 from harness.catalogue.cover import Candidate, candidates
+from harness.experiment import PLAINTEXT
 from harness.history import manifest, suites
 from harness.report import exit_code
 from harness.rules.catalogue import RULES
@@ -137,7 +138,11 @@ def chosen() -> list[str]:
     """Labels of the runs: ALWAYS, then greedily what shows the most that is new for its time."""
     experiments = {name: registry.load(name) for name in registry.names()}
     experiments = {name: each for name, each in experiments.items() if "embedded" in each.backends}
-    every = [each for each in candidates(experiments) if not each.experiment.long]
+    every = [
+        each
+        for each in candidates(experiments)
+        if not each.experiment.long and each.experiment.cluster.security == PLAINTEXT
+    ]
     labels = {each.label: each for each in every}
     runs = [labels[label] for label in ALWAYS]
     missing = set().union(*map(shown, every)).difference(*map(shown, runs))

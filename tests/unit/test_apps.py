@@ -18,7 +18,7 @@ from harness.experiment import APP, Cluster, Expect, Fault, Limits, Verdict
 from harness.experiment.app import App, Records, Shows, Stop, filled, numbered
 from harness.history.whose import SHARED
 from harness.run.faults import KINDS, needs_app
-from harness.run.roles import MOST_LANES, SPARE_LANES, lanes
+from harness.run.roles import MOST_LANES, SPARE_LANES, authorized, lanes
 
 EVERYTHING = r"""
 name = "orders"
@@ -452,7 +452,8 @@ def test_every_experiment_takes_an_app_or_says_why_not(name: str) -> None:
         with pytest.raises(BadInput, match=r"names none: write|posts to none: write"):
             with_app(experiment, plain)
     alone = any(not probe.beside for probe in experiment.probes)
-    if alone or any(KINDS[fault.kind].by_order for fault in experiment.faults):
+    ours = any(KINDS[fault.kind].by_order for fault in experiment.faults)
+    if alone or ours or authorized(experiment):
         with pytest.raises(BadInput, match=": "):
             with_app(experiment, app)
     else:

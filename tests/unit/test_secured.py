@@ -7,6 +7,7 @@ against the example of RFC 7677, whose every byte is known.
 from __future__ import annotations
 
 import json
+import secrets
 import socket
 import ssl
 import threading
@@ -206,8 +207,34 @@ def test_only_lanes_have_users_and_only_the_others_ask_for_certificates(tmp_path
     assert "required" == told["listener.name.direct.ssl.client.auth"]
     assert "listener.name.lane_members.ssl.client.auth" not in told
     assert "data/secured/broker-1.pem" == told["ssl.keystore.location"]
-    secrets = (plan.secured or made(tmp_path)).passwords.values()
-    assert not any(secret in json.dumps(told) for secret in secrets)
+    passwords = (plan.secured or made(tmp_path)).passwords.values()
+    assert not any(password in json.dumps(told) for password in passwords)
+
+
+def test_brokers_ask_what_a_user_may_do_only_where_that_is_wanted(tmp_path: Path) -> None:
+    plan = planned(below(tmp_path, "a"), "sasl_ssl")
+    with Ports() as ports:
+        drawn = draw_plan(Cluster(security="sasl_ssl"), LANES, "run", ports)
+    asking = with_secrets(drawn, "sasl_ssl", below(tmp_path, "b"), authorized=True)
+
+    for node in plan.nodes:
+        assert "authorizer.class.name" not in plan.properties(node, tmp_path / node.name)
+    for node in asking.nodes:
+        told = asking.properties(node, tmp_path / node.name)
+        assert told["authorizer.class.name"].endswith(".StandardAuthorizer")
+        assert "true" == told["allow.everyone.if.no.acl.found"]
+        everyone = {f"User:CN={each.name}" for each in asking.nodes} | {"User:CN=harness"}
+        assert everyone == set(told["super.users"].split(";"))
+
+
+def test_without_users_there_are_no_passwords(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unwanted(_bytes: int) -> str:
+        raise AssertionError("a password was made up")
+
+    monkeypatch.setattr(secrets, "token_urlsafe", unwanted)
+    assert {} == made(tmp_path, "ssl").passwords
 
 
 def test_a_plan_that_is_shown_shows_no_password(tmp_path: Path) -> None:
@@ -229,6 +256,27 @@ def test_settings_are_shown_without_secrets_and_without_folders() -> None:
         assert "somewhere" not in text
         assert "SASL_SSL" in text
     assert {"sasl.jaas.config": "null"} == shown({"sasl.jaas.config": "null"})
+
+
+def test_whoever_plays_by_hand_is_given_files_that_kafkas_own_tools_take(tmp_path: Path) -> None:
+    secured = made(tmp_path)
+
+    files = sorted(tmp_path.glob("secured/*.properties"))
+    assert [] == files
+    pattern = secured.tell_clients()
+
+    files = sorted(pattern.parent.glob(pattern.name))
+    assert ["harness", "members", "producers"] == [path.stem for path in files]
+    assert {0o600} == {path.stat().st_mode & 0o777 for path in files}
+    harness, members, _ = [
+        dict(line.split("=", 1) for line in path.read_text().splitlines()) for path in files
+    ]
+    assert "SASL_SSL" == members["security.protocol"]
+    assert f'password="{secured.passwords["members"]}";' in members["sasl.jaas.config"]
+    assert str(secured.authority) == members["ssl.truststore.location"]
+    assert "ssl.keystore.location" not in members
+    assert "SSL" == harness["security.protocol"]
+    assert secured.of_harness().certificate == harness["ssl.keystore.location"]
 
 
 def test_a_configuration_names_the_file_and_says_what_is_wrong_with_it(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pkgutil
 from typing import Final
 
 from harness.experiment import Experiment, Fault
-from harness.history.effects import Effects
+from harness.history.effects import Breaks, Effects
 from harness.run.faults.kind import Evidence, Kind, Lever, Needed
 
 
@@ -29,6 +29,11 @@ def effects_of(fault: Fault) -> Effects:
     return KINDS[fault.kind].effects_of(fault)
 
 
+def of_a_user(fault: Fault) -> bool:
+    """Whether it takes something from a user. Its kind has to be one of KINDS."""
+    return effects_of(fault).breaks == Breaks.RIGHTS
+
+
 def state_of(fault: Fault) -> str:
     """The state that a fault puts its target into; two faults at a time cannot put it into one.
 
@@ -43,4 +48,14 @@ def needs_app(experiment: Experiment) -> bool:
     return any(KINDS[fault.kind].lever for fault in experiment.faults)
 
 
-__all__ = ["KINDS", "Evidence", "Kind", "Lever", "Needed", "effects_of", "needs_app", "state_of"]
+__all__ = [
+    "KINDS",
+    "Evidence",
+    "Kind",
+    "Lever",
+    "Needed",
+    "effects_of",
+    "needs_app",
+    "of_a_user",
+    "state_of",
+]

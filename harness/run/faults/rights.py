@@ -1,0 +1,218 @@
+"""Faults of what a member's user may do: an ACL that it loses, credentials that are deleted.
+
+Each member that such a fault may hit has a lane, and so a user, to itself. Some clients take a
+refusal for the end of all and give up. Then another process is started in the member's place once
+its user has again what was taken, as a supervisor would that has tried in vain until then.
+"""
+
+import socket
+import struct
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from consumers.consumer import ClientGaveUp
+from consumers.probes.admission import Admission, NotAdmitted
+from harness.base.errors import BadInput, ClusterError, WaitTimeout
+from harness.base.ports import LOOPBACK
+from harness.base.wait import wait_until
+from harness.cluster import rights, users, wire
+from harness.cluster.plan import GROUP, TOPIC
+from harness.experiment import SASL_SSL, UNSET, Experiment, Fault
+from harness.history.effects import Breaks, Effects
+from harness.run.faults.kind import Evidence, Kind, Needed, outlasts_session
+from harness.run.faults.members import JOIN_S
+from harness.run.faults.network import ports_of
+from harness.run.faults.targets import Target
+from harness.run.scene import Scene
+
+REAUTHENTICATION: Final = "connections.max.reauth.ms"
+_KNOWN_S: Final = 10.0  # for every broker to have read it from the controller's log
+_ASK_S: Final = 5.0
+_DESCRIBE_GROUPS: Final = 15
+_FETCH: Final = 1
+_CLIENT_ID: Final = "harness"
+_LOGIN: Final = "login"  # what is refused to whoever has no credentials
+# Kafka's code for a refusal of each: GROUP_ and TOPIC_AUTHORIZATION_FAILED.
+_REFUSED: Final = {"group": 30, "topic": 29}
+
+
+def _what(fault: Fault) -> str:
+    """What the fault takes: the right to the group or to the topic, or the login."""
+    return _LOGIN if fault.kind == "delete-credentials" else fault.how or rights.RIGHTS[0]
+
+
+def _user(scene: Scene, target: Target) -> str:
+    """The user of a member: that of its lane."""
+    return scene.fleet.lane_of(target.name)
+
+
+def _take(scene: Scene, fault: Fault, target: Target) -> None:
+    """Take it from the user, and wait until every broker refuses it. Its client may end by that."""
+    plan, user = scene.cluster.plan, _user(scene, target)
+    scene.fleet.members[target.name].expected_end = True
+    if _what(fault) == _LOGIN:
+        users.delete_user(plan, user)
+    else:
+        rights.take(plan, user, _what(fault))
+    _await_answers(scene, fault, target, refused=True)
+
+
+def _give(scene: Scene, fault: Fault, target: Target) -> None:
+    plan, user = scene.cluster.plan, _user(scene, target)
+    if _what(fault) == _LOGIN:
+        users.restore_user(plan, user)
+    else:
+        rights.give(plan, user, _what(fault))
+
+
+def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
+    """Every broker refuses whoever asks as the user, by the way that the member comes."""
+    answers = list(_answers(scene, fault, target))
+    text = "; ".join(f"{broker} {answer or 'refuses nothing'}" for broker, answer in answers)
+    asked = f"asked as {_user(scene, target)} through its proxies"
+    return Evidence(bool(answers) and all(answer for _, answer in answers), f"{asked}, {text}")
+
+
+def _await_answers(scene: Scene, fault: Fault, target: Target, *, refused: bool) -> None:
+    """Raises WaitTimeout."""
+    seen: list[tuple[str, str]] = []
+
+    def met() -> bool:
+        seen[:] = _answers(scene, fault, target)
+        return bool(seen) and all(bool(answer) == refused for _, answer in seen)
+
+    wait_until(
+        f"{'refusal' if refused else 'admittance'} of {_user(scene, target)} by every broker",
+        met,
+        timeout_s=_KNOWN_S,
+        saw=lambda: str(seen),
+    )
+
+
+def _answers(scene: Scene, fault: Fault, target: Target) -> Iterator[tuple[str, str]]:
+    """How each broker refuses the user what the fault takes, in words; empty where it does not."""
+    user = Target("lane", _user(scene, target))
+    for broker, _, port in ports_of(scene, user):
+        yield f"broker-{broker}", _refusal(scene, user.link, port, _what(fault))
+
+
+def _refusal(scene: Scene, lane: str, port: int, what: str) -> str:
+    """Log in as the user of a lane and ask for the group or the topic. Raises OSError."""
+    secured = scene.cluster.plan.secured
+    assert secured is not None  # the experiment has been checked
+    try:
+        with (
+            socket.create_connection((LOOPBACK, port), _ASK_S) as link,
+            Admission(secured.of_lane(lane)).enter(link, LOOPBACK) as secure,
+        ):
+            if what == _LOGIN:
+                return ""
+            code = (_group_code if what == "group" else _topic_code)(secure)
+    except NotAdmitted as error:
+        return f"lets nobody in: {error}"
+    return f"refuses the {what} (error {code})" if code == _REFUSED[what] else ""
+
+
+def _group_code(link: socket.socket) -> int:
+    """What a broker answers to whoever asks for the group (DescribeGroups v0): an error code."""
+    body = struct.pack(">i", 1) + wire.text_of(GROUP)
+    call = wire.request(_DESCRIBE_GROUPS, 0, body, _CLIENT_ID)
+    answer = wire.ask_over(link, call, _ASK_S)
+    answer.number("i")  # one group
+    return answer.number("h")
+
+
+def _topic_code(link: socket.socket) -> int:
+    """What a broker answers to whoever reads the topic's partition 0 (Fetch v4): an error code.
+
+    It need not lead the partition: whether one may read it is looked at first.
+    """
+    replica, at_once, bytes_wanted, all_records = -1, 0, 1, 0
+    body = struct.pack(">iiiib", replica, at_once, 0, bytes_wanted, all_records)
+    body += struct.pack(">i", 1) + wire.text_of(TOPIC)
+    body += struct.pack(">iiqi", 1, 0, 0, bytes_wanted)  # one partition: 0, from offset 0 on
+    answer = wire.ask_over(link, wire.request(_FETCH, 4, body, _CLIENT_ID), _ASK_S)
+    answer.number("i")  # throttle time
+    answer.number("i")  # one topic
+    answer.text()
+    answer.number("i")  # one partition
+    answer.number("i")
+    return answer.number("h")
+
+
+def _await_back(scene: Scene, fault: Fault, target: Target) -> str:
+    """Wait until the member reads again, or another process that is started in its place."""
+    _await_answers(scene, fault, target, refused=False)
+    member = scene.fleet.members[target.name]
+    before = member.records
+    patience_s = JOIN_S + scene.experiment.group.session_timeout_ms / 1_000
+    try:
+        scene.wait(
+            f"records for {target.name}, or its end",
+            lambda: member.records > before or not member.running,
+            patience_s,
+        )
+        if member.running:
+            member.expected_end = False
+            return f"{target.name} reads again"
+        if member.exit_code != ClientGaveUp.exit_code:
+            raise ClusterError(
+                f"{target.name} ended with exit code {member.exit_code}: "
+                f"{scene.fleet.last_words(member)}"
+            )
+        successor = scene.fleet.start_member(scene.fleet.next_name())
+        scene.wait(
+            f"partitions for {successor.name} in the place of {target.name}",
+            lambda: successor.ever_assigned,
+            patience_s,
+        )
+    except WaitTimeout as timeout:
+        raise ClusterError(str(timeout)) from timeout
+    return f"{target.name} had given up; {successor.name} came in its place"
+
+
+def _check(fault: Fault, experiment: Experiment) -> None:
+    security = experiment.cluster.security
+    if security != SASL_SSL:
+        raise BadInput(
+            f"{fault.kind} of {fault.target} needs users, and with security of {security} there "
+            f"are none: use SECURITY={SASL_SSL}"
+        )
+
+
+def _check_login(fault: Fault, experiment: Experiment) -> None:
+    """A connection that is never asked again who it is would not notice."""
+    _check(fault, experiment)
+    session = experiment.cluster.settings.get(REAUTHENTICATION, UNSET)
+    session_ms = int(session) if session.isdecimal() else 0
+    lasts_ms = (fault.lasts_s or 0) * 1_000
+    if not 0 < session_ms < lasts_ms:
+        raise BadInput(
+            f"{fault.kind} of {fault.target} for {lasts_ms / 1_000:g} s ends before a connection "
+            f"has to log in again, with {REAUTHENTICATION} of {session_ms} (0: never): set it lower"
+        )
+
+
+def _check_needs(fault: Fault, experiment: Experiment, needed: Needed) -> None:
+    """Who may not read the topic stays in its group, with some clients."""
+    if _what(fault) != "topic":
+        outlasts_session(fault, experiment, needed)
+
+
+_REFUSES: Final = Effects(breaks=Breaks.RIGHTS, disturbs_heartbeats=True, starts_process=True)
+_OF_A_USER: Final = partial(
+    Kind,
+    targets=("member",),
+    heals=True,
+    inject=_take,
+    prove=_prove,
+    heal=_give,
+    settle=_await_back,
+    check_needs=_check_needs,
+)
+
+KINDS: Final = (
+    _OF_A_USER("delete-acl", check=_check, effects=dict.fromkeys(rights.RIGHTS, _REFUSES)),
+    _OF_A_USER("delete-credentials", check=_check_login, effects=_REFUSES),
+)
