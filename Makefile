@@ -64,9 +64,9 @@ explain: ## show who rebalanced a group and why, from the brokers' own logs: LOG
 	    $(if $(TIMEZONE),--timezone '$(TIMEZONE)')
 
 .PHONY: up fault down
-up: ## bring up a cluster to play with by hand, behind Toxiproxy, until Ctrl-C: [BROKERS=3 TOPIC='orders:6 payments:3' SET='num.partitions=3' PORT_BASE=29091 DETACH=1 KAFKA=]
+up: ## bring up a cluster to play with by hand, behind Toxiproxy, until Ctrl-C: [BROKERS=3 TOPIC='orders:6 payments:3' SET='num.partitions=3' PORT_BASE=29091 DETACH=1 KAFKA= SECURITY=]
 	@$(ENV) -m harness up $(if $(BROKERS),--brokers '$(BROKERS)') $(foreach topic,$(TOPIC),--topic '$(topic)') \
-	    $(foreach setting,$(SET),--set '$(setting)') $(if $(PORT_BASE),--port-base '$(PORT_BASE)') $(if $(DETACH),--detach) $(if $(KAFKA),--kafka '$(KAFKA)')
+	    $(foreach setting,$(SET),--set '$(setting)') $(if $(PORT_BASE),--port-base '$(PORT_BASE)') $(if $(DETACH),--detach) $(if $(KAFKA),--kafka '$(KAFKA)') $(SECURED)
 
 fault: ## break something in that cluster: KIND=kill-broker TARGET=coordinator [FOR=10s GROUP= HOW= LATENCY_MS= BANDWIDTH_KB_PER_S=]; without KIND: list what can be broken
 	@$(ENV) -m harness fault $(if $(KIND),'$(KIND)') $(if $(TARGET),'$(TARGET)') $(if $(FOR),--for '$(FOR)') \

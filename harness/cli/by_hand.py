@@ -12,7 +12,7 @@ from harness.base import processes
 from harness.base.errors import BadInput, Exit
 from harness.base.paths import COMMAND, here
 from harness.base.wait import wait_until
-from harness.cli.options import duration, port
+from harness.cli.options import add_security_option, duration, port
 from harness.experiment import Cluster, Load
 from harness.history import manifest
 from harness.run.screen import Screen
@@ -26,6 +26,7 @@ def add_up_options(up: argparse.ArgumentParser) -> None:
     from harness.run.by_hand.layout import PORT_BASE
 
     up.add_argument("--kafka", help="version of Kafka")
+    add_security_option(up)
     up.add_argument("--brokers", type=int, default=3, help="how many brokers (default: 3)")
     up.add_argument(
         "--topic", action="append", default=[], metavar="NAME:PARTITIONS",
@@ -71,7 +72,8 @@ def up_command(arguments: argparse.Namespace) -> int:
 
     if arguments.kafka is not None:
         check_offered(arguments.kafka)
-    named = {"kafka_version": arguments.kafka} if arguments.kafka else {}
+    named = {"kafka_version": arguments.kafka, "security": arguments.security}
+    named = {name: value for name, value in named.items() if value}
     settings = dict(_setting(item) for item in arguments.set)
     wanted = Wanted(
         Cluster(brokers=arguments.brokers, settings=settings, **named),
@@ -85,6 +87,8 @@ def up_command(arguments: argparse.Namespace) -> int:
         print(f"bootstrap  {found.members}")
         print(f"           {found.producers}  for producers, to be broken apart")
         print(f"           {found.direct}  past the proxies: no fault of a link reaches it")
+        if found.secured is not None:
+            print(f"secured    settings of clients are in {here(found.secured)}")
         print(f"folder     {here(found.folder)}")
         print(f"break it   {COMMAND} fault kill-broker coordinator", flush=True)
         if arguments.detach:

@@ -7,6 +7,7 @@ address that `up` prints.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ from typing import Final
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
 
 from harness.base import processes
 from harness.base.errors import Exit
@@ -192,12 +194,18 @@ def test_a_group_of_ones_own_comes_back_from_whatever_is_broken(up: Callable[...
 
 
 def test_an_up_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
-    """It goes on alone, as a person has it who wants the terminal back."""
+    """It goes on alone, as a person has it who wants the terminal back; and it is secured."""
     options = ("--detach", "--brokers", "1", "--port-base", str(in_a_row(PORTS)))
-    begun = run("up", *options, results=tmp_path)
+    begun = run("up", *options, "--security", "sasl_ssl", results=tmp_path)
     assert Exit.AS_EXPECTED == begun.returncode, begun.stderr
     assert "bootstrap  127.0.0.1:" in begun.stdout
+    assert "secured    settings of clients are in " in begun.stdout
     folder = (tmp_path / "by-hand" / "latest").resolve()
+    bootstrap, producers, direct = re.findall(r"(127\.0\.0\.1:\d+)(?: |$)", begun.stdout, re.M)
+    for name, address in (("members", bootstrap), ("producers", producers), ("harness", direct)):
+        proven = _of_librdkafka(folder / "scratch" / "secured" / f"{name}.properties")
+        admin = AdminClient({"bootstrap.servers": address, **proven})
+        assert "t" in admin.list_topics(timeout=PATIENCE_S).topics
     pid = int((folder / "owner").read_text().partition(":")[0])
     assert pid == os.getsid(pid)
     assert 4 <= len(processes.marked(folder.name))
@@ -209,6 +217,21 @@ def test_an_up_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
         lambda: "interrupted" == manifest.read(folder)["status"],
         timeout_s=PATIENCE_S,
     )
+
+
+def _of_librdkafka(file: Path) -> dict[str, str]:
+    """The settings of a file for Kafka's own tools, in the words of librdkafka."""
+    given = dict(line.split("=", 1) for line in file.read_text().splitlines())
+    told = {
+        "security.protocol": given["security.protocol"],
+        "ssl.ca.location": given["ssl.truststore.location"],
+    }
+    if "sasl.jaas.config" in given:
+        (user, password) = re.findall(r'(?:username|password)="([^"]*)"', given["sasl.jaas.config"])
+        login = {"sasl.username": user, "sasl.password": password}
+        return {**told, "sasl.mechanism": given["sasl.mechanism"], **login}
+    keys = ("ssl.certificate.location", "ssl.key.location")
+    return {**told, **dict.fromkeys(keys, given["ssl.keystore.location"])}
 
 
 def test_a_taken_port_is_a_sentence_and_nothing_is_begun(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ ONLY_BY_HAND = {
             *("X29-fenced", "X29-wire", "X30", "X33", "X35", "X37", "X39"),
             *("X40", "X40-assignor", "X40-classic", "X40-empty", "X40-epoch", "X40-full"),
             *("X40-group", "X40-instance", "X40-member", "X40-regex"),
-            *("X41", "X41-topic", "X42"),
+            *("X43", "X43-topic", "X44"),
         ),
         _BROKER,
     ),

@@ -34,6 +34,7 @@ from tests.report.sample_run import write_manifest, write_run
             "security 'tls' is not offer",
         ),
         (["matrix", "--security", "tls"], Exit.BAD_ARGUMENTS, "security 'tls' is not offered"),
+        (["up", "--security", "tls"], Exit.BAD_ARGUMENTS, "security 'tls' is not offered"),
         (["nightly", "--backend", "compose"], Exit.BAD_ARGUMENTS, "needs clusters of its own"),
         (["run", "baseline", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
         (["run", "baseline", "--seed", "x"], Exit.BAD_ARGUMENTS, "invalid int value: 'x'"),

@@ -19,10 +19,12 @@ from consumers.journal import Journal
 from harness.base import processes
 from harness.base.errors import Exit, HarnessError, VoidRun
 from harness.base.ports import Ports
+from harness.cluster import links
 from harness.cluster.admin import create_topics
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of
-from harness.cluster.plan import GROUP, TOPIC, Plan
+from harness.cluster.plan import GROUP, TOPIC, Plan, with_secrets
+from harness.cluster.users import create_users
 from harness.experiment import Cluster, Experiment
 from harness.history import manifest
 from harness.provision.tools import Tools, resolve_tools
@@ -63,13 +65,15 @@ class Wanted:
 class Ready:
     """What is there once it is up: its folder, and the bootstrap addresses of each lane.
 
-    No fault of a link reaches whoever comes by `direct`.
+    No fault of a link reaches whoever comes by `direct`. Of a secured cluster, `secured` are the
+    files with the settings of clients.
     """
 
     folder: Path
     members: str
     producers: str
     direct: str
+    secured: Path | None = None
 
 
 def bring_up(wanted: Wanted, results: Path, screen: Screen, ready: Callable[[Ready], None]) -> Path:
@@ -88,8 +92,10 @@ def bring_up(wanted: Wanted, results: Path, screen: Screen, ready: Callable[[Rea
         plan = laid_out(cluster, "", ports)
         folder = reserve(results, NAME, ("journals", "logs", SCRATCH))
         with processes.holding(folder):
-            by_hand = _ByHand(replace(plan, run=folder.name), cluster, tools, folder, screen)
-            by_hand.play(wanted.topics, ready)
+            plan = with_secrets(replace(plan, run=folder.name), cluster.security, folder / SCRATCH)
+            proven = None if plan.secured is None else plan.secured.of_harness()
+            with links.secured(proven):
+                _ByHand(plan, cluster, tools, folder, screen).play(wanted.topics, ready)
     return folder
 
 
@@ -175,6 +181,7 @@ class _ByHand:
             ending.enter_context(self._ending(cluster, watch))
             self.say("start cluster")
             cluster.start()
+            create_users(self._plan)
             create_topics(self._plan, topics)
             door = ending.enter_context(Door(self._folder))
             journal = Journal(self._folder / "journals" / "faults.journal", member="nemesis")
@@ -183,7 +190,8 @@ class _ByHand:
             self._seen = watch.look()
             watch.start()
             members, producers = map(self._plan.bootstrap, LANES)
-            ready(Ready(self._folder, members, producers, self._plan.direct()))
+            secured = None if self._plan.secured is None else self._plan.secured.tell_clients()
+            ready(Ready(self._folder, members, producers, self._plan.direct(), secured))
             try:
                 self._serve(door, breaker, watch, cluster)
             except Interrupted:
