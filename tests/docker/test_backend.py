@@ -85,16 +85,20 @@ def latest(results: Path, name: str) -> Path:
     return (results / name / "latest").resolve()
 
 
-@pytest.mark.parametrize("name", ["coordinator-kill", "split-brain-attempt"])
+@pytest.mark.parametrize(
+    ("name", "security"), [("coordinator-kill", "sasl_ssl"), ("split-brain-attempt", "plaintext")]
+)
 def test_an_experiment_gives_the_verdicts_that_are_expected_of_it(
-    tmp_path: Path, left_of: LeftOf, name: str
+    tmp_path: Path, left_of: LeftOf, name: str, security: str
 ) -> None:
-    run = harness("experiment", name, "--backend", "docker", "--results", str(tmp_path))
+    options = ("--backend", "docker", "--security", security, "--results", str(tmp_path))
+    run = harness("experiment", name, *options)
     out, said = run.communicate(timeout=LONGEST_S)
     run_dir = latest(tmp_path, name)
 
     assert [] == differing(run_dir), out + said
-    assert "docker" == manifest.read(run_dir)["declared"]["cluster"]["backend"]
+    declared = manifest.read(run_dir)["declared"]["cluster"]
+    assert ("docker", security) == (declared["backend"], declared["security"])
     assert 1 == len(list((tmp_path / dataset.FOLDER).rglob(f"run={run_dir.name}/*.parquet")))
     assert [] == left_of(run_dir.name)
     for node in ("broker-1", "broker-2", "broker-3", "controller-101"):
