@@ -8,8 +8,8 @@ from harness.rules.rule import Rule
     title="A client gives up only if another has its place",
     statement=(
         "A consumer's client library reports a fatal error, after which the consumer can do "
-        "nothing any more, only where another process has the member's instance id, or the group "
-        "is full."
+        "nothing any more, only where another process has the member's instance id, the group is "
+        "full, or its user has lost a right."
     ),
     source="KIP-345, FENCED_INSTANCE_ID; KIP-848, UNRELEASED_INSTANCE_ID; group.max.size",
     unit="",
@@ -46,15 +46,21 @@ def gives_up_for_a_reason() -> str:
              AND s.joined_at <= after(:slack_ms, g.at)
              AND (s.removed_at IS NULL OR s.removed_at >= after(-:slack_ms, g.at))
             GROUP BY g.member
+        ), barred AS (
+            SELECT DISTINCT g.member FROM gave_up g JOIN {fault_windows} f
+              ON f.resolved = g.member AND f.breaks = 'rights' AND f.injecting_at <= g.at
+             AND coalesce(f.healed_at, :ended_at) >= after(-:slack_ms, g.at)
         )
         SELECT m.member AS subject, coalesce(g.at, m.ended_at, :stopped_at) AS at,
-               IF(g.at IS NOT NULL AND t.other IS NULL AND r.error_code IS NULL,
+               IF(g.at IS NOT NULL AND t.other IS NULL AND r.error_code IS NULL
+                  AND b.member IS NULL,
                   clause('its client gave up for good: ', g.what), NULL) AS wrong,
                CASE WHEN t.other IS NOT NULL
                     THEN concat('gave up for good: ', t.other, ' has its instance id')
                     WHEN r.error_code IS NOT NULL THEN 'gave up for good: the group was full'
-                    END AS note
+                    WHEN b.member IS NOT NULL
+                    THEN 'gave up for good: its user had lost a right' END AS note
         FROM {members} m LEFT JOIN gave_up g USING (member) LEFT JOIN twins t USING (member)
-        LEFT JOIN refused r USING (member)
+        LEFT JOIN refused r USING (member) LEFT JOIN barred b USING (member)
         WHERE m.role = 'consumer' AND m.client <> 'app'
     """

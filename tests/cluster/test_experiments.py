@@ -162,7 +162,7 @@ def chosen() -> list[str]:
 
 # What a protocol or a client shows that the others, which `chosen` is content with, do not.
 APART: Final = (
-    # A member hands out what it keeps while a rebalance is pending, as it may not in an eager group.
+    # A member hands out what it keeps while a rebalance is pending, as an eager group must not.
     "java-poll:java/cooperative",
     # A client that gives up ends its member, and no run.
     "static-late:librdkafka/eager",

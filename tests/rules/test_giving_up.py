@@ -84,3 +84,23 @@ def test_who_goes_on_or_fails_otherwise_holds(judge: Judge) -> None:
 @pytest.mark.parametrize("row", [{"role": "producer"}, {"client": "app"}])
 def test_others_than_our_own_consumers_are_not_examined(judge: Judge, row: dict[str, Any]) -> None:
     assert "UNKNOWN" == judge(ended(**row), "X42")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "whose", "injected_ms", "healed_ms", "verdict"),
+    [
+        ("delete-credentials", "member-1", 15_000, 30_000, "HOLDS"),
+        ("delete-acl", "member-1", 15_000, 30_000, "HOLDS"),
+        ("delete-acl", "member-1", 20_001, 30_000, "HOLDS"),  # it was under way
+        ("delete-acl", "member-1", 20_002, 30_000, "VIOLATED"),
+        ("delete-acl", "member-1", 15_000, 19_950, "HOLDS"),
+        ("delete-acl", "member-1", 15_000, 19_949, "VIOLATED"),  # it had it again
+        ("delete-acl", "member-2", 15_000, 30_000, "VIOLATED"),
+        ("latency", "member-1", 15_000, 30_000, "VIOLATED"),
+    ],
+)
+def test_a_right_that_its_user_has_lost_is_a_reason_meanwhile(
+    judge: Judge, kind: str, whose: str, injected_ms: float, healed_ms: float, verdict: str
+) -> None:
+    history = ended("SASL_AUTHENTICATION_FAILED: x").fault(kind, whose, injected_ms, healed_ms)
+    assert verdict == judge(history, "X42")["verdict"]
