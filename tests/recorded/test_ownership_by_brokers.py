@@ -37,6 +37,7 @@ EXPLAINED: Final = Counter(
         ("callback-stall", "its callback took long"): 4,
         ("callback-stall-java", "its callback took long"): 4,
         ("coordinator-silent", "it gave up at the end of its session"): 6,
+        ("acl-revoked", "it gave up at the end of its session"): 2,
         ("bad-day", "the client left for an application that did not poll"): 2,
         ("transactions", "the client left for an application that did not poll"): 2,
     }
