@@ -73,11 +73,7 @@ def add_run_options(one: argparse.ArgumentParser) -> None:
     """The options of every command that plays runs of one experiment, or of many."""
     one.add_argument("--seed", type=int, help="decides when each fault starts (default: random)")
     one.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KNOB=VALUE",
-        help="change a knob; `describe` lists them",
+        "--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob (see `describe`)"
     )
     one.add_argument("--client", help="client library of our own members: librdkafka or java")
     one.add_argument(
@@ -146,9 +142,7 @@ def add_app_options(one: argparse.ArgumentParser) -> None:
     program.add_argument(
         "--static", action="store_true", default=None, help="give each process an instance id"
     )
-    program.add_argument(
-        "--value", metavar="TEMPLATE", help="value of each record; {n} is its number"
-    )
+    program.add_argument("--value", metavar="TEMPLATE", help="value of a record; {n} is its number")
     program.add_argument(
         "--records", type=Path, metavar="FILE", help="file with the values, one per line"
     )
@@ -283,10 +277,7 @@ def add_explain_options(explaining: argparse.ArgumentParser) -> None:
         help="zone of times without one: Europe/Berlin, or +02:00 (default: shown as written)",
     )
     explaining.add_argument(
-        "--into",
-        type=Path,
-        metavar="FOLDER",
-        help="write explain.html and the tables to this folder",
+        "--into", type=Path, metavar="FOLDER", help="folder for explain.html and the tables"
     )
 
 
@@ -431,11 +422,7 @@ def add_comparison_options(several: argparse.ArgumentParser) -> None:
     )
     several.add_argument("--seed", type=int, help="seed of every run (default: random)")
     several.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KNOB=VALUE",
-        help="change a knob; `describe` lists them",
+        "--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob (see `describe`)"
     )
     several.add_argument(
         "--client", default="librdkafka", help="librdkafka, java, or librdkafka,java"
