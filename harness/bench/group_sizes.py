@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from harness.base.errors import NoData
 from harness.bench import group_sizes_page
 from harness.check.check import check
+from harness.check.judge import Outcome
 from harness.experiment import SLACK_MS
 from harness.history import manifest
 from harness.provision.cache import translations
@@ -67,18 +68,21 @@ class GroupSize:
 
 
 def measured(run_dir: Path, engine: DuckDb) -> GroupSize:
-    """Read one run; raises NoData where it is not complete."""
+    """Read one run; raises NoData where it is not complete, or its record not whole."""
     told = manifest.read(run_dir)
     if told.get("status") != "complete":
         raise NoData(f"{run_dir} is not complete: {told.get('status_reason')}")
     rows: dict[str, list[dict[str, Any]]] = {}
-    check(
-        run_dir,
-        engine,
-        keep=False,
-        rules=(_COST, _CAUSES),
-        judged=lambda outcome: rows.update(outcome.rows),
-    )
+    unknown: dict[str, str] = {}
+
+    def judged(outcome: Outcome) -> None:
+        rows.update(outcome.rows)
+        unknown.update(outcome.unknown)
+
+    check(run_dir, engine, keep=False, rules=(_COST, _CAUSES), judged=judged)
+    if unknown:  # no rows, which would look as if nothing had happened
+        why = "; ".join(f"{rule}: {each}" for rule, each in sorted(unknown.items()))
+        raise NoData(f"{run_dir} cannot be measured ({why}): play it again")
     faults = _history(run_dir, "faults")
     join = _during(rows.get(_COST, ()), faults, _JOIN)
     crash = _during(rows.get(_COST, ()), faults, _CRASH)
@@ -150,9 +154,14 @@ def _lasted_s(faults: Sequence[Row], kind: str) -> float | None:
 
 
 def _overlaps(waited: Row, change: Row, heartbeat_ms: int) -> bool:
-    """Whether a second in which somebody waited has something of a change of the group."""
+    """Whether a second in which somebody waited has something of a change of the group.
+
+    The kernel counts a wait when it is over: one that is longer than its second began before.
+    """
     ended = change["at"] + timedelta(milliseconds=change["measured"] * heartbeat_ms)
-    return bool(waited["from_at"] <= ended and waited["at"] >= change["at"])
+    lasted_ms = (waited["at"] - waited["from_at"]).total_seconds() * 1_000
+    during = waited["from_at"] <= ended and waited["at"] >= change["at"]
+    return bool(during and waited["waited_ms"] <= lasted_ms)
 
 
 def _at(stamp: str) -> datetime:

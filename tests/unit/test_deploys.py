@@ -34,6 +34,7 @@ class Process:
     instance_id: str | None = None
     ever_assigned: bool = True
     running: bool = True
+    started: bool = True
     foreign: bool = False
     ending: Ending | None = None
 

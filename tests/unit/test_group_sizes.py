@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,15 @@ def test_a_run_that_is_not_complete_is_not_measured(tmp_path: Path, engine: Duck
 
     with pytest.raises(NoData, match="is not complete: a broker died"):
         measured(tmp_path, engine)
+
+
+def test_a_run_whose_record_is_not_whole_is_not_measured(tmp_path: Path, engine: DuckDb) -> None:
+    run_dir = tmp_path / "run"
+    shutil.copytree(RECORDED / "cooperative-join.librdkafka.cooperative.4.3.1", run_dir)
+    (run_dir / "history" / "requests.parquet").unlink()
+
+    with pytest.raises(NoData, match=r"cannot be measured \(R20f: .*requests.*: play it again"):
+        measured(run_dir, engine)
 
 
 def test_the_record_keeps_runs_that_are_gone(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ class Started:
 
     name: str
     started: bool = False
+    foreign: bool = False
 
 
 @dataclass
@@ -54,6 +55,13 @@ def test_hundreds_of_members_start_a_few_at_a_time(members: int, most: int) -> N
     assert [f"member-{number}" for number in range(1, members + 1)] == [m.name for m in ready]
     assert all(each.started for each in ready)
     assert most == scene.most
+
+
+def test_programs_of_which_nobody_knows_how_far_they_are_wait_for_nothing() -> None:
+    scene = Starting(Experiment(claim="x."))
+    joining.await_room(cast(Scene, scene), cast(Any, [Started("x", foreign=True)] * 200))
+
+    assert not scene.members
 
 
 def test_members_that_come_apart_are_not_started_ahead() -> None:

@@ -5,6 +5,7 @@ Both go on step by step, and each process that is started or told to end is on r
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -14,6 +15,7 @@ from harness.history.effects import Breaks, Effects
 from harness.run.faults.kind import Change, Evidence, Kind
 from harness.run.faults.members import is_in_group, terminated
 from harness.run.faults.targets import Target
+from harness.run.joining import await_room
 from harness.run.member import Member
 from harness.run.scene import Scene, Step
 
@@ -38,13 +40,20 @@ def _end(scene: Scene, members: Sequence[Member]) -> None:
 
 
 def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
-    """Start so many, all at once, and wait until they are in the group. Whether all got there."""
+    """Start so many, and wait until they are in the group. Whether all got there.
+
+    All at once, or as many of hundreds as leave the brokers a processor.
+    """
     waiting: dict[str, tuple[Member, float, int]] = {}
     for instance_id in instance_ids:
         name = scene.fleet.next_name()
         scene.mark(Step(_START, name))
         member = scene.fleet.start_member(name, instance_id)
         waiting[name] = member, time.monotonic(), time.time_ns() // 1_000
+        with suppress(
+            WaitTimeout
+        ):  # the others are started all the same, and what comes of it told
+            await_room(scene, [each for each, _, _ in waiting.values()])
 
     def note_those_in() -> bool:
         for name, (member, since, at_us) in list(waiting.items()):
