@@ -122,9 +122,10 @@ check: ## check format, lint and types
 	@$(ENV) -m ruff check .
 	@$(ENV) -m mypy
 
-docs: ## write docs/rules.md, docs/clients.md and the table of ARCHITECTURE.md from the code
+docs: ## write docs/rules.md, docs/clients.md, the numbers of docs/scale.md and the table of ARCHITECTURE.md
 	@$(ENV) -m harness.catalogue.rules_page tests/rules/__snapshots__ > docs/.rules.md && mv docs/.rules.md docs/rules.md
 	@$(ENV) -m harness.report.many.published docs
+	@$(ENV) -m harness.bench.group_sizes docs
 	@$(ENV) -m tests.rooms
 
 bench: ## measure the harness itself [ONLY='check explain' or ONLY=days LONG='24h:300 2h:20000']

@@ -43,7 +43,8 @@ ROOMS: Final = {
         ("cli", "provision"),
     ),
     "bench": Room(
-        "what the harness itself costs; made-up runs, and the work that trains AOT caches",
+        "what the harness itself costs, and what the size of a group (`group_sizes`); made-up "
+        "runs, and the work that trains AOT caches",
         "measurements use the parts that they measure",
         (
             *("check", "tables", "cluster", "history"),
@@ -64,7 +65,8 @@ ROOMS: Final = {
         "many runs: nights, repeats, matrices of programs, comparisons of protocols; playing each "
         "in a process of its own (`stage`, `players`, `player`); judging one run (`judging`), in a "
         "background process (`background`), or many stored ones (`again`), by any Spark "
-        "(`spark`); runs that a project keeps (`kept`), and what its own rules say of them "
+        "(`spark`), from any place that it reads (`stored_elsewhere`); runs that a project keeps "
+        "(`kept`), and what its own rules say of them "
         "(`pins`)",
         "a suite plays, judges and reports runs",
         (

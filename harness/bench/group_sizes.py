@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,8 +43,7 @@ class GroupSize:
     and says why not, or what was wrong. `deploy_s` is from the first process that is told to end to
     the last new one in the group, `fleet_s` from the first process to a group that consumes. Of the
     rebalances of the whole run `unexplained` had no cause on record (R20f). Ticks are late that
-    came more than 50 ms after their time. `join_wait_ms` is how long a thread of `join_waited` had
-    to wait for a processor in a second that has something of the join, at most.
+    came more than 50 ms after their time.
     """
 
     run: str
@@ -63,8 +62,6 @@ class GroupSize:
     unexplained: int
     late_ticks: int
     latest_tick_ms: float
-    join_wait_ms: float
-    join_waited: str
 
 
 def measured(run_dir: Path, engine: DuckDb) -> GroupSize:
@@ -90,10 +87,7 @@ def measured(run_dir: Path, engine: DuckDb) -> GroupSize:
     phases = {phase["name"]: phase for phase in told["phases"]}
     from_at, to_at = (_at(phases["steady"]["from"]), _at(phases["drain"]["from"]))
     late = [row["late_ms"] for row in _history(run_dir, "host") if from_at <= row["at"] <= to_at]
-    waits = _history(run_dir, "waits")
     group = told["declared"]["group"]
-    near = [row for row in waits if join and _overlaps(row, join, group["heartbeat_interval_ms"])]
-    longest = max(near, key=lambda row: row["waited_ms"], default=None)
     return GroupSize(
         run=run_dir.name,
         protocol=group["protocol"],
@@ -111,8 +105,6 @@ def measured(run_dir: Path, engine: DuckDb) -> GroupSize:
         unexplained=sum(row["ok"] is False for row in rows.get(_CAUSES, ())),
         late_ticks=sum(each > SLACK_MS for each in late),
         latest_tick_ms=round(max(late, default=0.0), 1),
-        join_wait_ms=round(longest["waited_ms"], 1) if longest else 0.0,
-        join_waited=longest["process"] if longest else "",
     )
 
 
@@ -151,17 +143,6 @@ def _lasted_s(faults: Sequence[Row], kind: str) -> float | None:
     if "injecting" not in at or "injected" not in at:
         return None
     return round((at["injected"] - at["injecting"]).total_seconds(), 1)
-
-
-def _overlaps(waited: Row, change: Row, heartbeat_ms: int) -> bool:
-    """Whether a second in which somebody waited has something of a change of the group.
-
-    The kernel counts a wait when it is over: one that is longer than its second began before.
-    """
-    ended = change["at"] + timedelta(milliseconds=change["measured"] * heartbeat_ms)
-    lasted_ms = (waited["at"] - waited["from_at"]).total_seconds() * 1_000
-    during = waited["from_at"] <= ended and waited["at"] >= change["at"]
-    return bool(during and waited["waited_ms"] <= lasted_ms)
 
 
 def _at(stamp: str) -> datetime:

@@ -15,7 +15,7 @@ END: Final = "<!-- end of group sizes -->\n"
 _NOTHING: Final = "–"
 _HEAD: Final = (
     "Protocol", "Members", "A join, in intervals", "A crash, in intervals", "Rebalances",
-    "Unexplained", "The deploy took", "Late ticks, the latest", "Longest wait at the join",
+    "Unexplained", "The deploy took", "Late ticks, the latest",
 )  # fmt: skip
 
 _WIDTH, _HEIGHT = 640.0, 340.0
@@ -59,7 +59,6 @@ def _cells(run: Run) -> tuple[str, ...]:
         str(run["unexplained"]),
         _NOTHING if run["deploy_s"] is None else f"{run['deploy_s']:.0f} s",
         f"{run['late_ticks']}, {run['latest_tick_ms']:.0f} ms",
-        f"{run['join_wait_ms']:.0f} ms ({run['join_waited']})" if run["join_waited"] else "none",
     )
 
 
