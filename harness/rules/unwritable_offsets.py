@@ -26,7 +26,8 @@ TIMED: Final = (
 )
 
 # The same of all groups, those of probes too, from when it could already have failed until it would
-# still do so before the broker is back: one that waits for that may be made after all.
+# still do so before the broker is back: one that waits for that may be made after all. A JoinGroup
+# that is answered by then has not waited for it.
 CHANGES: Final = (
     UNWRITABLE
     + """,
@@ -37,7 +38,8 @@ CHANGES: Final = (
                IF(r.error_code IS NULL, 'was answered without an error code', NULL) AS unknown
         FROM {requests} r JOIN unwritable u
           ON r.arrived_at >= IF(r.error_code = :NONE, u.from_at, u.injecting_at)
-         AND after(:commit_timeout_ms, r.arrived_at) <= u.to_at
+         AND (after(:commit_timeout_ms, r.arrived_at) <= u.to_at
+              OR r.api = 'JOIN_GROUP' AND r.processed_at <= u.to_at)
     )
 """
 )
@@ -187,8 +189,9 @@ def members_are_records() -> str:
     title="A JoinGroup needs no replica, the SyncGroup after it does",
     statement=(
         "While the offsets topic has fewer replicas in sync than it needs, a JoinGroup that nobody "
-        "has to be waited for is answered, and the leader's SyncGroup is refused as "
-        "COORDINATOR_NOT_AVAILABLE (15) within offsets.commit.timeout.ms."
+        "has to be waited for is answered, and the leader's SyncGroup is refused within "
+        "offsets.commit.timeout.ms as COORDINATOR_NOT_AVAILABLE (15), before Kafka 4 also as "
+        "REBALANCE_IN_PROGRESS (27)."
     ),
     source="GroupMetadataManager.completeClassicGroupJoin and classicGroupSyncToClassicGroup",
     unit="ms",
@@ -202,7 +205,7 @@ def members_are_records() -> str:
 def joins_are_no_records() -> str:
     """JoinGroups that were answered before the time of a write was up, and SyncGroups that give.
 
-    A SyncGroup that has come too late for its generation gives nothing, so it is not examined.
+    A SyncGroup that is refused at once came too late for its generation: it is not examined.
     """
     return """
         {CHANGES}
@@ -211,14 +214,16 @@ def joins_are_no_records() -> str:
                :commit_timeout_ms + 3 * :slack_ms AS bound_high,
                CASE WHEN api = 'SYNC_GROUP' AND error_code = :NONE THEN 'was accepted'
                     WHEN api = 'SYNC_GROUP' AND error_code <> :COORDINATOR_NOT_AVAILABLE
+                         AND NOT (:kafka_major < 4 AND error_code = :REBALANCE_IN_PROGRESS)
                       OR api = 'JOIN_GROUP' AND error_code NOT IN (:NONE, :MEMBER_ID_REQUIRED)
                     THEN clause('was answered with error ', error_code) END AS wrong,
                unknown, evidence, arrived_at AS guard_from, processed_at AS guard_to
         FROM changes
         WHERE api = 'JOIN_GROUP' AND ms < :commit_timeout_ms - :slack_ms
            OR api = 'SYNC_GROUP' AND size(assignments) > 0
-              AND coalesce(error_code NOT IN (:ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID,
-                                              :REBALANCE_IN_PROGRESS), true)
+              AND coalesce(ms >= :commit_timeout_ms - :slack_ms
+                           OR error_code NOT IN (:ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID,
+                                                 :REBALANCE_IN_PROGRESS), true)
     """
 
 

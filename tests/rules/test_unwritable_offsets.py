@@ -437,6 +437,32 @@ def test_only_a_join_that_need_not_wait_and_a_sync_that_gives_are_examined(
     assert ("HOLDS", examined) == (verdict["verdict"], verdict["examined"])
 
 
+@pytest.mark.parametrize(("at_ms", "examined"), [(11_990, 1), (11_996, 1), (11_997, 0)])
+def test_a_join_that_is_answered_before_the_broker_is_back_is_examined(
+    judge: Judge, at_ms: float, examined: int
+) -> None:
+    assert examined == judge(rebalances(at_ms=at_ms), "X28-joins")["examined"]
+
+
+@pytest.mark.parametrize(
+    ("kafka", "synced", "verdict"),
+    [
+        ("4.4.0", 27, "VIOLATED"),
+        ("4.4.0", 15, "HOLDS"),
+        ("3.9.2", 27, "HOLDS"),
+        ("3.9.2", 15, "HOLDS"),
+        ("3.9.2", 22, "VIOLATED"),
+    ],
+)
+def test_before_kafka_4_a_sync_that_timed_out_is_told_to_join_again(
+    judge: Judge, kafka: str, synced: int, verdict: str
+) -> None:
+    history = rebalances(synced=synced)
+    history.cluster = {**history.cluster, "kafka_version": kafka}
+    judged = judge(history, "X28-joins")
+    assert (verdict, 2) == (judged["verdict"], judged["examined"])
+
+
 def test_an_answer_to_a_sync_that_is_not_known_tells_nothing(judge: Judge) -> None:
     assert "UNKNOWN" == judge(rebalances(synced=None), "X28-joins")["verdict"]
 
