@@ -38,6 +38,15 @@ experiment = Experiment(
             "is replicated",
             kafka=("4.",),
         ),
+        Expect(
+            rule="X32c",
+            verdict=Verdict.VIOLATED,
+            sometimes=True,
+            because="librdkafka tells its application that a commit has timed out, and sends it "
+            "once more after the application has committed a newer position",
+            clients=("librdkafka",),
+            protocols=("consumer",),
+        ),
         Expect(rule="X28-waits", kafka=("4.",)),
         *holds("X28-members", "X28-joins"),
         Expect(rule="X28-parked", kafka=("4.",)),
