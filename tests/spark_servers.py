@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from harness.base import processes
 from harness.base.wait import wait_until
 from harness.bench.train_brokers import free_ports
 from harness.cluster import ping
@@ -27,7 +27,7 @@ QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 @contextmanager
 def jvm(log: Path, home: Path, *command: str) -> Iterator[subprocess.Popen[bytes]]:
     """A Spark daemon for as long as the body runs."""
-    environment = {**os.environ, "JAVA_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {"JAVA_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
     # What a distribution of Spark finds in its own folders.
     environment |= {"SPARK_HOME": str(Path(pyspark.__file__).parent), "SPARK_SCALA_VERSION": "2.13"}
     jars = Path(pyspark.__file__).parent / "jars"
@@ -43,14 +43,13 @@ def jvm(log: Path, home: Path, *command: str) -> Iterator[subprocess.Popen[bytes
         "--sun-misc-unsafe-memory-access=allow",
         "-Dio.netty.tryReflectionSetAccessible=true",
     ]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [home / "bin" / "java", *options, "-cp", f"{jars}/*", *command],
-            stdout=output,
-            stderr=output,
-            env=environment,
-            start_new_session=True,
-        )
+    # With a mark, so that `clean` and every start end what killed tests have left.
+    process = processes.spawn(
+        [home / "bin" / "java", *options, "-cp", f"{jars}/*", *command],
+        run="spark-of-tests",
+        log=log,
+        environment=environment,
+    )
     try:
         yield process
     finally:
