@@ -416,7 +416,11 @@ def test_the_command_writes_tables_and_a_page(
         (["diary.log"], Exit.NO_DATA, "diary.log is no broker's log: name the brokers' logs"),
         (["diary.log", "empty.log"], Exit.NO_DATA, "diary.log is no broker's log, and 1 more"),
         (["server.log", "--group", "h"], Exit.NO_DATA, "no line about the group 'h'"),
-        (["server.log", "--timezone", "Mars"], Exit.BAD_ARGUMENTS, "'Mars' is not a known time zone"),
+        (
+            ["server.log", "--timezone", "Mars"],
+            Exit.BAD_ARGUMENTS,
+            "'Mars' is not a known time zone",
+        ),
         (
             ["server.log", "--into", "diary.log"],
             Exit.BAD_ARGUMENTS,
