@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
@@ -14,6 +15,9 @@ from harness.cli.options import limits_of
 from harness.history import manifest
 from harness.run.screen import Screen
 
+if TYPE_CHECKING:
+    from harness.suite.judging import Judge
+
 
 def check_command(arguments: argparse.Namespace) -> int:
     """Judge stored runs again, without a cluster."""
@@ -21,33 +25,31 @@ def check_command(arguments: argparse.Namespace) -> int:
 
     if arguments.engine == "duckdb" and arguments.spark is not None:
         raise BadInput("--engine duckdb uses no Spark: leave out --spark or --engine")
-    runs = [run for named in _fetched(arguments) for run in manifest.runs_in(named)]
-    if len(runs) > 1:
-        return _check_several(list(dict.fromkeys(runs)), arguments)
-    [run] = runs
-    if arguments.rule or arguments.limit or arguments.engine == "duckdb":
-        return _look(run, arguments)
+    looks = bool(arguments.rule or arguments.limit or arguments.engine == "duckdb")
     with closing(Judge(arguments.spark)) as judge:
-        judge.judge(run)
-    return show(run)
+        runs = [run for named in _fetched(arguments, judge) for run in manifest.runs_in(named)]
+        if len(runs) > 1:
+            return _check_several(list(dict.fromkeys(runs)), arguments, judge)
+        [run] = runs
+        if not looks:
+            judge.judge(run)
+    return _look(run, arguments) if looks else show(run)
 
 
-def _fetched(arguments: argparse.Namespace) -> list[Path]:
+def _fetched(arguments: argparse.Namespace, judge: "Judge") -> list[Path]:
     """The folders that are named, with those of another store copied to the results first."""
     if not any(isinstance(named, str) for named in arguments.runs):
         return list(arguments.runs)
-    from harness.suite.judging import Judge
     from harness.suite.stored_elsewhere import check_place, fetched
 
     for place in arguments.runs:
         check_place(str(place))
     folders = []
-    with closing(Judge(arguments.spark)) as judge:
-        for named in arguments.runs:
-            if isinstance(named, str):
-                named = fetched(judge.session(), named, arguments.results.resolve())
-                print(f"copied to {here(named)}", file=sys.stderr)
-            folders.append(named)
+    for named in arguments.runs:
+        if isinstance(named, str):
+            named = fetched(judge.session(), named, arguments.results.resolve())
+            print(f"copied to {here(named)}", file=sys.stderr)
+        folders.append(named)
     return folders
 
 
@@ -71,10 +73,9 @@ def _look(run: Path, arguments: argparse.Namespace) -> int:
     return code
 
 
-def _check_several(runs: Sequence[Path], arguments: argparse.Namespace) -> int:
+def _check_several(runs: Sequence[Path], arguments: argparse.Namespace, judge: "Judge") -> int:
     """Judge stored runs again in one Spark application, and say of each what changed."""
     from harness.suite import again
-    from harness.suite.judging import Judge
 
     if arguments.rule or arguments.limit or arguments.engine == "duckdb":
         raise BadInput(
@@ -87,8 +88,7 @@ def _check_several(runs: Sequence[Path], arguments: argparse.Namespace) -> int:
         for change in judged.changed:
             screen.say(f"    {change}")
 
-    with closing(Judge(arguments.spark)) as judge:
-        found = again.judge_again(runs, judge, told)
+    found = again.judge_again(runs, judge, told)
     print(again.summary(found))
     return again.exit_code(found)
 
