@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.paths import ROOT
 from harness.history import manifest
 from harness.history.derived import VERDICTS_FILE
 
 pytestmark = pytest.mark.spark
 
-ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "recorded" / "runs" / "baseline.librdkafka.eager.4.3.1"
 LONGEST_S = 120
 

@@ -11,13 +11,13 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.base.errors import NoData
+from harness.base.paths import ROOT
 from harness.bench import group_sizes, group_sizes_page
 from harness.bench.group_sizes import GroupSize, measured
 from harness.history import manifest
 from harness.provision.cache import translations
 from harness.tables.engines.duckdb import DuckDb
 
-ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "recorded" / "runs"
 SVG = "{http://www.w3.org/2000/svg}"
 SIZE = GroupSize(
