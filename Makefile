@@ -42,20 +42,20 @@ try: ## play the usual faults on your own program: APP=consumers/apps/kafkajs, C
 	@$(ENV) -m harness try $(OPTIONS) $(if $(CMD),-- $(CMD))
 
 .PHONY: soak
-soak: ## one fault after the other, drawn at random, for a given time or until Ctrl-C: [FOR=1h APP= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
+soak: ## play one fault after the other, drawn at random, for a given time or until Ctrl-C: [FOR=1h APP= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness soak $(if $(FOR),--for '$(FOR)') $(OPTIONS)
 
 .PHONY: matrix
-matrix: ## the same faults for several programs, side by side: [APPS='consumers/apps/kafkajs consumers/apps/sarama' LIMIT= REPEAT=3 SEED= JOBS= BACKEND= KAFKA= SECURITY=]
+matrix: ## play the same faults on several programs, and compare them side by side: [APPS='consumers/apps/kafkajs consumers/apps/sarama' LIMIT= REPEAT=3 SEED= JOBS= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness matrix $(foreach app,$(APPS),--app '$(app)') $(if $(REPEAT),--repeat '$(REPEAT)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(BACKEND),--backend '$(BACKEND)') \
 	    $(if $(JOBS),--jobs '$(JOBS)') $(if $(KAFKA),--kafka '$(KAFKA)') $(SECURED) $(LIMITS)
 
 .PHONY: sweep
-sweep: ## play experiments over values of a setting: what each value buys and costs: NAME=consumer-crash,consumer-freeze OVER='session_timeout_ms=6000,10000,45000' [REPEAT=3 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
+sweep: ## play experiments with several values of a setting, and show what each value buys and costs: NAME=consumer-crash,consumer-freeze OVER='session_timeout_ms=6000,10000,45000' [REPEAT=3 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness sweep $(if $(NAME),'$(NAME)') $(foreach setting,$(OVER),--over '$(setting)') $(if $(JOBS),--jobs '$(JOBS)') $(OPTIONS)
 
-nightly: ## play the whole set: every experiment, and every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
+nightly: ## play every experiment, and judge every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness nightly $(NIGHT)
 
 .PHONY: explain
@@ -64,40 +64,44 @@ explain: ## show who rebalanced a group and why, from the brokers' own logs: LOG
 	    $(if $(TIMEZONE),--timezone '$(TIMEZONE)')
 
 .PHONY: up fault down
-up: ## bring up a cluster to play with by hand, behind Toxiproxy, until Ctrl-C: [BROKERS=3 TOPIC='orders:6 payments:3' SET='num.partitions=3' PORT_BASE=29091 DETACH=1 KAFKA= SECURITY=]
+up: ## bring up a cluster behind Toxiproxy for programs of yours, until Ctrl-C: [BROKERS=3 TOPIC='orders:6 payments:3' SET='num.partitions=3' PORT_BASE=29091 DETACH=1 KAFKA= SECURITY=]
 	@$(ENV) -m harness up $(if $(BROKERS),--brokers '$(BROKERS)') $(foreach topic,$(TOPIC),--topic '$(topic)') \
 	    $(foreach setting,$(SET),--set '$(setting)') $(if $(PORT_BASE),--port-base '$(PORT_BASE)') $(if $(DETACH),--detach) $(if $(KAFKA),--kafka '$(KAFKA)') $(SECURED)
 
-fault: ## break something in that cluster: KIND=kill-broker TARGET=coordinator [FOR=10s GROUP= HOW= LATENCY_MS= BANDWIDTH_KB_PER_S=]; without KIND: list what can be broken
+fault: ## break something in the cluster of `make up`: KIND=kill-broker TARGET=coordinator [FOR=10s GROUP= HOW= LATENCY_MS= BANDWIDTH_KB_PER_S=]; without KIND: list what can be broken
 	@$(ENV) -m harness fault $(if $(KIND),'$(KIND)') $(if $(TARGET),'$(TARGET)') $(if $(FOR),--for '$(FOR)') \
 	    $(if $(GROUP),--group '$(GROUP)') $(if $(HOW),--how '$(HOW)') $(if $(LATENCY_MS),--latency-ms '$(LATENCY_MS)') \
 	    $(if $(BANDWIDTH_KB_PER_S),--bandwidth-kb-per-s '$(BANDWIDTH_KB_PER_S)')
 
-down: ## end that cluster, from another terminal
+down: ## end the cluster of `make up`, from another terminal
 	@$(ENV) -m harness down
 
-list: ## list all experiments
+list: ## list all experiments, with their claims and rules
 	@$(ENV) -m harness list
 
 .PHONY: compare-protocols
-compare-protocols: ## the same fault under each protocol: [NAME=consumer-join CLIENT=librdkafka,java PROTOCOL=eager,consumer MEMBERS=1,10,30 SEED= CLIENT_VERSION= BACKEND= KAFKA= SECURITY=]
+compare-protocols: ## play an experiment under each protocol, and compare what it costs: [NAME=consumer-join CLIENT=librdkafka,java PROTOCOL=eager,consumer MEMBERS=1,10,30 SEED= CLIENT_VERSION= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness compare-protocols $(if $(NAME),'$(NAME)') $(if $(MEMBERS),--members '$(MEMBERS)') \
 	    $(if $(SEED),--seed '$(SEED)') $(if $(CLIENT),--client '$(CLIENT)') \
 	    $(if $(CLIENT_VERSION),--client-version '$(CLIENT_VERSION)') \
 	    $(if $(PROTOCOL),--protocol '$(PROTOCOL)') $(if $(BACKEND),--backend '$(BACKEND)') \
 	    $(if $(KAFKA),--kafka '$(KAFKA)') $(SECURED)
 
-test: ## before a change goes in: format, lint, types, tests, some of them on real brokers [ALL=1: all of them]
-	@$(MAKE) check
-	@$(if $(ALL),$(WHOLE) -m tests.everything,$(MAKE) test-fast-only && $(WHOLE) -m pytest -m "cluster and not long")
+test: ## check format, lint and types, and run the tests, some of them on real brokers [ALL=1: all of them]
+	@$(ENV) -m tests.checks --set-up
+	@$(if $(ALL),,$(MAKE) test-fast-only)
+	@$(WHOLE) -m $(if $(ALL),tests.everything,pytest $(WITH_BROKERS) -m "cluster and not long")
+
+# Where the tests with brokers are.
+WITH_BROKERS = tests/cluster tests/docker tests/torture
 
 # Two processes, and no more: each may have a JVM for Spark.
 .PHONY: test-fast-only
 test-fast-only:
 	@$(WHOLE) -m pytest -m "not cluster" --numprocesses 2 --dist worksteal
 
-test-fast: ## the same without tests that start brokers
-	@$(MAKE) check
+test-fast: ## do the same without the tests that start brokers
+	@$(ENV) -m tests.checks --set-up
 	@$(MAKE) test-fast-only
 
 .PHONY: wheel
@@ -114,13 +118,11 @@ pin: ## renew the pinned judgements of hand-written and recorded histories, afte
 	@$(ENV) -m pytest $(if $(ONLY),'$(ONLY)',tests/rules tests/recorded) --snapshot-update
 
 .PHONY: agreed
-agreed: ## let Spark judge what is new, and record that DuckDB agrees (tests/agreed.txt)
+agreed: ## let Spark judge what changed, and record where DuckDB agrees with it (tests/agreed.txt)
 	@$(WHOLE) -m pytest tests/rules tests/check tests/recorded --engine both -m spark --keep-agreed --numprocesses 2 --dist worksteal
 
 check: ## check format, lint and types
-	@$(ENV) -m ruff format --check .
-	@$(ENV) -m ruff check .
-	@$(ENV) -m mypy
+	@$(ENV) -m tests.checks
 
 docs: ## write docs/rules.md, docs/clients.md, the numbers of docs/scale.md and the table of ARCHITECTURE.md
 	@$(ENV) -m harness.catalogue.rules_page tests/rules/__snapshots__ > docs/.rules.md && mv docs/.rules.md docs/rules.md
@@ -128,7 +130,7 @@ docs: ## write docs/rules.md, docs/clients.md, the numbers of docs/scale.md and 
 	@$(ENV) -m harness.bench.group_sizes docs
 	@$(ENV) -m tests.rooms
 
-bench: ## measure the harness itself [ONLY='check explain' or ONLY=days LONG='24h:300 2h:20000']
+bench: ## measure what the harness itself costs [ONLY='check explain' or ONLY=days LONG='24h:300 2h:20000']
 	@$(WHOLE) -m harness.bench $(ONLY) $(foreach size,$(LONG),--long '$(size)')
 
 .PHONY: watch
@@ -141,7 +143,7 @@ mutants: ## change the rules' SQL in small ways, and show which changes no test 
 	    $(if $(ONLY),--only '$(ONLY)')
 
 .PHONY: torture
-torture: ## kill runs, damage records, fill the disk: is anything left, or judged wrongly? [ROUNDS='kills=20 nights=2 commands=20 damage=2000 shortages=10' SEED=1 ROUND=damage-17]
+torture: ## kill runs, damage records and fill the disk, and show what is left or judged wrongly [ROUNDS='kills=20 nights=2 commands=20 damage=2000 shortages=10' SEED=1 ROUND=damage-17]
 	@$(ENV) -m tests.torture $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(SEED),--seed '$(SEED)') $(if $(ROUND),--round '$(ROUND)')
 
 clean: ## end and remove what killed runs left [DRY=1 only lists it, CACHE=1 offers to remove unused environments, YES=1 does so without asking]

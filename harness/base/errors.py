@@ -17,7 +17,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """Exit codes of every command; a contract with users (README, *Exit codes*)."""
+    """Exit codes of every command; a contract with users (README, *Read a verdict*)."""
 
     AS_EXPECTED = 0
     DIFFERS = 1

@@ -1,1 +1,1 @@
-"""Real clusters: one description (`plan`), one way to bring it up (`embedded`), real Toxiproxy."""
+"""Real clusters: one description (`plan`), three backends that bring it up, real Toxiproxy."""

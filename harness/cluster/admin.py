@@ -1,7 +1,8 @@
 """The brokers of a plan, asked by the library's admin client on listeners that no fault touches."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, Final
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -18,12 +19,27 @@ from harness.cluster import wire
 from harness.cluster.plan import OUTPUT, TOPIC, Plan
 from harness.experiment import Experiment
 
-_PATIENCE_S: Final = 30
+_CREATION_S: Final = 30
+_PATIENCE_S: Final = 40  # longer than a broker takes for anything: its own answer says more
 
 
 def admin_of(plan: Plan) -> AdminClient:
     """An admin client on the direct listeners."""
     return AdminClient(plan.harness())
+
+
+def answers(
+    plan: Plan, ask: Callable[[AdminClient], Mapping[Any, Future[Any]]], failed: str
+) -> list[Any]:
+    """Ask something for several things, and wait for what came of each.
+
+    Raises ClusterError, with what has `failed` and why.
+    """
+    admin = admin_of(plan)  # kept until it has answered
+    try:
+        return [each.result(timeout=_PATIENCE_S) for each in ask(admin).values()]
+    except (KafkaException, TimeoutError) as error:
+        raise ClusterError(f"{failed}: {error}") from error
 
 
 def described(plan: Plan) -> dict[str, ConfigEntry]:
@@ -32,11 +48,12 @@ def described(plan: Plan) -> dict[str, ConfigEntry]:
     Raises ClusterError where it does not tell.
     """
     asked = ConfigResource(ResourceType.BROKER, str(plan.brokers[0].id))
-    admin = admin_of(plan)  # kept until it has answered
-    try:
-        found: dict[str, ConfigEntry] = admin.describe_configs([asked])[asked].result(_PATIENCE_S)
-    except (KafkaException, TimeoutError) as error:
-        raise ClusterError(f"the brokers did not answer with their settings: {error}") from error
+    found: dict[str, ConfigEntry]
+    [found] = answers(
+        plan,
+        lambda admin: admin.describe_configs([asked]),
+        "the brokers did not answer with their settings",
+    )
     return found
 
 
@@ -97,9 +114,8 @@ def _create(plan: Plan, topics: list[NewTopic]) -> None:
         ),
         timeout_s=60,
     )
-    admin = admin_of(plan)
-    try:
-        for made in admin.create_topics(topics, operation_timeout=30).values():
-            made.result(timeout=40)
-    except (KafkaException, TimeoutError) as error:
-        raise ClusterError(f"the topic could not be created: {error}") from error
+    answers(
+        plan,
+        lambda admin: admin.create_topics(topics, operation_timeout=_CREATION_S),
+        "the topic could not be created",
+    )

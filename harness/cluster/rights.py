@@ -8,7 +8,6 @@ are changed over the direct listeners, by the owner of a certificate who needs n
 from collections.abc import Sequence
 from typing import Any, Final
 
-from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclBinding,
     AclBindingFilter,
@@ -21,7 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from harness.base.errors import ClusterError
 from harness.base.wait import wait_until
 from harness.cluster import wire
-from harness.cluster.admin import admin_of
+from harness.cluster.admin import answers
 from harness.cluster.plan import GROUP, TOPIC, Plan
 
 # What a right is to, by the words of an experiment.
@@ -78,24 +77,22 @@ def give(plan: Plan, user: str, to: str) -> None:
 
 def take(plan: Plan, user: str, to: str) -> None:
     """Delete that ACL. Raises ClusterError, also where there was none."""
-    admin = admin_of(plan)  # kept until it has answered
     wanted = AclBindingFilter(*_words(user, to))
-    try:
-        asked = admin.delete_acls([wanted], request_timeout=_PATIENCE_S)
-        deleted = [each for found in asked.values() for each in found.result(timeout=_PATIENCE_S)]
-    except (KafkaException, TimeoutError) as error:
-        raise ClusterError(f"the ACL of {user} could not be deleted: {error}") from error
+    [deleted] = answers(
+        plan,
+        lambda admin: admin.delete_acls([wanted], request_timeout=_PATIENCE_S),
+        f"the ACL of {user} could not be deleted",
+    )
     if not deleted:
         raise ClusterError(f"{user} had no ACL on the {to} that could be deleted")
 
 
 def _create(plan: Plan, wanted: Sequence[AclBinding]) -> None:
-    admin = admin_of(plan)  # kept until it has answered
-    try:
-        for made in admin.create_acls(list(wanted), request_timeout=_PATIENCE_S).values():
-            made.result(timeout=_PATIENCE_S)
-    except (KafkaException, TimeoutError) as error:
-        raise ClusterError(f"the ACLs could not be created: {error}") from error
+    answers(
+        plan,
+        lambda admin: admin.create_acls(list(wanted), request_timeout=_PATIENCE_S),
+        "the ACLs could not be created",
+    )
 
 
 def _acl(user: str, to: str) -> AclBinding:

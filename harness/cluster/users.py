@@ -6,7 +6,6 @@ One may be deleted and created again, with the password that it had.
 from collections.abc import Iterable
 from typing import Final
 
-from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ScramCredentialInfo,
     ScramMechanism,
@@ -15,10 +14,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     UserScramCredentialUpsertion,
 )
 
-from harness.base.errors import ClusterError
 from harness.base.wait import wait_until
 from harness.cluster import wire
-from harness.cluster.admin import admin_of
+from harness.cluster.admin import answers
 from harness.cluster.plan import Plan
 
 _DESCRIBE_USER_SCRAM_CREDENTIALS: Final = 50
@@ -62,13 +60,11 @@ def _credentials(user: str, password: str) -> UserScramCredentialAlteration:
 
 
 def _alter(plan: Plan, wanted: Iterable[UserScramCredentialAlteration]) -> None:
-    admin = admin_of(plan)  # kept until it has answered
-    try:
-        asked = admin.alter_user_scram_credentials(list(wanted), request_timeout=_PATIENCE_S)
-        for made in asked.values():
-            made.result(timeout=_PATIENCE_S)
-    except (KafkaException, TimeoutError) as error:
-        raise ClusterError(f"the users could not be changed: {error}") from error
+    answers(
+        plan,
+        lambda admin: admin.alter_user_scram_credentials(list(wanted), request_timeout=_PATIENCE_S),
+        "the users could not be changed",
+    )
 
 
 def known_by(port: int) -> set[str]:

@@ -4,7 +4,7 @@ Why not a client library: librdkafka's coordinator-targeted admin calls abort th
 the connection drops at the wrong moment (use after free; librdkafka issue 4605, seen here too), and
 faults drop connections all the time. Asking one broker directly also gives what no library does:
 the answer of that very broker, within a time we choose. Old versions of the calls are used, which
-need no tagged fields and which brokers from 2.1 to 4.3 answer; only groups of KIP-848 are asked for
+need no tagged fields and which brokers from 2.1 to 4.4 answer; only groups of KIP-848 are asked for
 by a call whose first version has them (KIP-482: lengths are varints, one more than they say).
 """
 

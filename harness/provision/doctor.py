@@ -149,12 +149,13 @@ def _aot(name: str, where: Callable[[], Path | None]) -> Finding:
     except SetupError:
         return Finding(name, "missing", "waits for java", f"`{set_up()}`")
     if cache is None:
-        return Finding(name, "ok", "none for this Java, or nothing trains one; runs start slower")
+        return Finding(name, "ok", "no AOT cache for this Java; the JVM starts slower")
     if cache.is_file():
-        return Finding(name, "ok", f"{cache} ({cache.stat().st_size / 1e6:.0f} MB)")
+        size = f"{cache.stat().st_size / 1e6:.0f} MB"
+        return Finding(name, "ok", f"{cache} ({size}, for a faster start of the JVM)")
     if aot.failure_note(cache).is_file():
         reason = aot.failure_note(cache).read_text(encoding="utf-8").strip()
         return Finding(
-            name, "missing", f"training failed ({reason}); runs start slower", f"`{set_up()}`"
+            name, "missing", f"training failed ({reason}); the JVM starts slower", f"`{set_up()}`"
         )
     return Finding(name, "missing", "not trained yet", f"`{set_up()}` trains it")

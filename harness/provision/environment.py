@@ -18,6 +18,8 @@ from harness.provision.shell import FETCH_REMEDY, Shell
 REQUIREMENTS = REPOSITORY / "requirements.lock"
 BUILD_REQUIREMENTS = LOCKS / "build.lock"
 COMPLETE = ".complete"
+# Of the wheel that pip makes of PySpark, whose jars are compressed already.
+BUILDS = "[bdist_wheel]\ncompression = stored\n"
 NEWEST_PYTHON = (3, 14)  # that all locked packages are there for
 ANOTHER_PYTHON = (
     "install kafka-chaos with another Python" if INSTALLED else "name another Python: make PYTHON=…"
@@ -81,6 +83,9 @@ def install(env: Path, shell: Shell) -> None:
     mark(env)
     shell.run("making the Python environment", [sys.executable, "-m", "venv", env], log="pip.log")
     pip = [env_python(env), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    pip.append("--no-compile")  # pip would do it on one processor
+    builds = env / "builds.cfg"
+    write_atomically(builds, BUILDS)
     # Build tools first, and then no build isolation: isolated builds fetch tools without hashes.
     for lock in (BUILD_REQUIREMENTS, REQUIREMENTS):
         exactly = ["--require-hashes", "--no-deps", "--no-build-isolation", "-r", lock]
@@ -89,5 +94,13 @@ def install(env: Path, shell: Shell) -> None:
             [*pip, *exactly],
             log="pip.log",
             remedy=FETCH_REMEDY,
+            env={"DIST_EXTRA_CONFIG": str(builds)},
         )
+    # Files for other Pythons fail, and whatever else is not compiled only starts more slowly.
+    shell.run(
+        "compiling the Python packages",
+        [env_python(env), "-m", "compileall", "-q", "-j", "0", site_packages(env)],
+        log="pip.log",
+        may_fail=True,
+    )
     write_atomically(env / COMPLETE, f"{platform.python_version()}\n")

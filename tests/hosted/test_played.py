@@ -26,7 +26,7 @@ from tests.trend.sample import write_series
 
 NIGHTLY_CRON = "17 1 * * *"
 LONG_CRON = "17 7 * * 0"
-EXEC = ("-m", "harness.provision", "exec", "--whole")
+EXEC = ("-m", "harness.provision", "exec")
 NIGHT = ("-m", "harness", "nightly")
 KEPT = (
     *("harness", "experiments", "consumers", "kafka_chaos", ".ci", "Makefile"),
@@ -104,7 +104,7 @@ def test_ci_runs_all_tests_once(
 def test_what_is_empty_in_the_environment_is_no_option_of_make(
     runner_of: Callable[..., Runner],
 ) -> None:
-    runner = runner_of(contexts(), instead=[Instead(EXEC[:3])])
+    runner = runner_of(contexts(), instead=[Instead(EXEC)])
     lines = ["make test ALL=1", "make nightly", "make nightly SHARE=1/2"]
 
     assert "success" == runner.play({"steps": [{"run": line} for line in lines]})

@@ -12,7 +12,8 @@ from harness.base.errors import Exit, HarnessError
 from harness.run.interrupts import Interrupted, interruptible, uninterrupted
 from tests import machine
 from tests.machine import browser
-from tests.machine.engine import engine
+from tests.machine.engine import engine, lacking
+from tests.machine.packages import install
 
 _PATIENCE_S: Final = 60.0  # with what heals and cleans up
 
@@ -23,7 +24,7 @@ def main(arguments: list[str]) -> int:
         print(machine.__doc__, file=sys.stderr)
         return Exit.BAD_ARGUMENTS
     try:
-        browser.bring()
+        install(*browser.lacking(), *lacking())
         with interruptible(), engine() as found:
             return _run(arguments[1:], {**os.environ, **found, machine.REQUIRED: "1"})
     except Interrupted:

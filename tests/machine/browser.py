@@ -5,8 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tests.machine.packages import install
-
 
 def browser() -> Path | None:
     """The browser there is."""
@@ -28,7 +26,6 @@ def there() -> bool:
     return browser() is not None and driver() is not None
 
 
-def bring() -> None:
-    """Install both where they are missing. Raises SetupError where that cannot be done."""
-    if not there():
-        install("chromium", "chromium-driver", "fonts-liberation")
+def lacking() -> tuple[str, ...]:
+    """The packages to be installed where one of the two is missing."""
+    return () if there() else ("chromium", "chromium-driver", "fonts-liberation")

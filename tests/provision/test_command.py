@@ -12,6 +12,7 @@ from harness.provision import doctor, kafka, steps
 from harness.provision.cache import REPOSITORY
 from harness.provision.command import main
 from harness.provision.environment import env_dir, env_python
+from tests.commands import dry_make
 
 Capture = pytest.CaptureFixture[str]
 PACKAGE = REPOSITORY / "harness" / "provision"
@@ -28,10 +29,9 @@ def provision(*args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def make(*args: str) -> str:
-    command = ["make", "--dry-run", "PYTHON=py", *args]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True, cwd=REPOSITORY)
-    return " ".join(answer.stdout.split())  # make leaves blanks where an option was not given
+def make(*arguments: str) -> str:
+    """What it would run, in one line."""
+    return " ".join(dry_make(*arguments))
 
 
 def test_exec_runs_the_environments_python_in_the_repository() -> None:

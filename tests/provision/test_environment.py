@@ -24,6 +24,7 @@ class Recorder(Shell):
 
     env: Path = Path()
     asked: list[str] = field(default_factory=list)
+    builds: list[str] = field(default_factory=list)  # what setuptools is told, each time
 
     def run(
         self,
@@ -40,6 +41,8 @@ class Recorder(Shell):
         assert not (self.env / environment.COMPLETE).exists()
         self.env.mkdir(exist_ok=True)
         self.asked.append(" ".join(map(str, args)))
+        if env:
+            self.builds.append(Path(env["DIST_EXTRA_CONFIG"]).read_text())
         return ""
 
 
@@ -126,8 +129,13 @@ def test_install_wipes_what_was_half_made_and_marks_last(tmp_path: Path) -> None
     environment.install(env, shell)
 
     assert environment.is_complete(env) or (env / environment.COMPLETE).is_file()
-    assert len(shell.asked) == 3
-    assert all("--require-hashes" in command for command in shell.asked[1:])
+    venv, *installed, compiled = shell.asked
+    assert "-m venv" in venv
+    assert len(installed) == 2
+    assert all("--require-hashes" in command for command in installed)
+    assert all("--no-compile" in command for command in installed)
+    assert [environment.BUILDS] * 2 == shell.builds
+    assert compiled.endswith(f"-m compileall -q -j 0 {environment.site_packages(env)}")
 
 
 def test_python_without_venv_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
