@@ -1,15 +1,18 @@
 """A member's user loses the group's ACL and gets it again; then the same with the topic's.
 
-Why: whoever manages ACLs takes one away by mistake, or it expires with a contract.
+Why: an administrator may remove an ACL by mistake, or it expires with a contract.
 Watch: what the client tells its application, how long until others have its partitions, and whether
-it comes back by itself. Without the group it is out after a session, since no heartbeat counts.
-Without the topic its heartbeats count, and partitions that nobody may read stay with it.
+it comes back by itself. Without the right to the group it is evicted after a session, since its
+heartbeats are refused. Without the right to the topic it keeps partitions that it may not read.
 """
 
 from harness.experiment import Cluster, Experiment, Fault, holds
 
 experiment = Experiment(
-    claim="A member without the right to its group is put out of it, and comes back with it.",
+    claim=(
+        "A member that loses the right to its group is evicted, and comes back once it has the "
+        "right again."
+    ),
     cluster=Cluster(security="sasl_ssl"),
     faults=(
         Fault(kind="delete-acl", target="any member", how="group", at_s=1, jitter_s=1, lasts_s=9),

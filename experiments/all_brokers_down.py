@@ -8,7 +8,7 @@ Watch: what was acknowledged is there again; the positions are those that were c
 from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
-    claim="A group survives the death of all brokers with what had been acknowledged.",
+    claim="A group survives the death of all brokers, with everything that had been acknowledged.",
     group=Group(session_timeout_ms=45_000, max_poll_interval_ms=60_000),
     faults=tuple(
         Fault(kind="kill-broker", target=f"broker {number}", at_s=3, jitter_s=0.2, lasts_s=8)

@@ -9,7 +9,10 @@ Watch: how many records come twice, and which ones nobody ever finishes.
 from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
-    claim="Automatic commits repeat an interval at most; librdkafka's lose what was in hand.",
+    claim=(
+        "Automatic commits repeat one interval at most; librdkafka's lose records that were in "
+        "progress."
+    ),
     group=Group(
         commit="auto",
         auto_commit_interval_ms=2_000,

@@ -8,7 +8,7 @@ Watch: positions committed ahead of what was processed; a crash just then would 
 from harness.experiment import Expect, Experiment, Group, Load, Verdict, holds
 
 experiment = Experiment(
-    claim="In KIP-848 Java's automatic commits are now and then ahead of what is processed.",
+    claim="In KIP-848 Java's automatic commits sometimes cover records that are not processed yet.",
     load=Load(records_per_s=1_000),
     group=Group(
         client="java",

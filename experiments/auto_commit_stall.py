@@ -7,7 +7,7 @@ Watch: the LeaveGroup at the limit, and the batch in hand, which its next owner 
 from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
-    claim="Automatic commits save no work of a member that was too slow: it comes twice.",
+    claim="Automatic commits do not save the work of a member that was too slow: it is done twice.",
     group=Group(
         client="java", commit="auto", auto_commit_interval_ms=2_000, max_poll_interval_ms=7_000
     ),

@@ -7,7 +7,10 @@ Watch: heartbeats in an even row, one generation, no record twice.
 from harness.experiment import Experiment, holds
 
 experiment = Experiment(
-    claim="Left alone, a group keeps one generation, even heartbeats, loses and repeats nothing.",
+    claim=(
+        "A group without faults keeps one generation and even heartbeats, and loses and repeats "
+        "nothing."
+    ),
     duration_s=12,
     rules=(
         *holds("X20", "X24", protocols=("consumer",)),

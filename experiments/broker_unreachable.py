@@ -7,7 +7,7 @@ Watch: partitions that it leads stand still for as long as it lasts; the group d
 from harness.experiment import Cluster, Experiment, Fault, Group, holds
 
 experiment = Experiment(
-    claim="A broker that only clients cannot reach is replaced by nobody.",
+    claim="No other broker takes over from a broker that only its clients cannot reach.",
     cluster=Cluster(backend="docker"),
     group=Group(session_timeout_ms=20_000, commit="async"),
     faults=(

@@ -8,7 +8,9 @@ Watch: heartbeats go on, everybody waits, and then the rebalance goes on without
 from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Load, Verdict, holds
 
 experiment = Experiment(
-    claim="A callback that does not return holds everybody up for the longest limit in the group.",
+    claim=(
+        "A callback that does not return holds up all members for the longest limit in the group."
+    ),
     # In a cooperative group only a member that loses something is called back: here each does.
     load=Load(partitions=12),
     # librdkafka waits for the answer to its JoinGroup for 3 s longer than max.poll.interval.ms: the
@@ -36,6 +38,15 @@ experiment = Experiment(
             because="it was called back for what it loses, and holds the rest until it hears that "
             "it was removed",
             protocols=("cooperative",),
+        ),
+        *holds("R16", protocols=("eager",)),
+        Expect(
+            rule="R16",
+            verdict=Verdict.VIOLATED,
+            because="a synchronous commit waits on the connection behind its own JoinGroup, for "
+            "longer than max.poll.interval.ms, and its member leaves (open in 2.16.0)",
+            protocols=("cooperative",),
+            sometimes=True,
         ),
         # As long as the rebalance lasts for longer than a session.
         Expect(rule="R08-client", if_seen=True),

@@ -1,6 +1,6 @@
 """A consumer stops dead (SIGSTOP) past its session timeout, then goes on as if nothing had been.
 
-Why: what wakes up is a zombie. It still believes that it owns its partitions.
+Why: a consumer that wakes up after its eviction still believes that it owns its partitions.
 Watch: the overlap of two owners, the refused commit, and the records that come twice.
 """
 

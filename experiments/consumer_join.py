@@ -2,7 +2,7 @@
 
 Why: the others learn of it from the answer to their next heartbeat, so a join costs one interval.
 Watch: every partition stands still until the last member has rejoined; in a cooperative group only
-what moves, and what is committed synchronously meanwhile.
+partitions that move, and those of a member that waits for a commit.
 """
 
 from harness.experiment import Expect, Experiment, Fault, Verdict, holds

@@ -8,7 +8,7 @@ Watch: one partition moves, in two generations; the others are read as if nothin
 from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
-    claim="What does not move in a cooperative rebalance is not interrupted.",
+    claim="A partition that does not move in a cooperative rebalance is not interrupted.",
     group=Group(protocol="cooperative", commit="auto"),
     faults=(Fault(kind="start-consumer", target="new member", at_s=4),),
     protocols=("cooperative",),

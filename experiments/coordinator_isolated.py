@@ -8,7 +8,10 @@ Watch: records that come to it after its eviction, and come again to their new o
 from harness.experiment import Expect, Experiment, Fault, Group, Load, Verdict, holds
 
 experiment = Experiment(
-    claim="Cut off from its coordinator a member works on, commits nothing, and is then fenced.",
+    claim=(
+        "A member that is cut off from its coordinator works on, commits nothing, and is then "
+        "fenced."
+    ),
     protocols=("consumer",),
     # Four for each member: neighbours share leaders, and two may both be led by the coordinator.
     load=Load(partitions=12),

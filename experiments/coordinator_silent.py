@@ -8,7 +8,10 @@ Watch: the clients' time-outs to the millisecond, and what each does until the c
 from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
-    claim="A coordinator silent for a session is looked for by Java, given up by librdkafka.",
+    claim=(
+        "Java looks for a coordinator that is silent for a session; librdkafka gives its "
+        "partitions up."
+    ),
     # Not fenced while it sleeps: another coordinator would answer.
     cluster=Cluster(settings={"broker.session.timeout.ms": "20000"}),
     # A synchronous commit would keep Java's heartbeat thread from the network while it waits.

@@ -1,13 +1,13 @@
-"""A consumer with the timers that everybody has who sets none is killed.
+"""A consumer with default timers is killed.
 
 Why: 45 s is what most groups really wait before they notice a crash (10 s before Kafka 3.0).
-Watch: three quarters of a minute in which its partitions belong to nobody who lives.
+Watch: three quarters of a minute in which no live member owns its partitions.
 """
 
 from harness.experiment import CLASSIC, UNSET, Experiment, Fault, Group, holds
 
 experiment = Experiment(
-    claim="With default timers a crashed consumer is missed for 42 to 45 seconds.",
+    claim="With default timers a crashed consumer is noticed after 42 to 45 seconds.",
     # What libraries have where nobody says anything: rules are judged by it, and nothing is set.
     group=Group(
         session_timeout_ms=45_000,

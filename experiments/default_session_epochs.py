@@ -1,14 +1,14 @@
-"""A consumer of KIP-848 is killed, and nobody has told the brokers anything of timers.
+"""A consumer of KIP-848 is killed, and the brokers have default timers.
 
-Why: 45 s is what a group waits that has moved to the new protocol, whatever its members had set.
+Why: a group that has moved to KIP-848 waits for 45 s, whatever its members had set before.
 Watch: the interval that the coordinator tells each member, and three quarters of a minute in which
-the partitions belong to nobody who lives.
+no live member owns the partitions.
 """
 
 from harness.experiment import UNSET, Cluster, Experiment, Fault, Group, holds
 
 experiment = Experiment(
-    claim="With the brokers' default timers a crash is missed for 40 to 45 seconds in KIP-848.",
+    claim="With the brokers' default timers a crash is noticed after 40 to 45 seconds in KIP-848.",
     cluster=Cluster(
         settings={
             f"group.consumer.{which}{timer}.ms": UNSET

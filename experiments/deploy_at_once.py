@@ -8,7 +8,9 @@ waits for group.initial.rebalance.delay.ms like that of a new group.
 from harness.experiment import Experiment, Fault, holds
 
 experiment = Experiment(
-    claim="A deploy at once stops all partitions for one start of the program, and loses nothing.",
+    claim=(
+        "A deploy of all processes at once stops all partitions for one start, and loses nothing."
+    ),
     faults=(Fault(kind="deploy", target="group", how="at once"),),
     duration_s=16,
     rules=(

@@ -9,7 +9,9 @@ not stable before.
 from harness.experiment import Experiment, Fault, Group, holds
 
 experiment = Experiment(
-    claim="A deploy that begins before a crash is noticed waits for a session, and loses nothing.",
+    claim=(
+        "A deploy that begins before a crash is noticed waits for one session, and loses nothing."
+    ),
     group=Group(members=4),
     faults=(
         Fault(kind="kill-consumer", target="member 1", at_s=3, jitter_s=1),

@@ -9,7 +9,7 @@ half, and with the default session timeout of a program two or three.
 from harness.experiment import Experiment, Fault, holds
 
 experiment = Experiment(
-    claim="Crashes, restarts, a lost coordinator and a cut link stop a group for a while, no more.",
+    claim="Crashes, restarts, a lost coordinator and a cut link only stop a group for a while.",
     faults=(
         Fault(kind="kill-consumer", target="member 1", at_s=3),
         Fault(kind="start-consumer", target="new member", at_s=1),

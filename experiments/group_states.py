@@ -1,4 +1,4 @@
-"""Scripted members are silent at the wrong moment: nothing is broken, they say what no client says.
+"""Scripted members fall silent at moments at which no client does; nothing is broken.
 
 Why: what a coordinator waits for, and for how long, shows only with members that misbehave.
 Watch: parked JoinGroups and SyncGroups that outlast the session, and nobody is evicted for them.

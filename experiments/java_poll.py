@@ -9,7 +9,10 @@ partition while records of it are buffered.
 from harness.experiment import UNSET, Expect, Experiment, Fault, Group, Load, Verdict, holds
 
 experiment = Experiment(
-    claim="Poll hands out its buffer, 500 records at a time, and in a rebalance what it keeps.",
+    claim=(
+        "Poll returns its buffer 500 records at a time, and kept partitions' records in a "
+        "rebalance."
+    ),
     load=Load(partitions=2, records_per_s=2_000, record_bytes=200),
     group=Group(
         members=1,

@@ -5,7 +5,13 @@ waited for must not be taken for dead meanwhile.
 Watch: JoinGroups that are answered after the stall, and heartbeats answered REBALANCE_IN_PROGRESS.
 """
 
-from harness.experiment import CLASSIC, Experiment, Fault, holds
+from harness.experiment import (
+    CLASSIC,
+    Experiment,
+    Fault,
+    commit_waits_for_the_rebalance,
+    holds,
+)
 
 experiment = Experiment(
     claim="A rebalance lasts until the slowest member polls again, and evicts nobody meanwhile.",
@@ -14,22 +20,10 @@ experiment = Experiment(
         Fault(kind="start-consumer", target="new member", at_s=5, jitter_s=0.5),
     ),
     duration_s=18,
-    rules=holds(
-        "R03-members",
-        "R08-members",
-        "R02",
-        "R12",
-        "R20a",
-        "R21",
-        "R32",
-        "R32-rejoin",
-        "R33",
-        "R34",
-        "X07",
-        "X32a",
-        "X32b",
-        "X32c",
-        "X32d",
+    rules=(
+        *holds("R03-members", "R08-members", "R02", "R12", "R20a", "R21", "R32", "R32-rejoin"),
+        *holds("R33", "R34", "X07", "X32a", "X32b", "X32c", "X32d"),
+        commit_waits_for_the_rebalance("X01-kept"),
     ),
     protocols=CLASSIC,
 )

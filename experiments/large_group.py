@@ -9,7 +9,7 @@ else. `--set members=50 --set partitions=51 --set records_per_s=51` makes the gr
 from harness.experiment import Experiment, Fault, Group, Load, holds
 
 experiment = Experiment(
-    claim="A group of two hundred rebalances for what happens to it, and for nothing else.",
+    claim="A group of two hundred rebalances only when something happens to its members.",
     # A record a second for each partition: what is asked here is what the group costs, and on two
     # cores two hundred consumers with more to do would leave no time to answer.
     load=Load(partitions=201, records_per_s=201),

@@ -8,7 +8,7 @@ Watch: each partition that moves: given up, committed, given to the next, and no
 from harness.experiment import Experiment, Fault, Group, holds
 
 experiment = Experiment(
-    claim="Committing when partitions are revoked hands them over without repeating a record.",
+    claim="A commit in the revocation callback hands partitions over without repeating a record.",
     group=Group(commit="revoke"),
     faults=(
         Fault(kind="start-consumer", target="new member", at_s=2),

@@ -1,14 +1,14 @@
 """The same join and leave, but members commit every 2 s and listen to no rebalance.
 
-Why: what was worked off since the last commit belongs to somebody else after the rebalance, who
-starts at the last commit. Beside `listener-commit` this is what the callback is worth.
-Watch: how many records come twice: never more than an interval's.
+Why: after the rebalance another member starts at the last commit, and repeats what was processed
+since then. The difference to `listener-commit` is what a commit in the callback is worth.
+Watch: how many records come twice: never more than those of one interval.
 """
 
 from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
-    claim="Committing by the clock alone repeats up to an interval of records at a hand-over.",
+    claim="Commits by the clock alone repeat up to one interval of records at a hand-over.",
     group=Group(commit="interval", auto_commit_interval_ms=2_000),
     faults=(
         Fault(kind="start-consumer", target="new member", at_s=2),

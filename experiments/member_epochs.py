@@ -13,7 +13,7 @@ members use.
 from harness.experiment import Cluster, Expect, Experiment, Group, Load, Probe, Verdict, holds
 
 experiment = Experiment(
-    claim="A commit with the epoch before counts while its partition has stayed with the member.",
+    claim="A commit with the epoch before is accepted if its partition has stayed with the member.",
     cluster=Cluster(brokers=1),
     load=Load(partitions=4, replication=1, min_insync_replicas=1),
     protocols=("consumer",),

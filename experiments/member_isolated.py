@@ -8,7 +8,10 @@ Watch: the two clocks side by side, and who owned the partitions in between.
 from harness.experiment import Expect, Experiment, Fault, Verdict, holds
 
 experiment = Experiment(
-    claim="A member cut off alone is evicted by the one side, and gives up by itself on the other.",
+    claim=(
+        "A member whose links are cut is evicted by its coordinator, and notices its loss by "
+        "itself."
+    ),
     faults=(Fault(kind="isolate", target="any member", lasts_s=14),),
     rules=(
         Expect(

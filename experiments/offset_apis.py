@@ -1,14 +1,14 @@
 """Commits, fetches and deletes of positions in every state of a group; nothing is broken.
 
-Why: what an evicted, a stale or an anonymous client is answered decides what is read twice. In a
-transaction an anonymous one is believed.
+Why: the answers to an evicted, a stale or an anonymous client decide which records are read twice.
+In a transaction the positions of an anonymous client are accepted.
 Watch: the answers in `calls`, each with the group's state just before and after it.
 """
 
 from harness.experiment import CLASSIC, Cluster, Expect, Experiment, Probe, Verdict, holds
 
 experiment = Experiment(
-    claim="Positions are taken, given and deleted as documented, whoever asks in whatever state.",
+    claim="Requests about positions are answered as documented, from any caller and in any state.",
     # One partition instead of 50: the first transaction makes the topic.
     cluster=Cluster(settings={"transaction.state.log.num.partitions": "1"}),
     probes=(Probe(name="offset-apis"),),

@@ -1,7 +1,7 @@
 """Members come and go alone, each with another auto.offset.reset; positions and records vanish.
 
-Why: the policy is believed to say where a consumer starts. It does so only where the group has
-committed nothing, or something that the log no longer has.
+Why: many believe that this setting says where a consumer starts. It does so only if the group has
+committed nothing, or a position that the log no longer has.
 Watch: member-2 (latest) goes on at the committed positions of all partitions but the one whose
 records were deleted; member-3 (none) gets nothing; member-4 (earliest) starts all over.
 """
@@ -9,8 +9,10 @@ records were deleted; member-3 (none) gets nothing; member-4 (earliest) starts a
 from harness.experiment import Experiment, Fault, Group, Load, holds
 
 experiment = Experiment(
-    claim="A committed position that the log still has is where reading goes on, whatever "
-    "auto.offset.reset says.",
+    claim=(
+        "A member reads on from a committed position that the log still has, whatever "
+        "auto.offset.reset says."
+    ),
     load=Load(records_per_s=60),
     group=Group(
         members=1,

@@ -1,17 +1,18 @@
 """A broker dies that the offsets topic cannot do without: it needs all three replicas in sync.
 
 Why: a commit is a write like any other, and without its replicas it runs into its time-out. A
-heartbeat writes nothing and was never affected, until coordinators began to answer in the order of
-their log: it now waits for the commits before it, and fails with them.
-Watch: commits and heartbeats refused after 5 s each, and the position accepted last told all the
-while; then what became of a commit that failed and that no other followed. The group is well as
-long as its session outlasts that, and nobody comes or goes: scripted members that do are refused.
+heartbeat writes nothing. It was not affected until coordinators began to answer in the order of
+their log: now it waits for the commits before it, and fails with them.
+Watch: commits and heartbeats are refused after 5 s each, and the coordinator goes on returning the
+position that was accepted last. Then: what becomes of a failed commit that no other followed. The
+group keeps its members if their session is longer than this; members that join or leave meanwhile,
+as scripted ones do here, are refused.
 """
 
 from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Probe, Verdict, holds
 
 experiment = Experiment(
-    claim="A group that cannot commit is told its old positions, and its heartbeats fail as well.",
+    claim="A group that cannot commit is given its old positions, and its heartbeats fail as well.",
     cluster=Cluster(
         settings={"min.insync.replicas": "3", "broker.session.timeout.ms": "6000"},
     ),
@@ -27,7 +28,7 @@ experiment = Experiment(
         ),
     ),
     # Nothing else follows the one commit of it that fails. And its members come and go.
-    probes=(Probe(name="without-replica", at_s=0, beside=True),),
+    probes=(Probe(name="without-replica", beside=True),),
     duration_s=18,
     rules=(
         *holds("X28", "X28-alive", "R31-append", "R21", "R33", "X32a", "X32b", "X32c"),

@@ -1,13 +1,13 @@
 """Two partitions for three members, then three for three, then three for two.
 
-Why: documents count it out: one member too many that has nothing to do, one each, two and one.
+Why: documents describe these cases: one member without a partition, one each, two and one.
 Watch: nobody ever has two more than another.
 """
 
 from harness.experiment import Experiment, Fault, Group, Load, holds
 
 experiment = Experiment(
-    claim="Partitions are spread evenly, and a member too many is idle.",
+    claim="Partitions are spread evenly, and a surplus member is idle.",
     load=Load(partitions=2),
     group=Group(metadata_refresh_ms=2_000),
     faults=(

@@ -7,7 +7,7 @@ Watch: the same sizes as with `uniform`.
 from harness.experiment import Experiment, Fault, Group, Load, holds
 
 experiment = Experiment(
-    claim="The broker's range, too, spreads partitions evenly, and leaves a member too many idle.",
+    claim="The broker's range, too, spreads partitions evenly, and leaves a surplus member idle.",
     load=Load(partitions=2),
     protocols=("consumer",),
     group=Group(protocol="consumer", assignor="range"),

@@ -1,13 +1,13 @@
 """Two partitions for three members, three for three, three for two: as `roundrobin` deals them.
 
-Why: what is spread, and how, is the assignor's doing, and a group can choose another.
+Why: the assignor decides how partitions are spread, and a group can choose another one.
 Watch: the same sizes as with `range` in `partition-mapping`.
 """
 
 from harness.experiment import Experiment, Fault, Group, Load, holds
 
 experiment = Experiment(
-    claim="With roundrobin, too, partitions are spread evenly, and a member too many is idle.",
+    claim="With roundrobin, too, partitions are spread evenly, and a surplus member is idle.",
     load=Load(partitions=2),
     protocols=("eager",),
     group=Group(assignor="roundrobin", metadata_refresh_ms=2_000),

@@ -1,7 +1,8 @@
 """One batch takes longer than session.timeout.ms, but not longer than max.poll.interval.ms.
 
-Why: documents say that such a consumer is thrown out. Since heartbeats have a thread of their own
-(KIP-62) it is not: the session timeout is about the process, max.poll.interval.ms about its work.
+Why: documents say that such a consumer is removed from its group. Since heartbeats have a thread of
+their own (KIP-62) it is not: the session timeout is about the process, max.poll.interval.ms about
+its work.
 Watch: heartbeats go on through the stall, and the commit after it is accepted.
 """
 

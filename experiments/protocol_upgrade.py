@@ -8,7 +8,9 @@ once the last new one is gone.
 from harness.experiment import Experiment, Fault, Group, holds
 
 experiment = Experiment(
-    claim="The first member of the new protocol converts a group; when it leaves it is classic.",
+    claim=(
+        "The first member of KIP-848 converts a group; when it leaves, the group is classic again."
+    ),
     protocols=("eager",),
     group=Group(members=2, differing={3: {"protocol": "consumer"}}),
     faults=(

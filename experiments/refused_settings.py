@@ -8,7 +8,7 @@ Watch: each refusal names the setting.
 from harness.experiment import Cluster, Experiment, Group, Load, Probe, holds
 
 experiment = Experiment(
-    claim="With the new protocol clients refuse the settings that have moved to the broker.",
+    claim="With KIP-848 clients refuse the settings that have moved to the broker.",
     cluster=Cluster(brokers=1),
     load=Load(partitions=1, replication=1, min_insync_replicas=1),
     protocols=("consumer",),

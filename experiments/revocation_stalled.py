@@ -8,7 +8,7 @@ Watch: the partition stands still until then, although everybody heartbeats.
 from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
-    claim="A member that does not acknowledge a revocation in its rebalance timeout is fenced.",
+    claim="A member that does not acknowledge a revocation within its rebalance timeout is fenced.",
     # A Java member leaves by itself at the limit, before it can be fenced. librdkafka only falls
     # silent then, and its session runs out after that.
     clients=("librdkafka",),

@@ -7,7 +7,7 @@ Watch: how long partitions stand still in all, and that each old process leaves 
 from harness.experiment import Experiment, Fault, holds
 
 experiment = Experiment(
-    claim="A rolling deploy costs a pause per process that comes or goes, and no record.",
+    claim="A rolling deploy costs a pause for each process that comes or goes, and no record.",
     faults=(Fault(kind="deploy", target="group", how="rolling"),),
     duration_s=14,
     rules=(

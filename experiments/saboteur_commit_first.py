@@ -1,6 +1,6 @@
 """A consumer that commits a batch before it has processed it, and dies in between.
 
-Why: proof that the judge sees loss. What was committed and not processed is nobody's work any more.
+Why: proof that the judge sees loss. Nobody works on records that were committed and not processed.
 Watch: acknowledged records that no member ever finished.
 """
 
@@ -18,6 +18,11 @@ experiment = Experiment(
     rules=(
         Expect(
             rule="X32a",
+            verdict=Verdict.VIOLATED,
+            because="this consumer commits what it has not processed",
+        ),
+        Expect(
+            rule="X73",
             verdict=Verdict.VIOLATED,
             because="this consumer commits what it has not processed",
         ),

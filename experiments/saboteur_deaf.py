@@ -7,7 +7,7 @@ Watch: a gap of eight seconds in the heartbeats, and a member that learns of the
 from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
-    claim="A member that cannot heartbeat while it works hears of a rebalance late.",
+    claim="A member that cannot send heartbeats while it works learns of a rebalance late.",
     group=Group(session_timeout_ms=12_000, differing={1: {"sabotage": "stop-in-stall"}}),
     faults=(
         Fault(kind="stall-consumer", target="member 1", jitter_s=0, lasts_s=16),

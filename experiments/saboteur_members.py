@@ -1,17 +1,18 @@
 """Four members, and each breaks another rule: on its commits, on its work, or on how it goes.
 
 Why: proof that the judge sees each of them, and names the member.
-Watch: five rules violated; the coordinator's own, which no member can break, hold all the same.
+Watch: seven rules violated; the coordinator's own, which no member can break, hold all the same.
 """
 
 from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
-    claim="Members that break the rules are seen, each by the rule that it breaks.",
+    claim="Members that break the rules are noticed, each by the rule that it breaks.",
     group=Group(
         members=4,
+        session_timeout_ms=9_000,
         differing={
-            1: {"sabotage": "commit-backwards", "settings": {"heartbeat.interval.ms": "4000"}},
+            1: {"sabotage": "commit-backwards", "settings": {"heartbeat.interval.ms": "6000"}},
             2: {"sabotage": "skip-batches"},
             3: {"sabotage": "work-twice"},
             4: {"sabotage": "leave-without-close"},
@@ -27,7 +28,7 @@ experiment = Experiment(
         Expect(
             rule="R14",
             verdict=Verdict.VIOLATED,
-            because="member 1 heartbeats every 4 s, not every 2 s as the group declares",
+            because="member 1 heartbeats every 6 s, not every 2 s as the group declares",
         ),
         Expect(
             rule="X32a",
@@ -40,9 +41,19 @@ experiment = Experiment(
             because="member 3 works off some batches again that it has committed",
         ),
         Expect(
+            rule="X72",
+            verdict=Verdict.VIOLATED,
+            because="member 3 goes back to where such a batch began",
+        ),
+        Expect(
             rule="X14",
             verdict=Verdict.VIOLATED,
             because="member 4 ends without a word to its coordinator",
+        ),
+        Expect(
+            rule="X88",
+            verdict=Verdict.VIOLATED,
+            because="member 4 gives up nothing before it ends",
         ),
         *holds("R01", "R02", "R20b", "R21", "R33"),
     ),

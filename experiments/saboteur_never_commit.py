@@ -7,7 +7,7 @@ Watch: everything since the start comes again at the first hand-over.
 from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
-    claim="Without commits, a hand-over repeats far more than the declared policy leaves open.",
+    claim="Without commits, a hand-over repeats far more than the declared policy allows.",
     group=Group(sabotage="never-commit"),
     faults=(Fault(kind="start-consumer", target="new member"),),
     duration_s=8,

@@ -1,15 +1,15 @@
 """The coordinator loses its peers and keeps its members: two brokers may think they have the group.
 
-Why: the isolated one still answers until its clients leave it. A commit needs the in-sync replicas,
-which it has not, so it accepts none; but what had been committed it tells from its memory, which
-is old as soon as another one has loaded the group.
-Watch: no partition with two owners, no commit that was accepted and is gone, old positions told.
+Why: the isolated coordinator answers until its clients leave it. A commit needs in-sync replicas,
+so it accepts none. But it returns committed positions from its memory, which are old as soon as
+another broker has loaded the group.
+Watch: no partition has two owners, no accepted commit is gone, and old positions are returned.
 """
 
 from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
-    claim="A coordinator without its peers accepts nothing, and tells positions that are old.",
+    claim="A coordinator without its peers accepts no commit, and returns old positions.",
     cluster=Cluster(backend="docker"),
     group=Group(session_timeout_ms=20_000),
     faults=(Fault(kind="isolate-broker", target="coordinator", how="peers", lasts_s=18),),

@@ -8,8 +8,11 @@ Watch: another process has the same partitions; no rebalance, no callback of the
 from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
-    claim="A static member that is back within its session gets its partitions, unnoticed.",
-    group=Group(static=True),
+    claim=(
+        "A static member that is back within its session gets its partitions without a rebalance."
+    ),
+    # Room for a process that takes long to start, on a busy machine.
+    group=Group(static=True, session_timeout_ms=15_000),
     faults=(
         Fault(kind="bounce-consumer", target="member 2", how="close", lasts_s=2, at_s=1),
         Fault(kind="bounce-consumer", target="member 3", how="kill", lasts_s=1.5, at_s=7),

@@ -8,7 +8,7 @@ Watch: error 82 within a heartbeat, and no rebalance at all.
 from harness.experiment import Experiment, Fault, Group, holds
 
 experiment = Experiment(
-    claim="Of two processes with one instance id the older is fenced, for good.",
+    claim="The older of two processes with one instance id is fenced for good.",
     group=Group(static=True),
     faults=(Fault(kind="start-duplicate", target="any member", at_s=1),),
     duration_s=6,

@@ -1,14 +1,14 @@
 """A static member closes, and nobody comes back in its place.
 
-Why: it says no goodbye, so that a restart goes unnoticed. Documents say that a member that leaves
-starts a rebalance at once; a static one costs the others a session timeout first.
+Why: it sends no LeaveGroup, so that a restart causes no rebalance. Documents say that a member that
+leaves starts a rebalance at once; a static one costs the others a session timeout first.
 Watch: its partitions belong to nobody for as long.
 """
 
 from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 
 experiment = Experiment(
-    claim="A static member that closes is missed only when its session ends.",
+    claim="The close of a static member is noticed only when its session ends.",
     group=Group(static=True),
     faults=(Fault(kind="close-consumer", target="any member", at_s=1),),
     duration_s=8,

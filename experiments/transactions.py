@@ -1,8 +1,8 @@
 """Members copy batches in transactions with positions; one is away too long, one dies within one.
 
-Why: positions and results that are committed together cannot disagree. Who was removed from the
-group meanwhile is refused, and what it has written is taken back.
-Watch: nothing twice for readers of committed records; for the others, what was taken back.
+Why: positions and results that are committed together cannot disagree. A member that was removed
+from the group meanwhile is refused, and its results are rolled back.
+Watch: readers of committed records see nothing twice; the others see what was rolled back, too.
 """
 
 from harness.experiment import (
@@ -18,7 +18,10 @@ from harness.experiment import (
 )
 
 experiment = Experiment(
-    claim="Reading, processing and writing in transactions gives each result once, whoever fails.",
+    claim=(
+        "Reading, processing and writing in transactions gives each record one result, whoever "
+        "fails."
+    ),
     cluster=Cluster(
         settings={"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
     ),

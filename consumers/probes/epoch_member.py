@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from consumers.probes.member import commit_topics
+from consumers.probes.positions import commit_of, commit_topics
 from consumers.probes.script import Question, Script
 from consumers.probes.wire import Body
 from harness.base.errors import ClusterError
@@ -77,13 +77,7 @@ class EpochMember:
     ) -> None:
         """OffsetCommit, with its own epoch or another."""
         epoch = self.epoch if epoch is None else epoch
-        body = {
-            "groupId": self.group,
-            "generationIdOrMemberEpoch": epoch,
-            "memberId": self.member_id,
-            "groupInstanceId": None,
-            "topics": commit_topics(positions),
-        }
+        body = commit_of(self.group, self.member_id, epoch, commit_topics(positions))
         self._ask(step, "OFFSET_COMMIT", _COMMIT_VERSION, body, epoch, expected)
 
     def _beat(

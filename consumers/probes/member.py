@@ -4,10 +4,11 @@ import base64
 import struct
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from typing import Final
 
+from consumers.probes.positions import commit_of, commit_topics
 from consumers.probes.script import Question, Script
 from consumers.probes.wire import Body
 from harness.base.errors import ClusterError
@@ -128,13 +129,8 @@ class ProbeMember:
         version: int | None = None,
     ) -> Body | None:
         """OffsetCommit, in the usual version or another."""
-        body = {
-            "groupId": self.group,
-            "generationIdOrMemberEpoch": self.generation,
-            "memberId": self.member_id,
-            "groupInstanceId": self.instance_id,
-            "topics": commit_topics(positions, metadata),
-        }
+        asked = commit_topics(positions, metadata)
+        body = commit_of(self.group, self.member_id, self.generation, asked, self.instance_id)
         return self._begin(step, "OFFSET_COMMIT", body, version).result()
 
     def offer(
@@ -182,18 +178,31 @@ def form(members: Sequence[ProbeMember], step: str = "form the group") -> ProbeM
 
 
 def join_all(members: Sequence[ProbeMember], step: str) -> None:
-    """The first half of a rebalance: everybody joins, a new member in two steps."""
+    """The first half of a rebalance: everybody joins, a new member in two steps.
+
+    The first rebalance of a group waits only a moment for more members. Who was answered before
+    the others had come joins again, as a client would, or the coordinator would drop it.
+    """
     for member in members:
         if member.instance_id is None and not member.member_id:
             member.get_id(f"{step}: join without a member id")
-    asked = []
-    for member in members:
-        asked.append(member.begin_join(f"{step}: join"))
-        if len(asked) == 1 and not member.joined:
-            # The first that the coordinator knows of leads.
-            member.script.until_state(member.group, "PreparingRebalance")
-    for member, joined in zip(members, asked, strict=True):
-        member.take(joined)
+    waiting = {}
+    for number, member in enumerate(members):
+        waiting[number] = member.begin_join(f"{step}: join")
+        if number == 0 and not member.joined:
+            # The first that the coordinator knows of leads. By now its rebalance may have ended.
+            member.script.until_state(member.group, "PreparingRebalance", "CompletingRebalance")
+    too_few: set[int] = set()  # generations that lack somebody who has asked to join
+    while waiting:
+        wait(waiting.values(), return_when=FIRST_COMPLETED)
+        for number in [number for number, joined in waiting.items() if joined.done()]:
+            member = members[number]
+            member.take(waiting.pop(number))
+            if member.leads and len(member.joined["members"]) < len(members):
+                too_few.add(member.generation)
+        for number, member in enumerate(members):
+            if number not in waiting and member.generation in too_few:
+                waiting[number] = member.begin_join(f"{step}: join again, with the others")
 
 
 def settle(members: Sequence[ProbeMember], step: str) -> None:
@@ -212,21 +221,6 @@ def settle(members: Sequence[ProbeMember], step: str) -> None:
 def leader_of(members: Iterable[ProbeMember]) -> ProbeMember:
     """The one of them that leads the group."""
     return next(member for member in members if member.leads)
-
-
-def commit_topics(positions: Mapping[tuple[str, int], int], metadata: str = "") -> list[Body]:
-    """The topics of an OffsetCommit or a TxnOffsetCommit."""
-    topics: dict[str, list[Body]] = {}
-    for (topic, number), committed in positions.items():
-        topics.setdefault(topic, []).append(
-            {
-                "partitionIndex": number,
-                "committedOffset": committed,
-                "committedLeaderEpoch": -1,
-                "committedMetadata": metadata,
-            }
-        )
-    return [{"name": name, "partitions": parts} for name, parts in topics.items()]
 
 
 def subscription(topics: Iterable[str], note: str = "") -> str:

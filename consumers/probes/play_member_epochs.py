@@ -47,7 +47,7 @@ def later_epochs(script: Script) -> None:
         first.heartbeat("acknowledge", owns=first.given)
         return first.epoch > had
 
-    script.until("a later epoch of the first member", later)
+    script.until("later epoch of the first member", later)
     kept, taken = min(first.partitions()), min(before - first.partitions())
     _commit(first, "commit of a kept partition, with the epoch it has", kept, first.epoch, had)
     _commit(first, "commit of a kept partition, with the epoch before", kept, had, had)
@@ -81,7 +81,7 @@ def to_be_given_up(script: Script) -> None:
         first.heartbeat("subscribe to one topic more", owns=first.given, topics=topics)
         return first.epoch > since
 
-    script.until("a later epoch of the member", later)
+    script.until("later epoch of the member", later)
     second.heartbeat("join of the second member")
 
     def shrunk() -> bool:

@@ -4,7 +4,7 @@ Each scene has a group of its own, and all are played at once: some seconds. Top
 are the script's own.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from threading import Thread
@@ -15,8 +15,9 @@ from confluent_kafka import Producer
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
 from consumers.probes.admin import create_topic, delete_position
-from consumers.probes.member import ProbeMember, commit_topics, form, settle
-from consumers.probes.script import Question, Script, worst
+from consumers.probes.member import ProbeMember, form, settle
+from consumers.probes.positions import commit_topics, fetch
+from consumers.probes.script import Question, Script
 from consumers.probes.wire import Body
 from harness.base.errors import ClusterError
 
@@ -107,25 +108,25 @@ def metadata(script: Script) -> None:
     group, topic = script.group("metadata"), script.config.topic
     longest, longer = "m" * METADATA_MAX, "m" * (METADATA_MAX + 1)
     wide = "é" * METADATA_MAX  # as many characters, twice as many bytes
-    _fetch(script, "R31", group, "before any commit", {topic: [0, 1, 2]})
+    fetch(script, "R31", group, "before any commit", {topic: [0, 1, 2]})
     for number, text in enumerate((longest, longer, wide), start=1):
         topics = commit_topics({(topic, 0): number, (topic, 1): number})
         topics[0]["partitions"][1]["committedMetadata"] = text
         body = {"groupId": group, "generationIdOrMemberEpoch": -1, "topics": topics}
         step = f"commit with metadata of {len(text)} characters, {len(text.encode())} bytes"
         script.ask(Question(step=step, rule="R31", api="OFFSET_COMMIT", body=body, group=group))
-        _fetch(script, "R31", group, f"after the {step}", {topic: [0, 1, 2]})
+        fetch(script, "R31", group, f"after the {step}", {topic: [0, 1, 2]})
 
 
 def fetches(script: Script) -> None:
     """OffsetFetch of named partitions and of all, after each commit."""
     group, topic = script.group("fetched"), script.config.topic
     admin = ProbeMember(script, group, "R30-wire")
-    _fetch(script, "R30-wire", group, "a group that does not exist", {topic: [0, 1]})
+    fetch(script, "R30-wire", group, "a group that does not exist", {topic: [0, 1]})
     for positions in ({0: 10, 1: 11}, {0: 12}, {0: 9}, {2: 13}):
         admin.commit("commit", {(topic, number): at for number, at in positions.items()})
-        _fetch(script, "R30-wire", group, "named partitions", {topic: [0, 1, 2, 3]})
-        _fetch(script, "R30-wire", group, "all partitions", None)
+        fetch(script, "R30-wire", group, "named partitions", {topic: [0, 1, 2, 3]})
+        fetch(script, "R30-wire", group, "all partitions", None)
 
 
 def whole(script: Script) -> None:
@@ -144,7 +145,7 @@ def whole(script: Script) -> None:
     committing = Thread(target=commit_on)
     committing.start()
     while committing.is_alive():
-        _fetch(script, "R30-whole", group, "while all are committed", None)
+        fetch(script, "R30-whole", group, "while all are committed", None)
     committing.join()
 
 
@@ -160,7 +161,7 @@ def transaction(script: Script) -> None:
     script.until(
         f"committed transaction in group {group}",
         lambda: (
-            _fetch(script, rule, group, "until the end is known", {topic: [0]}, stable=True) == 0
+            fetch(script, rule, group, "until the end is known", {topic: [0]}, stable=True) == 0
         ),
     )
     _fetch_both_ways(script, group, topic, "when the transaction is committed")
@@ -208,34 +209,7 @@ def _end_transaction(
 
 def _fetch_both_ways(script: Script, group: str, topic: str, when: str) -> None:
     for stable in (False, True):
-        _fetch(script, "R30-wire", group, when, {topic: [0, 1]}, stable=stable)
-
-
-def _fetch(
-    script: Script,
-    rule: str,
-    group: str,
-    what: str,
-    named: Mapping[str, list[int]] | None,
-    *,
-    stable: bool = False,
-) -> int:
-    """OffsetFetch; all partitions where none are named. The worst error code in the answer."""
-    topics = (
-        None
-        if named is None
-        else [{"name": topic, "partitionIndexes": numbers} for topic, numbers in named.items()]
-    )
-    answer = script.ask(
-        Question(
-            step=f"fetch {what}{', require_stable' if stable else ''}",
-            rule=rule,
-            api="OFFSET_FETCH",
-            body={"groups": [{"groupId": group, "topics": topics}], "requireStable": stable},
-            group=group,
-        )
-    )
-    return -1 if answer is None else worst(answer)
+        fetch(script, "R30-wire", group, when, {topic: [0, 1]}, stable=stable)
 
 
 def deletions(script: Script) -> None:
@@ -250,12 +224,12 @@ def deletions(script: Script) -> None:
     replace(member, member_id="", generation=-1).commit("alter an active group", {(topic, 0): 1})
     delete_position(script, group, "delete offsets of a subscribed topic", topic)
     delete_position(script, group, "delete offsets of a topic that is not subscribed", other)
-    _fetch(script, "X30", group, "after the deletes", {topic: [0], other: [0]})
+    fetch(script, "X30", group, "after the deletes", {topic: [0], other: [0]})
     member.leave("leave")
     script.until_state(group, "Empty")
     delete_position(script, group, "delete offsets in an empty group", topic)
     replace(member, member_id="", generation=-1).commit("alter an empty group", {(other, 0): 1})
-    _fetch(script, "X30", group, "at the end", {topic: [0], other: [0]})
+    fetch(script, "X30", group, "at the end", {topic: [0], other: [0]})
 
 
 def epochs(script: Script) -> None:

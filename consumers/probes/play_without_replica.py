@@ -14,7 +14,8 @@ from consumers.config import ProbeConfig
 from consumers.journal import Journal
 from consumers.probes.epoch_member import EpochMember
 from consumers.probes.member import ProbeMember, form
-from consumers.probes.script import Question, Script, worst
+from consumers.probes.positions import fetch
+from consumers.probes.script import Scene, Script, worst
 from harness.base.errors import ClusterError
 
 _RULE: Final = "R31-withdrawn"
@@ -27,15 +28,22 @@ _NAMES: Final = 60  # groups to choose from: of three brokers, each coordinates 
 
 
 def play(config: ProbeConfig, journal: Journal) -> None:
-    """Play both scenes at once, the second one in the protocol of the group under test."""
+    """Play both scenes at once, the second one in the protocol of the group under test.
+
+    What is formed or committed first would wait for the replica, so no fault begins before.
+    """
+    script = Script(config, journal)
     changes = joins_and_leaves if config.protocol == "consumer" else joins_and_syncs
-    Script(config, journal).play((one_failed_commit, changes))
+    scenes = [one_failed_commit(script), changes(script)]
+    script.ready()
+    script.play(scenes)
 
 
-def one_failed_commit(script: Script) -> None:
+def one_failed_commit(script: Script) -> Scene:
     """Commit a position after the other until one is refused, and leave it at that."""
     group, topic = _group_of_a_broker_that_stays(script, "withdrawn"), script.config.topic
     nobody = ProbeMember(script, group, _RULE)
+    nobody.commit("commit of 0", {(topic, 0): 0})
     position = 0
 
     def refused() -> bool:
@@ -44,19 +52,21 @@ def one_failed_commit(script: Script) -> None:
         answer = nobody.commit(f"commit of {position}", {(topic, 0): position})
         return answer is None or worst(answer) != 0
 
-    script.until("a commit that is refused", refused, _PATIENCE_S)
-    _fetch(script, group, "while nothing can be written")
-
     def written() -> bool:
         answer = nobody.commit("commit of another partition", {(topic, 1): position})
         return answer is not None and worst(answer) == 0
 
-    script.until("a commit that is accepted again", written, _PATIENCE_S)
-    for when in ("once the log can be written to", "and again"):
-        _fetch(script, group, when)
+    def scene(script: Script) -> None:
+        script.until("commit that is refused", refused, _PATIENCE_S)
+        fetch(script, _RULE, group, "while nothing can be written", {topic: [0]})
+        script.until("commit that is accepted again", written, _PATIENCE_S)
+        for when in ("once the log can be written to", "and again"):
+            fetch(script, _RULE, group, when, {topic: [0]})
+
+    return scene
 
 
-def joins_and_leaves(script: Script) -> None:
+def joins_and_leaves(script: Script) -> Scene:
     """A member of KIP-848 comes and goes: each is a record.
 
     What it asks is in the brokers' logs alone: rules about answers to what scripts ask take it for
@@ -75,15 +85,17 @@ def joins_and_leaves(script: Script) -> None:
             return True
         return False
 
-    script.until("a join or a leave that is refused", refused, _PATIENCE_S, _EVERY_S)
-
     def gone() -> bool:
         return member.leave("leave at the end") in (0, _UNKNOWN_MEMBER_ID)
 
-    script.until("a leave that is accepted again", gone, _PATIENCE_S, _EVERY_S)
+    def scene(script: Script) -> None:
+        script.until("join or leave that is refused", refused, _PATIENCE_S, _EVERY_S)
+        script.until("leave that is accepted again", gone, _PATIENCE_S, _EVERY_S)
+
+    return scene
 
 
-def joins_and_syncs(script: Script) -> None:
+def joins_and_syncs(script: Script) -> Scene:
     """A classic leader starts one rebalance after the other; then another has to wait for it."""
     group = _group_of_a_broker_that_stays(script, "joins")
     leader = ProbeMember(script, group, "X28-joins")
@@ -96,19 +108,22 @@ def joins_and_syncs(script: Script) -> None:
         answer = leader.begin_sync("sync of the leader", given).result()
         return answer is None or worst(answer) != 0
 
-    script.until("a sync that is refused", refused, _PATIENCE_S, _EVERY_S)
-    waiting = other.begin_join("join that has to wait for the leader")
-    until = time.monotonic() + _WAITING_S
-    script.until(
-        "an answer, or the time that one would take",
-        lambda: waiting.done() or time.monotonic() > until,
-    )
-    leader.begin_join("rejoin of the leader at last").result()
-    leader.leave("leave at the end")
-    answer = waiting.result()
-    if answer is not None and not answer["errorCode"]:
-        other.take(waiting)
-        other.leave("leave at the end")
+    def scene(script: Script) -> None:
+        script.until("sync that is refused", refused, _PATIENCE_S, _EVERY_S)
+        waiting = other.begin_join("join that has to wait for the leader")
+        until = time.monotonic() + _WAITING_S
+        script.until(
+            "answer, or the time that one would take",
+            lambda: waiting.done() or time.monotonic() > until,
+        )
+        leader.begin_join("rejoin of the leader at last").result()
+        leader.leave("leave at the end")
+        answer = waiting.result()
+        if answer is not None and not answer["errorCode"]:
+            other.take(waiting)
+            other.leave("leave at the end")
+
+    return scene
 
 
 def _group_of_a_broker_that_stays(script: Script, name: str) -> str:
@@ -122,16 +137,3 @@ def _group_of_a_broker_that_stays(script: Script, name: str) -> str:
         if script.coordinator(group) == spared:
             return group
     raise ClusterError(f"no group of {_NAMES} has broker {spared} for its coordinator")
-
-
-def _fetch(script: Script, group: str, when: str) -> None:
-    topics = [{"name": script.config.topic, "partitionIndexes": [0]}]
-    script.ask(
-        Question(
-            step=f"fetch {when}",
-            rule=_RULE,
-            api="OFFSET_FETCH",
-            body={"groups": [{"groupId": group, "topics": topics}], "requireStable": False},
-            group=group,
-        )
-    )

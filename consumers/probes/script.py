@@ -18,6 +18,8 @@ from consumers.journal import Journal
 from consumers.probes.wire import VERSIONS, Body, Brokers, Codec, Link
 from harness.base.wait import wait_until
 
+Scene = Callable[["Script"], None]
+
 # Longer than any rebalance timeout of a script: a parked question is not given up before.
 PATIENCE_S: Final = 45.0
 GROUP_ID_NOT_FOUND: Final = 69
@@ -164,7 +166,12 @@ class Script:
             timeout_s,
         )
 
-    def play(self, scenes: Iterable[Callable[["Script"], None]]) -> None:
+    def ready(self) -> None:
+        """Have the faults begin beside which this is played: all is as they are to find it."""
+        with self._writing:
+            self._journal.write("ready")
+
+    def play(self, scenes: Iterable[Scene]) -> None:
         """Play scenes at once; the first failure is raised when all have ended."""
         scenes = list(scenes)
         with ThreadPoolExecutor(max_workers=len(scenes), thread_name_prefix="scene") as stage:

@@ -117,10 +117,17 @@ def _end(process: psutil.Popen) -> None:
 
 
 def _resident_bytes(process: psutil.Process) -> int:
-    """Memory of a process and everything below it. Shared pages count more than once."""
+    """Memory of a process and everything below it. Shared pages count more than once.
+
+    Except those of a child that has not become a program of its own yet: that one still has all its
+    parent's memory. (Spark starts a `chmod` for each file, and twice a JVM of 2 GB was 4 GB.)
+    """
     total = 0
+    commands: dict[int, list[str]] = {}
     with suppress(psutil.NoSuchProcess):
         for each in (process, *process.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
-                total += each.memory_info().rss
+                commands[each.pid] = each.cmdline()
+                if commands[each.pid] != commands.get(each.ppid()):
+                    total += each.memory_info().rss
     return total

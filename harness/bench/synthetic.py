@@ -8,7 +8,7 @@ two rebalances, and one redelivered batch per partition that it held. Every rule
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -29,10 +29,12 @@ from harness.bench.synthetic_plan import (
     moment,
     plan_of,
 )
+from harness.bench.synthetic_rows import NOTHING, positions, sends
 from harness.history import store
 from harness.history.schema import HISTORY
 
 _RETURNS_MS: Final = 4_000  # from its eviction until the evicted member is back
+_ASKS_MS: Final = 35  # from a rebalance until members ask for their positions
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -104,7 +106,7 @@ class _Builder:
             held = [p for p in range(PARTITIONS) if before[p] == silent]
             refused = {"generation": self.generation - 1, "error_code": 25}  # UNKNOWN_MEMBER_ID
             self._asks("HEARTBEAT", back - 51, silent, **refused)
-            self._client_event("lost", back - 50, silent, held)
+            self._client_event("lost", back - 50, silent, held, generation=self.generation - 1)
             self.lives[silent] += 1
             self._joins(back, silent)
             reason = f"Adding new member {self._id(silent)} with group instance id null"
@@ -152,7 +154,14 @@ class _Builder:
         self._says("member_id_given", ms - 1, member_id=self._id(member))
         self._says("member_added", ms, member_id=self._id(member))
 
-    def _client_event(self, event: str, ms: float, member: int, partitions: Sequence[int]) -> None:
+    def _client_event(
+        self,
+        event: str,
+        ms: float,
+        member: int,
+        partitions: Sequence[int],
+        generation: int | None = None,
+    ) -> None:
         self.rows["client_events"].append(
             {
                 "member": _member(member),
@@ -160,7 +169,7 @@ class _Builder:
                 "event_at": moment(ms),
                 "observed_at": moment(ms),
                 "member_id": self._id(member),
-                "generation": self.generation,
+                "generation": self.generation if generation is None else generation,
                 "partitions": [{"topic": TOPIC, "partition": p} for p in partitions],
             }
         )
@@ -225,6 +234,8 @@ class _Builder:
         last_round = number == self.plan.rounds - 1
         next_silent = None if last_round else self._silent(number + 1)
         changed = start + _RETURNS_MS + 100
+        found: list[int] = []
+        later_found: list[int] = []
         for partition in range(PARTITIONS):
             cut = later[partition] == next_silent
             stop = end - SESSION_MS - 50 if cut else end - 200
@@ -239,11 +250,27 @@ class _Builder:
                 times = np.concatenate([[start + 50.0 + partition * 0.1], times])
             who = np.where(times < changed, owners[partition], later[partition])
             self._deliver(partition, index.astype(np.int64), times, who, committed=not cut)
+            found.append(int(index[0]) * BATCH)
+            later_found.append(int(index[times >= changed][0]) * BATCH)
+        self._asks_for_positions(start + _ASKS_MS, owners, found)
+        if number > 0:
+            self._asks_for_positions(start + _RETURNS_MS + _ASKS_MS, later, later_found)
         for member in range(MEMBERS):
             away = number > 0 and member == self._silent(number)
             begin = start + (_RETURNS_MS + 60 if away else 60)
             until = end - SESSION_MS + 1 if member == next_silent else end
             self._heartbeat(member, np.arange(until - 1, begin, -2_000.0)[::-1])
+
+    def _asks_for_positions(self, ms: float, owners: Sequence[int], found: Sequence[int]) -> None:
+        """Each member asks where to read on; where nothing is committed, for the log's start."""
+        for member in sorted(set(owners)):
+            mine = [p for p in range(PARTITIONS) if owners[p] == member]
+            anew = [p for p in mine if found[p] == 0]
+            self._asks("OFFSET_FETCH", ms, member, positions=positions(mine, found, NOTHING))
+            if anew:
+                start = positions(anew, found, 0)
+                detail = json.dumps({"timestamp": -2})  # -2 asks for the start of a log
+                self._asks("LIST_OFFSETS", ms + 1, member, positions=start, detail=detail)
 
     def _deliver(
         self, partition: int, index: Ints, times: Floats, who: Ints, *, committed: bool
@@ -378,7 +405,7 @@ class _Builder:
                     "heartbeat_interval_ms": 2_000,
                     "max_poll_interval_ms": 60_000,
                     "commit": "sync",
-                    "batch_records": BATCH,
+                    "batch_records": BATCH * PARTITIONS,  # a poll may have one of each
                     "started_at": moment(-1_000),
                     "ended_at": ended,
                     "end": "closed",
@@ -388,7 +415,7 @@ class _Builder:
             )
         last = self.plan.rounds * self.plan.batches * BATCH - 1
         for partition in range(PARTITIONS):
-            self.rows["sends"] += list(_sends(partition, last, self.plan.end_ms))
+            self.rows["sends"] += list(sends(partition, last, self.plan.end_ms))
             self.rows["topology"].append(
                 {
                     "at": moment(self.plan.end_ms - 100),
@@ -401,20 +428,3 @@ class _Builder:
         ticks = np.arange(0.0, self.plan.end_ms, 100.0)
         late = pa.array(np.full(len(ticks), 0.3))
         self._bulk("host", at=_stamps(ticks), late_ms=late)
-
-
-def _sends(partition: int, last: int, acknowledged_ms: float) -> Iterator[dict[str, Any]]:
-    for first in range(0, last + 1, 50_000):
-        to = min(last, first + 49_999)
-        yield {
-            "topic": TOPIC,
-            "partition": partition,
-            "outcome": "acknowledged",
-            "first_number": first,
-            "last_number": to,
-            "first_offset": first,
-            "last_offset": to,
-            "count": to - first + 1,
-            "first_sent_at": moment(0),
-            "last_answered_at": moment(acknowledged_ms),
-        }

@@ -84,7 +84,7 @@ def manifest_of(plan: SyntheticPlan) -> dict[str, Any]:
                 "max_poll_interval_ms": 60_000,
                 "commit": "sync",
                 "auto_commit_interval_ms": 5_000,
-                "batch_records": BATCH,
+                "batch_records": BATCH * PARTITIONS,
             },
             "load": {"partitions": PARTITIONS, "records_per_s": RECORDS_PER_S},
             "faults": [],

@@ -104,11 +104,23 @@ def render_experiments() -> str:
     """Experiments for people: claim and rules."""
     lines = []
     for item in experiments():
-        named = ", ".join(_marked(rule["id"], rule["expected"]) for rule in item["rules"])
+        marked = (_marked(rule["id"], rule["expected"]) for rule in item["rules"])
+        named = f"rules: {', '.join(dict.fromkeys(marked))}"
         if item["needs_app"]:
-            named = "played with a program of yours only (--app): what can be judged of one is"
+            named = "played with a program of yours only (--app), by the rules about programs"
         lines += [f"{item['name']:<28} {item['claim']}", f"{'':<28} {named}"]
     return "\n".join(lines)
+
+
+def in_words(expect: Expect) -> str:
+    """A rule with its title, the verdict expected of it, of whom, and why."""
+    text = f"{expect.rule} {expect.verdict}{' sometimes' if expect.sometimes else ''}"
+    for_whom = (*expect.clients, *expect.protocols, *(f"Kafka {each}*" for each in expect.kafka))
+    if for_whom:
+        text += f" for {', '.join(for_whom)}"
+    text += ", if it is exercised" if expect.if_seen else ""
+    text += f": {RULES[expect.rule].title}"
+    return f"{text}\n       because {expect.because}" if expect.because else text
 
 
 def render_rules() -> str:

@@ -15,37 +15,43 @@ from typing import Final
 from harness.catalogue import registry
 from harness.experiment import APP, CLIENTS, PROTOCOLS, Expect, Experiment, Verdict
 from harness.rules.catalogue import RULES
-from harness.rules.documents import STATEMENTS
+from harness.rules.documents import DOCUMENTS, STATEMENTS
 from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND, Rule
 from harness.run.faults import needs_app
 
 _HEAD = """# Rules
 
-Every rule by which runs are judged: what it states, why that matters to somebody who runs
-consumers, a row that violates it, where the statement comes from, for which clients and protocols
-it is, and which experiments judge it. Made from the code by `make docs`.
+Runs are judged by these rules. Each rule has a statement, why it matters to people who run
+consumers, an example of a violation, its source, the clients and protocols that it is about, and
+the experiments that judge it. `make docs` writes this page from the code.
 
-An experiment declares which verdicts it expects. Every other rule that is about the run's client
-and protocol is looked at as well, and a violation that nobody expected fails the run. Some rules
-have a verdict in every run in which they can be examined.
+An experiment declares the verdicts that it expects. Every other rule about the run's client and
+protocol is judged as well, and an unexpected violation fails the run.
 
-An experiment that expects VIOLATED shows a statement that does not hold (any more), or breaks the
-rule on purpose (`saboteur-…`): a rule that nothing can violate would prove nothing.
+Some experiments expect VIOLATED: the statement does not hold, or does not hold any more, or a
+saboteur (`saboteur-…`) breaks it on purpose. This proves that the rule notices a violation.
+
+Sources and statements name five documents about consumer groups, written for Kafka 0.11 to 2.x.
+They are not published here: *tests* and *replaces* say in our words what they say.
+
 """
 
 
+_IN_PASSING: Final = "judged in every run of our own members in which it can be examined"
+# Units that stand before their number.
+_BEFORE: Final = ("error code", "place")
 # How a pinned row that violates its rule reads: subject, number, bounds, clause.
 _PINNED: Final = re.compile(
     r"^ +(?P<subject>.+) at \S+: ok False, measured (?P<measured>\S+) of (?P<low>\S+) to "
     r"(?P<high>[^\s,]+)(?:, guarded \S+ to \S+)?; (?P<why>.+)$"
 )
-_PINNED_RULE: Final = re.compile(r"^ +([RXLE]\d\S*) VIOLATED$")
+_PINNED_RULE: Final = re.compile(r"^ +([RXPLE]\d\S*) VIOLATED$")
 
 
 def page(examples: Mapping[str, str]) -> str:
     """The whole page in Markdown; `examples` has a row for each rule id that has one."""
     experiments = {name: registry.load(name) for name in registry.names()}
-    lines = [_HEAD, _index()]
+    lines = [_HEAD + _documents(), _index()]
     for rule in RULES.values():
         lines.append(_section(rule, experiments, examples.get(rule.id)))
     return "\n".join(lines)
@@ -71,19 +77,29 @@ def _length(text: str) -> tuple[bool, int, str]:
 def _example(rule: Rule, row: re.Match[str]) -> str:
     """What it is about, what is wrong with it, and its number beside what is allowed."""
     low, high = (_plain(row[name]) for name in ("low", "high"))
-    parts = [f"{_plain(row['measured'])} {rule.unit}".strip()] if row["measured"] != "None" else []
+    measured = row["measured"] != "None"
+    parts = [_number(rule, _plain(row["measured"]))] if measured else []
+    unit = "" if measured else f" {rule.unit}"
     if row["low"] != "None" and row["high"] != "None":
-        parts.append(f"{low} to {high} allowed" if low != high else f"{low} allowed")
+        parts.append(f"{low} to {high}{unit} allowed" if low != high else f"{low}{unit} allowed")
     elif row["low"] != "None":
-        parts.append(f"at least {low} allowed")
+        parts.append(f"at least {low}{unit} allowed")
     elif row["high"] != "None":
-        parts.append(f"at most {high} allowed")
+        parts.append(f"at most {high}{unit} allowed")
     numbers = f" ({'; '.join(parts)})" if parts else ""
     return f"{row['subject']}: {row['why']}{numbers}"
 
 
+def _number(rule: Rule, number: str) -> str:
+    return f"{rule.unit} {number}" if rule.unit in _BEFORE else f"{number} {rule.unit}".strip()
+
+
 def _plain(number: str) -> str:
     return number.removesuffix(".0")
+
+
+def _documents() -> str:
+    return "".join(f"- document {number}: {title}\n" for number, title in DOCUMENTS.items())
 
 
 def _index() -> str:
@@ -96,20 +112,21 @@ def _section(rule: Rule, experiments: dict[str, Experiment], example: str | None
     if rule.matters:
         lines += [f"Why it matters: {rule.matters}", ""]
     if example:
-        lines.append(f"- violated, for example: {example}")
+        lines.append(f"- example of a violation: {example}")
     lines.append(f"- source: {rule.source}")
-    lines.append(f"- measured: {rule.things}, in {rule.unit or 'nothing but yes or no'}")
-    lines.append(
-        f"- clients: {_some(rule.clients, CLIENTS)}; protocols: {_some(rule.protocols, PROTOCOLS)}"
-    )
+    lines.append(f"- examined: {rule.things}{_measured(rule)}")
+    clients = "your own program" if rule.clients == (APP,) else _some(rule.clients, CLIENTS)
+    lines.append(f"- clients: {clients}; protocols: {_some(rule.protocols, PROTOCOLS)}")
     if rule.since:
-        lines.append(f"- brokers: since Kafka {rule.since}; of older ones only if it is declared")
-    stated = [each.id for each in STATEMENTS if rule.id in each.rules]
-    replaces = [each.id for each in STATEMENTS if rule.id in each.instead]
-    if stated:
-        lines.append(f"- stated by: {', '.join(stated)}")
-    if replaces:
-        lines.append(f"- has replaced: {', '.join(replaces)}")
+        lines.append(
+            f"- brokers: Kafka {rule.since} or newer; older ones only if an experiment declares it"
+        )
+    lines += [
+        f"- {how} document {each.document}: {each.says}"
+        for how, by in (("tests", "rules"), ("replaces", "instead"))
+        for each in STATEMENTS
+        if rule.id in getattr(each, by)
+    ]
     if rule.evidence:
         lines.append("- judged in every run: without it no verdict can be trusted")
     elif rule.always:
@@ -117,19 +134,37 @@ def _section(rule: Rule, experiments: dict[str, Experiment], example: str | None
     elif rule.contradicted:
         known = " and ".join(str(groups) for groups in rule.contradicted)
         lines.append(
-            f"- does not hold for all {known}: judged there only if an experiment declares it"
+            f"- known not to hold, at least at times, in {_of_every_kind(known)}: judged there "
+            "only if an experiment declares it"
         )
         lines += _judged_by(rule, experiments)
+    elif rule.in_passing:
+        lines.append(f"- {_IN_PASSING}")
+        lines += _judged_by(rule, experiments)
     elif rule.limit and APP not in rule.clients:
-        lines.append(f"- judged in every run of which it is promised: `--limit {rule.limit}=…`")
+        lines.append(f"- judged in every run with this limit: `--limit {rule.limit}=…`")
     else:
-        lines += _judged_by(rule, experiments) or [f"- judged in {_in_passing(rule)}"]
+        lines += _judged_by(rule, experiments) or [f"- {_undeclared(rule)}"]
     return "\n".join([*lines, ""])
 
 
-def _in_passing(rule: Rule) -> str:
+def _measured(rule: Rule) -> str:
+    """What is measured of each thing, in which unit; nothing where no number is."""
+    if not rule.measures:
+        return ""
+    unit = "" if rule.measures.startswith(rule.unit) else f"{rule.unit} "
+    return f"; measured: {unit}{rule.measures}"
+
+
+def _of_every_kind(groups: str) -> str:
+    return "groups of every kind" if groups == "groups" else groups
+
+
+def _undeclared(rule: Rule) -> str:
     """Where a rule is judged that no experiment declares."""
-    return OF_A_PROGRAM if rule.clients == (APP,) else "no experiment yet"
+    if rule.clients == (APP,):
+        return f"judged in {OF_A_PROGRAM}"
+    return "judged in no experiment yet"
 
 
 def _judged_by(rule: Rule, experiments: dict[str, Experiment]) -> list[str]:
@@ -143,7 +178,7 @@ def _judged_by(rule: Rule, experiments: dict[str, Experiment]) -> list[str]:
             if expect.rule == rule.id and expect.verdict is verdict
         ]
         if names:
-            lines.append(f"- {verdict} in {', '.join(names)}")
+            lines.append(f"- {verdict} expected in {', '.join(names)}")
     return lines
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from harness.check import rows as one_row
 from harness.check.rows import Row
+from harness.check.spans import Spans, in_order
 from harness.experiment import APP, Verdict
 from harness.history.derived import CLOCK_SET, KEPT, STOOD_STILL, TABLES, UNWATCHED
 from harness.rules import RULES, Need, Rule
@@ -170,7 +172,7 @@ def _guard(tables: Tables, outcome: Outcome, unwatched: str | None) -> list[str]
     try:
         if unwatched:
             raise Unreadable(unwatched)
-        stalls = tables.table("late_ticks").toArrow().to_pylist()
+        stalls = _Stalls(tables.table("late_ticks").toArrow().to_pylist())
     except Unreadable as reason:
         for row, _ in guarded:
             row.update(
@@ -182,7 +184,7 @@ def _guard(tables: Tables, outcome: Outcome, unwatched: str | None) -> list[str]
     for row, of_a_ms in guarded:
         if row["ok"] is None or row["guard_to"] is None:
             continue
-        near = [stall for stall in stalls if _touches(stall, row, of_a_ms)]
+        near = stalls.near(row, of_a_ms)
         doubt = sum(stall["late_ms"] for stall in near)
         if near and not (of_a_ms and _beyond_doubt(row, doubt * of_a_ms)):
             worst = max(near, key=lambda stall: float(stall["late_ms"]))
@@ -210,17 +212,13 @@ def _doubt(tables: Tables, outcome: Outcome) -> list[str]:
     if not doubtful:
         return touched
     try:
-        waits = tables.table("waits").toArrow().to_pylist()
+        waits = Spans(enumerate(tables.table("waits").toArrow().to_pylist()), "from_at", "at")
     except Unreadable as reason:
         for row, _ in doubtful:
             row.update(ok=None, why=f"it is not known who waited for a processor: {reason}")
         return touched
     for row, of_a_ms in doubtful:
-        near = [
-            wait
-            for wait in waits
-            if wait["from_at"] <= row["guard_to"] and wait["at"] >= row["guard_from"]
-        ]
+        near = in_order(waits.touching(row["guard_from"], row["guard_to"]))
         doubt = sum(wait["waited_ms"] for wait in near)
         if near and not _beyond_doubt(row, doubt * of_a_ms):
             worst = max(near, key=lambda wait: (wait["waited_ms"], wait["process"]))
@@ -233,23 +231,37 @@ def _doubt(tables: Tables, outcome: Outcome) -> list[str]:
 def _say_withheld(outcome: Outcome, touched: Sequence[str]) -> None:
     """The rule about this machine's clock is not judged where a timing was withheld for it."""
     clocks = [name for name in outcome.rows if RULES[name].clock]
+    if not touched:
+        return
+    timings = "timing" if len(touched) == 1 else "timings"
+    what, _ = Counter(touched).most_common(1)[0]  # of equals the first
     for row in (row for name in clocks for row in outcome.rows[name]):
-        if touched:
-            timings = "timing" if len(touched) == 1 else "timings"
-            what = max(touched, key=touched.count)
-            row.update(ok=None, why=f"{what} near {len(touched)} judged {timings}")
+        row.update(ok=None, why=f"{what} near {len(touched)} judged {timings}")
 
 
-def _touches(stall: Row, row: Row, of_a_ms: float | None) -> bool:
-    """Whether this machine kept no time where a row was timed.
+class _Stalls:
+    """When this machine stood still, or its time of day was set.
 
     Standing still spoils what happened meanwhile. Where the time of day was set, all that is
     counted across that moment is wrong, however long ago it began.
     """
-    begin = row["guard_from"]
-    if stall["what"] == "set" and of_a_ms and row["measured"] is not None:
-        begin = min(begin, row["guard_to"] - timedelta(milliseconds=row["measured"] / of_a_ms))
-    return bool(stall["from_at"] <= row["guard_to"] and stall["to_at"] >= begin)
+
+    def __init__(self, stalls: Sequence[Row]) -> None:
+        numbered = list(enumerate(stalls))
+        still = [each for each in numbered if each[1]["what"] != "set"]
+        clock_set = [each for each in numbered if each[1]["what"] == "set"]
+        self._still = Spans(still, "from_at", "to_at")
+        self._clock_set = Spans(clock_set, "from_at", "to_at")
+
+    def near(self, row: Row, of_a_ms: float | None) -> list[Row]:
+        """Those that spoil the timing of a row, in the order in which they were given."""
+        begin, end = row["guard_from"], row["guard_to"]
+        found = self._still.touching(begin, end)
+        if self._clock_set:
+            if of_a_ms and row["measured"] is not None:
+                begin = min(begin, end - timedelta(milliseconds=row["measured"] / of_a_ms))
+            found += self._clock_set.touching(begin, end)
+        return in_order(found)
 
 
 def _beyond_doubt(row: Row, doubt: float) -> bool:

@@ -2,10 +2,11 @@
 
 `--results` may name a folder of other things too. So whatever is removed has a record that only
 this project writes: the manifest of a run, the record of a suite, the table of a comparison, of
-trends, of a benchmark or of mutation tests, or the owner token in a scratch folder. A name alone
-(`bench`, `scratch`, `latest`) is no record.
+trends, of a benchmark, of mutation tests or of rounds of torture, or the owner token in a scratch
+folder. A name alone (`bench`, `scratch`, `latest`) is no record.
 """
 
+import json
 import shutil
 import sys
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ from harness.run.leftovers import (
 from harness.trend import dataset
 
 _CHANGE: Final = {"module", "line", "kind", "outcome"}  # of each change in a mutation test's record
+# Of each line about kills and damage.
+_ROUND: Final = {"round", "what", "where", "ended", "problems"}
 # The columns of a benchmark's table, by which those without a schema version are known.
 _FIGURES: Final = ["bench", "figure", "value", "unit", "rounds", "limit", "met"]
 
@@ -126,7 +129,10 @@ def _is_our_table(path: Path) -> bool:
 
 
 def _made_files(results: Path) -> list[Path]:
-    """Files of trends, benchmarks and mutation tests, which have no folder for each time."""
+    """Files of trends, benchmarks, mutation tests and rounds of torture.
+
+    These have no folder for each time.
+    """
     made: list[Path] = []
     trend = results / "trend"
     if _is_our_table(trend / "trend.parquet"):
@@ -141,7 +147,19 @@ def _made_files(results: Path) -> list[Path]:
         isinstance(each, dict) and each.keys() >= _CHANGE for each in changes
     ):
         made += [mutation / "changes.json", mutation / "survivors.md"]
+    if _has_rounds(rounds := results / "torture" / "rounds.jsonl"):
+        made.append(rounds)
     return [path for path in made if path.is_file() and not path.is_symlink()]
+
+
+def _has_rounds(path: Path) -> bool:
+    """Whether its first line is what `make torture` writes of a round."""
+    try:
+        with path.open("rb") as lines:
+            first = json.loads(lines.readline())
+    except (OSError, ValueError):
+        return False
+    return isinstance(first, dict) and first.keys() >= _ROUND
 
 
 def clean_cache(*, yes: bool, dry: bool = False) -> None:

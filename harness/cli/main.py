@@ -88,7 +88,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code (README, *Exit codes*)."""
+    """Run one command and return its exit code (README, *Read a verdict*)."""
     from harness.run.interrupts import Interrupted
 
     try:
@@ -270,7 +270,10 @@ def _parser() -> argparse.ArgumentParser:
     comparing = command("compare", compare_command)
     for side in ("a", "b"):
         comparing.add_argument(
-            side, type=Path, metavar=side.upper(), help="folder of a run, of repeats or of a night"
+            side,
+            type=Path,
+            metavar=side.upper(),
+            help="folder of a run, of repeats, of a sweep or of a night",
         )
     comparing.add_argument("--json", action="store_true", help="print it as JSON")
     trending = command("trend", trend_command)

@@ -78,13 +78,13 @@ def add_run_options(one: argparse.ArgumentParser) -> None:
     one.add_argument("--client", help="client library of our own members: librdkafka or java")
     one.add_argument(
         "--client-version",
-        help="version of confluent-kafka, or with --client java the Kafka version of the client",
+        help="version of the members' client: of confluent-kafka, or of Kafka's Java client",
     )
     one.add_argument(
         "--protocol",
         help="rebalance protocol of our own members: eager, cooperative or consumer (KIP-848)",
     )
-    one.add_argument("--backend", help="embedded (processes), docker or compose")
+    one.add_argument("--backend", help="embedded (processes), docker, or for a single run compose")
     one.add_argument("--kafka", help="version of Kafka")
     add_security_option(one)
     add_limit_option(one)
@@ -429,7 +429,7 @@ def add_comparison_options(several: argparse.ArgumentParser) -> None:
     )
     several.add_argument(
         "--client-version",
-        help="version of confluent-kafka, or with --client java the Kafka version of the client",
+        help="version of the members' client: of confluent-kafka, or of Kafka's Java client",
     )
     several.add_argument(
         "--protocol",

@@ -6,7 +6,7 @@ import sys
 from dataclasses import fields
 
 from harness.base.errors import Exit
-from harness.experiment import Expect, Fault
+from harness.experiment import Fault
 
 
 def list_command(arguments: argparse.Namespace) -> int:
@@ -32,11 +32,13 @@ def say_what_is_left_out() -> None:
 
 def describe_command(arguments: argparse.Namespace) -> int:
     """Describe an experiment: its claim, its faults, its rules and its knobs."""
-    from harness.catalogue import registry
+    from harness.catalogue import listing, registry
     from harness.run.faults import needs_app
 
     experiment = registry.load(arguments.name)
     print(f"{arguments.name}: {experiment.claim}\n\n{registry.describe(arguments.name)}\n")
+    if not needs_app(experiment):
+        print(f"for    {', '.join(experiment.clients)}; {', '.join(experiment.protocols)}")
     for fault in experiment.faults:
         print(f"fault  {described(fault, one_by_one=experiment.one_by_one)}")
     if experiment.at_random:
@@ -45,16 +47,16 @@ def describe_command(arguments: argparse.Namespace) -> int:
         beside = ", beside the faults" if probe.beside else ""
         print(f"probe  {probe.name}, {probe.at_s:g} s after steady state{beside}")
     if needs_app(experiment):
-        print("needs  a program of yours (--app), and is judged by what can be judged of one")
+        print("needs  a program of yours (--app), and is judged by the rules about programs")
     else:
         for expect in experiment.rules:
-            print(f"rule   {_expected(expect)}")
+            print(f"rule   {listing.in_words(expect)}")
     for name, value in experiment.limits.promised.items():
         print(f"limit  {name} = {value}")
     print("\nknobs (--set KNOB=VALUE)")
     for name, value in registry.knobs(experiment).items():
         print(f"  {name} = {value}")
-    print("  and brokers' settings by Kafka's names: group.initial.rebalance.delay.ms=0")
+    print("  brokers' settings go by Kafka's names: --set group.initial.rebalance.delay.ms=0")
     return Exit.AS_EXPECTED
 
 
@@ -71,16 +73,6 @@ def described(fault: Fault, *, one_by_one: bool = False) -> str:
         for each in fields(fault)
         if each.name not in shown and getattr(fault, each.name) is not None
     )
-
-
-def _expected(expect: Expect) -> str:
-    """A rule with the verdict expected of it, and of whom."""
-    text = f"{expect.rule} {expect.verdict}{' sometimes' if expect.sometimes else ''}"
-    for_whom = (*expect.clients, *expect.protocols, *(f"Kafka {each}" for each in expect.kafka))
-    if for_whom:
-        text += f" for {', '.join(for_whom)}"
-    text += ", if it is exercised" if expect.if_seen else ""
-    return f"{text}: {expect.because}" if expect.because else text
 
 
 def doctor_command(_arguments: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ from harness.experiment.checks import all_are
 from harness.experiment.checks import at_least as at_least
 from harness.experiment.checks import one_of as one_of
 from harness.experiment.limits import Limits as Limits
+from harness.experiment.probes import Probe as Probe
 from harness.experiment.source import Source as Source
 
 # librdkafka looks at its timers every 500 ms while subscribed, so what it does "every 700 ms" it
@@ -291,20 +292,6 @@ class Fault:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Probe:
-    """A script that asks brokers, over the wire, what no consumer would (`consumers/probes/`).
-
-    `name` is the script's. It is played in a process and over a lane of its own, from `at_s` after
-    steady state; the run goes on when it has ended. What it asked and was answered is in `calls`.
-    One that is played `beside` the faults starts before them, and its end is awaited after them.
-    """
-
-    name: str
-    at_s: float = 2.0
-    beside: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class Expect:
     """A rule to judge, and the verdict expected of it.
 
@@ -360,6 +347,29 @@ def holds(
 ) -> tuple[Expect, ...]:
     """These rules, each expected to hold."""
     return tuple(Expect(rule=rule, clients=clients, protocols=protocols) for rule in rules)
+
+
+def late_commit_names_nobody(rule: str) -> Expect:
+    """This rule, violated by what is known of members whose limit, or session, is over."""
+    return Expect(
+        rule=rule,
+        verdict=Verdict.VIOLATED,
+        because="librdkafka has dropped its member id by the time its application commits",
+        clients=("librdkafka",),
+        protocols=CLASSIC,
+    )
+
+
+def commit_waits_for_the_rebalance(rule: str) -> Expect:
+    """This rule, violated where a cooperative rebalance waits: Java's commit is refused at once."""
+    return Expect(
+        rule=rule,
+        verdict=Verdict.VIOLATED,
+        because="a synchronous commit of librdkafka waits on the connection behind its own "
+        "JoinGroup, and its application with it (open in 2.16.0)",
+        clients=("librdkafka",),
+        protocols=("cooperative",),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

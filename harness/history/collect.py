@@ -39,7 +39,7 @@ _CONFIGS: Final[dict[str, Callable[[Row], object]]] = {
     "probe": itemgetter("member"),
 }
 # Tables from journals that grow with a run, besides those from brokers' logs.
-_GROWING: Final = ("deliveries", "commits", "sends", "host", "effects")
+_GROWING: Final = ("deliveries", "commits", "sends", "host", "waits", "effects")
 _TOPOLOGY: Final = frozenset({"broker", "partition", "group", "end_offset", "unreachable"})
 
 

@@ -6,7 +6,8 @@ UTC, integers of microseconds since the epoch.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -280,21 +281,19 @@ def read_coordinator_events(
     """Rows of `coordinator_events` from one broker's server log.
 
     The old coordinator writes that a member left after what this caused, all under one lock: that
-    row gets the time of the line before it, where that one tells of the consequence. A line that is
+    row gets the time of the first line before it that tells of the consequence. A line that is
     not whole is passed over and counted in `reading`; a whole one whose text nobody knows is a row
     of its own, without a group.
     """
-    before: dict[str, Row] = {}  # by group, its last line
+    before: defaultdict[str, deque[Row]] = defaultdict(last_lines)
     for number, line, at in _lines(log, reading or Reading()):
         row = _row_of_line(line)
         if row is None:
             if (unknown := _unknown(line)) is not None:
                 yield {**unknown, "broker": broker, "at": at, "evidence": f"{log.name}:{number}"}
             continue
-        last = before.get(row["group"])
-        if last is not None and caused(row, last):
-            at = last["at"]
-        before[row["group"]] = {**row, "at": at}
+        at = departed_at(row, before[row["group"]]) or at
+        before[row["group"]].append({**row, "at": at})
         yield {**row, "broker": broker, "at": at, "evidence": f"{log.name}:{number}"}
 
 
@@ -314,13 +313,25 @@ def _lines(log: Path, reading: Reading) -> Iterator[tuple[int, str, int]]:
             yield number, parts[0], at  # which has no line feed where another begins within it
 
 
-def caused(row: Row, last: Row) -> bool:
-    """Whether `row` is the old coordinator's line of a departure, and `last` what came of it."""
-    if row["event"] != "left" or row["text"].startswith("[Group"):
-        return False
-    if last["event"] == "rebalance_started":
-        return row["member_id"] in last["reason"]
-    return last["event"] in ("stabilized", "emptied")
+def last_lines() -> deque[Row]:
+    """What is kept of the lines of a group, for `departed_at`."""
+    return deque(maxlen=2)
+
+
+def departed_at(row: Row, before: Collection[Row]) -> int | None:
+    """When a member left, if `row` is the old coordinator's line of it and `before` tells of that.
+
+    `before` are the last two lines of the group. What came of the departure is written first: the
+    rebalance that it started, the end of a join phase, or both.
+    """
+    if row["event"] != "left" or row["text"].startswith("[Group") or not before:
+        return None
+    *earlier, last = before
+    ended = last["event"] in ("stabilized", "emptied")
+    first = earlier[-1] if ended and earlier else last
+    if first["event"] == "rebalance_started" and row["member_id"] in first["reason"]:
+        return int(first["at"])
+    return int(last["at"]) if ended else None
 
 
 def _row_of_line(line: str) -> Row | None:

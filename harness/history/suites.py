@@ -29,7 +29,7 @@ class State(StrEnum):
     VOID = "void"  # spoilt from outside, or it could not start
     FAILED = "failed"  # the harness failed, in the run or in judging it
     INTERRUPTED = "interrupted"
-    SPOILT = "spoilt"  # this machine stood still at a judged moment, and it was played again
+    SPOILT = "spoilt"  # this machine delayed a judged timing, and the run was played again
 
 
 _CODES: Final = {

@@ -17,10 +17,9 @@ SPREAD: Final = """
         SELECT DISTINCT 'classic' AS protocol, j.broker, j.generation, j.member_id,
                coalesce(g.size, 0) AS size, g.at, g.evidence
         FROM {joins} j JOIN {generations} d
-          ON d.broker = j.broker AND d.generation = j.generation AND d.event = 'stabilized'
+          ON same(d, j, broker, generation) AND d.event = 'stabilized'
         JOIN {memberships} m ON m.member_id = j.member_id AND m.joined_at <= d.joined_at
-        LEFT JOIN given g
-          ON g.broker = j.broker AND g.generation = j.generation AND g.member_id = j.member_id
+        LEFT JOIN given g ON same(g, j, broker, generation, member_id)
     ), told AS (
         SELECT d.coordinator AS broker, d.generation, m.stay AS member_id, d.completed_at AS at,
                max(struct(b.processed_at, b.evidence, size(b.assigned) AS size))
@@ -66,17 +65,15 @@ SPREAD: Final = """
 @Rule(
     "R22",
     title="Partitions are spread evenly",
-    statement=(
-        "The partitions of one topic are given out so that no member has two more than another: "
-        "three to three are one each, three to two are two and one, and a member for whom none is "
-        "left is idle."
-    ),
-    source="seed 002, partition assignment",
+    statement="The partitions of a topic are spread so that no member has two more than another: "
+    "three partitions on three members are one each, three on two are two and one. A member for "
+    "whom none is left is idle.",
+    source="document 002, partition assignment",
     unit="partitions",
     things="whole assignments",
-    measures="between the most and the least",
+    measures="between the member with the most and the one with the fewest",
     too_high="gave a member at least two partitions more than another",
-    matters="The member that has the most is the first to fall behind, while others have time.",
+    matters="The member with the most partitions is the first to fall behind.",
 )
 def evenly() -> str:
     """Assignments, of a group leader or of the broker, that give every partition to somebody.
@@ -95,14 +92,15 @@ def evenly() -> str:
 
 @Rule(
     "R22-each",
-    title="As many partitions as members: one each",
-    statement="Where a topic has as many partitions as its group has members, each has one.",
-    source="seed 002, consumers and partitions",
+    title="With as many partitions as members, each member has one",
+    statement="Each member has one partition where a topic has as many partitions as its group "
+    "has members.",
+    source="document 002, consumers and partitions",
     unit="partitions",
     things="assignments of as many partitions as members",
     measures="for the member with the most",
     too_high="gave a member more than one",
-    matters="No more members than that can share the work.",
+    matters="No further member can share the work.",
     in_passing=True,
 )
 def one_each() -> str:
@@ -115,17 +113,15 @@ def one_each() -> str:
 
 @Rule(
     "R22-more",
-    title="More partitions than members: some have one more",
-    statement=(
-        "Where a topic has more partitions than its group has members, each has at least one, and "
-        "none has two more than another."
-    ),
-    source="seed 002, consumers and partitions",
+    title="With more partitions than members, some have one more",
+    statement="Where a topic has more partitions than its group has members, each member has at "
+    "least one, and none has two more than another.",
+    source="document 002, consumers and partitions",
     unit="partitions",
     things="assignments of more partitions than members",
-    measures="for the member with the least",
-    too_low="left a member without any",
-    matters="A member with one more has that much more to do, and falls behind first.",
+    measures="for the member with the fewest",
+    too_low="left a member without a partition",
+    matters="A member with one partition more has more work, and falls behind first.",
     in_passing=True,
 )
 def one_more() -> str:
@@ -141,18 +137,17 @@ def one_more() -> str:
 
 @Rule(
     "R22-idle",
-    title="More members than partitions: the rest is idle",
-    statement=(
-        "Where a group has more members than its topic has partitions, as many members as there "
-        "are partitions have one, and the others none."
-    ),
-    source="seed 002, consumers and partitions; consuming threads and partitions",
+    title="With more members than partitions, some are idle",
+    statement="Where a group has more members than its topic has partitions, as many members as "
+    "there are partitions have one each, and the others have none.",
+    source="document 002, consumers and partitions; consuming threads and partitions",
     unit="members",
     things="assignments of fewer partitions than members",
     measures="without a partition",
-    too_low="left fewer members idle than there are too many",
-    too_high="left more members idle than there are too many",
-    matters="A consumer too many costs memory and heartbeats, and does nothing until one goes.",
+    too_low="left fewer members idle than there are surplus members",
+    too_high="left more members idle than there are surplus members",
+    matters="A surplus consumer costs memory and heartbeats, and does nothing until another "
+    "member goes.",
     in_passing=True,
 )
 def idle() -> str:
@@ -172,7 +167,7 @@ ORDERED: Final = """
         SELECT j.broker, j.generation, j.member_id, max(j.protocol_name) AS assignor,
                max(j.instance_id) AS instance_id
         FROM {joins} j JOIN {generations} g
-          ON g.broker = j.broker AND g.generation = j.generation AND g.event = 'stabilized'
+          ON same(g, j, broker, generation) AND g.event = 'stabilized'
          AND j.arrived_at <= after(:slack_ms, g.joined_at)
         GROUP BY j.broker, j.generation, j.member_id
     ), ordered AS (
@@ -190,18 +185,16 @@ ORDERED: Final = """
 
 @Rule(
     "R22-assignor",
-    title="Range and roundrobin give what can be worked out beforehand",
-    statement=(
-        "With members in the order of their ids, range gives each a run of partitions, the first "
-        "ones one more where it does not come out even, and roundrobin deals partitions out in "
-        "turn."
-    ),
-    source="seed 001, SyncGroup; RangeAssignor, RoundRobinAssignor; rdkafka_range_assignor.c",
+    title="range and roundrobin assign predictably",
+    statement="The assignment follows from the order of the member ids. range gives each member a "
+    "run of consecutive partitions, the first members one more if they do not divide evenly; "
+    "roundrobin deals the partitions out in turn.",
+    source="document 001, SyncGroup; RangeAssignor, RoundRobinAssignor; rdkafka_range_assignor.c",
     unit="partitions",
     things="members of generations assigned by range or roundrobin",
-    measures="of another member's",
-    too_high="was given partitions that are another's by its assignor",
-    matters="Whoever starts a member anew gets other partitions: its id decides which.",
+    measures="that belong to another member",
+    too_high="was given partitions that its assignor gives to another member",
+    matters="A restarted member gets a new id, and so other partitions.",
     protocols=CLASSIC,
     in_passing=True,
 )
@@ -215,11 +208,10 @@ def as_worked_out() -> str:
             SELECT o.broker, o.generation, o.member_id, o.assignor, o.place, o.members,
                    s.partitions, a.at, a.evidence, a.partition,
                    s.partitions DIV o.members AS least, s.partitions % o.members AS more
-            FROM ordered o JOIN sizes s ON s.broker = o.broker AND s.generation = o.generation
+            FROM ordered o JOIN sizes s ON same(s, o, broker, generation)
              -- Only a topic of which every partition was given tells how many there are.
              AND s.upto = s.partitions
-            LEFT JOIN {assignments} a
-              ON a.broker = o.broker AND a.generation = o.generation AND a.topic = s.topic
+            LEFT JOIN {assignments} a ON same(a, o, broker, generation) AND a.topic = s.topic
              AND a.member_id = o.member_id
             WHERE o.assignor IN ('range', 'roundrobin') AND o.static IN (0, o.members)
               AND :client <> 'app'
@@ -255,35 +247,59 @@ STICKY: Final = """
         SELECT broker, generation, assignor, members FROM {epochs}
     ), sticky AS (
         -- A classic generation that ended before its leader had assigned anything is none.
-        SELECT g.broker, g.generation, g.joined_at, g.members, g.evidence,
+        SELECT g.broker, g.generation, g.joined_at, g.members, g.evidence, c.assignor,
                IF(c.assignor = 'uniform', g.generation_before,
                   lag(g.generation) OVER (PARTITION BY 1 ORDER BY g.joined_at))
                    AS generation_before
-        FROM {generations} g JOIN chosen c
-          ON c.broker = g.broker AND c.generation = g.generation
+        FROM {generations} g JOIN chosen c ON same(c, g, broker, generation)
         WHERE (c.assignor = 'uniform' OR c.assignor = 'cooperative-sticky' AND g.answered > 0)
           AND g.members > 0 AND :client <> 'app'
+    ), targets AS (
+        SELECT broker, generation, lead(at) OVER (PARTITION BY 1 ORDER BY at) AS next_at
+        FROM {coordinator_events} WHERE `group` = :group AND event = 'target_computed'
+    ), followed AS (
+        -- Members that reached the epoch of a target. A member that was told of a later target
+        -- instead never had it.
+        SELECT DISTINCT coalesce(member_epoch, generation) AS generation, member_id
+        FROM {requests}
+        WHERE `group` = :group AND error_code = 0
+          AND api IN ('CONSUMER_GROUP_HEARTBEAT', 'SYNC_GROUP')
+    ), unsure AS (
+        -- Whoever was answered while the next target was computed may have been told of that one.
+        SELECT DISTINCT t.broker, t.generation
+        FROM targets t JOIN {requests} r
+          ON r.`group` = :group AND r.error_code = 0 AND r.assigned IS NOT NULL
+         AND r.api IN ('CONSUMER_GROUP_HEARTBEAT', 'SYNC_GROUP')
+         AND coalesce(r.member_epoch, r.generation) <= t.generation
+         AND r.arrived_at < t.next_at AND r.processed_at >= t.next_at
+    ), sure AS (
+        SELECT s.* FROM sticky s LEFT ANTI JOIN unsure u
+          ON u.broker = s.broker AND u.generation IN (s.generation, s.generation_before)
+    ), given AS (
+        SELECT partition, min(generation) AS generation
+        FROM {assignments} WHERE topic = :topic GROUP BY partition
     ), known AS (
+        -- A leader's metadata may be older than the growth of a topic, so only partitions that
+        -- were given to somebody count.
         SELECT s.generation, s.joined_at,
-               greatest(:partitions, count(DISTINCT p.partition)) AS partitions
-        FROM sticky s LEFT JOIN {topology} p
-          ON p.topic = :topic AND p.at <= after(:slack_ms, s.joined_at)
+               greatest(:partitions, count(DISTINCT g.partition)) AS partitions
+        FROM sure s LEFT JOIN given g ON g.generation <= s.generation
         GROUP BY s.generation, s.joined_at
     ), before AS (
         SELECT s.broker, s.generation, s.joined_at, s.members, s.evidence, b.member_id,
                b.member, b.instance_id, b.topic, b.partition
-        FROM sticky s JOIN {assignments} b ON b.generation = s.generation_before
+        FROM sure s JOIN {assignments} b ON b.generation = s.generation_before
         -- Who is in the group still.
         JOIN {memberships} m
           ON m.member_id = b.member_id AND m.joined_at <= s.joined_at
          AND (m.removed_at IS NULL OR m.removed_at > s.joined_at)
-        WHERE b.topic = :topic
+        LEFT JOIN followed f ON same(f, b, generation, member_id)
+        WHERE b.topic = :topic AND (s.assignor <> 'uniform' OR f.member_id IS NOT NULL)
     ), compared AS (
         SELECT b.member, b.member_id, b.broker, b.generation, b.joined_at, b.members, b.evidence,
                b.instance_id, count(*) AS had, count(a.partition) AS kept
         FROM before b LEFT JOIN {assignments} a
-          ON a.generation = b.generation AND a.member_id = b.member_id AND a.topic = b.topic
-         AND a.partition = b.partition
+          ON same(a, b, generation, member_id, topic, partition)
         GROUP BY ALL
     )
 """
@@ -291,16 +307,14 @@ STICKY: Final = """
 
 @Rule(
     "R22-sticky",
-    title="A sticky assignor leaves members what they had",
-    statement=(
-        "With cooperative-sticky, or the broker's uniform assignor, a member that stays keeps what "
-        "it had, as long as that is no more than its share."
-    ),
+    title="A sticky assignor leaves members their partitions",
+    statement="With cooperative-sticky, or the broker's uniform assignor, a member that stays "
+    "keeps its partitions, up to its share.",
     source="KIP-54; CooperativeStickyAssignor; KIP-848, uniform assignor",
     unit="partitions",
     things="members that stay through an assignment",
     measures="kept",
-    too_low="was left fewer of its partitions than its share",
+    too_low="kept fewer of its partitions than its share",
     matters="A partition that stays needs no new owner, no new position and no new cache.",
     protocols=("cooperative", "consumer"),
     in_passing=True,
@@ -316,26 +330,24 @@ def sticks() -> str:
                c.kept AS measured, least(c.had, k.partitions DIV c.members) AS bound_low,
                concat('of ', c.had, ' that it had; ', k.partitions, ' partitions for ', c.members,
                       ' members') AS note, c.evidence
-        FROM compared c JOIN known k
-          ON k.generation = c.generation AND k.joined_at = c.joined_at
+        FROM compared c JOIN known k ON same(k, c, generation, joined_at)
     """
 
 
 @Rule(
     "R22-moves",
-    title="A sticky assignor moves no more than it must",
-    statement=(
-        "With cooperative-sticky, or the broker's uniform assignor, as many partitions stay with "
-        "their members as can if all is to be spread evenly: a member that stays keeps its share, "
-        "and where shares differ by one, the larger ones are kept by those that have them."
-    ),
+    title="A sticky assignor moves no more partitions than necessary",
+    statement="With cooperative-sticky, or the broker's uniform assignor, as many partitions stay "
+    "with their members as an even spread allows. Where shares differ by one, the members that "
+    "have the larger shares keep them.",
     source="KIP-54 (as many assignments as possible are preserved); AbstractStickyAssignor; "
     "UniformHomogeneousAssignmentBuilder (KAFKA-18688, since Kafka 4.1)",
     unit="partitions",
-    things="assignments after another",
+    things="assignments that follow another one",
     measures="moved that could have stayed",
     too_high="moved partitions that could have stayed",
-    matters="A partition that moves without need stops for a moment, and starts without a cache.",
+    matters="A partition that moves without need stops for a moment, and its new owner has no "
+    "cache for it.",
     protocols=("cooperative", "consumer"),
     in_passing=True,
 )
@@ -365,8 +377,7 @@ def moves_no_more() -> str:
                        + least(k.partitions % c.members,
                                count_if(c.had > k.partitions DIV c.members)) AS most,
                    count(c.instance_id) AS static
-            FROM compared c JOIN known k
-              ON k.generation = c.generation AND k.joined_at = c.joined_at
+            FROM compared c JOIN known k ON same(k, c, generation, joined_at)
             GROUP BY c.broker, c.generation, c.joined_at, c.members, k.partitions
         ), lost AS (
             SELECT s.broker, s.generation, count(e.event_at) AS times
@@ -379,8 +390,7 @@ def moves_no_more() -> str:
                concat('of ', s.had, ' that members had ', s.kept, ' stayed, and ', s.most,
                       ' can; ', s.partitions, ' partitions for ', s.members, ' members') AS note,
                s.evidence
-        FROM sums s JOIN settled t
-          ON t.broker = s.broker AND t.generation = s.generation AND t.joined_at = s.joined_at
-        JOIN lost l ON l.broker = s.broker AND l.generation = s.generation AND l.times = 0
+        FROM sums s JOIN settled t ON same(t, s, broker, generation, joined_at)
+        JOIN lost l ON same(l, s, broker, generation) AND l.times = 0
         WHERE s.static = 0 AND s.partitions = :partitions
     """

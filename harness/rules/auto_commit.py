@@ -21,14 +21,14 @@ POLLS: Final = """
 @Rule(
     "R26",
     title="Automatic commits keep their interval",
-    statement="With enable.auto.commit a member commits every auto.commit.interval.ms.",
-    source="seed 002, enable.auto.commit; auto.commit.interval.ms",
+    statement="A member with enable.auto.commit commits every auto.commit.interval.ms.",
+    source="document 002, enable.auto.commit; auto.commit.interval.ms",
     unit="ms",
     things="members at work",
     measures="from one commit to the next",
     too_low="committed too often",
-    too_high="committed too seldom",
-    matters="The interval is the most work that a crash repeats.",
+    too_high="committed too rarely",
+    matters="A crash repeats the work of one interval at most.",
 )
 def auto_cadence() -> str:
     """Gaps between automatic commits of a member, with work and without a rebalance between.
@@ -73,18 +73,16 @@ def auto_cadence() -> str:
 
 @Rule(
     "R26-repeats",
-    title="A crash repeats no more than an interval of automatic commits",
-    statement=(
-        "Of a crashed member's partition no more records come twice than it was given since its "
-        "last automatic commit was due; for Java none is due in a rebalance, nor for an interval "
-        "after it."
-    ),
-    source="seed 002, enable.auto.commit; KafkaConsumer, Automatic Offset Committing",
+    title="A crash repeats at most one interval of automatic commits",
+    statement="A crashed member's partition has no more records delivered again than the member "
+    "was given since its last automatic commit was due. For Java no commit is due in a rebalance, "
+    "nor for an interval after it.",
+    source="document 002, enable.auto.commit; KafkaConsumer, Automatic Offset Committing",
     unit="records",
     things="partitions of crashed members",
     measures="delivered again",
     too_high="had more records delivered again than the member was given since a commit was due",
-    matters="It bounds the work that is done twice after a crash, so that it can be planned for.",
+    matters="This bounds the work that is done twice after a crash.",
 )
 def auto_repeats() -> str:
     """Partitions of crashed members: what came twice, against what was delivered lately.
@@ -138,8 +136,7 @@ def auto_repeats() -> str:
             FROM late
         ), fresh AS (
             SELECT r.* EXCEPT (joined), coalesce(sum(d.count), 0) AS count
-            FROM reach r LEFT JOIN {deliveries} d
-              ON d.topic = r.topic AND d.partition = r.partition AND d.member = r.member
+            FROM reach r LEFT JOIN {deliveries} d ON same(d, r, topic, partition, member)
              AND d.polled_at >= after(-r.ms, r.last_polled_at)
             GROUP BY ALL
         )
@@ -150,11 +147,10 @@ def auto_repeats() -> str:
                concat('the last ', CAST(round(f.ms) AS BIGINT), ' ms before its last poll count')
                    AS note
         FROM fresh f LEFT JOIN {redeliveries} r
-          ON r.topic = f.topic AND r.partition = f.partition AND r.first_member = f.member
+          ON same(r, f, topic, partition) AND r.first_member = f.member
          AND r.member <> f.member AND r.polled_at > f.killed_at
         -- What came again may reach beyond this member, to what another had been given before it.
-        LEFT JOIN {deliveries} d
-          ON d.topic = r.topic AND d.partition = r.partition AND d.member = f.member
+        LEFT JOIN {deliveries} d ON same(d, r, topic, partition) AND d.member = f.member
          AND d.polled_at BETWEEN f.from_at AND f.killed_at
          AND d.first_offset <= r.last_offset AND d.last_offset >= r.first_offset
         GROUP BY f.topic, f.partition, f.member, f.from_at, f.killed_at, f.count, f.ms
@@ -163,17 +159,16 @@ def auto_repeats() -> str:
 
 @Rule(
     "R26-processed",
-    title="An automatic commit covers only what is done",
-    statement=(
-        "An automatic commit covers only records that an application which works off each poll "
-        "before the next has processed."
-    ),
+    title="An automatic commit covers only processed records",
+    statement="An automatic commit covers only processed records, if the application processes "
+    "each poll's records before its next poll.",
     source="KafkaConsumer, Automatic Offset Committing (at least once)",
     unit="records",
     things="partitions and members",
     measures="committed and not processed",
     too_high="had records committed that were not processed",
-    matters="What is committed before it is processed is lost if the member dies in between.",
+    matters="A record that is committed before it is processed is lost if the member dies in "
+    "between.",
     contradicted=(Groups(client="librdkafka"), Groups(client="java", protocol="consumer")),
 )
 def auto_covers() -> str:
@@ -202,16 +197,14 @@ def auto_covers() -> str:
 
 @Rule(
     "R19-auto",
-    title="Automatic commits save no work of a removed member",
-    statement=(
-        "With automatic commits, too, what a removed member had not committed is delivered again, "
-        "and no commit of it is accepted any more."
-    ),
-    source="seed 002, session.timeout.ms (enable.auto.commit, auto.offset.reset)",
+    title="Automatic commits do not save the work of a removed member",
+    statement="Automatic commits of a removed member are refused, and records that it had not "
+    "committed are delivered again.",
+    source="document 002, session.timeout.ms (enable.auto.commit, auto.offset.reset)",
     unit="error code",
     things="commits after a removal and partitions left uncommitted",
-    measures="answered",
-    matters="Work that takes longer than the limit is done twice, whoever commits it.",
+    measures="in the answer",
+    matters="Work that takes longer than the limit is done twice, with automatic commits too.",
     # librdkafka has committed by then what it handed out (R26-processed), and in KIP-848 Java may.
     clients=("java",),
     protocols=CLASSIC,

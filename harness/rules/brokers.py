@@ -25,15 +25,14 @@ REBALANCES = """
 @Rule(
     "R11",
     title="A broker crash triggers a rebalance (documented, outdated)",
-    statement=(
-        "A broker that crashes, and with it a partition without a leader, triggers a rebalance."
-    ),
-    source="seed 000, broker crash; seed 002, rebalance conditions",
+    statement="A broker that crashes, and so leaves a partition without a leader, triggers a "
+    "rebalance.",
+    source="document 000, broker crash; document 002, rebalance conditions",
     unit="rebalances",
     things="broker faults",
-    measures="while it was gone",
+    measures="while the broker was gone",
     too_low="the group did not rebalance",
-    matters="Were it so, every restart of a broker would interrupt all consumers.",
+    matters="If this were true, every restart of a broker would interrupt all consumers.",
     contradicted=(Groups(),),
 )
 def crash_rebalances() -> str:
@@ -68,14 +67,12 @@ def _no_rebalance(spans: str) -> str:
 @Rule(
     "R20d",
     title="A broker crash triggers no rebalance",
-    statement=(
-        "A broker that is gone changes nothing in the group: no rebalance, no callback; its "
-        "partitions wait for their next leader."
-    ),
+    statement="A broker that is gone causes no rebalance and no callback; its partitions wait for "
+    "their next leader.",
     source="ConsumerCoordinator.MetadataSnapshot; rd_kafka_topic_info_cmp (counts and racks only)",
     unit="rebalances",
     things="broker faults",
-    measures="while it was gone",
+    measures="while the broker was gone",
     too_high="the group rebalanced",
     matters="Brokers can be restarted one by one while consumers keep their partitions.",
     # Not where sessions end before another coordinator is there. R20f asks for every cause.
@@ -88,22 +85,21 @@ def crash_does_not_rebalance() -> str:
 @Rule(
     "X12",
     title="A new coordinator keeps the members",
-    statement=(
-        "The broker that takes over a group loads its members: generation and assignments stay, "
-        "and every session starts anew."
-    ),
+    statement="The broker that takes over a group loads its members: generation and assignments "
+    "stay, and every session starts anew.",
     source="GroupMetadataManager.onLoaded; group protocol, coordinator failover",
     unit="ms",
     things="members at a failover",
     measures="without a coordinator",
-    matters="Consumers survive the loss of their coordinator; they only cannot commit meanwhile.",
+    matters="Consumers survive the loss of their coordinator, but cannot commit meanwhile.",
 )
 def failover_keeps_members() -> str:
     """Members at each change of the coordinator, to another broker or to the same one again.
 
     It begins with the fault that hit the former coordinator, else with the last sign that the
     former one was at work. A member that had died before then cannot be kept and is not examined.
-    One that had been given its part was stored with it, so the next coordinator has to know it.
+    One that had been given its part was stored with it, so the next coordinator has to load it, by
+    the number of members that it logs, and to know it.
     However long it was silent before, its session ends no sooner than one after the group was
     loaded; that it does end then is a matter of R01 and X19.
 
@@ -113,14 +109,14 @@ def failover_keeps_members() -> str:
     """
     return """
         WITH spans AS (
-            SELECT t.tenure AS span, t.broker, t.from_at AS loaded_at, t.next_at,
+            SELECT t.tenure AS span, t.broker, t.from_at AS loaded_at, t.next_at, t.members,
                    coalesce(max(f.injected_at), t.to_at_before) AS from_at,
                    after(2000, t.from_at) AS to_at
             FROM {tenures} t LEFT JOIN {broker_faults} f
               ON f.resolved = concat('broker-', t.broker_before)
              AND f.injected_at <= t.from_at AND f.injected_at >= after(-60000, t.from_at)
             WHERE t.loaded AND coalesce(t.members > 0, true) AND t.broker_before IS NOT NULL
-            GROUP BY t.tenure, t.broker, t.from_at, t.to_at_before, t.next_at
+            GROUP BY t.tenure, t.broker, t.from_at, t.to_at_before, t.next_at, t.members
         ), kept AS (
             SELECT s.*, m.member, m.member_id, m.removed_at,
                    CASE WHEN m.removed_by = 'evicted' AND m.removed_at >= s.loaded_at
@@ -160,11 +156,12 @@ def failover_keeps_members() -> str:
             WHERE error_code = :NONE AND (api = 'SYNC_GROUP'
                   OR api = 'CONSUMER_GROUP_HEARTBEAT' AND generation > 0)
             GROUP BY member_id
+        ), stored AS (
+            SELECT k.*, count(*) OVER (PARTITION BY k.span) AS stored
+            FROM kept k JOIN given g ON g.member_id = k.member_id AND g.at < k.from_at
         ), unknown AS (
             SELECT k.span, k.member_id, min(struct(r.arrived_at, r.api)) AS first
-            FROM kept k JOIN given g ON g.member_id = k.member_id AND g.at < k.from_at
-            JOIN {own_requests} r
-              ON r.member_id = k.member_id AND r.broker = k.broker
+            FROM stored k JOIN {own_requests} r ON same(r, k, member_id, broker)
              AND r.error_code = :UNKNOWN_MEMBER_ID AND r.arrived_at >= k.loaded_at
              AND (k.removed_at IS NULL OR r.processed_at < k.removed_at)
              AND (k.next_at IS NULL OR r.processed_at < k.next_at)
@@ -176,6 +173,9 @@ def failover_keeps_members() -> str:
                CASE WHEN u.first IS NOT NULL
                     THEN clause('was not known to the next coordinator, by its answer to ',
                                 u.first.api)
+                    WHEN l.stored > l.members
+                    THEN clause('is one of ', l.stored, ' stored members, of whom the next ',
+                                'coordinator loaded ', l.members)
                     WHEN k.evicted_ms < k.session_ms - :slack_ms
                     THEN clause('was evicted ', CAST(round(k.evicted_ms) AS INT),
                                 ' ms after the group was loaded, with a session of ',
@@ -194,6 +194,7 @@ def failover_keeps_members() -> str:
                     WHEN w.span IS NOT NULL THEN 'a rebalance was under way' END AS note
         FROM kept k JOIN callbacks c USING (span, member_id) JOIN rebalanced r USING (span)
         LEFT JOIN unknown u USING (span, member_id)
+        LEFT JOIN stored l USING (span, member_id)
         LEFT JOIN timed_out o USING (span, member_id)
         LEFT JOIN under_way w USING (span)
         LEFT JOIN (SELECT span, min(at) AS at FROM timed_out GROUP BY span) p USING (span)
@@ -206,17 +207,15 @@ FETCHED_MS = 1_000
 
 @Rule(
     "R11-idle",
-    title="Who has a partition without a leader gets nothing of it",
-    statement=(
-        "While a partition has no leader its member keeps it, and is given no record of it but "
-        "what had been fetched before."
-    ),
-    source="seed 000, broker crash (an idle consumer)",
+    title="A member gets no records of a partition without a leader",
+    statement="A member keeps a partition that has no leader, and gets no records of it except "
+    "those that it had fetched before.",
+    source="document 000, broker crash (an idle consumer)",
     unit="records",
     things="partitions without a leader",
-    measures="handed out meanwhile",
-    too_high="handed out records that nobody could have told it of",
-    matters="With one replica only, the death of its broker stops a partition for as long.",
+    measures="handed out without a leader",
+    too_high="handed out records that it could not have fetched",
+    matters="A partition with a single replica stops until its broker is back.",
     broker=True,
 )
 def idle_without_leader() -> str:
@@ -237,15 +236,14 @@ def idle_without_leader() -> str:
         ), held AS (
             SELECT l.topic, l.partition, l.from_at, l.to_at, min(o.member) AS member
             FROM leaderless l LEFT JOIN {ownership} o
-              ON o.topic = l.topic AND o.partition = l.partition AND o.from_at <= l.from_at
+              ON same(o, l, topic, partition) AND o.from_at <= l.from_at
              AND (o.to_at IS NULL OR o.to_at > l.from_at)
             GROUP BY l.topic, l.partition, l.from_at, l.to_at
         )
         SELECT concat(h.topic, '-', h.partition, ' of ', coalesce(h.member, 'nobody')) AS subject,
                h.from_at AS at, coalesce(sum(d.count), 0) AS measured, 0 AS bound_high,
                concat('without a leader for ', ms_between(h.from_at, h.to_at), ' ms') AS note
-        FROM held h LEFT JOIN {deliveries} d
-          ON d.topic = h.topic AND d.partition = h.partition
+        FROM held h LEFT JOIN {deliveries} d ON same(d, h, topic, partition)
          AND d.polled_at > after(:FETCHED_MS, h.from_at) AND d.polled_at < h.to_at
         GROUP BY h.topic, h.partition, h.member, h.from_at, h.to_at
     """

@@ -5,16 +5,14 @@ from harness.rules.rule import Rule
 
 @Rule(
     "E10",
-    title="Brokers and members read one clock",
-    statement=(
-        "A commit arrives after it was asked for, and is answered before its member has the "
-        "answer, by the stamps of both."
-    ),
+    title="The clocks of brokers and members agree",
+    statement="A commit arrives at the broker after its member sent it, and is answered before "
+    "the member has the answer, by the stamps of both.",
     source="kafka-chaos, evidence",
     unit="ms",
     things="brokers",
     measures="off at least",
-    matters="A timing between two processes is no better than their clocks agree.",
+    matters="A time between two processes is only as exact as their clocks agree.",
     always=True,
 )
 def one_clock() -> str:

@@ -15,28 +15,33 @@ COMMITS = """
         SELECT member, member_id, broker, topic, partition, committed, generation, arrived_at,
                processed_at, evidence
         FROM {positions}
-        WHERE api = 'OFFSET_COMMIT' AND error_code = :NONE AND request_error_code = :NONE
+        WHERE api IN ('OFFSET_COMMIT', 'TXN_OFFSET_COMMIT')
+          AND error_code = :NONE AND request_error_code = :NONE
           AND member_id IS NOT NULL AND generation >= 0
     )
+"""
+
+# Positions that a broker told a client. Who looks an end of the log up names no group.
+TOLD: Final = """
+    SELECT coalesce(program, client_id), p.topic, p.partition, arrived_at, p.committed
+    FROM {requests} LATERAL VIEW explode(positions) AS p
+    WHERE (api = 'LIST_OFFSETS' OR api = 'OFFSET_FETCH' AND `group` = :group)
+      AND p.committed >= 0
 """
 
 
 @Rule(
     "X36",
-    title="A member commits what it was given",
-    statement=(
-        "A member commits no position beyond the records that it was given, none beyond the end of "
-        "the partition, and none of a partition that it does not hold."
-    ),
+    title="A member commits only what it was given",
+    statement="A member commits no position beyond the records that it was given, none beyond the "
+    "end of the partition, and none of a partition that it does not hold.",
     source="KafkaConsumer, Offsets and Consumer Position; librdkafka issue 2948",
     unit="records",
     things="members and partitions committed",
     measures="beyond what it was given",
     too_high="committed records that it had not been given",
-    matters=(
-        "The next owner begins at the committed position: what lies before it and was given to "
-        "nobody is lost, and a position of a former owner undoes the new one's."
-    ),
+    matters="The next owner begins at the committed position: records before it that nobody was "
+    "given are lost, and a position of a former owner undoes the new owner's.",
     always=True,
 )
 def commits_what_it_was_given() -> str:
@@ -55,8 +60,7 @@ def commits_what_it_was_given() -> str:
             SELECT member, topic, partition, polled_at AS at, last_offset + 1 AS position
             FROM {deliveries}
             UNION ALL
-            SELECT member, topic, partition, arrived_at, committed FROM {positions}
-            WHERE api IN ('OFFSET_FETCH', 'LIST_OFFSETS') AND committed >= 0
+            {TOLD}
         ), mixed AS (
             SELECT member, topic, partition, after(-:slack_ms, at) AS at, position,
                    CAST(NULL AS BIGINT) AS committed, CAST(NULL AS STRING) AS evidence
@@ -66,7 +70,7 @@ def commits_what_it_was_given() -> str:
         ), ordered AS (
             SELECT *, max(position) OVER (
                 PARTITION BY member, topic, partition ORDER BY at, position NULLS LAST, committed
-                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS given
+                {SO_FAR}) AS given
             FROM mixed
         ), disturbed AS (
             -- By the minute: a day has millions of commits, and a fault in each of its minutes.
@@ -85,8 +89,7 @@ def commits_what_it_was_given() -> str:
             GROUP BY c.member, c.topic, c.partition, c.arrived_at
         ), held AS (
             SELECT c.member, c.topic, c.partition, c.arrived_at, count(o.from_at) AS times
-            FROM sent c LEFT JOIN {ownership} o
-              ON o.member = c.member AND o.topic = c.topic AND o.partition = c.partition
+            FROM sent c LEFT JOIN {ownership} o ON same(o, c, member, topic, partition)
              AND o.from_at <= after(:OFF_MS, c.arrived_at)
              AND (o.to_at IS NULL OR o.to_at >= after(-:OFF_MS, c.at))
             GROUP BY c.member, c.topic, c.partition, c.arrived_at
@@ -118,16 +121,14 @@ def commits_what_it_was_given() -> str:
 
 @Rule(
     "X37",
-    title="A commit counts in its generation only",
-    statement=(
-        "The coordinator accepts a commit of the group's present generation; in KIP-848 one of an "
-        "epoch that it has told the member, no older than what the member has."
-    ),
+    title="A commit is accepted only in its own generation",
+    statement="The coordinator accepts a commit only with the group's current generation. In "
+    "KIP-848 it accepts only an epoch that the member was given since it last joined.",
     source="ClassicGroup.validateOffsetCommit; ConsumerGroup.validateOffsetCommit; KIP-1251",
     unit="commits",
     things="member ids and generations",
     measures="accepted",
-    matters="An old owner whose commits count moves its partitions back, or on, under the new one.",
+    matters="A former owner whose commits are accepted moves the position under the new owner.",
     always=True,
 )
 def commits_in_its_generation() -> str:
@@ -150,7 +151,9 @@ def commits_in_its_generation() -> str:
             FROM {joins}
         ), modern AS (
             SELECT c.member_id, c.generation, c.arrived_at, max(t.epoch) AS newest,
-                   max(CASE WHEN t.joins THEN t.at END) AS joined_at
+                   -- A join that came a moment later says nothing of it.
+                   coalesce(max(CASE WHEN t.joins AND t.at <= after(-:slack_ms, c.arrived_at)
+                                     THEN t.at END), min(t.at)) AS joined_at
             FROM commits c JOIN told t
               ON t.member_id = c.member_id AND t.at <= after(:slack_ms, c.processed_at)
             GROUP BY c.member_id, c.generation, c.arrived_at
@@ -179,9 +182,7 @@ def commits_in_its_generation() -> str:
                         THEN concat('when it had been told ', o.newest, ' at most')
                         WHEN c.s.stands IS NULL AND c.generation < o.oldest
                         THEN concat('when it had joined anew with ', o.oldest) END AS stale
-            FROM timed c LEFT JOIN oldest o
-              ON o.member_id = c.member_id AND o.generation = c.generation
-             AND o.arrived_at = c.arrived_at
+            FROM timed c LEFT JOIN oldest o ON same(o, c, member_id, generation, arrived_at)
             WHERE c.arrived_at IS NOT NULL
         )
         SELECT concat(min(member), ' in generation ', generation) AS subject,
@@ -192,4 +193,56 @@ def commits_in_its_generation() -> str:
                     END AS wrong,
                min_by(evidence, arrived_at) AS evidence
         FROM judged GROUP BY member_id, generation
+    """
+
+
+@Rule(
+    "X73",
+    title="A member commits only what it has processed",
+    statement="A member that commits when its work is done commits no position beyond the records "
+    "that it has processed.",
+    source="KafkaConsumer, Manual Offset Control",
+    unit="records",
+    things="members and partitions committed",
+    measures="beyond what it had processed",
+    too_high="committed records that it had not processed yet",
+    matters="If the process dies before it has processed them, nobody does.",
+    in_passing=True,
+)
+def commits_what_it_has_processed() -> str:
+    """Per member and partition the commit that was furthest beyond what had been processed.
+
+    What the client library commits by itself follows what was given (X36), and in a transaction
+    work and commit are one. A position that a broker had told it may be committed as well.
+    """
+    return """
+        WITH known AS (
+            SELECT member, topic, partition, processed_at AS at, last_offset + 1 AS position
+            FROM {deliveries} WHERE processed_at IS NOT NULL
+            UNION ALL
+            {TOLD}
+        ), mixed AS (
+            SELECT member, topic, partition, at, position, CAST(NULL AS BIGINT) AS committed
+            FROM known
+            UNION ALL
+            SELECT c.member, c.topic, c.partition, c.asked_at, NULL, c.committed
+            FROM {commits} c JOIN {members} m ON m.member = c.member
+            WHERE c.how IN ('sync', 'async', 'interval', 'revoke')
+              AND c.asked_at IS NOT NULL
+        ), ordered AS (
+            SELECT *, max(position) OVER (
+                PARTITION BY member, topic, partition ORDER BY at, position NULLS LAST, committed
+                {SO_FAR}) AS done
+            FROM mixed
+        ), furthest AS (
+            SELECT member, topic, partition, count(*) AS commits,
+                   max(struct(committed - coalesce(done, 0) AS beyond, at, committed, done))
+                       AS worst
+            FROM ordered WHERE committed IS NOT NULL GROUP BY member, topic, partition
+        )
+        SELECT concat(member, ' on ', topic, '-', partition) AS subject, worst.at AS at,
+               greatest(0, worst.beyond) AS measured, 0 AS bound_high,
+               concat('committed ', worst.committed, ' when it had processed records up to ',
+                      coalesce(worst.done, 0), '; ', commits, ' commits') AS note
+        FROM furthest
     """

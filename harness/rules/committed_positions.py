@@ -15,12 +15,11 @@ REFUSED: Final = """(:OFFSET_METADATA_TOO_LARGE, :ILLEGAL_GENERATION, :INVALID_G
 
 @Rule(
     "R30",
-    title="A coordinator answers with what was committed last",
-    statement=(
-        "Whoever asks is told the position committed last, by any coordinator the group has had, "
-        "and never one before it once that coordinator has written a commit of its own."
-    ),
-    source="seed 003, OFFSET_FETCH; OffsetMetadataManager, fetchOffsets",
+    title="A coordinator returns the position that was committed last",
+    statement="Every coordinator that the group has had returns the position that was committed "
+    "last. Only a coordinator that has not written a commit of its own yet may return an older "
+    "one.",
+    source="document 003, OFFSET_FETCH; OffsetMetadataManager, fetchOffsets",
     unit="records",
     things="partitions",
     measures="behind the commit",
@@ -75,7 +74,7 @@ def read_your_commit() -> str:
                    last_value(since, true) OVER before AS expected_since
             FROM moments
             WINDOW before AS (PARTITION BY topic, partition ORDER BY at, since NULLS LAST, known
-                              ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+                              {SO_FAR})
         ), taken_over AS (
             SELECT t.broker, t.from_at, coalesce(min(r.answered_at), :ended_at) AS to_at
             FROM {tenures} t LEFT JOIN {own_requests} r
@@ -114,7 +113,7 @@ def read_your_commit() -> str:
                       AS fits,
                    IF(fits, 0, greatest(0, o.expected - o.given)) AS behind
             FROM placed o CROSS JOIN formed LEFT JOIN possible p
-              ON p.topic = o.topic AND p.partition = o.partition AND p.committed = o.given
+              ON same(p, o, topic, partition) AND p.committed = o.given
         ), summed AS (
             SELECT topic, partition, max(behind) AS behind, count(*) AS answers,
                    count_if(stale AND given < expected) AS older,
@@ -140,11 +139,9 @@ def read_your_commit() -> str:
 
 @Rule(
     "X17",
-    title="Positions of an empty group expire",
-    statement=(
-        "A group's committed positions are kept for offsets.retention.minutes after it became "
-        "empty, and removed at the check after that."
-    ),
+    title="The committed positions of an empty group expire",
+    statement="A group's committed positions are kept for offsets.retention.minutes after it "
+    "became empty, and removed at the next check after that.",
     source="offsets.retention.minutes; offsets.retention.check.interval.ms",
     unit="ms",
     things="partitions",
@@ -199,4 +196,49 @@ def expires() -> str:
                concat('last had its position ', later) AS note,
                emptied_at AS guard_from, none_at AS guard_to
         FROM judged
+    """
+
+
+@Rule(
+    "X82",
+    title="An OffsetFetch leaves no partition out",
+    statement="An OffsetFetch is answered for every partition that it names, with a position, or "
+    "with -1 where there is none.",
+    source="document 003, OFFSET_FETCH; OffsetMetadataManager, fetchOffsets",
+    unit="answers",
+    things="partitions",
+    measures="without it",
+    too_high="was left out of answers",
+    matters="A client that is told nothing of a partition starts to read it wherever its reset "
+    "policy says.",
+    broker=True,
+    in_passing=True,
+)
+def leaves_nothing_out() -> str:
+    """What the observer was answered, which asks for all partitions of the topic, or for one.
+
+    A partition with an error is left out.
+    """
+    return """
+        WITH answers AS (
+            SELECT arrived_at, evidence,
+                   transform(positions, p -> IF(p.error_code = 0,
+                       concat(p.topic, '-', p.partition), '')) AS names
+            FROM {own_requests}
+            WHERE api = 'OFFSET_FETCH' AND member = 'observer' AND error_code = :NONE
+              AND size(positions) > 1
+        ), named AS (
+            SELECT concat(topic, '-', partition) AS name, min(answered_at) AS at
+            FROM {positions} WHERE api = 'OFFSET_FETCH' AND member = 'observer'
+            GROUP BY topic, partition
+        ), compared AS (
+            SELECT n.name, a.arrived_at, a.evidence, NOT array_contains(a.names, n.name) AS lacking
+            FROM named n JOIN answers a ON a.arrived_at > n.at
+        )
+        SELECT concat(name, ' (answers)') AS subject,
+               coalesce(min(IF(lacking, arrived_at, NULL)), min(arrived_at)) AS at,
+               count_if(lacking) AS measured, 0 AS bound_high,
+               concat(count(*), ' answers') AS note,
+               min_by(evidence, struct(arrived_at, evidence)) FILTER (WHERE lacking) AS evidence
+        FROM compared GROUP BY name
     """

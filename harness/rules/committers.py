@@ -16,7 +16,8 @@ COMMITS: Final = """
                       IF(coalesce(r.generation, -1) < 0, 'no generation',
                          concat('generation ', r.generation))) AS names
         FROM {own_requests} r JOIN {members} m ON m.member = r.member
-        WHERE r.api = 'OFFSET_COMMIT' AND m.role = 'consumer' AND m.commit IS NOT NULL
+        WHERE r.api IN ('OFFSET_COMMIT', 'TXN_OFFSET_COMMIT') AND m.role = 'consumer'
+          AND m.commit IS NOT NULL
     )
 """
 PER_MEMBER: Final = """
@@ -36,21 +37,17 @@ PER_MEMBER: Final = """
 
 @Rule(
     "X41",
-    title="A client commits by itself only as a member",
-    statement=(
-        "An automatic commit names the member id and the generation of the member that makes it, "
-        "in KIP-848 its epoch; a client that has lost its place in the group makes none until it "
-        "has joined again."
-    ),
+    title="A client makes automatic commits only as a member",
+    statement="An automatic commit names the member id and the generation (in KIP-848 the epoch) "
+    "of the member that makes it. A client that has lost its place in the group makes none until "
+    "it has joined again.",
     source="OffsetCommitRequest, MemberId and GenerationIdOrMemberEpoch; librdkafka #5585",
     unit="commits",
     things="members with automatic commits",
-    measures="in nobody's name",
-    too_high="committed in nobody's name",
-    matters=(
-        "A static member's commit without its member id is refused with FENCED_INSTANCE_ID (82), "
-        "and its client takes that for another process with its name, and ends for good."
-    ),
+    measures="without a valid member id and generation",
+    too_high="made commits without a valid member id and generation",
+    matters="A static member's commit without its member id is refused with FENCED_INSTANCE_ID "
+    "(82). Its client takes that for another process with its instance id, and stops for good.",
     always=True,
     of_applications=True,  # who asks for a commit
 )
@@ -61,23 +58,19 @@ def commits_as_a_member() -> str:
 
 @Rule(
     "X41-asked",
-    title="A commit that an application asks for names its member",
-    statement=(
-        "A commit that an application asks for names the member id and the generation of the "
-        "member that makes it, in KIP-848 its epoch; a client that has lost its place in the "
-        "group refuses it and sends nothing."
-    ),
+    title="A commit by the application names its member",
+    statement="A commit that the application asks for names the member id and the generation (in "
+    "KIP-848 the epoch) of its member. A client that has lost its place in the group refuses the "
+    "commit and sends nothing.",
     source="KafkaConsumer.commitSync (CommitFailedException); ConsumerCoordinator, "
     "sendOffsetCommitRequest",
     unit="commits",
     things="members whose application commits",
-    measures="in nobody's name",
-    too_high="committed in nobody's name",
-    matters=(
-        "Whether it is refused, and how, is up to the group: with UNKNOWN_MEMBER_ID (25) as a "
-        "rule, with FENCED_INSTANCE_ID (82), which is fatal, where the group still has a static "
-        "member of its name; and an empty group accepts a commit without a generation."
-    ),
+    measures="without a valid member id and generation",
+    too_high="made commits without a valid member id and generation",
+    matters="The answer to such a commit depends on the group: mostly UNKNOWN_MEMBER_ID (25), the "
+    "fatal FENCED_INSTANCE_ID (82) if the group still has a static member of that name, and no "
+    "error from an empty group if no generation is named.",
     of_applications=True,  # who asks for a commit
     in_passing=True,
     contradicted=(

@@ -10,18 +10,16 @@ _KIP_848 = ("consumer",)
 
 @Rule(
     "X19",
-    title="The broker's session timeout decides in KIP-848",
-    statement=(
-        "A member whose last heartbeat is group.consumer.session.timeout.ms ago is fenced, neither "
-        "earlier nor later, and the group epoch is bumped."
-    ),
+    title="The broker sets the session timeout in KIP-848",
+    statement="A member that has sent no heartbeat for group.consumer.session.timeout.ms is "
+    "evicted, neither earlier nor later, and the group epoch is bumped.",
     source="KIP-848; group.consumer.session.timeout.ms",
     unit="ms",
     things="evictions",
     measures="after the last heartbeat",
     too_low="was evicted too early",
     too_high="was evicted too late",
-    matters="The broker sets for all groups how long a dead consumer's partitions stand still.",
+    matters="The broker decides for all groups how long a dead consumer's partitions stand still.",
     protocols=_KIP_848,
 )
 def evicted_by_broker_session() -> str:
@@ -32,10 +30,8 @@ def evicted_by_broker_session() -> str:
 @Rule(
     "X23",
     title="A fenced member comes back with epoch 0",
-    statement=(
-        "A member that is told that it is fenced or unknown gives its partitions up, and joins "
-        "again under its own id with epoch 0."
-    ),
+    statement="A member that is answered that it is fenced or unknown gives up its partitions, "
+    "and joins again under its own id with epoch 0.",
     source="KIP-848, Member epoch; FENCED_MEMBER_EPOCH",
     unit="ms",
     things="fenced members",
@@ -91,11 +87,9 @@ def fenced_comes_back() -> str:
 
 @Rule(
     "X27",
-    title="Without its coordinator a member goes on, and is fenced at the first contact",
-    statement=(
-        "A member that cannot reach its coordinator goes on fetching, even when it has been "
-        "evicted; no commit of it is accepted, and the first answer fences it."
-    ),
+    title="A member without its coordinator goes on until it is fenced",
+    statement="A member that cannot reach its coordinator goes on fetching, even after it was "
+    "evicted. None of its commits is accepted, and the first answer fences it.",
     source="KIP-848; librdkafka INTRODUCTION.md, consumer group protocol",
     unit="records",
     things="members cut off from their coordinator",
@@ -139,8 +133,7 @@ def goes_on_without_coordinator() -> str:
             FROM cut c JOIN {ownership} o
               ON o.member_id = c.member_id AND o.from_at <= c.evicted_at
              AND coalesce(o.to_at, :ended_at) >= c.evicted_at
-            JOIN {topology} p
-              ON p.topic = o.topic AND p.partition = o.partition AND p.at <= c.evicted_at
+            JOIN {topology} p ON same(p, o, topic, partition) AND p.at <= c.evicted_at
             GROUP BY ALL
         ), led AS (
             SELECT fault, member_id, bool_and(leader = broker) AS by_it
@@ -185,17 +178,17 @@ SCRIPTED_COMMITS = """
 
 @Rule(
     "X22",
-    title="A commit carries the member's epoch (documented, outdated)",
-    statement=(
-        "A commit whose epoch is not the member's present one is refused with STALE_MEMBER_EPOCH."
-    ),
+    title="A commit needs the member's current epoch (documented, outdated)",
+    statement="A commit with an epoch other than the member's current one is refused with "
+    "STALE_MEMBER_EPOCH.",
     source="KIP-848, OffsetCommit API (before Kafka 4.3)",
     unit="error code",
-    things="commits over the wire",
-    measures="answered",
-    too_low="got another answer",
-    too_high="got another answer",
-    matters="Where it holds, records of a commit that crosses a change of the epoch come twice.",
+    things="commits of a probe",
+    measures="in the answer",
+    too_low="got another error code",
+    too_high="got another error code",
+    matters="Where this holds, a commit that crosses a change of the epoch fails, and its records "
+    "come twice.",
     broker=True,
     protocols=_KIP_848,
 )
@@ -205,17 +198,15 @@ def commits_need_the_epoch() -> str:
 
 @Rule(
     "X22-assignment",
-    title="A commit carries an epoch since the partition was given",
-    statement=(
-        "A commit is accepted with any epoch from the one in which the member was given the "
-        "partition to its present one, and else refused with STALE_MEMBER_EPOCH."
-    ),
+    title="A commit needs an epoch since the partition was assigned",
+    statement="A commit is accepted with any epoch from that in which the member was assigned the "
+    "partition to its current one. Any other commit is refused with STALE_MEMBER_EPOCH.",
     source="KIP-1251 (since Kafka 4.3)",
     unit="error code",
-    things="commits over the wire",
-    measures="answered",
-    too_low="got another answer",
-    too_high="got another answer",
+    things="commits of a probe",
+    measures="in the answer",
+    too_low="got another error code",
+    too_high="got another error code",
     matters="A rebalance of other partitions does not make a commit fail.",
     broker=True,
     since="4.3",
@@ -227,15 +218,13 @@ def commits_need_the_assignment() -> str:
 
 @Rule(
     "X25",
-    title="A classic group is converted and converted back",
-    statement=(
-        "The first member of the consumer protocol converts a classic group with its join, and "
-        "when the last one goes while classic members stay the group is classic again."
-    ),
+    title="A classic group is converted to KIP-848 and back",
+    statement="The first member of KIP-848 converts a classic group with its join. When the last "
+    "such member goes while classic members stay, the group is classic again.",
     source="KIP-848, Upgrade; group.consumer.migration.policy",
     unit="ms",
     things="conversions",
-    measures="apart from the join or the departure",
+    measures="between the conversion and the join or departure",
     matters="Consumers can move to the new protocol, and back, one at a time and without a stop.",
     broker=True,
     protocols=CLASSIC,  # of the group; single members differ
@@ -290,16 +279,15 @@ def converted() -> str:
 
 @Rule(
     "X26",
-    title="Clients refuse what the broker decides in KIP-848",
-    statement=(
-        "With group.protocol=consumer a client refuses session.timeout.ms, heartbeat.interval.ms "
-        "and partition.assignment.strategy, librdkafka group.protocol.type too."
-    ),
+    title="Clients refuse settings that the broker decides in KIP-848",
+    statement="A client with group.protocol=consumer refuses session.timeout.ms, "
+    "heartbeat.interval.ms and partition.assignment.strategy; librdkafka refuses "
+    "group.protocol.type too.",
     source="KIP-848, Consumer configurations; librdkafka CONFIGURATION.md",
     unit="",
-    things="consumers made",
+    things="consumers created",
     measures="",
-    matters="A client that is configured with a timer which has no effect fails at its start.",
+    matters="A client that is configured with a timer without effect fails at its start.",
     protocols=_KIP_848,
 )
 def refused_settings() -> str:
@@ -315,6 +303,9 @@ def refused_settings() -> str:
                     WHEN setting IS NOT NULL AND error_code = 0 THEN 'was accepted'
                     WHEN NOT contains(said, setting)
                     THEN clause('was refused for another reason: ', said) END AS wrong,
+               CASE WHEN error_code IS NULL THEN 'was never answered'
+                    WHEN error_code <> 0 AND said IS NULL
+                    THEN 'was refused without a reason' END AS unknown,
                CASE WHEN error_code <> 0 THEN concat('refused: ', said) END AS note
         FROM made
     """

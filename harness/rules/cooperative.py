@@ -9,16 +9,14 @@ _COOPERATIVE = ("cooperative",)
 @Rule(
     "R15-all",
     title="A rebalance takes every partition away (documented for eager)",
-    statement="In a rebalance each member gives up all its partitions before the new assignment.",
-    source="seed 001, rebalance phases and its listener; PartitionAssignor, EAGER",
+    statement="In a rebalance each member gives up all its partitions before it gets its new "
+    "assignment.",
+    source="document 001, rebalance phases and its listener; PartitionAssignor, EAGER",
     unit="partitions",
     things="members per rebalance",
-    measures="kept through it",
+    measures="kept through the rebalance",
     too_high="did not give up all its partitions",
-    matters=(
-        "Where everything is taken away, the whole group stops consuming for as long as a "
-        "rebalance lasts."
-    ),
+    matters="The whole group stops consuming for as long as such a rebalance lasts.",
     protocols=CLASSIC,
     contradicted=(Groups(protocol="cooperative"),),
 )
@@ -27,8 +25,7 @@ def all_is_revoked() -> str:
     return """
         WITH spans AS (
             SELECT DISTINCT g.broker, g.generation, g.started_at, g.joined_at, j.member
-            FROM {generations} g JOIN {joins} j
-              ON j.broker = g.broker AND j.generation = g.generation
+            FROM {generations} g JOIN {joins} j ON same(j, g, broker, generation)
              AND j.arrived_at <= g.joined_at
             WHERE g.event = 'stabilized' AND g.started_at IS NOT NULL
         ), held AS (
@@ -49,18 +46,14 @@ def all_is_revoked() -> str:
 @Rule(
     "X01",
     title="A cooperative rebalance revokes only what moves",
-    statement=(
-        "In a cooperative rebalance a member is told to give up only partitions that another "
-        "member gets."
-    ),
+    statement="In a cooperative rebalance a member gives up only partitions that another member "
+    "gets.",
     source="KIP-429; CooperativeStickyAssignor",
     unit="ms",
     things="partitions given up",
     measures="until another member had it",
-    matters=(
-        "A partition that is revoked without moving stands still for nothing, and what was cached "
-        "for it is thrown away."
-    ),
+    matters="A partition that is revoked without moving stops for nothing, and its cache is "
+    "thrown away.",
     protocols=_COOPERATIVE,
 )
 def only_moved_is_revoked() -> str:
@@ -69,6 +62,10 @@ def only_moved_is_revoked() -> str:
     What a member gives up because it closes is not examined. The group leader decides twice: to
     have a partition given up, and to whom it goes. Where members or partitions came or went
     between, the second may differ from the first.
+
+    Nor is what a member loses: nobody told it to give that up, so the leader did not decide twice.
+    Whether two had it at one time is for `R21` and `R21-delivery`, which count it as held until the
+    application heard of the loss; whether the loss had a cause, for `R20f`.
     """
     return """
         WITH given_up AS (
@@ -79,7 +76,7 @@ def only_moved_is_revoked() -> str:
         ), followed AS (
             SELECT g.member, g.topic, g.partition, g.at, min(struct(o.from_at, o.member)) AS next
             FROM given_up g LEFT JOIN {ownership} o
-              ON o.topic = g.topic AND o.partition = g.partition AND o.from_at >= g.at
+              ON same(o, g, topic, partition) AND o.from_at >= g.at
             GROUP BY g.member, g.topic, g.partition, g.at
         ), first_given AS (
             SELECT topic, partition, min(at) AS at FROM {assignments} GROUP BY topic, partition
@@ -113,62 +110,68 @@ def only_moved_is_revoked() -> str:
 @Rule(
     "X01-two",
     title="A cooperative move takes two generations",
-    statement=(
-        "A partition that moves between two members of the group belongs to nobody for a "
-        "generation: one takes it away, the next gives it."
-    ),
+    statement="A partition that moves between two members belongs to nobody for one generation: "
+    "the first rebalance takes it away, the next one assigns it.",
     source="KIP-429",
     unit="generations",
     things="partitions moved",
-    measures="from the one assignment to the other",
-    too_low="moved without a generation in which nobody had it",
-    matters=(
-        "The old owner must have let go before the new one begins, or both process the same "
-        "records."
-    ),
+    measures="from one assignment to the next",
+    too_low="moved without a generation in which it had no owner",
+    matters="The old owner has to let go before the new one begins, or both process the same "
+    "records.",
     protocols=_COOPERATIVE,
 )
 def moves_in_two() -> str:
-    """Partitions that went from one member to another while both were in the group."""
+    """Partitions that went from one member to another while both were in the group.
+
+    What its member had lost before it joined that generation was nobody's then: it is named in no
+    JoinGroup as owned, so it may be given at once (KIP-429, onPartitionsLost).
+    """
     return """
         WITH given AS (
             SELECT generation, member_id, coalesce(instance_id, member) AS member, topic, partition,
                    evidence, at
             FROM {assignments}
         ), followed AS (
-            SELECT *, lag(struct(member, member_id, generation)) OVER (
+            SELECT *, lag(struct(member, member_id, generation, at)) OVER (
                 PARTITION BY topic, partition ORDER BY at, generation, member_id, evidence)
                 AS before
             FROM given
+        ), moved AS (
+            SELECT f.*, min(j.arrived_at) AS joined_at
+            FROM followed f JOIN {joins} j
+              ON j.generation = f.generation AND j.member_id = f.before.member_id
+            WHERE f.member <> f.before.member
+            GROUP BY ALL
+        ), ended AS (
+            SELECT m.*, count(o.to_at) AS lost
+            FROM moved m LEFT JOIN {ownership} o
+              ON o.member_id = m.before.member_id AND same(o, m, topic, partition)
+             AND o.ended_by = 'lost'
+             AND o.to_at >= m.before.at AND o.to_at <= m.joined_at
+            GROUP BY ALL
         )
-        SELECT concat(f.topic, '-', f.partition, ' from ', f.before.member, ' to ', f.member)
-                   AS subject,
-               f.at, f.generation - f.before.generation AS measured, 2 AS bound_low,
-               concat('given to ', f.before.member, ' in generation ', f.before.generation,
-                      ' and to ', f.member, ' in ', f.generation) AS note,
-               f.evidence
-        FROM followed f LEFT SEMI JOIN {joins} j
-          ON j.generation = f.generation AND j.member_id = f.before.member_id
-        WHERE f.member <> f.before.member
+        SELECT concat(topic, '-', partition, ' from ', before.member, ' to ', member) AS subject,
+               at, generation - before.generation AS measured, 2 AS bound_low,
+               IF(lost > 0, 'had been lost by its owner before it joined again', NULL) AS excused,
+               concat('given to ', before.member, ' in generation ', before.generation,
+                      ' and to ', member, ' in ', generation) AS note,
+               evidence
+        FROM ended
     """
 
 
 @Rule(
     "X01-kept",
-    title="What does not move is not interrupted",
-    statement=(
-        "A partition that its member keeps through a cooperative rebalance stands still no longer "
-        "than between rebalances."
-    ),
+    title="A partition that its member keeps is not interrupted",
+    statement="A partition that its member keeps through a cooperative rebalance stands still no "
+    "longer than between rebalances.",
     source="KIP-429",
     unit="ms",
     things="partitions kept",
     measures="of standstill",
     too_high="stood still for longer than at any time between rebalances",
-    matters=(
-        "Cooperative rebalancing is chosen so that consumption goes on; a partition that waits all "
-        "the same gains nothing from it."
-    ),
+    matters="Cooperative rebalancing exists so that kept partitions are consumed without a break.",
     protocols=_COOPERATIVE,
 )
 def kept_goes_on() -> str:
@@ -198,8 +201,7 @@ def kept_goes_on() -> str:
               ON o.from_at < s.started_at AND (o.to_at IS NULL OR o.to_at > s.completed_at)
              AND o.removed_at IS NULL
             JOIN {assignments} a
-              ON a.generation = s.generation AND a.topic = o.topic AND a.partition = o.partition
-             AND a.member = o.member
+              ON a.generation = s.generation AND same(a, o, topic, partition, member)
             GROUP BY ALL
         ), waits AS (
             SELECT generation, member, max(processed_at) AS to_at,
@@ -211,12 +213,10 @@ def kept_goes_on() -> str:
             SELECT k.*, coalesce(st.ms, 0) AS ms, w.ms AS waited_ms,
                    count_if(p.from_at <= w.middle_at AND p.to_at >= w.to_at) > 0 AS through
             FROM kept k LEFT JOIN {standstills} st
-              ON st.generation = k.generation AND st.joined_at = k.joined_at
-             AND st.topic = k.topic AND st.partition = k.partition
-            LEFT JOIN pauses p
-              ON p.topic = k.topic AND p.partition = k.partition AND p.ms = st.ms
+              ON same(st, k, generation, joined_at, topic, partition)
+            LEFT JOIN pauses p ON same(p, k, topic, partition) AND p.ms = st.ms
              AND p.from_at <= k.completed_at AND p.to_at >= k.started_at
-            LEFT JOIN waits w ON w.generation = k.generation AND w.member = k.member
+            LEFT JOIN waits w ON same(w, k, generation, member)
             GROUP BY ALL
         )
         SELECT concat(topic, '-', partition, ' in generation ', generation) AS subject,

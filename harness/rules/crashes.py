@@ -14,14 +14,12 @@ DEFAULT_HEARTBEAT_MS: Final = 5_000
 
 @Rule(
     "R10",
-    title="A crashed consumer's partitions go to the others",
-    statement=(
-        "Every partition of a crashed consumer belongs to a live member within the session "
-        "timeout, one heartbeat and one second."
-    ),
-    source="seed 000, consumer crash; seed 002, rebalance conditions",
+    title="A crashed consumer's partitions go to the other members",
+    statement="Every partition of a crashed consumer belongs to a live member within the session "
+    "timeout plus one heartbeat interval plus one second.",
+    source="document 000, consumer crash; document 002, rebalance conditions",
     unit="ms",
-    things="orphaned partitions",
+    things="partitions of crashed consumers",
     measures="from the crash to the next owner",
     too_high="was given to a live member too late",
     matters="This is how long a crash stops the processing of a partition.",
@@ -41,7 +39,7 @@ def orphans_are_given_away() -> str:
                    min_by(n.member, struct(n.from_at, n.member)) AS owner,
                    :session_ms + :heartbeat_ms + 1000 + :slack_ms AS high
             FROM orphans o LEFT JOIN {ownership} n
-              ON n.topic = o.topic AND n.partition = o.partition AND n.member <> o.member
+              ON same(n, o, topic, partition) AND n.member <> o.member
              -- A member that is to die in a transaction may give it up before that begins.
              AND n.from_at >= o.injecting_at
             GROUP BY o.member, o.at, o.topic, o.partition
@@ -59,18 +57,16 @@ def orphans_are_given_away() -> str:
 
 @Rule(
     "X11",
-    title="With default timers a crash is noticed within 45 s",
-    statement=(
-        "A member that sets no session tells the coordinator one of 45 s, and is evicted 42 to "
-        "45 s after its crash, with heartbeats every 3 s."
-    ),
+    title="By default a crash is noticed within 45 s",
+    statement="A member without a session.timeout.ms of its own sends the coordinator one of 45 "
+    "s, and is evicted 42 to 45 s after its crash, with heartbeats every 3 s.",
     source="KIP-735; session.timeout.ms",
     unit="ms",
     things="crashes",
     measures="from the crash to the eviction",
     too_low="was evicted too early",
     too_high="was evicted too late",
-    matters="Whoever keeps the defaults waits that long for the records of a crashed consumer.",
+    matters="The records of a crashed consumer with default settings wait that long.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -91,17 +87,15 @@ def default_session() -> str:
 @Rule(
     "X19-default",
     title="By default a crash is noticed within 45 s in KIP-848",
-    statement=(
-        "Where brokers are told neither, a member of KIP-848 is told to heartbeat every 5 s, and "
-        "is fenced 40 to 45 s after its crash."
-    ),
+    statement="With the brokers' default timers a member of KIP-848 is told to send a heartbeat "
+    "every 5 s, and is fenced 40 to 45 s after its crash.",
     source="group.consumer.session.timeout.ms; group.consumer.heartbeat.interval.ms",
     unit="ms",
     things="crashes",
     measures="from the crash to the eviction",
     too_low="was evicted too early",
     too_high="was evicted too late",
-    matters="A group that moves to the new protocol waits as long as before, whatever it had set.",
+    matters="A group that moves to KIP-848 waits as long as before, whatever its clients had set.",
     broker=True,
     protocols=("consumer",),
 )

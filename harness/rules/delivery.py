@@ -6,15 +6,13 @@ from harness.rules.rule import Need, Rule
 @Rule(
     "R19",
     title="A removed member cannot commit",
-    statement=(
-        "Once a member is removed its commits are refused, and what it had not committed is "
-        "delivered again."
-    ),
-    source="seed 002, session.timeout.ms; CommitFailedException",
+    statement="Commits of a removed member are refused, and records that it had not committed are "
+    "delivered again.",
+    source="document 002, session.timeout.ms; CommitFailedException",
     unit="error code",
     things="commits after a removal and partitions left uncommitted",
-    measures="answered",
-    matters="Work that a removed member finishes late is done twice, so it must bear repetition.",
+    measures="in the answer",
+    matters="Work that a removed member finishes late is done twice, so it has to be idempotent.",
     needs=(Need.MAX_POLL_END,),
 )
 def removed_cannot_commit() -> str:
@@ -44,7 +42,7 @@ def removed_cannot_commit() -> str:
             SELECT topic, partition, stay,
                    last_value(committed, true) OVER (
                        PARTITION BY topic, partition ORDER BY at, committed NULLS LAST, stay
-                       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS committed
+                       {SO_FAR}) AS committed
             FROM moments
         ), unfinished AS (
             SELECT d.member, d.member_id, d.topic, d.partition, r.removed_at, r.back_at,
@@ -54,14 +52,14 @@ def removed_cannot_commit() -> str:
               ON r.member_id = d.member_id AND d.polled_at <= r.removed_at
              AND (r.since_at IS NULL OR d.polled_at > r.since_at)
             LEFT JOIN positions p
-              ON p.stay = r.stay AND p.topic = d.topic AND p.partition = d.partition
+              ON p.stay = r.stay AND same(p, d, topic, partition)
             WHERE d.last_offset >= coalesce(p.committed, 0)
             GROUP BY d.member, d.member_id, d.topic, d.partition, r.removed_at, r.back_at
         ), open AS (
             SELECT u.*, coalesce(max(p.committed), 0) AS open_to
             FROM unfinished u LEFT JOIN {positions} p
-              ON p.api = 'OFFSET_COMMIT' AND p.member_id = u.member_id AND p.topic = u.topic
-             AND p.partition = u.partition AND p.arrived_at <= after(:slack_ms, u.removed_at)
+              ON p.api = 'OFFSET_COMMIT' AND same(p, u, member_id, topic, partition)
+             AND p.arrived_at <= after(:slack_ms, u.removed_at)
              AND p.error_code IN (:NONE, :REQUEST_TIMED_OUT, :COORDINATOR_NOT_AVAILABLE)
             GROUP BY u.member, u.member_id, u.topic, u.partition, u.removed_at, u.back_at,
                      u.first, u.last
@@ -76,13 +74,19 @@ def removed_cannot_commit() -> str:
             SELECT u.member, u.topic, u.partition, u.removed_at, u.first, u.last,
                    greatest(u.first, u.open_to) AS due,
                    min(d.first_offset) AS again_from, max(d.last_offset) AS again_to
-            FROM wanted u LEFT JOIN reads d
-              ON d.topic = u.topic AND d.partition = u.partition AND d.bucket = u.bucket
+            FROM wanted u LEFT JOIN reads d ON same(d, u, topic, partition, bucket)
              AND d.first_offset <= u.last AND d.last_offset >= u.first
              AND d.polled_at > u.removed_at
              AND (d.member_id <> u.member_id OR d.polled_at > u.back_at)
             GROUP BY u.member, u.member_id, u.topic, u.partition, u.removed_at, u.first, u.last,
                      u.open_to
+        ),
+        -- Who could have read it again: partitions that somebody held or read after the removal.
+        held AS (
+            SELECT topic, partition, max(at) AS last_at FROM (
+                SELECT topic, partition, from_at AS at FROM {ownership}
+                UNION ALL SELECT topic, partition, polled_at FROM {deliveries})
+            GROUP BY topic, partition
         )
         SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (coordinator)')
                    AS subject, c.at, c.error_code AS measured,
@@ -93,8 +97,7 @@ def removed_cannot_commit() -> str:
                     THEN clause('was answered with error ', c.error_code) END AS wrong,
                IF(c.error_code IS NULL, 'was never answered', NULL) AS unknown,
                CAST(NULL AS STRING) AS note
-        FROM {commits_judged} c JOIN removed r
-          ON r.member_id = c.member_id AND r.removed_at = c.removed_at
+        FROM {commits_judged} c JOIN removed r ON same(r, c, member_id, removed_at)
         -- One that does not have the group says nothing of its members.
         WHERE coalesce(c.error_code NOT IN (:COORDINATOR_LOAD_IN_PROGRESS, :NOT_COORDINATOR), true)
         UNION ALL
@@ -107,14 +110,17 @@ def removed_cannot_commit() -> str:
          AND (r.back_at IS NULL OR c.asked_at < r.back_at)
         WHERE c.how <> 'external'
         UNION ALL
-        SELECT concat(topic, '-', partition, ' after ', member), removed_at, NULL,
-               CASE WHEN due > last THEN NULL
+        SELECT concat(r.topic, '-', r.partition, ' after ', r.member), r.removed_at, NULL,
+               CASE WHEN due > last OR h.last_at <= r.removed_at THEN NULL
                     WHEN again_from IS NULL THEN 'its uncommitted records never came again'
                     WHEN again_from > due OR again_to < last
                     THEN concat('only ', greatest(again_from, first), ' to ', least(again_to, last),
                                 ' of its records ', first, ' to ', last, ' came again') END,
-               NULL, concat(last - first + 1, ' records read and not committed')
-        FROM reread WHERE :commit NOT IN ('external', 'transaction')
+               IF(due <= last AND h.last_at <= r.removed_at,
+                  'was given to nobody after that', NULL),
+               concat(last - first + 1, ' records read and not committed')
+        FROM reread r JOIN held h ON same(h, r, topic, partition)
+        WHERE :commit NOT IN ('external', 'transaction')
     """
 
 
@@ -128,7 +134,7 @@ def _islands(name: str, ranges: str) -> str:
                 FROM (
                     SELECT *, max(last_offset) OVER (
                         PARTITION BY topic, partition ORDER BY first_offset, last_offset
-                        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+                        {{BEFORE}}) AS reached
                     FROM ({ranges})))
             GROUP BY topic, partition, island
         )"""
@@ -163,11 +169,10 @@ COUNTED = f"""{_islands("sent", _SENT)}, {_islands("done", _DONE)}, read_to AS (
             SELECT s.*, r.last AS read_to, e.end_offset,
                    coalesce(sum(least(s.last, d.last) - greatest(s.first, d.first) + 1)
                             FILTER (WHERE d.first IS NOT NULL), 0) AS found
-            FROM sent s LEFT JOIN done d
-              ON d.topic = s.topic AND d.partition = s.partition
+            FROM sent s LEFT JOIN done d ON same(d, s, topic, partition)
              AND d.first <= s.last AND d.last >= s.first
-            LEFT JOIN read_to r ON r.topic = s.topic AND r.partition = s.partition
-            LEFT JOIN ends e ON e.topic = s.topic AND e.partition = s.partition
+            LEFT JOIN read_to r ON same(r, s, topic, partition)
+            LEFT JOIN ends e ON same(e, s, topic, partition)
             GROUP BY ALL
         ), counted AS (
             SELECT topic, partition, sum(last - first + 1) AS acknowledged,
@@ -184,10 +189,8 @@ COUNTED = f"""{_islands("sent", _SENT)}, {_islands("done", _DONE)}, read_to AS (
 @Rule(
     "X32a",
     title="No acknowledged record is lost",
-    statement=(
-        "Every record that was acknowledged to the producer is processed by a member, and none is "
-        "given to anybody that its partition does not hold."
-    ),
+    statement="Every record that was acknowledged to the producer is processed by a member, and "
+    "no member is given a record that its partition does not have.",
     source="Kafka documentation, Message Delivery Semantics (at least once)",
     unit="records",
     things="partitions",
@@ -218,11 +221,9 @@ def nothing_lost() -> str:
 @Rule(
     "X32b",
     title="Only uncommitted records come twice",
-    statement=(
-        "A record is delivered again only if it lies at or after the last position that was "
-        "committed before, and never twice in one poll; a member that has been removed may still "
-        "hand out what it had fetched."
-    ),
+    statement="A record is delivered again only if it lies at or after the last committed "
+    "position, and never twice in one poll. A member that has been removed may still hand out "
+    "what it had fetched.",
     source="Kafka documentation, Message Delivery Semantics; KafkaConsumer, Offsets",
     unit="records",
     things="partitions",
@@ -243,7 +244,7 @@ def repeats_explained() -> str:
         ), ordered AS (
             SELECT *, max(last_offset) OVER (
                 PARTITION BY member, poll, topic, partition ORDER BY first_offset, last_offset
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+                {BEFORE}) AS reached
             FROM {deliveries}
         ), read AS (
             SELECT topic, partition, count_if(first_offset <= reached) AS doubled,
@@ -263,7 +264,7 @@ def repeats_explained() -> str:
                                       a.worst.last_offset, ' again to ', a.worst.member,
                                       ', although ', a.worst.committed, ' had been committed'),
                                '')) AS note
-        FROM read r LEFT JOIN again a ON a.topic = r.topic AND a.partition = r.partition
+        FROM read r LEFT JOIN again a ON same(a, r, topic, partition)
     """
 
 
@@ -296,16 +297,14 @@ def commits_go_forward() -> str:
 
 @Rule(
     "X32d",
-    title="What comes twice fits the commit policy",
-    statement=(
-        "At a hand-over no more records come twice than the commit policy had left uncommitted."
-    ),
+    title="A hand-over repeats no more than the commit policy allows",
+    statement="A hand-over repeats no more records than the commit policy had left uncommitted.",
     source="enable.auto.commit; KafkaConsumer, Manual Offset Control",
     unit="records",
     things="hand-overs",
     measures="delivered again",
-    too_high="had more records delivered again than its commit policy leaves open",
-    matters="The commit policy sets how many duplicates a rebalance costs at most.",
+    too_high="had more records delivered again than its commit policy allows",
+    matters="The commit policy bounds the duplicates of a rebalance.",
 )
 def repeats_fit_policy() -> str:
     """Hand-overs: a partition's next owner, and how many records it read again.
@@ -327,8 +326,7 @@ def repeats_fit_policy() -> str:
             SELECT h.topic, h.partition, h.member, h.from_at, h.ended_before, h.member_before,
                    coalesce(sum(r.count), 0) AS count,
                    max(struct(r.first_polled_at AS at, r.first_member AS member)) AS read_last
-            FROM handovers h LEFT JOIN {redeliveries} r
-              ON r.topic = h.topic AND r.partition = h.partition AND r.member = h.member
+            FROM handovers h LEFT JOIN {redeliveries} r ON same(r, h, topic, partition, member)
              AND r.polled_at >= h.from_at AND (h.to_at IS NULL OR r.polled_at <= h.to_at)
              AND r.first_polled_at < h.from_at
             WHERE h.member_before IS NOT NULL
@@ -345,7 +343,7 @@ def repeats_fit_policy() -> str:
         ), failed AS (
             SELECT r.topic, r.partition, r.from_at, count(*) AS commits
             FROM repeated r LEFT JOIN committed k USING (topic, partition, from_at, member)
-            JOIN {commits} c ON c.topic = r.topic AND c.partition = r.partition
+            JOIN {commits} c ON same(c, r, topic, partition)
              AND c.asked_at <= r.from_at AND (k.at IS NULL OR c.asked_at >= k.at)
             WHERE c.error_code IS NULL OR c.error_code <> :NONE
             GROUP BY r.topic, r.partition, r.from_at
@@ -359,7 +357,7 @@ def repeats_fit_policy() -> str:
         ), fresh AS (
             SELECT s.topic, s.partition, s.from_at, sum(d.count) AS count
             FROM slots s JOIN {deliveries} d
-              ON d.topic = s.topic AND d.partition = s.partition AND d.member = s.read_last.member
+              ON same(d, s, topic, partition) AND d.member = s.read_last.member
              AND unix_millis(d.polled_at) DIV (:auto_commit_ms + 1000) = s.slot
              AND d.polled_at <= s.read_last.at
              AND d.polled_at >= after(-(:auto_commit_ms + 1000), s.read_last.at)

@@ -7,22 +7,19 @@ CONSUMER = ("consumer",)
 
 @Rule(
     "X35",
-    title="Epochs count up, and members keep to them",
-    statement=(
-        "Each change raises the group epoch by one; a member is told an epoch that the group has, "
-        "never one below its last unless it joins anew, and names in each heartbeat the one that "
-        "it was told last."
-    ),
+    title="Epochs count up, and members follow them",
+    statement="Each change raises the group epoch by one, and a target assignment is computed for "
+    "an epoch that the group has. A member is given only epochs that the group has, and none "
+    "below its last unless it joins anew. Each heartbeat names the epoch that the member was "
+    "given last.",
     source="KIP-848, group epoch and member epoch; ConsumerGroup.validateMemberEpoch",
     unit="epochs",
-    things="group epochs and members",
-    measures="further than the one before",
+    things="group epochs, their targets, and members",
+    measures="above the epoch before",
     too_low="repeats an epoch or goes back",
-    too_high="leaves epochs out",
-    matters=(
-        "Commits and assignments are fenced by the epoch; one that goes back lets a former owner "
-        "in again."
-    ),
+    too_high="skips epochs",
+    matters="Commits and assignments are fenced by the epoch: one that goes back lets a former "
+    "owner in again.",
     protocols=CONSUMER,
     always=True,
 )
@@ -53,6 +50,16 @@ def epochs_count_up() -> str:
             CROSS JOIN changes c
             WHERE b.generation_before IS NOT NULL AND NOT c.changed
             GROUP BY ALL
+        ), targets AS (
+            SELECT t.at, t.generation, t.evidence,
+                   IF(count_if(b.generation = t.generation) = 0,
+                      concat('was computed when the group was in ',
+                             coalesce(CAST(max(b.generation) AS STRING), 'none')), NULL) AS odd,
+                   concat('by the assignor ', max(t.reason)) AS note
+            FROM {coordinator_events} t CROSS JOIN changes c
+            LEFT JOIN bumps b ON b.at <= after(:slack_ms, t.at)
+            WHERE t.`group` = :group AND t.event = 'target_computed' AND NOT c.changed
+            GROUP BY t.at, t.generation, t.evidence
         ), beats AS (
             SELECT member, member_id, arrived_at, processed_at, answered_at, generation,
                    member_epoch, evidence, lag(member_epoch) OVER w AS told,
@@ -60,8 +67,13 @@ def epochs_count_up() -> str:
             FROM {consumer_heartbeats} WHERE error_code = :NONE
             WINDOW w AS (PARTITION BY member_id ORDER BY arrived_at, answered_at)
         ), seen AS (
-            SELECT b.*, c.changed, max(g.generation) AS group_epoch
-            FROM beats b LEFT JOIN bumps g ON g.at <= after(:slack_ms, b.processed_at)
+            -- Nobody is told of an epoch before there is a target for it.
+            SELECT b.*, c.changed,
+                   coalesce(max(IF(g.event = 'target_computed', g.generation, NULL)),
+                            max(g.generation)) AS group_epoch
+            FROM beats b LEFT JOIN {coordinator_events} g
+              ON g.`group` = :group AND g.event IN ('epoch_bumped', 'target_computed')
+             AND g.at <= after(:slack_ms, b.processed_at)
             CROSS JOIN changes c
             GROUP BY ALL
         ), doubted AS (
@@ -71,10 +83,13 @@ def epochs_count_up() -> str:
             GROUP BY ALL
         ), judged AS (
             SELECT s.member, s.member_id, s.arrived_at, s.evidence,
-                   CASE WHEN s.changed OR s.generation < 0 THEN NULL
+                   CASE WHEN s.changed THEN NULL
+                        WHEN s.generation < 0
+                        THEN IF(s.member_epoch <> s.generation,
+                                concat('left, and was told epoch ', s.member_epoch), NULL)
                         WHEN s.member_epoch > s.group_epoch
-                        THEN concat('was told epoch ', s.member_epoch, ' when the group was in ',
-                                    s.group_epoch)
+                        THEN concat('was told epoch ', s.member_epoch, ' when the newest target ',
+                                    'was for ', s.group_epoch)
                         WHEN s.generation > 0 AND s.member_epoch < s.generation
                         THEN concat('was told epoch ', s.member_epoch, ' when it was in ',
                                     s.generation)
@@ -91,10 +106,82 @@ def epochs_count_up() -> str:
                concat('after epoch ', generation_before) AS note, evidence
         FROM steps
         UNION ALL
+        SELECT concat('target of epoch ', generation), at, NULL, NULL, NULL, odd, note, evidence
+        FROM targets
+        UNION ALL
         SELECT concat(min(member), ' (', member_id, ')'), min(arrived_at), NULL, NULL, NULL,
                min_by(odd, arrived_at) FILTER (WHERE odd IS NOT NULL),
                concat(count(*), ' heartbeats'),
                coalesce(min_by(evidence, arrived_at) FILTER (WHERE odd IS NOT NULL),
                         min_by(evidence, arrived_at))
         FROM judged GROUP BY member_id
+    """
+
+
+@Rule(
+    "X57",
+    title="The broker names the interval of heartbeats",
+    statement="Every answer to a heartbeat of KIP-848 names the group's heartbeat interval: the "
+    "members' own settings do not count.",
+    source="KIP-848, ConsumerGroupHeartbeat; group.consumer.heartbeat.interval.ms",
+    unit="ms",
+    things="members",
+    measures="named",
+    too_low="was named an interval below the group's",
+    too_high="was named an interval above the group's",
+    matters="A member that is named a longer interval than its session allows is put out of it.",
+    broker=True,
+    protocols=CONSUMER,
+    in_passing=True,
+)
+def interval_is_named() -> str:
+    return """
+        WITH named AS (
+            SELECT member, arrived_at, evidence,
+                   CAST(get_json_object(detail, '$.heartbeat_interval_ms') AS INT) AS ms
+            FROM {consumer_heartbeats} WHERE error_code = :NONE AND generation >= 0
+        ), furthest AS (
+            SELECT member, min(arrived_at) AS at, count(*) AS answers,
+                   max_by(ms, struct(abs(ms - :heartbeat_ms), arrived_at)) AS ms,
+                   max_by(evidence, struct(abs(ms - :heartbeat_ms), arrived_at)) AS evidence
+            FROM named WHERE ms IS NOT NULL AND :client <> 'app' GROUP BY member
+        )
+        SELECT concat(member, ' (interval)') AS subject, at, ms AS measured,
+               :heartbeat_ms AS bound_low, :heartbeat_ms AS bound_high,
+               concat(answers, IF(answers = 1, ' answer', ' answers')) AS note, evidence
+        FROM furthest
+    """
+
+
+@Rule(
+    "X83",
+    title="A target is computed by the assignor that members ask for",
+    statement="A target assignment is computed by the assignor that the members name. Where they "
+    "name none, it is the broker's default, and so always the same.",
+    source="KIP-848, Server-side assignor; ConsumerGroup.preferredServerAssignor",
+    unit="",
+    things="targets",
+    matters="Another assignor moves partitions that could have stayed.",
+    protocols=CONSUMER,
+    broker=True,
+    in_passing=True,
+)
+def computed_as_asked() -> str:
+    """Targets of a group whose members all ask for the same."""
+    return """
+        WITH wanted AS (
+            SELECT max(assignor) AS assignor, count(DISTINCT coalesce(assignor, '')) AS kinds
+            FROM {members} WHERE role = 'consumer' AND protocol = 'consumer'
+        ), targets AS (
+            SELECT broker, generation, at, reason AS assignor, evidence,
+                   first_value(reason) OVER (PARTITION BY 1 ORDER BY at, generation) AS first
+            FROM {coordinator_events} WHERE `group` = :group AND event = 'target_computed'
+        )
+        SELECT concat('epoch ', t.generation) AS subject, t.at,
+               IF(t.assignor <> coalesce(w.assignor, t.first),
+                  clause('was computed by ', t.assignor, IF(w.assignor IS NULL,
+                      ', and others by ', ', and members ask for '),
+                      coalesce(w.assignor, t.first)), NULL) AS wrong,
+               concat('by ', t.assignor) AS note, t.evidence
+        FROM targets t CROSS JOIN wanted w WHERE w.kinds = 1
     """

@@ -11,15 +11,13 @@ LATE_MS = 10_000
 @Rule(
     "E01",
     title="Every fault took effect",
-    statement=(
-        "Each declared fault was injected and took effect, as seen by another path than the one "
-        "that injected it."
-    ),
+    statement="Each declared fault was injected, and its effect was seen by another path than the "
+    "one that injected it.",
     source="kafka-chaos, evidence",
     unit="",
     things="faults",
     measures="",
-    matters="A run whose fault did nothing shows how the group works undisturbed, and no more.",
+    matters="A run whose fault had no effect shows only how the group works undisturbed.",
     evidence=True,
     without_journals=True,
     needs=(Need.FAULTS,),
@@ -35,14 +33,20 @@ def faults_took_effect() -> str:
             SELECT *, after(:SETTLE_MS, injected_at) AS settled_at,
                    coalesce(healing_at, healed_at, :drained_at) AS over_at
             FROM {fault_windows}
+        ), gone AS (
+            -- One that is cut off from its peers still answers the observer.
+            SELECT a.* FROM active a LEFT SEMI JOIN {broker_faults} b
+              ON b.fault = a.fault AND b.proof = 'observer'
         ), seen AS (
             SELECT a.fault, count_if(NOT y.alive) AS down
-            FROM active a LEFT SEMI JOIN {broker_faults} b
-              -- One that is cut off from its peers still answers the observer.
-              ON b.fault = a.fault AND b.proof = 'observer'
-            LEFT JOIN {topology} y
+            FROM gone a LEFT JOIN {topology} y
               ON y.what = 'broker' AND a.resolved = concat('broker-', y.broker)
              AND y.at >= a.injecting_at AND y.at <= after(30000, a.over_at)
+            GROUP BY a.fault
+        ), answered AS (
+            SELECT a.fault, count(*) AS requests FROM gone a JOIN {requests} r
+              ON a.resolved = concat('broker-', r.broker)
+             AND r.processed_at > a.settled_at AND r.processed_at < a.over_at
             GROUP BY a.fault
         ), heard AS (
             SELECT a.fault,
@@ -113,10 +117,14 @@ def faults_took_effect() -> str:
                     WHEN proof = 'fenced' AND coalesce(d.times, 0) = 0
                     THEN 'no coordinator refused one of the two processes'
                     WHEN stalls AND p.polls IS NULL
-                    THEN 'the member recorded no stall' END AS unknown,
+                    THEN 'the member recorded no stall'
+                    WHEN n.during IS NOT NULL AND n.before IS NULL
+                    THEN 'the member had read nothing before' END AS unknown,
                CASE WHEN proof = 'silence' AND breaks = 'member'
                          AND h.requests > 0
                     THEN clause(h.requests, ' requests of the member arrived during the fault')
+                    WHEN b.requests > 0
+                    THEN clause('the broker processed ', b.requests, ' requests during the fault')
                     WHEN w.polls > 0
                     THEN clause(w.polls, ' polls of the member returned records during the fault')
                     WHEN stalls AND p.polls > 0
@@ -128,6 +136,7 @@ def faults_took_effect() -> str:
                                 'the narrow link, and ', round(n.before), ' before') END AS wrong,
                a.evidence AS note
         FROM active a JOIN heard h USING (fault) LEFT JOIN seen s USING (fault)
+        LEFT JOIN answered b USING (fault)
         LEFT JOIN polls p USING (fault) LEFT JOIN narrowed n USING (fault)
         LEFT JOIN fenced d USING (fault) LEFT JOIN went_on w USING (fault)
         LEFT JOIN {members} m ON m.member = a.resolved
@@ -141,7 +150,7 @@ def faults_took_effect() -> str:
 @Rule(
     "E02",
     title="Every client worked",
-    statement="The producer had records acknowledged, and records were delivered to each member.",
+    statement="The producer had records acknowledged, and each member was given records.",
     source="kafka-chaos, evidence",
     unit="records",
     things="clients",
@@ -193,14 +202,14 @@ def everyone_worked() -> str:
 
 @Rule(
     "E03",
-    title="Everything was read",
-    statement="At the end of the run the members had read each partition to its end.",
+    title="Every partition was read to its end",
+    statement="The members had read each partition to its end when the run ended.",
     source="kafka-chaos, evidence",
     unit="records",
     things="partitions",
     measures="left unread",
     too_high="was not read to its end",
-    matters="Whether records were lost or read twice can be told only of those that were reached.",
+    matters="Lost and repeated records can be counted only where the partition was read.",
     evidence=True,
 )
 def read_to_the_end() -> str:
@@ -224,12 +233,12 @@ def read_to_the_end() -> str:
 @Rule(
     "E04",
     title="The machine kept time",
-    statement="The machine's own clock ticks ran on time wherever a timing was judged.",
+    statement="The machine's clock ticks came on time wherever a timing was judged.",
     source="kafka-chaos, evidence",
     unit="ms",
     things="records of the machine's clock",
     measures="late at most",
-    matters="A delay of this machine is not one of Kafka, and looks just like it.",
+    matters="A delay of this machine looks just like a delay of Kafka.",
     evidence=True,
     clock=True,
 )
@@ -261,16 +270,14 @@ def machine_on_time() -> str:
 
 @Rule(
     "E05",
-    title="The record is whole",
-    statement=(
-        "Every journal and every broker's log of the run is there, from its beginning to its end, "
-        "and contains all that another one refers to."
-    ),
+    title="The record is complete",
+    statement="Every journal and every broker's log of the run is complete from its beginning to "
+    "its end, and contains everything that another one refers to.",
     source="kafka-chaos, evidence",
     unit="rows",
     things="journals and logs",
     measures="each",
-    matters="What is missing from the record looks as if it had never happened.",
+    matters="An event that is missing from the record looks as if it had never happened.",
     evidence=True,
     without_journals=True,
     of_record=True,

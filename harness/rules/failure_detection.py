@@ -48,15 +48,13 @@ def evicted_on_time() -> str:
 @Rule(
     "R01",
     title="A silent member is evicted when its session ends",
-    statement=(
-        "A member that sends nothing for its session timeout is removed from the group, neither "
-        "earlier nor later, and a rebalance starts."
-    ),
-    source="seed 000, GroupCoordinator; seed 003, HEARTBEAT; session.timeout.ms",
+    statement="A member that sends nothing for its session timeout is removed from the group, "
+    "neither earlier nor later, and a rebalance starts.",
+    source="document 000, GroupCoordinator; document 003, HEARTBEAT; session.timeout.ms",
     unit="ms",
     things="evictions",
     measures="after the last sign of life",
-    matters="The partitions of a dead member are processed by nobody until it is evicted.",
+    matters="Nobody processes a dead member's partitions until it is evicted.",
     needs=(Need.SESSION_END, Need.WORKING_COORDINATOR),
     protocols=CLASSIC,  # in KIP-848 the broker has the timer: X19
 )
@@ -66,12 +64,10 @@ def silent_is_evicted() -> str:
 
 @Rule(
     "R02",
-    title="Every accepted sign of life re-arms the session",
-    statement=(
-        "Each accepted heartbeat, join, sync or commit gives the member a full session again: it "
-        "is evicted if and only if it is silent for that long."
-    ),
-    source="seed 000, GroupCoordinator (completeAndScheduleNextHeartbeatExpiration)",
+    title="Every accepted request restarts the session timer",
+    statement="Each accepted heartbeat, join, sync or commit restarts the member's session timer. "
+    "The member is evicted if, and only if, it is silent for a whole session timeout.",
+    source="document 000, GroupCoordinator (completeAndScheduleNextHeartbeatExpiration)",
     unit="ms",
     things="member ids",
     measures="of silence at most",
@@ -107,18 +103,16 @@ def session_is_rearmed() -> str:
 
 @Rule(
     "R16",
-    title="Three timers, each with its own effect",
-    statement=(
-        "A member is removed by its coordinator only after session.timeout.ms without a sign of "
-        "life, and leaves by itself only when it closes or after max.poll.interval.ms without a "
-        "poll; heartbeat.interval.ms decides neither."
-    ),
-    source="seed 001, session.timeout.ms, heartbeat.interval.ms and max.poll.interval.ms",
+    title="Each of the three timers has an effect of its own",
+    statement="The coordinator removes a member only after session.timeout.ms without a sign of "
+    "life. A member leaves by itself only when it closes, or after max.poll.interval.ms without a "
+    "poll. heartbeat.interval.ms decides neither.",
+    source="document 001, session.timeout.ms, heartbeat.interval.ms and max.poll.interval.ms",
     unit="ms",
     things="removals",
     measures="of silence, or without a poll",
     too_low="was removed before one of its timers ran out",
-    matters="Whoever raises the wrong one of the three timers goes on losing members.",
+    matters="A user who raises the wrong one of the three timers goes on losing members.",
     protocols=CLASSIC,
 )
 def three_timers() -> str:

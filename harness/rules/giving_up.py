@@ -5,19 +5,15 @@ from harness.rules.rule import Rule
 
 @Rule(
     "X42",
-    title="A client gives up only if another has its place",
-    statement=(
-        "A consumer's client library reports a fatal error, after which the consumer can do "
-        "nothing any more, only where another process has the member's instance id, the group is "
-        "full, or its user has lost a right."
-    ),
+    title="A client gives up only if it cannot be a member",
+    statement="A client library reports a fatal error, after which the consumer can do nothing "
+    "any more, only if another process has the member's instance id, the group is full, or the "
+    "user has lost a right.",
     source="KIP-345, FENCED_INSTANCE_ID; KIP-848, UNRELEASED_INSTANCE_ID; group.max.size",
     unit="",
     things="consumers",
-    matters=(
-        "A consumer that gave up comes back only when somebody starts it again; a static one's "
-        "partitions wait for its session to end as well."
-    ),
+    matters="A consumer that gave up comes back only when somebody starts it again, and a static "
+    "member's partitions wait for its session to end as well.",
     always=True,
     in_passing=True,
 )
@@ -62,5 +58,68 @@ def gives_up_for_a_reason() -> str:
                     THEN 'gave up for good: its user had lost a right' END AS note
         FROM {members} m LEFT JOIN gave_up g USING (member) LEFT JOIN twins t USING (member)
         LEFT JOIN refused r USING (member) LEFT JOIN barred b USING (member)
+        WHERE m.role = 'consumer' AND m.client <> 'app'
+    """
+
+
+@Rule(
+    "X80",
+    title="A process works from its start to its end",
+    statement="A member asks nothing of a broker before its process has started, and reads nothing "
+    "after it was killed, or after its client gave up. It is killed by a fault alone, fails only "
+    "if its client gave up, and closes only when it is told to.",
+    source="kafka-chaos, record of the fleet",
+    unit="",
+    things="processes",
+    matters="A process that ends, or works, when it should not makes every other measurement one "
+    "of something else.",
+    in_passing=True,
+)
+def works_from_start_to_end() -> str:
+    """Our own members: their record, journal and requests beside what was done to them.
+
+    A run that is broken off ends its producer by force, and its members too.
+    """
+    return """
+        WITH asked AS (
+            SELECT member, min(arrived_at) AS at, max(arrived_at) AS last_at
+            FROM {own_requests} GROUP BY member
+        ), polled AS (
+            SELECT member, max(polled_at) AS at FROM {deliveries} GROUP BY member
+        ), told AS (
+            SELECT member, min(event_at) FILTER (WHERE event = 'error') AS gave_up_at,
+                   min(event_at) FILTER (WHERE event = 'closing') AS closing_at
+            FROM {client_events}
+            WHERE event = 'closing' OR event = 'error' AND detail LIKE 'process: %'
+            GROUP BY member
+        ), killed AS (
+            SELECT resolved AS member, min(coalesce(injected_at, injecting_at)) AS at
+            FROM {fault_windows} WHERE killed GROUP BY resolved
+        ), run AS (
+            SELECT count_if(`end` IS NULL) AS broken_off FROM {members} WHERE role = 'producer'
+        )
+        SELECT concat(m.member, ' (process)') AS subject, m.started_at AS at,
+               CASE WHEN a.at < after(-:slack_ms, m.started_at)
+                    THEN clause('had asked a broker ',
+                                CAST(round(ms_between(a.at, m.started_at)) AS INT),
+                                ' ms before its process started')
+                    WHEN m.`end` = 'killed' AND k.at IS NULL AND b.broken_off = 0
+                    THEN 'was killed by no fault'
+                    WHEN m.`end` = 'failed' AND t.gave_up_at IS NULL
+                    THEN 'failed, and its client had not given up'
+                    WHEN m.`end` = 'closed' AND t.closing_at IS NULL
+                    THEN 'closed, and was not told to'
+                    WHEN a.last_at > after(:slack_ms, m.ended_at)
+                    THEN clause('asked a broker ',
+                                CAST(round(ms_between(m.ended_at, a.last_at)) AS INT),
+                                ' ms after its process ended')
+                    WHEN p.at > after(:slack_ms, IF(m.`end` = 'killed', k.at, t.gave_up_at))
+                    THEN clause('read records ', CAST(round(ms_between(
+                             IF(m.`end` = 'killed', k.at, t.gave_up_at), p.at)) AS INT),
+                                ' ms after its end') END AS wrong,
+               m.`end` AS note
+        FROM {members} m LEFT JOIN asked a USING (member) LEFT JOIN polled p USING (member)
+        LEFT JOIN told t USING (member) LEFT JOIN killed k USING (member)
+        CROSS JOIN run b
         WHERE m.role = 'consumer' AND m.client <> 'app'
     """

@@ -1,8 +1,13 @@
 """What administrators' calls say of groups, and what they may do to them."""
 
+from typing import Final
+
 from harness.experiment import CLASSIC
 from harness.rules.group_apis import ANSWERED  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule
+
+# How much later than a new coordinator the observer may see that it leads the group's partition.
+NOTICED_MS: Final = 5_000
 
 DESCRIBED = """
     WITH described AS (
@@ -19,17 +24,16 @@ DESCRIBED = """
 
 @Rule(
     "R28",
-    title="DescribeGroups tells who is in a group",
-    statement=(
-        "A described group has each member with its id, instance id, client id, host and the "
-        "assignment that it was given last; with its metadata only where the group is stable."
-    ),
-    source="seed 003, DESCRIBE_GROUPS; ClassicGroupMember.describe and describeNoMetadata",
+    title="DescribeGroups lists the members of a group",
+    statement="DescribeGroups returns each member with its id, instance id, client id, host and "
+    "latest assignment. It returns a member's metadata only while the group is stable.",
+    source="document 003, DESCRIBE_GROUPS; ClassicGroupMember.describe and describeNoMetadata",
     unit="members",
     things="described members and groups",
-    matters="Tools for administrators show this, so it decides whom an operator looks for.",
+    matters="Administration tools show this answer, so an operator looks for members by it.",
     broker=True,
     protocols=CLASSIC,
+    since="4.0",  # MemberMetadata.summaryNoMetadata of 3.x shows no assignment
 )
 def described_members() -> str:
     """Each member of each described group, and each description as a whole."""
@@ -55,12 +59,12 @@ def described_members() -> str:
                CAST(NULL AS STRING) AS unknown, CAST(NULL AS STRING) AS note,
                CASE WHEN member_id IS NULL THEN 'is no member'
                     WHEN NOT same_instance THEN 'is described with another instance id'
-                    WHEN clientId <> concat('probe-', probe)
+                    WHEN NOT clientId <=> concat('probe-', probe)
                     THEN clause('is described as client ', clientId)
                     WHEN coalesce(clientHost, '') = '' THEN 'is described without a host'
-                    WHEN memberMetadata <> IF(state = 'Stable', metadata, '')
+                    WHEN NOT memberMetadata <=> IF(state = 'Stable', metadata, '')
                     THEN clause('is described with wrong metadata for state ', state)
-                    WHEN memberAssignment <> coalesce(assignment, '')
+                    WHEN NOT memberAssignment <=> coalesce(assignment, '')
                     THEN 'is described with another assignment than it was given last'
                     END AS wrong
         FROM known
@@ -85,15 +89,14 @@ def described_members() -> str:
 
 @Rule(
     "R28-epoch",
-    title="ConsumerGroupDescribe tells who is in a group of KIP-848",
-    statement=(
-        "ConsumerGroupDescribe gives each member with its epoch, client and the partitions that it "
-        "was given last; to DescribeGroups there is no such group (GROUP_ID_NOT_FOUND, 69)."
-    ),
+    title="ConsumerGroupDescribe lists the members of a KIP-848 group",
+    statement="ConsumerGroupDescribe returns each member with its epoch, client and latest "
+    "assignment. DescribeGroups answers GROUP_ID_NOT_FOUND (69) for such a group.",
     source="KIP-848, ConsumerGroupDescribe API; KIP-1043",
     unit="members",
     things="described members and groups",
-    matters="A tool that knows only the older call finds no such group, though it is at work.",
+    matters="A tool that knows only the older request does not find the group, although it is at "
+    "work.",
     broker=True,
     protocols=("consumer",),
 )
@@ -164,12 +167,13 @@ MISSING = (
 
 @Rule(
     "R28-dead",
-    title="A group that does not exist is described as dead (documented, outdated)",
-    statement="A group that does not exist is described as one in state Dead, without an error.",
-    source="seed 003, DESCRIBE_GROUPS and the group's states",
+    title="A missing group is described as dead (documented, outdated)",
+    statement="DescribeGroups returns the state Dead, without an error, for a group that does not "
+    "exist.",
+    source="document 003, DESCRIBE_GROUPS and the group's states",
     unit="descriptions",
     things="descriptions of groups that do not exist",
-    matters="Tools that look for Dead in an answer without an error miss what brokers send today.",
+    matters="A tool that looks for Dead without an error misses what brokers answer today.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -185,15 +189,13 @@ def unknown_is_dead() -> str:
 
 @Rule(
     "R28-unknown",
-    title="A group that does not exist is not found",
-    statement=(
-        "A group that does not exist is described with GROUP_ID_NOT_FOUND (69) from DescribeGroups "
-        "v6 on, and as Dead without an error before."
-    ),
+    title="DescribeGroups reports a missing group as not found",
+    statement="DescribeGroups answers GROUP_ID_NOT_FOUND (69) for a group that does not exist "
+    "from version 6 on, and the state Dead without an error before.",
     source="KIP-1043; DescribeGroupsResponse v6",
     unit="descriptions",
     things="descriptions of groups that do not exist",
-    matters="A tool can tell a misspelt group from an empty one, if its library is new enough.",
+    matters="A tool can tell a misspelt group from an empty one if its library is new enough.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -209,15 +211,14 @@ def unknown_group() -> str:
 
 @Rule(
     "R28-list",
-    title="Each coordinator lists its groups",
-    statement=(
-        "ListGroups gives a group at its coordinator and nowhere else, with its state, and only if "
-        "that is one of those asked for."
-    ),
-    source="seed 003, LIST_GROUPS; KIP-518",
+    title="Each coordinator lists its own groups",
+    statement="ListGroups returns a group at its coordinator and nowhere else, with its state, "
+    "and only if that state was requested.",
+    source="document 003, LIST_GROUPS; KIP-518",
     unit="answers",
     things="lists of groups",
-    matters="Only who asks every broker sees all groups, and those of a dead one are missing.",
+    matters="Only a tool that asks every broker sees all groups, and those of a dead broker are "
+    "missing.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -254,17 +255,16 @@ def listed_groups() -> str:
 
 @Rule(
     "X30",
-    title="What members use cannot be deleted or altered",
-    statement=(
-        "A group with members cannot be deleted (NON_EMPTY_GROUP, 68), nor the positions of a "
-        "topic that they subscribe to (GROUP_SUBSCRIBED_TO_TOPIC, 86), nor set by others "
-        "(UNKNOWN_MEMBER_ID, 25); an empty group and its positions can; one that does not exist is "
-        "not found (69)."
-    ),
-    source="seed 003, DELETE_GROUPS and OFFSET_DELETE; KIP-229; KIP-496; ConsumerGroup (Kafka 4)",
+    title="A group in use cannot be deleted, nor its positions",
+    statement="A group with members cannot be deleted (NON_EMPTY_GROUP, 68). The positions of a "
+    "topic that its members subscribe to can be neither deleted (GROUP_SUBSCRIBED_TO_TOPIC, 86) "
+    "nor set by others (UNKNOWN_MEMBER_ID, 25). An empty group and its positions can be deleted "
+    "and set; a group that does not exist is not found (69).",
+    source="document 003, DELETE_GROUPS and OFFSET_DELETE; KIP-229; KIP-496; ConsumerGroup (Kafka "
+    "4)",
     unit="error code",
     things="deletes and alterations",
-    matters="Positions can be reset only after all consumers of the group have been stopped.",
+    matters="Positions can be reset only after all consumers of the group have stopped.",
     broker=True,
 )
 def used_are_guarded() -> str:
@@ -323,22 +323,27 @@ def used_are_guarded() -> str:
 @Rule(
     "X13",
     title="A group's name decides its coordinator",
-    statement=(
-        "A group is coordinated by the leader of the partition of __consumer_offsets whose number "
-        "is the absolute value of the name's Java hash, modulo the number of partitions."
-    ),
+    statement="The coordinator of a group is the leader of one partition of __consumer_offsets, "
+    "whose number is the absolute Java hash of the group's name modulo the number of partitions.",
     source="GroupCoordinatorService.partitionFor; Utils.abs",
     unit="groups",
     things="groups",
-    matters="It can be known beforehand which groups the loss of a broker concerns.",
+    matters="The groups that the loss of a broker affects are known beforehand.",
     broker=True,
     protocols=CLASSIC,
 )
 def coordinator_by_name() -> str:
-    """Java's hash of a group's name, computed here, against the leader that the observer saw."""
+    """Java's hash of a group's name, computed here, against the leader that the observer saw.
+
+    The group under test is asked about for each time that a broker coordinated it: the observer may
+    see a new leader a little later than that has loaded the group.
+    """
     return """
         WITH found AS (
-            SELECT c.sent_at, one.key, one.nodeId, one.errorCode
+            SELECT from_at AS sent_at, :group AS key, broker AS nodeId, 0 AS errorCode, true AS own
+            FROM {tenures}
+            UNION ALL
+            SELECT c.sent_at, one.key, one.nodeId, one.errorCode, false
             FROM {calls} c LATERAL VIEW explode(from_json(
                 get_json_object(c.answer, '$.coordinators'),
                 'array<struct<key:string,nodeId:int,errorCode:int>>')) AS one
@@ -357,17 +362,19 @@ def coordinator_by_name() -> str:
                              ELSE bits END % s.partitions AS partition
             FROM hashed h CROSS JOIN sized s WHERE s.partitions > 0
         ), led AS (
-            SELECT p.*, max(struct(l.at, l.leader)).leader AS leader
+            SELECT p.*, max(struct(l.at, l.leader)).leader AS leader,
+                   count_if(l.leader = p.nodeId) AS times
             FROM placed p JOIN {topology} l
               ON l.what = 'partition' AND l.topic = '__consumer_offsets'
-             AND l.partition = p.partition AND l.at <= p.sent_at
+             AND l.partition = p.partition
+             AND l.at <= IF(p.own, after(:NOTICED_MS, p.sent_at), p.sent_at)
             GROUP BY ALL
         )
         SELECT key AS subject, sent_at AS at,
                IF(errorCode = :NONE AND leader IS NULL,
                   clause('partition ', partition, ' had no leader'), NULL) AS unknown,
                CASE WHEN errorCode <> :NONE THEN clause('was answered ', errorCode)
-                    WHEN nodeId <> leader
+                    WHEN nodeId <> leader AND NOT (own AND times > 0)
                     THEN clause('has coordinator ', nodeId, ', but partition ', partition,
                                 ' has leader ', leader) END AS wrong,
                concat('belongs to partition ', partition) AS note

@@ -52,19 +52,18 @@ def answers(api: str, must: str, where: str = "true") -> str:
 @Rule(
     "R17",
     title="Session timeouts are accepted from 6 s to 30 min",
-    statement=(
-        "A join with a session timeout below 6,000 or above 1,800,000 ms is refused with "
-        "INVALID_SESSION_TIMEOUT (26), any other is not."
-    ),
-    source="seed 002, session.timeout.ms; group.min.session.timeout.ms and group.max…",
+    statement="A JoinGroup with a session timeout below 6,000 ms or above 1,800,000 ms is refused "
+    "with INVALID_SESSION_TIMEOUT (26). No other JoinGroup is refused so.",
+    source="document 002, session.timeout.ms; group.min.session.timeout.ms and group.max…",
     unit="ms",
     things="joins",
-    measures="asked for",
+    measures="requested",
     matters="A consumer whose session.timeout.ms is outside this range never joins its group.",
     broker=True,
     protocols=CLASSIC,
 )
 def session_timeouts_in_range() -> str:
+    """Joins of scripts, refused or not, and those of members that were let in."""
     return """
         WITH asked AS (
             SELECT *, CAST(get_json_object(request, '$.sessionTimeoutMs') AS INT) AS session_ms
@@ -74,19 +73,26 @@ def session_timeouts_in_range() -> str:
                CASE WHEN (session_ms BETWEEN :session_least_ms AND :session_most_ms)
                          = (error_code = :INVALID_SESSION_TIMEOUT)
                     THEN clause('was answered ', error_code, ' to a session timeout of ',
-                                session_ms, ' ms') END AS wrong
+                                session_ms, ' ms') END AS wrong,
+               CAST(NULL AS STRING) AS evidence
         FROM asked
+        UNION ALL
+        SELECT concat(member, ' (', member_id, ')'), min(arrived_at), min(session_timeout_ms),
+               IF(min(session_timeout_ms) < :session_least_ms
+                  OR max(session_timeout_ms) > :session_most_ms,
+                  clause('was let in with a session timeout of ', min(session_timeout_ms), ' ms'),
+                  NULL),
+               min(evidence)
+        FROM {joins} WHERE session_timeout_ms IS NOT NULL GROUP BY member, member_id
     """
 
 
 @Rule(
     "X08-wire",
-    title="A dynamic member joins in two steps",
-    statement=(
-        "A dynamic member that joins without an id is given one with MEMBER_ID_REQUIRED (79); the "
-        "id is dropped when its session timeout passes before it is used. A static member joins at "
-        "once."
-    ),
+    title="A dynamic member gets an id before it joins",
+    statement="A dynamic member that joins without an id is answered MEMBER_ID_REQUIRED (79) with "
+    "a new id. An id that is not used is dropped after the session timeout. A static member joins "
+    "at once.",
     source="KIP-394; GroupMetadataManager.classicGroupJoinNewDynamicMember",
     unit="ms",
     things="joins and unused ids",
@@ -158,17 +164,15 @@ def two_steps() -> str:
 
 @Rule(
     "R35-wire",
-    title="A heartbeat is checked against group, instance, member and generation",
-    statement=(
-        "A heartbeat of an unknown member or group is answered UNKNOWN_MEMBER_ID (25), of another "
-        "generation ILLEGAL_GENERATION (22), of an instance id that another member has "
-        "FENCED_INSTANCE_ID (82); a right one 0, or REBALANCE_IN_PROGRESS (27) while members are "
-        "waited for."
-    ),
-    source="seed 004, heartbeat request; GroupMetadataManager.classicGroupHeartbeat; KIP-345",
+    title="A heartbeat is checked against group, member and generation",
+    statement="A heartbeat of an unknown member or group is answered UNKNOWN_MEMBER_ID (25), one "
+    "of another generation ILLEGAL_GENERATION (22), and one with another member's instance id "
+    "FENCED_INSTANCE_ID (82). A correct heartbeat is answered 0, or REBALANCE_IN_PROGRESS (27) "
+    "while the group waits for members to rejoin.",
+    source="document 004, heartbeat request; GroupMetadataManager.classicGroupHeartbeat; KIP-345",
     unit="error code",
     things="heartbeats",
-    matters="The answer decides whether a consumer goes on, joins again or must stop for good.",
+    matters="The answer decides whether a consumer goes on, joins again or has to stop for good.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -178,15 +182,14 @@ def heartbeats() -> str:
 
 @Rule(
     "X05-wire",
-    title="Of two members with one instance id the older is fenced",
-    statement=(
-        "When a second member joins with the group.instance.id of a live one, whatever the older "
-        "one says afterwards is answered FENCED_INSTANCE_ID (82), and the newer one has its place."
-    ),
+    title="The older of two static members gets FENCED_INSTANCE_ID",
+    statement="When a second member joins with the group.instance.id of a live one, every later "
+    "request of the older one is answered FENCED_INSTANCE_ID (82), and the newer one has its "
+    "place.",
     source="KIP-345; ClassicGroup.validateMember",
     unit="error code",
-    things="calls after the change",
-    matters="Two processes with one group.instance.id by mistake: the first of them has to stop.",
+    things="requests after the second join",
+    matters="The first of two processes that share a group.instance.id by mistake has to stop.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -195,8 +198,7 @@ def older_is_fenced() -> str:
     return """
         WITH calls AS (
             SELECT p.*, IF(p.member_id = m.member_id, 'older', 'newer') AS owner_is
-            FROM {probe_members} m JOIN {probed} p
-              ON p.`group` = m.`group` AND p.instance_id = m.instance_id
+            FROM {probe_members} m JOIN {probed} p ON same(p, m, `group`, instance_id)
              AND p.member_id IN (m.member_id, m.replaced_by) AND p.sent_at > m.replaced_at
             -- A rejoin after leaving is no duplicate.
             WHERE m.replaced_by IS NOT NULL AND m.ended_by = 'replaced'
@@ -214,22 +216,18 @@ def older_is_fenced() -> str:
 
 @Rule(
     "X15",
-    title="A full group takes nobody more",
-    statement=(
-        "A join that would make a group larger than group.max.size is answered "
-        "GROUP_MAX_SIZE_REACHED (81). Who is in stays in a stable or completing group; while "
-        "members are waited for only those count that have joined again, and whoever comes when "
-        "there are as many is turned away, members from before included."
-    ),
+    title="A full group accepts no further member",
+    statement="A join that would make a group larger than group.max.size is answered "
+    "GROUP_MAX_SIZE_REACHED (81). The members of a Stable or CompletingRebalance group stay. "
+    "While a group waits for members only those that have rejoined count, and any further join is "
+    "refused, even that of a former member.",
     source="group.max.size; KIP-389; GroupMetadataManager.acceptJoiningMember",
     unit="members",
     things="joins to a group that is or was full",
-    measures="with it",
+    measures="including the new one",
     too_high="made the group too large",
-    matters=(
-        "A consumer that is one too many fails at once; in a rebalance that may be one that was "
-        "there long before."
-    ),
+    matters="A surplus consumer fails at once; in a rebalance that may be one that was there long "
+    "before.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -274,19 +272,19 @@ def full_group() -> str:
 
 @Rule(
     "R29-wire",
-    title="What a leave starts depends on the group's state",
-    statement=(
-        "A LeaveGroup does nothing in an empty or unknown group; in a stable or completing one it "
-        "starts a rebalance; while members are waited for it starts none, and completes the join "
-        "if the one that leaves was the last one missing. It is answered 0 to a member and to an "
-        "id that was given and not used yet, FENCED_INSTANCE_ID (82) to whoever has another's "
-        "instance id, and UNKNOWN_MEMBER_ID (25) to anybody else."
-    ),
-    source="seed 003, LEAVE_GROUP; GroupMetadataManager.classicGroupLeaveToClassicGroup; KIP-345",
+    title="The effect of a LeaveGroup depends on the group's state",
+    statement="A LeaveGroup does nothing in an empty or unknown group, and starts a rebalance in "
+    "a Stable or CompletingRebalance group. In a PreparingRebalance group it starts none, and "
+    "completes the join if the leaving member was the last one missing. A member, or an id that "
+    "was given out and not used yet, is answered 0; a request with another member's instance id "
+    "FENCED_INSTANCE_ID (82); any other request UNKNOWN_MEMBER_ID (25).",
+    source="document 003, LEAVE_GROUP; GroupMetadataManager.classicGroupLeaveToClassicGroup; "
+    "KIP-345",
     unit="ms",
     things="leaves",
-    measures="from the leave to what it starts",
-    matters="Partitions of a consumer that closes are taken over at once, not after its session.",
+    measures="from the leave to its effect",
+    matters="The partitions of a consumer that closes are taken over at once, not after its "
+    "session.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -301,7 +299,7 @@ def leaves() -> str:
         WITH leaves AS (
             SELECT p.*, e.at AS left_at, e.evidence
             FROM {probed} p LEFT JOIN {coordinator_events} e
-              ON e.event = 'left' AND e.`group` = p.`group` AND e.member_id = p.member_id
+              ON e.event = 'left' AND same(e, p, `group`, member_id)
              AND e.at >= p.sent_at AND e.at <= p.answered_at
             WHERE p.api = 'LEAVE_GROUP'
         ),
@@ -312,7 +310,7 @@ def leaves() -> str:
               ON m.`group` = l.`group` AND m.member_id <> l.member_id AND m.from_at < l.left_at
              AND (m.to_at IS NULL OR m.to_at > l.left_at)
             LEFT ANTI JOIN {probe_joins} j
-              ON j.`group` = m.`group` AND j.member_id = m.member_id AND j.sent_at < l.left_at
+              ON same(j, m, `group`, member_id) AND j.sent_at < l.left_at
              AND j.answered_at > l.left_at
             WHERE l.left_at IS NOT NULL
         ),
@@ -377,8 +375,7 @@ def leaves() -> str:
                           OR l.instance_id IS NOT NULL AND l.member_id IS NULL THEN :NONE
                         ELSE :UNKNOWN_MEMBER_ID END AS code
             FROM leaves l LEFT JOIN unused u ON u.call = l.call
-            LEFT JOIN {probe_members} m
-              ON m.`group` = l.`group` AND m.member_id = l.member_id AND m.ended_by <> 'left'
+            LEFT JOIN {probe_members} m ON same(m, l, `group`, member_id) AND m.ended_by <> 'left'
              AND m.to_at >= l.sent_at AND m.to_at <= l.answered_at
             GROUP BY l.call, l.error_code, l.instance_id, l.owner, l.member_id, l.known, l.left_at
         ), judged AS (

@@ -8,20 +8,16 @@ from harness.rules.rule import Rule
 
 @Rule(
     "R13",
-    title="The leader assigns, and nobody else",
-    statement=(
-        "Followers' SyncGroups wait until the leader's brings the assignment, and each gets the "
-        "part that the leader gave it, whatever its own says; only the leader is told the members."
-    ),
-    source="seed 001, SyncGroup; seed 003, the group's state machine",
+    title="Only the leader assigns partitions",
+    statement="A follower's SyncGroup is answered only after the leader's SyncGroup has brought "
+    "the assignment. Each follower gets what the leader gave it, whatever its own SyncGroup says, "
+    "and only the leader is told who the members are.",
+    source="document 001, SyncGroup; document 003, the group's state machine",
     unit="ms",
     things="answers to SyncGroup and JoinGroup",
-    measures="from the leader's SyncGroup to a follower's part",
-    too_low="was answered before the leader's SyncGroup had come",
-    matters=(
-        "The assignment strategy runs in one consumer: a leader that is slow keeps all the others "
-        "waiting."
-    ),
+    measures="from the leader's SyncGroup to a follower's answer",
+    too_low="was answered before the leader's SyncGroup had arrived",
+    matters="The assignor runs in one consumer, so a slow leader keeps all the others waiting.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -48,10 +44,8 @@ def leader_assigns() -> str:
                    min(r.arrived_at) AS arrived_at,
                    min_by(s.given, struct(s.sent_at, s.step)) AS given
             FROM syncs s JOIN elected e
-              ON e.`group` = s.`group` AND e.generation = s.generation AND e.leader = s.member_id
-            LEFT JOIN brought r
-              ON r.`group` = s.`group` AND r.member_id = s.member_id
-             AND r.generation = s.generation
+              ON same(e, s, `group`, generation) AND e.leader = s.member_id
+            LEFT JOIN brought r ON same(r, s, `group`, member_id, generation)
             -- Only the first one assigns; a later one is answered what that gave.
             WHERE size(s.given) > 0 GROUP BY s.`group`, s.generation, e.leader
         ), of_followers AS (
@@ -61,13 +55,11 @@ def leader_assigns() -> str:
                    get(filter(s.given, g -> g.memberId = s.member_id), 0).assignment AS own_wish,
                    ms_between(l.arrived_at, r.processed_at) AS ms
             FROM syncs s JOIN of_leaders l
-              ON l.`group` = s.`group` AND l.generation = s.generation AND l.leader <> s.member_id
+              ON same(l, s, `group`, generation) AND l.leader <> s.member_id
             -- Who took a static member's place has the part that was given to that.
             LEFT JOIN {probe_members} m
               ON m.`group` = s.`group` AND m.replaced_by = s.member_id
-            LEFT JOIN brought r
-              ON r.`group` = s.`group` AND r.member_id = s.member_id
-             AND r.generation = s.generation
+            LEFT JOIN brought r ON same(r, s, `group`, member_id, generation)
         )
         , own_leads AS (
             SELECT broker, generation, min_by(member_id, arrived_at) AS leader,
@@ -83,7 +75,7 @@ def leader_assigns() -> str:
                    coalesce(array_join(array_sort(transform(s.assigned,
                        a -> concat(a.topic, '-', a.partition))), ' '), '') AS got
             FROM {own_requests} s JOIN own_leads l
-              ON l.broker = s.broker AND l.generation = s.generation AND l.leader <> s.member_id
+              ON same(l, s, broker, generation) AND l.leader <> s.member_id
             WHERE s.api = 'SYNC_GROUP' AND s.error_code = :NONE
               AND (s.instance_id IS NULL
                    OR exists(l.assignments, a -> a.member_id = s.member_id))
@@ -136,20 +128,16 @@ REBALANCES: Final = """
 @Rule(
     "X10",
     title="A member that never syncs is removed",
-    statement=(
-        "A member that joined and sends no SyncGroup is removed one rebalance timeout after the "
-        "join was complete, and a rebalance starts."
-    ),
+    statement="A member that joined and sends no SyncGroup is removed one rebalance timeout after "
+    "the join was complete, and a rebalance starts.",
     source="KAFKA-9627; GroupMetadataManager.schedulePendingSync",
     unit="ms",
     things="members without SyncGroup",
     measures="from the join to the removal",
     too_low="was removed too early",
     too_high="was removed too late",
-    matters=(
-        "A consumer that dies between its two requests blocks its share of the partitions for a "
-        "whole max.poll.interval.ms, though its heartbeats go on."
-    ),
+    matters="A consumer that hangs between its two requests blocks its partitions for a whole "
+    "max.poll.interval.ms, even if its heartbeats go on.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -160,18 +148,15 @@ def never_synced() -> str:
         timeouts AS (
             SELECT f.`group`, f.generation, f.at, f.next_at, f.next_reason, f.ms, f.evidence,
                    max(j.rebalance_ms) AS timeout_ms
-            FROM followed f JOIN {probe_joins} j
-              ON j.`group` = f.`group` AND j.generation = f.generation
+            FROM followed f JOIN {probe_joins} j ON same(j, f, `group`, generation)
             WHERE f.event = 'stabilized' GROUP BY ALL
         ), silent AS (
             SELECT f.*, after(f.timeout_ms, f.at) AS due_at,
                    coalesce(f.next_reason LIKE 'Removing [%'
                             AND contains(f.next_reason, j.member_id), false) AS removed
-            FROM timeouts f JOIN {probe_joins} j
-              ON j.`group` = f.`group` AND j.generation = f.generation
+            FROM timeouts f JOIN {probe_joins} j ON same(j, f, `group`, generation)
             LEFT ANTI JOIN {calls} s
-              ON s.api = 'SYNC_GROUP' AND s.`group` = j.`group` AND s.member_id = j.member_id
-             AND s.generation = j.generation
+              ON s.api = 'SYNC_GROUP' AND same(s, j, `group`, member_id, generation)
         )
         SELECT concat('member without SyncGroup (', `group`, ' generation ', generation, ')')
                    AS subject,
@@ -189,19 +174,15 @@ def never_synced() -> str:
 
 @Rule(
     "R03-wire",
-    title="A parked JoinGroup or SyncGroup is a sign of life",
-    statement=(
-        "A member whose JoinGroup or SyncGroup the coordinator has not answered yet is not "
-        "evicted, however much longer than its session that takes."
-    ),
-    source="seed 000, GroupCoordinator; ClassicGroupMember.hasSatisfiedHeartbeat",
+    title="A waiting JoinGroup or SyncGroup keeps its member alive",
+    statement="A member whose JoinGroup or SyncGroup the coordinator has not answered yet is not "
+    "evicted, even if the wait is longer than its session.",
+    source="document 000, GroupCoordinator; ClassicGroupMember.hasSatisfiedHeartbeat",
     unit="ms",
-    things="requests parked for longer than a session",
-    measures="parked",
-    matters=(
-        "A rebalance may last longer than the session timeout without costing those who wait their "
-        "place."
-    ),
+    things="requests that waited for longer than a session",
+    measures="of waiting",
+    matters="A rebalance may last longer than the session timeout without costing waiting members "
+    "their place.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -211,8 +192,7 @@ def parked() -> str:
         WITH parked AS (
             SELECT c.`group`, c.step, c.sent_at, c.answered_at, c.error_code, m.member_id,
                    m.session_ms, ms_between(c.sent_at, c.answered_at) AS ms
-            FROM {calls} c JOIN {probe_members} m
-              ON m.`group` = c.`group` AND m.member_id = c.member_id
+            FROM {calls} c JOIN {probe_members} m ON same(m, c, `group`, member_id)
             WHERE c.api IN ('JOIN_GROUP', 'SYNC_GROUP')
         )
         SELECT concat(p.step, ' (', p.`group`, ')') AS subject, p.answered_at AS at,
@@ -222,7 +202,7 @@ def parked() -> str:
                     THEN clause('was answered ', p.error_code) END AS wrong,
                concat('answered ', p.error_code) AS note, min(e.evidence) AS evidence
         FROM parked p LEFT JOIN {coordinator_events} e
-          ON e.event = 'evicted' AND e.`group` = p.`group` AND e.member_id = p.member_id
+          ON e.event = 'evicted' AND same(e, p, `group`, member_id)
          AND e.at BETWEEN p.sent_at AND p.answered_at
         WHERE p.ms > p.session_ms
         GROUP BY p.`group`, p.step, p.sent_at, p.answered_at, p.error_code, p.ms, p.session_ms
@@ -231,19 +211,15 @@ def parked() -> str:
 
 @Rule(
     "R08-wire",
-    title="A heartbeat answered REBALANCE_IN_PROGRESS counts",
-    statement=(
-        "A member that goes on sending heartbeats during a rebalance keeps its place beyond its "
-        "session, although each is answered REBALANCE_IN_PROGRESS (27)."
-    ),
-    source="seed 000, GroupCoordinator; seed 003, HEARTBEAT; GroupMetadataManager",
+    title="Heartbeats alone keep a member during a rebalance",
+    statement="A member that goes on sending heartbeats during a rebalance keeps its place beyond "
+    "its session, although each heartbeat is answered REBALANCE_IN_PROGRESS (27).",
+    source="document 000, GroupCoordinator; document 003, HEARTBEAT; GroupMetadataManager",
     unit="ms",
     things="members that only sent heartbeats for longer than a session",
-    measures="on such heartbeats alone",
-    matters=(
-        "A member that finishes a long batch while the others rebalance is not dropped, as long as "
-        "it rejoins within max.poll.interval.ms."
-    ),
+    measures="with heartbeats alone",
+    matters="A member that finishes a long batch while the others rebalance is not dropped, as "
+    "long as it rejoins within max.poll.interval.ms.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -257,9 +233,8 @@ def told_to_rejoin() -> str:
                                       AND c.error_code = :REBALANCE_IN_PROGRESS)
                             THEN c.answered_at END)
                        OVER (PARTITION BY c.`group`, c.member_id ORDER BY c.sent_at, c.api, c.step
-                             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS else_at
-            FROM {calls} c JOIN {probe_members} m
-              ON m.`group` = c.`group` AND m.member_id = c.member_id
+                             {SO_FAR}) AS else_at
+            FROM {calls} c JOIN {probe_members} m ON same(m, c, `group`, member_id)
             WHERE c.api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP', 'OFFSET_COMMIT')
               AND c.answered_at IS NOT NULL AND c.error_code <> :UNKNOWN_MEMBER_ID
         ), spans AS (
@@ -273,7 +248,7 @@ def told_to_rejoin() -> str:
                IF(count(e.at) > 0, 'their member was evicted in spite of them', NULL) AS wrong,
                min(e.evidence) AS evidence
         FROM spans s LEFT JOIN {coordinator_events} e
-          ON e.event = 'evicted' AND e.`group` = s.`group` AND e.member_id = s.member_id
+          ON e.event = 'evicted' AND same(e, s, `group`, member_id)
          AND e.at BETWEEN s.else_at AND after(s.session_ms, s.last_at)
         WHERE s.ms > s.session_ms
         GROUP BY s.`group`, s.member_id, s.session_ms, s.else_at, s.last_at, s.ms
@@ -282,21 +257,18 @@ def told_to_rejoin() -> str:
 
 @Rule(
     "X09-wire",
-    title="Who does not rejoin in time is removed, unless static",
-    statement=(
-        "A rebalance waits for the longest rebalance timeout of its members, and as long again if "
-        "nobody has rejoined then; dynamic members that have not are removed, static ones are kept."
-    ),
+    title="A late member is removed, unless it is static",
+    statement="A rebalance waits for the longest rebalance timeout of its members, and as long "
+    "again if no member has rejoined by then. Dynamic members that have not rejoined are then "
+    "removed, and static ones are kept.",
     source="GroupMetadataManager.completeClassicGroupJoin; KIP-345",
     unit="ms",
     things="members that did not rejoin",
     measures="from the start of the rebalance to its join",
     too_low="was not waited for long enough",
     too_high="was waited for too long",
-    matters=(
-        "A static member that hangs keeps its partitions, and nobody reads them until its session "
-        "ends."
-    ),
+    matters="A static member that hangs keeps its partitions, and nobody reads them until its "
+    "session ends.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -316,8 +288,7 @@ def stragglers() -> str:
                    max(struct(j.sent_at, j.rebalance_ms)).rebalance_ms AS rebalance_ms
             FROM followed r JOIN {probe_members} m
               ON m.`group` = r.`group` AND m.from_at < r.at AND (m.to_at IS NULL OR m.to_at > r.at)
-            JOIN {probe_joins} j
-              ON j.`group` = m.`group` AND j.member_id = m.member_id AND j.sent_at < r.at
+            JOIN {probe_joins} j ON same(j, m, `group`, member_id) AND j.sent_at < r.at
             WHERE r.event = 'rebalance_started' AND r.next_event = 'stabilized'
             GROUP BY ALL
         ), awaited AS (
@@ -336,14 +307,15 @@ def stragglers() -> str:
                    a.timeout_ms * (1 + greatest(0, floor(
                        (ms_between(a.started_at, f.first_at) + :slack_ms) / a.timeout_ms)))
                        AS most_ms
-            FROM awaited a JOIN rejoined f
-              ON f.`group` = a.`group` AND f.started_at = a.started_at
+            FROM awaited a JOIN rejoined f ON same(f, a, `group`, started_at)
         ), missing AS (
             SELECT a.*, after(a.least_ms, a.started_at) AS due_at FROM timed a
-            LEFT ANTI JOIN {probe_joins} j
-              ON j.`group` = a.`group` AND j.member_id = a.member_id
+            LEFT ANTI JOIN {probe_joins} j ON same(j, a, `group`, member_id)
              AND j.answered_at > a.started_at AND j.sent_at < a.joined_at
             WHERE a.answered_at < a.started_at AND NOT coalesce(a.ended_by = 'left' AND gone, false)
+              -- Who is turned away had come, and the old coordinator waits for it no longer.
+              AND NOT coalesce(a.ended_by = 'turned_away'
+                               AND a.to_at <= after(:slack_ms, a.joined_at), false)
         )
         SELECT concat(IF(instance_id IS NULL, 'dynamic', 'static'), ' straggler (', `group`, ')')
                    AS subject,

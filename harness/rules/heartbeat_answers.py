@@ -37,8 +37,7 @@ _CALLS: Final = """
         SELECT call, `group`, told_id, instance_id, epoch, told_epoch, answered_at,
                lag(told_epoch) OVER (PARTITION BY `group`, told_id ORDER BY call) AS told_before,
                last_value(told, true) OVER (
-                   PARTITION BY `group`, told_id ORDER BY call
-                   ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS has
+                   PARTITION BY `group`, told_id ORDER BY call {SO_FAR}) AS has
         FROM asked WHERE api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = :NONE
     )
 """
@@ -58,13 +57,12 @@ _MEMBERS: Final = """
           ON e.`group` = l.`group` AND e.event = 'evicted' AND e.member_id = l.who
          AND e.at >= l.was.answered_at AND e.at <= l.sent_at
         -- Another that joined with its instance id has its place.
-        LEFT ANTI JOIN accepted r
-          ON r.`group` = l.`group` AND r.instance_id = l.instance_id AND r.told_id <> l.who
+        LEFT ANTI JOIN accepted r ON same(r, l, `group`, instance_id) AND r.told_id <> l.who
          AND r.epoch = 0 AND r.call > l.was.call AND r.answered_at <= l.sent_at
         WHERE l.was.told_epoch <> -1
     ), sizes AS (
         SELECT l.call, count(m.who) AS size
-        FROM latest l LEFT JOIN members m ON m.call = l.call AND m.who = l.who GROUP BY l.call
+        FROM latest l LEFT JOIN members m ON same(m, l, call, who) GROUP BY l.call
     ), joined AS (
         SELECT c.call, max(j.protocol_type) AS classic_type
         FROM asked c JOIN asked j
@@ -80,7 +78,7 @@ _MEMBERS: Final = """
                coalesce(own.epoch_before > 0 AND own.epoch_before < own.epoch, false) AS moved
         FROM asked c LEFT JOIN sizes s ON s.call = c.call LEFT JOIN joined j ON j.call = c.call
         LEFT JOIN members own ON own.call = c.call AND own.who = c.member_id
-        LEFT JOIN members i ON i.call = c.call AND i.instance_id = c.instance_id
+        LEFT JOIN members i ON same(i, c, call, instance_id)
     )
 """
 # The first thing that a coordinator finds in a heartbeat, in the order in which it looks
@@ -150,26 +148,23 @@ def answers(where: str) -> str:
     return f"{HEARTBEATS} {ANSWERED} WHERE {where}"
 
 
-ANOTHER: Final = "got another answer"
+ANOTHER: Final = "got another error code"
 
 
 @Rule(
     "X40",
-    title="A heartbeat that is not whole is refused",
-    statement=(
-        "INVALID_REQUEST (42) is the answer to a heartbeat without a member id (since version 1), "
-        "with an empty group, instance or rack id, to a join without a rebalance time-out or a "
-        "subscription or with partitions of its own, to a static goodbye (epoch -2) without an "
-        "instance id, and to an epoch below -2. In version 0 a join without a member id is given "
-        "one."
-    ),
+    title="An incomplete heartbeat is refused",
+    statement="A heartbeat is answered INVALID_REQUEST (42) if it has no member id (since version "
+    "1), an empty group, instance or rack id, an epoch below -2, or epoch -2 without an instance "
+    "id. So is a join that has no rebalance timeout, no subscription, or partitions of its own. "
+    "In version 0 a join without a member id is given one.",
     source="KIP-848, ConsumerGroupHeartbeat; KIP-1082",
     unit="error code",
-    things="heartbeats over the wire",
-    measures="answered",
+    things="heartbeats of a probe",
+    measures="in the answer",
     too_low=ANOTHER,
     too_high=ANOTHER,
-    matters="Whoever writes a client learns of a slip at its first heartbeat.",
+    matters="The author of a client learns of a mistake at the first heartbeat.",
     broker=True,
     protocols=KIP_848,
 )
@@ -179,19 +174,17 @@ def whole_requests() -> str:
 
 @Rule(
     "X40-assignor",
-    title="An assignor that the broker has not is refused",
-    statement=(
-        "A heartbeat that names an assignor of neither of the broker's (uniform, range) is "
-        "answered UNSUPPORTED_ASSIGNOR (112), whatever else it says; one that names one of them "
-        "is not."
-    ),
+    title="An assignor that the broker does not have is refused",
+    statement="A heartbeat that names an assignor other than the broker's own (uniform, range) is "
+    "answered UNSUPPORTED_ASSIGNOR (112), whatever else it says. A heartbeat that names one of "
+    "these is not.",
     source="KIP-848, ConsumerGroupHeartbeat; group.consumer.assignors",
     unit="error code",
     things="heartbeats that name an assignor",
-    measures="answered",
+    measures="in the answer",
     too_low=ANOTHER,
     too_high=ANOTHER,
-    matters="A client with group.remote.assignor of its own fails at once.",
+    matters="A client whose group.remote.assignor names an unknown one fails at once.",
     broker=True,
     protocols=KIP_848,
 )
@@ -201,19 +194,16 @@ def assignors() -> str:
 
 @Rule(
     "X40-regex",
-    title="A regular expression is checked by the broker",
-    statement=(
-        "A heartbeat that subscribes to what is no regular expression of RE2 is answered "
-        "INVALID_REGULAR_EXPRESSION (128), and makes no member; one that subscribes to one is "
-        "accepted."
-    ),
+    title="The broker checks a subscribed regular expression",
+    statement="A heartbeat that subscribes to an invalid RE2 expression is answered "
+    "INVALID_REGULAR_EXPRESSION (128) and creates no member. A valid expression is accepted.",
     source="KIP-848, SubscribedTopicRegex; GroupMetadataManager.maybeUpdateRegularExpressions",
     unit="error code",
     things="heartbeats that subscribe by a regular expression",
-    measures="answered",
+    measures="in the answer",
     too_low=ANOTHER,
     too_high=ANOTHER,
-    matters="The broker's expressions are not Java's: one that worked before may be refused.",
+    matters="The broker's syntax is not Java's: an expression that worked before may be refused.",
     broker=True,
     protocols=KIP_848,
 )
@@ -223,19 +213,16 @@ def regular_expressions() -> str:
 
 @Rule(
     "X40-group",
-    title="Only a join makes a group",
-    statement=(
-        "A heartbeat or a goodbye to a group that does not exist, or that is a classic one, is "
-        "answered GROUP_ID_NOT_FOUND (69), and so is a join to a group of another type than "
-        "consumers."
-    ),
+    title="Only a join creates a group",
+    statement="A heartbeat or a leave to a group that does not exist, or that is classic, is "
+    "answered GROUP_ID_NOT_FOUND (69). So is a join to a group of another type than consumers.",
     source="GroupMetadataManager.getOrMaybeCreateConsumerGroup",
     unit="error code",
-    things="heartbeats to no group of KIP-848",
-    measures="answered",
+    things="heartbeats to a group that is missing or not of KIP-848",
+    measures="in the answer",
     too_low=ANOTHER,
     too_high=ANOTHER,
-    matters="A group that was deleted or expired is not made again by a member that lags behind.",
+    matters="A late member does not create a group again that was deleted or has expired.",
     broker=True,
     protocols=KIP_848,
 )
@@ -245,18 +232,16 @@ def groups() -> str:
 
 @Rule(
     "X40-full",
-    title="A full group of KIP-848 takes nobody more",
-    statement=(
-        "In a group of group.consumer.max.size members whoever is none of them is answered "
-        "GROUP_MAX_SIZE_REACHED (81); its members go on, and may join anew."
-    ),
+    title="A full KIP-848 group accepts no further member",
+    statement="A heartbeat of a new member to a group of group.consumer.max.size members is "
+    "answered GROUP_MAX_SIZE_REACHED (81). The members of the group go on, and may join anew.",
     source="group.consumer.max.size; GroupMetadataManager.throwIfConsumerGroupIsFull",
     unit="error code",
     things="heartbeats to a full group",
-    measures="answered",
+    measures="in the answer",
     too_low=ANOTHER,
     too_high=ANOTHER,
-    matters="A consumer that is one too many fails, and those who are in are safe.",
+    matters="A surplus consumer fails, and the members of the group are safe.",
     broker=True,
     protocols=KIP_848,
 )
@@ -269,19 +254,17 @@ def full_group() -> str:
 
 @Rule(
     "X40-member",
-    title="Only a member can heartbeat or leave",
-    statement=(
-        "A heartbeat or a goodbye of a member id or an instance id that the group has not, or has "
-        "no more, is answered UNKNOWN_MEMBER_ID (25); a member's own goodbye is accepted in any "
-        "epoch."
-    ),
+    title="Only a member can send heartbeats or leave",
+    statement="A heartbeat or a leave with a member id or an instance id that the group does not "
+    "have, or no longer has, is answered UNKNOWN_MEMBER_ID (25). A member's own leave is accepted "
+    "in any epoch.",
     source="KIP-848, Member ID; GroupMetadataManager.consumerGroupLeave",
     unit="error code",
-    things="heartbeats of unknown members, and goodbyes",
-    measures="answered",
+    things="heartbeats of unknown members, and leaves",
+    measures="in the answer",
     too_low=ANOTHER,
     too_high=ANOTHER,
-    matters="A member that was removed learns it with its next heartbeat, and joins again.",
+    matters="A removed member learns of its removal by its next heartbeat, and joins again.",
     broker=True,
     protocols=KIP_848,
 )
@@ -291,19 +274,18 @@ def known_members() -> str:
 
 @Rule(
     "X40-epoch",
-    title="A heartbeat carries the member's epoch",
-    statement=(
-        "A heartbeat with the member's epoch is accepted, and so is one with the epoch just before "
-        "it that owns nothing but what the member has, since the answer may have been lost; any "
-        "other is answered FENCED_MEMBER_EPOCH (110)."
-    ),
+    title="A heartbeat has to carry the member's epoch",
+    statement="A heartbeat with the member's epoch is accepted. One with the epoch just before is "
+    "accepted too if it owns only partitions that the member has, since the last answer may have "
+    "been lost. Any other heartbeat is answered FENCED_MEMBER_EPOCH (110).",
     source="KIP-848, Member epoch; GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid",
     unit="error code",
     things="heartbeats of members",
-    measures="answered",
+    measures="in the answer",
     too_low=ANOTHER,
     too_high=ANOTHER,
-    matters="A process that slept through a rebalance is stopped, one that missed an answer not.",
+    matters="A process that slept through a rebalance is stopped; a process that missed an answer "
+    "is not.",
     broker=True,
     protocols=KIP_848,
 )
@@ -315,17 +297,15 @@ def member_epochs() -> str:
 @Rule(
     "X40-rejoin",
     title="A member may join anew at any time",
-    statement=(
-        "A heartbeat with epoch 0 of a member that the group has is accepted, in whatever epoch "
-        "that member is."
-    ),
+    statement="A heartbeat with epoch 0 of a member of the group is accepted, whatever epoch that "
+    "member is in.",
     source="KIP-848, Member epoch (a fenced member rejoins with epoch 0); KAFKA-19233 (4.2)",
     unit="error code",
     things="joins of members",
-    measures="answered",
+    measures="in the answer",
     too_low=ANOTHER,
     too_high=ANOTHER,
-    matters="A client whose join was answered into the void can join again, and is not locked out.",
+    matters="A client that never got the answer to its join can join again, and is not locked out.",
     broker=True,
     protocols=KIP_848,
 )
@@ -336,13 +316,12 @@ def rejoins() -> str:
 
 @Rule(
     "X40-empty",
-    title="Who subscribes to nothing is a member without partitions",
-    statement=(
-        "A join that names no topic, or one that does not exist, is accepted, and given nothing."
-    ),
+    title="A member without an existing topic gets no partitions",
+    statement="A join that names no topic, or one that does not exist, is accepted and gets no "
+    "partitions.",
     source="KIP-848, ConsumerGroupHeartbeat; throwIfConsumerGroupHeartbeatRequestIsInvalid",
     unit="partitions",
-    things="joins that name no topic there is",
+    things="joins that name no existing topic",
     measures="given",
     too_high="was given partitions",
     matters="A consumer of a topic that is misspelt looks healthy and reads nothing.",
@@ -364,18 +343,17 @@ def empty_subscriptions() -> str:
 
 @Rule(
     "X40-classic",
-    title="The classic protocol has no say in a group of KIP-848",
-    statement=(
-        "A classic Heartbeat or SyncGroup as a member of KIP-848 is answered UNKNOWN_MEMBER_ID "
-        "(25), and a JoinGroup of another protocol type INCONSISTENT_GROUP_PROTOCOL (23)."
-    ),
+    title="Classic requests change nothing in a KIP-848 group",
+    statement="A classic Heartbeat or SyncGroup as a member of KIP-848 is answered "
+    "UNKNOWN_MEMBER_ID (25), and a JoinGroup of another protocol type INCONSISTENT_GROUP_PROTOCOL "
+    "(23).",
     source="GroupMetadataManager.throwIfMemberDoesNotUseClassicProtocol; KIP-848, Upgrade",
     unit="error code",
-    things="classic calls to a group of KIP-848",
-    measures="answered",
+    things="classic requests to a KIP-848 group",
+    measures="in the answer",
     too_low=ANOTHER,
     too_high=ANOTHER,
-    matters="An old client with a new one's member id, by whatever mishap, changes nothing.",
+    matters="An old client that uses a newer client's member id by mistake changes nothing.",
     broker=True,
     protocols=KIP_848,
 )

@@ -15,22 +15,18 @@ NEW_MEMBER_MS: Final = 300_000
 
 @Rule(
     "X07",
-    title="The first rebalance of an empty group waits, and no other",
-    statement=(
-        "A rebalance of an empty group lasts group.initial.rebalance.delay.ms, and as long again "
-        "whenever a member came meanwhile, up to the rebalance timeout; any other is over when "
-        "the last member has joined."
-    ),
+    title="Only the first rebalance of an empty group waits",
+    statement="A rebalance of an empty group lasts group.initial.rebalance.delay.ms, and as long "
+    "again whenever a member joined meanwhile, up to the rebalance timeout. Any other rebalance "
+    "is over when the last member has joined.",
     source="group.initial.rebalance.delay.ms; KIP-134",
     unit="ms",
     things="rebalances",
-    measures="waited",
+    measures="of waiting",
     too_low="did not wait for the delay",
-    too_high="waited on although nobody came",
-    matters=(
-        "The delay spares a starting fleet a rebalance per member, and costs every start of an "
-        "empty group those seconds."
-    ),
+    too_high="waited on although no member came",
+    matters="The delay saves a starting fleet one rebalance per member, and makes every start of "
+    "an empty group that much longer.",
     always=True,
     protocols=CLASSIC,
 )
@@ -64,7 +60,7 @@ def initial_delay() -> str:
             FROM ordered GROUP BY broker, generation
         ), arrivals AS (
             SELECT r.number, ms_between(r.started_at, j.at) AS ms
-            FROM rounds r JOIN ordered j ON j.broker = r.broker AND j.generation = r.generation
+            FROM rounds r JOIN ordered j ON same(j, r, broker, generation)
             WHERE r.initial AND j.turn > 1 AND j.at > after(-:slack_ms, r.started_at)
         ),
         -- In which of the delays, counted from 1, each came: the earliest and the latest that can
@@ -99,7 +95,7 @@ def initial_delay() -> str:
                          coalesce(l.most_ms, :max_poll_ms))
                        + greatest(:initial_delay_ms - :slack_ms, :slack_ms) AS high
             FROM rounds r LEFT JOIN extended e USING (number)
-            LEFT JOIN limits l ON l.broker = r.broker AND l.generation = r.generation
+            LEFT JOIN limits l ON same(l, r, broker, generation)
             WHERE r.initial AND r.event = 'stabilized' AND r.started_at IS NOT NULL
         ), steps AS (
             SELECT broker, at, CAST(NULL AS INT) AS generation FROM {coordinator_events}
@@ -132,8 +128,7 @@ def initial_delay() -> str:
                    s.joined_at,
                    ms_between(s.last_at, s.joined_at), NULL, :initial_delay_ms - 1,
                    'went on after the last member had joined', NULL, s.evidence
-            FROM last_steps s LEFT JOIN limits l
-              ON l.broker = s.broker AND l.generation = s.generation
+            FROM last_steps s LEFT JOIN limits l ON same(l, s, broker, generation)
             WHERE :initial_delay_ms > 0
               AND (s.last_at > after(-:initial_delay_ms, s.joined_at)
                    OR s.ms < coalesce(l.most_ms, :max_poll_ms) - :slack_ms
@@ -155,28 +150,53 @@ def initial_delay() -> str:
 @Rule(
     "X08-members",
     title="A dynamic member joins in two steps",
-    statement=(
-        "A dynamic member is first given an id and then joins with it, once each; a static member "
-        "joins in one step."
-    ),
+    statement="A dynamic member first gets an id and then joins with it, once each. A static "
+    "member joins in one step.",
     source="KIP-394",
     unit="ms",
     things="joins",
     measures="from the id to the join",
-    matters=(
-        "In one step, a JoinGroup that is sent again because its answer was lost would add another "
-        "member that nobody plays, and each rebalance would wait for it."
-    ),
+    matters="Otherwise a JoinGroup that is sent again because its answer was lost would add a "
+    "member without a process, and each rebalance would wait for it.",
     always=True,
     protocols=CLASSIC,
 )
 def two_steps() -> str:
     """Member ids that joined, by the coordinator's lines; static members, by their requests.
 
-    An id that was given and never came back is no join; what becomes of it is not asked here.
+    An id that was given and never came back is no join; what becomes of it is not asked here. But
+    one of ours that was given one and comes for another did not use it, which only an answer that
+    was lost in a disturbance explains.
     """
     return """
-        WITH dynamic AS (
+        WITH asked AS (
+            SELECT member, member_id, arrived_at, answered_at, evidence,
+                   lead(arrived_at) OVER w AS next_at, lead(error_code) OVER w AS next_code,
+                   lead(member_id) OVER w AS next_id, error_code, program
+            FROM {own_requests} WHERE api = 'JOIN_GROUP'
+            WINDOW w AS (PARTITION BY member ORDER BY arrived_at)
+        ), unused AS (
+            SELECT a.member, a.member_id, a.arrived_at AS at, a.evidence,
+                   coalesce(min(m.member_id),
+                            max(IF(a.next_code = :MEMBER_ID_REQUIRED AND a.next_id <> a.member_id
+                                   AND a.next_at < after(:session_ms, a.answered_at),
+                                   a.next_id, NULL))) AS other
+            FROM asked a
+            -- What it is in the group by already.
+            LEFT JOIN {memberships} m
+              ON m.member = a.member AND m.member_id <> a.member_id
+             AND m.joined_at < a.arrived_at
+             AND (m.removed_at IS NULL OR m.removed_at > after(:slack_ms, a.arrived_at))
+            LEFT ANTI JOIN {own_requests} u
+              ON u.member_id = a.member_id AND u.api = 'JOIN_GROUP'
+             AND u.error_code <> :MEMBER_ID_REQUIRED
+            LEFT ANTI JOIN {disturbances} d
+              ON coalesce(d.member = a.member, true)
+             AND d.from_at <= coalesce(a.next_at, a.answered_at)
+             AND after(:session_ms, d.to_at) >= a.arrived_at
+            WHERE a.error_code = :MEMBER_ID_REQUIRED AND a.program IS NULL
+            GROUP BY a.member, a.member_id, a.arrived_at, a.evidence
+        ), dynamic AS (
             SELECT member_id, count_if(event = 'member_id_given') AS given,
                    count_if(event = 'member_added') AS added,
                    min(at) FILTER (WHERE event = 'member_id_given') AS given_at,
@@ -204,6 +224,11 @@ def two_steps() -> str:
                first.evidence AS evidence
         FROM dynamic
         UNION ALL
+        SELECT concat('id of ', member_id), at, NULL,
+               clause('was given to ', member, ' and not used; it had, or was given, ', other,
+                      ' as well'), evidence
+        FROM unused WHERE other IS NOT NULL
+        UNION ALL
         SELECT concat('join of static ', instance_id), at, NULL,
                IF(sent_back > 0, concat('was sent back for an id ', sent_back, ' times'), NULL),
                evidence
@@ -213,59 +238,77 @@ def two_steps() -> str:
 
 @Rule(
     "R03-members",
-    title="A member whose request waits is not evicted",
-    statement=(
-        "A member whose JoinGroup or SyncGroup waits at the coordinator is not evicted, however "
-        "long that takes (a new member: five minutes)."
-    ),
-    source="seed 000, GroupCoordinator (shouldKeepMemberAlive); GroupMetadataManager",
+    title="A member whose join or sync waits is not evicted",
+    statement="A member whose JoinGroup or SyncGroup the coordinator has not answered yet is not "
+    "evicted, however long that takes. Only a member that is new to the group is dropped after "
+    "five minutes.",
+    source="document 000, GroupCoordinator (shouldKeepMemberAlive); GroupMetadataManager",
     unit="ms",
     things="requests that waited for longer than a session",
-    measures="waited",
-    matters=(
-        "Otherwise a rebalance that waits for one slow member would evict all those that came in "
-        "time."
-    ),
+    measures="of waiting",
+    too_high="was new to the group and was kept for longer than five minutes",
+    matters="Otherwise a rebalance that waits for one slow member would evict all members that "
+    "rejoined in time.",
     always=True,
     protocols=CLASSIC,
 )
 def parked_is_safe() -> str:
-    """JoinGroups and SyncGroups answered after a session or more, and evictions in the midst."""
+    """JoinGroups and SyncGroups answered after a session or more, and evictions in the midst.
+
+    A member that was added is new until the first JoinGroup with its id is answered without an
+    error. It has five minutes from then, which another JoinGroup does not lengthen: a heartbeat
+    that is overdue then counts although it waits (ClassicGroupMember.hasSatisfiedHeartbeat). One
+    that takes the place of a static member is not new.
+    """
     return """
-        WITH parked AS (
-            SELECT r.member, r.api, r.arrived_at, r.evidence, m.session_timeout_ms AS session_ms,
+        WITH accepted AS (
+            SELECT member_id, min(processed_at) AS at FROM {joins} GROUP BY member_id
+        ), parked AS (
+            SELECT r.member, r.api, r.broker, r.arrived_at, r.processed_at, r.evidence,
+                   m.session_timeout_ms AS session_ms,
+                   r.api = 'JOIN_GROUP' AND coalesce(a.at > r.arrived_at, true)
+                       AND coalesce(m.joined_at <= after(:slack_ms, r.arrived_at), false) AS is_new,
                    ms_between(r.arrived_at, r.processed_at) AS ms,
-                   CASE WHEN m.removed_by = 'evicted' AND m.removed_at >= r.arrived_at
-                             AND m.removed_at <= r.processed_at
-                        THEN ms_between(r.arrived_at, m.removed_at) END AS evicted_ms
+                   after(:NEW_MEMBER_MS, m.joined_at) AS due_at,
+                   coalesce(m.removed_by = 'evicted' AND m.removed_at >= r.arrived_at
+                            AND m.removed_at <= r.processed_at, false) AS evicted, m.removed_at
             FROM {own_requests} r JOIN {memberships} m USING (member_id)
+            LEFT JOIN accepted a ON a.member_id = r.member_id
             WHERE r.api IN ('JOIN_GROUP', 'SYNC_GROUP')
+        ), examined AS (
+            SELECT p.*, count(b.from_at) > 0 AS stopped,
+                   p.is_new AND p.processed_at >= after(-:guard_ms, p.due_at) AS timed
+            FROM parked p LEFT JOIN {stopped_brokers} b
+              ON b.broker = p.broker AND b.from_at <= p.processed_at AND b.to_at >= p.due_at
+            WHERE p.evicted OR p.ms > p.session_ms
+            GROUP BY ALL
         )
         SELECT concat(member, ' (', api, ')') AS subject, arrived_at AS at, ms AS measured,
-               IF(evicted_ms < :NEW_MEMBER_MS - :slack_ms, 'was evicted while its request waited',
-                  NULL) AS wrong,
-               IF(evicted_ms IS NULL, concat('its session is ', session_ms, ' ms'),
-                  'was new to the group and was dropped after five minutes') AS note,
-               evidence
-        FROM parked WHERE evicted_ms IS NOT NULL OR ms > session_ms
+               -- A coordinator that is stopped looks at no timer.
+               IF(is_new AND NOT stopped, ms_between(arrived_at, due_at) + :slack_ms, NULL)
+                   AS bound_high,
+               IF(evicted AND NOT (is_new AND removed_at >= after(-:slack_ms, due_at)),
+                  'was evicted while its request waited', NULL) AS wrong,
+               IF(evicted, 'was new to the group and was dropped after five minutes',
+                  concat('its session is ', session_ms, ' ms')) AS note,
+               evidence,
+               IF(timed, after(-:guard_ms, due_at), NULL) AS guard_from,
+               IF(timed, guard_to(processed_at), NULL) AS guard_to
+        FROM examined
     """
 
 
 @Rule(
     "R08-members",
-    title="A heartbeat answered REBALANCE_IN_PROGRESS is a sign of life",
-    statement=(
-        "A member whose heartbeats are answered REBALANCE_IN_PROGRESS keeps its place for as long "
-        "as it goes on heartbeating."
-    ),
-    source="seed 000, GroupCoordinator; seed 003, HEARTBEAT",
+    title="REBALANCE_IN_PROGRESS answers keep a member in the group",
+    statement="A member whose heartbeats are answered REBALANCE_IN_PROGRESS keeps its place for "
+    "as long as it goes on sending them.",
+    source="document 000, GroupCoordinator; document 003, HEARTBEAT",
     unit="ms",
-    things="members that lived on such heartbeats for longer than a session",
+    things="members whose heartbeats were answered so for longer than a session",
     measures="between other signs of life",
-    matters=(
-        "A member that finishes a long batch while the others rebalance is not dropped, as long as "
-        "it rejoins within max.poll.interval.ms."
-    ),
+    matters="A member that finishes a long batch while the others rebalance is not dropped, as "
+    "long as it rejoins within max.poll.interval.ms.",
     always=True,
     protocols=CLASSIC,
 )
@@ -280,8 +323,7 @@ def told_is_alive() -> str:
             FROM {signs_of_life}
         ), signs AS (
             SELECT *, count_if(NOT told) OVER (
-                PARTITION BY member_id ORDER BY armed_at, heard_at, evidence
-                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS stretch
+                PARTITION BY member_id ORDER BY armed_at, heard_at, evidence {SO_FAR}) AS stretch
             FROM marked
         ), stretches AS (
             SELECT member_id, stretch, min(heard_at) FILTER (WHERE NOT told) AS heard_at,
@@ -318,20 +360,17 @@ def told_is_alive() -> str:
 
 @Rule(
     "R32-rejoin",
-    title="A member that was told rejoins with its next poll",
-    statement=(
-        "A member told of a rebalance sends JoinGroup when its application polls next, within the "
-        "second that librdkafka keeps between two of them."
-    ),
-    source="seed 003, HEARTBEAT; seed 004, poll and ensureActiveGroup",
+    title="A member told of a rebalance rejoins at its next poll",
+    statement="A member that was told of a rebalance sends its JoinGroup when its application "
+    "polls next. librdkafka may take one second longer, since it sends at most one JoinGroup a "
+    "second.",
+    source="document 003, HEARTBEAT; document 004, poll and ensureActiveGroup",
     unit="ms",
-    things="members told",
+    things="members told of a rebalance",
     measures="from the next poll to JoinGroup",
     too_high="rejoined too late",
-    matters=(
-        "A rebalance lasts as long as the slowest member works on a batch: max.poll.records bounds "
-        "that, and so how long everybody waits."
-    ),
+    matters="A rebalance lasts until the slowest member has finished its batch, and "
+    "max.poll.records bounds that batch.",
     protocols=CLASSIC,
 )
 def rejoins_when_told() -> str:
@@ -349,8 +388,7 @@ def rejoins_when_told() -> str:
         ), told AS (
             SELECT r.member_id, r.member, r.broker, r.generation,
                    min(r.answered_at) AS told_at, min(r.evidence) AS evidence
-            FROM {own_requests} r LEFT JOIN assigned a
-              ON a.member = r.member AND a.generation = r.generation
+            FROM {own_requests} r LEFT JOIN assigned a ON same(a, r, member, generation)
             WHERE r.api = 'HEARTBEAT' AND r.error_code = :REBALANCE_IN_PROGRESS
               AND coalesce(a.at <= r.answered_at, true)
             GROUP BY r.member_id, r.member, r.broker, r.generation

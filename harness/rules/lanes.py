@@ -5,14 +5,15 @@ from harness.rules.rule import Rule
 
 @Rule(
     "E06",
-    title="Members are behind their own proxies",
-    statement="Each request of a member came to a broker through the listener of its lane.",
+    title="Every member connects through its own proxies",
+    statement="Each request of a member came to a broker through the listener that is proxied for "
+    "that member.",
     source="our own evidence: the listener of each request in the brokers' log",
     unit="requests",
     things="members",
-    measures="by another listener",
+    measures="through another listener",
     too_high="reached brokers past its proxies",
-    matters="A fault on a lane says nothing of a client that follows metadata around it.",
+    matters="A fault on a proxy does not affect a client that connects around it.",
     always=True,
     broker=True,
 )

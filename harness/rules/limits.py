@@ -11,16 +11,14 @@ from harness.rules.rule import Rule
 @Rule(
     "L1",
     title="Partitions stand still no longer than promised",
-    statement=(
-        "Once the group is in steady state no partition stands still for longer than its owner "
-        "promises."
-    ),
+    statement="No partition stands still for longer than the group's owner promises, once the "
+    "group is in steady state.",
     source="kafka-chaos, limits",
     unit="ms",
     things="partitions",
     measures="without records read",
     too_high="stood still for longer than promised",
-    matters="This is the outage that those behind the group feel.",
+    matters="This is the outage that the users of the group notice.",
     limit="standstill_s",
 )
 def stands_still() -> str:
@@ -56,23 +54,23 @@ def stands_still() -> str:
                   clause('was never read, and has ', e.end_offset, ' records')) AS wrong,
                l.note, guard_from(l.from_at, l.to_at) AS guard_from, guard_to(l.to_at) AS guard_to
         FROM ends e
-        LEFT JOIN longest l ON l.topic = e.topic AND l.partition = e.partition
-        LEFT JOIN {never_again} n
-          ON n.topic = e.topic AND n.partition = e.partition AND n.from_at IS NULL
+        LEFT JOIN longest l ON same(l, e, topic, partition)
+        LEFT JOIN {never_again} n ON same(n, e, topic, partition) AND n.from_at IS NULL
         WHERE e.end_offset > 0
     """
 
 
 @Rule(
     "L2",
-    title="Records come again no more often than promised",
-    statement="In the whole run no more records come again than the group's owner promises.",
+    title="No more records come again than promised",
+    statement="The group is given no more records again in the whole run than its owner promises.",
     source="kafka-chaos, limits",
     unit="records",
     things="runs",
-    measures="came again",
-    too_high="is more than promised",
-    matters="What comes twice is done twice, unless the application takes care of it.",
+    measures="that came again",
+    too_high="repeats more records than promised",
+    matters="A record that comes twice is processed twice, unless the application takes care of "
+    "it.",
     limit="repeats",
 )
 def repeats_as_promised() -> str:
@@ -91,16 +89,14 @@ def repeats_as_promised() -> str:
 @Rule(
     "L3",
     title="No more records are lost than promised",
-    statement=(
-        "In the whole run no more acknowledged records stay unprocessed than the group's owner "
-        "promises."
-    ),
+    statement="No more acknowledged records stay unprocessed in the whole run than the group's "
+    "owner promises.",
     source="kafka-chaos, limits",
     unit="records",
     things="runs",
     measures="lost",
-    too_high="is more than promised",
-    matters="What was acknowledged and never processed is work that nobody will do.",
+    too_high="lost more records than promised",
+    matters="An acknowledged record that is never processed is work that nobody will do.",
     limit="lost",
 )
 def lost_as_promised() -> str:
@@ -125,16 +121,14 @@ def lost_as_promised() -> str:
 @Rule(
     "L4",
     title="The group catches up in the time promised",
-    statement=(
-        "Once nothing is broken and nothing more is produced, every partition is processed to its "
-        "end within the time that the group's owner promises."
-    ),
+    statement="Every partition is processed to its end within the time that the group's owner "
+    "promises, once nothing is broken and nothing more is produced.",
     source="kafka-chaos, limits",
     unit="ms",
     things="partitions",
     measures="until the end was reached",
-    too_high="came to its end too late",
-    matters="Until then the group is behind, and what it shows to others is old.",
+    too_high="was read to its end too late",
+    matters="The group is behind until then, and its results are old.",
     limit="drained_s",
 )
 def drains_as_promised() -> str:
@@ -147,7 +141,7 @@ def drains_as_promised() -> str:
             SELECT e.topic, e.partition, e.end_offset, max(d.last_offset) + 1 AS position,
                    min(d.processed_at) FILTER (WHERE d.last_offset + 1 >= e.end_offset) AS done_at
             FROM ends e LEFT JOIN {deliveries} d
-              ON d.topic = e.topic AND d.partition = e.partition AND d.processed_at IS NOT NULL
+              ON same(d, e, topic, partition) AND d.processed_at IS NOT NULL
             GROUP BY e.topic, e.partition, e.end_offset
         )
         SELECT concat(topic, '-', partition) AS subject, coalesce(done_at, :drain_at) AS at,

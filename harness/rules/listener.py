@@ -1,56 +1,58 @@
 """What a rebalance listener is for: giving partitions up in order, and seeking a kept position."""
 
+from typing import Final
+
 from harness.experiment import CLASSIC
 from harness.rules.rule import Groups, Rule
 
-# Partitions that one member gave up in its callback, and that another was given next. Who had been
+# Partitions that a member gave up in its callback, and who was given each next. Who had been
 # removed from the group before that was not told to give anything up: it found out too late.
-MOVED = """
+GIVEN_UP: Final = """
     handovers AS (
         SELECT topic, partition, member, to_at AS given_up_at, ended_by, removed_at,
                lead(member) OVER w AS next_member, lead(from_at) OVER w AS next_at,
                lead(to_at) OVER w AS next_to
         FROM {ownership} WINDOW w AS (PARTITION BY topic, partition ORDER BY from_at, member)
-    ), moved AS (
+    ), given_up AS (
         SELECT *, concat(topic, '-', partition, ' from ', member, ' to ', next_member) AS subject
-        FROM handovers WHERE ended_by = 'revoked' AND next_member <> member AND removed_at IS NULL
+        FROM handovers
+        WHERE ended_by = 'revoked' AND next_member IS NOT NULL AND removed_at IS NULL
     )
 """
 
 
 @Rule(
     "R15",
-    title="A revocation is heard before the partition moves",
-    statement="The callback for revoked partitions runs before another member is given them.",
-    source="seed 001, rebalance listener; ConsumerRebalanceListener, onPartitionsRevoked",
+    title="The revocation callback runs before the partition moves",
+    statement="The callback for revoked partitions runs before another member is assigned them.",
+    source="document 001, rebalance listener; ConsumerRebalanceListener, onPartitionsRevoked",
     unit="ms",
     things="moved partitions",
-    measures="from giving up to being given",
-    too_low="was given to its next owner before the callback of the owner before",
-    matters="It is the last chance to commit: without it the next owner repeats finished work.",
+    measures="from the callback to the next assignment",
+    too_low="was assigned to its next owner before the callback of its former owner",
+    matters="The callback is the last chance to commit: without it the next owner repeats "
+    "finished work.",
     of_applications=True,
 )
 def callback_first() -> str:
     """Moved partitions, by the callbacks of both members."""
     return """
-        WITH {MOVED}
+        WITH {GIVEN_UP}
         SELECT subject, given_up_at AS at, ms_between(given_up_at, next_at) AS measured,
                0 AS bound_low
-        FROM moved
+        FROM given_up WHERE next_member <> member
     """
 
 
 @Rule(
     "R15-commit",
-    title="A commit in the callback for revoked partitions is accepted",
-    statement=(
-        "The coordinator accepts what a member commits in its callback for revoked partitions, "
-        "although the rebalance has begun."
-    ),
-    source="seed 001, rebalance listener (commit in onPartitionsRevoked)",
+    title="A commit in the revocation callback is accepted",
+    statement="The coordinator accepts what a member commits in its callback for revoked "
+    "partitions, although the rebalance has begun.",
+    source="document 001, rebalance listener (commit in onPartitionsRevoked)",
     unit="error code",
     things="commits in the callback",
-    matters="What was finished before the partition moves need not be done again.",
+    matters="Work that was finished before the partition moves is not repeated.",
     in_passing=True,
 )
 def commit_in_callback() -> str:
@@ -95,17 +97,16 @@ def commit_in_callback() -> str:
 
 @Rule(
     "R15-assigned",
-    title="A member hears of its partitions when they are its own",
-    statement=(
-        "The callback for assigned partitions runs after the coordinator has given the member its "
-        "part, which it does when the leader's assignment is there."
-    ),
-    source="seed 001, rebalance listener; ConsumerRebalanceListener, onPartitionsAssigned",
+    title="The assignment callback runs after the assignment",
+    statement="The callback for assigned partitions runs after the coordinator has answered the "
+    "member's SyncGroup with its part of the leader's assignment.",
+    source="document 001, rebalance listener; ConsumerRebalanceListener, onPartitionsAssigned",
     unit="ms",
     things="callbacks for assigned partitions",
-    measures="after the coordinator gave the part",
-    too_low="ran before the coordinator had given the part",
-    matters="A position that is set in it is set by the owner: nobody else reads there any more.",
+    measures="after the answer to the SyncGroup",
+    too_low="ran before the coordinator had answered the SyncGroup",
+    matters="A position that is set in this callback is safe, because no other member reads the "
+    "partition any more.",
     protocols=CLASSIC,
     in_passing=True,
 )
@@ -123,36 +124,38 @@ def assigned_after() -> str:
                -- The line of a request is stamped late by a machine that stands still.
                IF(c.event_at < after(-:slack_ms, g.at), c.event_at, NULL) AS guard_from,
                guard_to(g.at) AS guard_to
-        FROM {client_events} c JOIN given g
-          ON g.member = c.member AND g.generation = c.generation
+        FROM {client_events} c JOIN given g ON same(g, c, member, generation)
         WHERE c.event = 'assigned'
     """
 
 
 @Rule(
     "R15-repeats",
-    title="A hand-over in good order repeats nothing",
-    statement=(
-        "What a member had processed of a partition that it was told to give up is not delivered "
-        "to the partition's next owner."
-    ),
-    source="seed 001, rebalance listener (commit in onPartitionsRevoked)",
+    title="An orderly hand-over repeats no records",
+    statement="Records that a member had processed before it was told to give up their partition "
+    "are not delivered to the next owner, which may be the same member.",
+    source="document 001, rebalance listener (commit in onPartitionsRevoked)",
     unit="records",
-    things="moved partitions",
+    things="partitions given up",
     measures="delivered again",
-    too_high="delivered records again to its next owner",
+    too_high="had records delivered again to its next owner",
     matters="A commit in the callback makes a planned rebalance free of repeated work.",
     # Applications that commit otherwise repeat what they had not committed: X32d.
     contradicted=(Groups(),),
 )
 def handover_repeats() -> str:
+    """Partitions given up, by what their next owners were given again while they had them.
+
+    In an eager group most come back to who had them. A position that was not committed is lost on
+    the way all the same: the client reads the committed one anew.
+    """
     return """
-        WITH {MOVED}
+        WITH {GIVEN_UP}
         SELECT m.subject, m.next_at AS at, coalesce(sum(r.count), 0) AS measured, 0 AS bound_high,
                concat('again from offset ', min(r.first_offset), ', where ',
                       coalesce(string(min(r.committed)), 'nothing'), ' was committed') AS note
-        FROM moved m LEFT JOIN {redeliveries} r
-          ON r.topic = m.topic AND r.partition = m.partition AND r.member = m.next_member
+        FROM given_up m LEFT JOIN {redeliveries} r
+          ON same(r, m, topic, partition) AND r.member = m.next_member
          AND r.polled_at >= m.next_at AND (m.next_to IS NULL OR r.polled_at <= m.next_to)
          AND r.first_polled_at <= m.given_up_at
         GROUP BY m.subject, m.next_at
@@ -161,18 +164,17 @@ def handover_repeats() -> str:
 
 @Rule(
     "R15-seek",
-    title="A position sought on assignment is where reading starts",
-    statement=(
-        "A member that seeks to a position kept elsewhere when it is assigned a partition is "
-        "delivered that record first."
-    ),
-    source="seed 001, rebalance listener (seek in onPartitionsAssigned)",
+    title="A member starts to read at the position that it seeks to",
+    statement="A member that seeks to a position of its own store when it is assigned a partition "
+    "gets the record at that position first.",
+    source="document 001, rebalance listener (seek in onPartitionsAssigned)",
     unit="records",
     things="assignments",
-    measures="from the position kept to the first record",
-    too_low="began before the position kept",
-    too_high="began after the position kept",
-    matters="Whoever stores positions beside the results counts on it to do nothing twice.",
+    measures="from the stored position to the first record",
+    too_low="began before the stored position",
+    too_high="began after the stored position",
+    matters="An application that stores positions beside its results relies on this to process "
+    "nothing twice.",
 )
 def sought() -> str:
     """Assignments of partitions of which a position was kept outside Kafka before.
@@ -188,12 +190,11 @@ def sought() -> str:
             SELECT o.topic, o.partition, o.member, o.from_at, o.to_at, max(k.at) AS kept_at,
                    max_by(k.committed, struct(k.at, k.committed)) AS kept
             FROM {ownership} o JOIN written k
-              ON k.topic = o.topic AND k.partition = o.partition AND k.at <= o.from_at AND k.kept
+              ON same(k, o, topic, partition) AND k.at <= o.from_at AND k.kept
             GROUP BY o.topic, o.partition, o.member, o.from_at, o.to_at
         ), read AS (
             SELECT s.*, min_by(d.first_offset, struct(d.polled_at, d.first_offset)) AS first
-            FROM started s JOIN {deliveries} d
-              ON d.topic = s.topic AND d.partition = s.partition AND d.member = s.member
+            FROM started s JOIN {deliveries} d ON same(d, s, topic, partition, member)
              AND d.polled_at >= s.from_at AND (s.to_at IS NULL OR d.polled_at <= s.to_at)
             GROUP BY ALL
         )
@@ -201,8 +202,7 @@ def sought() -> str:
                IF(count(w.at) > 0, 0, r.first - r.kept) AS measured,
                0 AS bound_low, 0 AS bound_high,
                concat(r.kept, ' was kept, ', r.first, ' was read first') AS note
-        FROM read r LEFT JOIN written w
-          ON w.topic = r.topic AND w.partition = r.partition AND w.kept IS NULL
+        FROM read r LEFT JOIN written w ON same(w, r, topic, partition) AND w.kept IS NULL
          AND w.at > r.kept_at AND w.at <= r.from_at AND w.committed = r.first
         GROUP BY r.topic, r.partition, r.member, r.from_at, r.kept, r.first
     """

@@ -46,15 +46,13 @@ BEREFT = """
 
 @Rule(
     "R05",
-    title="No heartbeats without a known coordinator",
-    statement=(
-        "A member that has lost its coordinator sends no heartbeat until a lookup has named one, "
-        "and then heartbeats to that one."
-    ),
-    source="seed 000, AbstractCoordinator (HeartbeatThread); seed 004, HeartbeatThread",
+    title="A member that knows no coordinator sends no heartbeats",
+    statement="A member that has lost its coordinator sends no heartbeat until a lookup has named "
+    "a coordinator, and then sends its heartbeats to that broker.",
+    source="document 000, AbstractCoordinator (HeartbeatThread); document 004, HeartbeatThread",
     unit="heartbeats",
     things="losses of the coordinator",
-    measures="while it was unknown",
+    measures="while the coordinator was unknown",
     too_high="sent heartbeats while it knew no coordinator",
     matters="Only a lookup brings a member back to its group after its coordinator has failed.",
     protocols=CLASSIC,
@@ -73,8 +71,7 @@ def silent_without_coordinator() -> str:
                    last_value(CASE WHEN event <> 'heartbeat_sent' THEN event END, true)
                        OVER (PARTITION BY member
                              ORDER BY event_at, array_position(array('coordinator_found',
-                                 'heartbeat_sent', 'coordinator_lost'), event)
-                             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS state
+                                 'heartbeat_sent', 'coordinator_lost'), event) {BEFORE}) AS state
             FROM {client_events}
             WHERE event IN ('coordinator_lost', 'coordinator_found', 'heartbeat_sent')
         ), by_client AS (
@@ -110,17 +107,15 @@ def silent_without_coordinator() -> str:
 
 @Rule(
     "R05-lookup",
-    title="A member that has lost its coordinator keeps looking for it",
-    statement=(
-        "While its coordinator is dead, a member asks for it again and again: Java at the latest "
-        "every retry.backoff.max.ms with 20 % jitter, librdkafka every 1,000 ms."
-    ),
+    title="A member that lost its coordinator keeps looking for it",
+    statement="A member whose coordinator is dead repeats its lookup: Java at the latest every "
+    "retry.backoff.max.ms with 20 % jitter, librdkafka every 1,000 ms.",
     source="retry.backoff.max.ms; KIP-580; librdkafka rdkafka_cgrp.c (rd_kafka_cgrp_serve)",
     unit="ms",
     things="members without a coordinator",
     measures="between lookups at most",
-    too_high="did not ask for its coordinator for too long",
-    matters="This adds to the time in which a group stands still after its coordinator has failed.",
+    too_high="waited too long between two lookups",
+    matters="The time between two lookups adds to the outage after a coordinator has failed.",
     protocols=CLASSIC,
 )
 def looks_again() -> str:
@@ -158,17 +153,16 @@ def looks_again() -> str:
 @Rule(
     "R35",
     title="A heartbeat names its member and goes to the coordinator",
-    statement=(
-        "Each heartbeat carries group, member id and generation, and goes to the broker that the "
-        "member's last lookup named; one of a member that was removed, or whose client has dropped "
-        "its id, is refused, and the member joins anew; one of another generation than the "
-        "group's is refused too."
-    ),
-    source="seed 004, sendHeartbeatRequest; GroupMetadataManager.classicGroupHeartbeat",
+    statement="Each heartbeat carries the group, member id and generation, and goes to the broker "
+    "that the member's last lookup named. A heartbeat of a removed member, or without a member "
+    "id, is refused, and the member joins anew. A heartbeat of another generation than the "
+    "group's is refused too.",
+    source="document 004, sendHeartbeatRequest; GroupMetadataManager.classicGroupHeartbeat",
     unit="heartbeats",
     things="member ids per broker",
-    measures="of each",
-    matters="A removed member learns of it by its next heartbeat, and only then comes back.",
+    measures="sent",
+    matters="A removed member learns of its removal by its next heartbeat, and only then comes "
+    "back.",
     needs=(Need.SESSION_END,),
     protocols=CLASSIC,
 )
@@ -221,7 +215,7 @@ def heartbeats_are_addressed() -> str:
                    d.removed_at IS NOT NULL AS dropped,
                    coalesce(r.removed_by = 'replaced', false) AS replaced
             FROM heartbeats h LEFT JOIN {memberships} r ON r.member_id = h.member_id
-            LEFT JOIN dropped d ON d.member = h.member AND d.arrived_at = h.arrived_at
+            LEFT JOIN dropped d ON same(d, h, member, arrived_at)
         ), named AS (
             SELECT member, member_id, broker, min(arrived_at) AS at, count(*) AS heartbeats,
                    count_if(member_id IS NULL OR coalesce(generation, -1) < 0) AS nameless,
@@ -267,8 +261,7 @@ def heartbeats_are_addressed() -> str:
                     WHEN NOT coalesce(named_at >= after(-:slack_ms, last.answered_at), false)
                     THEN clause('its last lookup named broker-', last.coordinator) END AS wrong,
                CAST(NULL AS STRING) AS note, evidence
-        FROM led l LEFT JOIN stale s
-          ON s.member = l.member AND s.broker = l.broker AND s.member_id <=> l.member_id
+        FROM led l LEFT JOIN stale s ON same(s, l, member, broker) AND s.member_id <=> l.member_id
         UNION ALL
         SELECT concat(member, ' after it was removed'), at, 1,
                -- Whose place another process has taken is fenced for good.

@@ -9,19 +9,18 @@ from harness.rules.rule import Rule
 
 @Rule(
     "X06",
-    title="A commit is checked against group, instance, member, generation and state",
-    statement=(
-        "A commit as nobody is accepted in an empty group only; one as a member needs its member "
-        "id (25), its instance id (82) and the generation (22), and is refused with "
-        "REBALANCE_IN_PROGRESS (27) between join and assignment, yet accepted while members are "
-        "waited for. A group that does not exist is made by nobody's commit, and answers a "
-        "member's with GROUP_ID_NOT_FOUND (69), before version 9 with ILLEGAL_GENERATION (22)."
-    ),
+    title="A commit is checked against group, member and generation",
+    statement="A commit without a member id is accepted only in an empty group, and creates a "
+    "group that does not exist. A member's commit with a wrong member id is refused with 25, with "
+    "a wrong instance id with 82, and with a wrong generation with 22. It is refused with "
+    "REBALANCE_IN_PROGRESS (27) between join and assignment, but accepted while the group waits "
+    "for members. In a group that does not exist it is refused with GROUP_ID_NOT_FOUND (69), "
+    "before version 9 with ILLEGAL_GENERATION (22).",
     source="ClassicGroup.validateOffsetCommit; OffsetMetadataManager.validateOffsetCommit",
     unit="error code",
     things="commits",
     measures="",
-    matters="It keeps a member that was removed from moving the position of its successor.",
+    matters="These checks keep a removed member from moving the position of its successor.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -40,8 +39,7 @@ METADATA: Final = """
         SELECT p.`group`, p.topic, p.partition, p.wanted, p.metadata, p.error_code, p.step,
                p.sent_at, p.answered_at, length(p.metadata) AS characters,
                octet_length(p.metadata) AS bytes
-        FROM {probe_positions} p JOIN {probed} c
-          ON c.api = p.api AND c.`group` = p.`group` AND c.sent_at = p.sent_at
+        FROM {probe_positions} p JOIN {probed} c ON same(c, p, api, `group`, sent_at)
         WHERE p.api = 'OFFSET_COMMIT' AND c.nobody AND c.state_before IN ('Empty', 'Dead')
           AND p.answered_at IS NOT NULL
     ), judged AS (
@@ -51,8 +49,7 @@ METADATA: Final = """
                    FILTER (WHERE f.answered_at <= c.sent_at) AS old,
                min_by(f.committed, struct(f.sent_at, f.committed))
                    FILTER (WHERE f.sent_at >= c.answered_at) AS new
-        FROM commits c LEFT JOIN {probe_fetches} f
-          ON f.`group` = c.`group` AND f.topic = c.topic AND f.partition = c.partition
+        FROM commits c LEFT JOIN {probe_fetches} f ON same(f, c, `group`, topic, partition)
         WHERE c.`group` IN (SELECT `group` FROM commits WHERE characters > 0)
         GROUP BY ALL
     )
@@ -61,18 +58,17 @@ METADATA: Final = """
 
 @Rule(
     "R31",
-    title="Metadata that are too long cost only their own partition",
-    statement=(
-        "Of a commit, a partition whose metadata are longer than 4,096 is refused with "
-        "OFFSET_METADATA_TOO_LARGE (12) and keeps its position; the others are committed, and seen "
-        "by the next fetch."
-    ),
-    source="seed 003, OFFSET_COMMIT; offset.metadata.max.bytes",
+    title="Metadata that is too long fails only its own partition",
+    statement="A partition whose commit metadata is longer than offset.metadata.max.bytes (4,096) "
+    "characters is refused with OFFSET_METADATA_TOO_LARGE (12) and keeps its position. The other "
+    "partitions are committed, and the next fetch returns their new positions.",
+    source="document 003, OFFSET_COMMIT; offset.metadata.max.bytes",
     unit="characters",
     things="committed partitions",
     measures="of metadata",
-    too_high="was accepted with metadata that are too long",
-    matters="A commit succeeds in parts, so each partition's own answer has to be looked at.",
+    too_high="was accepted although its metadata is too long",
+    matters="A commit can succeed for some partitions only, so the application has to check the "
+    "answer of each.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -99,14 +95,14 @@ def metadata() -> str:
 
 @Rule(
     "R31-bytes",
-    title="The limit of metadata is one of bytes (documented, not so)",
-    statement="Metadata of more than offset.metadata.max.bytes (4,096) bytes are refused.",
+    title="The limit of commit metadata counts bytes (documented, wrong)",
+    statement="Commit metadata of more than offset.metadata.max.bytes (4,096) bytes is refused.",
     source="offset.metadata.max.bytes, by its name",
     unit="bytes",
     things="committed partitions with characters of several bytes",
     measures="of metadata",
     too_high="was accepted",
-    matters="Who plans for the documented limit may store more than the topic was sized for.",
+    matters="Metadata may take more room in the offsets topic than the documented limit allows.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -127,17 +123,16 @@ def metadata_bytes() -> str:
 
 @Rule(
     "R30-wire",
-    title="A fetch gives what was committed last",
-    statement=(
-        "OffsetFetch of named or of all partitions gives the last position accepted before it, and "
-        "-1 for a named one without any; with require_stable a partition that an open transaction "
-        "holds is answered UNSTABLE_OFFSET_COMMIT (88), without it the position before."
-    ),
-    source="seed 003, OFFSET_FETCH; KIP-447",
+    title="OffsetFetch returns the position that was committed last",
+    statement="OffsetFetch of named or of all partitions returns the position that was accepted "
+    "last, and -1 for a named partition that has none. With require_stable a partition in an open "
+    "transaction is answered UNSTABLE_OFFSET_COMMIT (88); without it the position before the "
+    "transaction is returned.",
+    source="document 003, OFFSET_FETCH; KIP-447",
     unit="positions",
     things="fetched partitions",
     measures="",
-    matters="A member begins where this answer says: a wrong one repeats or skips records.",
+    matters="A member begins at this position, so a wrong one repeats or skips records.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -155,8 +150,7 @@ def fetches() -> str:
             SELECT s.`group`, s.sent_at, count_if(s.committed >= 0) AS stored,
                    count(g.partition) AS given
             FROM stored s LEFT JOIN {probe_fetches} g
-              ON g.`group` = s.`group` AND g.sent_at = s.sent_at AND g.topic = s.topic
-             AND g.partition = s.partition
+              ON same(g, s, `group`, sent_at, topic, partition)
             GROUP BY s.`group`, s.sent_at
         ), answered AS (
             SELECT concat(topic, '-', partition, ' in ', step, ' (', `group`, ')') AS subject,
@@ -184,17 +178,16 @@ def fetches() -> str:
 
 @Rule(
     "R30-whole",
-    title="A fetch does not see half of a commit",
-    statement=(
-        "While one commit after the other moves several partitions, each fetch of them gives the "
-        "positions of one and the same commit."
-    ),
-    source="seed 003, OFFSET_FETCH (lock); OffsetMetadataManager, a snapshot of what is committed",
+    title="An OffsetFetch never sees half of a commit",
+    statement="Each OffsetFetch of several partitions returns the positions of one and the same "
+    "commit, while such commits follow one another.",
+    source="document 003, OFFSET_FETCH (lock); OffsetMetadataManager, a snapshot of committed "
+    "positions",
     unit="positions",
-    things="fetches while a commit was being made",
-    measures="between the positions told",
-    too_high="gave positions of different commits",
-    matters="Positions that belong together, of a batch of several partitions, stay together.",
+    things="OffsetFetches during a commit",
+    measures="between the positions returned",
+    too_high="returned positions of different commits",
+    matters="Positions that were committed together stay together.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -253,8 +246,7 @@ EPOCHS: Final = """
     ), placed AS (
         SELECT a.*, max_by(l.leader, struct(l.sent_at, l.epoch)) AS leader,
                max_by(l.epoch, struct(l.sent_at, l.epoch)) AS epoch_now
-        FROM asked a JOIN looked l
-          ON l.topic = a.topic AND l.partition = a.partition AND l.sent_at < a.sent_at
+        FROM asked a JOIN looked l ON same(l, a, topic, partition) AND l.sent_at < a.sent_at
         GROUP BY ALL
     )
 """
@@ -262,18 +254,16 @@ EPOCHS: Final = """
 
 @Rule(
     "X33",
-    title="A leader knows where each epoch ended",
-    statement=(
-        "OffsetForLeaderEpoch gives the end of the epoch asked for, the partition's end for the "
-        "present one, and -1 for one to come; a client whose own epoch is older is answered "
-        "FENCED_LEADER_EPOCH (74), newer UNKNOWN_LEADER_EPOCH (75), and a broker that does not "
-        "lead NOT_LEADER_OR_FOLLOWER (6)."
-    ),
-    source="KIP-101; KIP-320; seed 003, OFFSET_FOR_LEADER_EPOCH",
+    title="A leader knows where each leader epoch ended",
+    statement="OffsetForLeaderEpoch returns the end of the requested epoch, the partition's end "
+    "for the current epoch, and -1 for a future one. A client whose own epoch is older is "
+    "answered FENCED_LEADER_EPOCH (74), one whose epoch is newer UNKNOWN_LEADER_EPOCH (75), and a "
+    "broker that is not the leader answers NOT_LEADER_OR_FOLLOWER (6).",
+    source="KIP-101; KIP-320; document 003, OFFSET_FOR_LEADER_EPOCH",
     unit="offsets",
-    things="epochs asked for",
+    things="requested epochs",
     measures="",
-    matters="A consumer finds out from it that records it has read were lost with a leader.",
+    matters="A consumer learns by it that records which it has read were lost with a leader.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -314,15 +304,13 @@ def epochs() -> str:
 @Rule(
     "R27-shrink",
     title="A topic never gets fewer partitions",
-    statement=(
-        "CreatePartitions with as many partitions as there are or fewer is refused with "
-        "INVALID_PARTITIONS (37) and changes nothing; with more the topic has them."
-    ),
-    source="seed 002, partitions",
+    statement="A CreatePartitions request for as many partitions as there are, or fewer, is "
+    "refused with INVALID_PARTITIONS (37) and changes nothing. A request for more adds them.",
+    source="document 002, partitions",
     unit="partitions",
-    things="changes asked for",
-    measures="asked for",
-    matters="Too many partitions cannot be taken back without a new topic.",
+    things="requested changes",
+    measures="requested",
+    matters="A topic with too many partitions has to be replaced by a new one.",
     broker=True,
     protocols=CLASSIC,
 )

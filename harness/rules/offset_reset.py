@@ -5,15 +5,13 @@ from harness.rules.rule import Rule
 
 @Rule(
     "X18",
-    title="auto.offset.reset counts only where nothing usable is committed",
-    statement=(
-        "A member begins at the committed position; where there is none, or the log no longer "
-        "has it, at what auto.offset.reset says."
-    ),
+    title="auto.offset.reset counts only without a usable position",
+    statement="A member begins at its committed position. It begins at what auto.offset.reset "
+    "says if there is none, or if the log no longer has it.",
     source="auto.offset.reset; KafkaConsumer, Offsets and Consumer Position",
     unit="records",
     things="assignments",
-    measures="past where it should begin",
+    measures="after the right position",
     too_low="began before the right position",
     too_high="began after the right position",
     matters="Without a position, earliest repeats all records and latest skips those it missed.",
@@ -60,8 +58,7 @@ def reset() -> str:
                        AS lookup,
                    coalesce(max(n.position) FILTER (
                        WHERE n.api = 'DELETE_RECORDS' AND n.at < s.from_at), 0) AS log_start
-            FROM started s LEFT JOIN named n
-              ON n.topic = s.topic AND n.partition = s.partition AND n.at <= s.to_at
+            FROM started s LEFT JOIN named n ON same(n, s, topic, partition) AND n.at <= s.to_at
             GROUP BY ALL
         ), read AS (
             SELECT a.*, min_by(d.first_offset, struct(d.polled_at, d.first_offset)) AS first,
@@ -70,8 +67,7 @@ def reset() -> str:
                         WHEN policy LIKE 'by_duration:%' THEN 'the time asked for'
                         WHEN policy IN ('latest', 'largest', 'end') THEN 'the end of the log'
                         ELSE 'the start of the log' END AS begin
-            FROM answered a LEFT JOIN {deliveries} d
-              ON d.topic = a.topic AND d.partition = a.partition AND d.member = a.member
+            FROM answered a LEFT JOIN {deliveries} d ON same(d, a, topic, partition, member)
              AND d.polled_at BETWEEN a.from_at AND a.to_at
             WHERE a.committed IS NOT NULL
             GROUP BY ALL

@@ -5,59 +5,126 @@ from harness.rules.rule import Rule
 
 @Rule(
     "X39",
-    title="One coordinator at a time",
-    statement=(
-        "Only the broker that coordinates the group accepts what its members ask for; every other "
-        "one refuses it."
-    ),
+    title="A group has one coordinator at a time",
+    statement="Only the broker that coordinates the group accepts requests of its members; every "
+    "other broker refuses them.",
     source="GroupCoordinatorService (NOT_COORDINATOR); KIP-848, ConsumerGroupHeartbeat",
     unit="calls",
     things="brokers",
     measures="accepted",
-    matters=(
-        "Two coordinators keep two lists of members and of positions: each believes that its own "
-        "members hold the partitions."
-    ),
+    matters="Two coordinators keep two lists of members and of positions, and each believes that "
+    "its own members hold the partitions.",
     always=True,
 )
 def one_coordinator() -> str:
     """Per broker the calls of members that it accepted, and those outside its time in office.
 
     Its time begins with its first line about the group, or when it has loaded it, and ends when
-    another has. A coordinator that was paused or cut off may answer heartbeats that it had been
-    sent before it knows that another took over; it cannot write, so nothing else is excused.
+    another has. A coordinator that was paused or cut off may answer heartbeats, and questions
+    for positions, until it knows that
+    another took over, a session after its return at the latest; it cannot write, so nothing else
+    is excused. While
+    it loads a group it answers heartbeats of the classic protocol blindly, and nothing else.
     """
     return """
         WITH accepted AS (
             SELECT broker, api, member, arrived_at, processed_at, evidence FROM {own_requests}
             WHERE api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP', 'LEAVE_GROUP', 'OFFSET_COMMIT',
-                          'CONSUMER_GROUP_HEARTBEAT')
+                          'OFFSET_FETCH', 'TXN_OFFSET_COMMIT', 'CONSUMER_GROUP_HEARTBEAT')
               AND error_code IN (:NONE, :REBALANCE_IN_PROGRESS)
               AND (api <> 'OFFSET_COMMIT' OR error_code = :NONE AND member_id IS NOT NULL)
+              -- Whoever asks before there is a group asks its coordinator, of which no line tells.
+              AND (api <> 'OFFSET_FETCH' OR arrived_at >= (SELECT min(from_at) FROM {tenures}))
         ), placed AS (
             SELECT a.broker, a.api, a.member, a.arrived_at, a.evidence,
                    count(t.tenure) AS tenures,
-                   a.api IN ('HEARTBEAT', 'CONSUMER_GROUP_HEARTBEAT')
-                       AND count(f.fault) > 0 AS behind
+                   a.api IN ('HEARTBEAT', 'OFFSET_FETCH', 'CONSUMER_GROUP_HEARTBEAT')
+                       AND count(f.fault) > 0 AS behind,
+                   a.api = 'HEARTBEAT' AND count(l.tenure) > 0 AS loading
             FROM accepted a LEFT JOIN {tenures} t
               ON t.broker = a.broker AND a.processed_at >= after(-:slack_ms, t.from_at)
              AND (t.next_at IS NULL OR a.arrived_at <= after(:slack_ms, t.next_at))
             LEFT JOIN {broker_faults} f
               ON f.resolved = concat('broker-', a.broker) AND f.injecting_at <= a.processed_at
+             AND a.arrived_at <= after(:session_ms, coalesce(f.healed_at, :ended_at))
+            LEFT JOIN {tenures} l
+              ON l.broker = a.broker AND l.loaded AND l.from_at >= a.processed_at
+             AND l.to_at_before <= a.processed_at
             GROUP BY a.broker, a.api, a.member, a.arrived_at, a.evidence
+        ), judged AS (
+            SELECT *, tenures = 0 AND NOT behind AND NOT loading AS wrongly FROM placed
         )
         SELECT concat('broker-', broker) AS subject, min(arrived_at) AS at, count(*) AS measured,
-               CASE WHEN count_if(tenures = 0 AND NOT behind) > 0
-                    THEN clause('accepted ', count_if(tenures = 0 AND NOT behind),
+               CASE WHEN count_if(wrongly) > 0
+                    THEN clause('accepted ', count_if(wrongly),
                                 ' calls while it did not coordinate the group, the first: ',
-                                min(CASE WHEN tenures = 0 AND NOT behind
-                                         THEN struct(arrived_at, api, member) END).api) END
-                   AS wrong,
-               IF(count_if(tenures = 0 AND behind) > 0,
-                  concat(count_if(tenures = 0 AND behind),
-                         ' heartbeats were answered before it knew of its successor'), NULL)
+                                min(CASE WHEN wrongly THEN struct(arrived_at, api, member) END).api)
+                    END AS wrong,
+               nullif(concat_ws('; ',
+                   IF(count_if(tenures = 0 AND behind) > 0,
+                      concat(count_if(tenures = 0 AND behind),
+                             ' calls were answered before it knew of its successor'), NULL),
+                   IF(count_if(tenures = 0 AND loading AND NOT behind) > 0,
+                      concat(count_if(tenures = 0 AND loading AND NOT behind),
+                             ' heartbeats were answered while it loaded the group'), NULL)), '')
                    AS note,
-               min(CASE WHEN tenures = 0 AND NOT behind
-                        THEN struct(arrived_at, evidence) END).evidence AS evidence
-        FROM placed GROUP BY broker
+               min(CASE WHEN wrongly THEN struct(arrived_at, evidence) END).evidence AS evidence
+        FROM judged GROUP BY broker
+    """
+
+
+@Rule(
+    "X66",
+    title="All brokers name one coordinator",
+    statement="Whichever broker is asked for the group's coordinator names the one that "
+    "coordinates it, or says that there is none yet. The same broker describes the group.",
+    source="document 000, FindCoordinator; KafkaApis.handleFindCoordinatorRequest",
+    unit="answers",
+    things="brokers",
+    measures="that named another",
+    too_high="named brokers that did not coordinate the group",
+    matters="A member that is sent to the wrong broker is refused there, and asks again, for ever.",
+    broker=True,
+    in_passing=True,
+)
+def names_the_coordinator() -> str:
+    """Answers to lookups, and what the observer was told, beside who coordinated the group.
+
+    A broker learns of a change from the controller, as its peers do: nothing is asked of answers
+    while a broker is broken, or within a session of another's taking over.
+    """
+    return """
+        WITH answers AS (
+            SELECT broker, coalesce(program, client_id) AS asker, arrived_at, processed_at,
+                   evidence, CAST(get_json_object(detail, '$.coordinator') AS INT) AS named
+            FROM {requests}
+            WHERE `group` = :group AND api = 'FIND_COORDINATOR' AND error_code = :NONE
+            UNION ALL
+            SELECT NULL, 'observer', at, at, NULL, coordinator
+            FROM {topology} WHERE what = 'group' AND `group` = :group AND coordinator IS NOT NULL
+        ), changes AS (
+            SELECT injecting_at AS from_at,
+                   after(:session_ms, coalesce(healed_at, :ended_at)) AS to_at
+            FROM {fault_windows} WHERE breaks = 'broker' OR broker_gone
+            UNION ALL
+            SELECT after(-:session_ms, from_at), after(:session_ms, from_at) FROM {tenures}
+            WHERE loaded
+        ), placed AS (
+            SELECT a.broker, a.asker, a.arrived_at, a.evidence, a.named, count(t.tenure) AS tenures
+            FROM answers a
+            LEFT ANTI JOIN changes c ON c.from_at <= a.processed_at AND c.to_at >= a.arrived_at
+            LEFT JOIN {tenures} t
+              ON t.broker = a.named AND (t.next_at IS NULL OR a.arrived_at < t.next_at)
+             -- The first one coordinated the group before there was anything to log of it.
+             AND (t.tenure = 1 OR a.processed_at >= t.from_at)
+            GROUP BY a.broker, a.asker, a.arrived_at, a.evidence, a.named
+        )
+        SELECT coalesce(concat('answers of broker-', p.broker), 'descriptions') AS subject,
+               coalesce(min(IF(p.tenures = 0, p.arrived_at, NULL)), min(p.arrived_at)) AS at,
+               count_if(p.tenures = 0) AS measured, 0 AS bound_high,
+               concat(count(*), ' answers; named ',
+                      array_join(array_sort(collect_set(p.named)), ', ')) AS note,
+               min(IF(p.tenures = 0, p.evidence, NULL)) AS evidence
+        FROM placed p CROSS JOIN (SELECT count(*) AS tenures FROM {tenures}) k
+        WHERE k.tenures > 0 GROUP BY p.broker
     """

@@ -12,11 +12,9 @@ OVERLAPS = """
         SELECT *, CASE WHEN :zombies THEN to_at ELSE least(to_at, removed_at) END AS end_at
         FROM held
     ), ordered AS (
-        SELECT *, collect_set(member) OVER w AS members,
-               max(struct(end_at, member)) OVER w AS latest
+        SELECT *, max(struct(end_at, member)) OVER w AS latest
         FROM ends
-        WINDOW w AS (PARTITION BY topic, partition ORDER BY from_at
-                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+        WINDOW w AS (PARTITION BY topic, partition ORDER BY from_at {BEFORE})
     ), overlaps AS (
         SELECT *, CASE WHEN latest.member <> member AND latest.end_at > from_at
                        THEN ms_between(from_at, least(latest.end_at, end_at))
@@ -36,18 +34,15 @@ OVERLAPS = """
 @Rule(
     "R21",
     title="A partition belongs to one member",
-    statement=(
-        "Each partition is assigned to at most one member of a group at a time; a member that the "
-        "coordinator has removed no longer counts."
-    ),
-    source="seed 002, partition exclusivity; seed 001, SyncGroup phase",
+    statement="Each partition is assigned to at most one member of a group at a time; a member "
+    "that the coordinator has removed no longer counts.",
+    source="document 002, partition exclusivity; document 001, SyncGroup phase",
     unit="ms",
     things="generations and partitions",
     measures="held by two",
     too_high="was held by two members at once",
-    matters=(
-        "Two members that own one partition process its records twice and commit over each other."
-    ),
+    matters="Two members that own one partition process its records twice and overwrite each "
+    "other's commits.",
 )
 def one_owner() -> str:
     """Per generation what the leader gave, and per partition what the callbacks say.
@@ -87,20 +82,16 @@ def one_owner() -> str:
 
 @Rule(
     "R21-delivery",
-    title="A partition is consumed by one member (documented literally)",
-    statement=(
-        "No two members hold a partition at once, as they see it themselves, so that each may "
-        "process its records: not even one that does not know yet that it was removed."
-    ),
-    source="seed 002, partition exclusivity",
+    title="One member consumes a partition, by its own view too",
+    statement="No two members hold one partition at the same time by their own view. A member "
+    "that does not know yet that it was removed counts too.",
+    source="document 002, partition exclusivity",
     unit="ms",
     things="partitions",
-    measures="held by two, as the applications saw it",
-    too_high="was held by two members, as they saw it",
-    matters=(
-        "A member that was removed while it stalled goes on with its batch, so the work must bear "
-        "being done twice."
-    ),
+    measures="held by two members, by their own view",
+    too_high="was held by two members at once, by their own view",
+    matters="A member that was removed while it stalled goes on with its batch, so the work has "
+    "to be idempotent.",
     of_applications=True,
     contradicted=(Groups(),),
 )
@@ -115,7 +106,7 @@ def one_reader() -> str:
         + """, processed AS (
             SELECT l.topic, l.partition, coalesce(sum(d.count), 0) AS records
             FROM longest l LEFT JOIN {deliveries} d
-              ON d.topic = l.topic AND d.partition = l.partition AND d.member = l.before
+              ON same(d, l, topic, partition) AND d.member = l.before
              AND l.ms > 0 AND d.processed_at >= l.from_at AND d.polled_at <= after(l.ms, l.from_at)
             GROUP BY l.topic, l.partition
         )
@@ -124,27 +115,24 @@ def one_reader() -> str:
                IF(l.ms > 0, concat(l.before, ' still held it when ', l.member, ' got it, and ',
                                    'processed ', p.records, ' records of it meanwhile'),
                   'held by one after the other') AS note
-        FROM longest l JOIN processed p ON p.topic = l.topic AND p.partition = l.partition
+        FROM longest l JOIN processed p ON same(p, l, topic, partition)
     """
     )
 
 
 @Rule(
     "R21-stop",
-    title="A member stops when told",
-    statement=(
-        "A member processes records of partitions that it was given, and no others: of one that "
-        "it was told is revoked or lost, none any more unless it gets the partition again."
-    ),
+    title="A member processes only partitions that it holds",
+    statement="A member processes records only of partitions that are assigned to it. Once it was "
+    "told that a partition is revoked or lost, it processes no record of it until the partition "
+    "is assigned to it again.",
     source="KIP-429; ConsumerRebalanceListener",
     unit="records",
     things="members per partition",
     measures="processed without holding it",
-    too_high="went on after it was told that the partition is no longer its own",
-    matters=(
-        "The next owner begins at the committed position: whatever the old one still processes, "
-        "both do."
-    ),
+    too_high="processed records after it was told that the partition is revoked or lost",
+    matters="The next owner begins at the committed position, so what the former owner still "
+    "processes is processed twice.",
     in_passing=True,
 )
 def stops_when_told() -> str:
@@ -173,12 +161,12 @@ def stops_when_told() -> str:
             SELECT *,
                    last_value(CASE WHEN event IS NOT NULL THEN struct(event, at) END, true)
                        OVER (PARTITION BY member, topic, partition ORDER BY at, rank
-                             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before,
+                             {BEFORE}) AS before,
                    -- Backwards in time: Spark computes a frame that ends at the last row anew for
                    -- each row.
                    min(CASE WHEN event IN ('revoked', 'lost') THEN at END)
                        OVER (PARTITION BY member, topic, partition ORDER BY at DESC, rank DESC
-                             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS told_at
+                             {BEFORE}) AS told_at
             FROM mixed
         ), late AS (
             SELECT member, topic, partition, at, records, before.event IS NULL AS stray,
@@ -194,8 +182,7 @@ def stops_when_told() -> str:
             SELECT e.member, e.topic, e.partition,
                    coalesce(sum(l.records), 0) AS records, min(l.told_at) AS told_at,
                    coalesce(bool_or(l.stray), false) AS stray
-            FROM examined e LEFT JOIN late l
-              ON l.member = e.member AND l.topic = e.topic AND l.partition = e.partition
+            FROM examined e LEFT JOIN late l ON same(l, e, member, topic, partition)
              AND l.told_at IS NOT NULL
             GROUP BY e.member, e.topic, e.partition
         )

@@ -35,11 +35,11 @@ FETCHES = """
         FROM told t
         WHERE NOT EXISTS (
             SELECT 1 FROM {deliveries} d
-            WHERE d.member = t.member AND d.partition = t.partition AND d.polled_at < t.at
+            WHERE same(d, t, member, partition) AND d.polled_at < t.at
               AND d.first_offset <= t.first AND d.last_offset >= t.first
         ) OR EXISTS (
             SELECT 1 FROM {deliveries} d
-            WHERE d.member = t.member AND d.partition = t.partition AND d.polled_at >= t.at
+            WHERE same(d, t, member, partition) AND d.polled_at >= t.at
               AND d.first_offset <= t.first AND d.last_offset >= t.first
         )
         WINDOW w AS (PARTITION BY member, partition ORDER BY at, first)
@@ -47,8 +47,7 @@ FETCHES = """
         SELECT f.member, f.partition, f.at, f.first, f.next_at, f.records, f.bytes, f.limit_bytes,
                f.upto, f.batch_records, count(DISTINCT d.poll) AS polls,
                sort_array(collect_set(d.polled_at), false) AS polled
-        FROM followed f JOIN {deliveries} d
-          ON d.member = f.member AND d.partition = f.partition
+        FROM followed f JOIN {deliveries} d ON same(d, f, member, partition)
          AND d.first_offset < f.first + f.records AND d.last_offset >= f.first
          AND d.polled_at >= f.at
         WHERE f.bytes > 0 AND f.records > 0
@@ -60,13 +59,13 @@ FETCHES = """
 @Rule(
     "R23",
     title="One poll returns at most max.poll.records",
-    statement="One poll returns at most max.poll.records records, over all partitions together.",
-    source="seed 002, poll and max.poll.records",
+    statement="One poll returns at most max.poll.records records, counted over all partitions.",
+    source="document 002, poll and max.poll.records",
     unit="records",
     things="members",
-    measures="by one poll at most",
+    measures="from one poll at most",
     too_high="got more than max.poll.records from one poll",
-    matters="The work between two polls is bounded by it, and so is the time that it may take.",
+    matters="The setting bounds the work between two polls, and so the time that it may take.",
     clients=("java",),
 )
 def at_most() -> str:
@@ -88,17 +87,15 @@ def at_most() -> str:
 
 @Rule(
     "R24",
-    title="A fetch brings at most max.partition.fetch.bytes of a partition",
-    statement=(
-        "A fetch brings at most max.partition.fetch.bytes of one partition, or one batch that is "
-        "larger, and its records are handed out over as many polls as max.poll.records asks for."
-    ),
-    source="seed 002, max.partition.fetch.bytes; KIP-74",
+    title="A fetch returns at most max.partition.fetch.bytes",
+    statement="A fetch returns at most max.partition.fetch.bytes of one partition, or one batch "
+    "that is larger. Its records are handed out over as many polls as max.poll.records requires.",
+    source="document 002, max.partition.fetch.bytes; KIP-74",
     unit="bytes",
     things="fetches of a partition",
-    measures="by one fetch",
-    too_high="brought more than max.partition.fetch.bytes",
-    matters="It bounds the memory that a consumer needs for each of its partitions.",
+    measures="from one fetch",
+    too_high="returned more than max.partition.fetch.bytes",
+    matters="The setting bounds the memory that a consumer needs for each of its partitions.",
     clients=("java",),
 )
 def fetch_is_bounded() -> str:
@@ -123,15 +120,17 @@ def fetch_is_bounded() -> str:
 
 @Rule(
     "R23-default",
-    title="Unless set, a poll returns 500 records at most",
-    statement="max.poll.records is 500 unless set: a poll that leaves records behind returns 500.",
-    source="seed 002, max.poll.records; ConsumerConfig",
+    title="By default a poll returns 500 records at most",
+    statement="The default of max.poll.records is 500: a poll that leaves records behind returns "
+    "500.",
+    source="document 002, max.poll.records; ConsumerConfig",
     unit="records",
     things="polls that left records of a fetch behind",
-    measures="by one poll",
-    too_low="returned fewer records than the default allows, and left some behind",
+    measures="from one poll",
+    too_low="returned fewer records than the default allows, and left records behind",
     too_high="returned more records than the default allows",
-    matters="Whoever sets nothing has to be done with 500 records within max.poll.interval.ms.",
+    matters="A consumer with default settings has to process 500 records within "
+    "max.poll.interval.ms.",
     clients=("java",),
     in_passing=True,
 )
@@ -141,32 +140,30 @@ def default_records() -> str:
         WITH {FETCHES}, left_some AS (
             SELECT DISTINCT d.member, d.poll
             FROM fetches f JOIN {deliveries} d
-              ON d.member = f.member AND d.partition = f.partition AND d.polled_at >= f.at
+              ON same(d, f, member, partition) AND d.polled_at >= f.at
              AND d.first_offset >= f.first AND d.last_offset < f.first + f.records - 1
             JOIN {members} m ON m.member = f.member
             WHERE from_json(m.settings, 'map<string, string>')['max.poll.records'] = 'unset'
         )
         SELECT concat(d.member, ', poll ', d.poll) AS subject, min(d.polled_at) AS at,
                sum(d.count) AS measured, :POLL_RECORDS AS bound_low, :POLL_RECORDS AS bound_high
-        FROM {deliveries} d JOIN left_some l ON l.member = d.member AND l.poll = d.poll
+        FROM {deliveries} d JOIN left_some l ON same(l, d, member, poll)
         GROUP BY d.member, d.poll
     """
 
 
 @Rule(
     "R24-default",
-    title="Unless set, a fetch brings 1 MiB of a partition at most",
-    statement=(
-        "max.partition.fetch.bytes is 1,048,576 unless set: a fetch of a partition that has more "
-        "brings as much."
-    ),
-    source="seed 002, max.partition.fetch.bytes; ConsumerConfig",
+    title="By default a fetch returns 1 MiB of a partition at most",
+    statement="The default of max.partition.fetch.bytes is 1,048,576: a fetch of a partition that "
+    "has more data returns as much as that.",
+    source="document 002, max.partition.fetch.bytes; ConsumerConfig",
     unit="bytes",
     things="fetches that left records of the partition behind",
-    measures="by one fetch",
-    too_low="brought less than the default allows, and left records behind",
-    too_high="brought more than the default allows",
-    matters="Records that are larger together than that need several fetches.",
+    measures="from one fetch",
+    too_low="returned less than the default allows, and left records behind",
+    too_high="returned more than the default allows",
+    matters="Records that are larger in total need several fetches.",
     clients=("java",),
     in_passing=True,
 )
@@ -185,16 +182,14 @@ def default_bytes() -> str:
 
 @Rule(
     "R25",
-    title="Poll hands out what is buffered before it fetches again",
-    statement=(
-        "Records that a fetch brought are handed out, poll by poll, before the next fetch of "
-        "their partition."
-    ),
-    source="seed 002, poll (pollForFetches)",
+    title="Poll hands out buffered records before it fetches again",
+    statement="The records of one fetch are handed out, poll by poll, before the next fetch of "
+    "their partition.",
+    source="document 002, poll (pollForFetches)",
     unit="polls",
     things="fetches handed out by several polls",
     measures="for one fetch",
-    matters="A small max.poll.records costs no more fetches, only more polls.",
+    matters="A small max.poll.records costs more polls, but no more fetches.",
     clients=("java",),
 )
 def buffer_first() -> str:
@@ -217,18 +212,17 @@ def buffer_first() -> str:
 
 @Rule(
     "R25-arguments",
-    title="Poll refuses what makes no sense, and returns by its time-out",
-    statement=(
-        "Java's poll refuses a negative time-out, a consumer without a subscription and a second "
-        "thread at the same time; with nothing to return it returns when its time is over."
-    ),
-    source="seed 002, poll; KafkaConsumer.poll",
+    title="Poll refuses invalid calls, and returns within its timeout",
+    statement="Java's poll throws if its timeout is negative, if the consumer has no "
+    "subscription, or if a second thread is in poll. If there are no records, it returns when its "
+    "timeout is over.",
+    source="document 002, poll; KafkaConsumer.poll",
     unit="ms",
     things="polls of a probe",
     measures="until it returned with nothing",
-    too_low="returned before its time was over",
+    too_low="returned before its timeout was over",
     too_high="returned too late",
-    matters="A consumer is for one thread: another one gets an exception, and no records.",
+    matters="A consumer is for one thread: a second thread gets an exception, and no records.",
     clients=("java",),
     in_passing=True,
 )
@@ -274,8 +268,7 @@ PENDING = """
         GROUP BY e.member, e.event_at
     ), joined AS (
         SELECT j.member, j.arrived_at AS from_at, min(s.answered_at) AS to_at
-        FROM {joins} j JOIN {own_requests} s
-          ON s.member_id = j.member_id AND s.generation = j.generation AND s.broker = j.broker
+        FROM {joins} j JOIN {own_requests} s ON same(s, j, member_id, generation, broker)
          AND s.api = 'SYNC_GROUP' AND s.error_code = :NONE AND s.arrived_at >= j.arrived_at
         WHERE :protocol = 'cooperative'
         GROUP BY j.member, j.arrived_at
@@ -295,21 +288,19 @@ PENDING = """
 
 @Rule(
     "R25-rebalance",
-    title="Poll returns nothing while a rebalance is pending (documented, not so since 2.5)",
-    statement=(
-        "From giving up its partitions to the next assignment, an eager member's polls return no "
-        "records, whatever is buffered; nor do those of a cooperative member between its JoinGroup "
-        "and its assignment, or of a KIP-848 member until its group has followed a change."
-    ),
-    source="seed 002, poll (rebalance pending); KafkaConsumer.poll until Kafka 2.4 (KAFKA-8421)",
+    title="Poll returns nothing in a rebalance (documented, outdated since 2.5)",
+    statement="A poll returns no records while a rebalance is pending, whatever is buffered. For "
+    "an eager member that is from giving up its partitions to its next assignment, for a "
+    "cooperative one from its JoinGroup to its assignment, for one of KIP-848 until its group has "
+    "reconciled a change.",
+    source="document 002, poll (rebalance pending); KafkaConsumer.poll until Kafka 2.4 "
+    "(KAFKA-8421)",
     unit="records",
     things="rebalances of a member",
-    measures="polled meanwhile",
+    measures="polled during the rebalance",
     too_high="polled records while its rebalance was pending",
-    matters=(
-        "A group that goes on with what it keeps loses no throughput to a rebalance; an eager "
-        "member's record of that time may be another member's already."
-    ),
+    matters="A member that goes on with its kept partitions loses no throughput to a rebalance. "
+    "An eager member would process records that another member may have already.",
     clients=("java",),
     contradicted=(Groups(protocol="cooperative"), Groups(protocol="consumer")),
     in_passing=True,

@@ -15,10 +15,8 @@ UNDER_WAY_MS = 100
 @Rule(
     "P5",
     title="The group rebalances only when something happened",
-    statement=(
-        "Every rebalance of the group begins after something that was done to it or to the "
-        "cluster, and no later than a session timeout after that is over."
-    ),
+    statement="Every rebalance of the group begins after something was done to the group or to "
+    "the cluster, at most a session timeout after that is over.",
     source="kafka-chaos, programs under test",
     unit="",
     things="rebalances",
@@ -57,8 +55,7 @@ def rebalances_have_causes() -> str:
         ), begun AS (
             SELECT r.generation, r.started_at, r.trigger, r.trigger_member, r.reason, r.evidence,
                    least(r.started_at, min(e.first_at)) AS first_at
-            FROM {rebalances} r LEFT JOIN {episodes} e
-              ON e.generation = r.generation AND e.started_at = r.started_at
+            FROM {rebalances} r LEFT JOIN {episodes} e ON same(e, r, generation, started_at)
             WHERE r.started_at > :steady_at AND r.started_at < :drain_at
             GROUP BY ALL
         ), caused AS (
@@ -78,19 +75,16 @@ def rebalances_have_causes() -> str:
 
 @Rule(
     "P6",
-    title="A program that is told to end leaves in order",
-    statement=(
-        "A process that is told to end leaves its group and ends by itself within its grace "
-        "period; a static member need not leave."
-    ),
+    title="A program that is told to end leaves its group in time",
+    statement="A process that is told to end leaves its group and ends by itself within its grace "
+    "period. A static member need not leave.",
     source="kafka-chaos, programs under test; KIP-345 for static members",
     unit="ms",
-    things="ends",
+    things="processes told to end",
     measures="from the signal to the end",
     too_high="ended after its grace period",
-    matters=(
-        "Who does not leave makes the group wait for its session timeout, with every deploy anew."
-    ),
+    matters="A process that does not leave makes the group wait for its session timeout, with "
+    "every deploy.",
     clients=(APP,),
     without_journals=True,  # what the kernel drops is an event that the harness writes
     headline="leaving",
@@ -145,17 +139,16 @@ def ends_in_order() -> str:
 
 @Rule(
     "P7",
-    title="A program that runs works",
-    statement=(
-        "At the end, when nothing has been broken for a while, every process that runs is a member "
-        "of the group, and whoever holds a partition fetches from it and gets further."
-    ),
+    title="Every running process works",
+    statement="At the end of the run, when nothing has been broken for a while, every running "
+    "process is a member of the group. Each one that holds a partition fetches from it and makes "
+    "progress.",
     source="kafka-chaos, programs under test",
     unit="ms",
     things="running processes",
     measures="since the last fetch",
-    too_high="holds partitions, and fetches nothing",
-    matters="A process that runs and does nothing looks healthy to whoever supervises it.",
+    too_high="holds partitions and fetches nothing",
+    matters="A process that runs and does nothing looks healthy to its supervisor.",
     clients=(APP,),
     headline="work",
 )
@@ -191,10 +184,9 @@ def works_to_the_end() -> str:
              AND (o.to_at IS NULL OR o.to_at >= :stopped_at)
             JOIN (SELECT e.topic, e.partition, max(p.at) AS advanced_at,
                          max(e.end_offset) - coalesce(max(p.position), 0) AS records
-                  FROM {topology} e LEFT JOIN {advances} p
-                    ON p.topic = e.topic AND p.partition = e.partition
+                  FROM {topology} e LEFT JOIN {advances} p ON same(p, e, topic, partition)
                   WHERE e.what = 'end_offset' GROUP BY e.topic, e.partition) w
-              ON w.topic = o.topic AND w.partition = o.partition
+              ON same(w, o, topic, partition)
             WHERE w.records > :records_per_s / :partitions
             GROUP BY a.member
         ), holding AS (
@@ -244,18 +236,16 @@ def works_to_the_end() -> str:
 
 @Rule(
     "P8",
-    title="A program that is put out of the group comes back",
-    statement=(
-        "A process that the coordinator evicted or fenced is in the group again within 30 s of "
-        "when it could know, or ends with an exit code other than 0, so that its supervisor sees "
-        "it."
-    ),
+    title="A program that was removed from the group comes back",
+    statement="A process that the coordinator evicted or fenced is in the group again within 30 s "
+    "after it could know. Or it ends with an exit code other than 0, so that its supervisor "
+    "notices.",
     source="kafka-chaos, programs under test",
     unit="ms",
     things="removals of running processes",
-    measures="until it was back, or gone",
+    measures="until it was back, or had ended",
     too_high="came back too late",
-    matters="A process that stays outside works no more, and nobody is told.",
+    matters="A process that stays outside the group does no work, and nobody notices.",
     clients=(APP,),
     headline="coming back",
 )
@@ -290,18 +280,17 @@ def comes_back() -> str:
 
 @Rule(
     "P9",
-    title="A program that is put out of the group stops working",
-    statement=(
-        "A process that has heard of its removal processes nothing that it fetches from then on, "
-        "where the program shows what it processes, or else fetches nothing; and none of its "
-        "commits is accepted before it is in the group again."
-    ),
+    title="A program that was removed from the group stops working",
+    statement="A process that has learned of its removal processes nothing that it fetches from "
+    "then on, and none of its commits is accepted before it is in the group again. A program that "
+    "does not show what it processes must not fetch either.",
     source="kafka-chaos, programs under test",
     unit="records",
     things="removals that a process heard of",
-    measures="fetched meanwhile",
-    too_high="were fetched, and used, by a process that knew that it was no member",
-    matters="Whoever goes on without its membership processes records that belong to another.",
+    measures="fetched outside the group",
+    too_high="fetched and used records after it knew of its removal",
+    matters="A process that goes on without its membership processes records that belong to "
+    "another.",
     clients=(APP,),
     headline="work after removal",
 )
@@ -314,8 +303,7 @@ def stops_working() -> str:
         {OUTSIDE}, heard AS (
             SELECT o.member, o.member_id, o.removed_at, o.back_at, o.evidence,
                    min(r.answered_at) AS heard_at
-            FROM outside o JOIN {own_requests} r
-              ON r.member = o.member AND r.member_id = o.member_id
+            FROM outside o JOIN {own_requests} r ON same(r, o, member, member_id)
              AND r.arrived_at >= o.removed_at
              AND (o.back_at IS NULL OR r.arrived_at < o.back_at)
             WHERE r.error_code IN (:UNKNOWN_MEMBER_ID, :ILLEGAL_GENERATION, :FENCED_MEMBER_EPOCH,
@@ -331,8 +319,7 @@ def stops_working() -> str:
             SELECT t.member, t.removed_at,
                    least(t.last_offset, e.last_offset)
                        - greatest(t.first_offset, e.first_offset) + 1 AS records
-            FROM taken t JOIN {effects} e
-              ON e.member = t.member AND e.topic = t.topic AND e.partition = t.partition
+            FROM taken t JOIN {effects} e ON same(e, t, member, topic, partition)
              AND e.first_offset <= t.last_offset AND e.last_offset >= t.first_offset
              AND e.at >= t.arrived_at AND e.at < coalesce(t.back_at, :ended_at)
             UNION ALL
@@ -343,8 +330,7 @@ def stops_working() -> str:
             GROUP BY member, removed_at
         ), committing AS (
             SELECT h.member, h.removed_at, count(*) AS times
-            FROM heard h JOIN {accepted} a
-              ON a.member = h.member AND a.member_id = h.member_id AND a.at > h.heard_at
+            FROM heard h JOIN {accepted} a ON same(a, h, member, member_id) AND a.at > h.heard_at
              AND a.at < coalesce(h.back_at, :ended_at)
             GROUP BY h.member, h.removed_at
         )
@@ -352,23 +338,20 @@ def stops_working() -> str:
                h.heard_at AS at, coalesce(f.records, 0) AS measured, 0 AS bound_high,
                IF(c.times > 0, clause(c.times, ' commits of it were accepted'), NULL) AS wrong,
                h.evidence
-        FROM heard h LEFT JOIN fetching f
-          ON f.member = h.member AND f.removed_at = h.removed_at
-        LEFT JOIN committing c ON c.member = h.member AND c.removed_at = h.removed_at
+        FROM heard h LEFT JOIN fetching f ON same(f, h, member, removed_at)
+        LEFT JOIN committing c ON same(c, h, member, removed_at)
     """
 
 
 @Rule(
     "P14",
-    title="A program ends when it is told to",
-    statement=(
-        "While nothing is broken no process ends that nobody told to end; while something is, it "
-        "ends with an exit code other than 0 if it ends at all, so that its supervisor sees it."
-    ),
+    title="A program ends only when it is told to",
+    statement="No process ends by itself while nothing is broken. A process that ends by itself "
+    "during a fault has an exit code other than 0, so that its supervisor notices.",
     source="kafka-chaos, programs under test",
     unit="",
     things="processes",
-    matters="A process that is gone with exit code 0 is started again by nobody.",
+    matters="A supervisor does not restart a process that ended with exit code 0.",
     clients=(APP,),
 )
 def ends_when_told() -> str:

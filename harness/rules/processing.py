@@ -7,16 +7,15 @@ from harness.rules.rule import Rule
 @Rule(
     "P12",
     title="Records of a partition are processed in order",
-    statement=(
-        "As long as a process reads a partition on, it shows no record of it after a later one, "
-        "where the program shows what it processes; as many may be as its owner promises."
-    ),
+    statement="A process that shows what it processes shows the records of a partition in order "
+    "for as long as it reads that partition on. As many may be out of order as its owner "
+    "promises.",
     source="kafka-chaos, programs under test",
     unit="records",
     things="processes and partitions",
-    measures="after a later one",
-    too_high="were processed after later ones",
-    matters="Whoever keeps the latest state by key keeps an old one, if order is lost.",
+    measures="after a later record",
+    too_high="processed records after later ones",
+    matters="A program that keeps the latest state by key keeps an old one if the order is lost.",
     clients=(APP,),
     limit="out_of_order",
 )
@@ -36,14 +35,13 @@ def processed_in_order() -> str:
         ), held AS (
             SELECT *, count_if(first_offset IS NULL) OVER (
                        PARTITION BY member, topic, partition
-                       ORDER BY at, first_offset NULLS FIRST
-                       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS holding
+                       ORDER BY at, first_offset NULLS FIRST {SO_FAR}) AS holding
             FROM steps
         ), followed AS (
             SELECT *, lag(last_offset) OVER w AS before, lag(holding) OVER w AS held_before,
                    max(last_offset) OVER (
                        PARTITION BY member, topic, partition ORDER BY at, first_offset
-                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS fetched
+                       {BEFORE}) AS fetched
             FROM held WHERE first_offset IS NOT NULL
             WINDOW w AS (PARTITION BY member, topic, partition ORDER BY at, first_offset)
         ), mixed AS (
@@ -63,11 +61,11 @@ def processed_in_order() -> str:
                    last_value(in_hand, true) OVER w AS in_hand
             FROM mixed
             WINDOW w AS (PARTITION BY member, topic, partition ORDER BY at, first NULLS FIRST
-                         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+                         {SO_FAR})
         ), shown AS (
             SELECT *, max(last) OVER (
                        PARTITION BY member, topic, partition, shown_by, begun_at ORDER BY at, first
-                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+                       {BEFORE}) AS reached
             FROM since WHERE first IS NOT NULL AND begun_at IS NOT NULL
         ), unordered AS (
             SELECT DISTINCT member, topic, partition, shown_by, begun_at
@@ -75,16 +73,14 @@ def processed_in_order() -> str:
         ), single AS (
             SELECT s.*, explode(sequence(s.first, s.last)) AS record
             FROM shown s LEFT SEMI JOIN unordered u
-              ON u.member = s.member AND u.topic = s.topic AND u.partition = s.partition
-             AND u.shown_by = s.shown_by AND u.begun_at = s.begun_at
+              ON same(u, s, member, topic, partition, shown_by, begun_at)
         ), placed AS (
             SELECT *, row_number() OVER (
                        PARTITION BY member, topic, partition, shown_by, begun_at, record
                        ORDER BY at) AS times,
                    max(IF(record > in_hand, record, NULL)) OVER (
                        PARTITION BY member, topic, partition, shown_by, begun_at
-                       ORDER BY at, record
-                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS later
+                       ORDER BY at, record {BEFORE}) AS later
             FROM single
         ), late AS (
             SELECT member, topic, partition, count(*) AS records, min(at) AS at,
@@ -110,25 +106,21 @@ def processed_in_order() -> str:
                   clause('the first is ', l.record, ', which was shown after ', l.later),
                   clause(e.records, ' records shown')) AS note
         FROM every e
-        LEFT JOIN late l
-          ON l.member = e.member AND l.topic = e.topic AND l.partition = e.partition
-        LEFT JOIN killed k
-          ON k.member = e.member AND k.topic = e.topic AND k.partition = e.partition
+        LEFT JOIN late l ON same(l, e, member, topic, partition)
+        LEFT JOIN killed k ON same(k, e, member, topic, partition)
     """
 
 
 @Rule(
     "P13",
-    title="What the program shows is known",
-    statement=(
-        "A program that is said to show what it processes does so, and what it shows are records "
-        "that it was fed."
-    ),
+    title="The program shows what it processes",
+    statement="A program that is declared to show what it processes does so, and shows only "
+    "records that were produced for it.",
     source="kafka-chaos, programs under test",
     unit="records",
-    things="ways of showing",
+    things="declared ways to show what is processed",
     measures="shown",
-    matters="Without it nothing is known of what was processed: only of what was fetched.",
+    matters="Without it the run knows only what was fetched, not what was processed.",
     clients=(APP,),
 )
 def shown_is_known() -> str:

@@ -26,17 +26,15 @@ WHERE_IT_WENT = """concat_ws(', ',
 @Rule(
     "P1",
     title="The group catches up",
-    statement=(
-        "Once nothing is broken and nothing more is produced, the program commits every partition "
-        "to its end, or processes it where it shows that, within the time that its owner "
-        "promises; within 60 s where nothing is promised."
-    ),
+    statement="The program reaches the end of every partition within the time that its owner "
+    "promises, or 60 s without a promise, once nothing is broken and nothing more is produced. A "
+    "partition's end is reached by a commit, or by processing if the program shows that.",
     source="kafka-chaos, programs under test",
     unit="ms",
     things="partitions",
     measures="until the end was reached",
-    too_high="came to its end too late",
-    matters="A group that does not catch up after a fault has stopped, however well it looks.",
+    too_high="was read to its end too late",
+    matters="A group that does not catch up after a fault has stopped, even if it looks well.",
     clients=(APP,),
     headline="catching up",
     limit="drained_s",
@@ -51,8 +49,7 @@ def catches_up() -> str:
             SELECT e.topic, e.partition, e.end_offset, any_value(p.how) AS how,
                    max(p.position) AS position,
                    min(p.at) FILTER (WHERE p.position >= e.end_offset) AS done_at
-            FROM ends e LEFT JOIN {advances} p
-              ON p.topic = e.topic AND p.partition = e.partition
+            FROM ends e LEFT JOIN {advances} p ON same(p, e, topic, partition)
             GROUP BY e.topic, e.partition, e.end_offset
         )
         SELECT concat(topic, '-', partition) AS subject, coalesce(done_at, :drain_at) AS at,
@@ -76,8 +73,8 @@ def catches_up() -> str:
     source="kafka-chaos, programs under test",
     unit="records",
     things="members and partitions",
-    measures="committed unseen",
-    too_high="were committed though nobody had fetched them",
+    measures="committed before they were fetched",
+    too_high="committed records that it had not fetched",
     matters="Records below a committed position are never read again: such a commit loses them.",
     clients=(APP,),
 )
@@ -120,7 +117,7 @@ def commits_follow_fetches() -> str:
                    max(IF(reached IS NULL, NULL, at)) OVER w AS seen_at
             FROM steps
             WINDOW w AS (PARTITION BY member, topic, partition ORDER BY at, reached NULLS LAST
-                         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+                         {SO_FAR})
         ), beyond AS (
             SELECT *, greatest(0, committed - greatest(coalesce(seen, 0), coalesce(before, 0)))
                        AS unseen
@@ -147,25 +144,23 @@ def commits_follow_fetches() -> str:
                IF(w.unseen > 0,
                   clause('committed ', w.committed, ', and had fetched to ', coalesce(w.seen, 0)),
                   clause(w.times, ' commits')) AS note
-        FROM worst w LEFT JOIN killed k
-          ON k.member = w.member AND k.topic = w.topic AND k.partition = w.partition
+        FROM worst w LEFT JOIN killed k ON same(k, w, member, topic, partition)
     """
 
 
 @Rule(
     "P3",
-    title="A new owner reads on from what was committed",
-    statement=(
-        "A member that is given a partition begins with the position that the coordinator tells "
-        "it: it neither passes over records nor reads again what was committed."
-    ),
+    title="A new owner reads on from the committed position",
+    statement="A member that is given a partition begins with the committed position that the "
+    "coordinator returns: it neither skips records nor reads committed ones again.",
     source="kafka-chaos, programs under test",
     unit="records",
     things="partitions taken over",
     measures="from the committed position to the first fetch",
-    too_low="reads again what had been committed",
-    too_high="passes over records that nobody had committed",
-    matters="Where a new owner begins decides what comes twice after a fault, and what is lost.",
+    too_low="reads committed records again",
+    too_high="skips records that nobody had committed",
+    matters="The position at which a new owner begins decides what comes twice after a fault, and "
+    "what is lost.",
     clients=(APP,),
 )
 def begins_where_committed() -> str:
@@ -189,47 +184,38 @@ def begins_where_committed() -> str:
             SELECT *, lag(told) OVER w AS committed, lag(at) OVER w AS told_at,
                    max(IF(fetch_offset IS NULL, NULL, at)) OVER (
                        PARTITION BY member, topic, partition
-                       ORDER BY at, fetch_offset NULLS FIRST
-                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS fetched_at
+                       ORDER BY at, fetch_offset NULLS FIRST {BEFORE}) AS fetched_at
             FROM steps
             WINDOW w AS (PARTITION BY member, topic, partition
                          ORDER BY at, fetch_offset NULLS FIRST)
         ), after_told AS (
             SELECT f.member, f.topic, f.partition, f.at, f.told_at, f.committed, f.fetch_offset,
                    f.evidence
-            FROM followed f LEFT ANTI JOIN {ownership} o
-              ON o.member = f.member AND o.topic = f.topic AND o.partition = f.partition
+            FROM followed f LEFT ANTI JOIN {ownership} o ON same(o, f, member, topic, partition)
              AND o.from_at <= f.fetched_at AND coalesce(o.to_at, :ended_at) >= f.at
             WHERE f.fetch_offset IS NOT NULL AND f.committed IS NOT NULL
         ), waited AS (
             SELECT a.member, a.topic, a.partition, a.at
-            FROM after_told a JOIN {fetched} w
-              ON w.member = a.member AND w.topic = a.topic AND w.partition = a.partition
+            FROM after_told a JOIN {fetched} w ON same(w, a, member, topic, partition)
              AND w.arrived_at <= a.told_at AND w.first_offset = a.committed
              AND w.last_offset + 1 = a.fetch_offset
-            JOIN {ownership} o
-              ON o.member = a.member AND o.topic = a.topic AND o.partition = a.partition
-             AND o.to_at <= a.at
+            JOIN {ownership} o ON same(o, a, member, topic, partition) AND o.to_at <= a.at
             GROUP BY a.member, a.topic, a.partition, a.at
             HAVING max(w.answered_at) >= after(-:slack_ms, max(o.to_at))
             UNION
             SELECT a.member, a.topic, a.partition, a.at
-            FROM after_told a JOIN {asked} e
-              ON e.member = a.member AND e.topic = a.topic AND e.partition = a.partition
+            FROM after_told a JOIN {asked} e ON same(e, a, member, topic, partition)
              AND e.arrived_at <= a.told_at AND e.arrived_at >= after(-:slack_ms, a.told_at)
              AND e.fetch_offset = a.committed
         ), begun AS (
             SELECT a.member, a.topic, a.partition, a.at, a.committed, a.evidence,
                    IF(w.member IS NULL, a.fetch_offset, a.committed) AS fetch_offset
-            FROM after_told a LEFT JOIN waited w
-              ON w.member = a.member AND w.topic = a.topic AND w.partition = a.partition
-             AND w.at = a.at
+            FROM after_told a LEFT JOIN waited w ON same(w, a, member, topic, partition, at)
         ), others AS (
             SELECT b.member, b.topic, b.partition, b.at,
                    max_by(f.member, struct(f.last_offset, f.member)) AS old_member,
                    max(f.last_offset) + 1 - any_value(b.fetch_offset) AS again
-            FROM begun b JOIN {fetched} f
-              ON f.topic = b.topic AND f.partition = b.partition AND f.arrived_at < b.at
+            FROM begun b JOIN {fetched} f ON same(f, b, topic, partition) AND f.arrived_at < b.at
             GROUP BY b.member, b.topic, b.partition, b.at
         )
         SELECT clause(b.topic, '-', b.partition, ' to ', b.member) AS subject, b.at,
@@ -245,25 +231,21 @@ def begins_where_committed() -> str:
                     THEN clause(o.again, ' records that ', o.old_member,
                                 ' had fetched and not committed come again') END AS note,
                b.evidence
-        FROM begun b LEFT JOIN others o
-          ON o.member = b.member AND o.topic = b.topic AND o.partition = b.partition
-         AND o.at = b.at
+        FROM begun b LEFT JOIN others o ON same(o, b, member, topic, partition, at)
     """
 
 
 @Rule(
     "P4",
     title="Partitions stand still no longer than promised",
-    statement=(
-        "After a fault or a change of the group no partition stands still for longer than the "
-        "program's owner promises; where nothing is promised it is measured."
-    ),
+    statement="No partition stands still for longer than the program's owner promises after a "
+    "fault or a change of the group. Without a promise the time is only measured.",
     source="kafka-chaos, programs under test",
     unit="ms",
     things="standstills",
     measures="without records read",
     too_high="stood still for longer than promised",
-    matters="This is the outage that those behind the program feel.",
+    matters="This is the outage that the users of the program notice.",
     clients=(APP,),
     headline="standstill",
     limit="standstill_s",
@@ -297,17 +279,17 @@ def stands_still() -> str:
 
 @Rule(
     "P10",
-    title="Nothing is lost",
-    statement=(
-        "Every record below the position that the group committed last was processed, where the "
-        "program shows what it processes; or else it was fetched."
-    ),
+    title="No more committed records are lost than promised",
+    statement="At most as many records of a partition below the last committed position as its "
+    "owner promises, by default none, were not processed, or not fetched if the program does not "
+    "show what it processes.",
     source="kafka-chaos, programs under test",
     unit="records",
     things="partitions",
     measures="lost",
-    too_high="are committed, and nobody read them",
-    matters="A record below the committed position is not read again: it is lost without a word.",
+    too_high="has committed records that nobody read",
+    matters="A record below the committed position is never read again: it is lost without an "
+    "error.",
     clients=(APP,),
     headline="loss",
     limit="lost",
@@ -331,7 +313,7 @@ def nothing_lost() -> str:
             SELECT topic, partition, first_offset, last_offset,
                    max(last_offset) OVER (
                        PARTITION BY topic, partition ORDER BY first_offset, last_offset
-                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+                       {BEFORE}) AS reached
             FROM seen
         ), holes AS (
             SELECT f.topic, f.partition, u.committed, f.reached + 1 AS from_offset,
@@ -363,14 +345,14 @@ def nothing_lost() -> str:
 
 @Rule(
     "P11",
-    title="Records come again no more often than promised",
-    statement="In the whole run no more records come again than the program's owner promises.",
+    title="No more records come again than promised",
+    statement="The program reads no more records again in the whole run than its owner promises.",
     source="kafka-chaos, programs under test",
     unit="records",
     things="runs",
-    measures="came again",
-    too_high="is more than promised",
-    matters="What comes twice is done twice, unless the program takes care of it.",
+    measures="that came again",
+    too_high="repeats more records than promised",
+    matters="A record that comes twice is processed twice, unless the program takes care of it.",
     clients=(APP,),
     limit="repeats",
 )

@@ -17,14 +17,12 @@ LONG_COMMIT_MS: Final = 1_000
 @Rule(
     "X38",
     title="A quiet group reads all its partitions",
-    statement=(
-        "While nothing changes in the group and nothing fails, the records of each partition reach "
-        "its member within 2.5 s of being acknowledged."
-    ),
+    statement="The records of each partition reach its member within 2.5 s of their "
+    "acknowledgement while nothing changes in the group and nothing fails.",
     source="fetch.max.wait.ms; KafkaConsumer.poll",
     unit="ms",
     things="partitions",
-    measures="at most from the acknowledgement to the poll",
+    measures="from the acknowledgement to the poll at most",
     too_high="stood still, although the group was well",
     matters="A partition that nobody reads shows in no rebalance and no error, only in its lag.",
     always=True,
@@ -57,7 +55,7 @@ def quiet_group_reads() -> str:
             SELECT g.topic, g.partition, g.from_at, g.to_at, p.member,
                    min(p.first_offset) AS first_offset
             FROM {gaps} g JOIN {progress} p
-              ON p.topic = g.topic AND p.partition = g.partition AND p.polled_at = g.to_at
+              ON same(p, g, topic, partition) AND p.polled_at = g.to_at
             WHERE g.to_at < :stopped_at
             GROUP BY g.topic, g.partition, g.from_at, g.to_at, p.member
         ), sent AS (

@@ -95,20 +95,16 @@ def _starts(causes: str) -> str:
 @Rule(
     "R12",
     title="One leader per generation",
-    statement=(
-        "In each generation one member that joined it leads the group and gives the assignment "
-        "once; the leader stays while it rejoins."
-    ),
-    source="seed 001, JoinGroup phase",
+    statement="In each generation one member that joined it is the leader and sends the "
+    "assignment once. The leader keeps its role as long as it rejoins.",
+    source="document 001, JoinGroup phase",
     unit="assignments",
     things="generations",
     measures="received",
     too_low="was never given an assignment by its leader",
     too_high="was given more than one assignment",
-    matters=(
-        "Members wait in SyncGroup for the leader's assignment; without one nobody consumes, and "
-        "with two they may disagree about who owns what."
-    ),
+    matters="Members wait in SyncGroup for the leader's assignment: without a leader nobody "
+    "consumes, and two leaders may disagree about who owns which partition.",
     protocols=CLASSIC,  # in KIP-848 the coordinator assigns: X24
 )
 def one_assignment() -> str:
@@ -132,7 +128,7 @@ def one_assignment() -> str:
                    array_contains(j.member_ids, g.leader_before) AS former_joined,
                    coalesce(k.static, 0) AS static
             FROM {generations} g
-            LEFT JOIN joined j ON j.broker = g.broker AND j.generation = g.generation
+            LEFT JOIN joined j ON same(j, g, broker, generation)
             LEFT JOIN kept k ON k.number = g.number
             WHERE g.event = 'stabilized' AND g.members > 0
               -- Without an assignment: only if somebody has one, or nothing came between.
@@ -167,13 +163,13 @@ def one_assignment() -> str:
 @Rule(
     "R20a",
     title="A new member starts a rebalance",
-    statement="A member that joins a group starts a rebalance, unless one is under way.",
-    source="seed 002, rebalance conditions; seed 001, triggers",
+    statement="A member that joins a group starts a rebalance, unless one is in progress.",
+    source="document 002, rebalance conditions; document 001, triggers",
     unit="ms",
     things="new members",
     measures="until the rebalance started",
     too_high="was followed by a rebalance too late",
-    matters="A new member gets partitions in a rebalance only; until then it adds no capacity.",
+    matters="A new member gets partitions only in a rebalance; until then it adds no capacity.",
 )
 def new_member_starts_one() -> str:
     return _starts(_NEWCOMERS)
@@ -182,10 +178,9 @@ def new_member_starts_one() -> str:
 @Rule(
     "R20b",
     title="A departure starts a rebalance",
-    statement=(
-        "A member that leaves or is evicted starts a rebalance at once, unless one is under way."
-    ),
-    source="seed 002, rebalance conditions; seed 003, LEAVE_GROUP",
+    statement="A member that leaves or is evicted starts a rebalance at once, unless one is in "
+    "progress.",
+    source="document 002, rebalance conditions; document 003, LEAVE_GROUP",
     unit="ms",
     things="departures",
     measures="until the rebalance started",
@@ -200,20 +195,16 @@ def departure_starts_one() -> str:
 
 @Rule(
     "R20e",
-    title="A session that ends starts a rebalance",
-    statement=(
-        "A member whose session runs out is evicted, and a rebalance starts at once, unless one "
-        "is under way."
-    ),
-    source="seed 002, rebalance conditions (session.timeout.ms)",
+    title="The end of a member's session starts a rebalance",
+    statement="A member whose session runs out is evicted, and a rebalance starts at once, unless "
+    "one is in progress.",
+    source="document 002, rebalance conditions (session.timeout.ms)",
     unit="ms",
     things="evictions",
     measures="until the rebalance started",
     too_high="was followed by a rebalance too late",
-    matters=(
-        "After a crash session.timeout.ms is what to reckon with before others take over; anything "
-        "on top makes the outage longer."
-    ),
+    matters="The outage after a crash lasts session.timeout.ms at least; a late rebalance makes "
+    "it longer.",
     protocols=CLASSIC,
 )
 def eviction_starts_one() -> str:
@@ -222,19 +213,15 @@ def eviction_starts_one() -> str:
 
 @Rule(
     "R32",
-    title="Members learn of a rebalance by their heartbeat",
-    statement=(
-        "The coordinator answers each member's next heartbeat with REBALANCE_IN_PROGRESS, and the "
-        "member rejoins."
-    ),
-    source="seed 003, HEARTBEAT",
+    title="Heartbeat answers tell members of a rebalance",
+    statement="The coordinator answers each member's next heartbeat with REBALANCE_IN_PROGRESS, "
+    "and the member rejoins.",
+    source="document 003, HEARTBEAT",
     unit="ms",
-    things="members told",
+    things="members told of a rebalance",
     measures="after the rebalance started",
     too_high="learned of the rebalance too late",
-    matters=(
-        "A rebalance waits for every member, so heartbeat.interval.ms is part of each standstill."
-    ),
+    matters="A rebalance waits for every member, so heartbeat.interval.ms is part of each outage.",
     protocols=CLASSIC,  # in KIP-848 heartbeats carry the assignment itself: X20
 )
 def told_by_heartbeat() -> str:
@@ -252,7 +239,7 @@ def told_by_heartbeat() -> str:
             SELECT b.number, b.generation, b.started_at, j.member_id, j.member,
                    min(j.arrived_at) AS arrived_at
             FROM {generations} b
-            JOIN {joins} j ON j.broker = b.broker AND j.generation = b.generation
+            JOIN {joins} j ON same(j, b, broker, generation)
             JOIN {joins} p ON p.broker = b.broker AND p.generation = b.generation_before
              AND p.member_id = j.member_id
             WHERE b.event = 'stabilized' AND b.broker = b.broker_before
@@ -286,22 +273,18 @@ def told_by_heartbeat() -> str:
 
 @Rule(
     "R33",
-    title="Generations count up by one, through all states",
-    statement=(
-        "Each completed join gives the group the next generation, whichever broker is asked: it is "
-        "prepared, completed by the members' joins, and stable with the leader's assignment, in "
-        "this order."
-    ),
-    source="seed 003, group states",
+    title="Generations count up by one and pass through all states",
+    statement="Each completed join gives the group the next generation, whichever broker "
+    "coordinates it. A generation is prepared, then completed by the members' joins, then stable "
+    "with the leader's assignment.",
+    source="document 003, group states",
     unit="generations",
     things="generations",
-    measures="further than the one before",
+    measures="above the generation before",
     too_low="repeats a generation or goes back",
     too_high="skips generations",
-    matters=(
-        "Commits are fenced by the generation; a number that comes twice lets a former owner "
-        "commit over the new one."
-    ),
+    matters="Commits are fenced by the generation: a number that comes twice lets a former owner "
+    "commit over the new one.",
     protocols=CLASSIC,  # group epochs of KIP-848 are passed over: X24
 )
 def generations_count_up() -> str:
@@ -332,19 +315,15 @@ def generations_count_up() -> str:
 @Rule(
     "X14",
     title="close() leaves the group at once",
-    statement=(
-        "A dynamic member that closes sends LeaveGroup, and the others' rebalance starts at once, "
-        "not after a session."
-    ),
+    statement="A dynamic member that closes sends LeaveGroup, and the rebalance of the others "
+    "starts at once, not after a session.",
     source="KIP-62; KafkaConsumer.close; rd_kafka_consumer_close",
     unit="ms",
     things="closed members",
     measures="from leaving to the rebalance",
     too_high="left, and the rebalance started too late",
-    matters=(
-        "With a clean close a deployment costs no session timeout; without it each restart leaves "
-        "partitions unread for that long."
-    ),
+    matters="A deploy with a clean close costs no session timeout; without it each restart leaves "
+    "partitions unread for that long.",
 )
 def close_leaves() -> str:
     """Members that were in the group when they closed; those that had left before are passed over.

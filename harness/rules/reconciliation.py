@@ -39,16 +39,14 @@ GIVEN_AND_TAKEN = """
 
 @Rule(
     "X20",
-    title="A partition is given when its owner has let it go",
-    statement=(
-        "The coordinator gives a partition to its next owner only after the former one has "
-        "acknowledged the revocation or is gone."
-    ),
+    title="A partition is assigned after its owner has released it",
+    statement="The coordinator assigns a partition to its next owner only after the former one "
+    "has acknowledged the revocation or is gone.",
     source="KIP-848, Reconciliation of the group",
     unit="ms",
     things="hand-overs",
-    measures="after it was let go",
-    too_low="was given before its owner let it go",
+    measures="after the release",
+    too_low="was assigned before its former owner released it",
     matters="Two members that have a partition at the same time process its records twice.",
     protocols=_KIP_848,
 )
@@ -62,8 +60,7 @@ def given_when_released() -> str:
         {GIVEN_AND_TAKEN}, held AS (
             SELECT g.part, g.stay, g.member, g.processed_at AS at, g.removed_at, g.evidence,
                    min(a.acked_at) AS acked_at
-            FROM given g LEFT JOIN acked a
-              ON a.stay = g.stay AND a.part = g.part AND a.arrived_at > g.arrived_at
+            FROM given g LEFT JOIN acked a ON same(a, g, stay, part) AND a.arrived_at > g.arrived_at
             GROUP BY ALL
         ), followed AS (
             SELECT *, lag(struct(member, stay, acked_at, removed_at)) OVER (
@@ -87,17 +84,15 @@ def given_when_released() -> str:
 @Rule(
     "X21",
     title="A member that does not acknowledge a revocation is fenced",
-    statement=(
-        "A member that goes on heartbeating without acknowledging a revocation is fenced when its "
-        "rebalance timeout (max.poll.interval.ms) has passed."
-    ),
+    statement="A member that sends heartbeats without acknowledging a revocation is fenced when "
+    "its rebalance timeout (max.poll.interval.ms) has passed.",
     source="KIP-848, Rebalance timeout",
     unit="ms",
     things="unacknowledged revocations",
     measures="from the revocation to the fencing",
     too_low="was fenced too early",
     too_high="was fenced too late",
-    matters="The next owner waits this long for a member that is stuck in its listener.",
+    matters="The next owner waits this long for a member that is stuck in its callback.",
     broker=True,
     protocols=_KIP_848,
 )
@@ -134,64 +129,76 @@ def fenced_without_acknowledgement() -> str:
 @Rule(
     "X24",
     title="Target assignments are computed in batches",
-    statement=(
-        "A target assignment is computed with the first heartbeat after the assignment interval "
-        "(1 s), and never sooner after the one before it."
-    ),
+    statement="The coordinator computes a target assignment at the first heartbeat after the "
+    "assignment interval (1 s), and never sooner than that after the one before.",
     source="group.consumer.assignment.interval.ms (since Kafka 4.3)",
     unit="ms",
     things="target assignments",
     measures="after the group epoch was bumped",
-    too_high="was computed too late",
+    too_low="was computed too soon",
+    too_high="was passed over by a heartbeat that came when it was due",
     matters="Members that start together share one computation, and a single join waits for it.",
     broker=True,
     since="4.3",
     protocols=_KIP_848,
 )
 def target_is_batched() -> str:
-    """Group epochs with a target: how long after the first bump, and after the target before.
+    """Group epochs with a target: how long after the first bump it was computed.
 
-    The coordinator computes one only when a member heartbeats, so a fault that holds up everybody's
-    heartbeats allows any time; and a new coordinator starts anew. Its line is written when that is
-    done, and the interval may count from before.
+    It is due with the bump, or an interval after the target before where that is later. A
+    coordinator looks whether one is due only when a member heartbeats
+    (GroupMetadataManager.maybeUpdateTargetAssignment). So the bound is the first heartbeat that
+    came after that time, and was accepted: where nobody is in the group, or nobody can send one, a
+    target waits for as long as that lasts. The interval counts from when the target before was
+    done, and its line is written after that: a broker that waits for a processor in between makes
+    the next seem early. Where the coordinator has changed, what it was told last may be lost.
     """
     return """
         WITH ordered AS (
-            SELECT *, ms_between(lag(joined_at) OVER w, joined_at) AS since_ms,
-                   lag(broker) OVER w AS broker_before
+            SELECT *, lag(joined_at) OVER w AS before_at, lag(broker) OVER w AS broker_before
             FROM {epochs} WINDOW w AS (PARTITION BY 1 ORDER BY joined_at, generation)
+        ), timed AS (
+            SELECT *, greatest(started_at, after(:assignment_interval_ms, before_at)) AS due_at,
+                   broker = broker_before
+                       AND started_at < after(:assignment_interval_ms - :slack_ms, before_at)
+                       AS waits
+            FROM ordered
         ), heard AS (
-            SELECT o.*, count(d.from_at) = 0 AS undisturbed
-            FROM ordered o LEFT JOIN {disturbances} d
-              ON d.member IS NULL AND d.from_at <= o.joined_at AND d.to_at >= o.started_at
+            SELECT t.*, min(h.processed_at) AS heard_at
+            FROM timed t LEFT JOIN {consumer_heartbeats} h
+              ON h.broker = t.broker AND h.generation >= 0 AND h.error_code = :NONE
+             AND h.arrived_at > after(:slack_ms, t.due_at)
             GROUP BY ALL
         )
         SELECT concat('epoch ', generation) AS subject, joined_at AS at,
                ms_between(started_at, joined_at) AS measured,
-               IF(undisturbed,
-                  :assignment_interval_ms + :heartbeat_ms + :cadence_ms + :slack_ms, NULL)
-                   AS bound_high,
+               IF(waits, ms_between(started_at, before_at) + :assignment_interval_ms - :slack_ms,
+                  NULL) AS bound_low,
+               ms_between(started_at, heard_at) + :slack_ms AS bound_high,
                CASE WHEN started_at IS NULL
                     THEN 'when its group epoch was bumped is not on record' END AS unknown,
-               CASE WHEN broker = broker_before
-                     AND since_ms < :assignment_interval_ms - :slack_ms
-                    THEN clause('was computed ', CAST(round(since_ms) AS INT),
-                                ' ms after the one before') END AS wrong,
+               clause('was computed ', CAST(round(ms_between(before_at, joined_at)) AS INT),
+                      ' ms after the one before') AS too_low,
                concat('reason of the bump: ', reason) AS note,
-               evidence, started_at AS guard_from, guard_to(joined_at) AS guard_to
+               evidence,
+               IF(waits, least(started_at, after(-:guard_ms, before_at)), started_at)
+                   AS guard_from,
+               guard_to(joined_at) AS guard_to
         FROM heard
     """
 
 
 @Rule(
     "X24-at-once",
-    title="A join computes its target assignment at once (documented, outdated)",
-    statement="The heartbeat by which a member joins computes the new target assignment itself.",
+    title="A join computes its target at once (documented, outdated)",
+    statement="The coordinator computes the new target assignment in the heartbeat by which a "
+    "member joins.",
     source="KIP-848, Assignment process (before Kafka 4.3)",
     unit="ms",
     things="joins",
     measures="after the group epoch was bumped",
-    matters="Where it does not hold, a new member waits for a later heartbeat to get partitions.",
+    matters="Where this does not hold, a new member gets its partitions only after a later "
+    "heartbeat.",
     broker=True,
     protocols=_KIP_848,
     contradicted=(Groups(),),

@@ -15,15 +15,16 @@ STAMPED_LATE_MS: Final = 300
 
 @Rule(
     "R12-all",
-    title="Every member of a generation has asked to join it",
+    title="Every member of a generation has sent a JoinGroup for it",
     statement="Each member that a generation begins with has sent a JoinGroup for it.",
-    source="seed 001, JoinGroup phase; seed 003, the group's state machine",
+    source="document 001, JoinGroup phase; document 003, the group's state machine",
     unit="members",
     things="generations",
-    measures="asked to join it",
-    too_low="has members that did not ask to join it",
-    too_high="was asked for by more members than it has",
-    matters="A rebalance waits for all of them: one that does not ask holds the whole group up.",
+    measures="with a JoinGroup for it",
+    too_low="has members that sent no JoinGroup for it",
+    too_high="has fewer members than sent a JoinGroup for it",
+    matters="A rebalance waits for all members, so one that sends no JoinGroup holds up the whole "
+    "group.",
     broker=True,
     protocols=CLASSIC,  # in KIP-848 nobody joins again: X20-alone
     in_passing=True,
@@ -37,8 +38,7 @@ def everybody_joins() -> str:
         WITH asked AS (
             SELECT g.broker, g.generation, g.joined_at, g.members, g.evidence,
                    count(DISTINCT j.member_id) AS asked
-            FROM {generations} g LEFT JOIN {joins} j
-              ON j.broker = g.broker AND j.generation = g.generation
+            FROM {generations} g LEFT JOIN {joins} j ON same(j, g, broker, generation)
              AND j.arrived_at <= after(:slack_ms, g.joined_at)
             WHERE g.event = 'stabilized' AND g.members > 0
             GROUP BY g.broker, g.generation, g.joined_at, g.members, g.evidence
@@ -47,8 +47,7 @@ def everybody_joins() -> str:
             FROM asked a JOIN {memberships} m
               ON m.instance_id IS NOT NULL AND m.joined_at <= a.joined_at
              AND (m.removed_at IS NULL OR m.removed_at > a.joined_at)
-            LEFT ANTI JOIN {joins} j
-              ON j.broker = a.broker AND j.generation = a.generation AND j.member_id = m.member_id
+            LEFT ANTI JOIN {joins} j ON same(j, a, broker, generation) AND j.member_id = m.member_id
             GROUP BY a.broker, a.generation
         )
         SELECT concat('generation ', a.generation) AS subject, a.joined_at AS at,
@@ -57,30 +56,34 @@ def everybody_joins() -> str:
                   clause(k.kept, ' static members did not join again and were kept'), NULL)
                    AS excused,
                concat('it has ', a.members, ' members') AS note, a.evidence
-        FROM asked a LEFT JOIN kept k ON k.broker = a.broker AND k.generation = a.generation
+        FROM asked a LEFT JOIN kept k ON same(k, a, broker, generation)
     """
 
 
 @Rule(
     "R12-first",
-    title="Who comes first leads",
-    statement="An empty group is led by the member that was added to it first.",
-    source="seed 001, choice of the leader; ClassicGroup.add",
+    title="The first member of an empty group becomes its leader",
+    statement="The leader of a group that was empty is the member that was added to it first.",
+    source="document 001, choice of the leader; ClassicGroup.add",
     unit="place",
     things="generations of a new group",
     measures="of the leader in the order of arrival",
     too_high="is led by a member that came later",
-    matters="The first process to start works out the assignment for all: its assignor counts.",
+    matters="The first process to start computes the assignment for all, with its own assignor.",
     broker=True,
     protocols=CLASSIC,
     in_passing=True,
 )
 def first_leads() -> str:
-    """Generations of a group that nobody was in, unless the first of them went before its end."""
+    """Generations of a group that nobody was in, unless the first of them went before its end.
+
+    A leader whose generation ended before it could assign anything is known by what the
+    answers to the JoinGroups say of it.
+    """
     return """
         WITH formed AS (
-            SELECT broker, generation, joined_at, leader, evidence,
-                   lag(joined_at) OVER (ORDER BY number) AS empty_at, generation_before,
+            SELECT broker, generation, joined_at, coalesce(leader, array_min(leaders)) AS leader,
+                   evidence, lag(joined_at) OVER (ORDER BY number) AS empty_at, generation_before,
                    members_before, event
             FROM {generations}
         ), added AS (
@@ -99,8 +102,7 @@ def first_leads() -> str:
         )
         SELECT concat('generation ', a.generation) AS subject, a.joined_at AS at,
                a.place AS measured, 1 AS bound_high, concat('led by ', a.leader) AS note, a.evidence
-        FROM added a LEFT ANTI JOIN gone g
-          ON g.broker = a.broker AND g.generation = a.generation
+        FROM added a LEFT ANTI JOIN gone g ON same(g, a, broker, generation)
         WHERE a.member_id = a.leader
     """
 
@@ -108,19 +110,15 @@ def first_leads() -> str:
 @Rule(
     "R13-members",
     title="Only the leader's SyncGroup carries an assignment",
-    statement=(
-        "A follower's SyncGroup carries none, the leader's carries that of all, and each member is "
-        "answered with what the leader gave it."
-    ),
-    source="seed 001, SyncGroup; seed 003, the group's state machine",
+    statement="A follower's SyncGroup carries no assignment, and the leader's carries that of all "
+    "members. Each member is answered with what the leader gave it.",
+    source="document 001, SyncGroup; document 003, the group's state machine",
     unit="partitions",
     things="SyncGroups of members",
     measures="assigned by a follower",
-    too_high="carried an assignment, though it does not lead",
-    matters=(
-        "The assignor of one client decides for all, which is why members of one group have to "
-        "agree on it."
-    ),
+    too_high="sent an assignment although it is not the leader",
+    matters="The assignor of one client decides for all, so the members of a group have to agree "
+    "on it.",
     protocols=CLASSIC,
     in_passing=True,
 )
@@ -137,8 +135,7 @@ def only_the_leader_assigns() -> str:
                 SELECT broker, generation, member_id,
                        max_by(leader, struct(arrived_at, evidence)) AS led_by
                 FROM {joins} GROUP BY broker, generation, member_id) l
-              ON l.broker = s.broker AND l.generation = s.generation
-             AND l.member_id = s.member_id
+              ON same(l, s, broker, generation, member_id)
             WHERE s.api = 'SYNC_GROUP' AND s.error_code = :NONE AND s.assignments IS NOT NULL
               AND s.assigned IS NOT NULL
         ), given AS (
@@ -152,8 +149,7 @@ def only_the_leader_assigns() -> str:
                        p -> concat(p.topic, '-', p.partition))), ' ') AS given_to_it,
                    array_join(array_sort(transform(
                        s.assigned, p -> concat(p.topic, '-', p.partition))), ' ') AS got
-            FROM syncs s LEFT JOIN given g
-              ON g.broker = s.broker AND g.generation = s.generation
+            FROM syncs s LEFT JOIN given g ON same(g, s, broker, generation)
         )
         SELECT concat(member, ' in generation ', generation) AS subject, arrived_at AS at,
                IF(leads, NULL, size(assignments)) AS measured, IF(leads, NULL, 0) AS bound_high,
@@ -168,15 +164,16 @@ def only_the_leader_assigns() -> str:
 
 @Rule(
     "R33-answered",
-    title="When the last has joined, all are answered",
-    statement="The JoinGroups that wait are all answered when the last member has joined.",
-    source="seed 003, the group's state machine; GroupMetadataManager.completeClassicGroupJoin",
+    title="All JoinGroups are answered once the last has joined",
+    statement="The coordinator answers all waiting JoinGroups as soon as the last member has "
+    "joined.",
+    source="document 003, the group's state machine; GroupMetadataManager.completeClassicGroupJoin",
     unit="ms",
     things="JoinGroups",
     measures="from the end of the join phase to the answer",
     too_low="was answered before all had joined",
     too_high="was answered too late after all had joined",
-    matters="The slowest member decides when all of them go on.",
+    matters="The slowest member decides when all the others go on.",
     broker=True,
     protocols=CLASSIC,
     in_passing=True,
@@ -188,8 +185,7 @@ def all_are_answered() -> str:
             SELECT g.generation, g.joined_at, j.member, j.arrived_at, j.processed_at, j.evidence,
                    ms_between(g.joined_at, j.processed_at) AS ms,
                    :START_MS + :slack_ms + :STAMPED_LATE_MS AS most_ms
-            FROM {generations} g JOIN {joins} j
-              ON j.broker = g.broker AND j.generation = g.generation
+            FROM {generations} g JOIN {joins} j ON same(j, g, broker, generation)
              AND j.arrived_at <= g.joined_at
             WHERE g.event = 'stabilized'
         )
@@ -205,48 +201,44 @@ def all_are_answered() -> str:
 
 @Rule(
     "R34-silent",
-    title="Heartbeats begin with membership, and rest while a join waits",
-    statement=(
-        "A member sends its first heartbeat after its JoinGroup was answered, and none while a "
-        "JoinGroup of it waits for an answer."
-    ),
-    source="seed 004, start of the heartbeat thread; AbstractCoordinator.hasNotJoinedGroup",
-    unit="heartbeats",
-    things="JoinGroups that waited for longer than an interval of heartbeats",
-    measures="sent meanwhile",
-    too_high="sent heartbeats while its JoinGroup waited",
-    matters="What keeps a member alive then is its waiting request, and not its heartbeats.",
+    title="A member sends no heartbeats while its JoinGroup waits",
+    statement="A member sends its first heartbeat after its JoinGroup was answered, and none, nor "
+    "another JoinGroup, while a JoinGroup waits for its answer.",
+    source="document 004, start of the heartbeat thread; AbstractCoordinator.hasNotJoinedGroup",
+    unit="requests",
+    things="JoinGroups that waited",
+    measures="sent while the JoinGroup waited",
+    too_high="sent heartbeats, or joined again, while its JoinGroup waited",
+    matters="The waiting request keeps the member alive then, not its heartbeats.",
     protocols=CLASSIC,
     in_passing=True,
 )
 def silent_while_joining() -> str:
-    """Accepted JoinGroups, from when they came to their answer."""
+    """Accepted JoinGroups of our own members, from when they came to their answer."""
     return """
         SELECT concat(j.member, ' (join)') AS subject, j.arrived_at AS at,
                count(h.arrived_at) AS measured, 0 AS bound_high,
                concat('waited for ', CAST(round(ms_between(j.arrived_at, j.processed_at)) AS INT),
                       ' ms') AS note, j.evidence
         FROM {joins} j LEFT JOIN {own_requests} h
-          ON h.api = 'HEARTBEAT' AND h.member = j.member
+          ON h.api IN ('HEARTBEAT', 'JOIN_GROUP') AND h.member = j.member
          AND h.arrived_at > j.arrived_at AND h.arrived_at < j.processed_at
-        WHERE ms_between(j.arrived_at, j.processed_at) > :heartbeat_ms + :cadence_ms
+        WHERE ms_between(j.arrived_at, j.processed_at) > 2 * :slack_ms AND :client <> 'app'
         GROUP BY j.member, j.arrived_at, j.processed_at, j.evidence
     """
 
 
 @Rule(
     "X20-alone",
-    title="In KIP-848 nobody joins, leads or syncs",
-    statement=(
-        "Members of a KIP-848 group send ConsumerGroupHeartbeat alone: no JoinGroup, SyncGroup, "
-        "Heartbeat or LeaveGroup, however often partitions move."
-    ),
+    title="KIP-848 has no JoinGroup, SyncGroup or group leader",
+    statement="Members of a KIP-848 group send only ConsumerGroupHeartbeat: no JoinGroup, "
+    "SyncGroup, Heartbeat or LeaveGroup, however often partitions move.",
     source="KIP-848, ConsumerGroupHeartbeat",
     unit="requests",
     things="members",
     measures="of the classic protocol",
     too_high="sent requests of the classic protocol",
-    matters="No member works out an assignment, and none has to wait for all the others.",
+    matters="No member computes an assignment, and none has to wait for all the others.",
     protocols=("consumer",),
     in_passing=True,
 )
@@ -264,15 +256,14 @@ def heartbeats_alone() -> str:
 
 @Rule(
     "R33-epochs",
-    title="A group of KIP-848 is Assigning, then Reconciling, then Stable",
-    statement=(
-        "A KIP-848 group is Assigning from a new group epoch until its target assignment is "
-        "computed, then Reconciling until its members have followed, and Stable after that."
-    ),
+    title="A KIP-848 group is Assigning, then Reconciling, then Stable",
+    statement="A KIP-848 group is Assigning from a new group epoch until its target assignment is "
+    "computed, then Reconciling until its members have followed it, and then Stable.",
     source="KIP-848, ConsumerGroupDescribe; ConsumerGroup.maybeUpdateGroupState",
     unit="states",
     things="states seen",
-    matters="Nothing of the classic states is left: what watches groups by them sees nothing.",
+    matters="Monitoring that looks for the classic states sees nothing, because none of them is "
+    "left.",
     broker=True,
     protocols=("consumer",),
     in_passing=True,

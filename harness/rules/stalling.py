@@ -9,14 +9,12 @@ from harness.rules.rule import Groups, Need, Rule
 @Rule(
     "R07",
     title="A consumer that does not poll leaves the group",
-    statement=(
-        "A dynamic member whose application does not poll for max.poll.interval.ms leaves by "
-        "itself, within its timer (librdkafka: 500 ms, Java: 100 ms, or in KIP-848 with its next "
-        "heartbeat), and is not evicted."
-    ),
-    source="seed 000, max.poll.interval.ms; seed 004, HeartbeatThread",
+    statement="A dynamic member whose application does not poll for max.poll.interval.ms leaves "
+    "by itself and is not evicted. It leaves at most one tick of its timer late (librdkafka: 500 "
+    "ms, Java: 100 ms); in KIP-848 Java leaves with its next heartbeat.",
+    source="document 000, max.poll.interval.ms; document 004, HeartbeatThread",
     unit="ms",
-    things="stalls past the limit",
+    things="stalls longer than max.poll.interval.ms",
     measures="from the last poll to LeaveGroup",
     matters="A batch that takes longer costs the consumer its partitions and is processed again.",
     needs=(Need.MAX_POLL_END,),
@@ -78,19 +76,17 @@ def left_by_limit(event: str) -> str:
 
 @Rule(
     "R36",
-    title="Between heartbeats the thread wakes up every retry.backoff.ms",
-    statement=(
-        "Java's heartbeat thread waits for retry.backoff.ms between two looks at its timers, not "
-        "for heartbeat.interval.ms: it notices a missed poll at most 100 ms late, where librdkafka "
-        "takes up to 500 ms."
-    ),
-    source="seed 004, HeartbeatThread (retryBackoffMs)",
+    title="Java's heartbeat thread wakes up every retry.backoff.ms",
+    statement="Java's heartbeat thread looks at its timers every retry.backoff.ms, not every "
+    "heartbeat.interval.ms. So it notices a missed poll at most 100 ms late, where librdkafka "
+    "takes up to 500 ms.",
+    source="document 004, HeartbeatThread (retryBackoffMs)",
     unit="ms",
     things="missed polls",
     measures="after max.poll.interval.ms",
     too_low="was noticed too early",
     too_high="was noticed too late",
-    matters="A longer heartbeat interval does not delay the moment in which a stall is noticed.",
+    matters="A longer heartbeat interval does not delay the detection of a stall.",
     clients=("java",),
     protocols=CLASSIC,
 )
@@ -134,14 +130,12 @@ SLOW = """
 
 @Rule(
     "R18",
-    title="Slow processing gets a consumer dropped (documented, outdated)",
-    statement=(
-        "A consumer that takes longer than session.timeout.ms to process what it polled is "
-        "dropped from the group."
-    ),
-    source="seed 002, session.timeout.ms; outdated since KIP-62",
+    title="Slow processing removes a consumer (documented, outdated)",
+    statement="A consumer that takes longer than session.timeout.ms to process what it polled is "
+    "removed from the group.",
+    source="document 002, session.timeout.ms; outdated since KIP-62",
     unit="ms",
-    things="stalls past the session only",
+    things="stalls longer than the session and shorter than max.poll.interval.ms",
     measures="without a poll",
     matters="Raising session.timeout.ms does not help slow processing; max.poll.interval.ms does.",
     needs=(Need.STALL_WITHIN_MAX_POLL,),
@@ -166,13 +160,11 @@ def slow_is_dropped() -> str:
 @Rule(
     "R34",
     title="Heartbeats do not depend on poll",
-    statement=(
-        "While an application processes for longer than its session, but shorter than "
-        "max.poll.interval.ms, its heartbeats go on as before."
-    ),
-    source="seed 004, HeartbeatThread; KIP-62",
+    statement="The heartbeats of a member go on as before while its application processes for "
+    "longer than the session timeout, but less than max.poll.interval.ms.",
+    source="document 004, HeartbeatThread; KIP-62",
     unit="ms",
-    things="stalls past the session only",
+    things="stalls longer than the session and shorter than max.poll.interval.ms",
     measures="between heartbeats at most",
     too_high="stopped its heartbeats for too long",
     matters="A long batch alone does not cost a consumer its session.",
@@ -211,15 +203,13 @@ NOT_POLLED: Final = "'consumer poll timeout has expired.'"
 
 @Rule(
     "R07-reason",
-    title="A Java member says why it leaves",
-    statement=(
-        "A LeaveGroup of the Java client names its reason, which the coordinator logs: that "
-        "the consumer is being closed, or that its poll timeout has expired."
-    ),
+    title="A Java member gives the reason why it leaves",
+    statement="A LeaveGroup of the Java client carries its reason, and the coordinator logs it: "
+    "the consumer is being closed, or its poll timeout has expired.",
     source="KIP-800 (since 3.2); AbstractCoordinator.maybeLeaveGroup",
     unit="",
     things="members that left",
-    matters="The coordinator's log alone tells a deploy from a consumer that is too slow.",
+    matters="The coordinator's log alone then tells a deploy from a consumer that is too slow.",
     clients=("java",),
     protocols=CLASSIC,
     in_passing=True,
@@ -232,13 +222,16 @@ def says_why() -> str:
     return """
         WITH gone AS (
             SELECT e.member_id, m.member, e.at, e.reason, e.evidence,
-                   count(c.event_at) AS closed,
+                   count(c.event_at) AS closed, count(l.member) AS limits,
                    count_if(c.event_at <= after(-:slack_ms, e.at)) AS closed_before
             FROM {coordinator_events} e JOIN {memberships} m
               ON m.member_id = e.member_id AND m.joined_at <= e.at
             LEFT JOIN {client_events} c
               ON c.member = m.member AND c.event = 'closing' AND c.event_at >= m.joined_at
              AND c.event_at <= after(:slack_ms, e.at)
+            LEFT JOIN {client_events} l
+              ON l.member = m.member AND l.event = 'max_poll_exceeded'
+             AND l.event_at >= m.joined_at AND l.event_at <= after(:slack_ms, e.at)
             WHERE e.`group` = :group AND e.event = 'left'
               AND e.reason NOT LIKE 'Member % left the %'  -- of KIP-848, which names none
             GROUP BY e.member_id, m.member, e.at, e.reason, e.evidence
@@ -249,7 +242,75 @@ def says_why() -> str:
                     WHEN reason = :NOT_POLLED AND closed_before > 0
                       OR reason = :CLOSED AND closed = 0
                     THEN clause(IF(closed > 0, 'was closed', 'was not closed'), ', and left as: ',
-                                reason) END AS wrong,
+                                reason)
+                    WHEN reason = :NOT_POLLED AND limits = 0
+                    THEN clause('had said nothing of its poll limit, and left as: ', reason)
+                    END AS wrong,
                concat('left as: ', reason) AS note, evidence
         FROM gone
+    """
+
+
+@Rule(
+    "X78",
+    title="A client gives up only when its poll limit is over",
+    statement="A client says that max.poll.interval.ms was exceeded only if its application has "
+    "not polled for that long.",
+    source="max.poll.interval.ms; rd_kafka_max_poll_exceeded; AbstractCoordinator",
+    unit="ms",
+    things="times that a client gave up",
+    measures="after the last poll on record",
+    too_low="gave up before its poll limit was over",
+    matters="A member that gives up too early stops a group that works.",
+    in_passing=True,
+)
+def gives_up_in_time() -> str:
+    """By the last poll that returned records: a later one that returned none is on no record.
+
+    Java counts from the call of a poll, which may have waited for its records (R07, R36).
+    """
+    return """
+        SELECT concat(e.member, ' (poll limit)') AS subject, e.event_at AS at,
+               ms_between(max(d.polled_at), e.event_at) AS measured,
+               m.max_poll_interval_ms - :poll_ms - :slack_ms AS bound_low
+        FROM {client_events} e JOIN {members} m USING (member)
+        JOIN {deliveries} d ON d.member = e.member AND d.polled_at <= e.event_at
+        WHERE e.event = 'max_poll_exceeded' GROUP BY e.member, e.event_at, m.max_poll_interval_ms
+    """
+
+
+@Rule(
+    "X85",
+    title="A client says that its poll limit is over",
+    statement="A client whose application has not polled for max.poll.interval.ms says so: "
+    "librdkafka by an error, Java in its log.",
+    source="max.poll.interval.ms; rd_kafka_max_poll_exceeded; AbstractCoordinator",
+    unit="",
+    things="stalls longer than max.poll.interval.ms",
+    matters="Nobody finds a consumer that is too slow if its client leaves the group in silence.",
+    in_passing=True,
+)
+def says_that_its_limit_is_over() -> str:
+    """Stalls that outlast the limit, unless the process ended before.
+
+    librdkafka's application is told when it polls again.
+    """
+    return """
+        WITH stalls AS (
+            SELECT e.member, e.event_at AS at, after(e.duration_ms, e.event_at) AS to_at
+            FROM {client_events} e JOIN {members} m USING (member)
+            WHERE e.event = 'stall_started'
+              AND e.duration_ms > m.max_poll_interval_ms + :timer_late_ms + :slack_ms
+        )
+        SELECT concat(s.member, ' (limit)') AS subject, s.at,
+               IF(count(n.member) = 0, 'said nothing of its poll limit', NULL) AS wrong,
+               concat('said so ', CAST(round(ms_between(s.at, min(n.event_at))) AS INT),
+                      ' ms after its last poll') AS note
+        FROM stalls s LEFT ANTI JOIN {fault_windows} f
+          ON f.resolved = s.member AND f.ends_member AND f.injecting_at >= s.at
+         AND f.injecting_at <= after(:slack_ms, s.to_at)
+        LEFT JOIN {client_events} n
+          ON n.member = s.member AND n.event = 'max_poll_exceeded' AND n.event_at >= s.at
+         AND n.event_at <= after(:slack_ms, s.to_at)
+        GROUP BY s.member, s.at
     """

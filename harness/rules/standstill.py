@@ -5,19 +5,17 @@ from harness.rules.rule import Rule
 
 @Rule(
     "X34",
-    title="Rebalance time is a number of heartbeat intervals",
-    statement=(
-        "A rebalance lasts at most one heartbeat interval, and the work in hand until the next "
-        "poll, for each round of its protocol, however many members there are: one round if it is "
-        "eager, two if it is cooperative; in the consumer protocol one interval for the old owner "
-        "to hear, and one for the new."
-    ),
-    source="seed 003, HEARTBEAT; KIP-429; KIP-848",
+    title="A rebalance lasts a fixed number of heartbeat intervals",
+    statement="Each round of a rebalance lasts at most one heartbeat interval plus the work in "
+    "progress until the next poll, however many members there are. An eager rebalance has one "
+    "round and a cooperative one two; in KIP-848 the old owner has one and the new owner one.",
+    source="document 003, HEARTBEAT; KIP-429; KIP-848",
     unit="intervals",
     things="changes of the group",
-    measures="from notice to the last join",
+    measures="from the coordinator's notice to the last join",
     too_high="lasted too long",
-    matters="heartbeat.interval.ms, not the size of the group, decides how long it stands still.",
+    matters="heartbeat.interval.ms, not the size of the group, decides how long the group stands "
+    "still.",
     headline="join cost",
 )
 def whole_intervals() -> str:

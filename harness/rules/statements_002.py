@@ -12,13 +12,13 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     ),
     Statement(
         id="002.2",
-        says="poll hands out what is buffered first.",
+        says="poll hands out buffered records first.",
         rules=("R25",),
         today="Java only; librdkafka fetches in a thread of its own.",
     ),
     Statement(
         id="002.20",
-        says="poll asks for more before it returns what it has.",
+        says="poll requests more records before it returns those that it has.",
         rules=(),
         today="Not judged: of a request for records only the answer is on record.",
     ),
@@ -34,8 +34,8 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         says="poll returns nothing while a rebalance is pending.",
         rules=("R25-rebalance",),
         instead=("X01-kept",),
-        today="Java only. What a cooperative or KIP-848 member keeps it hands out all "
-        "through; an eager one has nothing to hand out.",
+        today="Java only. A cooperative or KIP-848 member goes on handing out records of the "
+        "partitions that it keeps; an eager one has nothing to hand out.",
         since="2.5 (KAFKA-8421)",
     ),
     Statement(
@@ -46,7 +46,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     ),
     Statement(
         id="002.25",
-        says="max.poll.records is 500 unless set, and max.partition.fetch.bytes 1 MB.",
+        says="The default of max.poll.records is 500, that of max.partition.fetch.bytes 1 MB.",
         rules=("R23-default", "R24-default"),
         today="Java only: 1 MB is 1,048,576 bytes, and librdkafka has no max.poll.records.",
     ),
@@ -67,11 +67,11 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     ),
     Statement(
         id="002.19",
-        says="session.timeout.ms is 10 s unless set.",
+        says="The default of session.timeout.ms is 10 s.",
         rules=(),
         instead=("X11", "X19-default"),
-        today="The default is 45 s, and so is that of brokers for KIP-848. Only the long set plays "
-        "it.",
+        today="The default is 45 s, and so is that of brokers for KIP-848. Only long experiments "
+        "play it.",
         since="3.0 (KIP-735), librdkafka 1.7",
     ),
     Statement(
@@ -90,10 +90,11 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     ),
     Statement(
         id="002.22",
-        says="So it is with automatic commits, whatever auto.offset.reset says.",
+        says="The work of a dropped consumer is done again with automatic commits too, whatever "
+        "auto.offset.reset says.",
         rules=("R19-auto",),
-        today="Java only, in the classic protocol: librdkafka has committed by then what it handed "
-        "out, done or not (R26-processed).",
+        today="Java only, in the classic protocol: librdkafka has committed by then what it "
+        "handed out, done or not (R26-processed).",
     ),
     Statement(
         id="002.9",
@@ -126,20 +127,20 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     ),
     Statement(
         id="002.13",
-        says="A broker that dies, so that ZooKeeper elects another coordinator, sets off a "
+        says="The death of a broker, after which ZooKeeper elects another coordinator, sets off a "
         "rebalance.",
         rules=("R11",),
         instead=("X12", "X13"),
         today="ZooKeeper never elected coordinators of consumer groups since 0.9, and is gone "
-        "since 4.0. A coordinator is the leader of a partition of __consumer_offsets; the next one "
-        "loads the group and keeps its members.",
+        "since 4.0. A coordinator is the leader of a partition of __consumer_offsets; the next "
+        "one loads the group and keeps its members.",
         since="0.9",
     ),
     Statement(
         id="002.14",
-        says="A consumer without a heartbeat for its session timeout is taken for gone.",
+        says="A consumer without a heartbeat for its session timeout is considered gone.",
         rules=("R01", "R20e", "X19"),
-        today="In KIP-848 the time is the broker's.",
+        today="In KIP-848 the broker sets the time.",
     ),
     Statement(
         id="002.15",
@@ -150,31 +151,30 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     ),
     Statement(
         id="002.16",
-        says="Three partitions and three members: one each.",
+        says="Each of three members has one of three partitions.",
         rules=("R22-each",),
     ),
     Statement(
         id="002.17",
-        says="Three partitions and two members: two and one.",
+        says="Two members have two and one of three partitions.",
         rules=("R22-more", "R22"),
     ),
     Statement(
         id="002.18",
-        says="Two partitions and three members: one of them idles.",
+        says="One of three members is idle if there are two partitions.",
         rules=("R22-idle",),
     ),
     Statement(
         id="002.23",
-        says="As many consuming threads as partitions are the most that have work.",
+        says="No more consuming threads than partitions have work.",
         rules=("R22-idle",),
         today="A thread is a member here: a consumer is used by one thread.",
     ),
     Statement(
         id="002.24",
-        says="More threads than partitions have work where a pool of workers shares out "
-        "the records.",
+        says="More threads than partitions have work if a pool of workers shares the records.",
         rules=(),
-        today="Not judged: what an application does with records is its own affair, and "
-        "none of ours has a pool.",
+        today="Not judged: what an application does with records is its own affair, and none of "
+        "ours has a pool.",
     ),
 )

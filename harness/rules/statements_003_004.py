@@ -42,7 +42,8 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="003.6",
         says="OFFSET_FETCH does not see half of an update.",
         rules=("R30-whole",),
-        today="Probed in a classic group. By a snapshot of what is committed, and not by a lock.",
+        today="Probed in a classic group. The coordinator uses a snapshot of the committed "
+        "positions, not a lock.",
         since="4.0",
     ),
     Statement(
@@ -64,13 +65,13 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         says="A commit whose append fails is withdrawn.",
         rules=("R31-withdrawn",),
         instead=("R31-made",),
-        today="The coordinator of 3.9 does so. Kafka 4 has such a commit in its log, and makes it "
-        "when the replica is back.",
+        today="The coordinator of 3.9 does so. In Kafka 4 such a commit stays in the log, and "
+        "takes effect when the replica is back.",
         since="4.0",
     ),
     Statement(
         id="003.9",
-        says="The answer to a heartbeat tells a member that a rebalance is on, and it joins again.",
+        says="The answer to a heartbeat tells a member of a rebalance, and the member joins again.",
         rules=("R32", "R32-rejoin"),
         today="In KIP-848 the answer brings the new partitions, and nobody joins again "
         "(X20-alone).",
@@ -82,8 +83,8 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     ),
     Statement(
         id="003.11",
-        says="A group goes from Stable through PreparingRebalance and CompletingRebalance "
-        "to Stable.",
+        says="A group goes from Stable through PreparingRebalance and CompletingRebalance to "
+        "Stable.",
         rules=("R33",),
         instead=("R33-epochs",),
         today="KIP-848 groups are Empty, Assigning, Reconciling, Stable or Dead.",
@@ -98,16 +99,17 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     ),
     Statement(
         id="003.13",
-        says="The leader's SYNC_GROUP carries the assignment, that of the others is empty.",
+        says="The leader's SYNC_GROUP carries the assignment; those of the others are empty.",
         rules=("R13-members",),
         today="KIP-848 has no SYNC_GROUP (X20-alone).",
     ),
     Statement(
         id="003.14",
-        says="Groups can be listed and deleted, positions deleted and looked up by leader epoch.",
+        says="Groups can be listed and deleted, and positions deleted and looked up by leader "
+        "epoch.",
         rules=("R28-list", "X30", "X33"),
-        today="Not while members use them, in groups of both kinds. ListGroups is probed in "
-        "classic groups.",
+        today="Groups and positions in use cannot be deleted, in groups of both kinds. ListGroups "
+        "is probed in classic groups.",
     ),
     Statement(
         id="004.1",
@@ -116,8 +118,8 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     ),
     Statement(
         id="004.2",
-        says="It starts when the group becomes active and goes on until it is ended; it "
-        "follows the coordinator.",
+        says="The heartbeat thread starts when the group becomes active, goes on until it is "
+        "ended, and follows the coordinator.",
         rules=("R34-silent", "R34", "R05"),
         today="Heartbeats begin once a member has joined, and rest while its join waits. "
         "R34-silent and R05 are about the classic protocol.",
@@ -126,16 +128,15 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="004.3",
         says="A heartbeat carries group, generation and member id, and goes to the coordinator.",
         rules=("R35", "R35-wire"),
-        today="And the instance id of a static member (since 2.3, KIP-345). In KIP-848 it "
-        "carries a member epoch, and at times what is owned and subscribed.",
+        today="And the instance id of a static member (since 2.3, KIP-345). In KIP-848 it carries "
+        "a member epoch, and at times what is owned and subscribed.",
     ),
     Statement(
         id="004.4",
         says="Between heartbeats the thread waits for the retry backoff, not for the interval.",
         rules=("R36",),
         today="So that it notices within a tenth of a second that nobody polls, that the "
-        "coordinator is gone, or that a rebalance is on. librdkafka looks twice a "
-        "second. Java's KIP-848 client has no such thread: it sleeps until the next "
-        "heartbeat is due.",
+        "coordinator is gone, or that a rebalance is on. librdkafka looks twice a second. Java's "
+        "KIP-848 client has no such thread: it sleeps until the next heartbeat is due.",
     ),
 )

@@ -14,18 +14,16 @@ _BACK_IN_A_FULL_GROUP: Final = (
 @Rule(
     "X40-full-static",
     title="A full group takes a static member back",
-    statement=(
-        "A join with the instance id of a member is answered alike whether the group is full or "
-        "not: it takes that member's place, once that has said goodbye with epoch -2, and is none "
-        "more."
-    ),
+    statement="A full group answers a join with a member's instance id like any other group: the "
+    "join takes the member's place once that member has left temporarily with epoch -2, because "
+    "the group does not grow.",
     source="KIP-848, Static Membership; group.consumer.max.size; KAFKA-20601",
     unit="error code",
     things="joins with the instance id of a member of a full group",
-    measures="answered",
+    measures="in the answer",
     too_low=ANOTHER,
     too_high=ANOTHER,
-    matters="A restart of a static member must not cost it its place because nobody else has room.",
+    matters="A static member must not lose its place by a restart because the group is full.",
     broker=True,
     protocols=KIP_848,
 )
@@ -36,20 +34,16 @@ def full_group_of_static_members() -> str:
 @Rule(
     "X40-rejoin-static",
     title="A static member may join anew at any time",
-    statement=(
-        "A heartbeat with epoch 0 of a static member that the group has is accepted, with its "
-        "member id and its instance id, in whatever epoch that member is."
-    ),
+    statement="A heartbeat with epoch 0 of a static member of the group is accepted with its "
+    "member id and instance id, whatever epoch that member is in.",
     source="KIP-848, Member epoch (a fenced member rejoins with epoch 0)",
     unit="error code",
     things="joins of static members with their own member id",
-    measures="answered",
+    measures="in the answer",
     too_low=ANOTHER,
     too_high=ANOTHER,
-    matters=(
-        "A static member whose join was answered into the void is told UNRELEASED_INSTANCE_ID "
-        "(111) when it asks again: its own instance id is in use, by itself."
-    ),
+    matters="Where this does not hold, a static member that never got the answer to its join is "
+    "refused with UNRELEASED_INSTANCE_ID (111), because it holds the instance id itself.",
     broker=True,
     protocols=KIP_848,
 )
@@ -59,19 +53,17 @@ def static_rejoins() -> str:
 
 @Rule(
     "X40-instance",
-    title="An instance id belongs to one member until it is let go",
-    statement=(
-        "A join with the instance id of a member is answered UNRELEASED_INSTANCE_ID (111) until "
-        "that member has said goodbye with epoch -2; then it has its place. Whoever else uses the "
-        "instance id of a member is answered FENCED_INSTANCE_ID (82)."
-    ),
+    title="An instance id belongs to one member until it is released",
+    statement="A join with a member's instance id is answered UNRELEASED_INSTANCE_ID (111) until "
+    "that member has left temporarily with epoch -2, and then takes its place. Any other "
+    "heartbeat with another member's instance id is answered FENCED_INSTANCE_ID (82).",
     source="KIP-848, Static Membership; GroupMetadataManager.throwIfInstanceIdIsUnreleased",
     unit="error code",
     things="uses of an instance id that a member has",
-    measures="answered",
+    measures="in the answer",
     too_low=ANOTHER,
     too_high=ANOTHER,
-    matters="Of two processes with one instance id the newer has to stop, not the older.",
+    matters="The newer of two processes with one instance id has to stop, not the older.",
     broker=True,
     protocols=KIP_848,
 )

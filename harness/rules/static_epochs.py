@@ -29,14 +29,12 @@ LEFT_FOR_NOW = """
 
 @Rule(
     "X02-epoch",
-    title="A static member that left for now comes back to what it had",
-    statement=(
-        "In KIP-848 a process that joins under the instance id of a member which left for now "
-        "takes its place: no new group epoch, the same partitions."
-    ),
+    title="A static member on temporary leave keeps its partitions",
+    statement="In KIP-848 a process that joins with the instance id of a member that left "
+    "temporarily (epoch -2) takes that member's place: group epoch and partitions stay the same.",
     source="KIP-848, Static membership; group.instance.id",
     unit="ms",
-    things="processes in the place of another",
+    things="processes that took a static member's place",
     measures="from joining to having the partitions",
     matters="A restart within the session timeout moves no partition to another member.",
     protocols=_KIP_848,
@@ -106,10 +104,8 @@ def back_without_epoch() -> str:
 @Rule(
     "X03-epoch",
     title="A static member closes with epoch -2",
-    statement=(
-        "A static member of KIP-848 that closes says that it leaves for now, by epoch -2: nothing "
-        "changes until another takes its place, or its session ends."
-    ),
+    statement="A static member of KIP-848 that closes sends epoch -2, which means that it leaves "
+    "temporarily. Nothing changes until another process takes its place, or its session ends.",
     source="KIP-848, Static membership; ConsumerGroupHeartbeatRequest.MemberEpoch",
     unit="ms",
     things="closed static members",
@@ -156,16 +152,15 @@ def close_leaves_for_now() -> str:
 
 @Rule(
     "X05-unreleased",
-    title="Of two with one instance id the newer is refused in KIP-848",
-    statement=(
-        "A process that joins under the instance id of a member that has neither left for now nor "
-        "been removed is refused with UNRELEASED_INSTANCE_ID, and its client gives up for good."
-    ),
+    title="In KIP-848 the newer of two with one instance id is refused",
+    statement="A process that joins with the instance id of a member that has neither left "
+    "temporarily nor been removed is refused with UNRELEASED_INSTANCE_ID, and its client gives up "
+    "for good.",
     source="KIP-848, Static membership; UNRELEASED_INSTANCE_ID",
     unit="ms",
-    things="joins under an id in use",
+    things="joins with an instance id in use",
     measures="after the owner's last heartbeat",
-    matters="A process that crashed cannot start again before the session of its old self ends.",
+    matters="A process that crashed cannot start again before its former session ends.",
     protocols=_KIP_848,
 )
 def new_one_is_refused() -> str:

@@ -13,10 +13,8 @@ REPLACEMENTS = """
         SELECT e.at, e.instance_id, e.member_id, e.evidence, g.rebalancing,
                min(struct(j.processed_at, j.member_id, j.member, j.generation, j.arrived_at,
                           j.assignors)) AS new
-        FROM {coordinator_events} e JOIN {group_steps} g
-          ON g.event = e.event AND g.member_id = e.member_id AND g.at = e.at
-        LEFT JOIN {joins} j
-          ON j.broker = e.broker AND j.instance_id = e.instance_id AND j.member_id <> e.member_id
+        FROM {coordinator_events} e JOIN {group_steps} g ON same(g, e, event, member_id, at)
+        LEFT JOIN {joins} j ON same(j, e, broker, instance_id) AND j.member_id <> e.member_id
          AND j.processed_at >= after(-:rounding_ms, e.at)
         WHERE e.`group` = :group AND e.event = 'replaced'
         GROUP BY ALL
@@ -69,21 +67,21 @@ SESSIONS_OF_CLOSED: Final = """
 
 @Rule(
     "X02",
-    title="A static member that is back in time causes no rebalance",
-    statement=(
-        "A process that joins a stable group under the instance id of a member whose session still "
-        "runs, and offers the same assignors, takes its place: no rebalance, the same generation, "
-        "the same partitions."
-    ),
+    title="A static member back within its session causes no rebalance",
+    statement="A process that joins a stable group with the instance id and the assignors of a "
+    "member whose session still runs takes that member's place: no rebalance starts, and "
+    "generation and partitions stay the same.",
     source="KIP-345; group.instance.id; GroupMetadataManager (a static member of a stable group)",
     unit="ms",
-    things="processes in the place of another",
+    things="processes that took a static member's place",
     measures="from joining to having the partitions",
     matters="A restart within the session timeout does not stop the other members.",
     protocols=CLASSIC,
 )
 def back_without_rebalance() -> str:
     """Replacements in a stable group; while a rebalance runs, one more member to wait for is new.
+
+    Until the leader has assigned, a rebalance runs: it may assign to the process that is gone.
 
     From the replacement until the new process has its partitions, no rebalance may start. Who
     offers other assignors than its former self may change the one that is chosen, and is not
@@ -98,9 +96,16 @@ def back_without_rebalance() -> str:
             SELECT member_id, generation, processed_at AS at, answered_at,
                    array_sort(transform(assigned, p -> concat(p.topic, '-', p.partition))) AS parts
             FROM {own_requests} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
+        ), stable AS (
+            SELECT r.at, r.member_id FROM replacements r JOIN {coordinator_events} e
+              ON e.`group` = :group AND e.at <= r.at
+             AND e.event IN ('stabilized', 'assignment_received', 'loaded')
+            GROUP BY r.at, r.member_id
+            HAVING max_by(e.event, struct(e.at, e.event <> 'stabilized')) <> 'stabilized'
         ), had AS (
             SELECT r.*, max(struct(g.at, g.generation, g.parts)) AS had
-            FROM replacements r LEFT JOIN given g ON g.member_id = r.member_id AND g.at <= r.at
+            FROM replacements r JOIN stable s ON same(s, r, at, member_id)
+            LEFT JOIN given g ON g.member_id = r.member_id AND g.at <= r.at
             LEFT JOIN offered o ON o.member_id = r.member_id
             WHERE NOT r.rebalancing AND coalesce(r.new.assignors = o.assignors, true)
             GROUP BY ALL
@@ -136,14 +141,14 @@ def back_without_rebalance() -> str:
 
 @Rule(
     "R20a-return",
-    title="A member that comes back starts a rebalance (documented, not for static ones)",
-    statement="A process that joins in the place of a static member starts a rebalance.",
-    source="seed 002, rebalance conditions",
+    title="A returning member starts a rebalance (documented, wrong for static members)",
+    statement="A process that takes the place of a static member starts a rebalance.",
+    source="document 002, rebalance conditions",
     unit="ms",
     things="static members that came back",
     measures="until a rebalance started",
     too_high="came back, and a rebalance started too late",
-    matters="A restart that costs no rebalance is what group.instance.id is for.",
+    matters="The purpose of group.instance.id is a restart without a rebalance.",
     broker=True,
     protocols=CLASSIC,
     contradicted=(Groups(),),
@@ -170,10 +175,8 @@ def return_starts_one() -> str:
 @Rule(
     "X03",
     title="A static member closes without leaving the group",
-    statement=(
-        "A static member that closes sends no LeaveGroup; it is evicted when its session ends, and "
-        "no rebalance starts before that."
-    ),
+    statement="A static member that closes sends no LeaveGroup. It is evicted when its session "
+    "ends, and no rebalance starts before that.",
     source="KIP-345; group.instance.id; rd_kafka_consumer_close",
     unit="ms",
     things="closed static members",
@@ -211,18 +214,16 @@ def close_is_silent() -> str:
 
 @Rule(
     "X04",
-    title="A static member that does not poll falls silent",
-    statement=(
-        "A static member whose application does not poll for max.poll.interval.ms does not leave: "
-        "it stops its heartbeats, and is evicted one session timeout later."
-    ),
+    title="A static member that does not poll stops its heartbeats",
+    statement="A static member whose application does not poll for max.poll.interval.ms does not "
+    "leave. It stops its heartbeats, and is evicted one session timeout later.",
     source="KIP-345; max.poll.interval.ms",
     unit="ms",
-    things="stalls past both limits",
+    things="stalls longer than max.poll.interval.ms plus the session",
     measures="from the last poll to the eviction",
     too_low="was evicted too early",
     too_high="was evicted too late",
-    matters="The partitions of a stuck static member stand still for both limits together.",
+    matters="The partitions of a stuck static member stand still for both timeouts together.",
     protocols=CLASSIC,
 )
 def falls_silent_past_max_poll() -> str:
@@ -269,17 +270,16 @@ def falls_silent_past_max_poll() -> str:
 
 @Rule(
     "X05",
-    title="Of two with one instance id the older is fenced",
-    statement=(
-        "If a second process joins under the instance id of a live member, the first is refused "
-        "with FENCED_INSTANCE_ID by its next request, and its client gives up for good."
-    ),
+    title="The older of two members with one instance id is fenced",
+    statement="When a second process joins with the instance id of a live member, the first one "
+    "is refused with FENCED_INSTANCE_ID at its next request, and its client gives up for good.",
     source="KIP-345; FENCED_INSTANCE_ID",
     unit="ms",
-    things="members replaced alive",
+    things="live members that were replaced",
     measures="until it was refused",
     too_high="was refused too late",
-    matters="A group.instance.id that is used twice by mistake stops the process that was there.",
+    matters="A group.instance.id that is used twice by mistake stops the process that was there "
+    "first.",
     protocols=CLASSIC,
 )
 def old_one_is_fenced() -> str:

@@ -17,11 +17,10 @@ GROWTH = """
 @Rule(
     "R20c",
     title="New partitions start a rebalance",
-    statement=(
-        "Partitions that are added to a subscribed topic are assigned within the clients' "
-        "metadata refresh, one heartbeat and one second (KIP-848: two heartbeats and one second)."
-    ),
-    source="seed 002, rebalance conditions; metadata.max.age.ms",
+    statement="Partitions that are added to a subscribed topic are assigned within the clients' "
+    "metadata refresh interval, one heartbeat interval and one second. In KIP-848 the brokers know "
+    "of them, and two heartbeat intervals and one second are enough.",
+    source="document 002, rebalance conditions; metadata.max.age.ms",
     unit="ms",
     things="new partitions",
     measures="until a member had it",
@@ -60,11 +59,11 @@ def new_partitions_are_assigned() -> str:
 @Rule(
     "R27-growth",
     title="A topic can get more partitions while it is consumed",
-    statement="A topic's partitions can become more, and those that it had stay as they are.",
-    source="seed 002, partition count",
+    statement="A topic can get more partitions, and its existing partitions stay as they are.",
+    source="document 002, partition count",
     unit="partitions",
     things="topics that grew",
-    measures="in all",
+    measures="in total",
     too_low="has no more partitions than before",
     matters="A topic can be scaled while its consumers run.",
 )
@@ -73,7 +72,7 @@ def only_grows() -> str:
     return """
         WITH {GROWTH},
         seen AS (
-            SELECT partition, max(struct(at, leader)).leader AS leader, min(at) AS since
+            SELECT partition, max(struct(at, leader)).leader AS leader
             FROM {topology} WHERE what = 'partition' AND topic = :topic GROUP BY partition
         ), counted AS (
             SELECT count_if(partition < :partitions AND leader > 0) AS before,
@@ -93,16 +92,15 @@ def only_grows() -> str:
 @Rule(
     "X16",
     title="Every librdkafka member notices new partitions by itself",
-    statement=(
-        "Each librdkafka member, not only the one that leads the group, joins again when it sees "
-        "new partitions; one that does not lead and finds the group stable gets the same "
-        "generation back."
-    ),
+    statement="Each librdkafka member, not only the leader, joins again when it sees new "
+    "partitions. A member that is not the leader gets the same generation back if the group is "
+    "stable.",
     source="rdkafka_cgrp.c, rd_kafka_cgrp_metadata_update_check; GroupMetadataManager",
     unit="generations",
-    things="joins that nobody asked for",
-    measures="further",
-    matters="Its partitions stand still for a moment although the group does not rebalance.",
+    things="joins that a member began by itself",
+    measures="above the generation before",
+    matters="The member's partitions stand still for a moment although the group does not "
+    "rebalance.",
     clients=("librdkafka",),
     protocols=("eager",),
 )

@@ -47,17 +47,15 @@ CHANGES: Final = (
 
 @Rule(
     "X28",
-    title="Without enough replicas commits fail, within their time",
-    statement=(
-        "While the offsets topic has fewer replicas in sync than it needs, no commit is accepted, "
-        "and each is answered within offsets.commit.timeout.ms."
-    ),
+    title="Without enough in-sync replicas commits fail in time",
+    statement="No commit is accepted while the offsets topic has too few in-sync replicas, and "
+    "each commit is answered within offsets.commit.timeout.ms.",
     source="offsets.commit.timeout.ms; min.insync.replicas",
     unit="ms",
     things="commits",
     measures="to the refusal",
     too_high="was refused too late",
-    matters="A commit that does not fail in time holds its consumer up.",
+    matters="A commit that does not fail in time holds up its consumer.",
     broker=True,
 )
 def commits_fail() -> str:
@@ -85,8 +83,8 @@ def commits_fail() -> str:
 
 @Rule(
     "X28-alive",
-    title="Heartbeats need no replica",
-    statement="While no commit can be made, the coordinator goes on accepting heartbeats.",
+    title="Heartbeats are accepted without enough in-sync replicas",
+    statement="The coordinator goes on accepting heartbeats while no commit can be made.",
     source="Kafka documentation, Consumer Configs (heartbeat.interval.ms); GroupCoordinator, 3.9",
     unit="heartbeats",
     things="members",
@@ -116,11 +114,9 @@ def heartbeats_go_on() -> str:
 
 @Rule(
     "X28-waits",
-    title="A heartbeat waits for the commits before it",
-    statement=(
-        "A heartbeat is answered once everything written before it is replicated, or refused as "
-        "COORDINATOR_NOT_AVAILABLE after offsets.commit.timeout.ms."
-    ),
+    title="A heartbeat waits for the writes before it",
+    statement="A heartbeat is answered once everything written before it is replicated, or is "
+    "refused with COORDINATOR_NOT_AVAILABLE (15) after offsets.commit.timeout.ms.",
     source="CoordinatorRuntime, append (Kafka 4); offsets.commit.timeout.ms",
     unit="ms",
     things="heartbeats",
@@ -151,18 +147,17 @@ def heartbeats_wait() -> str:
 
 @Rule(
     "X28-members",
-    title="Without enough replicas nobody joins or leaves a group of KIP-848",
-    statement=(
-        "While the offsets topic has fewer replicas in sync than it needs, a join or a leave of a "
-        "member of KIP-848 is refused as COORDINATOR_NOT_AVAILABLE (15) within "
-        "offsets.commit.timeout.ms."
-    ),
+    title="Without enough in-sync replicas KIP-848 joins fail",
+    statement="While the offsets topic has too few in-sync replicas, the join or leave of a "
+    "KIP-848 member is refused with COORDINATOR_NOT_AVAILABLE (15) within "
+    "offsets.commit.timeout.ms.",
     source="KIP-848, Persistence; CoordinatorRuntime, append (Kafka 4)",
     unit="ms",
     things="joins and leaves",
     measures="to the refusal",
     too_high="was refused too late",
-    matters="A deploy stands still meanwhile: new members get nothing, and old ones end unheard.",
+    matters="A deploy stands still meanwhile: new members get no partitions, and the leave of old "
+    "ones is not noticed.",
     broker=True,
     since="4.0",
     protocols=("consumer",),
@@ -186,19 +181,17 @@ def members_are_records() -> str:
 
 @Rule(
     "X28-joins",
-    title="A JoinGroup needs no replica, the SyncGroup after it does",
-    statement=(
-        "While the offsets topic has fewer replicas in sync than it needs, a JoinGroup that nobody "
-        "has to be waited for is answered, and the leader's SyncGroup is refused within "
-        "offsets.commit.timeout.ms as COORDINATOR_NOT_AVAILABLE (15), before Kafka 4 also as "
-        "REBALANCE_IN_PROGRESS (27)."
-    ),
+    title="Without enough in-sync replicas a SyncGroup fails",
+    statement="While the offsets topic has too few in-sync replicas, a JoinGroup that need not "
+    "wait for others is answered. The leader's SyncGroup after it is refused with "
+    "COORDINATOR_NOT_AVAILABLE (15) within offsets.commit.timeout.ms, before Kafka 4 also with "
+    "REBALANCE_IN_PROGRESS (27).",
     source="GroupMetadataManager.completeClassicGroupJoin and classicGroupSyncToClassicGroup",
     unit="ms",
     things="JoinGroups and leaders' SyncGroups",
     measures="to the answer",
     too_high="was answered too late",
-    matters="A rebalance ends without an assignment, and begins anew until the replica is back.",
+    matters="A rebalance ends without an assignment, and starts again until the replica is back.",
     broker=True,
     protocols=CLASSIC,
 )
@@ -229,18 +222,17 @@ def joins_are_no_records() -> str:
 
 @Rule(
     "X28-parked",
-    title="A JoinGroup that waits for others fails with what was written before it",
-    statement=(
-        "A JoinGroup that waits for other members, behind something of its group that lacks a "
-        "replica, is refused as COORDINATOR_NOT_AVAILABLE (15) after offsets.commit.timeout.ms."
-    ),
+    title="A waiting JoinGroup fails with the write before it",
+    statement="A JoinGroup that waits for other members is refused with COORDINATOR_NOT_AVAILABLE "
+    "(15) after offsets.commit.timeout.ms, if an earlier write of its group lacks a replica.",
     source="GroupCoordinatorService.joinGroup; CoordinatorRuntime, append (Kafka 4)",
     unit="ms",
     things="JoinGroups that wait",
     measures="to the refusal",
     too_low="was refused too early",
     too_high="was refused too late",
-    matters="Who joins must ask again, and a rebalance may lose those that have joined already.",
+    matters="The member has to ask again, and the rebalance may lose members that have joined "
+    "already.",
     broker=True,
     since="4.0",
     protocols=CLASSIC,
@@ -264,17 +256,15 @@ def joins_wait_no_longer() -> str:
 
 @Rule(
     "R31-append",
-    title="A commit that failed is not visible",
-    statement=(
-        "While commits fail because they cannot be appended everywhere, the coordinator answers "
-        "with the position that was accepted last."
-    ),
-    source="seed 003, OFFSET_COMMIT (visible only after the append)",
+    title="A failed commit is not visible",
+    statement="The coordinator returns the position that was accepted last while commits fail "
+    "because they cannot be replicated.",
+    source="document 003, OFFSET_COMMIT (visible only after the append)",
     unit="records",
     things="partitions",
     measures="from the position accepted last",
     too_high="was answered with another position than the one accepted last",
-    matters="A position that did not last would make the next owner skip records.",
+    matters="A position from a failed commit would make the next owner skip records.",
     broker=True,
 )
 def old_value_served() -> str:
@@ -292,7 +282,7 @@ def old_value_served() -> str:
         ), ordered AS (
             SELECT *, coalesce(last_value(known, true) OVER (
                           PARTITION BY topic, partition ORDER BY at, given, known
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), -1) AS expected
+                          {SO_FAR}), -1) AS expected
             FROM moments
         ), served AS (
             SELECT o.topic, o.partition, u.fault, u.from_at, u.to_at, count(*) AS answers,
@@ -310,7 +300,7 @@ def old_value_served() -> str:
                                       s.wrong.expected, ' was committed'), '')) AS note,
                s.wrong.evidence AS evidence
         FROM served s JOIN {commits_judged} f
-          ON f.topic = s.topic AND f.partition = s.partition AND f.error_code <> :NONE
+          ON same(f, s, topic, partition) AND f.error_code <> :NONE
          AND f.at >= s.from_at AND f.at <= s.to_at
         GROUP BY s.topic, s.partition, s.fault, s.from_at, s.answers, s.off_by, s.wrong
     """
@@ -329,7 +319,7 @@ AFTERWARDS: Final = """
         SELECT f.`group`, f.topic, f.partition, f.wanted, f.answered_at, f.step,
                min(p.at) AS again_at
         FROM failed f JOIN {probe_positions} p
-          ON p.`group` = f.`group` AND p.topic = f.topic AND p.partition <> f.partition
+          ON same(p, f, `group`, topic) AND p.partition <> f.partition
          AND p.api = 'OFFSET_COMMIT' AND p.error_code = :NONE AND p.sent_at >= f.answered_at
         GROUP BY ALL
     ), afterwards AS (
@@ -339,12 +329,10 @@ AFTERWARDS: Final = """
                    AS subject,
                concat('the commit of ', w.wanted, ' failed, ', g.wanted,
                       ' was accepted before; told ', g.committed) AS note
-        FROM written w JOIN {probe_fetches} g
-          ON g.`group` = w.`group` AND g.topic = w.topic AND g.partition = w.partition
+        FROM written w JOIN {probe_fetches} g ON same(g, w, `group`, topic, partition)
          AND g.sent_at >= w.again_at AND g.error_code = :NONE
         -- Nothing was committed there since.
-        LEFT ANTI JOIN {probe_positions} n
-          ON n.`group` = w.`group` AND n.topic = w.topic AND n.partition = w.partition
+        LEFT ANTI JOIN {probe_positions} n ON same(n, w, `group`, topic, partition)
          AND n.sent_at >= w.answered_at AND n.sent_at <= g.answered_at
     )
 """
@@ -352,18 +340,17 @@ AFTERWARDS: Final = """
 
 @Rule(
     "R31-withdrawn",
-    title="A commit that failed is withdrawn",
-    statement=(
-        "When the log can be written to again, the position is the one that was accepted before "
-        "the commit that failed."
-    ),
-    source="seed 003, OFFSET_COMMIT (a failed append); GroupMetadataManager, 3.9",
+    title="A failed commit is withdrawn",
+    statement="The position is the one that was accepted before the failed commit, once the log "
+    "can be written to again.",
+    source="document 003, OFFSET_COMMIT (a failed append); GroupMetadataManager, 3.9",
     unit="records",
-    things="positions asked for after a commit that failed",
+    things="positions requested after a failed commit",
     measures="from the position accepted last",
-    too_low="was told an earlier position",
-    too_high="was told the position whose commit had failed",
-    matters="Whoever is told that a commit failed may count on it, and process its records again.",
+    too_low="was answered with an earlier position",
+    too_high="was answered with the position of the failed commit",
+    matters="An application that is told of a failed commit may rely on it, and process the "
+    "records again.",
     broker=True,
 )
 def withdrawn() -> str:
@@ -377,18 +364,16 @@ def withdrawn() -> str:
 
 @Rule(
     "R31-made",
-    title="A commit that failed may be made after all",
-    statement=(
-        "A commit that ran into its time-out for want of a replica stays in the log, and is in "
-        "force when the replica is back."
-    ),
+    title="A failed commit may take effect after all",
+    statement="A commit that timed out because a replica was missing stays in the log, and takes "
+    "effect when the replica is back.",
     source="CoordinatorRuntime (Kafka 4): what is appended is not taken back at its time-out",
     unit="records",
-    things="positions asked for after a commit that failed",
-    measures="from the position whose commit failed",
-    too_low="was told an earlier position",
-    too_high="was told a later position",
-    matters="A failed commit can still move the position: whoever processes again does so twice.",
+    things="positions requested after a failed commit",
+    measures="from the position of the failed commit",
+    too_low="was answered with an earlier position",
+    too_high="was answered with a later position",
+    matters="A commit that was reported as failed can still move the position.",
     broker=True,
     since="4.0",
 )

@@ -7,7 +7,7 @@ program of somebody else's does from the brokers' request logs: watching costs a
 import json
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -203,8 +203,8 @@ class Fleet:
         assert self.producer is not None
         processes.tell(self.producer, command)
 
-    def start_probe(self, name: str) -> subprocess.Popen[bytes]:
-        """Start a script that asks brokers over the wire; it ends by itself."""
+    def start_probe(self, name: str) -> tuple[subprocess.Popen[bytes], Path]:
+        """Start a script that asks brokers over the wire, and ends by itself; and its journal."""
         group = self._experiment.group
         config = ProbeConfig(
             role="probe",
@@ -228,7 +228,7 @@ class Fleet:
         )
         process = self._start(config)
         self._probes.append(process)
-        return process
+        return process, Path(config.journal)
 
     def probe_tail(self, name: str) -> str:
         """The last words of a probe, for a message."""
@@ -386,13 +386,13 @@ class Fleet:
             return f"{name} did not end within {timeout_s:g} s"
         return f"{name} ended with exit code {code}: {self._tail(name)}" if code else ""
 
-    def unplanned_ends(self) -> list[str]:
-        """Clients that ended untold, in words; but for members of a steady group that gave up."""
+    def unplanned_ends(self, spared: Collection[str] = ()) -> list[str]:
+        """Clients that ended untold, in words; but for the members that are spared."""
         ended = [
             f"{member.name} (exit code {member.exit_code}: {self._tail(member.name)})"
             for member in self.members.values()
             if not (member.running or member.expected_end or member.foreign)
-            and not (self.settled and member.gave_up)
+            and member.name not in spared
         ]
         producer = self.producer
         if (

@@ -290,6 +290,7 @@ class Nemesis:
                     **asdict(item.fault),
                     "inject_s": round(item.inject_s, 3),
                     # Queries ask these, not the kind's name.
+                    "way": KINDS[item.fault.kind].way_of(item.fault) or None,
                     "effects": asdict(KINDS[item.fault.kind].effects_of(item.fault)),
                 }
             ),

@@ -65,17 +65,23 @@ class Observation:
             self.journal.write("tick", late_ms=round(late_ms, 3), clock_us=clock_us)
 
     def watch_waits(self, waits: Waits) -> None:
-        """Note who waited for a processor for longer than the slack, again and again."""
+        """Note who waited for a processor for longer than the slack, again and again until the end.
+
+        How often follows from the processor time that it takes: on a busy machine a look lasts, and
+        that is when it matters.
+        """
         waits.sample()
         sampled_us, pause_s = time.time_ns() // 1_000, _SAMPLE_EVERY_S
-        while not self.stop.wait(pause_s):
-            begun = time.monotonic()
+        stopped = False
+        while not stopped:
+            stopped = self.stop.wait(pause_s)
+            begun = time.thread_time()
             for process, waited_ms in waits.sample().items():
                 if waited_ms > SLACK_MS:
                     waited_ms = round(waited_ms, 3)
                     self.write("waited", process=process, from_us=sampled_us, waited_ms=waited_ms)
             sampled_us = time.time_ns() // 1_000
-            pause_s = max(_SAMPLE_EVERY_S, (time.monotonic() - begun) / _SAMPLING)
+            pause_s = max(_SAMPLE_EVERY_S, (time.thread_time() - begun) / _SAMPLING)
 
     def note(self, what: str, key: tuple[Any, ...], **row: Any) -> None:
         """Write a row if it differs from the last one with the same key."""

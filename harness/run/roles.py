@@ -83,8 +83,8 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
             continue
         if experiment.at_random and numbered["role"] == "member":
             raise BadInput(
-                f"target {role!r} of {fault.kind}, which is drawn at random, may have ended by "
-                "then: use any member"
+                f"target {role!r} of {fault.kind} may have ended already, because faults are drawn "
+                "at random: use any member"
             )
         number = int(numbered["number"])
         counts = {"broker": experiment.cluster.brokers, "member": headcount(experiment).ever}

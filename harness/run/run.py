@@ -23,14 +23,14 @@ from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan
 from harness.cluster.releases import releases_in
 from harness.cluster.rights import grant_all
 from harness.cluster.users import create_users
-from harness.experiment import Experiment, Probe
+from harness.experiment import Experiment
 from harness.experiment.app import App
 from harness.history import manifest, seals
 from harness.history.collect import collect
 from harness.history.programs import observed
 from harness.history.shown import WRITTEN
 from harness.provision.tools import Tools
-from harness.run import guarding, joining, observing
+from harness.run import guarding, joining, observing, probing
 from harness.run.build import build, needs_building
 from harness.run.fleet import Fleet
 from harness.run.folder import SCRATCH
@@ -43,9 +43,6 @@ from harness.run.record import first_record, keep_sources, told_by
 from harness.run.scene import Scene, View
 from harness.run.turns import Turn
 from harness.run.why import cannot_run
-
-PROBE_S: Final = 180.0  # no script waits for more than a few session timeouts
-
 
 AFTER_S: Final = 1.0  # kept running when all is well: whoever is about to drop out would have
 
@@ -246,24 +243,28 @@ class Run:
                 joining.start(scene)
             joining.await_group(scene)
         with self._phase("steady"):
+            beside = self._prepare_beside(scene)
             scene.steady_at = time.monotonic()
             journal = Journal(self.run_dir / "journals" / "faults.journal", member="nemesis")
             nemesis = Nemesis(journal, plan_faults(experiment, self._random))
             if not experiment.faults and not experiment.probes:
                 scene.pass_time(scene.steady_at + experiment.duration_s)
-        probes = self._probe(scene)
+        for probe in experiment.probes:
+            if not probe.beside:
+                scene.pass_time(scene.steady_at + probe.at_s)
+                self._probe(scene, probing.start(scene, probe.name))
         if experiment.faults:
             self._break(scene, nemesis)
         if experiment.cluster.upgraded_from:
             self._manifest["effective"]["upgraded"] = told_by(scene.cluster.plan)
-        for probe, process in probes:
-            self._await_probe(scene, probe, process)
+        for playing in beside:
+            self._probe(scene, playing)
         journal.end()
         with self._phase("drain"):
             self._as_far_as_it_goes(scene, lambda: self._drain(scene))
         with self._phase("stop"):
             if stuck := scene.fleet.close_members():
-                raise VoidRun(f"when they were closed, {'; '.join(stuck)}: see logs/")
+                raise VoidRun(f"members did not close in order ({'; '.join(stuck)}): see logs/")
         if experiment.group.commit == "transaction":
             with self._phase("read output"):
                 journal = Journal(self.run_dir / "journals" / "output.journal", member="harness")
@@ -282,28 +283,18 @@ class Run:
                 )
                 journal.end()
 
-    def _probe(self, scene: Scene) -> list[tuple[Probe, subprocess.Popen[bytes]]]:
-        """Play probes' scripts to their ends. Returns those that go on beside the faults."""
-        beside = []
-        for probe in self._experiment.probes:
-            scene.pass_time(scene.steady_at + probe.at_s)
-            process = scene.fleet.start_probe(probe.name)
-            if probe.beside:
-                beside.append((probe, process))
-            else:
-                self._await_probe(scene, probe, process)
+    def _prepare_beside(self, scene: Scene) -> list[probing.Playing]:
+        """Start the probes that play beside the faults, and wait until these may begin."""
+        beside = [
+            probing.start(scene, probe.name) for probe in self._experiment.probes if probe.beside
+        ]
+        for playing in beside:
+            probing.await_ready(scene, playing)
         return beside
 
-    def _await_probe(self, scene: Scene, probe: Probe, process: subprocess.Popen[bytes]) -> None:
-        with self._phase(f"probe {probe.name}"):
-            scene.wait(
-                f"end of the probe {probe.name}", lambda: process.poll() is not None, PROBE_S
-            )
-            if process.returncode != 0:
-                raise VoidRun(
-                    f"the probe {probe.name} ended with exit code {process.returncode}: "
-                    f"{scene.fleet.probe_tail(probe.name)}"
-                )
+    def _probe(self, scene: Scene, playing: probing.Playing) -> None:
+        with self._phase(f"probe {playing.name}"):
+            probing.await_end(scene, playing)
 
     def _break(self, scene: Scene, nemesis: Nemesis) -> None:
         """Play the faults, heal whatever happens, and wait until all is well again."""
@@ -358,7 +349,7 @@ class Run:
 
     def _drain(self, scene: Scene) -> None:
         if stuck := scene.fleet.stop_producer():
-            raise VoidRun(f"when it was to get its last answers, {stuck}: see logs/")
+            raise VoidRun(f"the producer did not stop in order ({stuck}): see logs/, and run again")
         observing.tell(scene.observer, "drain")
         partitions = scene.partitions
 

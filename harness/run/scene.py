@@ -114,7 +114,9 @@ class Scene:
         """
         self.fleet.follow()
         self.view.follow()
-        ended = self.cluster.unplanned_ends() + self.fleet.unplanned_ends()
+        given_up = self.given_up()
+        spared = {member.name for member in given_up}
+        ended = self.cluster.unplanned_ends() + self.fleet.unplanned_ends(spared)
         if self.dependencies is not None:
             ended += self.dependencies.unplanned_ends()
         if self.observer.poll() is not None:
@@ -124,7 +126,7 @@ class Scene:
                 f"{'; '.join(ended)} ended outside the plan, so this run shows nothing: "
                 "see logs/ in the run's folder, and run again"
             )
-        for member in self.given_up():
+        for member in given_up:
             if member.name not in self.told_given_up:
                 self.told_given_up.add(member.name)
                 self.say(f"{member.name} gave up for good: {member.fatal_error}")

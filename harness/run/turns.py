@@ -61,7 +61,7 @@ class Turn:
     def take(self, wait: Wait) -> None:
         """Wait until it is this run's turn, and all that it has started has its usual share."""
         if not self._there.is_set():
-            wait("the run's turn to be measured", self._there.is_set, LONGEST_S)
+            wait("turn of this run to be measured", self._there.is_set, LONGEST_S)
 
     def close(self) -> None:
         """It has been measured, or will not be: the next one may be."""

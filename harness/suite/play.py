@@ -255,7 +255,7 @@ def _to_play_again(suite: Suite, runs: Sequence[Candidate]) -> list[tuple[Entry,
     ]
     if len(spoilt) > _AGAIN_AT_MOST:
         suite.notes.append(
-            f"This machine stood still at judged moments of {len(spoilt)} runs, and none of them "
+            f"This machine stalled at judged moments of {len(spoilt)} runs, and none of them "
             f"was played again (limit {_AGAIN_AT_MOST}): it is too noisy for timing rules."
         )
         return []
@@ -275,7 +275,7 @@ def _give_way(spoilt: Entry, again: Entry) -> None:
     """The run that was played again takes the place of the spoilt one, if it shows anything."""
     if again.judged:
         spoilt.state = State.SPOILT
-        spoilt.reason = "this machine stood still at a judged moment, so it was played again"
+        spoilt.reason = "this machine delayed a judged timing, so the run was played again"
 
 
 def _publish(suite: Suite, publish: Publish) -> None:

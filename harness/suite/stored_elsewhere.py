@@ -117,7 +117,10 @@ def _place_of(told: Mapping[str, Any], place: str) -> Path:
     """
     names = [str(told.get("experiment", "")), str(told.get("run", ""))]
     if not all(_FOLDER.fullmatch(name) for name in names):
-        raise NoData(f"the manifest of {place} is that of no run: it names {' and '.join(names)}")
+        raise NoData(
+            f"the manifest of {place} names no run of an experiment ({' and '.join(names)}): name "
+            "the folder of a run"
+        )
     return Path(*names)
 
 

@@ -37,7 +37,7 @@ def commits_judged() -> str:
                        AS previous_committed
             FROM mixed
             WINDOW before AS (PARTITION BY topic, partition ORDER BY arrived_at, at, committed
-                              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+                              {BEFORE})
         )
         SELECT :group AS `group`, o.member, o.member_id, o.generation, o.topic, o.partition,
                o.committed, o.at, o.error_code,

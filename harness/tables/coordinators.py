@@ -57,8 +57,7 @@ def group_steps() -> str:
         )
         SELECT broker, at, event, generation, member_id, members, reason, evidence,
                coalesce(last_value(opens, true) OVER (
-                   PARTITION BY `group` ORDER BY at, rank
-                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), false) AS rebalancing,
+                   PARTITION BY `group` ORDER BY at, rank {BEFORE}), false) AS rebalancing,
                last_value(CASE WHEN event IN ('rebalance_started', 'emptied', 'epoch_bumped')
                           THEN at END, true)
                    OVER onward AS next_start_at,
@@ -66,6 +65,5 @@ def group_steps() -> str:
                           THEN coalesce(reason, event) END, true) OVER onward AS next_reason
         FROM ranked
         -- Backwards in time: Spark computes a frame that ends at the last row anew for each row.
-        WINDOW onward AS (PARTITION BY `group` ORDER BY at DESC, rank DESC
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+        WINDOW onward AS (PARTITION BY `group` ORDER BY at DESC, rank DESC {SO_FAR})
     """

@@ -29,8 +29,7 @@ def episodes() -> str:
         ), marked AS (
             SELECT o.*,
                    CASE WHEN g.times > 0 OR o.started_at <= max(o.ended_at) OVER (
-                            PARTITION BY 1 ORDER BY o.number
-                            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+                            PARTITION BY 1 ORDER BY o.number {BEFORE})
                         THEN 0 ELSE 1 END AS opens
             FROM ordered o LEFT JOIN gave_up g USING (number)
         ), grouped AS (

@@ -41,7 +41,7 @@ def never_again() -> str:
         )
         SELECT e.topic, e.partition, e.end_offset, r.position, r.member, r.from_at,
                timestampdiff(MICROSECOND, r.from_at, :stopped_at) / 1e3 AS ms
-        FROM ends e LEFT JOIN read r ON r.topic = e.topic AND r.partition = e.partition
+        FROM ends e LEFT JOIN read r ON same(r, e, topic, partition)
         WHERE e.end_offset > coalesce(r.position, 0)
           AND (r.from_at IS NULL OR r.from_at < :stopped_at)
     """
@@ -83,7 +83,7 @@ def disturbed_gaps() -> str:
                a.ms, a.old_member, a.old_member_id, a.new_member, a.new_member_id,
                max(g.at) AS assigned_at
         FROM around a LEFT JOIN given g
-          ON g.member = a.new_member AND g.topic = a.topic AND g.partition = a.partition
+          ON g.member = a.new_member AND same(g, a, topic, partition)
          AND g.at BETWEEN a.from_at AND a.to_at
         GROUP BY ALL
     """
@@ -102,8 +102,7 @@ def stop_gaps() -> str:
     return """
         WITH quiet AS (
             SELECT max(g.ms) AS usual_ms
-            FROM {gaps} g LEFT ANTI JOIN {disturbed_gaps} d
-              ON d.topic = g.topic AND d.partition = g.partition AND d.from_at = g.from_at
+            FROM {gaps} g LEFT ANTI JOIN {disturbed_gaps} d ON same(d, g, topic, partition, from_at)
         ), seen AS (
             SELECT *, max(CASE WHEN episode IS NOT NULL AND began_at <= coalesce(assigned_at, to_at)
                                THEN began_at END) OVER w AS last_began_at,

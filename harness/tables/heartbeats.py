@@ -7,9 +7,9 @@ def heartbeats() -> str:
     A gap is steady if nothing that may stretch it fell into it: both heartbeats were answered by
     one broker for one generation without an error, and no fault of a broker, of the member's own
     link or of its frozen process was active, in this gap or the one before it: a heartbeat that was
-    held up comes late, and the next one all the sooner after it. Two that were held up together
-    count as one. Stalled processing and members that join, leave or crash do not count as such:
-    heartbeats must not depend on them.
+    held up comes late, and the next one all the sooner after it. Those that were held up together,
+    each within :slack_ms of the one before, count as one. Stalled processing and members that join,
+    leave or crash do not count as such: heartbeats must not depend on them.
 
     A heartbeat of KIP-848 is timed by its arrival, for its answer waits until what the coordinator
     wrote before is replicated. One that tells what the member owns is sent out of turn, as is the
@@ -28,16 +28,20 @@ def heartbeats() -> str:
             WHERE `group` = :group AND member_id IS NOT NULL
               AND (api = 'HEARTBEAT' OR api = 'CONSUMER_GROUP_HEARTBEAT' AND generation >= 0)
         ), followed AS (
-            SELECT `group`, member, member_id, generation, broker, at, error_code,
+            SELECT `group`, member, member_id, generation, broker, at, arrived_at, error_code,
                    lag(at) OVER w AS before_at,
-                   CASE WHEN lag(at, 2) OVER w >= after(-:slack_ms, lag(at) OVER w)
-                        THEN coalesce(lag(at, 3) OVER w, lag(at, 2) OVER w)
-                        ELSE lag(at, 2) OVER w END AS earlier_at,
                    lag(broker) OVER w AS broker_before, lag(generation) OVER w AS generation_before,
                    lag(error_code) OVER w AS error_before,
                    owned IS NULL AND lag(owned) OVER w IS NULL
                        AND lag(assigned) OVER w IS NULL AS in_turn
             FROM beats WINDOW w AS (PARTITION BY member_id ORDER BY at, arrived_at)
+        ), grouped AS (
+            SELECT *, last_value(CASE WHEN before_at < after(-:slack_ms, at) THEN before_at END,
+                                 true) OVER w AS settled_at
+            FROM followed WINDOW w AS (PARTITION BY member_id ORDER BY at, arrived_at)
+        ), placed AS (
+            SELECT *, lag(settled_at) OVER w AS earlier_at
+            FROM grouped WINDOW w AS (PARTITION BY member_id ORDER BY at, arrived_at)
         )
         SELECT `group`, member, member_id, generation, broker, at,
                timestampdiff(MICROSECOND, before_at, at) / 1e3 AS gap_ms, error_code,
@@ -47,5 +51,5 @@ def heartbeats() -> str:
                                               AND w.`to` >= coalesce(earlier_at, before_at)
                                               AND coalesce(w.whose = member, true))
                    AND in_turn AS steady
-        FROM followed CROSS JOIN disturbed
+        FROM placed CROSS JOIN disturbed
     """

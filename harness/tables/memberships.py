@@ -35,7 +35,7 @@ def memberships() -> str:
         ), numbered AS (
             SELECT *, count_if(event <> 'member_added') OVER (
                 PARTITION BY member_id ORDER BY at, IF(event = 'member_added', 1, 0)
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS stay
+                {BEFORE}) AS stay
             FROM told WHERE member_id <> ''
         ), by_coordinator AS (
             SELECT member_id, stay,

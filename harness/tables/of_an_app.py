@@ -62,8 +62,7 @@ def reads() -> str:
             SELECT s.member, s.topic, s.partition, s.first_offset, s.last_offset, s.at,
                    max_by(o.member_id, o.from_at) AS member_id,
                    max_by(o.generation, o.from_at) AS generation
-            FROM seen s LEFT JOIN {ownership_by_brokers} o
-              ON o.member = s.member AND o.topic = s.topic AND o.partition = s.partition
+            FROM seen s LEFT JOIN {ownership_by_brokers} o ON same(o, s, member, topic, partition)
              AND o.from_at <= s.at
             GROUP BY s.member, s.topic, s.partition, s.first_offset, s.last_offset, s.at
         )

@@ -91,8 +91,7 @@ def ownership_by_brokers() -> str:
             FROM {members} m LEFT JOIN killed k ON k.member = m.member
         ), placed AS (
             SELECT *, max(IF(holds IS NULL, NULL, generation)) OVER (
-                PARTITION BY member_id ORDER BY seen_at
-                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS generation_now
+                PARTITION BY member_id ORDER BY seen_at {SO_FAR}) AS generation_now
             FROM signs
         ), steps AS (
             -- A coordinator that was cut off refuses what was sent long ago: nobody waits for that.

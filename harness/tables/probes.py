@@ -45,8 +45,7 @@ def probe_members() -> str:
         ), turned_away AS (
             -- The coordinator drops whom it refuses for the group's size, and logs no line of it.
             SELECT j.`group`, j.member_id, min(c.answered_at) AS at
-            FROM joined j JOIN {calls} c
-              ON c.`group` = j.`group` AND c.member_id = j.member_id AND c.api = 'JOIN_GROUP'
+            FROM joined j JOIN {calls} c ON same(c, j, `group`, member_id) AND c.api = 'JOIN_GROUP'
              AND c.error_code = :GROUP_MAX_SIZE_REACHED AND c.answered_at >= j.from_at
             GROUP BY j.`group`, j.member_id
         ), followed AS (
@@ -60,8 +59,8 @@ def probe_members() -> str:
                CASE WHEN f.replaced_at <= coalesce(least(r.at, t.at), f.replaced_at) THEN 'replaced'
                     WHEN t.at <= coalesce(r.at, t.at) THEN 'turned_away'
                     ELSE r.event END AS ended_by
-        FROM followed f LEFT JOIN removed r ON r.`group` = f.`group` AND r.member_id = f.member_id
-        LEFT JOIN turned_away t ON t.`group` = f.`group` AND t.member_id = f.member_id
+        FROM followed f LEFT JOIN removed r ON same(r, f, `group`, member_id)
+        LEFT JOIN turned_away t ON same(t, f, `group`, member_id)
     """
 
 
@@ -137,8 +136,8 @@ def probe_positions() -> str:
                coalesce(g.error_code, nullif(w.whole, 0)) AS error_code,
                CASE WHEN w.api = 'TXN_OFFSET_COMMIT' THEN e.at ELSE w.answered_at END AS at
         FROM wanted w
-        LEFT JOIN got g ON g.`group` = w.`group` AND g.api = w.api AND g.sent_at = w.sent_at
-             AND g.topic = w.topic AND g.partition = w.partitionIndex
+        LEFT JOIN got g ON same(g, w, `group`, api, sent_at, topic)
+          AND g.partition = w.partitionIndex
         LEFT JOIN ended e ON e.`group` = w.`group`
     """
 
@@ -183,8 +182,7 @@ def probe_fetches() -> str:
                                 AND (e.at IS NULL OR e.at > g.answered_at)), false) AS held,
                coalesce(bool_or(p.api = 'TXN_OFFSET_COMMIT' AND e.at <= g.answered_at), false)
                    AS ending
-        FROM got g LEFT JOIN {probe_positions} p
-          ON p.`group` = g.`group` AND p.topic = g.topic AND p.partition = g.partition
+        FROM got g LEFT JOIN {probe_positions} p ON same(p, g, `group`, topic, partition)
         LEFT JOIN ending e ON e.`group` = g.`group`
         GROUP BY ALL
     """

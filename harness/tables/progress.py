@@ -17,8 +17,7 @@ def progress() -> str:
                member_id, max(last_offset) OVER before AS reached,
                max(worked_to) OVER before AS busy_until
         FROM worked
-        WINDOW before AS (PARTITION BY topic, partition ORDER BY polled_at, poll
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+        WINDOW before AS (PARTITION BY topic, partition ORDER BY polled_at, poll {BEFORE})
     """
 
 

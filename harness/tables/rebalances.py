@@ -103,8 +103,7 @@ def epochs() -> str:
             SELECT member_id, processed_at, answered_at, arrived_at,
                    assigned IS NOT NULL AND coalesce(
                        array_sort(assigned) <> array_sort(last_value(assigned, true) OVER (
-                           PARTITION BY member_id ORDER BY arrived_at
-                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)), true) AS changes,
+                           PARTITION BY member_id ORDER BY arrived_at {BEFORE})), true) AS changes,
                    CASE api WHEN 'SYNC_GROUP' THEN generation ELSE member_epoch END AS epoch
             FROM {requests}
             WHERE `group` = :group AND error_code = 0 AND generation >= 0
@@ -154,7 +153,7 @@ def generations() -> str:
             SELECT d.number, max(s.at) AS started_at, max_by(s.reason, s.at) AS reason,
                    max_by(s.member_id, s.at) AS member_id
             FROM done d JOIN {coordinator_events} s
-              ON s.broker = d.broker AND s.generation = d.generation - 1 AND s.at <= d.joined_at
+              ON same(s, d, broker, generation) - 1 AND s.at <= d.joined_at
             WHERE s.`group` = :group AND s.event = 'rebalance_started'
               AND d.event <> 'target_computed'
             GROUP BY d.number
@@ -162,7 +161,7 @@ def generations() -> str:
             SELECT d.number, min(s.at) AS synced_at, min_by(s.member_id, s.at) AS leader,
                    count(s.at) AS times
             FROM done d JOIN {coordinator_events} s
-              ON s.broker = d.broker AND s.generation = d.generation AND s.at >= d.joined_at
+              ON same(s, d, broker, generation) AND s.at >= d.joined_at
             WHERE s.`group` = :group AND s.event = 'assignment_received'
             GROUP BY d.number
         ),
@@ -171,8 +170,7 @@ def generations() -> str:
         formed AS (
             SELECT d.number, CAST(count(DISTINCT j.member_id) AS INT) AS joined,
                    collect_set(j.leader) AS leaders
-            FROM done d JOIN {requests} j
-              ON j.broker = d.broker AND j.generation = d.generation
+            FROM done d JOIN {requests} j ON same(j, d, broker, generation)
             WHERE j.`group` = :group AND j.api = 'JOIN_GROUP' AND j.error_code = 0
               AND j.arrived_at <= timestampadd(MILLISECOND, :slack_ms, d.joined_at)
             GROUP BY d.number
@@ -181,8 +179,7 @@ def generations() -> str:
         -- Within slack it may be the line of a member's own request that was stamped late.
         latecomers AS (
             SELECT d.number, j.member_id
-            FROM done d JOIN {requests} j
-              ON j.broker = d.broker AND j.generation = d.generation
+            FROM done d JOIN {requests} j ON same(j, d, broker, generation)
             WHERE j.`group` = :group AND j.api = 'JOIN_GROUP' AND j.error_code = 0
             GROUP BY d.number, d.joined_at, j.member_id
             HAVING min(j.arrived_at) > timestampadd(MILLISECOND, :slack_ms, d.joined_at)
@@ -194,7 +191,7 @@ def generations() -> str:
             GROUP BY broker, generation, member_id
         ), synced AS (
             SELECT d.number, max(x.at) AS completed_at, CAST(count(*) AS INT) AS answered
-            FROM done d JOIN told x ON x.broker = d.broker AND x.generation = d.generation
+            FROM done d JOIN told x ON same(x, d, broker, generation)
             LEFT ANTI JOIN latecomers c ON c.number = d.number AND c.member_id = x.member_id
             GROUP BY d.number
         )
@@ -278,10 +275,10 @@ SELECT :group AS `group`, g.generation, g.trigger, tm.member AS trigger_member,
        coalesce(v.revoked, 0) AS partitions_revoked, s.longest_ms AS longest_standstill_ms,
        s.each AS standstills, g.evidence
 FROM named g
-LEFT JOIN joins j ON j.broker = g.broker AND j.generation = g.generation
-LEFT JOIN changes c ON c.broker = g.broker AND c.generation = g.generation
+LEFT JOIN joins j ON same(j, g, broker, generation)
+LEFT JOIN changes c ON same(c, g, broker, generation)
 LEFT JOIN revocations v ON v.number = g.number
-LEFT JOIN still s ON s.generation = g.generation AND s.joined_at = g.joined_at
+LEFT JOIN still s ON same(s, g, generation, joined_at)
 LEFT JOIN {identities} tm ON tm.member_id = g.trigger_member_id
 LEFT JOIN {identities} lm ON lm.member_id = coalesce(g.leader, j.leader)
 ORDER BY g.number

@@ -147,9 +147,13 @@ def record_of_group() -> str:
                    min(c.at) AS at
             FROM (SELECT *, coalesce(asked_at, answered_at) AS at FROM {commits}
                   WHERE error_code = :NONE AND how <> 'external') c
+            -- A broker logs what it has answered, unless it is killed in between.
+            LEFT ANTI JOIN {fault_windows} f
+              ON f.breaks = 'broker' AND f.killed AND c.answered_at <= f.injected_at
+             AND c.answered_at >= after(-:slack_ms, f.injecting_at)
             LEFT ANTI JOIN {positions} p
-              ON p.api IN ('OFFSET_COMMIT', 'TXN_OFFSET_COMMIT') AND p.member = c.member
-             AND p.topic = c.topic AND p.partition = c.partition AND p.committed = c.committed
+              ON p.api IN ('OFFSET_COMMIT', 'TXN_OFFSET_COMMIT')
+             AND same(p, c, member, topic, partition, committed)
         ), events AS (
             SELECT count(*) AS lines, max(at) AS at FROM {coordinator_events}
             WHERE `group` = :group

@@ -27,8 +27,7 @@ def redeliveries() -> str:
                    greatest(a.first_offset, b.first_offset) AS first_offset,
                    least(a.last_offset, b.last_offset) AS last_offset,
                    b.member AS first_member, b.polled_at AS first_polled_at
-            FROM ranges a JOIN ranges b
-              ON b.topic = a.topic AND b.partition = a.partition AND b.bucket = a.bucket
+            FROM ranges a JOIN ranges b ON same(b, a, topic, partition, bucket)
              AND (b.polled_at < a.polled_at OR b.polled_at = a.polled_at AND b.poll < a.poll)
              AND b.first_offset <= a.last_offset AND b.last_offset >= a.first_offset
             WHERE a.first_offset <= a.reached
@@ -36,8 +35,7 @@ def redeliveries() -> str:
             -- Earlier ranges can overlap each other, and leave out what comes for the first time.
             SELECT *, greatest(0, last_offset - greatest(first_offset - 1, max(last_offset) OVER (
                 PARTITION BY topic, partition, member, polled_at, poll
-                ORDER BY first_offset, last_offset
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING))) AS new
+                ORDER BY first_offset, last_offset {BEFORE}))) AS new
             FROM shared
         ), repeated AS (
             SELECT topic, partition, member, polled_at, poll,
@@ -58,7 +56,7 @@ def redeliveries() -> str:
         ), ordered AS (
             SELECT *, nullif(last_value(committed, true) OVER (
                 PARTITION BY topic, partition ORDER BY at, committed NULLS LAST
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), -1) AS known
+                {BEFORE}), -1) AS known
             FROM mixed
         ),
         -- Commits as their coordinator answered them, and those that no coordinator's log has.
@@ -70,7 +68,7 @@ def redeliveries() -> str:
             SELECT o.topic, o.partition, o.member, o.polled_at, o.poll,
                    min_by(struct(t.committed, t.at, t.error_code), t.at) AS try
             FROM ordered o JOIN tries t
-              ON t.topic = o.topic AND t.partition = o.partition AND t.member = o.first_member
+              ON same(t, o, topic, partition) AND t.member = o.first_member
              AND t.committed > o.first_offset AND t.at >= o.first_polled_at
             WHERE o.first_offset IS NOT NULL
             GROUP BY o.topic, o.partition, o.member, o.polled_at, o.poll
@@ -79,9 +77,7 @@ def redeliveries() -> str:
             FROM ordered o LEFT JOIN {removals} m
               ON m.member_id = o.member_id AND m.removed_at <= o.polled_at
              AND (m.back_at IS NULL OR o.polled_at < m.back_at)
-            LEFT JOIN tried t
-              ON t.topic = o.topic AND t.partition = o.partition AND t.member = o.member
-             AND t.polled_at = o.polled_at AND t.poll = o.poll
+            LEFT JOIN tried t ON same(t, o, topic, partition, member, polled_at, poll)
             WHERE o.first_offset IS NOT NULL
         )
         SELECT topic, partition, first_offset, last_offset, count, first_member, first_polled_at,

@@ -54,7 +54,7 @@ def stop_subjects() -> str:
                          lag(leader) OVER (PARTITION BY topic, partition ORDER BY at)
                              AS leader_before
                   FROM {topology} WHERE what = 'partition') s
-              ON s.topic = a.topic AND s.partition = a.partition AND s.leader <> s.leader_before
+              ON same(s, a, topic, partition) AND s.leader <> s.leader_before
              AND s.leader >= 0 AND s.at BETWEEN a.began_at AND a.to_at
             WHERE a.episode IS NULL
             GROUP BY a.topic, a.partition, a.from_at
@@ -69,12 +69,9 @@ def stop_subjects() -> str:
                     ELSE coalesce(c.cause_at, v.last_seen_at, r.at) END AS cause_at,
                CASE WHEN a.episode IS NULL THEN l.at ELSE a.noticed_at END AS noticed_at
         FROM about a
-        LEFT JOIN causes c
-          ON c.topic = a.topic AND c.partition = a.partition AND c.from_at = a.from_at
-        LEFT JOIN arrivals r
-          ON r.topic = a.topic AND r.partition = a.partition AND r.from_at = a.from_at
-        LEFT JOIN leaders l
-          ON l.topic = a.topic AND l.partition = a.partition AND l.from_at = a.from_at
+        LEFT JOIN causes c ON same(c, a, topic, partition, from_at)
+        LEFT JOIN arrivals r ON same(r, a, topic, partition, from_at)
+        LEFT JOIN leaders l ON same(l, a, topic, partition, from_at)
         LEFT JOIN {evictions} v ON v.member_id = a.subject_id AND v.evicted_at = a.noticed_at
         LEFT JOIN {fault_windows} f ON f.fault = a.fault
     """
@@ -101,14 +98,12 @@ def stop_moments() -> str:
         ), placed AS (
             SELECT s.*, r.generation, r.broker, r.rounds,
                    CASE WHEN :protocol <> 'consumer' THEN r.joined_at END AS joined_at
-            FROM {stop_subjects} s LEFT JOIN rounds r
-              ON r.topic = s.topic AND r.partition = s.partition AND r.from_at = s.from_at
+            FROM {stop_subjects} s LEFT JOIN rounds r ON same(r, s, topic, partition, from_at)
         ), given_up AS (
             SELECT s.topic, s.partition, s.from_at, max(e.at) AS given_up_at
             FROM placed s JOIN {callbacks} e
               ON e.event <> 'assigned' AND e.member = s.old_member
-             AND e.topic = s.topic AND e.partition = s.partition
-             AND e.at <= s.assigned_at
+             AND same(e, s, topic, partition) AND e.at <= s.assigned_at
              AND e.at >= coalesce(s.cause_at, s.noticed_at, s.from_at)
             GROUP BY s.topic, s.partition, s.from_at
         ), joins AS (
@@ -119,17 +114,14 @@ def stop_moments() -> str:
             FROM joins GROUP BY broker, generation
         ), rejoined AS (
             SELECT s.topic, s.partition, s.from_at, max(j.arrived_at) AS rejoined_at
-            FROM placed s JOIN joins j
-              ON j.broker = s.broker AND j.generation = s.generation AND j.member_id = s.told_id
+            FROM placed s JOIN joins j ON same(j, s, broker, generation) AND j.member_id = s.told_id
             GROUP BY s.topic, s.partition, s.from_at
         ), let_go AS (
             SELECT s.*, g.given_up_at, j.rejoined_at,
                    CASE WHEN s.told_old THEN coalesce(g.given_up_at, j.rejoined_at)
                         ELSE j.rejoined_at END AS stopped_at
-            FROM placed s LEFT JOIN given_up g
-              ON g.topic = s.topic AND g.partition = s.partition AND g.from_at = s.from_at
-            LEFT JOIN rejoined j
-              ON j.topic = s.topic AND j.partition = s.partition AND j.from_at = s.from_at
+            FROM placed s LEFT JOIN given_up g ON same(g, s, topic, partition, from_at)
+            LEFT JOIN rejoined j ON same(j, s, topic, partition, from_at)
         ), answers AS (
             SELECT member_id, member, api, error_code, arrived_at, processed_at, owned, assigned
             FROM {own_requests}
@@ -142,18 +134,21 @@ def stop_moments() -> str:
                        WHERE a.member_id = l.told_id AND a.processed_at >= l.noticed_at
                          AND a.processed_at <= coalesce(l.stopped_at, l.to_at)
                          AND (a.api = 'HEARTBEAT' OR l.told_old
-                              AND NOT coalesce(exists(a.assigned, p -> p.topic = l.topic
-                                               AND p.partition = l.partition), true))) AS heard_at,
+                              AND NOT coalesce(exists(a.assigned,
+                                              p -> same(p, l, topic, partition)), true)))
+                       AS heard_at,
                    min(a.arrived_at) FILTER (
                        WHERE a.api = 'CONSUMER_GROUP_HEARTBEAT' AND a.member_id = l.told_id
                          AND l.told_old AND a.arrived_at >= l.given_up_at
-                         AND NOT coalesce(exists(a.owned, p -> p.topic = l.topic
-                                          AND p.partition = l.partition), true)) AS revoked_at,
+                         AND NOT coalesce(exists(a.owned,
+                                             p -> same(p, l, topic, partition)), true))
+                       AS revoked_at,
                    max(a.processed_at) FILTER (
                        WHERE a.member = l.new_member AND a.processed_at <= l.assigned_at
                          AND a.processed_at >= l.noticed_at
-                         AND coalesce(exists(a.assigned, p -> p.topic = l.topic
-                                      AND p.partition = l.partition), false)) AS synced_at
+                         AND coalesce(exists(a.assigned,
+                                         p -> same(p, l, topic, partition)), false))
+                       AS synced_at
             FROM let_go l JOIN answers a
               ON a.member IN (l.old_member, l.new_member) AND a.processed_at >= l.noticed_at
              AND a.arrived_at <= l.to_at
@@ -164,7 +159,6 @@ def stop_moments() -> str:
                     ELSE a.synced_at END AS heard_at,
                CASE WHEN :protocol <> 'consumer' THEN l.stopped_at
                     WHEN l.told_old THEN a.revoked_at ELSE a.synced_at END AS revoked_at
-        FROM let_go l LEFT JOIN answered a
-          ON a.topic = l.topic AND a.partition = l.partition AND a.from_at = l.from_at
-        LEFT JOIN last_joins o ON o.broker = l.broker AND o.generation = l.generation
+        FROM let_go l LEFT JOIN answered a ON same(a, l, topic, partition, from_at)
+        LEFT JOIN last_joins o ON same(o, l, broker, generation)
     """

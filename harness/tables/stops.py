@@ -72,8 +72,7 @@ def stops() -> str:
             FROM {redeliveries} r JOIN
                  (SELECT topic, partition, from_at, to_at,
                          lead(to_at) OVER (PARTITION BY topic, partition ORDER BY to_at) AS next_at
-                  FROM {stop_gaps}) s
-              ON s.topic = r.topic AND s.partition = r.partition AND r.polled_at >= s.to_at
+                  FROM {stop_gaps}) s ON same(s, r, topic, partition) AND r.polled_at >= s.to_at
              AND (s.next_at IS NULL OR r.polled_at < s.next_at)
             GROUP BY s.topic, s.partition, s.from_at
         )
@@ -89,7 +88,6 @@ def stops() -> str:
                      - coalesce(p.notice_ms, 0) - coalesce(p.revoke_ms, 0) - coalesce(p.join_ms, 0)
                      - coalesce(p.sync_ms, 0) - coalesce(p.first_fetch_ms, 0), 3) AS other_ms,
                coalesce(a.records, 0) AS redelivered
-        FROM parts p LEFT JOIN again a
-          ON a.topic = p.topic AND a.partition = p.partition AND a.from_at = p.from_at
+        FROM parts p LEFT JOIN again a ON same(a, p, topic, partition, from_at)
         ORDER BY p.from_at, p.topic, p.partition
     """

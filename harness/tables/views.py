@@ -46,6 +46,15 @@ def stopped_brokers() -> str:
     """
 
 
+def unsettled() -> str:
+    """When a broker was broken, and a session after that: until then others may know less of it."""
+    return """
+        SELECT injecting_at AS from_at,
+               after(:session_ms, coalesce(healed_at, :ended_at)) AS to_at
+        FROM {broker_faults}
+    """
+
+
 def disturbances() -> str:
     """When a fault held up heartbeats: of its `member`, or of everybody where that is null."""
     return """
@@ -111,8 +120,7 @@ def unheard_commits() -> str:
     return """
         SELECT c.topic, c.partition, c.member, c.committed, c.asked_at AS at, c.error_code
         FROM {commits} c LEFT ANTI JOIN {commits_judged} j
-          ON j.member = c.member AND j.topic = c.topic AND j.partition = c.partition
-         AND j.committed = c.committed
+          ON same(j, c, member, topic, partition, committed)
         WHERE c.asked_at IS NOT NULL
     """
 
@@ -147,6 +155,7 @@ VIEWS: Final[dict[str, Query]] = {
     "positions": positions,
     "accepted": accepted,
     "stopped_brokers": stopped_brokers,
+    "unsettled": unsettled,
     "disturbances": disturbances,
     "busy": busy,
     "callbacks": callbacks,

@@ -7,6 +7,8 @@
 | `:UNKNOWN_MEMBER_ID` | Kafka's error code of that name |
 | `:START_MS` | a number that the query's module has under that name |
 | `{REPLACEMENTS}` | a piece of SQL that the query's module has under that name |
+| `{BEFORE}`, `{SO_FAR}` | the frame of a window: all rows before this one, without it or with it |
+| `same(a, b, x, y)` | a and b have the same x and the same y |
 | `ms_between(a, b)` | milliseconds from moment a to moment b, to the microsecond |
 | `after(ms, a)` | the moment so many milliseconds after moment a; before it, if negative |
 | `clause(a, b, …)` | one text of all, in which a null is "unknown": no clause is lost for a part |
@@ -65,18 +67,40 @@ ERRORS: Final[Mapping[str, int]] = {
     "INVALID_REGULAR_EXPRESSION": 128,
 }
 
+# Pieces of SQL that every query may use.
+_PIECES: Final[Mapping[str, str]] = {
+    "BEFORE": "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
+    "SO_FAR": "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+}
+
+
+def _never_null(text: str) -> str:
+    literal = text.startswith("'") and text.endswith("'")
+    return text if literal else f"coalesce(CAST({text} AS STRING), 'unknown')"
+
+
+def _clause(*parts: str) -> str:
+    return f"concat({', '.join(map(_never_null, parts))})"
+
+
+def _same(a: str, b: str, *columns: str) -> str:
+    return " AND ".join(f"{a}.{each} = {b}.{each}" for each in columns)
+
+
 _ANY: Final = -1
 # What each word with arguments stands for, its arguments by number. How many they are, or any.
-_MACROS: Final[Mapping[str, tuple[int, str]]] = {
-    "ms_between": (2, "(timestampdiff(MICROSECOND, {0}, {1}) / 1e3)"),
-    "after": (2, "timestampadd(MICROSECOND, CAST(round(({0}) * 1e3) AS BIGINT), {1})"),
+_MACROS: Final[Mapping[str, tuple[int, Callable[..., str]]]] = {
+    "ms_between": (2, "(timestampdiff(MICROSECOND, {0}, {1}) / 1e3)".format),
+    "after": (2, "timestampadd(MICROSECOND, CAST(round(({0}) * 1e3) AS BIGINT), {1})".format),
     # What came before it was due is guarded from when it came: a window cannot end before it
     # starts.
-    "guard_from": (2, "least(after(-:guard_ms, {0}), {1})"),
-    "guard_to": (1, "after(:guard_ms, {0})"),
-    "clause": (_ANY, "concat({all})"),
+    "guard_from": (2, "least(after(-:guard_ms, {0}), {1})".format),
+    "guard_to": (1, "after(:guard_ms, {0})".format),
+    "clause": (_ANY, _clause),
+    "same": (_ANY, _same),
 }
 _WORD: Final = re.compile(rf"\b({'|'.join(_MACROS)})\(")
+_BINDS_CLOSER: Final = re.compile(r"\b(NOT|OR)\s+$")
 _CONSTANT: Final = re.compile(r"\{(?P<piece>[A-Z][A-Z_]*)\}|(?<![:\w]):(?P<number>[A-Z][A-Z_]*)\b")
 
 
@@ -85,7 +109,7 @@ def text_of(query: Query) -> str:
 
     Raises ValueError for a piece of SQL that the module does not have.
     """
-    constants: Mapping[str, object] = getattr(query, "__globals__", {})
+    constants: Mapping[str, object] = {**_PIECES, **getattr(query, "__globals__", {})}
     text = query()
 
     def value(found: re.Match[str]) -> str:
@@ -113,14 +137,10 @@ def expand(query: str) -> str:
         arguments, end = _arguments(query, found.end())
         if count not in (_ANY, len(arguments)):
             raise ValueError(f"{name} takes {count} arguments, and has {len(arguments)}")
-        every = ", ".join(map(_never_null, arguments))
-        query = query[: found.start()] + meaning.format(*arguments, all=every) + query[end:]
+        if name == "same" and _BINDS_CLOSER.search(query, 0, found.start()):
+            raise ValueError("same(…) after NOT or OR needs parentheses: it is a chain of ANDs")
+        query = query[: found.start()] + meaning(*arguments) + query[end:]
     return query
-
-
-def _never_null(text: str) -> str:
-    literal = text.startswith("'") and text.endswith("'")
-    return text if literal else f"coalesce(CAST({text} AS STRING), 'unknown')"
 
 
 def _arguments(query: str, start: int) -> tuple[list[str], int]:

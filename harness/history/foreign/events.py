@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -17,7 +17,7 @@ from typing import Final
 from harness.base.errors import BadInput, NoData
 from harness.base.paths import here
 from harness.history.broker_log import UNREADABLE, Row
-from harness.history.coordinator_log import caused
+from harness.history.coordinator_log import departed_at, last_lines
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, Client, client_of
 from harness.history.foreign.files import blocks_of
 from harness.history.foreign.lines import Clock, peeled, stamps_in
@@ -194,7 +194,7 @@ class _Reader:
         self._log = log
         self._number = number
         self._clients = clients
-        self._before: dict[str, Row] = {}  # by group, its last line
+        self._before: defaultdict[str, deque[Row]] = defaultdict(last_lines)
         self.found: list[tuple[Event, int]] = []
 
     def take(self, block: bytes, *, ended: bool) -> None:
@@ -273,10 +273,8 @@ class _Reader:
         self._log.brokers.add(row["broker"])
         group = row.get("group")
         if group is not None:
-            last = self._before.get(group)
-            if last is not None and caused(row, last):
-                at = last["at"]
-            self._before[group] = {**row, "at": at}
+            at = departed_at(row, self._before[group]) or at
+            self._before[group].append({**row, "at": at})
         self._log.first_at = min(at, self._log.first_at or at)
         self._log.last_at = max(at, self._log.last_at or at)
         event = _event(row, at)

@@ -20,7 +20,10 @@ def _wanted(scene: Scene) -> dict[str, int]:
     """The levels of a new cluster of the newer release. Raises ClusterError."""
     release = scene.experiment.cluster.kafka_version
     if not (levels := kafka.formatted_levels(release)):
-        raise ClusterError(f"which levels a new cluster of Kafka {release} has is not known")
+        raise ClusterError(
+            f"the feature levels of Kafka {release} are unknown: run `make setup KAFKA={release}` "
+            "again"
+        )
     return levels
 
 

@@ -116,7 +116,11 @@ class Kind:
 
     def effects_of(self, fault: Fault) -> Effects:
         """What this fault of the kind breaks."""
-        return self.ways[fault.how or next(iter(self.ways))]
+        return self.ways[self.way_of(fault)]
+
+    def way_of(self, fault: Fault) -> str:
+        """In which of its ways it does so: the first where the fault names none."""
+        return fault.how or next(iter(self.ways))
 
     def change(self, fault: Fault, members: int) -> Change:
         """How this fault changes a group of so many members."""

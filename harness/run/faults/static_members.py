@@ -34,10 +34,9 @@ def _check_bounce(fault: Fault, experiment: Experiment) -> None:
     silent_ms = (fault.lasts_s or 0) * 1_000 + group.heartbeat_gap_ms + _START_MS
     if silent_ms >= group.session_timeout_ms:
         raise BadInput(
-            f"{fault.target} is away for {fault.lasts_s:g} s, and silent for up to "
-            f"{silent_ms / 1_000:g} s with a heartbeat interval before and its start after, which "
-            f"is not below session_timeout_ms of {group.session_timeout_ms / 1_000:g} s: it would "
-            "be evicted; make it shorter"
+            f"{fault.target} may be silent for {silent_ms / 1_000:g} s ({fault.lasts_s:g} s away, "
+            "and a heartbeat interval and its start), and session_timeout_ms is "
+            f"{group.session_timeout_ms / 1_000:g} s: it would be evicted; shorten lasts_s"
         )
 
 

@@ -101,9 +101,9 @@ def resolve(scene: Scene, fault: Fault, *, on_link: bool, taken: Collection[Targ
     free = [each for each in targets if not any(map(each.overlaps, taken))]
     if not free:
         raise ClusterError(
-            f"{' and '.join(each.name for each in targets)} of {fault.target!r} is under another "
-            f"fault that {fault.kind} cannot be told apart from: move them apart in time, or name "
-            "another target"
+            f"{' and '.join(each.name for each in targets)} of {fault.target!r} already has a "
+            f"fault that {fault.kind} at the same time would mix with: start one of them later, or "
+            "name another target"
         )
     return scene.random.choice(free)
 

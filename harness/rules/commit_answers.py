@@ -1,0 +1,165 @@
+"""How long a commit may take, and that its client reports what it was answered."""
+
+from typing import Final
+
+from harness.rules.rule import Rule
+
+# In 228 runs without a broken broker the longest took 0.47 s, while clients started.
+OVERLOADED_MS: Final = 1_000
+TIMED_OUT: Final = -185  # librdkafka's own code, _TIMED_OUT
+
+
+@Rule(
+    "X59",
+    title="A client reports the answer that it was given",
+    statement="A commit that its coordinator accepted is not reported as refused, and one that it "
+    "refused not as made, for each partition by itself. One that was accepted in time is not "
+    "reported as timed out, nor left without a report.",
+    source="KafkaConsumer.commitSync; rd_kafka_commit; OffsetCommitResponse",
+    unit="commits",
+    things="members",
+    measures="reported otherwise",
+    too_high="reported another answer than it was given",
+    matters="An application that is told of a commit which was not made goes on, and its work is "
+    "done twice; one that is told of a failure does it again itself.",
+    in_passing=True,
+)
+def reports_its_answers() -> str:
+    """Commits that an application asked for, each beside the last answer on its way back.
+
+    A client asks again by itself after an error that passes, and reports the last answer. An answer
+    may be lost on a disturbed link, or with its process. Java calls a commit that was refused
+    while it has to join again REBALANCE_IN_PROGRESS, whatever it was answered.
+    """
+    return """
+        WITH polled AS (
+            SELECT member, max(polled_at) AS last_at FROM {deliveries} GROUP BY member
+        ), asked AS (
+            SELECT c.member, c.topic, c.partition, c.committed, c.asked_at, c.error_code,
+                   coalesce(c.answered_at, after(-:commit_timeout_ms, p.last_at)) AS answered_at
+            FROM {commits} c LEFT JOIN polled p ON p.member = c.member
+            WHERE c.how NOT IN ('external', 'transaction', 'auto') AND c.asked_at IS NOT NULL
+              AND coalesce(c.error_code >= 0 OR c.error_code = :TIMED_OUT, true)
+        ), answered AS (
+            SELECT a.member, a.topic, a.partition, a.committed, a.asked_at, a.answered_at,
+                   a.error_code,
+                   max(struct(p.arrived_at, p.error_code, p.evidence, p.answered_at)) AS last
+            FROM asked a JOIN {positions} p
+              ON p.api = 'OFFSET_COMMIT' AND same(p, a, member, topic, partition, committed)
+             AND p.arrived_at >= after(-:slack_ms, a.asked_at)
+             AND p.arrived_at <= after(:slack_ms, a.answered_at)
+            GROUP BY a.member, a.topic, a.partition, a.committed, a.asked_at, a.answered_at,
+                     a.error_code
+        ), compared AS (
+            SELECT *, error_code = :NONE AND last.error_code <> :NONE
+                      OR coalesce(error_code = :TIMED_OUT, true) AND last.error_code = :NONE
+                         AND last.answered_at <= after(-:slack_ms, answered_at) AND disturbed = 0
+                      OR last.error_code = :NONE
+                         AND error_code IN (:OFFSET_METADATA_TOO_LARGE, :ILLEGAL_GENERATION,
+                                            :UNKNOWN_MEMBER_ID, :REBALANCE_IN_PROGRESS,
+                                            :FENCED_INSTANCE_ID, :FENCED_MEMBER_EPOCH,
+                                            :STALE_MEMBER_EPOCH) AS otherwise
+            FROM (SELECT a.*, count(d.from_at) AS disturbed
+                  FROM answered a LEFT JOIN {disturbances} d
+                    ON coalesce(d.member = a.member, true) AND d.to_at >= a.asked_at
+                   AND d.from_at <= after(:commit_timeout_ms, a.asked_at)
+                  GROUP BY ALL)
+        ), judged AS (
+            SELECT member, count(*) AS commits, count_if(otherwise) AS times, min(asked_at) AS at,
+                   min(struct(asked_at, topic, partition, committed, error_code, last))
+                       FILTER (WHERE otherwise) AS first
+            FROM compared GROUP BY member
+        )
+        SELECT concat(member, ' (commits)') AS subject, coalesce(first.asked_at, at) AS at,
+               times AS measured, 0 AS bound_high,
+               IF(times > 0, clause(coalesce(concat('reported error ', first.error_code),
+                                             'reported nothing'), ' for ', first.topic, '-',
+                                    first.partition, ' at ', first.committed,
+                                    ', and was answered ', first.last.error_code), NULL) AS wrong,
+               concat(commits, ' commits') AS note, first.last.evidence AS evidence
+        FROM judged
+    """
+
+
+@Rule(
+    "X61",
+    title="A commit is answered within offsets.commit.timeout.ms",
+    statement="A coordinator answers a commit within offsets.commit.timeout.ms of its arrival, "
+    "whether it could be made or not.",
+    source="offsets.commit.timeout.ms; document 003, OFFSET_COMMIT",
+    unit="ms",
+    things="members",
+    measures="for the longest",
+    too_high="was not answered in time",
+    matters="A synchronous commit holds up its application for as long as this.",
+    broker=True,
+    in_passing=True,
+)
+def commits_are_answered() -> str:
+    """Each member's longest wait for a commit; a broker that was stopped answers nobody.
+
+    An answer that times out has been through three queues, each of which may take the slack (X28).
+    """
+    return """
+        WITH waited AS (
+            SELECT r.member, r.arrived_at, r.answered_at, r.evidence,
+                   ms_between(r.arrived_at, r.answered_at) AS ms
+            FROM {own_requests} r
+            LEFT ANTI JOIN {stopped_brokers} s
+              ON s.broker = r.broker AND s.from_at <= r.answered_at AND s.to_at >= r.arrived_at
+            WHERE r.api IN ('OFFSET_COMMIT', 'TXN_OFFSET_COMMIT')
+        ), longest AS (
+            SELECT member, count(*) AS commits, max(struct(ms, arrived_at, answered_at, evidence))
+                       AS worst
+            FROM waited GROUP BY member
+        )
+        SELECT concat(member, ' (longest commit)') AS subject, worst.arrived_at AS at,
+               worst.ms AS measured, :commit_timeout_ms + 3 * :slack_ms AS bound_high,
+               concat('of ', commits, ' commits') AS note, worst.evidence AS evidence,
+               worst.arrived_at AS guard_from, worst.answered_at AS guard_to
+        FROM longest
+    """
+
+
+@Rule(
+    "X75",
+    title="A coordinator that works answers within a second",
+    statement="A coordinator that works answers each heartbeat, leave and question for positions "
+    "within a second, whatever its group does. So does a broker that is asked who coordinates it.",
+    source="GroupCoordinatorService.heartbeat; GroupMetadataManager.classicGroupHeartbeat",
+    unit="ms",
+    things="members",
+    measures="for an answer",
+    too_high="waited too long for an answer",
+    matters="A member hears of a rebalance, or of its removal, no sooner than by the answer to its "
+    "heartbeat, and cannot begin to read before it has its positions.",
+    broker=True,
+    in_passing=True,
+)
+def answers_in_time() -> str:
+    """Each member's longest wait for an answer; a broker that was stopped answers nobody.
+
+    In KIP-848 a heartbeat that changes the group waits until that is written, and a broker's fault
+    may keep replicas from writing.
+    """
+    return """
+        WITH waited AS (
+            SELECT r.member, r.api, r.arrived_at, r.answered_at, r.evidence,
+                   ms_between(r.arrived_at, r.answered_at) AS ms
+            FROM {own_requests} r
+            LEFT ANTI JOIN {unsettled} u
+              ON u.from_at <= r.answered_at AND u.to_at >= r.arrived_at
+            WHERE r.api IN ('HEARTBEAT', 'CONSUMER_GROUP_HEARTBEAT', 'LEAVE_GROUP', 'OFFSET_FETCH',
+                            'FIND_COORDINATOR')
+        ), longest AS (
+            SELECT member, count(*) AS requests,
+                   max(struct(ms, arrived_at, answered_at, evidence, api)) AS worst
+            FROM waited GROUP BY member
+        )
+        SELECT concat(member, ' (longest wait)') AS subject, worst.arrived_at AS at,
+               worst.ms AS measured, :OVERLOADED_MS + :slack_ms AS bound_high,
+               concat('for a ', worst.api, ', of ', requests, ' requests') AS note,
+               worst.evidence AS evidence,
+               worst.arrived_at AS guard_from, worst.answered_at AS guard_to
+        FROM longest
+    """
