@@ -2,7 +2,9 @@
 
 What an engine makes of a history follows from the queries, the rows, the settings, the code that
 runs them and the versions of both engines, and from nothing else. A digest of all of these stands
-in `agreed.txt` once both have agreed. What is not there is judged by both engines.
+in `agreed.txt` once both have agreed. What is not there is judged by both engines. The judge is not
+in it: it makes the same of the same rows, whoever gave them, and in whichever order
+(tests/check/test_rows.py). Nor are comments and the white space of queries, which no engine sees.
 
 So is another part of the rest each day, in case that a digest should lack something after all. What
 it has is all that tells one judgement from another; what it could lack (Java, the machine, a module
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -32,10 +35,8 @@ from harness.tables.vocabulary import ERRORS, Query, expand, text_of
 AGREED: Final = Path(__file__).parent / "agreed.txt"
 JUDGED: Final = ("tests/rules", "tests/check", "tests/recorded")  # the tests that ask
 DAYS: Final = 32
-# What stands between a query and a verdict, besides the query.
+# What stands between a query and its rows, besides the query.
 _CODE: Final = (
-    "harness/check/judge.py",
-    "harness/check/rows.py",
     "harness/history/column_types.py",
     "harness/history/schema.py",
     "harness/tables/base.py",
@@ -43,6 +44,8 @@ _CODE: Final = (
     "harness/tables/session.py",
 )
 _ENGINES: Final = ("pyspark", "duckdb", "sqlglot", "pyarrow")
+# A text in a query; or what stands between two of its words.
+_TEXT_OR_SPACE: Final = re.compile(r"('(?:[^'\\]|\\.|'')*')|(?:\s|--[^\n]*)+")
 
 
 class Agreements:
@@ -134,7 +137,7 @@ def digest_of_queries(
 
 @cache
 def _code() -> str:
-    """The code between queries and verdicts, and what runs it."""
+    """The code between queries and rows, and what runs it."""
     found = hashlib.sha256()
     for name in _CODE:
         path = ROOT / name
@@ -151,9 +154,14 @@ def texts(query: Query, client: str) -> tuple[str, ...]:
     return tuple(_closure(query, {**VIEWS, **recipes_of(client)}, set()))
 
 
+def as_engines_see(query: str) -> str:
+    """The query with a space for each stretch of white space and comments outside its texts."""
+    return _TEXT_OR_SPACE.sub(lambda found: found[1] or " ", query).strip()
+
+
 def _closure(query: Query, recipes: dict[str, Query], seen: set[str]) -> Iterator[str]:
     text = expand(text_of(query))
-    yield text
+    yield as_engines_see(text)
     for table in tables_in(text):
         if table in recipes and table not in seen:
             seen.add(table)

@@ -217,6 +217,13 @@ class History:
             **{**defaults, **row},
         )  # fmt: skip
 
+    def waited_for_commit(self, member: str, from_ms: float, to_ms: float | None) -> Self:
+        """Its application waits for the answer to a commit of two partitions, or for ever."""
+        for partition in (0, 1):
+            answered_at = None if to_ms is None else at(to_ms)
+            self.asked_commit(member, from_ms, partition, 5, answered_at=answered_at)
+        return self
+
     def acknowledged(self, partition: int, first: int, last: int, **row: Any) -> Self:
         defaults = {
             "topic": TOPIC,

@@ -57,13 +57,14 @@ def jvm(log: Path, home: Path, *command: str) -> Iterator[subprocess.Popen[bytes
         process.wait(timeout=30)
 
 
-@pytest.fixture
-def java_home(tmp_path: Path) -> Path:
+@pytest.fixture(scope="session")
+def java_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Java that starts executors: Spark demands a module of it that small runtimes lack.
 
     It compiles as that of a session does (harness/tables/session.py), for these live as briefly.
     """
-    java = tmp_path / "java" / "bin" / "java"
+    home = tmp_path_factory.mktemp("java")
+    java = home / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(
         "#!/bin/bash\n"
@@ -73,7 +74,7 @@ def java_home(tmp_path: Path) -> Path:
         f'exec "{find_java().binary}" {" ".join(QUICK)} "${{args[@]}}"\n'
     )
     java.chmod(java.stat().st_mode | stat.S_IXUSR)
-    return tmp_path / "java"
+    return home
 
 
 @pytest.fixture
@@ -107,9 +108,9 @@ def master(tmp_path: Path, java_home: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture
-def connect(tmp_path: Path, java_home: Path) -> Iterator[str]:
-    """The address of a Spark Connect server."""
+@pytest.fixture(scope="session")
+def connect(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Iterator[str]:
+    """The address of a Spark Connect server, whose sessions know nothing of each other."""
     [port] = free_ports(1)
     settings = {
         "spark.master": "local[2]",
@@ -120,7 +121,7 @@ def connect(tmp_path: Path, java_home: Path) -> Iterator[str]:
     command = ["org.apache.spark.deploy.SparkSubmit"]
     command += [f"--conf={name}={value}" for name, value in settings.items()]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
-    log = tmp_path / "connect.log"
+    log = tmp_path_factory.mktemp("connect") / "connect.log"
     with jvm(log, java_home, *command, "spark-internal"):
         wait_until(
             "Spark Connect server",

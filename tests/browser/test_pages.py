@@ -118,13 +118,15 @@ def pages(
     matrix_text.write(matrix)
     sweep = write_sweep(results)
     sweep_text.write(sweep)
+    program = write_app_run(results / "everyday" / "of-a-program")
+    report(program)
     up = [6_000.0 + n % 5 for n in range(20)] + [6_020.0 + n % 5 for n in range(20)]
     write_series(results / dataset.FOLDER, "R01", up, bound_high=6_050.0)
     rows = job.trends(spark, job.read(spark, str(results / dataset.FOLDER))).toArrow().to_pylist()
     (results / "trend").mkdir()
     return {
         "report": run_dir / "report.html",
-        "program": write_app_run(results / "everyday" / "of-a-program") / "report.html",
+        "program": program / "report.html",
         "index": night.path / "index.html",
         "matrix": matrix.path / "clients.html",
         "sweep": sweep.path / "sweep.html",

@@ -1,3 +1,9 @@
+"""What `check` makes of a run's folder, whole or not.
+
+DuckDB judges, and Spark too where the work is the engine's: it reads and writes files, looks at
+large histories, and fails.
+"""
+
 from __future__ import annotations
 
 import fcntl
@@ -61,11 +67,11 @@ def test_every_rule_holds_for_a_healthy_made_up_run(judged_run: Path) -> None:
 
 
 def test_a_run_whose_faults_are_drawn_is_asked_whether_they_took_effect(
-    engine: Engine, tmp_path: Path
+    duckdb_engine: Engine, tmp_path: Path
 ) -> None:
     run_dir = History(faults=2, at_random=True).write(tmp_path / "run")
 
-    assert "E01" in verdicts_by_rule(check(run_dir, engine))
+    assert "E01" in verdicts_by_rule(check(run_dir, duckdb_engine))
 
 
 def test_a_run_without_faults_is_not_asked_whether_they_took_effect(judged_run: Path) -> None:
@@ -162,17 +168,21 @@ def test_a_judgement_that_is_killed_leaves_no_older_verdicts(
     assert not (run_dir / "tables" / ".scratch").exists()
 
 
-def test_a_look_that_keeps_nothing_keeps_the_verdicts(engine: Engine, tmp_path: Path) -> None:
+def test_a_look_that_keeps_nothing_keeps_the_verdicts(
+    duckdb_engine: Engine, tmp_path: Path
+) -> None:
     run_dir = small(tmp_path, "R01")
-    check(run_dir, engine)
+    check(run_dir, duckdb_engine)
     before = (run_dir / "verdicts.parquet").read_bytes()
 
-    check(run_dir, engine, keep=False)
+    check(run_dir, duckdb_engine, keep=False)
 
     assert before == (run_dir / "verdicts.parquet").read_bytes()
 
 
-def test_two_judgements_of_a_run_come_one_after_the_other(tmp_path: Path, engine: Engine) -> None:
+def test_two_judgements_of_a_run_come_one_after_the_other(
+    tmp_path: Path, duckdb_engine: Engine
+) -> None:
     """They would remove each other's files."""
     run_dir = small(tmp_path, "R01")
     waits, done = threading.Event(), threading.Event()
@@ -181,7 +191,7 @@ def test_two_judgements_of_a_run_come_one_after_the_other(tmp_path: Path, engine
 
     def judge_too() -> None:
         waits.set()
-        check(run_dir, engine)
+        check(run_dir, duckdb_engine)
         done.set()
 
     second = threading.Thread(target=judge_too)
@@ -195,13 +205,13 @@ def test_two_judgements_of_a_run_come_one_after_the_other(tmp_path: Path, engine
     assert (run_dir / "verdicts.parquet").is_file()
 
 
-def test_a_run_is_judged_again_by_newer_rules(engine: Engine, tmp_path: Path) -> None:
+def test_a_run_is_judged_again_by_newer_rules(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01")
-    first = verdicts_by_rule(check(run_dir, engine))
+    first = verdicts_by_rule(check(run_dir, duckdb_engine))
     manifest = json.loads((run_dir / "manifest.json").read_text())
     manifest["declared"]["rules"] = [{"rule": "R33", "verdict": "HOLDS", "because": ""}]
     (run_dir / "manifest.json").write_text(json.dumps(manifest))
-    second = verdicts_by_rule(check(run_dir, engine))
+    second = verdicts_by_rule(check(run_dir, duckdb_engine))
     assert "HOLDS" == first["R01"]["verdict"]
     assert "HOLDS" == second["R33"]["verdict"]
     assert "R01" not in second
@@ -210,69 +220,71 @@ def test_a_run_is_judged_again_by_newer_rules(engine: Engine, tmp_path: Path) ->
 # What can be wrong with a run's folder.
 
 
-def test_no_folder_is_no_data(engine: Engine, tmp_path: Path) -> None:
+def test_no_folder_is_no_data(duckdb_engine: Engine, tmp_path: Path) -> None:
     with pytest.raises(NoData, match="there is no run folder"):
-        check(tmp_path / "nothing", engine)
+        check(tmp_path / "nothing", duckdb_engine)
 
 
-def test_a_folder_without_a_manifest_is_no_data(engine: Engine, tmp_path: Path) -> None:
+def test_a_folder_without_a_manifest_is_no_data(duckdb_engine: Engine, tmp_path: Path) -> None:
     with pytest.raises(NoData, match=r"manifest\.json"):
-        check(tmp_path, engine)
+        check(tmp_path, duckdb_engine)
 
 
-def test_a_manifest_that_cannot_be_read_is_no_data(engine: Engine, tmp_path: Path) -> None:
+def test_a_manifest_that_cannot_be_read_is_no_data(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path)
     (run_dir / "manifest.json").write_text('{"schema_version": 1')
     with pytest.raises(NoData, match="cannot be read"):
-        check(run_dir, engine)
+        check(run_dir, duckdb_engine)
 
 
-def test_a_manifest_without_its_declaration_is_no_data(engine: Engine, tmp_path: Path) -> None:
+def test_a_manifest_without_its_declaration_is_no_data(
+    duckdb_engine: Engine, tmp_path: Path
+) -> None:
     run_dir = small(tmp_path)
     (run_dir / "manifest.json").write_text('{"schema_version": 1, "run": "x"}')
     with pytest.raises(NoData, match="declared"):
-        check(run_dir, engine)
+        check(run_dir, duckdb_engine)
 
 
 def test_a_run_whose_journals_were_never_collected_is_no_data(
-    engine: Engine, tmp_path: Path
+    duckdb_engine: Engine, tmp_path: Path
 ) -> None:
     run_dir = small(tmp_path, status="interrupted")
     for path in (run_dir / "history").iterdir():
         path.unlink()
     with pytest.raises(NoData, match="holds no history"):
-        check(run_dir, engine)
+        check(run_dir, duckdb_engine)
 
 
-def test_a_void_run_judges_nothing(engine: Engine, tmp_path: Path) -> None:
+def test_a_void_run_judges_nothing(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01", status="void", status_reason="broker-2 died by itself")
-    verdicts = check(run_dir, engine)
+    verdicts = check(run_dir, duckdb_engine)
     assert {"UNKNOWN"} == {row["verdict"] for row in verdicts}
     assert {"the run is void: broker-2 died by itself"} == {row["reason"] for row in verdicts}
 
 
 def test_a_missing_file_makes_the_rules_that_need_it_unknown(
-    engine: Engine, tmp_path: Path
+    duckdb_engine: Engine, tmp_path: Path
 ) -> None:
     run_dir = small(tmp_path, "R01", "X32a")
     (run_dir / "history" / "deliveries.parquet").unlink()
-    verdicts = verdicts_by_rule(check(run_dir, engine))
+    verdicts = verdicts_by_rule(check(run_dir, duckdb_engine))
     assert "UNKNOWN" == verdicts["X32a"]["verdict"]
     assert "history/deliveries.parquet is missing" == verdicts["X32a"]["reason"]
     assert "HOLDS" == verdicts["R01"]["verdict"]
 
 
-def test_a_truncated_file_is_damaged_not_empty(engine: Engine, tmp_path: Path) -> None:
+def test_a_truncated_file_is_damaged_not_empty(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01")
     path = run_dir / "history" / "requests.parquet"
     path.write_bytes(path.read_bytes()[:-20])
-    verdict = verdicts_by_rule(check(run_dir, engine))["R01"]
+    verdict = verdicts_by_rule(check(run_dir, duckdb_engine))["R01"]
     assert "UNKNOWN" == verdict["verdict"]
     assert "history/requests.parquet is damaged" in verdict["reason"]
 
 
 @pytest.mark.parametrize("column", ["api", "processed_at", "error_code"])
-def test_a_flipped_bit_is_found(engine: Engine, tmp_path: Path, column: str) -> None:
+def test_a_flipped_bit_is_found(duckdb_engine: Engine, tmp_path: Path, column: str) -> None:
     run_dir = small(tmp_path, "R01")
     path = run_dir / "history" / "requests.parquet"
     with pq.ParquetFile(path) as file:
@@ -281,48 +293,52 @@ def test_a_flipped_bit_is_found(engine: Engine, tmp_path: Path, column: str) -> 
     begins = chunk.dictionary_page_offset or chunk.data_page_offset
     content[begins + chunk.total_compressed_size - 3] ^= 0x10
     path.write_bytes(content)
-    verdict = verdicts_by_rule(check(run_dir, engine))["R01"]
+    verdict = verdicts_by_rule(check(run_dir, duckdb_engine))["R01"]
     assert "UNKNOWN" == verdict["verdict"]
     assert "history/requests.parquet is damaged" in verdict["reason"]
 
 
-def test_a_foreign_parquet_file_is_refused(engine: Engine, tmp_path: Path) -> None:
+def test_a_foreign_parquet_file_is_refused(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01")
     table = pa.table({"whatever": [1]})
     pq.write_table(table, run_dir / "history" / "requests.parquet")
-    verdict = verdicts_by_rule(check(run_dir, engine))["R01"]
+    verdict = verdicts_by_rule(check(run_dir, duckdb_engine))["R01"]
     assert "UNKNOWN" == verdict["verdict"]
     assert "carries no schema version" in verdict["reason"]
 
 
-def test_another_schema_version_is_refused(engine: Engine, tmp_path: Path) -> None:
+def test_another_schema_version_is_refused(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01")
     path = run_dir / "history" / "requests.parquet"
     pq.write_table(pq.read_table(path).replace_schema_metadata({"schema_version": "99"}), path)
-    assert "schema version 99" in verdicts_by_rule(check(run_dir, engine))["R01"]["reason"]
+    assert "schema version 99" in verdicts_by_rule(check(run_dir, duckdb_engine))["R01"]["reason"]
 
 
-def test_a_lacking_column_is_named(engine: Engine, tmp_path: Path) -> None:
+def test_a_lacking_column_is_named(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01")
     path = run_dir / "history" / "requests.parquet"
     pq.write_table(pq.read_table(path).drop_columns(["processed_at"]), path)
-    reason = verdicts_by_rule(check(run_dir, engine))["R01"]["reason"]
+    reason = verdicts_by_rule(check(run_dir, duckdb_engine))["R01"]["reason"]
     assert "history/requests.parquet lacks the columns processed_at" == reason
 
 
-def test_a_torn_journal_leaves_what_consumers_saw_unknown(engine: Engine, tmp_path: Path) -> None:
+def test_a_torn_journal_leaves_what_consumers_saw_unknown(
+    duckdb_engine: Engine, tmp_path: Path
+) -> None:
     history = History().member("member-1", journal_torn=True).acknowledged(0, 0, 9)
     history.delivered("member-1", 0, 0, 9, 100).rebalance(0, 1, 1).rebalance(5, 2, 1)
     history.heartbeats("member-1", 100)
     declared = [{"rule": rule, "verdict": "HOLDS", "because": ""} for rule in ("X32a", "R33")]
-    verdicts = verdicts_by_rule(check(history.write(tmp_path / "run", declared), engine))
+    verdicts = verdicts_by_rule(check(history.write(tmp_path / "run", declared), duckdb_engine))
     reason = "the journal of member-1 is torn, although its process was not killed"
     assert reason == verdicts["X32a"]["reason"]
     assert "HOLDS" == verdicts["R33"]["verdict"]
 
 
-def test_a_rule_that_is_not_in_the_catalogue_is_unknown(engine: Engine, tmp_path: Path) -> None:
-    verdict = verdicts_by_rule(check(small(tmp_path, "R99"), engine))["R99"]
+def test_a_rule_that_is_not_in_the_catalogue_is_unknown(
+    duckdb_engine: Engine, tmp_path: Path
+) -> None:
+    verdict = verdicts_by_rule(check(small(tmp_path, "R99"), duckdb_engine))["R99"]
     assert "UNKNOWN" == verdict["verdict"]
     assert "there is no rule R99" in verdict["reason"]
 
@@ -373,11 +389,11 @@ def test_percentiles_are_numbers_that_were_measured() -> None:
 
 
 def test_a_table_says_whose_member_id_it_was_though_no_request_was_logged(
-    engine: Engine, tmp_path: Path
+    duckdb_engine: Engine, tmp_path: Path
 ) -> None:
     history = History().says("member_added", 0, "member-7").says("evicted", 9_000, "member-7")
     run_dir = history.write(tmp_path / "run")
-    check(run_dir, engine)
+    check(run_dir, duckdb_engine)
     (eviction,) = pq.read_table(run_dir / "tables" / "evictions.parquet").to_pylist()
     assert ("member-7", member_id("member-7")) == (eviction["member"], eviction["member_id"])
 
@@ -412,10 +428,10 @@ def emptied(run_dir: Path, *names: str) -> Path:
     ],
 )
 def test_an_empty_file_is_no_silence(
-    engine: Engine, tmp_path: Path, name: str, reason: str
+    duckdb_engine: Engine, tmp_path: Path, name: str, reason: str
 ) -> None:
     run_dir = emptied(small(tmp_path, "R01", "X07", "R20d"), name)
-    verdicts = verdicts_by_rule(check(run_dir, engine))
+    verdicts = verdicts_by_rule(check(run_dir, duckdb_engine))
 
     assert "UNKNOWN" == verdicts["R01"]["verdict"]
     assert reason in verdicts["R01"]["reason"]
@@ -434,7 +450,7 @@ def test_an_empty_file_is_no_silence(
     ],
 )
 def test_a_time_out_of_bounds_is_in_doubt_where_it_is_not_known_who_waited(
-    engine: Engine, tmp_path: Path, damaged: bool, verdict: str, reason: str
+    duckdb_engine: Engine, tmp_path: Path, damaged: bool, verdict: str, reason: str
 ) -> None:
     history = History().member("member-1").says("member_added", 0, "member-1").rebalance(1, 1, 1)
     history.join("member-1", 5).heartbeats("member-1", 2_000, 4_000)
@@ -444,14 +460,14 @@ def test_a_time_out_of_bounds_is_in_doubt_where_it_is_not_known_who_waited(
     if damaged:
         path = run_dir / "history" / "waits.parquet"
         path.write_bytes(path.read_bytes()[:-9])
-    found = verdicts_by_rule(check(run_dir, engine))["R01"]
+    found = verdicts_by_rule(check(run_dir, duckdb_engine))["R01"]
 
     assert verdict == found["verdict"]
     assert reason in found["reason"]
 
 
 def test_rules_that_read_what_a_torn_journal_tells_are_unknown_and_no_others(
-    engine: Engine, tmp_path: Path
+    duckdb_engine: Engine, tmp_path: Path
 ) -> None:
     history = History().member("member-1").says("member_added", 0, "member-1").rebalance(1, 1, 1)
     history.rebalance(20, 2, 1).tick(100).acknowledged(0, 0, 9)
@@ -463,7 +479,7 @@ def test_rules_that_read_what_a_torn_journal_tells_are_unknown_and_no_others(
             gaps=0, ending="closed", first_at=at(0), last_at=at(9),
         )  # fmt: skip
     declared = [{"rule": rule, "verdict": "HOLDS", "because": ""} for rule in ("X32a", "R33")]
-    verdicts = verdicts_by_rule(check(history.write(tmp_path / "run", declared), engine))
+    verdicts = verdicts_by_rule(check(history.write(tmp_path / "run", declared), duckdb_engine))
 
     reason = "the journal of producer-1 is torn behind frame 9"
     assert ("UNKNOWN", reason) == (verdicts["X32a"]["verdict"], verdicts["X32a"]["reason"])

@@ -2,7 +2,8 @@
 
 Method: bits of a kept run's history are flipped and files are cut, at places drawn from a seed.
 Each is judged again, and every verdict has to be what it was, or UNKNOWN. With seals each damage is
-told, even where it would change nothing.
+told, even where it would change nothing. DuckDB judges: files of such a length are read before an
+engine gets them.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ RULES: Final = ("R01", "R02", "R12", "R20d", "R21", "X32a", "E01", "E03", "E04",
 
 
 @pytest.fixture(scope="module")
-def whole(engine: Engine) -> dict[str, str]:
-    return verdicts(RUN, engine)
+def whole(duckdb_engine: Engine) -> dict[str, str]:
+    return verdicts(RUN, duckdb_engine)
 
 
 def sealed(run_dir: Path) -> None:
@@ -63,7 +64,7 @@ def damaged(data: bytes, randomness: random.Random) -> bytes:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_damaged_history_gets_no_wrong_verdict(
-    engine: Engine, tmp_path: Path, whole: dict[str, str], name: str
+    duckdb_engine: Engine, tmp_path: Path, whole: dict[str, str], name: str
 ) -> None:
     randomness = random.Random(f"{SEED} {name}")
     run_dir = Path(shutil.copytree(RUN, tmp_path / "run"))
@@ -71,46 +72,50 @@ def test_a_damaged_history_gets_no_wrong_verdict(
     data = path.read_bytes()
     for _ in range(TIMES):
         path.write_bytes(damaged(data, randomness))
-        found = verdicts(run_dir, engine)
+        found = verdicts(run_dir, duckdb_engine)
         assert {} == {
             rule: found[rule] for rule in found if found[rule] not in (whole[rule], "UNKNOWN")
         }
 
 
-def test_what_is_sealed_is_told_whatever_it_would_change(engine: Engine, tmp_path: Path) -> None:
+def test_what_is_sealed_is_told_whatever_it_would_change(
+    duckdb_engine: Engine, tmp_path: Path
+) -> None:
     randomness = random.Random(SEED)
     run_dir = Path(shutil.copytree(RUN, tmp_path / "run"))
     sealed(run_dir)
-    assert {} == load(run_dir, engine, 10**9).unreadable
+    assert {} == load(run_dir, duckdb_engine, 10**9).unreadable
     for path in sorted((run_dir / "history").iterdir()):
         data = path.read_bytes()
         path.write_bytes(damaged(data, randomness))
-        assert [path.stem] == list(load(run_dir, engine, 10**9).unreadable)
+        assert [path.stem] == list(load(run_dir, duckdb_engine, 10**9).unreadable)
         path.write_bytes(data)
 
 
-def test_a_file_of_another_run_is_told(engine: Engine, tmp_path: Path) -> None:
+def test_a_file_of_another_run_is_told(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = Path(shutil.copytree(RUN, tmp_path / "run"))
     sealed(run_dir)
     other = RUNS / "baseline.librdkafka.eager.4.3.1" / "history" / "deliveries.parquet"
     shutil.copyfile(other, run_dir / "history" / "deliveries.parquet")
-    (row,) = check(run_dir, engine, keep=False, rules=["X32a"])
+    (row,) = check(run_dir, duckdb_engine, keep=False, rules=["X32a"])
 
     assert "history/deliveries.parquet is not the file that was recorded" in str(row["reason"])
 
 
-def test_a_manifest_of_which_a_digit_is_another_is_told(engine: Engine, tmp_path: Path) -> None:
+def test_a_manifest_of_which_a_digit_is_another_is_told(
+    duckdb_engine: Engine, tmp_path: Path
+) -> None:
     """By another session timeout the eviction of the run is too early."""
     run_dir = Path(shutil.copytree(RUN, tmp_path / "run"))
     manifest.write(run_dir, manifest.read(run_dir))
     path = run_dir / "manifest.json"
     text = path.read_text()
     assert 1 == text.count('"session_timeout_ms": 6000')
-    assert "HOLDS" == verdicts(run_dir, engine)["R01"]
+    assert "HOLDS" == verdicts(run_dir, duckdb_engine)["R01"]
 
     path.write_text(text.replace('"session_timeout_ms": 6000', '"session_timeout_ms": 7000'))
     with pytest.raises(NoData, match="is damaged: its checksum"):
-        check(run_dir, engine, keep=False, rules=["R01"])
+        check(run_dir, duckdb_engine, keep=False, rules=["R01"])
     with pytest.raises(NoData, match="is damaged: its checksum"):
         load_manifest(run_dir)
 
@@ -125,13 +130,15 @@ def test_a_manifest_that_was_changed_in_order_is_as_it_was_written(tmp_path: Pat
     assert 8 == manifest.read(tmp_path / "copy")["seed"]
 
 
-def test_a_manifest_whose_rules_have_no_names_is_refused(engine: Engine, tmp_path: Path) -> None:
+def test_a_manifest_whose_rules_have_no_names_is_refused(
+    duckdb_engine: Engine, tmp_path: Path
+) -> None:
     run_dir = Path(shutil.copytree(RUN, tmp_path / "run"))
     path = run_dir / "manifest.json"
     path.write_text(path.read_text().replace('"rule":', '"rulf":', 1))
 
     with pytest.raises(NoData, match="the manifest cannot be read"):
-        check(run_dir, engine, keep=False)
+        check(run_dir, duckdb_engine, keep=False)
 
 
 def test_what_was_collected_again_is_sealed_again(tmp_path: Path) -> None:

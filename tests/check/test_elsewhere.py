@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,11 @@ import pytest
 from harness.base.paths import ROOT
 from harness.history import manifest
 from harness.history.derived import VERDICTS_FILE
+from tests.commands import command, sentence
 
 pytestmark = pytest.mark.spark
 
 RECORDED = ROOT / "tests" / "recorded" / "runs" / "baseline.librdkafka.eager.4.3.1"
-LONGEST_S = 120
 
 
 @pytest.fixture
@@ -27,19 +26,7 @@ def stored(tmp_path: Path) -> Path:
 
 
 def check(results: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "harness", "check", "--results", str(results), *options],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LONGEST_S,
-    )
-
-
-def sentence(answer: subprocess.CompletedProcess[str]) -> str:
-    [said] = answer.stderr.strip().splitlines()
-    return said
+    return command("check", results, *options)
 
 
 def files(folder: Path) -> set[str]:
@@ -83,7 +70,7 @@ def test_a_manifest_leads_out_of_the_results_to_nothing(
     answer = check(tmp_path / "results", stored.as_uri())
 
     assert 5 == answer.returncode
-    assert "is that of no run" in sentence(answer)
+    assert "names no run of an experiment" in sentence(answer)
     assert before | {"results"} == files(tmp_path)
 
 

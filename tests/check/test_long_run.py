@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -11,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from consumers.journal import read_journal
+from harness.base import processes
 from harness.base.errors import BadInput, HarnessError
 from harness.bench import days
 from harness.bench.long_plan import LongPlan
 from harness.bench.long_run import write_long_run
 from harness.bench.measure import cost_of
-from harness.history import manifest, seals
+from harness.history import manifest, seals, store
 from harness.history.collect import collect
 from harness.suite.judging import look
 
@@ -94,6 +96,24 @@ def test_its_rows_have_what_those_of_real_runs_have(run_dir: Path) -> None:
 NEWER: Final = {"effects", "clock_us"}
 
 
+def test_waits_for_a_processor_go_to_files_as_they_are_collected(
+    run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine each process waits in each second: 864,000 rows a day of ten processes."""
+    again = write_long_run(tmp_path / "20260101T000000-days", LongPlan(120))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(processes, "scratch_folder", lambda _name: scratch)
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)  # so that it can be looked at
+    monkeypatch.setattr(store, "PIECE", 20)
+    monkeypatch.setattr(store, "MOST_ROWS", 20)
+
+    collect(again, killed=manifest.read(again)["killed"])
+
+    assert [] != list((scratch / "waits").glob("*.parquet"))
+    assert rows(run_dir, "waits") == rows(again, "waits")
+
+
 def test_each_round_kills_one_member_and_starts_another(run_dir: Path) -> None:
     faults = [row["kind"] for row in rows(run_dir, "faults") if row["phase"] == "injected"]
     ends = [row["end"] for row in rows(run_dir, "members") if row["role"] == "consumer"]
@@ -150,6 +170,15 @@ def test_what_a_command_costs_has_all_that_it_started() -> None:
     assert 150 < cost.memory_mb < 400
     assert 0 < cost.cpu_s
     assert 1 <= cost.wall_s
+
+
+def test_a_child_that_is_no_program_of_its_own_yet_has_no_memory_of_its_own() -> None:
+    """For a moment a process that starts another one is there twice."""
+    twice = "import os, time; x = bytearray(300 << 20); os.fork(); time.sleep(1)"
+
+    cost = cost_of([sys.executable, "-c", twice])
+
+    assert 300 < cost.memory_mb < 450
 
 
 def test_a_command_that_takes_more_memory_is_ended() -> None:

@@ -1,4 +1,7 @@
-"""Rules that an experiment does not declare: its run has to keep them all the same."""
+"""Rules that an experiment does not declare: its run has to keep them all the same.
+
+DuckDB judges, and Spark too what is a verdict in the end.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +50,9 @@ def test_a_violation_of_a_rule_that_nobody_declared_differs(engine: Engine, tmp_
     assert (run_dir / "violations" / "R01.parquet").is_file()
 
 
-def test_what_holds_is_counted_and_has_no_verdict(engine: Engine, tmp_path: Path) -> None:
+def test_what_holds_is_counted_and_has_no_verdict(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = evicted(tmp_path, ON_TIME, "R33")
-    verdicts = verdicts_of(run_dir, engine)
+    verdicts = verdicts_of(run_dir, duckdb_engine)
     found = other_rules(run_dir)
 
     assert ("HOLDS", 1) == (found["R01"]["verdict"], found["R01"]["examined"])
@@ -57,17 +60,17 @@ def test_what_holds_is_counted_and_has_no_verdict(engine: Engine, tmp_path: Path
     assert "R33" in verdicts
 
 
-def test_what_finds_nothing_to_examine_says_nothing(engine: Engine, tmp_path: Path) -> None:
+def test_what_finds_nothing_to_examine_says_nothing(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = evicted(tmp_path, ON_TIME)
-    assert "R04" not in verdicts_of(run_dir, engine).keys() | other_rules(run_dir).keys()
+    assert "R04" not in verdicts_of(run_dir, duckdb_engine).keys() | other_rules(run_dir).keys()
 
 
 def test_what_cannot_be_judged_is_shown_and_changes_no_exit_code(
-    engine: Engine, tmp_path: Path
+    duckdb_engine: Engine, tmp_path: Path
 ) -> None:
     run_dir = evicted(tmp_path, ON_TIME, "R01")
     (run_dir / "history" / "deliveries.parquet").unlink()
-    verdicts = verdicts_of(run_dir, engine)
+    verdicts = verdicts_of(run_dir, duckdb_engine)
 
     assert "X32a" not in verdicts
     found = other_rules(run_dir)["X32a"]
@@ -78,24 +81,26 @@ def test_what_cannot_be_judged_is_shown_and_changes_no_exit_code(
 
 
 def test_nothing_but_the_named_rules_is_judged_where_some_are_named(
-    engine: Engine, tmp_path: Path
+    duckdb_engine: Engine, tmp_path: Path
 ) -> None:
     run_dir = evicted(tmp_path, TOO_EARLY)
-    rows = check(run_dir, engine, keep=False, rules=["R33"], looked=others.look_at)
+    rows = check(run_dir, duckdb_engine, keep=False, rules=["R33"], looked=others.look_at)
     assert ["R33"] == [row["rule"] for row in rows]
 
 
-def test_a_run_that_shows_nothing_is_not_looked_at(engine: Engine, tmp_path: Path) -> None:
+def test_a_run_that_shows_nothing_is_not_looked_at(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = evicted(tmp_path, TOO_EARLY, "R33", status="void", status_reason="a broker died")
-    assert "R01" not in verdicts_of(run_dir, engine)
+    assert "R01" not in verdicts_of(run_dir, duckdb_engine)
     assert {} == other_rules(run_dir)
-    assert [] == look_at_others(run_dir, engine)
+    assert [] == look_at_others(run_dir, duckdb_engine)
 
 
-def test_another_engine_finds_the_same_from_the_folder(engine: Engine, tmp_path: Path) -> None:
+def test_another_engine_finds_the_same_from_the_folder(
+    duckdb_engine: Engine, tmp_path: Path
+) -> None:
     run_dir = evicted(tmp_path, TOO_EARLY, "R33")
-    verdicts_of(run_dir, engine)
-    found = {row["rule"]: row for row in look_at_others(run_dir, engine)}
+    verdicts_of(run_dir, duckdb_engine)
+    found = {row["rule"]: row for row in look_at_others(run_dir, duckdb_engine)}
     assert other_rules(run_dir) == {
         rule: row for rule, row in found.items() if not RULES[rule].always
     }

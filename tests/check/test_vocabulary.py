@@ -35,6 +35,25 @@ def test_parentheses_and_commas_within_quotes_are_text() -> None:
     assert "(timestampdiff(MICROSECOND, to_timestamp('1,2)'), b) / 1e3)" == found
 
 
+def test_the_same_key_is_asked_column_by_column() -> None:
+    asked = expand("SELECT * FROM x a JOIN y b ON same(a, b, `group`, member_id) AND a.n = 1")
+
+    assert asked.endswith("ON a.`group` = b.`group` AND a.member_id = b.member_id AND a.n = 1")
+
+
+@pytest.mark.parametrize("before", ["WHERE NOT ", "WHERE a.n = 1 OR\n  "])
+def test_a_chain_of_ands_where_half_of_it_would_be_negated_is_refused(before: str) -> None:
+    with pytest.raises(ValueError, match="needs parentheses"):
+        expand(f"{before}same(a, b, topic, partition)")
+
+    assert "(a.topic = b.topic" in expand(f"{before}(same(a, b, topic, partition))")
+
+
+def test_every_query_may_use_the_frames_of_windows() -> None:
+    assert "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING" == text_of(lambda: "{BEFORE}")
+    assert text_of(lambda: "{SO_FAR}").endswith("CURRENT ROW")
+
+
 def test_a_column_of_a_similar_name_stays() -> None:
     assert "SELECT before(1), hereafter(2), after_ms" == expand(
         "SELECT before(1), hereafter(2), after_ms"

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from concurrent.futures import Future
+from typing import cast
 
 import pytest
 
 from consumers import probes
 from consumers.config import ProbeConfig
-from consumers.probes.member import assignment, commit_topics, subscription
-from consumers.probes.script import worst
+from consumers.probes.member import ProbeMember, assignment, join_all, subscription
+from consumers.probes.positions import commit_topics
+from consumers.probes.script import Question, Script, worst
+from consumers.probes.wire import Body
 from harness.base.errors import BadInput
 from harness.history.request_log import decode_assignment
 
@@ -89,6 +93,44 @@ def test_poll_refuses_what_makes_no_sense_in_both_protocols() -> None:
         empty = said[f"nothing to return, group.protocol {protocol}"]
         assert ("", 0) == (empty["said"], empty["records"])
         assert 499 <= empty["took_ms"]
+
+
+class Coordinator:
+    """Stands in for a script: the first to join is answered before anybody else has asked."""
+
+    def __init__(self) -> None:
+        self.rejoined: list[str] = []
+        self._open: list[tuple[str, Future[Body | None]]] = []
+
+    def until_state(self, group: str, *states: str) -> None:
+        assert "CompletingRebalance" in states, "the first one has been answered already"
+
+    def begin(self, question: Question) -> Future[Body | None]:
+        answer: Future[Body | None] = Future()
+        name = question.instance_id or ""
+        if question.member_id:
+            self.rejoined.append(name)
+        self._open.append((name, answer))
+        if len(self._open) == 3 or (name == "a" and not question.member_id):
+            joined, self._open = self._open, []
+            generation = 1 if len(joined) == 1 else 2
+            for each, parked in joined:
+                listed = [{"memberId": other} for other, _ in joined] if each == "a" else []
+                parked.set_result(
+                    {"errorCode": 0, "memberId": each, "generationId": generation, "leader": "a"}
+                    | {"members": listed}
+                )
+        return answer
+
+
+def test_who_was_answered_before_the_others_had_come_joins_again() -> None:
+    coordinator = Coordinator()
+    members = [ProbeMember(cast("Script", coordinator), "g", "R13", name) for name in "abc"]
+
+    join_all(members, "form")
+
+    assert ["a"] == coordinator.rejoined
+    assert [2, 2, 2] == [member.generation for member in members]
 
 
 def test_an_assignment_reads_back_as_it_was_given() -> None:

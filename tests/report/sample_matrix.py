@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.history.suites import Entry, State, Suite
-from harness.report import report
 from tests.report.sample_run import TOPIC, Row, at, manifest, verdict, write_manifest, write_run
-from tests.report.sample_suite import entry
+from tests.report.sample_suite import entry, write_report
 
 STOP_S: Final = 58.0  # when the processes of the sample run are told to end
 COMMAND: Final = "python3 -m harness matrix --repeat 3"
@@ -122,7 +121,7 @@ def write_app_run(
             "session_timeout_ms": 45_000,
         },
     )
-    report(run_dir)
+    write_report(run_dir)
     return run_dir
 
 

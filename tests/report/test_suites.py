@@ -105,7 +105,7 @@ def test_a_machine_that_spoils_many_runs_gets_no_second_chance(
     assert not again(suite)
     assert Exit.DIFFERS is suite.exit_code
     index.write(suite)
-    told = "This machine stood still at judged moments of 6 runs"
+    told = "This machine stalled at judged moments of 6 runs"
     assert told in (suite.path / "summary.md").read_text()
     assert told in (suite.path / "index.html").read_text()
     suite_text.print_suite(suite)
@@ -167,7 +167,7 @@ def test_the_index_keeps_both_and_counts_the_second(tmp_path: Path) -> None:
 
     assert Exit.AS_EXPECTED is suite.exit_code
     assert "All 1 run as expected, 1 of them only when played again" == headline(suite)
-    assert "this machine stood still at a judged moment, so it was played again" in page
+    assert "this machine delayed a judged timing, so the run was played again" in page
     assert 'skipped="1"' in (suite.path / "junit.xml").read_text()
     assert "1 verdict, 0 not as expected" in page
 

@@ -31,7 +31,6 @@ BROKEN_BY = {
     "R31-withdrawn": "offsets-unwritable",
     "R32": "saboteur-deaf",
     "R34": "saboteur-deaf",
-    "X12": "coordinator-kill-short-session",
     "X14": "saboteur-members",
     "X22": "member-epochs",
     "X22-assignment": "member-epochs",
@@ -48,6 +47,10 @@ BROKEN_BY = {
     "X40-rejoin-static": "heartbeat-answers",
     "X41-asked": "processing-stall",
     "X42": "static-late",
+    "X60": "saboteur-keep-processing",
+    "X72": "saboteur-members",
+    "X73": "saboteur-commit-first",
+    "X88": "saboteur-members",
 }
 _BROKER = "brokers alone decide it, and they are not sabotaged"
 _LIBRARY = "the client library does it by itself, whatever the application does"
@@ -94,6 +97,7 @@ ONLY_BY_HAND = {
             *("X05-wire", "X06", "X07", "X08-members", "X08-wire", "X09", "X09-wire", "X10"),
             *(
                 "X11",
+                "X12",
                 "X13",
                 "X15",
                 "X17",
@@ -110,6 +114,8 @@ ONLY_BY_HAND = {
             *("X40", "X40-assignor", "X40-classic", "X40-empty", "X40-epoch", "X40-full"),
             *("X40-group", "X40-instance", "X40-member", "X40-regex"),
             *("X43", "X43-topic", "X44"),
+            *("X55", "X55-state", "X56", "X57", "X61", "X62", "X63", "X66", "X67", "X68"),
+            *("X70", "X71", "X75", "X76", "X77", "X81", "X82", "X83", "X87", "X89"),
         ),
         _BROKER,
     ),
@@ -141,14 +147,15 @@ ONLY_BY_HAND = {
                 "R36",
             ),
             *("X03", "X03-epoch", "X04", "X16", "X18", "X23", "X26", "X27", "X31", "X31-java"),
-            *("X38", "X41"),
+            *("X38", "X41", "X50", "X51", "X52", "X58", "X59", "X64", "X69", "X74", "X78"),
+            *("X84", "X85", "X86"),
         ),
         _LIBRARY,
     ),
-    **dict.fromkeys(("R20f", "X01-kept", "X29", "X34"), _BOTH),
+    **dict.fromkeys(("R20f", "X01-kept", "X29", "X34", "X53"), _BOTH),
     **dict.fromkeys(("R22-assignor", "X01", "X01-two"), _ASSIGNOR),
     **dict.fromkeys(
-        ("R22", "R22-each", "R22-idle", "R22-more", "R22-moves", "R22-sticky"), _KIP_848
+        ("R22", "R22-each", "R22-idle", "R22-more", "R22-moves", "R22-sticky", "X54"), _KIP_848
     ),
     **dict.fromkeys(
         ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P13", "P14"),
@@ -157,6 +164,8 @@ ONLY_BY_HAND = {
     **dict.fromkeys(("L1", "L2", "L3", "L4"), "whoever promises too much breaks it"),
     "E06": "no experiment leads a member around its lane",
     "E10": "brokers and members share this machine's clock; tests/tampered puts one off",
+    "X79": "the fleet starts what the run says; tests/tampered has members that are another",
+    "X80": "the fleet ends processes as the run says; tests/tampered has some that end otherwise",
     "X36": "no saboteur commits what it was not given; tests/tampered has some that do",
     "R20c": "as long as there is a live member that polls",
     "R21": f"{_KIP_848}; a zombie is told apart by R21-delivery",

@@ -135,6 +135,18 @@ def test_a_member_that_loses_its_assignment_in_a_failover_violates(judge: Judge)
     assert "VIOLATED" == judge(failover().told("member-1", "lost", 15_150, [0]), "X12")["verdict"]
 
 
+@pytest.mark.parametrize(("loaded", "violations"), [(3, 0), (2, 0), (1, 2), (None, 0)], ids=str)
+def test_the_next_coordinator_loads_all_members_that_were_stored(
+    judge: Judge, loaded: int | None, violations: int
+) -> None:
+    """A member that was given no part by then need not have been stored."""
+    history = failover()
+    history.rows["coordinator_events"][-1]["members"] = loaded
+    for member, answered_ms in (("member-1", 1_000), ("member-2", 1_000), ("member-3", 10_001)):
+        history.says("member_added", 0, member).join(member, 5).sync(member, answered_ms)
+    assert violations == judge(history, "X12")["violations"]
+
+
 def test_a_rebalance_right_after_the_load_violates(judge: Judge) -> None:
     history = failover().rebalance(20_000, 2, 1, broker=2)
     assert "VIOLATED" == judge(history, "X12")["verdict"]

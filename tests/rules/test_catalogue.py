@@ -7,6 +7,8 @@ import pytest
 
 from harness.catalogue import listing
 from harness.rules import RULES, Rule
+from harness.run.faults import KINDS
+from harness.tables.vocabulary import text_of
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
@@ -16,6 +18,13 @@ def test_every_rule_says_what_it_is(rule: Rule) -> None:
     assert "RULES" not in rule.source
     assert rule.title
     assert rule.things
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+def test_no_rule_names_a_kind_of_fault(rule: Rule) -> None:
+    """It asks for what a fault breaks (history/effects.py), so that a new kind is no gap."""
+    query = text_of(rule.examine)
+    assert [] == [kind for kind in KINDS if f"'{kind}'" in query]
 
 
 def test_the_listing_has_every_rule_once() -> None:

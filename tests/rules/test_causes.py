@@ -216,3 +216,29 @@ def test_callbacks_without_partitions_and_of_what_grew_are_no_matter(judge: Judg
     assert not wrong(judge, history)
     history.told("member-1", "revoked", 30_100, [0])
     assert not wrong(judge, history.fault("add-partitions", TOPIC, 25_000))
+
+
+@pytest.mark.parametrize(
+    ("replaced_ms", "assigned_ms", "right"),
+    [
+        (30_000, None, True),
+        (30_000, 30_002, True),
+        (30_000, 30_001, False),  # the group was stable
+        (29_001, None, True),
+        (29_000, None, False),
+        (30_051, None, True),
+        (30_052, None, False),
+    ],
+)
+def test_who_takes_a_place_before_the_leader_has_assigned_starts_a_rebalance(
+    judge: Judge, replaced_ms: float, assigned_ms: float | None, right: bool
+) -> None:
+    history = group().says("stabilized", 29_000, generation=2, members=1)
+    history.join("member-1", 30_000, assignors=["range"])
+    history.rebalance(30_001, 3, 1, f"Updating metadata for static member {WHO}; client reason: x")
+    assert "no reason to join again" in wrong(judge, history)[0]
+
+    history.says("replaced", replaced_ms, "member-2")
+    if assigned_ms is not None:
+        history.says("assignment_received", assigned_ms, "member-1", generation=2)
+    assert right == (not wrong(judge, history))

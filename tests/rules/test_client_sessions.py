@@ -387,6 +387,27 @@ def test_java_may_have_had_an_answer_while_its_link_was_being_cut(judge: Judge) 
     assert ("HOLDS", 8_100) == (verdict["verdict"], verdict["measured_max"])
 
 
+@pytest.mark.parametrize(
+    ("begun_ms", "ended_ms", "verdict"),
+    [
+        (10_350, 10_350, "HOLDS"),
+        (5_000, 14_000, "HOLDS"),
+        (5_000, None, "HOLDS"),
+        (5_000, 10_349, "VIOLATED"),
+        (10_351, 14_000, "VIOLATED"),
+    ],
+)
+def test_a_java_application_that_waits_for_a_commit_holds_its_heartbeats_up(
+    judge: Judge, begun_ms: float, ended_ms: float | None, verdict: str
+) -> None:
+    """The last answer came at 4 s, and the bound ends at 10.35 s."""
+    history = java().told("member-1", "session_timed_out", 13_000)
+    history.waited_for_commit("member-1", begun_ms, ended_ms)
+    found = judge(history, "R06-java")
+    assert (verdict, 1) == (found["verdict"], found["examined"])
+    assert (verdict == "HOLDS") == ("waited for a commit" in found["reason"])
+
+
 def test_a_coordinator_found_again_begins_a_new_session(judge: Judge) -> None:
     history = java().told("member-1", "coordinator_found", 7_000)
     history.told("member-1", "session_timed_out", 13_050)
@@ -448,3 +469,68 @@ def test_nothing_to_examine_is_unknown(judge: Judge, rule: str) -> None:
     verdict = judge(history.says("member_added", 0, "member-1"), rule)
     assert "UNKNOWN" == verdict["verdict"]
     assert member_id("member-1") not in verdict["reason"]
+
+
+# X86
+
+CLASSIC_NOTE = "Discovered group coordinator 127.0.0.1:1 (id: {} rack: null)"
+NOTES = (
+    (CLASSIC_NOTE, "+{}"),
+    (CLASSIC_NOTE, "2147483647-{}"),
+    ("Discovered group coordinator Coordinator(key='g', nodeId={}, host='h')", "{}"),
+)
+
+
+def noted(broker: int, ms: float, form: tuple[str, str] = NOTES[0]) -> History:
+    """A broker names broker-1 at 10 s, and the client notes that it found this one."""
+    history = History(group={"client": "java"}).member("member-1", client="java")
+    history.request("FIND_COORDINATOR", "member-1", 10_000, detail='{"coordinator": 1}')
+    text, number = form
+    shown = str(2_147_483_647 - broker) if "-" in number else number.format(broker)
+    return history.told("member-1", "coordinator_found", ms, detail=text.format(shown))
+
+
+@pytest.mark.parametrize("form", NOTES)
+@pytest.mark.parametrize(
+    ("broker", "ms", "verdict"),
+    [
+        (1, 10_010, "HOLDS"),
+        (2, 10_010, "VIOLATED"),
+        (1, 9_950, "HOLDS"),
+        (1, 9_949, "VIOLATED"),
+        (1, 16_000, "HOLDS"),
+        (1, 16_001, "VIOLATED"),
+    ],
+)
+def test_java_finds_whom_a_broker_named(
+    judge: Judge, broker: int, ms: float, verdict: str, form: tuple[str, str]
+) -> None:
+    assert verdict == judge(noted(broker, ms, form), "X86")["verdict"]
+
+
+TIMED_OUT = "Group coordinator is unavailable due to cause: session timed out without receiving a"
+
+
+def gave_up_session(ms: float, detail: str = TIMED_OUT) -> History:
+    """Its heartbeat at 4 s is answered, and it notes at some moment that its session is over."""
+    return java().told("member-1", "coordinator_lost", ms, detail=detail)
+
+
+@pytest.mark.parametrize(
+    ("ms", "detail", "verdict"),
+    [
+        (9_950, TIMED_OUT, "HOLDS"),
+        (9_949, TIMED_OUT, "VIOLATED"),
+        (5_000, "coordinator unavailable", "UNKNOWN"),
+    ],
+)
+def test_java_gives_its_coordinator_up_after_a_session(
+    judge: Judge, ms: float, detail: str, verdict: str
+) -> None:
+    assert verdict == judge(gave_up_session(ms, detail), "X86")["verdict"]
+
+
+@pytest.mark.parametrize(("kind", "verdict"), [("latency", "UNKNOWN"), ("isolate", "UNKNOWN")])
+def test_answers_may_be_lost_on_a_disturbed_link(judge: Judge, kind: str, verdict: str) -> None:
+    history = gave_up_session(5_000).fault(kind, "member-1", 3_000, 6_000)
+    assert verdict == judge(history, "X86")["verdict"]

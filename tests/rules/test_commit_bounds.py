@@ -33,6 +33,33 @@ def test_no_more_is_committed_than_was_given(
     assert 1 == judged["examined"]
 
 
+@pytest.mark.parametrize(
+    ("api", "row", "verdict"),
+    [
+        ("LIST_OFFSETS", {"group": None}, "HOLDS"),
+        ("OFFSET_FETCH", {}, "HOLDS"),
+        ("OFFSET_FETCH", OTHER, "VIOLATED"),
+        ("DELETE_RECORDS", {"group": None}, "VIOLATED"),
+    ],
+)
+def test_a_position_that_a_broker_told_it_may_be_committed(
+    judge: Judge, api: str, row: dict[str, Any], verdict: str
+) -> None:
+    told = {"topic": "t", "partition": 0, "committed": 50, "error_code": 0}
+    history = reader().request(api, "member-1", 1_500, positions=[told], **row)
+    judged = judge(history.commit_request("member-1", 2_000, 0, 50), "X36")
+    assert verdict == judged["verdict"]
+
+
+@pytest.mark.parametrize(("committed", "verdict"), [(10, "HOLDS"), (11, "VIOLATED")])
+def test_what_is_offered_to_a_transaction_is_a_commit(
+    judge: Judge, committed: int, verdict: str
+) -> None:
+    history = reader().commit_request("member-1", 2_000, 0, committed)
+    history.rows["requests"][-1]["api"] = "TXN_OFFSET_COMMIT"
+    assert verdict == judge(history, "X36")["verdict"]
+
+
 def test_what_another_was_given_does_not_count(judge: Judge) -> None:
     history = reader().delivered("member-2", 0, 10, 19, 1_500)
     assert "VIOLATED" == judge(history.commit_request("member-1", 2_000, 0, 20), "X36")["verdict"]
@@ -145,3 +172,55 @@ def test_a_member_of_kip_848_commits_in_an_epoch_that_it_was_told(
     beat(history, "member-1", 8_000, 0, 5, 0)
     history.commit_request("member-1", ms, 0, 5, generation=generation)
     assert verdict == judge(history, "X37")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"), [(7_960, "HOLDS"), (8_040, "HOLDS"), (8_100, "VIOLATED")]
+)
+def test_a_commit_that_comes_just_before_its_member_joins_anew_is_of_its_old_epoch(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    """As librdkafka commits, leaves and joins within 50 ms when it was too slow."""
+    history = History(group={"protocol": "consumer"})
+    beat(history, "member-1", 0, 0, 2, 0)
+    beat(history, "member-1", 8_000, 0, 5, 0)
+    history.commit_request("member-1", ms, 0, 5, generation=2)
+    assert verdict == judge(history, "X37")["verdict"]
+
+
+# X73
+
+
+@pytest.mark.parametrize(
+    ("committed", "ms", "verdict"),
+    [(10, 1_001, "HOLDS"), (10, 1_000, "VIOLATED"), (11, 2_000, "VIOLATED"), (5, 2_000, "HOLDS")],
+)
+def test_no_more_is_committed_than_was_processed(
+    judge: Judge, committed: int, ms: float, verdict: str
+) -> None:
+    judged = judge(reader().asked_commit("member-1", ms, 0, committed), "X73")
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
+
+
+@pytest.mark.parametrize("how", ["auto", "external", "transaction"])
+def test_what_follows_what_was_given_is_unknown_to_x73(judge: Judge, how: str) -> None:
+    history = reader().asked_commit("member-1", 2_000, 0, 50, how=how)
+    assert "UNKNOWN" == judge(history, "X73")["verdict"]
+
+
+def test_what_was_never_processed_may_not_be_committed(judge: Judge) -> None:
+    history = reader().asked_commit("member-1", 2_000, 0, 10)
+    history.rows["deliveries"][-1]["processed_at"] = None
+    assert "VIOLATED" == judge(history, "X73")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(1_500, "HOLDS"), (2_001, "VIOLATED")])
+def test_a_position_that_a_broker_told_may_be_committed_again(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = reader().told_position("member-1", 0, 50, ms)
+    assert verdict == judge(history.asked_commit("member-1", 2_000, 0, 50), "X73")["verdict"]
+
+
+def test_without_commits_x73_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(reader(), "X73")["verdict"]

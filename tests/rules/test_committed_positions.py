@@ -410,3 +410,51 @@ def test_a_position_that_comes_back_was_gone_before(judge: Judge) -> None:
 
 def test_a_partition_of_which_nothing_was_ever_told_is_not_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(empty_for((5_000, -1), (61_500, -1)), "X17")["verdict"]
+
+
+# X82
+
+
+def observed(*answers: tuple[float, tuple[int, ...]], **row: Any) -> History:
+    """The observer asks at 1 s, and is told of t-0 to t-2; and of these partitions at moments."""
+    history = History()
+    for ms, partitions in ((1_000, (0, 1, 2)), *answers):
+        positions = [
+            {"topic": TOPIC, "partition": each, "committed": -1, "error_code": 0}
+            for each in partitions
+        ]
+        changes = {} if ms == 1_000 else row
+        history.request("OFFSET_FETCH", "observer", ms, positions=positions, **changes)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("partitions", "row", "verdict"),
+    [
+        ((0, 1, 2), {}, "HOLDS"),
+        ((0, 1), {}, "VIOLATED"),
+        ((1, 2, 3), {}, "VIOLATED"),
+        ((0, 1, 2, 3), {}, "HOLDS"),
+        ((0,), {}, "UNKNOWN"),  # it asked for one
+        ((), {"error_code": 16}, "UNKNOWN"),
+        ((0, 1), {"client_id": "member-1"}, "UNKNOWN"),
+        ((0, 1), {"group": "payments"}, "UNKNOWN"),
+    ],
+)
+def test_an_answer_names_all_that_was_named_before(
+    judge: Judge, partitions: tuple[int, ...], row: dict[str, Any], verdict: str
+) -> None:
+    assert verdict == judge(observed((2_000, partitions), **row), "X82")["verdict"]
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(0, "HOLDS"), (3, "VIOLATED"), (88, "VIOLATED")])
+def test_a_partition_with_an_error_is_left_out(judge: Judge, error: int, verdict: str) -> None:
+    history = observed((2_000, (0, 1, 2)))
+    history.rows["requests"][-1]["positions"][1]["error_code"] = error
+    assert verdict == judge(history, "X82")["verdict"]
+
+
+def test_what_was_added_is_named_from_then_on(judge: Judge) -> None:
+    history = observed((2_000, (0, 1, 2, 3)), (3_000, (0, 1, 2)))
+    verdict = judge(history, "X82")
+    assert ("VIOLATED", 1, 4) == (verdict["verdict"], verdict["violations"], verdict["examined"])

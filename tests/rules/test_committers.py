@@ -30,7 +30,7 @@ def test_a_commit_in_nobodys_name_violates(
 ) -> None:
     judged = judge(committing(commit, **whom), rule)
     assert ("VIOLATED", 1) == (judged["verdict"], judged["violations"])
-    assert "committed in nobody's name" in judged["reason"]
+    assert "made commits without a valid member id and generation" in judged["reason"]
     assert "was answered 25" in judged["reason"]
 
 
@@ -78,3 +78,13 @@ def test_each_member_is_a_row_and_its_first_commit_of_nobody_is_shown(judge: Jud
 
     assert (2, 1, 2.0) == (judged["examined"], judged["violations"], judged["measured_max"])
     assert "the first of them names no member and generation 3" in judged["reason"]
+
+
+@pytest.mark.parametrize("whom", NOBODY)
+def test_positions_in_a_transaction_name_their_member_too(
+    judge: Judge, whom: dict[str, Any]
+) -> None:
+    history = committing("transaction").request("TXN_OFFSET_COMMIT", "member-1", 3_000)
+    assert "HOLDS" == judge(history, "X41-asked")["verdict"]
+    history.request("TXN_OFFSET_COMMIT", "member-1", 4_000, **whom)
+    assert "VIOLATED" == judge(history, "X41-asked")["verdict"]

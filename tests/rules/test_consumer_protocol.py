@@ -254,6 +254,13 @@ def test_a_setting_that_is_only_warned_of_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(history, "X26")["verdict"]
 
 
+@pytest.mark.parametrize("row", [{"error_code": None}, {"answer": "{}"}])
+def test_a_refusal_that_nobody_saw_leaves_x26_unknown(judge: Judge, row: dict[str, Any]) -> None:
+    history = made("session.timeout.ms", "session.timeout.ms cannot be set")
+    history.rows["calls"][0] |= row
+    assert "UNKNOWN" == judge(history, "X26")["verdict"]
+
+
 def test_nothing_made_leaves_x26_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(Group(), "X26")["verdict"]
 

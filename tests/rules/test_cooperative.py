@@ -125,6 +125,43 @@ def test_what_a_member_that_is_gone_had_may_move_at_once(judge: Judge) -> None:
     assert "UNKNOWN" == judge(history, "X01-two")["verdict"]
 
 
+def lost_and_moved(lost_ms: float, event: str = "lost", partition: int = 1) -> History:
+    """member-1 loses partition 1 and joins again at 10,005 ms; member-2 is given it at once."""
+    history = moved().told("member-1", event, lost_ms, [partition])
+    return history.sync("member-1", 10_015, 2, [("member-1", 0), ("member-2", 1)])
+
+
+@pytest.mark.parametrize("lost_ms", [100, 10_000, 10_005])
+def test_what_its_member_had_lost_before_it_joined_may_move_at_once(
+    judge: Judge, lost_ms: float
+) -> None:
+    verdict = judge(lost_and_moved(lost_ms), "X01-two")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+    assert "had been lost" in verdict["rows"][0]["why"]
+
+
+@pytest.mark.parametrize(
+    ("lost_ms", "event", "partition"),
+    [(10_005.1, "lost", 1), (9_000, "revoked", 1), (9_000, "lost", 0)],
+)
+def test_what_its_member_still_had_when_it_joined_may_not(
+    judge: Judge, lost_ms: float, event: str, partition: int
+) -> None:
+    history = lost_and_moved(lost_ms, event, partition)
+    assert "VIOLATED" == judge(history, "X01-two")["verdict"]
+
+
+def test_what_it_lost_is_not_what_it_was_told_to_give_up(judge: Judge) -> None:
+    """Whether two had it at one time is seen by R21."""
+    history = lost_and_moved(10_000).told("member-2", "assigned", 10_020, [1])
+    assert "UNKNOWN" == judge(history, "X01")["verdict"]
+    assert "HOLDS" == judge(history, "R21")["verdict"]
+    late = lost_and_moved(10_520).told("member-2", "assigned", 10_020, [1])
+    assert "UNKNOWN" == judge(late, "X01")["verdict"]
+    verdict = judge(late, "R21")
+    assert ("VIOLATED", 500) == (verdict["verdict"], verdict["measured_max"])
+
+
 # X01-kept
 
 

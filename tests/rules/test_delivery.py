@@ -65,6 +65,19 @@ def test_uncommitted_work_that_nobody_reads_again_violates(judge: Judge) -> None
     assert "VIOLATED" == judge(history.delivered("member-2", 0, 30, 39, 13_000), "R19")["verdict"]
 
 
+def test_uncommitted_work_in_a_group_where_nobody_is_left_cannot_be_judged(judge: Judge) -> None:
+    found = judge(evicted(), "R19")
+    assert "UNKNOWN" == found["verdict"]
+    assert "t-0 after member-1, was given to nobody after that" in found["reason"]
+
+
+def test_uncommitted_work_of_a_partition_that_somebody_holds_and_does_not_read_violates(
+    judge: Judge,
+) -> None:
+    history = evicted().told("member-2", "assigned", 10_100, [0])
+    assert "VIOLATED" == judge(history, "R19")["verdict"]
+
+
 @pytest.mark.parametrize(
     ("arrived_ms", "error", "again_from", "verdict"),
     [

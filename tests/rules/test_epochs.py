@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -72,6 +72,18 @@ def test_a_member_names_what_it_was_told_and_is_told_no_less(
     assert verdict == judge(history, "X35")["verdict"]
 
 
+@pytest.mark.parametrize(("ms", "verdict"), [(8_050, "HOLDS"), (8_051, "VIOLATED")])
+def test_nobody_is_told_of_an_epoch_before_there_is_a_target_for_it(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = epochs().says("target_computed", 10, generation=2, reason="uniform")
+    history.says("target_computed", 5_000, generation=3, reason="uniform")
+    history.says("epoch_bumped", 7_900, generation=4)
+    history.says("target_computed", ms, generation=4, reason="uniform")
+    beat(history, "member-1", 8_000, 3, 4)
+    assert verdict == judge(history, "X35")["verdict"]
+
+
 def test_an_answer_that_was_lost_leaves_the_epoch_before(judge: Judge) -> None:
     history = epochs().member("member-1")
     beat(history, "member-1", 8_000, 2, 3)
@@ -87,3 +99,88 @@ def test_a_group_that_changes_its_protocol_is_not_judged_by_its_epochs(judge: Ju
 
 def test_without_epochs_or_members_x35_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History(group={"protocol": "consumer"}), "X35")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("generation", "ms", "verdict"),
+    [
+        (2, 10, "HOLDS"),
+        (3, 6_000, "HOLDS"),
+        (3, 4_950, "HOLDS"),
+        (3, 4_949, "VIOLATED"),
+        (4, 6_000, "VIOLATED"),
+    ],
+)
+def test_a_target_is_computed_for_an_epoch_that_the_group_has(
+    judge: Judge, generation: int, ms: float, verdict: str
+) -> None:
+    history = epochs().says("target_computed", ms, generation=generation, reason="uniform")
+    history.says("target_computed", 5_000, generation=3, reason="uniform")
+    assert verdict == judge(history, "X35")["verdict"]
+
+
+# X57
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"), [(2_000, "HOLDS"), (1_999, "VIOLATED"), (7_000, "VIOLATED")]
+)
+def test_the_broker_names_the_interval_of_the_group(judge: Judge, ms: int, verdict: str) -> None:
+    history = epochs()
+    for row in history.rows["requests"]:
+        row["detail"] = '{"heartbeat_interval_ms": 2000}'
+    history.rows["requests"][-1]["detail"] = f'{{"heartbeat_interval_ms": {ms}}}'
+    assert verdict == judge(history, "X57")["verdict"]
+
+
+def test_answers_without_an_interval_are_unknown_to_x57(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(epochs(), "X57")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("epoch", "told", "verdict"),
+    [(-1, -1, "HOLDS"), (-2, -2, "HOLDS"), (-1, 3, "VIOLATED"), (-2, -1, "VIOLATED")],
+)
+def test_who_leaves_is_told_the_epoch_by_which_it_left(
+    judge: Judge, epoch: int, told: int, verdict: str
+) -> None:
+    history = epochs()
+    beat(history, "member-1", 9_000, epoch, told)
+    assert verdict == judge(history, "X35")["verdict"]
+
+
+# X83
+
+
+def targets(*assignors: str, wants: Sequence[str | None] = (None, None)) -> History:
+    """Targets by these assignors, of members that ask for these."""
+    history = History(group={"protocol": "consumer"})
+    for number, wanted in enumerate(wants, 1):
+        history.member(f"member-{number}", protocol="consumer", assignor=wanted)
+    for number, assignor in enumerate(assignors, 2):
+        history.says("target_computed", 1_000 * number, generation=number, reason=assignor)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("assignors", "wants", "verdict"),
+    [
+        (["uniform", "uniform"], (None, None), "HOLDS"),
+        (["range", "range"], (None, None), "HOLDS"),  # the broker's default
+        (["uniform", "range"], (None, None), "VIOLATED"),
+        (["range", "range"], ("range", "range"), "HOLDS"),
+        (["uniform", "uniform"], ("range", "range"), "VIOLATED"),
+        (["uniform", "range"], ("range", None), "UNKNOWN"),  # whichever most ask for
+        ([], (None, None), "UNKNOWN"),
+    ],
+)
+def test_a_target_is_computed_as_asked(
+    judge: Judge, assignors: list[str], wants: Sequence[str | None], verdict: str
+) -> None:
+    assert verdict == judge(targets(*assignors, wants=wants), "X83")["verdict"]
+
+
+def test_targets_of_another_group_are_of_other_members(judge: Judge) -> None:
+    history = targets("uniform")
+    history.says("target_computed", 9_000, generation=9, reason="range", group="payments")
+    assert ("HOLDS", 1) == (judge(history, "X83")["verdict"], judge(history, "X83")["examined"])

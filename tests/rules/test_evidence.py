@@ -29,6 +29,27 @@ def test_a_broker_off_its_peers_still_answers_the_observer(judge: Judge) -> None
     assert "HOLDS" == judge(history.broker_seen(10_100, 2, alive=True), "E01")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "broker", "processed_ms", "verdict"),
+    [
+        ("kill-broker", 2, 11_000, "HOLDS"),
+        ("kill-broker", 2, 11_001, "VIOLATED"),
+        ("kill-broker", 2, 24_998, "VIOLATED"),
+        ("kill-broker", 2, 24_999, "HOLDS"),
+        ("kill-broker", 1, 15_000, "HOLDS"),
+        ("pause-broker", 2, 15_000, "VIOLATED"),
+        ("isolate-broker", 2, 15_000, "HOLDS"),
+    ],
+)
+def test_a_broker_that_is_gone_processes_no_request(
+    judge: Judge, kind: str, broker: int, processed_ms: float, verdict: str
+) -> None:
+    history = History().fault(kind, "broker-2", 10_000, 25_000)
+    history.broker_seen(10_100, 2, alive=False)
+    history.request("FIND_COORDINATOR", "observer", processed_ms, broker=broker)
+    assert verdict == judge(history, "E01")["verdict"]
+
+
 def test_a_killed_member_that_goes_on_talking_violates(judge: Judge) -> None:
     history = History().fault("kill-consumer", "member-1", 10_000)
     assert "VIOLATED" == judge(history.heartbeats("member-1", 12_000), "E01")["verdict"]
@@ -518,6 +539,19 @@ def test_an_accepted_commit_that_no_broker_has_is_unknown(judge: Judge) -> None:
         in (verdict["reason"])
     )
     assert "HOLDS" == judge(history.commit_request("member-1", 301, 0, 10), "E05")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("killed_ms", "verdict"),
+    # It is answered at 302 ms: 50 ms before the kill begins at most, or before the broker is dead.
+    [(301, "UNKNOWN"), (302, "HOLDS"), (353, "HOLDS"), (354, "UNKNOWN")],
+)
+def test_a_broker_that_is_killed_may_not_log_what_it_has_just_answered(
+    judge: Judge, killed_ms: float, verdict: str
+) -> None:
+    history = kept().asked_commit("member-1", 300, 0, 10)
+    killed = history.fault("kill-broker", "broker-1", killed_ms, killed_ms + 5_000)
+    assert verdict == judge(killed, "E05")["verdict"]
 
 
 @pytest.mark.parametrize("row", [{"error": 25}, {"error": None}, {"how": "external"}])

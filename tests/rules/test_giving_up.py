@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History
+from tests.histories import History, at
 
 Judge = Callable[[History, str], dict[str, Any]]
 FENCED = "FENCED_INSTANCE_ID: Broker: Static consumer fenced"
@@ -104,3 +104,76 @@ def test_a_right_that_its_user_has_lost_is_a_reason_meanwhile(
 ) -> None:
     history = ended("SASL_AUTHENTICATION_FAILED: x").fault(kind, whose, injected_ms, healed_ms)
     assert verdict == judge(history, "X42")["verdict"]
+
+
+# X80
+
+
+def worked(end: str = "closed", started_ms: float = 0, **told: float) -> History:
+    """member-1 asks a broker at 1 s, reads until 10 s, and is told, or tells, of its end."""
+    history = History().member("member-1", end=end, started_at=at(started_ms))
+    history.member("producer-1", role="producer")
+    history.join("member-1", 1_000).delivered("member-1", 0, 0, 9, 2_000)
+    history.delivered("member-1", 0, 10, 19, 10_000)
+    for event, ms in told.items():
+        detail = "process: ClientGaveUp: fenced" if event == "error" else None
+        history.told("member-1", event, ms, detail=detail)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("end", "told", "verdict"),
+    [
+        ("closed", {"closing": 20_000}, "HOLDS"),
+        ("closed", {}, "VIOLATED"),
+        ("failed", {"error": 20_000}, "HOLDS"),
+        ("failed", {"error": 9_950}, "HOLDS"),
+        ("failed", {"error": 9_949}, "VIOLATED"),  # it read on
+        ("failed", {"closing": 20_000}, "VIOLATED"),
+        ("killed", {"closing": 20_000}, "VIOLATED"),
+    ],
+)
+def test_a_process_ends_as_it_was_told(
+    judge: Judge, end: str, told: dict[str, float], verdict: str
+) -> None:
+    assert verdict == judge(worked(end, **told), "X80")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "whose", "ms", "verdict"),
+    [
+        ("kill-consumer", "member-1", 20_000, "HOLDS"),
+        ("kill-consumer", "member-1", 9_949, "VIOLATED"),  # it read on
+        ("kill-consumer", "member-2", 20_000, "VIOLATED"),
+        ("freeze-consumer", "member-1", 20_000, "VIOLATED"),
+    ],
+)
+def test_a_process_is_killed_by_a_fault(
+    judge: Judge, kind: str, whose: str, ms: float, verdict: str
+) -> None:
+    assert verdict == judge(worked("killed").fault(kind, whose, ms), "X80")["verdict"]
+
+
+def test_a_run_that_is_broken_off_kills_its_members(judge: Judge) -> None:
+    history = worked("killed")
+    history.rows["members"][1]["end"] = None
+    assert "HOLDS" == judge(history, "X80")["verdict"]
+
+
+@pytest.mark.parametrize(("started_ms", "verdict"), [(1_050, "HOLDS"), (1_051, "VIOLATED")])
+def test_a_process_asks_nothing_before_its_start(
+    judge: Judge, started_ms: float, verdict: str
+) -> None:
+    history = worked(started_ms=started_ms, closing=20_000)
+    assert verdict == judge(history, "X80")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(60_050, "HOLDS"), (60_051, "VIOLATED")])
+def test_a_process_asks_nothing_after_its_end(judge: Judge, ms: float, verdict: str) -> None:
+    history = worked(closing=20_000).request("FIND_COORDINATOR", "member-1", ms)
+    assert verdict == judge(history, "X80")["verdict"]
+
+
+@pytest.mark.parametrize("row", [{"role": "producer"}, {"client": "app"}])
+def test_others_are_not_examined_by_x80(judge: Judge, row: dict[str, Any]) -> None:
+    assert "UNKNOWN" == judge(History().member("member-1", **row), "X80")["verdict"]

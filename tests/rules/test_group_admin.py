@@ -60,10 +60,13 @@ def test_a_described_group_has_its_members_as_they_are(judge: Judge, state: str)
         ("Stable", {"members": ("a",)}),
         ("Stable", {"members": ("a", "s", "stranger")}),
         ("Stable", {"clientId": "somebody"}),
+        ("Stable", {"clientId": None}),
         ("Stable", {"clientHost": ""}),
         ("Stable", {"groupInstanceId": "S"}),
         ("Stable", {"memberAssignment": "part of s"}),
+        ("Stable", {"memberAssignment": None}),
         ("Stable", {"memberMetadata": ""}),
+        ("Stable", {"memberMetadata": None}),
         ("PreparingRebalance", {"memberMetadata": "bWV0YQ=="}),
         ("PreparingRebalance", {"memberAssignment": ""}),
     ],
@@ -532,6 +535,26 @@ def test_the_name_with_the_least_hash_of_all_is_at_home_in_the_first_partition(
 ) -> None:
     """Its hash is -2147483648, which has no absolute value in Java."""
     assert "HOLDS" == judge(looked_up((4, 1, 2, 3, 1), polygenelubricants=4), "X13")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("broker", "ms", "verdict"),
+    [
+        (2, 2_000, "HOLDS"),
+        (3, 2_000, "VIOLATED"),
+        (4, 15_000, "HOLDS"),  # the observer sees it a little later
+        (4, 14_999, "VIOLATED"),
+    ],
+)
+def test_the_group_itself_is_where_its_name_belongs(
+    judge: Judge, broker: int, ms: float, verdict: str
+) -> None:
+    history = looked_up((1, 2, 3, 1, 2), a=3).says("loaded", ms, broker=broker, members=1)
+    history.add(
+        "topology", at=at(20_000), what="partition", topic="__consumer_offsets", leader=4,
+        partition=1,
+    )  # fmt: skip
+    assert verdict == judge(history, "X13")["verdict"]
 
 
 def test_the_leader_seen_last_before_the_question_is_the_coordinator(judge: Judge) -> None:

@@ -56,6 +56,19 @@ def test_the_range_of_session_timeouts_is_what_the_brokers_were_given(judge: Jud
     assert (4, 0) == (judge(history, "R17")["examined"], judge(history, "R17")["violations"])
 
 
+@pytest.mark.parametrize(
+    ("session_ms", "verdict"),
+    [(6_000, "HOLDS"), (5_999, "VIOLATED"), (1_800_000, "HOLDS"), (1_800_001, "VIOLATED")],
+)
+def test_nobody_is_let_in_with_a_session_timeout_out_of_range(
+    judge: Judge, session_ms: int, verdict: str
+) -> None:
+    history = History().join("member-1", 10, session_timeout_ms=session_ms)
+    history.join("member-2", 10, session_timeout_ms=1, error_code=26)
+    judged = judge(history, "R17")
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
+
+
 # X08-wire
 
 

@@ -417,6 +417,19 @@ def test_a_rebalance_that_nobody_misses_exercises_nothing(judge: Judge) -> None:
     assert "UNKNOWN" == judge(history, "X09-wire")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("answered_ms", "verdict"), [(3_101, "UNKNOWN"), (3_150, "UNKNOWN"), (3_151, "VIOLATED")]
+)
+def test_who_was_turned_away_had_come(judge: Judge, answered_ms: int, verdict: str) -> None:
+    """The old coordinator ends the join phase at once, and its answer is on the way."""
+    history = Probed().formed("a", "d", rebalance_ms=7_000)
+    history.logged("rebalance_started", 3_000, generation=1, reason="a rejoins")
+    history.joined("a", 3_001, 2, rebalance_ms=7_000, lasts_ms=99)
+    history.call("JOIN_GROUP", answered_ms - 1, 81, member="d", state="PreparingRebalance")
+    history.logged("stabilized", 3_100, generation=2, members=1)
+    assert verdict == judge(history, "X09-wire")["verdict"]
+
+
 def nobody_at_first(rejoined_ms: int, joined_ms: int) -> Probed:
     """At 3 s a leave starts a rebalance of 7 s at most; static "l" rejoins, "s" does not."""
     history = Probed().formed("a", "l", "s", static=("l", "s"), rebalance_ms=7_000)

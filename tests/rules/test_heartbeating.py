@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.consumer_histories import Group
 from tests.histories import History, at, java, member_id
 
 Judge = Callable[[History, str], dict[str, Any]]
@@ -41,6 +42,28 @@ def test_a_failed_heartbeat_is_repeated_within_the_longest_backoff_and_a_tick(
     judge: Judge, ms: float, verdict: str
 ) -> None:
     assert verdict == judge(failed().told("member-1", "heartbeat_sent", ms), "R09")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("begun_ms", "ended_ms", "verdict"),
+    [
+        (11_850, 11_850, "HOLDS"),
+        (10_600, 13_000, "HOLDS"),
+        (10_600, None, "HOLDS"),
+        (10_600, 11_849, "VIOLATED"),
+        (11_851, 13_000, "VIOLATED"),
+    ],
+)
+def test_who_waits_for_a_commit_when_the_time_is_up_is_excused(
+    judge: Judge, begun_ms: float, ended_ms: float | None, verdict: str
+) -> None:
+    """Java's heartbeat thread cannot send meanwhile. The bound ends at 11.85 s."""
+    history = failed().told("member-1", "heartbeat_sent", 12_500)
+    history.waited_for_commit("member-1", begun_ms, ended_ms)
+    found = judge(history, "R09")
+    assert verdict == found["verdict"]
+    assert (verdict == "HOLDS") == ("waited for a commit" in found["reason"])
+    assert 1 == found["examined"]
 
 
 @pytest.mark.parametrize(
@@ -146,6 +169,21 @@ def test_one_late_heartbeat_is_no_cadence(judge: Judge) -> None:
     assert "HOLDS" == judge(history, "R14")["verdict"]
 
 
+@pytest.mark.parametrize(("gap_ms", "verdict"), [(3_920, "HOLDS"), (3_921, "VIOLATED")])
+def test_a_heartbeat_that_is_left_out_is_missed_though_the_mean_is_right(
+    judge: Judge, gap_ms: int, verdict: str
+) -> None:
+    times = (2_000, 4_000, 6_000, 8_000, 10_000)
+    history = History().heartbeats("member-1", *times, *(each + 8_000 + gap_ms for each in times))
+    assert verdict == judge(history, "R14")["verdict"]
+
+
+def test_one_gap_within_a_coarse_grid_is_none_that_lacks_a_heartbeat(judge: Judge) -> None:
+    history = History(group={"heartbeat_interval_ms": 500})
+    history.heartbeats("member-1", 2_000, 2_500, 3_000, 4_050, 4_550, 5_050)
+    assert "HOLDS" == judge(history, "R14")["verdict"]
+
+
 def test_an_interval_off_the_clients_grid_is_rounded_up(judge: Judge) -> None:
     history = History(group={"heartbeat_interval_ms": 1_700})
     history.heartbeats("member-1", 2_000, 4_000, 6_000, 8_000)
@@ -173,6 +211,16 @@ def test_two_heartbeats_that_were_held_up_together_make_no_other_one_early(
     history.heartbeats("member-1", 13_000, 15_000, 17_000)
     history.fault("pause-broker", "broker-1", 4_100, 9_500)
     assert f"{steady} steady gaps" in judge(history, "R14")["rows"][0]["why"]
+
+
+def test_many_heartbeats_that_were_held_up_together_make_no_other_one_early(judge: Judge) -> None:
+    """The fault is over before the first of them is handled."""
+    history = History().heartbeats("member-1", 2_000, 4_000)
+    history.heartbeats("member-1", 9_516, 9_540, 9_580, 9_600, 11_000, 13_000, 15_000, 17_000)
+    history.fault("pause-broker", "broker-1", 4_100, 9_500)
+    verdict = judge(history, "R14")
+    assert "HOLDS" == verdict["verdict"]
+    assert "4 steady gaps" in verdict["rows"][0]["why"]
 
 
 def test_gaps_in_a_fault_of_another_member_are_steady(judge: Judge) -> None:
@@ -203,8 +251,36 @@ def test_what_came_late_makes_the_next_one_early_and_a_mean_has_it_once(judge: J
     assert "HOLDS" == judge(history, "R14")["verdict"]
 
 
+def out_of_turn(ms: float, *times: float) -> History:
+    """A Java member of KIP-848 that tells what it owns, and heartbeats in turn at these times."""
+    history = Group(group={"client": "java", "protocol": "consumer"})
+    history.joins("member-1", 0, 2, gets=(0,)).beat("member-1", ms, owns=(0,))
+    for time in times:
+        history.beat("member-1", time)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("told_ms", "times", "verdict"),
+    [
+        # The first in turn comes 330 ms late, and no steady gap has that in it.
+        (300, (2_630, 4_374, 6_510, 8_371, 10_365), "HOLDS"),
+        (630, (2_630, 4_374, 6_510, 8_371, 10_365), "VIOLATED"),
+        (300, (2_630, 4_374, 6_510, 8_371, 10_100), "HOLDS"),  # 1,867.5 ms
+        (300, (2_630, 4_374, 6_510, 8_371, 10_099), "VIOLATED"),
+        # It is an interval late at most.
+        (300, (9_000, 10_500, 12_000, 13_500, 15_000, 16_750), "HOLDS"),  # 1,550 ms
+        (300, (9_000, 10_500, 12_000, 13_500, 15_000, 16_749), "VIOLATED"),
+    ],
+)
+def test_a_first_heartbeat_in_turn_that_is_late_makes_no_other_one_early(
+    judge: Judge, told_ms: float, times: tuple[float, ...], verdict: str
+) -> None:
+    assert verdict == judge(out_of_turn(told_ms, *times), "R14")["verdict"]
+
+
 def test_a_machine_that_stood_still_can_have_made_them_rare_and_not_frequent(judge: Judge) -> None:
-    rare = History().heartbeats("member-1", 2_000, 6_000, 10_000).tick(5_000, 1_500.0)
+    rare = History().heartbeats("member-1", 2_000, 6_000, 8_000).tick(5_000, 1_500.0)
     assert "UNKNOWN" == judge(rare, "R14")["verdict"]
     often = History().heartbeats("member-1", *range(2_000, 10_000, 1_000)).tick(5_000, 400.0)
     assert "VIOLATED" == judge(often, "R14")["verdict"]

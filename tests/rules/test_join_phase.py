@@ -23,15 +23,16 @@ def group_of_two() -> History:
 def late(
     ended_ms: float, *, removed: bool = True, joined_ms: float | None = None, **row: Any
 ) -> History:
-    """A rebalance starts at 10 s; member-1 does not come until it ends."""
+    """A rebalance starts at 10 s; member-2 joins at 11 s, member-1 not until it ends."""
     history = group_of_two().says("rebalance_started", 10_000, generation=1, reason="x")
     if removed:
-        history.says("stragglers_removed", ended_ms, reason=f"[{member_id('member-1')}]", **row)
+        history.says("stragglers_removed", ended_ms, reason=f"[{member_id('member-1')}]")
     else:
         history.join("member-1", ended_ms, 2, rebalance_timeout_ms=6_000)
     joined_ms = ended_ms + 1 if joined_ms is None else joined_ms
     history.says("stabilized", joined_ms, generation=2, members=1)
-    return history.join("member-2", ended_ms + 1, 2, rebalance_timeout_ms=9_000)
+    in_time = {"arrived_at": at(11_000)} | row
+    return history.join("member-2", ended_ms + 1, 2, rebalance_timeout_ms=9_000, **in_time)
 
 
 def told_elsewhere(history: History) -> History:
@@ -69,6 +70,31 @@ def test_only_what_members_tell_their_own_group_counts(judge: Judge) -> None:
 
 def test_without_joins_r04_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History().member("member-1"), "R04")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("epoch", "limit_ms", "verdict"),
+    [
+        (0, 6_000, "HOLDS"),
+        (0, 5_999, "VIOLATED"),
+        (0, 6_001, "VIOLATED"),
+        (0, None, "VIOLATED"),
+        (2, 6_000, "HOLDS"),
+        (2, 7_000, "VIOLATED"),
+        (2, None, "HOLDS"),
+    ],
+)
+def test_in_kip_848_a_heartbeat_names_the_limit(
+    judge: Judge, epoch: int, limit_ms: int | None, verdict: str
+) -> None:
+    history = History(group={"protocol": "consumer"}).member("member-1", max_poll_interval_ms=6_000)
+    for ms, generation, limit in ((5, 0, 6_000), (2_000, epoch, limit_ms)):
+        history.request(
+            "CONSUMER_GROUP_HEARTBEAT", "member-1", ms, generation=generation,
+            rebalance_timeout_ms=limit,
+        )  # fmt: skip
+    judged = judge(history, "R04")
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
 
 
 # R04-longest
@@ -141,7 +167,83 @@ def test_who_had_gone_or_came_later_is_not_waited_for(judge: Judge) -> None:
     assert ("HOLDS", 9_050) == (verdict["verdict"], verdict["bound_high"])
 
 
+def nobody_in_time(*joins: float, joined_ms: float, static: bool = True) -> History:
+    """A rebalance starts at 10 s; its static members, with limits of 9 s, join when they do."""
+    history = History()
+    for number, ms in enumerate(joins, start=1):
+        row: dict[str, Any] = {"rebalance_timeout_ms": 9_000}
+        if static:
+            row["instance_id"] = f"member-{number}"
+        history.says("member_added", 1, f"member-{number}")
+        history.join(f"member-{number}", 5, **row)
+        history.join(f"member-{number}", joined_ms, 2, arrived_at=at(ms), **row)
+    history.says("rebalance_started", 10_000, generation=1, reason="x")
+    return history.says("stabilized", joined_ms, generation=2, members=len(joins))
+
+
+@pytest.mark.parametrize(
+    ("joins", "joined_ms", "bound"),
+    [
+        ((20_000, 24_000), 24_000, 18_050),  # the second waits for the first's time to end
+        ((20_000, 27_999), 28_000, 18_050),
+        ((29_000, 36_999), 37_000, 27_050),
+        ((18_950, 27_900), 28_000, 18_050),  # just in time, or just too late
+        ((18_949, 19_030), 19_040, 9_050),
+    ],
+)
+def test_a_limit_begins_anew_as_long_as_nobody_has_joined(
+    judge: Judge, joins: tuple[float, ...], joined_ms: float, bound: float
+) -> None:
+    verdict = judge(nobody_in_time(*joins, joined_ms=joined_ms), "R04-longest")
+    assert ("HOLDS", bound) == (verdict["verdict"], verdict["bound_high"])
+
+
+@pytest.mark.parametrize("joins", [(18_000, 27_900), (20_000, 37_000)])
+def test_a_limit_does_not_begin_anew_once_somebody_has_joined(
+    judge: Judge, joins: tuple[float, ...]
+) -> None:
+    history = nobody_in_time(*joins, joined_ms=joins[-1] + 100)
+    assert "VIOLATED" == judge(history, "R04-longest")["verdict"]
+
+
+def test_nobody_is_left_to_wait_for_where_all_are_dynamic(judge: Judge) -> None:
+    history = nobody_in_time(20_000, 24_000, joined_ms=24_000, static=False)
+    assert "VIOLATED" == judge(history, "R04-longest")["verdict"]
+
+
+def test_the_limit_of_who_comes_meanwhile_does_not_count(judge: Judge) -> None:
+    """The coordinator has set its timer by then."""
+    history = late(19_000).says("member_added", 12_000, "member-3")
+    history.join("member-3", 19_001, 2, arrived_at=at(12_000), rebalance_timeout_ms=20_000)
+    verdict = judge(history, "R04-longest")
+    assert ("HOLDS", 9_050) == (verdict["verdict"], verdict["bound_high"])
+    assert "HOLDS" == judge(history, "X09")["verdict"]
+
+
+def test_the_limit_of_who_begins_the_rebalance_counts(judge: Judge) -> None:
+    history = late(30_000).says("member_added", 9_999.9, "member-3")
+    history.join("member-3", 30_001, 2, arrived_at=at(10_000.5), rebalance_timeout_ms=20_000)
+    verdict = judge(history, "R04-longest")
+    assert ("HOLDS", 20_050) == (verdict["verdict"], verdict["bound_high"])
+
+
 # X09
+
+
+def missed_by_all(joined_ms: float, first_ms: float) -> History:
+    """Both of 6 s and 9 s are late: member-1 is removed, and static member-2 waited for anew."""
+    history = late(19_000, joined_ms=joined_ms, arrived_at=at(first_ms), instance_id="member-2")
+    return history.join("member-2", 6, rebalance_timeout_ms=9_000, instance_id="member-2")
+
+
+@pytest.mark.parametrize(
+    ("first_ms", "verdict"), [(18_949.9, "VIOLATED"), (18_950, "HOLDS"), (21_000, "HOLDS")]
+)
+def test_who_is_late_is_removed_though_nobody_else_has_joined(
+    judge: Judge, first_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(missed_by_all(21_001, first_ms), "X09")["verdict"]
+    assert verdict == judge(missed_by_all(21_001, first_ms), "R04-longest")["verdict"]
 
 
 def test_who_is_late_is_removed_in_time(judge: Judge) -> None:

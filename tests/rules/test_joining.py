@@ -333,6 +333,35 @@ def test_an_id_that_never_came_back_is_no_join(judge: Judge) -> None:
     assert "UNKNOWN" == judge(steps(("member_id_given", 0)), "X08-members")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("ms", "life", "verdict"),
+    [(5_999, 2, "VIOLATED"), (6_000, 2, "HOLDS"), (5_999, 1, "HOLDS")],
+)
+def test_who_was_given_an_id_uses_it(judge: Judge, ms: float, life: int, verdict: str) -> None:
+    history = steps(("member_id_given", 0), ("member_added", 3)).join("member-2", 0, error_code=79)
+    history.join("member-2", ms, error_code=79, life=life)
+    assert verdict == judge(history, "X08-members")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("removed_ms", "verdict"), [(None, "VIOLATED"), (551, "VIOLATED"), (550, "HOLDS")]
+)
+def test_who_is_in_the_group_is_given_no_other_id(
+    judge: Judge, removed_ms: float | None, verdict: str
+) -> None:
+    history = steps(("member_id_given", 0), ("member_added", 3)).join("member-1", 0, error_code=79)
+    history.join("member-1", 3).join("member-1", 500, error_code=79, life=2)
+    if removed_ms is not None:
+        history.says("left", removed_ms, "member-1")
+    assert verdict == judge(history, "X08-members")["verdict"]
+
+
+def test_an_id_whose_answer_was_lost_is_not_used(judge: Judge) -> None:
+    history = steps(("member_id_given", 0), ("member_added", 3)).join("member-1", 0, error_code=79)
+    history.join("member-1", 500, error_code=79, life=2).fault("isolate", "member-1", 100, 400)
+    assert "HOLDS" == judge(history, "X08-members")["verdict"]
+
+
 def test_a_static_member_joins_in_one_step(judge: Judge) -> None:
     history = History().join("member-1", 5, instance_id="member-1")
     history.says("member_added", 4, "member-1", instance_id="member-1")
@@ -378,9 +407,12 @@ def test_only_joins_of_the_group_are_steps_of_a_static_member(judge: Judge) -> N
 # R03
 
 
-def parked(ms: float, *, api: str = "JOIN_GROUP", evicted_ms: float | None = None) -> History:
-    history = History().join("member-2", 0)
-    history.request(api, "member-2", 1_000 + ms, arrived_at=at(1_000), generation=2)
+def parked(
+    ms: float, *, api: str = "JOIN_GROUP", evicted_ms: float | None = None, **row: Any
+) -> History:
+    """A member has joined at 0 s, and its next request arrives at 1 s and waits."""
+    history = History().says("member_added", 0, "member-2").join("member-2", 0.5)
+    history.request(api, "member-2", 1_000 + ms, arrived_at=at(1_000), generation=2, **row)
     if evicted_ms is not None:
         history.says("evicted", evicted_ms, "member-2")
     return history
@@ -401,9 +433,67 @@ def test_an_eviction_after_the_answer_is_no_matter(judge: Judge) -> None:
     assert "HOLDS" == judge(parked(9_000, evicted_ms=16_001), "R03-members")["verdict"]
 
 
+def new(
+    ms: float, *, evicted_ms: float | None = None, added_ms: float = 1_000.2, **row: Any
+) -> History:
+    """The first JoinGroup of a member arrives at 1 s and waits."""
+    history = History().says("member_added", added_ms, "member-2")
+    history.join("member-2", 1_000 + ms, arrived_at=at(1_000), **row)
+    return history if evicted_ms is None else history.says("evicted", evicted_ms, "member-2")
+
+
 def test_a_new_member_may_be_dropped_after_five_minutes(judge: Judge) -> None:
-    history = parked(300_010, evicted_ms=301_001)
+    history = new(300_000.4, evicted_ms=301_000.3, error_code=25)
     assert "HOLDS" == judge(history, "R03-members")["verdict"]
+
+
+def test_a_member_that_is_not_new_has_no_such_limit(judge: Judge) -> None:
+    assert "HOLDS" == judge(parked(600_000), "R03-members")["verdict"]
+    for api in ("JOIN_GROUP", "SYNC_GROUP"):
+        history = parked(300_010, api=api, evicted_ms=301_001, error_code=25)
+        assert "was evicted while" in judge(history, "R03-members")["reason"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(300_050.2, "HOLDS"), (300_050.3, "VIOLATED")])
+def test_a_new_member_is_not_kept_for_longer_than_five_minutes(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    found = judge(new(ms), "R03-members")
+    assert (verdict, 300_050.2) == (found["verdict"], found["bound_high"])
+
+
+def test_a_member_is_new_until_a_join_of_its_is_accepted(judge: Judge) -> None:
+    """Asking once more does not lengthen its time."""
+    history = new(100_000, added_ms=500, error_code=16)
+    history.join("member-2", 300_500, arrived_at=at(150_000), error_code=25)
+    history.says("evicted", 300_500, "member-2")
+    assert "HOLDS" == judge(history, "R03-members")["verdict"]
+
+
+def test_who_takes_a_static_members_place_is_not_new(judge: Judge) -> None:
+    history = History().says("replaced", 1_000.2, "member-2", instance_id="member-2")
+    history.join("member-2", 601_000, arrived_at=at(1_000), instance_id="member-2", life=2)
+    assert "HOLDS" == judge(history, "R03-members")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("broker", "to_ms", "verdict"),
+    [(1, 300_999, "HOLDS"), (2, 300_999, "VIOLATED"), (1, 300_000, "VIOLATED")],
+)
+def test_a_coordinator_that_is_stopped_drops_nobody(
+    judge: Judge, broker: int, to_ms: float, verdict: str
+) -> None:
+    """Until it has worked off what waited: a second."""
+    history = new(300_900).fault("pause-broker", f"broker-{broker}", 299_000, to_ms)
+    assert verdict == judge(history, "R03-members")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(300_800, "HOLDS"), (301_000.1, "UNKNOWN")])
+def test_a_machine_that_stands_still_as_the_five_minutes_end_tells_nothing(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = new(ms - 1_000, error_code=25).tick(301_000, 60)
+    assert verdict == judge(history, "R03-members")["verdict"]
 
 
 def test_a_request_that_waits_less_than_a_session_says_nothing(judge: Judge) -> None:
@@ -425,9 +515,10 @@ def test_a_member_that_leaves_while_its_request_waits_was_not_evicted(judge: Jud
     assert "HOLDS" == judge(history, "R03-members")["verdict"]
 
 
-@pytest.mark.parametrize(("ms", "verdict"), [(300_950, "HOLDS"), (300_949, "VIOLATED")])
+@pytest.mark.parametrize(("ms", "verdict"), [(300_950.2, "HOLDS"), (300_950.1, "VIOLATED")])
 def test_a_new_member_has_five_minutes(judge: Judge, ms: float, verdict: str) -> None:
-    assert verdict == judge(parked(300_010, evicted_ms=ms), "R03-members")["verdict"]
+    history = new(300_000.4, evicted_ms=ms, error_code=25)
+    assert verdict == judge(history, "R03-members")["verdict"]
 
 
 @pytest.mark.parametrize(("ms", "examined"), [(6_000, 0), (6_001, 1)])

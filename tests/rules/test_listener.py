@@ -171,9 +171,23 @@ def test_a_hand_over_that_repeats_a_record_violates(judge: Judge) -> None:
     assert ("VIOLATED", 1) == (verdict["verdict"], verdict["measured_max"])
 
 
-def test_a_partition_that_comes_back_to_its_owner_is_not_handed_over(judge: Judge) -> None:
+@pytest.mark.parametrize(
+    ("first", "verdict", "repeated"), [(10, "HOLDS", 0), (9, "VIOLATED", 1), (0, "VIOLATED", 10)]
+)
+def test_a_partition_that_comes_back_to_its_owner_repeats_nothing(
+    judge: Judge, first: int, verdict: str, repeated: int
+) -> None:
     history = History().member("member-1").told("member-1", "assigned", 0, [0])
-    history.told("member-1", "revoked", 5_000, [0]).told("member-1", "assigned", 5_100, [0])
+    history.delivered("member-1", 0, 0, 9, 1_000).told("member-1", "revoked", 5_000, [0])
+    history.told("member-1", "assigned", 5_100, [0]).delivered("member-1", 0, first, 19, 5_200)
+    found = judge(history, "R15-repeats")
+    assert (verdict, 1, repeated) == (found["verdict"], found["examined"], found["measured_max"])
+    assert 0 == judge(history, "R15")["examined"]  # it did not move
+
+
+def test_what_nobody_is_given_again_is_not_handed_over(judge: Judge) -> None:
+    history = History().member("member-1").told("member-1", "assigned", 0, [0])
+    history.delivered("member-1", 0, 0, 9, 1_000).told("member-1", "revoked", 5_000, [0])
     assert "UNKNOWN" == judge(history, "R15-repeats")["verdict"]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History
+from tests.histories import History, at
 
 Judge = Callable[[History, str], dict[str, Any]]
 
@@ -32,15 +32,18 @@ def test_each_broker_in_its_time_holds(judge: Judge) -> None:
         ("HEARTBEAT", 20_051, {}, "VIOLATED"),
         ("HEARTBEAT", 20_051, {"error_code": 27}, "VIOLATED"),
         ("HEARTBEAT", 20_051, {"error_code": 16}, "HOLDS"),
-        ("HEARTBEAT", 19_949, {"broker": 2}, "VIOLATED"),
-        ("HEARTBEAT", 19_950, {"broker": 2}, "HOLDS"),
+        ("SYNC_GROUP", 19_949, {"broker": 2}, "VIOLATED"),
+        ("SYNC_GROUP", 19_950, {"broker": 2}, "HOLDS"),
         ("HEARTBEAT", 10_000, {"broker": 3}, "VIOLATED"),
         ("HEARTBEAT", 20_051, {"group": "payments"}, "HOLDS"),
         ("CONSUMER_GROUP_HEARTBEAT", 21_000, {}, "VIOLATED"),
         ("OFFSET_COMMIT", 21_000, {}, "VIOLATED"),
         ("OFFSET_COMMIT", 21_000, {"member_id": None}, "HOLDS"),
         ("OFFSET_COMMIT", 21_000, {"error_code": 27}, "HOLDS"),
-        ("OFFSET_FETCH", 21_000, {}, "HOLDS"),
+        ("OFFSET_FETCH", 21_000, {}, "VIOLATED"),
+        ("OFFSET_FETCH", -1, {"broker": 2}, "HOLDS"),  # before there is a group
+        ("TXN_OFFSET_COMMIT", 21_000, {}, "VIOLATED"),
+        ("LIST_OFFSETS", 21_000, {}, "HOLDS"),
     ],
 )
 def test_a_broker_out_of_its_time_refuses(
@@ -59,5 +62,87 @@ def test_a_broker_that_was_away_may_answer_heartbeats_before_it_knows(
     assert "VIOLATED" == judge(history.request(api, "member-1", 9_000, broker=3), "X39")["verdict"]
 
 
+@pytest.mark.parametrize(("ms", "verdict"), [(27_000, "HOLDS"), (27_001, "VIOLATED")])
+def test_a_session_after_its_return_it_knows(judge: Judge, ms: float, verdict: str) -> None:
+    history = coordinated().fault("pause-broker", "broker-1", 10_000, 21_000)
+    assert verdict == judge(history.request("HEARTBEAT", "member-1", ms), "X39")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("api", "ms", "broker", "verdict"),
+    [
+        ("HEARTBEAT", 19_949, 2, "HOLDS"),
+        ("HEARTBEAT", 2_000, 2, "HOLDS"),
+        ("HEARTBEAT", 1_999, 2, "VIOLATED"),  # the former one was at work
+        ("HEARTBEAT", 19_949, 3, "VIOLATED"),
+        ("OFFSET_COMMIT", 19_949, 2, "VIOLATED"),
+        ("CONSUMER_GROUP_HEARTBEAT", 19_949, 2, "VIOLATED"),
+    ],
+)
+def test_a_coordinator_answers_heartbeats_blindly_while_it_loads_the_group(
+    judge: Judge, api: str, ms: float, broker: int, verdict: str
+) -> None:
+    history = coordinated().request(api, "member-1", ms, broker=broker)
+    assert verdict == judge(history, "X39")["verdict"]
+
+
 def test_without_calls_x39_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History().says("member_added", 0, "member-1"), "X39")["verdict"]
+
+
+# X66
+
+
+def named(ms: float, coordinator: int, **row: Any) -> History:
+    """broker-3 is asked who coordinates the group, and names a broker."""
+    detail = f'{{"coordinator": {coordinator}}}'
+    return coordinated().request("FIND_COORDINATOR", "member-1", ms, detail=detail, **row)
+
+
+@pytest.mark.parametrize(
+    ("ms", "broker", "row", "verdict"),
+    [
+        (10_000, 1, {}, "HOLDS"),
+        (13_990, 2, {}, "VIOLATED"),  # long before it was to load the group
+        (14_010, 2, {}, "UNKNOWN"),
+        (10_000, 3, {}, "VIOLATED"),
+        (10_000, 3, {"client_id": "observer"}, "VIOLATED"),
+        (10_000, 3, {"error_code": 15}, "UNKNOWN"),
+        (10_000, 3, {"group": "payments"}, "UNKNOWN"),
+        (15_000, 3, {}, "UNKNOWN"),  # the coordinator changes
+        (30_000, 1, {}, "VIOLATED"),
+        (30_000, 2, {}, "HOLDS"),
+    ],
+)
+def test_brokers_name_the_coordinator(
+    judge: Judge, ms: float, broker: int, row: dict[str, Any], verdict: str
+) -> None:
+    history = named(ms, broker, **{"broker": 3, **row})
+    assert verdict == judge(history, "X66")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "broker", "row", "verdict"),
+    [
+        (10_000, 1, {}, "HOLDS"),
+        (10_000, 3, {}, "VIOLATED"),
+        (10_000, 3, {"group": "payments"}, "UNKNOWN"),
+        (10_000, 3, {"what": "broker"}, "UNKNOWN"),
+        (15_000, 3, {}, "UNKNOWN"),  # the coordinator changes
+        (30_000, 2, {}, "HOLDS"),
+    ],
+)
+def test_the_coordinator_describes_the_group(
+    judge: Judge, ms: float, broker: int, row: dict[str, Any], verdict: str
+) -> None:
+    seen = {"at": at(ms), "what": "group", "group": "orders", "coordinator": broker, **row}
+    assert verdict == judge(coordinated().add("topology", **seen), "X66")["verdict"]
+
+
+def test_while_a_broker_is_broken_others_may_not_know(judge: Judge) -> None:
+    history = named(40_000, 1, broker=3).fault("kill-broker", "broker-2", 35_000, 36_000)
+    assert "UNKNOWN" == judge(history, "X66")["verdict"]
+
+
+def test_without_lookups_x66_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(coordinated(), "X66")["verdict"]

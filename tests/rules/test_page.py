@@ -20,5 +20,7 @@ def test_rules_of_every_run_say_so() -> None:
     for name, section in sections.items():
         always = "- judged in every run in which it can be examined\n" in section
         assert RULES[name].always == always, name
+        if RULES[name].in_passing and not (RULES[name].always or RULES[name].contradicted):
+            assert "- judged in every run of our own members" in section, name
         assert RULES[name].evidence == ("- judged in every run: " in section), name
     assert "`bad-day`" in sections["R30"]

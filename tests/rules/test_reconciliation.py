@@ -28,7 +28,7 @@ def test_a_partition_given_after_the_acknowledgement_holds(judge: Judge) -> None
 
 
 def test_a_partition_given_before_the_acknowledgement_violates(judge: Judge) -> None:
-    assert "given before its owner let it go" in judge(moving(2_005), "X20")["reason"]
+    assert "assigned before its former owner released it" in judge(moving(2_005), "X20")["reason"]
 
 
 def test_a_partition_whose_owner_never_let_go_violates(judge: Judge) -> None:

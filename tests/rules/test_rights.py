@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +15,11 @@ Judge = Callable[[History, str], dict[str, Any]]
 GROUP, TOPIC = 30, 29
 
 
-def lost(what: str) -> History:
+def lost(what: str | None, **named: str) -> History:
     """A user without an ACL from 10 s to 20 s; a second is left to either side."""
+    parameters = json.dumps({"how": what, **named})
     history = History().fault(
-        "delete-acl", "member-1", 10_000, parameters=f'{{"how": "{what}"}}', injecting_ms=9_000
+        "delete-acl", "member-1", 10_000, parameters=parameters, injecting_ms=9_000
     )
     for phase, ms in (("healing", 20_000), ("healed", 21_000)):
         history.rows["faults"].append(
@@ -49,11 +51,32 @@ def test_every_call_is_refused_while_the_right_is_gone(
 
 @pytest.mark.parametrize(
     ("ms", "verdict"),
-    [(8_999, "VIOLATED"), (9_000, "UNKNOWN"), (21_000, "UNKNOWN"), (21_001, "VIOLATED")],
+    [(8_999, "VIOLATED"), (9_000, "HOLDS"), (21_000, "HOLDS"), (21_001, "VIOLATED")],
 )
 def test_no_call_is_refused_while_the_right_is_there(judge: Judge, ms: float, verdict: str) -> None:
     history = lost("group").heartbeats("member-1", ms, error_code=GROUP)
     assert verdict == judge(history, "X43")["verdict"]
+
+
+def test_a_fault_that_names_no_right_takes_the_one_of_its_way(judge: Judge) -> None:
+    history = lost(None, way="group").heartbeats("member-1", 15_000)
+    assert "VIOLATED" == judge(history, "X43")["verdict"]
+    history = lost(None, way="topic").heartbeats("member-1", 15_000)
+    assert "UNKNOWN" == judge(history, "X43")["verdict"]
+
+
+def test_any_fault_that_takes_the_right_is_one(judge: Judge) -> None:
+    """What it is called is no matter."""
+    history = lost("group").heartbeats("member-1", 15_000)
+    for row in history.rows["faults"]:
+        row["kind"] = "revoke-grant"
+    assert "VIOLATED" == judge(history, "X43")["verdict"]
+
+
+def test_who_is_not_let_in_has_lost_no_one_right(judge: Judge) -> None:
+    history = deleted().heartbeats("member-1", 15_000)
+    assert "UNKNOWN" == judge(history, "X43")["verdict"]
+    assert "UNKNOWN" == judge(history, "X43-topic")["verdict"]
 
 
 def test_the_right_of_another_is_none_of_its_own(judge: Judge) -> None:
@@ -83,12 +106,6 @@ def test_a_right_that_was_not_taken_is_not_missed(judge: Judge) -> None:
     history = History().fault("delete-acl", "member-1", 10_000, 20_000, took_effect=False)
     history.heartbeats("member-1", 15_000)
     assert "UNKNOWN" == judge(history, "X43")["verdict"]
-
-
-def test_where_nothing_is_said_the_group_is_meant(judge: Judge) -> None:
-    history = History().fault("delete-acl", "member-1", 10_000, 20_000)
-    history.heartbeats("member-1", 15_000)
-    assert "VIOLATED" == judge(history, "X43")["verdict"]
 
 
 # X43-topic
@@ -149,6 +166,11 @@ def test_a_user_without_credentials_is_served_no_longer_than_a_login_lasts(
 ) -> None:
     row = judge(deleted().heartbeats("member-1", ms), "X44")
     assert (verdict, measured) == (row["verdict"], row["measured_max"])
+
+
+def test_who_has_lost_a_right_is_let_in(judge: Judge) -> None:
+    history = lost("group").heartbeats("member-1", 15_000)
+    assert "UNKNOWN" == judge(history, "X44")["verdict"]
 
 
 def test_others_are_served_on(judge: Judge) -> None:

@@ -155,9 +155,22 @@ def test_only_the_generation_of_which_the_first_was_gone_is_left_out(judge: Judg
     assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
 
 
-def test_a_generation_that_nobody_led_is_not_examined(judge: Judge) -> None:
+@pytest.mark.parametrize(("leader", "place"), [("member-1", 1), ("member-3", 3)])
+def test_a_leader_that_assigned_nothing_is_known_by_the_answers_to_the_joins(
+    judge: Judge, leader: str, place: int
+) -> None:
+    """The next member joins right after it, and the generation ends before the SyncGroup."""
+    history = formed(leader=leader)
+    history.rows["coordinator_events"].pop()
+    verdict = judge(history, "R12-first")
+    assert (1, place) == (verdict["examined"], verdict["measured_max"])
+
+
+def test_a_generation_of_which_no_answer_names_a_leader_is_not_examined(judge: Judge) -> None:
     history = formed()
     history.rows["coordinator_events"].pop()
+    for row in history.rows["requests"]:
+        row["leader"] = None
     assert 0 == judge(history, "R12-first")["examined"]
 
 
@@ -288,8 +301,14 @@ def test_no_heartbeat_comes_while_a_join_waits(
     assert (1, sent) == (verdict["examined"], verdict["measured_max"])
 
 
-@pytest.mark.parametrize(("answered_ms", "examined"), [(7_550, 0), (7_551, 1)])
-def test_a_join_that_is_answered_within_an_interval_says_nothing(
+def test_nor_does_another_join(judge: Judge) -> None:
+    history = History().join("member-1", 5_000, 2, processed_at=at(9_000))
+    history.join("member-1", 6_000, 2, processed_at=at(6_001))
+    assert "VIOLATED" == judge(history, "R34-silent")["verdict"]
+
+
+@pytest.mark.parametrize(("answered_ms", "examined"), [(5_100, 0), (5_101, 1)])
+def test_a_join_that_is_answered_at_once_says_nothing(
     judge: Judge, answered_ms: float, examined: int
 ) -> None:
     history = History().join("member-1", 5_000, 2, processed_at=at(answered_ms))

@@ -354,9 +354,13 @@ def test_nothing_to_examine_is_unknown(judge: Judge, rule: str) -> None:
 CLOSED, NOT_POLLED = "the consumer is being closed", "consumer poll timeout has expired."
 
 
-def leaving(reason: str, closing_ms: float | None) -> History:
-    """member-1 leaves at 10 s for a reason, and is told to close at some moment, or never."""
+def leaving(reason: str, closing_ms: float | None, limit_ms: float = 9_990) -> History:
+    """member-1 leaves at 10 s for a reason, and is told to close at some moment, or never.
+
+    It says at some moment that its poll limit is over.
+    """
     history = History(group={"client": "java"}).member("member-1")
+    history.told("member-1", "max_poll_exceeded", limit_ms)
     history.says("member_added", 0, "member-1").join("member-1", 5)
     if closing_ms is not None:
         history.told("member-1", "closing", closing_ms)
@@ -384,9 +388,104 @@ def test_a_java_member_says_why_it_leaves(
     assert (verdict, 1) == (found["verdict"], found["examined"])
 
 
+@pytest.mark.parametrize(
+    ("reason", "limit_ms", "verdict"),
+    [
+        (NOT_POLLED, 10_050, "HOLDS"),
+        (NOT_POLLED, 10_051, "VIOLATED"),
+        (NOT_POLLED, -1, "VIOLATED"),  # of a membership before
+        (CLOSED, 10_051, "HOLDS"),
+    ],
+)
+def test_who_leaves_for_its_poll_limit_has_said_that_it_is_over(
+    judge: Judge, reason: str, limit_ms: float, verdict: str
+) -> None:
+    closing_ms = 9_990 if reason == CLOSED else None
+    history = leaving(reason, closing_ms, limit_ms)
+    assert verdict == judge(history, "R07-reason")["verdict"]
+
+
 def test_who_does_not_leave_gives_no_reason(judge: Judge) -> None:
     history = leaving(CLOSED, None)
     history.rows["coordinator_events"][-1]["event"] = "evicted"
     assert "UNKNOWN" == judge(history, "R07-reason")["verdict"]
     modern = leaving("Member 7 left the consumer group", 9_990)
     assert "UNKNOWN" == judge(modern, "R07-reason")["verdict"]
+
+
+# X78
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"), [(60_750, "HOLDS"), (60_749, "VIOLATED"), (70_000, "HOLDS")]
+)
+def test_a_client_gives_up_when_its_limit_is_over(judge: Judge, ms: float, verdict: str) -> None:
+    history = History().member("member-1").delivered("member-1", 0, 0, 9, 1_000)
+    history.told("member-1", "max_poll_exceeded", ms).delivered("member-1", 0, 10, 19, 80_000)
+    assert verdict == judge(history, "X78")["verdict"]
+
+
+def test_the_limit_of_the_member_counts(judge: Judge) -> None:
+    history = History().member("member-1", max_poll_interval_ms=10_000)
+    history.delivered("member-1", 0, 0, 9, 1_000).delivered("member-2", 0, 10, 19, 9_000)
+    history.told("member-1", "max_poll_exceeded", 11_000)
+    assert "HOLDS" == judge(history, "X78")["verdict"]
+
+
+def test_nobody_that_gives_up_leaves_x78_unknown(judge: Judge) -> None:
+    history = History().member("member-1").delivered("member-1", 0, 0, 9, 1_000)
+    assert "UNKNOWN" == judge(history, "X78")["verdict"]
+
+
+# X85
+
+
+def beyond(*said_ms: float, duration_ms: float = 12_000) -> History:
+    """member-1 stops polling at 1 s for so long, with a limit of 8 s, and says so at moments."""
+    history = History().member("member-1", max_poll_interval_ms=8_000)
+    history.told("member-1", "stall_started", 1_000, duration_ms=duration_ms)
+    for ms in said_ms:
+        history.told("member-1", "max_poll_exceeded", ms)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("said_ms", "verdict"),
+    [
+        ([9_300], "HOLDS"),
+        ([13_050], "HOLDS"),  # when it polls again
+        ([13_051], "VIOLATED"),
+        ([999], "VIOLATED"),
+        ([], "VIOLATED"),
+    ],
+)
+def test_a_client_says_that_its_limit_is_over(
+    judge: Judge, said_ms: list[float], verdict: str
+) -> None:
+    assert verdict == judge(beyond(*said_ms), "X85")["verdict"]
+
+
+def test_what_another_member_says_is_of_its_own_limit(judge: Judge) -> None:
+    history = beyond().told("member-2", "max_poll_exceeded", 9_300)
+    assert "VIOLATED" == judge(history, "X85")["verdict"]
+
+
+@pytest.mark.parametrize(("duration_ms", "examined"), [(8_550, 0), (8_551, 1)])
+def test_a_stall_up_to_a_tick_past_the_limit_says_nothing(
+    judge: Judge, duration_ms: float, examined: int
+) -> None:
+    assert examined == judge(beyond(duration_ms=duration_ms), "X85")["examined"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "ms", "verdict"),
+    [
+        ("kill-consumer", 9_000, "UNKNOWN"),
+        ("kill-consumer", 14_000, "VIOLATED"),
+        ("freeze-consumer", 9_000, "VIOLATED"),
+    ],
+)
+def test_a_process_that_ended_says_nothing_any_more(
+    judge: Judge, kind: str, ms: float, verdict: str
+) -> None:
+    assert verdict == judge(beyond().fault(kind, "member-1", ms), "X85")["verdict"]

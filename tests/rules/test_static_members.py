@@ -183,6 +183,14 @@ def test_a_replacement_during_a_rebalance_is_not_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(replaced(history, 10_000, 2, 3), "X02")["verdict"]
 
 
+def test_a_replacement_before_the_leader_has_assigned_is_not_examined(judge: Judge) -> None:
+    """The leader may assign to the process that is gone, so a rebalance starts rightly."""
+    history = replaced(static_group().says("stabilized", 9_000, generation=1), 10_000, 2, 3)
+    assert "UNKNOWN" == judge(history, "X02")["verdict"]
+    history.says("assignment_received", 9_000, "member-1", generation=1)
+    assert "HOLDS" == judge(history, "X02")["verdict"]
+
+
 def test_without_a_replacement_x02_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(static_group(), "X02")["verdict"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import TOPIC, History
+from tests.histories import TOPIC, History, at
 from tests.probe_histories import Probed
 
 Judge = Callable[[History, str], dict[str, Any]]
@@ -131,6 +131,13 @@ def test_a_removed_member_that_is_accepted_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(offered(12_000, 0), "X29-fenced")["verdict"]
 
 
+@pytest.mark.parametrize(("ms", "examined"), [(10_050, 0), (10_051, 2)])
+def test_what_came_just_as_its_member_was_removed_is_not_examined(
+    judge: Judge, ms: float, examined: int
+) -> None:
+    assert examined == judge(offered(ms, 0), "X29-fenced")["examined"]
+
+
 def test_a_member_in_the_group_is_not_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(offered(9_000, 0), "X29-fenced")["verdict"]
 
@@ -195,3 +202,75 @@ def test_an_offer_while_the_group_changes_tells_nothing(judge: Judge) -> None:
 def test_a_plain_commit_is_no_offer(judge: Judge) -> None:
     history = Probed().formed("a").call("OFFSET_COMMIT", 3_000, 27, **RIGHT, **IN_COMPLETING)
     assert "UNKNOWN" == judge(history, "X29-wire")["verdict"]
+
+
+# X67
+
+
+def put_forward(history: History, member: str, ms: float, committed: int, **row: Any) -> History:
+    """A member offers a position of t-0 to a transaction of the producer orders-1."""
+    position = {"topic": TOPIC, "partition": 0, "committed": committed, "error_code": 0}
+    row = {"detail": '{"transactional_id": "orders-1"}', **row}
+    return history.request("TXN_OFFSET_COMMIT", member, ms, positions=[position], **row)
+
+
+@pytest.mark.parametrize(
+    ("ms", "row", "verdict"),
+    [
+        (2_050, {}, "HOLDS"),
+        (2_051, {}, "VIOLATED"),
+        (2_051, {"error_code": 90}, "HOLDS"),
+        (2_051, {"detail": '{"transactional_id": "orders-2"}'}, "HOLDS"),
+    ],
+)
+def test_the_older_of_two_producers_is_fenced(
+    judge: Judge, ms: float, row: dict[str, Any], verdict: str
+) -> None:
+    history = put_forward(History(), "member-1", 1_000, 10)
+    put_forward(history, "member-2", 2_000, 20)
+    put_forward(history, "member-2", 4_000, 30)
+    put_forward(history, "member-1", ms, 25, **row)
+    assert verdict == judge(history, "X67")["verdict"]
+
+
+def test_without_transactions_x67_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(History().join("member-1", 10), "X67")["verdict"]
+
+
+# X68
+
+
+def transacted() -> History:
+    """member-1 has t-0 at 10 from 1,010 ms on, by a transaction, and offers 20 at 10 s."""
+    history = put_forward(History(), "member-1", 1_000, 10)
+    history.asked_commit("member-1", 1_000, 0, 10, how="transaction", answered_at=at(1_010))
+    return put_forward(history, "member-1", 10_000, 20)
+
+
+@pytest.mark.parametrize(
+    ("ms", "position", "verdict"),
+    [
+        (5_000, 10, "HOLDS"),
+        (5_000, 9, "VIOLATED"),
+        (5_000, 11, "VIOLATED"),
+        (5_000, -1, "VIOLATED"),
+        (3_009, -1, "HOLDS"),  # its markers may not be written yet
+        (3_010, -1, "VIOLATED"),
+        (9_949, 20, "VIOLATED"),
+        (9_950, 20, "HOLDS"),
+    ],
+)
+def test_a_position_counts_when_its_transaction_is_committed(
+    judge: Judge, ms: float, position: int, verdict: str
+) -> None:
+    history = transacted().told_position("observer", 0, position, ms)
+    assert verdict == judge(history, "X68")["verdict"]
+
+
+def test_nothing_is_said_of_positions_while_a_broker_is_broken_or_without_transactions(
+    judge: Judge,
+) -> None:
+    broken = transacted().told_position("observer", 0, 9, 5_000)
+    broken.fault("kill-broker", "broker-2", 4_000, 6_000)
+    assert "UNKNOWN" == judge(broken, "X68")["verdict"]
+    assert "UNKNOWN" == judge(History().told_position("observer", 0, 9, 5_000), "X68")["verdict"]

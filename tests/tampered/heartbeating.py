@@ -159,6 +159,29 @@ def unknown_to_the_next_coordinator(kept: Kept) -> None:
     raise NotThere("a group that another broker loaded")
 
 
+def loaded_without_one_of_its_members(kept: Kept) -> None:
+    loads = [line for line in kept.lines("loaded") if line["members"]]
+    if not loads:
+        raise NotThere("a group that another broker loaded")
+    loads[0]["members"] -= 1
+
+
+def answered_by_a_dead_broker(kept: Kept) -> None:
+    """The last request that it processed comes later, while its process is killed."""
+    for fault in kept["faults"]:
+        if fault["phase"] == "injected" and fault["kind"] == "kill-broker":
+            own = [
+                row for row in kept["requests"] if f"broker-{row['broker']}" == fault["resolved"]
+            ]
+            before = [row for row in own if row["arrived_at"] < fault["at"]]
+            if before:
+                before[-1]["arrived_at"] = fault["at"] + ms(1_500)
+                for step in ("processed_at", "answered_at"):
+                    before[-1][step] = fault["at"] + ms(1_501)
+                return
+    raise NotThere("a broker that was killed")
+
+
 def unknown_to_the_same_coordinator_again(kept: Kept) -> None:
     """The coordinator itself comes back, and does not know its members."""
     moment = kept.quiet(1_500)
@@ -226,6 +249,18 @@ CHANGES: Final = (
         unknown_to_the_next_coordinator,
         ("X12",),
         ("coordinator-kill.", "rolling-restart."),
+    ),
+    Change(
+        "loaded without one of its members",
+        loaded_without_one_of_its_members,
+        ("X12",),
+        ("coordinator-kill.", "rolling-restart."),
+    ),
+    Change(
+        "answered by a dead broker",
+        answered_by_a_dead_broker,
+        ("E01",),
+        ("coordinator-kill.", "broker-kill."),
     ),
     Change(
         "unknown to the same coordinator again",

@@ -218,3 +218,29 @@ def names_of(beginnings: Iterable[str]) -> list[str]:
     """Names of kept runs that begin so."""
     starts = tuple(beginnings)
     return sorted(path.name for path in Path(RUNS).iterdir() if path.name.startswith(starts))
+
+
+# When a request came, when its answer was ready, and when that was on the wire.
+TIMES: Final = ("arrived_at", "processed_at", "answered_at")
+
+
+def first(rows: list[Row], what: str) -> Row:
+    """The first of these rows; raises NotThere, by what they are, if there is none."""
+    if not rows:
+        raise NotThere(f"no {what}")
+    return rows[0]
+
+
+def later(row: Row, by_ms: float) -> Row:
+    """The same request, that much later."""
+    return {**row, **{name: row[name] + ms(by_ms) for name in TIMES}}
+
+
+def copy(row: Row, later_ms: float, **changes: object) -> Row:
+    """The same request once more, that much later, on another line of the log."""
+    return {**later(row, later_ms), "evidence": f"{row['evidence']}0", **changes}
+
+
+def change(edit: Edit, rule: str, runs: tuple[str, ...]) -> Change:
+    """An edit, by its own name, that one rule has to notice."""
+    return Change(edit.__name__.replace("_", " "), edit, (rule,), runs)

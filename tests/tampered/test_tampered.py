@@ -15,7 +15,17 @@ from _pytest.mark import ParameterSet
 
 from harness.check.judge import Outcome
 from harness.tables.engines.base import Engine
-from tests.tampered import clocks, heartbeating, reading, rebalancing
+from tests.tampered import (
+    answering,
+    appearing,
+    clocks,
+    heartbeating,
+    naming,
+    passing,
+    reading,
+    rebalancing,
+    unfounded,
+)
 from tests.tampered.history import (
     Change,
     Kept,
@@ -32,6 +42,11 @@ VIOLATIONS = (
     *rebalancing.CHANGES,
     *reading.CHANGES,
     *heartbeating.CHANGES,
+    *naming.CHANGES,
+    *answering.CHANGES,
+    *passing.CHANGES,
+    *unfounded.CHANGES,
+    *appearing.CHANGES,
     *clocks.VIOLATIONS,
 )
 NEUTRAL = clocks.CHANGES

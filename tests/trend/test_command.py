@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from contextlib import AbstractContextManager, contextmanager
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.trend import dataset
+from tests.commands import command, sentence
 from tests.spark_servers import worked
 from tests.trend.sample import write_series
 
@@ -26,14 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def trend(results: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "harness", "trend", "--results", str(results), *options],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LONGEST_S,
-    )
+    return command("trend", results, *options)
 
 
 @pytest.fixture
@@ -93,8 +86,7 @@ def test_what_cannot_be_is_one_sentence(
     answer = trend(tmp_path, *options)
 
     assert code == answer.returncode
-    assert said in answer.stderr
-    assert 1 == len(answer.stderr.strip().splitlines())
+    assert said in sentence(answer)
 
 
 @pytest.mark.parametrize("place", ["s3://nights/dataset", "s3n://nights/dataset"])
@@ -104,16 +96,14 @@ def test_a_store_by_a_name_that_hadoop_has_no_longer_is_told_the_other(
     answer = trend(tmp_path, "--dataset", place)
 
     assert 4 == answer.returncode
-    assert "Spark does not know: say s3a://nights/dataset" in answer.stderr
-    assert 1 == len(answer.stderr.strip().splitlines())
+    assert "Spark does not know: say s3a://nights/dataset" in sentence(answer)
 
 
 def sentence_over(place: str | Path, results: Path, *options: str) -> tuple[int, str]:
     """The exit code and the one sentence of a trend whose dataset cannot be read."""
     answer = trend(results, "--dataset", str(place), *options)
-    [said] = answer.stderr.strip().splitlines()
     assert not (results / "trend").exists()
-    return answer.returncode, said
+    return answer.returncode, sentence(answer)
 
 
 @pytest.mark.spark
@@ -235,5 +225,4 @@ def test_what_listens_and_is_no_spark_is_one_sentence(
 
     assert 3 == answer.returncode
     assert f"no Spark Connect server answers at sc://127.0.0.1:{port} (" in answer.stderr
-    assert said in answer.stderr
-    assert 1 == len(answer.stderr.strip().splitlines())
+    assert said in sentence(answer)

@@ -89,3 +89,19 @@ def test_a_table_that_a_rule_is_made_from_is_part_of_it() -> None:
 
     assert {"evictions", "signs_of_life", "silences"} <= set(texts)
     assert any("armed_by_at" in text for text in texts)
+
+
+def test_comments_and_white_space_are_not_part_of_a_query() -> None:
+    wrapped = """
+        -- What it is about isn't judged.
+        SELECT 'a  b', `group`  -- which
+        FROM x
+    """
+
+    assert "SELECT 'a  b', `group` FROM x" == agreements.as_engines_see(wrapped)
+
+
+@pytest.mark.parametrize("other", ["SELECT 'a b'", "SELECT 'a -- b'", r"SELECT 'a\'  b'"])
+def test_what_a_text_has_is_part_of_a_query(other: str) -> None:
+    assert other == agreements.as_engines_see(other)
+    assert agreements.as_engines_see("SELECT 'a  b'") != agreements.as_engines_see(other)

@@ -639,3 +639,29 @@ def test_the_old_coordinator_tells_of_a_departure_after_what_it_caused(tmp_path:
     at = [row["at"] % 1_000_000 for row in coordinator_log.read_coordinator_events(log, 1)]
 
     assert [100, 100, 90_000] == at
+
+
+def test_a_departure_that_empties_the_group_is_before_the_rebalance_that_it_started(
+    tmp_path: Path,
+) -> None:
+    """As Kafka 3.7.2 writes it when the last member leaves."""
+    log = tmp_path / "broker-1.server.log"
+    started = (
+        "Preparing to rebalance group g in state PreparingRebalance with old generation 2 "
+        "(__consumer_offsets-1) (reason: Removing member {} on LeaveGroup; client reason: x)"
+    )
+    lines = (
+        started.format("m-1"),
+        "Group g with generation 3 is now empty (__consumer_offsets-1)",
+        f"Member {OLD_MEMBER} has left group g through explicit `LeaveGroup`; client reason: x",
+    )
+    log.write_text("".join(OLD.format(us=100 + n, text=text) for n, text in enumerate(lines)))
+    others = log.with_name("broker-2.server.log")
+    others.write_text(log.read_text().replace("Removing member m-1", "Removing member m-2"))
+
+    found = [
+        [row["at"] % 1_000_000 for row in coordinator_log.read_coordinator_events(each, 1)]
+        for each in (log, others)
+    ]
+
+    assert [[100, 101, 100], [100, 101, 101]] == found

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from harness.suite.player import play as play_here
 from harness.suite.players import Player, Players
 from tests.report.sample_run import write_manifest, write_run
 from tests.report.sample_suite import write_night
+from tests.torture.rounds import KILLS, Outcome, Round
 
 DEAD = "999999999:1"  # the owner token of a process that cannot be there
 HALF_OF_DEAD = "999999999+1@.tmp"  # ends the name of a file that it was writing
@@ -71,6 +73,7 @@ def test_files_of_others_stay_byte_for_byte(tmp_path: Path, options: tuple[str, 
         "trend/trend.parquet",
         "bench/notes.md",
         "mutation/changes.json",
+        "torture/rounds.jsonl",
     )
     (tmp_path / "backups" / "latest").symlink_to("2026-11-01")
     pq.write_table(pa.table({"query": [1]}), tmp_path / "bench" / "tpch.parquet")
@@ -148,6 +151,9 @@ def write_everything(results: Path) -> Path:
     change = {"module": "joining", "line": 1, "kind": "x", "outcome": "killed", "diff": ""}
     write_files(results, "mutation/survivors.md")
     (results / "mutation" / "changes.json").write_text(json.dumps([change]))
+    (results / "torture").mkdir()
+    played = Outcome(Round(1, KILLS, 1), "SIGKILL of the harness", "killed", "exit code -9")
+    (results / "torture" / "rounds.jsonl").write_text(json.dumps(asdict(played)) + "\n")
     return run_dir
 
 

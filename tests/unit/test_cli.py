@@ -217,6 +217,7 @@ def test_describe_tells_claim_and_knobs(capsys: pytest.CaptureFixture[str]) -> N
     said = capsys.readouterr().out
     assert "evicted one session timeout after" in said
     assert "group.session_timeout_ms = 6000" in said
+    assert "for    librdkafka, java; eager, cooperative, consumer" in said
 
 
 def test_the_reader_of_a_short_output_may_go_away() -> None:

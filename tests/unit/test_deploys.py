@@ -127,6 +127,8 @@ def test_a_rolling_deploy_starts_each_before_it_ends_one(how: str | None, tmp_pa
         (START, "member-4"), (END, "member-1"), (START, "member-5"), (END, "member-2"),
         (START, "member-6"), (END, "member-3"),
     ] == steps(marks)  # fmt: skip
+    # Its record names the way, whether the experiment does or not.
+    assert "rolling" == json.loads(marks[0]["parameters"])["way"]
 
 
 def test_each_step_is_on_record_as_a_fault_of_its_own(tmp_path: Path) -> None:

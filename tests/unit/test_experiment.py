@@ -52,6 +52,11 @@ from harness.experiment import (
             ),
             "wait for the end of probe other and come late",
         ),
+        (lambda: Probe(name="one", at_s=-1), "probe one has at_s=-1: use 0 or more"),
+        (
+            lambda: Probe(name="one", at_s=5, beside=True),
+            "probe one is played beside faults, which begin when it is ready: leave out at_s",
+        ),
     ],
 )
 def test_nonsense_is_refused_with_both_numbers(build: Callable[[], object], says: str) -> None:

@@ -45,7 +45,7 @@ def fleet_of(*members: Member, settled: bool = True) -> Fleet:
         producer=None,
         _tail=lambda _name: "its last words",
     )
-    fleet.unplanned_ends = lambda: Fleet.unplanned_ends(fleet)
+    fleet.unplanned_ends = lambda spared: Fleet.unplanned_ends(fleet, spared)
     fleet.live = lambda: Fleet.live(fleet)
 
     def follow() -> None:

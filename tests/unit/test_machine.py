@@ -43,7 +43,7 @@ with socketserver.UnixStreamServer(host, Answer) as server:
 WRAPPER: Final = """
 import sys
 from tests.machine import __main__, browser, engine
-browser.bring = lambda: None
+browser.lacking = lambda: ()
 engine._compose = lambda: ""
 engine.images = lambda address: {}
 sys.exit(__main__.main(["run", "sh", "-c", "echo $DOCKER_HOST; exec sleep 60"]))

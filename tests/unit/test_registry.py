@@ -266,7 +266,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
                 Fault(kind="bounce-consumer", target="member 1", lasts_s=3, how="kill"),
                 group=Group(static=True),
             ),
-            "silent for up to 6.5 s",
+            "may be silent for 6.5 s",
         ),
         (
             experiment_with(Fault(kind="start-duplicate", target="member 1")),

@@ -24,6 +24,7 @@ from harness.base.ports import LOOPBACK, Ports
 from harness.base.wait import wait_until
 from harness.catalogue import refusals, registry
 from harness.catalogue.apps import with_app
+from harness.cluster import admin as admins
 from harness.cluster import rights as acls
 from harness.cluster import users, wire
 from harness.cluster.plan import Node, Plan, draw_plan, with_secrets
@@ -363,7 +364,7 @@ def test_acls_are_counted_as_a_broker_tells_them() -> None:
 def test_there_are_no_acls_without_an_authorizer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(acls, "admin_of", lambda _plan: pytest.fail("asked for"))
+    monkeypatch.setattr(admins, "admin_of", lambda _plan: pytest.fail("asked for"))
     with Ports() as ports:
         drawn = draw_plan(Cluster(security="sasl_ssl"), LANES, "run", ports)
     acls.grant_all(drawn)
@@ -396,7 +397,7 @@ def test_members_may_read_and_others_may_do_everything(
 ) -> None:
     admin = Admin()
     monkeypatch.undo()  # here the real ones are meant
-    monkeypatch.setattr(acls, "admin_of", lambda _plan: admin)
+    monkeypatch.setattr(admins, "admin_of", lambda _plan: admin)
     monkeypatch.setattr(acls, "known_by", lambda _port: 6)
 
     acls.grant_all(setting.plan)
@@ -430,7 +431,7 @@ def test_a_user_is_deleted_and_has_its_own_password_again(
 
     monkeypatch.undo()  # here the real ones are meant
     admin = SimpleNamespace(alter_user_scram_credentials=alter)
-    monkeypatch.setattr(users, "admin_of", lambda _plan: admin)
+    monkeypatch.setattr(admins, "admin_of", lambda _plan: admin)
     assert setting.plan.secured is not None
 
     users.delete_user(setting.plan, USER)

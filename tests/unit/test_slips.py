@@ -113,4 +113,4 @@ def test_describe_shows_all_that_is_declared(capsys: pytest.CaptureFixture[str])
         "isolate of any member, 2 to 4 s after steady state, for 12 s, of_broker=coordinator"
         in said
     )
-    assert "rule   X27 HOLDS\n" in said
+    assert "rule   X27 HOLDS: A member without its coordinator goes on until it is fenced\n" in said

@@ -114,7 +114,7 @@ def test_the_next_is_measured_once_the_turn_is_released(lock: Path) -> None:
     one.warm_up()
     one.take(waited)
     other.warm_up()
-    with pytest.raises(Exception, match="turn to be measured"):
+    with pytest.raises(Exception, match="turn of this run to be measured"):
         other.take(waited_briefly)
 
     one.close()

@@ -461,7 +461,7 @@ def test_a_release_whose_levels_are_not_known_finalizes_nothing(
     levels = Levels(monkeypatch)
     monkeypatch.setattr(kafka, "formatted_levels", lambda _: {})
 
-    with pytest.raises(ClusterError, match=r"a new cluster of Kafka 4\.3\.1 has is not known"):
+    with pytest.raises(ClusterError, match=r"levels of Kafka 4\.3\.1 are unknown"):
         levels.play()
 
 

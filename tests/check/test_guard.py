@@ -1,0 +1,152 @@
+"""What a noisy machine costs the judge, counted; and that no stall near a timing is missed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from harness.check.judge import Outcome, _doubt, _guard, _say_withheld, _Stalls
+from harness.check.spans import Spans
+from harness.tables.base import Tables
+from harness.tables.engines.base import Engine
+from tests.histories import History, at, tables_of
+
+Row = dict[str, Any]
+
+
+class Counted(datetime):
+    """A moment that counts how often any of its kind is compared."""
+
+    comparisons = 0
+
+    def __lt__(self, other: Any) -> bool:
+        Counted.comparisons += 1
+        return super().__lt__(other)
+
+    def __le__(self, other: Any) -> bool:
+        Counted.comparisons += 1
+        return super().__le__(other)
+
+    def __gt__(self, other: Any) -> bool:
+        Counted.comparisons += 1
+        return super().__gt__(other)
+
+    def __ge__(self, other: Any) -> bool:
+        Counted.comparisons += 1
+        return super().__ge__(other)
+
+
+def counted(ms: float) -> Counted:
+    return Counted.fromtimestamp(at(ms).timestamp(), at(ms).tzinfo)
+
+
+def late(history: History, ms: float) -> None:
+    history.tick(ms, late_ms=80)
+
+
+def waiting(history: History, ms: float) -> None:
+    history.waited("broker-1", ms - 1_000, ms, 80)
+
+
+def stalls_of(tables: Tables, outcome: Outcome) -> list[str]:
+    return _guard(tables, outcome, None)
+
+
+@pytest.mark.parametrize(("noise", "withheld"), [(late, stalls_of), (waiting, _doubt)])
+def test_a_day_four_times_as_noisy_costs_four_times_as_much(
+    noise: Callable[[History, float], None],
+    withheld: Callable[[Tables, Outcome], list[str]],
+    engine: Engine,
+) -> None:
+    def comparisons_of(seconds: int) -> int:
+        history = History()
+        for second in range(1, seconds + 1):
+            noise(history, second * 1_000)
+        rows = [
+            {
+                "ok": False, "wrong": None, "measured": 120.0, "bound_low": None,
+                "bound_high": 100.0, "guard_from": counted(second * 1_000 - 60),
+                "guard_to": counted(second * 1_000 + 60),
+            }
+            for second in range(1, seconds + 1)
+        ]  # fmt: skip
+        tables = tables_of(history, engine)
+        before = Counted.comparisons
+        try:
+            assert seconds == len(withheld(tables, Outcome(rows={"R01": rows})))
+        finally:
+            tables.close()
+        return Counted.comparisons - before
+
+    few = comparisons_of(150)
+    assert few > 150  # they are counted
+    assert comparisons_of(600) < 8 * few  # each with each would be 16 times as many
+
+
+def test_what_most_timings_were_withheld_for_is_found_in_one_go() -> None:
+    class Clause(str):
+        comparisons = 0
+
+        def __eq__(self, other: object) -> bool:
+            Clause.comparisons += 1
+            return super().__eq__(other)
+
+        __hash__ = str.__hash__
+
+    row: Row = {"ok": True, "why": None}
+    touched = [Clause("clock set" if each % 3 else "stood still") for each in range(300)]
+    _say_withheld(Outcome(rows={"E04": [row]}), touched)
+
+    assert (None, "clock set near 300 judged timings") == (row["ok"], row["why"])
+    assert Clause.comparisons < 3 * len(touched)
+
+
+def test_the_first_of_what_timings_were_withheld_for_as_often_is_named() -> None:
+    row: Row = {"ok": True, "why": None}
+    _say_withheld(Outcome(rows={"E04": [row]}), ["a", "b", "b", "a"])
+    assert "a near 4 judged timings" == row["why"]
+
+
+def test_the_stalls_near_a_timing_are_those_that_a_look_at_each_finds() -> None:
+    drawn = random.Random(7)
+
+    stalls: list[Row] = []
+    for _ in range(150):
+        begin = drawn.randrange(1_000)
+        lasts = drawn.choice((0, 5, 20, 400))
+        what = drawn.choice(("late", "late", "unseen", "set"))
+        stalls.append({"what": what, "from_at": at(begin), "to_at": at(begin + lasts)})
+    found = _Stalls(stalls)
+    sizes = set()
+    for _ in range(400):
+        begin = drawn.randrange(1_100)
+        row = {
+            "guard_from": at(begin),
+            "guard_to": at(begin + drawn.choice((0, 1, 30, 600))),
+            "measured": drawn.choice((None, 10.0, 500.0)),
+        }
+        of_a_ms = drawn.choice((None, 1.0, 0.5))
+        near = found.near(row, of_a_ms)
+        assert near == [each for each in stalls if touches(each, row, of_a_ms)]
+        sizes.add(len(near))
+    assert 0 in sizes
+    assert len(sizes) > 20
+
+
+def touches(stall: Row, row: Row, of_a_ms: float | None) -> bool:
+    begin = row["guard_from"]
+    if stall["what"] == "set" and of_a_ms and row["measured"] is not None:
+        begin = min(begin, row["guard_to"] - timedelta(milliseconds=row["measured"] / of_a_ms))
+    return bool(stall["from_at"] <= row["guard_to"] and stall["to_at"] >= begin)
+
+
+def test_both_ends_of_a_span_belong_to_it() -> None:
+    spans = Spans([(0, {"from": at(10), "to": at(20)})], "from", "to")
+    assert [1, 1, 1, 0, 0] == [
+        len(spans.touching(at(begin), at(end)))
+        for begin, end in ((0, 10), (20, 30), (12, 13), (0, 9), (21, 30))
+    ]

@@ -1,0 +1,42 @@
+"""A command of the harness, or of make, as a person calls it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from harness.base.paths import ROOT
+
+LONGEST_S = 120
+
+
+def command(name: str, results: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """What it prints, and its exit code."""
+    return subprocess.run(
+        [sys.executable, "-m", "harness", name, "--results", str(results), *options],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONGEST_S,
+    )
+
+
+def sentence(answer: subprocess.CompletedProcess[str]) -> str:
+    """The only line on its standard error."""
+    [said] = answer.stderr.strip().splitlines()
+    return said
+
+
+def dry_make(*arguments: str) -> list[str]:
+    """The lines that `make` would run; an option that was not given leaves no blank.
+
+    The `make` that calls the tests hands down its level, its flags and what it was given: none of
+    these reaches this one.
+    """
+    command = ["make", "--dry-run", "PYTHON=py", *arguments]
+    own = {"PATH": os.environ["PATH"]}
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env=own)
+    return [" ".join(line.split()) for line in answer.stdout.splitlines()]

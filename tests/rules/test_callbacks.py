@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History, beat
+
+Judge = Callable[[History, str], dict[str, Any]]
+
+
+def handed_over(**group: Any) -> History:
+    """member-1 has t-0 and t-1 from 100 ms on, and t-1 goes to member-2 at 5 s."""
+    history = History(group=group).join("member-1", 10)
+    history.told("member-1", "assigned", 100, [0, 1])
+    history.told("member-1", "revoked", 5_000, [1], generation=1)
+    history.join("member-2", 4_900, generation=2)
+    return history.told("member-2", "assigned", 5_100, [1], generation=2)
+
+
+# X50
+
+
+def test_callbacks_that_follow_on_each_other_hold(judge: Judge) -> None:
+    verdict = judge(handed_over(), "X50")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "partitions", "verdict"),
+    [
+        ("assigned", 6_000, [0], "VIOLATED"),
+        ("assigned", 6_000, [1], "HOLDS"),
+        ("assigned", 5_000, [1], "HOLDS"),  # taken and handed over at once
+        ("revoked", 6_000, [0], "HOLDS"),
+        ("lost", 6_000, [0], "HOLDS"),
+        ("revoked", 6_000, [1], "VIOLATED"),
+        ("lost", 6_000, [1], "VIOLATED"),
+        ("lost", 6_000, [5], "VIOLATED"),
+    ],
+)
+def test_a_member_is_handed_what_it_has_not_got_and_gives_up_what_it_has(
+    judge: Judge, event: str, ms: float, partitions: list[int], verdict: str
+) -> None:
+    history = handed_over().told("member-1", event, ms, partitions)
+    assert verdict == judge(history, "X50")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("client", "protocol", "ms", "verdict"),
+    [
+        ("java", "consumer", 6_000, "HOLDS"),
+        ("java", "consumer", 5_999, "VIOLATED"),
+        ("java", "cooperative", 6_000, "VIOLATED"),
+        ("librdkafka", "consumer", 6_000, "VIOLATED"),
+    ],
+)
+def test_a_java_member_that_closes_gives_up_what_it_was_about_to_be_handed(
+    judge: Judge, client: str, protocol: str, ms: float, verdict: str
+) -> None:
+    history = handed_over(client=client, protocol=protocol).told("member-1", "closing", 6_000)
+    assert verdict == judge(history.told("member-1", "revoked", ms, [0, 5]), "X50")["verdict"]
+
+
+def test_nobody_hears_of_it_before_it_is_so(judge: Judge) -> None:
+    heard = handed_over().told("member-3", "assigned", 200, [3], observed_at=None)
+    assert "HOLDS" == judge(heard, "X50")["verdict"]
+    early = handed_over().told("member-3", "assigned", 200, [3])
+    early.rows["client_events"][-1]["observed_at"] = handed_over().rows["client_events"][0][
+        "event_at"
+    ]
+    assert "VIOLATED" == judge(early, "X50")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("client", "protocol", "stall_ms", "verdict"),
+    [
+        ("java", "consumer", 60_001, "HOLDS"),
+        ("java", "consumer", 60_000, "VIOLATED"),
+        ("java", "eager", 60_001, "VIOLATED"),
+        ("librdkafka", "consumer", 60_001, "VIOLATED"),
+    ],
+)
+def test_java_may_hand_on_what_is_left_over_from_a_stall(
+    judge: Judge, client: str, protocol: str, stall_ms: float, verdict: str
+) -> None:
+    history = History(group={"client": client, "protocol": protocol})
+    history.told("member-1", "assigned", 100, [0])
+    history.told("member-1", "stall_started", 200, duration_ms=stall_ms)
+    history.told("member-1", "assigned", 70_000, [0])
+    assert verdict == judge(history, "X50")["verdict"]
+
+
+def test_without_callbacks_x50_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(History().join("member-1", 10), "X50")["verdict"]
+
+
+# X51
+
+
+def test_the_generation_that_a_member_has_holds(judge: Judge) -> None:
+    history = handed_over().delivered("member-1", 0, 0, 9, 1_000)
+    history.asked_commit("member-1", 1_100, 0, 10)
+    verdict = judge(history, "X51")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(
+    ("generation", "ms", "verdict"),
+    [
+        (1, 6_000, "HOLDS"),
+        (2, 6_000, "VIOLATED"),  # another member's
+        (3, 8_950, "HOLDS"),
+        (3, 8_949, "VIOLATED"),
+        (1, 9_050, "HOLDS"),  # its client has not handed the new one on yet
+        (1, 9_100, "VIOLATED"),
+        (3, 9_100, "HOLDS"),
+    ],
+)
+@pytest.mark.parametrize("what", ["record", "commit", "callback"])
+def test_a_member_names_what_it_was_given_and_nothing_older(
+    judge: Judge, what: str, generation: int, ms: float, verdict: str
+) -> None:
+    history = handed_over().join("member-1", 9_000, generation=3)
+    history.told("member-1", "assigned", 9_100, [], generation=3)
+    if what == "record":
+        history.delivered("member-1", 0, 0, 9, ms, generation=generation)
+    elif what == "commit":
+        history.asked_commit("member-1", ms, 0, 10, generation=generation)
+    else:
+        history.told("member-1", "revoked", ms, [0], generation=generation)
+    assert verdict == judge(history, "X51")["verdict"]
+
+
+def test_the_generation_of_another_member_id_is_none_of_its_own(judge: Judge) -> None:
+    history = handed_over().delivered("member-1", 0, 0, 9, 1_000, life=2)
+    assert "VIOLATED" == judge(history, "X51")["verdict"]
+
+
+@pytest.mark.parametrize(("epoch", "verdict"), [(2, "HOLDS"), (3, "HOLDS"), (4, "VIOLATED")])
+def test_an_epoch_is_one_that_a_heartbeat_was_answered(
+    judge: Judge, epoch: int, verdict: str
+) -> None:
+    history = History(group={"protocol": "consumer"})
+    beat(history, "member-1", 10, 0, 2)
+    beat(history, "member-1", 2_000, 2, 3)
+    history.delivered("member-1", 0, 0, 9, 3_000, generation=epoch)
+    assert verdict == judge(history, "X51")["verdict"]
+
+
+def test_who_names_no_generation_is_unknown_to_x51(judge: Judge) -> None:
+    history = History().join("member-1", 10).delivered("member-1", 0, 0, 9, 1_000, generation=-1)
+    assert "UNKNOWN" == judge(history, "X51")["verdict"]
+
+
+# X74
+
+
+def lost(ms: float = 9_000) -> History:
+    """member-1 is handed t-0 at 0.1 s and loses it."""
+    history = History().member("member-1").told("member-1", "assigned", 100, [0])
+    return history.told("member-1", "lost", ms, [0])
+
+
+@pytest.mark.parametrize("error", [22, 25, 82, 110, 111, 113, 30])
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [(8_000, "HOLDS"), (9_050, "HOLDS"), (9_051, "VIOLATED"), (50, "HOLDS"), (49, "VIOLATED")],
+)
+def test_who_was_refused_has_lost_its_partitions(
+    judge: Judge, error: int, ms: float, verdict: str
+) -> None:
+    history = lost().heartbeats("member-1", ms, error_code=error)
+    assert verdict == judge(history, "X74")["verdict"]
+
+
+@pytest.mark.parametrize("error", [0, 16, 27])
+def test_a_member_that_is_in_the_group_has_its_partitions_revoked(judge: Judge, error: int) -> None:
+    history = lost().heartbeats("member-1", 8_000, error_code=error)
+    history.heartbeats("member-2", 8_000, error_code=25)
+    verdict = judge(history, "X74")
+    assert ("VIOLATED", 1) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(
+    ("client", "event", "verdict"),
+    [
+        ("librdkafka", "session_timed_out", "HOLDS"),
+        ("librdkafka", "max_poll_exceeded", "HOLDS"),
+        ("librdkafka", "error", "HOLDS"),
+        ("librdkafka", "closing", "VIOLATED"),
+        ("java", "closing", "HOLDS"),
+        ("java", "stall_started", "VIOLATED"),
+    ],
+)
+def test_a_client_that_gave_up_has_lost_its_partitions(
+    judge: Judge, client: str, event: str, verdict: str
+) -> None:
+    history = lost().told("member-1", event, 8_900)
+    history.group["client"] = client
+    assert verdict == judge(history, "X74")["verdict"]
+
+
+def test_nothing_lost_leaves_x74_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(handed_over(), "X74")["verdict"]
+
+
+# X84
+
+
+def put_out(event: str, ms: float = 5_010, error: int = 25, **request: Any) -> History:
+    """member-1 has t-0, and its heartbeat at 5 s is refused; then it is told of t-0."""
+    history = History().told("member-1", "assigned", 100, [0])
+    history.heartbeats("member-1", 5_000, error_code=error, **request)
+    return history.told("member-1", event, ms, [0])
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "error", "verdict"),
+    [
+        ("lost", 5_010, 25, "HOLDS"),
+        ("revoked", 5_010, 25, "VIOLATED"),
+        ("revoked", 30_000, 25, "VIOLATED"),
+        ("revoked", 5_000, 25, "UNKNOWN"),  # before it was told
+        ("revoked", 5_010, 27, "UNKNOWN"),
+        ("revoked", 5_010, 110, "VIOLATED"),
+    ],
+)
+def test_who_is_put_out_does_not_give_up(
+    judge: Judge, event: str, ms: float, error: int, verdict: str
+) -> None:
+    assert verdict == judge(put_out(event, ms, error), "X84")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ended_ms", "verdict"), [(5_060, "HOLDS"), (5_061, "VIOLATED"), (None, "HOLDS")]
+)
+def test_it_loses_all_at_once(judge: Judge, ended_ms: float | None, verdict: str) -> None:
+    """It loses t-0 at 5.01 s, and t-1 at some moment, or with its process."""
+    history = History().told("member-1", "assigned", 100, [0, 1])
+    history.heartbeats("member-1", 5_000, error_code=25).told("member-1", "lost", 5_010, [0])
+    if ended_ms is not None:
+        history.told("member-1", "lost", ended_ms, [1])
+    assert verdict == judge(history, "X84")["verdict"]
+
+
+def test_what_it_is_given_later_is_its_own(judge: Judge) -> None:
+    history = put_out("lost").told("member-1", "assigned", 6_000, [0], life=2)
+    history.told("member-1", "revoked", 9_000, [0], life=2)
+    assert "HOLDS" == judge(history, "X84")["verdict"]
+
+
+def test_who_closes_gives_up_what_it_has(judge: Judge) -> None:
+    history = put_out("revoked", 6_000).told("member-1", "closing", 5_900)
+    assert "UNKNOWN" == judge(history, "X84")["verdict"]
+
+
+def test_another_members_heartbeat_says_nothing_of_it(judge: Judge) -> None:
+    history = put_out("revoked", client_id="member-2")
+    assert "UNKNOWN" == judge(history, "X84")["verdict"]
+
+
+# X88
+
+
+def closing(*told: tuple[str, float], leaves_ms: float | None = 10_020) -> History:
+    """member-1 has t-0 and t-1, and is told to close at 10 s; then it leaves, and has closed."""
+    history = History().member("member-1").told("member-1", "assigned", 100, [0, 1])
+    history.told("member-1", "closing", 10_000)
+    for event, ms in told:
+        history.told("member-1", event, ms, [0, 1])
+    if leaves_ms is not None:
+        history.request("LEAVE_GROUP", "member-1", leaves_ms)
+    return history.told("member-1", "closed", 12_000)
+
+
+@pytest.mark.parametrize(
+    ("told", "leaves_ms", "verdict"),
+    [
+        ([("revoked", 10_010)], 10_020, "HOLDS"),
+        ([("revoked", 10_070)], 10_020, "HOLDS"),
+        ([("revoked", 10_071)], 10_020, "VIOLATED"),
+        ([("lost", 10_010)], 10_020, "HOLDS"),
+        ([], 10_020, "VIOLATED"),
+        ([("revoked", 11_000)], None, "HOLDS"),  # static, or without its coordinator
+        ([], None, "VIOLATED"),
+        ([("revoked", 9_990)], 10_020, "UNKNOWN"),  # it had nothing any more
+    ],
+)
+def test_a_member_gives_up_before_it_leaves(
+    judge: Judge, told: list[tuple[str, float]], leaves_ms: float | None, verdict: str
+) -> None:
+    assert verdict == judge(closing(*told, leaves_ms=leaves_ms), "X88")["verdict"]
+
+
+def test_in_kip_848_a_member_leaves_by_a_heartbeat(judge: Judge) -> None:
+    history = closing(("revoked", 11_000), leaves_ms=None)
+    history.request("CONSUMER_GROUP_HEARTBEAT", "member-1", 10_500, generation=-1)
+    assert "VIOLATED" == judge(history, "X88")["verdict"]
+
+
+def test_who_was_killed_gave_up_nothing(judge: Judge) -> None:
+    history = closing()
+    history.rows["members"][0]["end"] = "killed"
+    assert "UNKNOWN" == judge(history, "X88")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "revoked_ms", "verdict"),
+    [
+        ("eager", 5_000, "HOLDS"),
+        ("eager", 5_050, "HOLDS"),
+        ("eager", 5_051, "VIOLATED"),
+        ("cooperative", 5_051, "UNKNOWN"),  # it keeps what does not move
+    ],
+)
+def test_an_eager_member_gives_up_before_it_joins_again(
+    judge: Judge, protocol: str, revoked_ms: float, verdict: str
+) -> None:
+    history = History(group={"protocol": protocol}).join("member-1", 10)
+    history.told("member-1", "assigned", 100, [0]).told("member-1", "revoked", revoked_ms, [0])
+    assert verdict == judge(history.join("member-1", 5_000, 2), "X88")["verdict"]

@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History, at
+
+Judge = Callable[[History, str], dict[str, Any]]
+
+
+# X76
+
+
+def logged(*lines: tuple[str, float]) -> History:
+    """member-1 is given an id at 1 s and is a member from 2 s on; and these lines of it."""
+    history = History().says("member_id_given", 1_000, "member-1")
+    history.says("member_added", 2_000, "member-1")
+    for event, ms in lines:
+        history.says(event, ms, "member-1")
+    return history
+
+
+@pytest.mark.parametrize(
+    ("lines", "verdict"),
+    [
+        ([], "HOLDS"),
+        ([("left", 9_000)], "HOLDS"),
+        ([("left", 9_000), ("left", 9_500)], "VIOLATED"),
+        ([("evicted", 9_000), ("left", 9_500)], "VIOLATED"),
+        ([("fenced", 9_000), ("member_added", 9_200), ("left", 9_500)], "HOLDS"),
+        ([("fenced", 9_000), ("member_added", 9_500), ("left", 9_500)], "HOLDS"),
+        ([("pending_evicted", 9_000)], "VIOLATED"),
+        ([("left", 9_000), ("pending_evicted", 9_500)], "HOLDS"),
+        ([("replaced", 9_000)], "HOLDS"),
+    ],
+)
+def test_a_member_is_removed_once(
+    judge: Judge, lines: list[tuple[str, float]], verdict: str
+) -> None:
+    assert verdict == judge(logged(*lines), "X76")["verdict"]
+
+
+def test_an_id_that_never_joined_is_taken_back(judge: Judge) -> None:
+    history = logged().says("member_id_given", 3_000, "member-2")
+    history.says("pending_evicted", 9_000, "member-2").says("left", 9_000, "member-3")
+    assert "HOLDS" == judge(history, "X76")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "broker", "verdict"),
+    [
+        ("stabilized", 9_051, 1, "VIOLATED"),
+        ("stabilized", 9_050, 1, "HOLDS"),
+        ("loaded", 9_051, 1, "HOLDS"),
+        ("stabilized", 9_051, 2, "HOLDS"),
+    ],
+)
+def test_a_broker_that_has_unloaded_the_group_has_no_more_to_say(
+    judge: Judge, event: str, ms: float, broker: int, verdict: str
+) -> None:
+    history = logged().says("unloaded", 9_000).says(event, ms, broker=broker)
+    assert verdict == judge(history, "X76")["verdict"]
+
+
+@pytest.mark.parametrize(("members", "verdict"), [(3, "HOLDS"), (2, "VIOLATED")])
+def test_all_members_of_a_generation_are_assigned_to(
+    judge: Judge, members: int, verdict: str
+) -> None:
+    history = logged().says("stabilized", 5_000, generation=1, members=3)
+    history.says("assignment_received", 5_010, "member-1", generation=1, members=members)
+    history.says("assignment_received", 9_010, "member-1", generation=2, members=2)
+    assert verdict == judge(history, "X76")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("between", "generation", "verdict"),
+    [(None, 1, "VIOLATED"), (None, 2, "HOLDS"), ("stabilized", 1, "HOLDS"), ("loaded", 1, "HOLDS")],
+)
+def test_a_rebalance_starts_once(
+    judge: Judge, between: str | None, generation: int, verdict: str
+) -> None:
+    history = logged().says("rebalance_started", 20_000, generation=1)
+    if between:
+        history.says(between, 21_000, generation=2)
+    history.says("rebalance_started", 22_000, generation=generation)
+    assert verdict == judge(history, "X76")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("between", "verdict"),
+    [(None, "VIOLATED"), ("unloaded", "HOLDS"), ("another broker", "HOLDS"), ("dead", "HOLDS")],
+)
+def test_a_group_is_loaded_once(judge: Judge, between: str | None, verdict: str) -> None:
+    history = logged().says("loaded", 20_000)
+    if between == "unloaded":
+        history.says("unloaded", 30_000)
+    if between == "dead":
+        history.fault("kill-broker", "broker-1", 25_000, 30_000)
+    history.says("loaded", 40_000, broker=2 if between == "another broker" else 1)
+    assert verdict == judge(history, "X76")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "ms", "verdict"),
+    [
+        ("kill-broker", 9_050, "HOLDS"),
+        ("kill-broker", 9_051, "VIOLATED"),
+        ("kill-broker", 11_999, "HOLDS"),
+        ("pause-broker", 9_051, "HOLDS"),
+    ],
+)
+def test_a_dead_broker_logs_nothing(judge: Judge, kind: str, ms: float, verdict: str) -> None:
+    history = logged().fault(kind, "broker-1", 9_000, 12_000)
+    history.says("stabilized", ms).says("stabilized", 10_000, broker=2)
+    assert verdict == judge(history, "X76")["verdict"]
+
+
+def test_without_lines_x76_is_unknown(judge: Judge) -> None:
+    history = History().says("member_added", 10, "member-1", group="payments")
+    assert "UNKNOWN" == judge(history, "X76")["verdict"]
+
+
+# X77
+
+
+def partition_seen(history: History, ms: float, leader: int, *isr: int) -> History:
+    return history.add(
+        "topology", at=at(ms), what="partition", topic="t", partition=0, leader=leader, isr=isr
+    )
+
+
+def seen() -> History:
+    """Three brokers, and a partition, as they are from the start."""
+    history = History()
+    for broker in (1, 2, 3):
+        history.broker_seen(0, broker, alive=True)
+    return partition_seen(history, 0, 1, 1, 2, 3)
+
+
+def test_a_whole_cluster_holds(judge: Judge) -> None:
+    verdict = judge(seen(), "X77")
+    assert ("HOLDS", 4) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(("back_ms", "verdict"), [(21_000, "VIOLATED"), (20_999, "HOLDS")])
+def test_a_broker_does_not_die_by_itself(judge: Judge, back_ms: float, verdict: str) -> None:
+    history = seen().broker_seen(20_000, 2, alive=False).broker_seen(back_ms, 2, alive=True)
+    assert verdict == judge(history, "X77")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("leader", "isr", "verdict"),
+    [
+        (1, (1, 2), "HOLDS"),
+        (2, (1, 2), "VIOLATED"),  # it moved by itself
+        (3, (1, 2), "VIOLATED"),
+        (-1, (1, 2), "VIOLATED"),
+    ],
+)
+def test_a_partition_has_a_leader_in_sync(
+    judge: Judge, leader: int, isr: tuple[int, ...], verdict: str
+) -> None:
+    assert verdict == judge(partition_seen(seen(), 20_000, leader, *isr), "X77")["verdict"]
+
+
+def test_a_replica_is_on_a_broker_that_there_is(judge: Judge) -> None:
+    assert "VIOLATED" == judge(partition_seen(seen(), 20_000, 1, 1, 4), "X77")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(17_000, "UNKNOWN"), (16_000, "VIOLATED")])
+def test_a_machine_that_stood_still_may_not_have_heard_of_a_broker(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = seen().broker_seen(20_000, 2, alive=False).tick(ms, late_ms=800)
+    assert verdict == judge(history.tick(25_000), "X77")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(9_000, "VIOLATED"), (40_000, "HOLDS")])
+def test_leaders_move_once_a_broker_was_broken(judge: Judge, ms: float, verdict: str) -> None:
+    history = seen().fault("kill-broker", "broker-3", 10_000, 11_000)
+    assert verdict == judge(partition_seen(history, ms, 2, 1, 2), "X77")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(17_000, "HOLDS"), (17_001, "VIOLATED")])
+def test_a_session_after_a_broken_broker_all_is_whole(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = seen().fault("kill-broker", "broker-3", 10_000, 11_000)
+    assert verdict == judge(partition_seen(history, ms, -1, 1, 2), "X77")["verdict"]
+
+
+def test_nothing_seen_leaves_x77_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(History().end_offset(0, 10), "X77")["verdict"]
+
+
+# X81
+
+
+def named(*lines: tuple[str, float]) -> History:
+    """member-1's JoinGroup is accepted at 2 s; and the log has these lines of it."""
+    history = History().join("member-1", 2_000)
+    for event, ms in lines:
+        history.says(event, ms, "member-1")
+    return history
+
+
+@pytest.mark.parametrize(
+    ("lines", "verdict"),
+    [
+        ([("member_added", 1_990)], "HOLDS"),
+        ([("member_added", 2_050)], "HOLDS"),
+        ([("member_added", 2_051)], "VIOLATED"),
+        ([("member_id_given", 1_000)], "VIOLATED"),
+        ([], "VIOLATED"),
+    ],
+)
+def test_who_is_accepted_has_joined_by_the_log(
+    judge: Judge, lines: list[tuple[str, float]], verdict: str
+) -> None:
+    assert verdict == judge(named(*lines), "X81")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"), [(27, "VIOLATED"), (25, "HOLDS"), (79, "HOLDS"), (0, "VIOLATED")]
+)
+def test_who_is_refused_need_not_have(judge: Judge, error: int, verdict: str) -> None:
+    history = named(("member_added", 1_990)).heartbeats("member-2", 5_000, error_code=error)
+    assert verdict == judge(history, "X81")["verdict"]
+
+
+def test_a_static_member_takes_its_place_without_a_line_of_its_own(judge: Judge) -> None:
+    history = named(("member_added", 1_990)).join("member-2", 5_000, instance_id="i")
+    assert "HOLDS" == judge(history, "X81")["verdict"]
+
+
+@pytest.mark.parametrize("event", ["member_id_given", "member_added"])
+def test_an_id_in_the_log_was_named_to_somebody(judge: Judge, event: str) -> None:
+    history = named(("member_added", 1_990)).says(event, 5_000, "member-2")
+    assert "VIOLATED" == judge(history, "X81")["verdict"]
+    history.join("member-2", 5_001, error_code=79)
+    assert "HOLDS" == judge(history, "X81")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(4_000, "HOLDS"), (30_000, "VIOLATED")])
+def test_a_broken_broker_answers_nobody(judge: Judge, ms: float, verdict: str) -> None:
+    history = named(("member_added", 1_990)).fault("kill-broker", "broker-1", 3_000, 5_000)
+    assert verdict == judge(history.says("member_id_given", ms, "member-2"), "X81")["verdict"]
+
+
+def test_without_member_ids_x81_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(History().says("emptied", 10, generation=1), "X81")["verdict"]

@@ -1,0 +1,382 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.histories import History, at, beat, member_id
+
+Judge = Callable[[History, str], dict[str, Any]]
+
+
+def stable() -> History:
+    """member-1 is in generation 2, stable from 10,015 ms on."""
+    history = History().says("member_added", 5, "member-1").rebalance(10, 1, 1)
+    return history.rebalance(10_000, 2, 1).says("rebalance_started", 40_000, generation=2)
+
+
+# X56
+
+
+@pytest.mark.parametrize("api", ["HEARTBEAT", "SYNC_GROUP", "OFFSET_COMMIT"])
+@pytest.mark.parametrize(
+    ("error", "generation", "ms", "verdict"),
+    [
+        (22, 2, 20_000, "VIOLATED"),
+        (22, 1, 20_000, "HOLDS"),
+        (22, 1, 9_900, "VIOLATED"),
+        (22, 1, 9_960, "HOLDS"),  # the line of the next may be stamped late
+        (25, 2, 20_000, "VIOLATED"),
+        (27, 2, 20_000, "VIOLATED"),
+        (27, 2, 39_949, "VIOLATED"),
+        (27, 2, 39_950, "HOLDS"),
+        (27, 2, 45_000, "HOLDS"),
+        (16, 2, 20_000, "UNKNOWN"),
+    ],
+)
+def test_a_member_in_order_is_refused_nothing(
+    judge: Judge, api: str, error: int, generation: int, ms: float, verdict: str
+) -> None:
+    history = stable().request(api, "member-1", ms, generation=generation, error_code=error)
+    assert verdict == judge(history, "X56")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("api", "ms", "verdict"),
+    [
+        ("SYNC_GROUP", 10_065, "HOLDS"),
+        ("SYNC_GROUP", 10_066, "VIOLATED"),
+        ("OFFSET_COMMIT", 10_065, "HOLDS"),
+        ("HEARTBEAT", 10_060, "HOLDS"),
+        ("HEARTBEAT", 10_061, "VIOLATED"),
+    ],
+)
+def test_once_all_have_joined_a_heartbeat_is_accepted(
+    judge: Judge, api: str, ms: float, verdict: str
+) -> None:
+    """The group is complete at 10.01 s, and assigned 5 ms later."""
+    history = stable().request(api, "member-1", ms, generation=2, error_code=27)
+    assert verdict == judge(history, "X56")["verdict"]
+
+
+def test_who_was_removed_is_refused(judge: Judge) -> None:
+    history = stable().says("evicted", 30_000, "member-1")
+    history.heartbeats("member-1", 29_950, error_code=25, generation=2)
+    assert "HOLDS" == judge(history, "X56")["verdict"]
+    history.heartbeats("member-1", 29_949, error_code=25, generation=2)
+    assert "VIOLATED" == judge(history, "X56")["verdict"]
+
+
+@pytest.mark.parametrize("error", [110, 113])
+@pytest.mark.parametrize(
+    ("epoch", "ms", "verdict"),
+    [
+        (3, 6_000, "VIOLATED"),
+        (2, 6_000, "HOLDS"),
+        (2, 4_000, "VIOLATED"),
+        (2, 4_950, "HOLDS"),  # its next epoch is on its way
+        (3, 5_050, "HOLDS"),
+    ],
+)
+def test_a_member_of_kip_848_is_not_refused_its_own_epoch(
+    judge: Judge, error: int, epoch: int, ms: float, verdict: str
+) -> None:
+    history = History(group={"protocol": "consumer"}).says("member_added", 5, "member-1")
+    beat(history, "member-1", 10, 0, 2)
+    beat(history, "member-1", 5_000, 2, 3)
+    history.request("OFFSET_COMMIT", "member-1", ms, generation=epoch, error_code=error)
+    assert verdict == judge(history, "X56")["verdict"]
+
+
+def test_a_broker_that_is_broken_or_new_is_not_asked_for_reasons(judge: Judge) -> None:
+    refused = stable().heartbeats("member-1", 20_000, error_code=25, generation=2)
+    refused.fault("pause-broker", "broker-1", 14_000, 15_000)
+    assert "UNKNOWN" == judge(refused, "X56")["verdict"]
+    loaded = stable().heartbeats("member-1", 20_000, error_code=25, generation=2)
+    loaded.says("loaded", 15_000, members=1)
+    assert "UNKNOWN" == judge(loaded, "X56")["verdict"]
+
+
+# X62
+
+
+def out() -> History:
+    """member-1 left at 20 s."""
+    return stable().says("left", 20_000, "member-1")
+
+
+@pytest.mark.parametrize("error", [0, 27])
+@pytest.mark.parametrize(
+    ("api", "ms", "row", "verdict"),
+    [
+        ("HEARTBEAT", 20_050, {}, "HOLDS"),
+        ("HEARTBEAT", 20_051, {}, "VIOLATED"),
+        ("SYNC_GROUP", 20_051, {}, "VIOLATED"),
+        ("LEAVE_GROUP", 20_051, {}, "VIOLATED"),
+        ("OFFSET_COMMIT", 20_051, {}, "VIOLATED"),
+        ("OFFSET_COMMIT", 20_051, {"generation": -1}, "HOLDS"),
+        ("CONSUMER_GROUP_HEARTBEAT", 20_051, {}, "VIOLATED"),
+        ("CONSUMER_GROUP_HEARTBEAT", 20_051, {"generation": 0}, "HOLDS"),
+        ("CONSUMER_GROUP_HEARTBEAT", 20_051, {"generation": -1}, "VIOLATED"),
+        ("HEARTBEAT", 20_051, {"member_id": member_id("member-1", 2)}, "HOLDS"),
+    ],
+)
+def test_who_is_out_is_not_accepted(
+    judge: Judge, error: int, api: str, ms: float, row: dict[str, Any], verdict: str
+) -> None:
+    history = out().request(api, "member-1", ms, error_code=error, **row)
+    assert verdict == judge(history, "X62")["verdict"]
+
+
+def test_who_is_out_may_be_refused_and_may_come_back(judge: Judge) -> None:
+    history = out().heartbeats("member-1", 21_000, error_code=25)
+    history.says("member_added", 22_000, "member-1").heartbeats("member-1", 23_000)
+    assert "HOLDS" == judge(history, "X62")["verdict"]
+
+
+def test_a_broker_that_is_broken_may_not_know_who_is_out(judge: Judge) -> None:
+    history = out().heartbeats("member-1", 21_000).fault("pause-broker", "broker-1", 19_000, 22_000)
+    assert "VIOLATED" != judge(history, "X62")["verdict"]
+
+
+def test_where_nobody_is_out_x62_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(stable(), "X62")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("api", "ms", "row", "verdict"),
+    [
+        ("OFFSET_COMMIT", 10_000, {}, "VIOLATED"),
+        ("OFFSET_COMMIT", 10_000, {"error_code": 25}, "HOLDS"),
+        ("OFFSET_COMMIT", 60, {}, "UNKNOWN"),  # there may have been no member yet
+        ("OFFSET_COMMIT", 10_000, {"group": "payments"}, "UNKNOWN"),
+        ("OFFSET_DELETE", 10_000, {}, "VIOLATED"),
+        ("OFFSET_DELETE", 10_000, {"error_code": 86}, "HOLDS"),
+        ("OFFSET_DELETE", 20_000, {}, "UNKNOWN"),  # the group is empty
+        ("OFFSET_FETCH", 10_000, {}, "UNKNOWN"),
+    ],
+)
+def test_a_group_with_members_refuses_strangers(
+    judge: Judge, api: str, ms: float, row: dict[str, Any], verdict: str
+) -> None:
+    history = History().says("member_added", 10, "member-1").heartbeats("member-1", 20)
+    history.request(api, "payer", ms, member_id=None, **row)
+    if ms == 20_000:
+        history.says("left", 15_000, "member-1")
+        del history.rows["requests"][0]
+    judged = judge(history, "X62")
+    found = [each for each in judged["rows"] if "no member" in each["subject"]]
+    assert verdict == (judged["verdict"] if found else "UNKNOWN")
+
+
+# X70
+
+
+def at_work(**group: Any) -> History:
+    """broker-1 coordinates the group of member-1 from 10 ms on, and broker-2 from 30 s on."""
+    history = History(group=group).member("member-1").says("member_id_given", 10, "member-1")
+    history.says("member_added", 20, "member-1").join("member-1", 30, assignors=["range"])
+    return history.says("loaded", 30_000, broker=2)
+
+
+@pytest.mark.parametrize("api", ["HEARTBEAT", "JOIN_GROUP", "OFFSET_COMMIT", "OFFSET_FETCH"])
+@pytest.mark.parametrize("error", [14, 15, 16])
+@pytest.mark.parametrize(
+    ("ms", "broker", "verdict"),
+    [
+        (20_000, 1, "VIOLATED"),
+        (60, 1, "VIOLATED"),
+        (59, 1, "HOLDS"),  # as the group began
+        (20_000, 2, "HOLDS"),  # another broker
+        (29_949, 1, "VIOLATED"),
+        (29_950, 1, "HOLDS"),  # its successor may be in office by then
+        (36_049, 2, "HOLDS"),
+        (36_050, 2, "VIOLATED"),
+    ],
+)
+def test_a_coordinator_in_office_does_not_say_that_it_is_none(
+    judge: Judge, api: str, error: int, ms: float, broker: int, verdict: str
+) -> None:
+    history = at_work().request(api, "member-1", ms, broker=broker, error_code=error)
+    assert verdict == judge(history, "X70")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(6_060, "VIOLATED"), (6_059, "HOLDS")])
+def test_a_lookup_finds_the_coordinator(judge: Judge, ms: float, verdict: str) -> None:
+    history = at_work().request("FIND_COORDINATOR", "member-1", ms, broker=3, error_code=15)
+    assert verdict == judge(history, "X70")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("api", "broker", "error", "verdict"),
+    [
+        ("OFFSET_FETCH", 1, 16, "VIOLATED"),
+        ("OFFSET_FETCH", 3, 16, "HOLDS"),
+        ("DESCRIBE_GROUPS", 1, 16, "HOLDS"),
+    ],
+)
+def test_the_observer_is_told_its_positions(
+    judge: Judge, api: str, broker: int, error: int, verdict: str
+) -> None:
+    history = at_work().request(
+        api, "observer", 20_000, member_id=None, broker=broker, error_code=error
+    )
+    assert verdict == judge(history, "X70")["verdict"]
+
+
+@pytest.mark.parametrize("error", [24, 42, 69, 112, 35, 12, 28, 7, -1, 88, 26])
+def test_an_error_that_no_group_gives_a_reason_for_violates(judge: Judge, error: int) -> None:
+    history = at_work().heartbeats("member-1", 20_000, error_code=error)
+    verdict = judge(history, "X70")
+    assert ("VIOLATED", 1) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize("error", [0, 27, 79, 22, 25, 110, 113, 29, 30])
+def test_what_other_rules_examine_is_left_to_them(judge: Judge, error: int) -> None:
+    history = at_work().request("OFFSET_COMMIT", "member-1", 20_000, error_code=error)
+    assert "HOLDS" == judge(history, "X70")["verdict"]
+
+
+def test_a_broken_broker_and_another_group_give_reasons(judge: Judge) -> None:
+    history = at_work().heartbeats("member-1", 20_000, error_code=-1)
+    history.fault("kill-broker", "broker-3", 14_000, 14_500)
+    assert "HOLDS" == judge(history, "X70")["verdict"]
+    other = at_work().heartbeats("member-1", 20_000, error_code=-1, group="payments")
+    assert "HOLDS" == judge(other, "X70")["verdict"]
+    assert "HOLDS" == judge(at_work().heartbeats("probe", 20_000, error_code=-1), "X70")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("api", "life", "ms", "verdict"),
+    [
+        ("JOIN_GROUP", 1, 20_000, "VIOLATED"),
+        ("JOIN_GROUP", 1, 24_960, "HOLDS"),  # it may be out by then
+        ("JOIN_GROUP", 1, 28_000, "HOLDS"),
+        ("JOIN_GROUP", 2, 20_000, "HOLDS"),  # an id that nobody has given
+        ("LEAVE_GROUP", 1, 20_000, "VIOLATED"),
+        ("LEAVE_GROUP", 1, 28_000, "HOLDS"),
+    ],
+)
+def test_who_is_in_the_group_may_join_again_and_leave(
+    judge: Judge, api: str, life: int, ms: float, verdict: str
+) -> None:
+    history = at_work().says("evicted", 25_000, "member-1")
+    history.request(api, "member-1", ms, life=life, error_code=25)
+    assert verdict == judge(history, "X70")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("api", "epoch", "error", "verdict"),
+    [
+        ("OFFSET_FETCH", 1, 25, "VIOLATED"),
+        ("OFFSET_FETCH", 1, 113, "HOLDS"),  # X22 and others are about epochs
+        ("CONSUMER_GROUP_HEARTBEAT", -1, 25, "VIOLATED"),
+        ("CONSUMER_GROUP_HEARTBEAT", 2, 25, "HOLDS"),  # X56
+    ],
+)
+def test_who_is_in_the_group_may_ask_for_positions_and_leave_it(
+    judge: Judge, api: str, epoch: int, error: int, verdict: str
+) -> None:
+    history = at_work().request(api, "member-1", 20_000, generation=epoch, error_code=error)
+    assert verdict == judge(history, "X70")["verdict"]
+    other = at_work().request(api, "member-1", 20_000, life=2, generation=epoch, error_code=25)
+    assert "HOLDS" == judge(other, "X70")["verdict"]
+
+
+def test_who_leaves_later_was_in_the_group(judge: Judge) -> None:
+    history = at_work().request("JOIN_GROUP", "member-1", 20_000, error_code=25)
+    assert "VIOLATED" == judge(history.request("LEAVE_GROUP", "member-1", 30_000), "X70")["verdict"]
+
+
+@pytest.mark.parametrize(("accepted", "verdict"), [(True, "HOLDS"), (False, "VIOLATED")])
+def test_who_left_was_not_refused(judge: Judge, accepted: bool, verdict: str) -> None:
+    history = at_work().says("left", 25_000, "member-1")
+    history.request("LEAVE_GROUP", "member-1", 25_001, error_code=25)
+    if accepted:
+        history.request("LEAVE_GROUP", "member-1", 25_000)
+    assert verdict == judge(history, "X70")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("event", "verdict"), [(None, "VIOLATED"), ("pending_evicted", "HOLDS"), ("left", "HOLDS")]
+)
+def test_who_was_given_an_id_may_join_with_it(
+    judge: Judge, event: str | None, verdict: str
+) -> None:
+    history = at_work().says("member_id_given", 10_000, "member-2").member("member-2")
+    if event is not None:
+        history.says(event, 10_020, "member-2")
+    history.request("JOIN_GROUP", "member-2", 10_005, error_code=25)
+    assert verdict == judge(history, "X70")["verdict"]
+
+
+@pytest.mark.parametrize("error", [82, 111])
+@pytest.mark.parametrize(("twin", "verdict"), [(True, "HOLDS"), (False, "VIOLATED")])
+def test_an_instance_id_is_fenced_for_another_process(
+    judge: Judge, error: int, twin: bool, verdict: str
+) -> None:
+    history = at_work().heartbeats("member-1", 20_000, error_code=error, instance_id="i")
+    if twin:
+        history.heartbeats("member-2", 10_000, instance_id="i")
+    assert verdict == judge(history, "X70")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("error", "other", "group", "verdict"),
+    [
+        (23, ["range"], {}, "VIOLATED"),
+        (23, ["roundrobin"], {}, "HOLDS"),
+        (81, ["range"], {}, "VIOLATED"),
+        (88, ["range"], {}, "VIOLATED"),
+        (88, ["range"], {"commit": "transaction"}, "HOLDS"),
+    ],
+)
+def test_other_errors_need_what_they_are_about(
+    judge: Judge, error: int, other: list[str], group: dict[str, Any], verdict: str
+) -> None:
+    history = at_work(**group).join("member-1", 20_000, error_code=error, assignors=["range"])
+    history.join("member-2", 10_000, assignors=other)
+    assert verdict == judge(history, "X70")["verdict"]
+
+
+def test_a_fetch_that_names_no_member_is_refused_none(judge: Judge) -> None:
+    history = at_work().request("OFFSET_FETCH", "member-1", 20_000, member_id=None, error_code=25)
+    assert "VIOLATED" == judge(history, "X70")["verdict"]
+    named = at_work().request("OFFSET_FETCH", "member-1", 20_000, life=2, error_code=25)
+    assert "HOLDS" == judge(named, "X70")["verdict"]
+
+
+def test_without_requests_of_members_x70_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(History().heartbeats("probe", 10, error_code=25), "X70")["verdict"]
+
+
+# X71
+
+
+@pytest.mark.parametrize(
+    ("generation", "ms", "error", "verdict"),
+    [
+        (2, 20_000, 0, "HOLDS"),
+        (1, 20_000, 0, "VIOLATED"),
+        (3, 20_000, 0, "VIOLATED"),
+        (1, 20_000, 22, "UNKNOWN"),
+        (1, 10_059, 0, "HOLDS"),  # the line of the next may be stamped late
+        (1, 10_060, 0, "VIOLATED"),
+        (1, 9_000, 0, "HOLDS"),
+    ],
+)
+def test_a_sync_is_accepted_in_its_generation(
+    judge: Judge, generation: int, ms: float, error: int, verdict: str
+) -> None:
+    history = stable().sync("member-1", ms, generation, error_code=error)
+    assert verdict == judge(history, "X71")["verdict"]
+
+
+def test_a_sync_that_waits_counts_until_its_answer(judge: Judge) -> None:
+    history = stable().sync("member-1", 5_000, 1, processed_at=at(10_015))
+    assert "HOLDS" == judge(history, "X71")["verdict"]
+
+
+def test_without_syncs_x71_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(stable().heartbeats("member-1", 20_000), "X71")["verdict"]
