@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final, cast
 
@@ -28,8 +28,10 @@ JUDGEMENTS: Final = TABLES["judgements"]
 # By what `late_ticks` tells.
 _TIMELESS: Final = {"late": STOOD_STILL, "set": CLOCK_SET, "unseen": UNWATCHED}
 
-
 _ONE_TIMING: Final = timedelta(seconds=5)
+# How far from the moment of an accusation this machine may have stood still for it to count:
+# twice the longest that a rule lets one process be behind another.
+_NEAR: Final = timedelta(seconds=1)
 
 WHOLE: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -145,17 +147,40 @@ def _rows_of(tables: Tables, name: str, lacking: Mapping[str, str]) -> list[Row]
     return one_row.judged(rule, frame.toArrow().to_pylist())
 
 
-def _guarded(tables: Tables, outcome: Outcome) -> list[tuple[Row, float | None]]:
-    """Rows that were timed, each with what a millisecond is in its own unit, if it is a time."""
+@dataclass(frozen=True)
+class _Timed:
+    """A row that says something of times: between when this machine had to keep time.
+
+    `of_a_ms` is what a millisecond is in the row's own unit, if that is a time. An `accusation` is
+    of a rule that looks in passing, and has no guard of its own.
+    """
+
+    row: Row
+    of_a_ms: float | None
+    begin: datetime
+    end: datetime | None
+    accusation: bool = False
+
+
+def _timed(tables: Tables, outcome: Outcome) -> list[_Timed]:
+    """Rows with a guard, and what is accused in passing, guarded by `_NEAR` on both sides.
+
+    No run is played for such an accusation, and most compare the clocks of two processes: where
+    one of them stood still in between, what it did seems to come too late.
+    """
     one_ms = {"ms": 1.0}
     if heartbeat_ms := cast("int", tables.run.settings.get("heartbeat_ms", 0)):
         one_ms["intervals"] = 1 / heartbeat_ms
-    return [
-        (row, one_ms.get(RULES[name].unit))
-        for name, rows in outcome.rows.items()
-        for row in rows
-        if row["guard_from"]
-    ]
+    found: list[_Timed] = []
+    for name, rows in outcome.rows.items():
+        of_a_ms = one_ms.get(RULES[name].unit)
+        for row in rows:
+            if row["guard_from"]:
+                found.append(_Timed(row, of_a_ms, row["guard_from"], row["guard_to"]))
+            elif row["ok"] is False and row["at"] and RULES[name].in_passing:
+                near = (row["at"] - _NEAR, row["at"] + _NEAR)
+                found.append(_Timed(row, of_a_ms, *near, accusation=True))
+    return found
 
 
 def _guard(tables: Tables, outcome: Outcome, unwatched: str | None) -> list[str]:
@@ -165,33 +190,34 @@ def _guard(tables: Tables, outcome: Outcome, unwatched: str | None) -> list[str]
     would be the same however much of the standing still is in it is kept. `unwatched` says why it
     is not known whether it did. Returned is what each timing was withheld for.
     """
-    guarded = _guarded(tables, outcome)
+    timed = _timed(tables, outcome)
     touched: list[str] = []
-    if not guarded:
+    if not timed:
         return touched
     try:
         if unwatched:
             raise Unreadable(unwatched)
         stalls = _Stalls(tables.table("late_ticks").toArrow().to_pylist())
     except Unreadable as reason:
-        for row, _ in guarded:
-            row.update(
-                ok=None,
-                excused=None,
-                why=f"it is not known whether this machine kept time: {reason}",
-            )
+        for each in timed:
+            if not each.accusation:
+                each.row.update(
+                    ok=None,
+                    excused=None,
+                    why=f"it is not known whether this machine kept time: {reason}",
+                )
         return touched
-    for row, of_a_ms in guarded:
-        if row["ok"] is None or row["guard_to"] is None:
+    for each in timed:
+        if each.row["ok"] is None or each.end is None:
             continue
-        near = stalls.near(row, of_a_ms)
+        near = stalls.near(each)
         doubt = sum(stall["late_ms"] for stall in near)
-        if near and not (of_a_ms and _beyond_doubt(row, doubt * of_a_ms)):
+        if near and not (each.of_a_ms and _beyond_doubt(each.row, doubt * each.of_a_ms)):
             worst = max(near, key=lambda stall: float(stall["late_ms"]))
             touched.append(_TIMELESS[worst["what"]])
             how = "by" if worst["what"] == "set" else "for"
             why = f"{touched[-1]} {how} {worst['late_ms']:,.0f} ms"
-            row.update(ok=None, excused=None, why=why)
+            each.row.update(ok=None, excused=None, why=why)
     return touched
 
 
@@ -203,10 +229,10 @@ def _doubt(tables: Tables, outcome: Outcome) -> list[str]:
     is a mean of many timings, which one wait moves little. Returned is what each was withheld for.
     """
     doubtful = [
-        (row, of_a_ms)
-        for row, of_a_ms in _guarded(tables, outcome)
-        if row["ok"] is False and not row["wrong"] and row["guard_to"] is not None and of_a_ms
-        if row["guard_to"] - row["guard_from"] <= _ONE_TIMING
+        each
+        for each in _timed(tables, outcome)
+        if each.row["ok"] is False and not each.row["wrong"] and each.of_a_ms
+        if each.end is not None and each.end - each.begin <= _ONE_TIMING
     ]
     touched: list[str] = []
     if not doubtful:
@@ -214,17 +240,17 @@ def _doubt(tables: Tables, outcome: Outcome) -> list[str]:
     try:
         waits = Spans(enumerate(tables.table("waits").toArrow().to_pylist()), "from_at", "at")
     except Unreadable as reason:
-        for row, _ in doubtful:
-            row.update(ok=None, why=f"it is not known who waited for a processor: {reason}")
+        for each in doubtful:
+            each.row.update(ok=None, why=f"it is not known who waited for a processor: {reason}")
         return touched
-    for row, of_a_ms in doubtful:
-        near = in_order(waits.touching(row["guard_from"], row["guard_to"]))
+    for each in doubtful:
+        near = in_order(waits.touching(each.begin, cast("datetime", each.end)))
         doubt = sum(wait["waited_ms"] for wait in near)
-        if near and not _beyond_doubt(row, doubt * of_a_ms):
+        if near and not _beyond_doubt(each.row, doubt * cast("float", each.of_a_ms)):
             worst = max(near, key=lambda wait: (wait["waited_ms"], wait["process"]))
             touched.append(f"{KEPT} processes waiting for a processor")
             waited = f"waiting for a processor for {worst['waited_ms']:,.0f} ms"
-            row.update(ok=None, why=f"{KEPT} {worst['process']} {waited}")
+            each.row.update(ok=None, why=f"{KEPT} {worst['process']} {waited}")
     return touched
 
 
@@ -253,13 +279,13 @@ class _Stalls:
         self._still = Spans(still, "from_at", "to_at")
         self._clock_set = Spans(clock_set, "from_at", "to_at")
 
-    def near(self, row: Row, of_a_ms: float | None) -> list[Row]:
+    def near(self, timed: _Timed) -> list[Row]:
         """Those that spoil the timing of a row, in the order in which they were given."""
-        begin, end = row["guard_from"], row["guard_to"]
+        begin, end, measured = timed.begin, cast("datetime", timed.end), timed.row["measured"]
         found = self._still.touching(begin, end)
         if self._clock_set:
-            if of_a_ms and row["measured"] is not None:
-                begin = min(begin, end - timedelta(milliseconds=row["measured"] / of_a_ms))
+            if timed.of_a_ms and measured is not None:
+                begin = min(begin, end - timedelta(milliseconds=measured / timed.of_a_ms))
             found += self._clock_set.touching(begin, end)
         return in_order(found)
 

@@ -215,7 +215,8 @@ def lost_by_those_who_were_out() -> str:
 def loses_what_it_held() -> str:
     """Heartbeats that were answered so, beside how the partitions held then were taken away.
 
-    What a member gives up because it closes is none of that.
+    What a member gives up because it closes is none of that, nor what it gives up before the answer
+    can have reached it.
     """
     return """
         WITH told AS (
@@ -230,8 +231,8 @@ def loses_what_it_held() -> str:
             GROUP BY t.member, t.at
         )
         SELECT concat(t.member, ' (put out)') AS subject, t.at,
-               count_if(o.ended_by = 'revoked' OR o.to_at > after(:slack_ms, l.at_once))
-                   AS measured, 0 AS bound_high,
+               count_if(o.ended_by = 'revoked' AND o.to_at > after(:slack_ms, t.at)
+                        OR o.to_at > after(:slack_ms, l.at_once)) AS measured, 0 AS bound_high,
                concat('told by error ', t.error_code, '; held ', count(*), ' partitions') AS note,
                t.evidence
         FROM told t JOIN {ownership} o

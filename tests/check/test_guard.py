@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from harness.check.judge import Outcome, _doubt, _guard, _say_withheld, _Stalls
+from harness.check.judge import Outcome, _doubt, _guard, _say_withheld, _Stalls, _Timed
 from harness.check.spans import Spans
+from harness.rules.rule import COLUMNS
 from harness.tables.base import Tables
 from harness.tables.engines.base import Engine
 from tests.histories import History, at, tables_of
@@ -124,24 +125,64 @@ def test_the_stalls_near_a_timing_are_those_that_a_look_at_each_finds() -> None:
     sizes = set()
     for _ in range(400):
         begin = drawn.randrange(1_100)
-        row = {
-            "guard_from": at(begin),
-            "guard_to": at(begin + drawn.choice((0, 1, 30, 600))),
-            "measured": drawn.choice((None, 10.0, 500.0)),
-        }
-        of_a_ms = drawn.choice((None, 1.0, 0.5))
-        near = found.near(row, of_a_ms)
-        assert near == [each for each in stalls if touches(each, row, of_a_ms)]
+        timed = _Timed(
+            {"measured": drawn.choice((None, 10.0, 500.0))},
+            drawn.choice((None, 1.0, 0.5)),
+            at(begin),
+            at(begin + drawn.choice((0, 1, 30, 600))),
+        )
+        near = found.near(timed)
+        assert near == [each for each in stalls if touches(each, timed)]
         sizes.add(len(near))
     assert 0 in sizes
     assert len(sizes) > 20
 
 
-def touches(stall: Row, row: Row, of_a_ms: float | None) -> bool:
-    begin = row["guard_from"]
-    if stall["what"] == "set" and of_a_ms and row["measured"] is not None:
-        begin = min(begin, row["guard_to"] - timedelta(milliseconds=row["measured"] / of_a_ms))
-    return bool(stall["from_at"] <= row["guard_to"] and stall["to_at"] >= begin)
+def touches(stall: Row, timed: _Timed) -> bool:
+    begin, end, measured = timed.begin, timed.end, timed.row["measured"]
+    assert end is not None
+    if stall["what"] == "set" and timed.of_a_ms and measured is not None:
+        begin = min(begin, end - timedelta(milliseconds=measured / timed.of_a_ms))
+    return bool(stall["from_at"] <= end and stall["to_at"] >= begin)
+
+
+@pytest.mark.parametrize(
+    ("rule", "ok", "late_at_ms", "withheld"),
+    [
+        ("X80", False, 9_100, True),
+        ("X80", False, 11_050, True),  # its tick begins 180 ms before
+        ("X80", False, 8_999, False),
+        ("X80", False, 11_200, False),
+        ("X80", True, 10_000, False),  # nobody is accused
+        ("R20e", False, 10_000, False),  # a run is played for it
+    ],
+)
+def test_nobody_is_accused_in_passing_while_the_machine_stood_still(
+    rule: str, ok: bool, late_at_ms: float, withheld: bool, engine: Engine
+) -> None:
+    history = History()
+    late(history, late_at_ms)
+    row: Row = {**dict.fromkeys(COLUMNS), "ok": ok, "why": "it was so", "at": at(10_000)}
+    tables = tables_of(history, engine)
+    try:
+        _guard(tables, Outcome(rows={rule: [row]}), None)
+    finally:
+        tables.close()
+
+    assert row["ok"] is (None if withheld else ok)
+    assert withheld == row["why"].startswith("this machine stood still")
+
+
+def test_who_is_accused_in_passing_stays_so_where_nobody_watched_the_machine(
+    engine: Engine,
+) -> None:
+    row: Row = {"ok": False, "why": "it was so", "at": at(10_000), "guard_from": None}
+    tables = tables_of(History(), engine)
+    try:
+        _guard(tables, Outcome(rows={"X80": [row]}), "host.parquet is not there")
+    finally:
+        tables.close()
+    assert row["ok"] is False
 
 
 def test_both_ends_of_a_span_belong_to_it() -> None:

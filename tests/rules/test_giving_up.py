@@ -174,6 +174,25 @@ def test_a_process_asks_nothing_after_its_end(judge: Judge, ms: float, verdict: 
     assert verdict == judge(history, "X80")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("fault", "verdict"),
+    [
+        (("pause-broker", "broker-1", 50_000, 60_500), "HOLDS"),
+        (("pause-broker", "broker-2", 50_000, 60_500), "VIOLATED"),
+        (("pause-broker", "broker-1", 50_000, 59_000), "VIOLATED"),
+        (("latency", "member-1", 50_000, 61_450), "HOLDS"),
+        (("latency", "member-1", 50_000, 61_449), "VIOLATED"),
+        (("latency", "member-2", 50_000, 61_450), "VIOLATED"),
+    ],
+)
+def test_what_was_held_up_arrives_after_the_end_of_its_process(
+    judge: Judge, fault: tuple[str, str, float, float], verdict: str
+) -> None:
+    history = worked(closing=20_000).request("FIND_COORDINATOR", "member-1", 61_500)
+    history.member("member-2", client="app")  # has faults, and is not examined
+    assert verdict == judge(history.fault(*fault), "X80")["verdict"]
+
+
 @pytest.mark.parametrize("row", [{"role": "producer"}, {"client": "app"}])
 def test_others_are_not_examined_by_x80(judge: Judge, row: dict[str, Any]) -> None:
     assert "UNKNOWN" == judge(History().member("member-1", **row), "X80")["verdict"]
