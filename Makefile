@@ -87,10 +87,10 @@ compare-protocols: ## play an experiment under each protocol, and compare what i
 	    $(if $(PROTOCOL),--protocol '$(PROTOCOL)') $(if $(BACKEND),--backend '$(BACKEND)') \
 	    $(if $(KAFKA),--kafka '$(KAFKA)') $(SECURED)
 
-test: ## check format, lint and types, and run the tests, some of them on real brokers [ALL=1: all of them]
+test: ## check format, lint and types, and run the tests, some of them on real brokers [ALL=1: all of them, with a third each day of those that take minutes; ALL=every: each of them]
 	@$(ENV) -m tests.checks --set-up
 	@$(if $(ALL),,$(MAKE) test-fast-only)
-	@$(WHOLE) -m $(if $(ALL),tests.everything,pytest $(WITH_BROKERS) -m "cluster and not long")
+	@$(WHOLE) -m $(if $(ALL),tests.everything $(filter every,$(ALL)),pytest $(WITH_BROKERS) -m "cluster and not long")
 
 # Where the tests with brokers are.
 WITH_BROKERS = tests/cluster tests/docker tests/torture
@@ -98,7 +98,7 @@ WITH_BROKERS = tests/cluster tests/docker tests/torture
 # Two processes, and no more: each may have a JVM for Spark.
 .PHONY: test-fast-only
 test-fast-only:
-	@$(WHOLE) -m pytest -m "not cluster" --numprocesses 2 --dist worksteal
+	@$(WHOLE) -m pytest -m "not cluster and not long" --numprocesses 2 --dist worksteal
 
 test-fast: ## do the same without the tests that start brokers
 	@$(ENV) -m tests.checks --set-up

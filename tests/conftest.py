@@ -6,7 +6,7 @@ And which tests are left out where this machine lacks what they need.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from harness.tables import session
 from harness.tables.engines.base import Engine
 from harness.tables.engines.duckdb import DuckDb
 from harness.tables.engines.spark import SMALL_SETTINGS, Spark
-from tests import agreements
+from tests import agreements, turns
 from tests.agreements import Agreements
 from tests.histories import History, differences, digest_of, judged, numbers
 from tests.machine import NEEDS, REQUIRED
@@ -38,6 +38,22 @@ _ASKED, _AGREED = "asked", "agreed"  # as a process of pytest-xdist hands them o
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what waits for its turn, if that was asked for, and what this machine lacks."""
+    if config.getoption(turns.OPTION):
+        _leave_out(config, items, turns.waiting(items, turns.today()))
+    _leave_out_what_lacks(config, items)
+
+
+def _leave_out(
+    config: pytest.Config, items: list[pytest.Item], left_out: Iterable[pytest.Item]
+) -> None:
+    gone = set(left_out)
+    if gone:
+        items[:] = [item for item in items if item not in gone]
+        config.hook.pytest_deselected(items=list(gone))
+
+
+def _leave_out_what_lacks(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what needs an engine or a browser that is not there, unless nothing may be."""
     if REQUIRED in os.environ:
         return
@@ -45,8 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for marker, (there, lack) in NEEDS.items():
         ours = [item for item in items if item.get_closest_marker(marker)]
         if ours and not there():
-            items[:] = [item for item in items if item not in ours]
-            config.hook.pytest_deselected(items=ours)
+            _leave_out(config, items, ours)
             lines.append(f"{len(ours)} tests left out, for {lack}: CONTRIBUTING.md says what to do")
     config.stash[_LEFT_OUT] = lines
     if hasattr(config, "workeroutput"):
@@ -131,7 +146,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--engine`."""
+    """`--engine`, `--in-turn` and `--keep-agreed`."""
+    parser.addoption(
+        turns.OPTION,
+        action="store_true",
+        help="of the tests that are marked long, run those of this day (tests/turns.py)",
+    )
     parser.addoption(
         "--engine",
         choices=("duckdb", "spark", "both"),

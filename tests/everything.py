@@ -1,9 +1,11 @@
-"""`make test ALL=1`: every test there is, each once.
+"""`make test ALL=1`, and `make test ALL=every`: every test there is, each once.
 
 1. the tests that need no brokers. Where they judge histories, hand-written or recorded, Spark has
    to agree with DuckDB on every row: of all that are not on record as agreed on
    (tests/agreements.py), and of a part of those that are
 2. the tests with real brokers
+
+With `ALL=1` the tests that are marked `long` take turns (tests/turns.py), with `every` they do not.
 
 What is wrong with a change mostly shows in the first, and then the second is left out. Nothing
 runs beside the brokers: timings of a process that had to wait for a processor would be withheld.
@@ -14,8 +16,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Final
 
+from harness.base.errors import Exit
+from tests import turns
+
+EVERY: Final = "every"
 PYTEST: Final = (sys.executable, "-m", "pytest")
 TWO: Final = ("--numprocesses", "2", "--dist", "worksteal")
 SLOWEST: Final = "--durations=30"  # what to look at first when this takes too long
@@ -23,10 +30,14 @@ SLOWEST: Final = "--durations=30"  # what to look at first when this takes too l
 WITH_BROKERS: Final = ("tests/cluster", "tests/docker", "tests/torture")
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run them; the exit code of the first part that failed."""
-    return _run("-m", "not cluster", "--engine", "both", *TWO, SLOWEST) or _run(
-        *WITH_BROKERS, "-m", "cluster", SLOWEST
+    if arguments not in ([], [EVERY]):
+        print(f"{' '.join(arguments)} is not known: use {EVERY}, or nothing", file=sys.stderr)
+        return Exit.BAD_ARGUMENTS
+    which = [] if arguments else [turns.OPTION]
+    return _run("-m", "not cluster", "--engine", "both", *TWO, SLOWEST, *which) or _run(
+        *WITH_BROKERS, "-m", "cluster", SLOWEST, *which
     )
 
 
@@ -41,4 +52,4 @@ def _run(*arguments: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -101,6 +101,16 @@ def test_ci_runs_all_tests_once(
     assert (["results-python-3.14"] if code else []) == [each["name"] for each in kept]
 
 
+def test_a_night_runs_the_tests_that_wait_for_their_turn_as_well(
+    workflows: dict[str, Any], runner_of: Callable[..., Runner]
+) -> None:
+    runner = runner_of(contexts(), instead=[Instead(EXEC)])
+
+    assert "success" == runner.play(job(workflows, "nightly", "tests"))
+    whole = [*EXEC, "--", "-m", "tests.machine", "run", "make", "test", "ALL=every"]
+    assert [whole] == runner.words
+
+
 def test_what_is_empty_in_the_environment_is_no_option_of_make(
     runner_of: Callable[..., Runner],
 ) -> None:

@@ -79,6 +79,7 @@ def test_make_checks_first() -> None:
         f"{run} -- -m tests.checks --set-up",
         f"{run} --whole -- -m tests.everything",
     ] == dry_make("test", "ALL=1")
+    assert f"{run} --whole -- -m tests.everything every" == dry_make("test", "ALL=every")[-1]
     assert f"{run} -- -m tests.checks --set-up" == dry_make("test-fast")[0]
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.errors import Exit
 from harness.base.paths import ROOT
 from harness.base.wait import wait_until
+from tests import everything
 
 # Both parts are this module; it notes that it has begun, waits, and cleans up.
 TEST = """
@@ -30,6 +32,7 @@ def test_that_waits():
 OPTIONS = """
 def pytest_addoption(parser):
     parser.addoption("--engine")
+    parser.addoption("--in-turn", action="store_true")
 """
 COMMAND = """
 import sys
@@ -37,7 +40,7 @@ from tests import everything
 
 everything.PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", sys.argv[1])
 everything.TWO = everything.WITH_BROKERS = ()
-sys.exit(everything.main())
+sys.exit(everything.main([]))
 """
 
 
@@ -59,3 +62,8 @@ def test_an_interruption_ends_the_tests_which_clean_up(tmp_path: Path, number: i
         assert pytest.ExitCode.INTERRUPTED == everything.wait()
     # The second part was not begun.
     assert "begun cleaned " == (tmp_path / "parts").read_text()
+
+
+def test_a_slip_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Exit.BAD_ARGUMENTS == everything.main(["each"])
+    assert "each is not known: use every, or nothing\n" == capsys.readouterr().err
