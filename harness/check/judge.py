@@ -151,8 +151,8 @@ def _rows_of(tables: Tables, name: str, lacking: Mapping[str, str]) -> list[Row]
 class _Timed:
     """A row that says something of times: between when this machine had to keep time.
 
-    `of_a_ms` is what a millisecond is in the row's own unit, if that is a time. An `accusation` is
-    of a rule that looks in passing, and has no guard of its own.
+    `of_a_ms` is what a millisecond is in the row's own unit, if that is a time. An `accusation` has
+    no guard of its own.
     """
 
     row: Row
@@ -163,11 +163,7 @@ class _Timed:
 
 
 def _timed(tables: Tables, outcome: Outcome) -> list[_Timed]:
-    """Rows with a guard, and what is accused in passing, guarded by `_NEAR` on both sides.
-
-    No run is played for such an accusation, and most compare the clocks of two processes: where
-    one of them stood still in between, what it did seems to come too late.
-    """
+    """Rows with a guard, and accusations that compare clocks, guarded by `_NEAR` on both sides."""
     one_ms = {"ms": 1.0}
     if heartbeat_ms := cast("int", tables.run.settings.get("heartbeat_ms", 0)):
         one_ms["intervals"] = 1 / heartbeat_ms
@@ -177,7 +173,7 @@ def _timed(tables: Tables, outcome: Outcome) -> list[_Timed]:
         for row in rows:
             if row["guard_from"]:
                 found.append(_Timed(row, of_a_ms, row["guard_from"], row["guard_to"]))
-            elif row["ok"] is False and row["at"] and RULES[name].in_passing:
+            elif row["ok"] is False and row["at"] and RULES[name].compares_clocks:
                 near = (row["at"] - _NEAR, row["at"] + _NEAR)
                 found.append(_Timed(row, of_a_ms, *near, accusation=True))
     return found

@@ -88,6 +88,7 @@ def callbacks_follow() -> str:
     matters="Who writes positions to a transaction, or to a store of its own, fences former "
     "owners by this number; a wrong one lets them in, or shuts the owner out.",
     in_passing=True,
+    compares_clocks=True,
 )
 def names_its_generation() -> str:
     """What a member id's callbacks, records and commits name, beside the answers to its requests.
@@ -160,6 +161,7 @@ def names_its_generation() -> str:
     too_high="was told that partitions were lost, without a reason",
     matters="An application may not commit what it had of a lost partition, so it is repeated.",
     in_passing=True,
+    compares_clocks=True,
 )
 def lost_by_those_who_were_out() -> str:
     """Callbacks for lost partitions, each with what its member heard since it was last handed any.
@@ -211,6 +213,7 @@ def lost_by_those_who_were_out() -> str:
     matters="An application commits what it has done in the callback for partitions that it gives "
     "up. After a loss the next owner has them already.",
     in_passing=True,
+    compares_clocks=True,
 )
 def loses_what_it_held() -> str:
     """Heartbeats that were answered so, beside how the partitions held then were taken away.
@@ -257,6 +260,7 @@ def loses_what_it_held() -> str:
     matters="The callback is where an application commits what it has done: after it has left, the "
     "next owner may have begun to read.",
     in_passing=True,
+    compares_clocks=True,
 )
 def gives_up_before_it_leaves() -> str:
     """What each member held when it began to close, beside its leave, and when it joined again."""

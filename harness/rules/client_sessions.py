@@ -234,6 +234,7 @@ def java_gives_up() -> str:
     "again. One that gives its coordinator up too early stops to commit.",
     clients=("java",),
     in_passing=True,
+    compares_clocks=True,
 )
 def notes_are_true() -> str:
     """Notes of coordinators beside lookups of the session before, and of sessions beside answers.

@@ -23,6 +23,7 @@ TIMED_OUT: Final = -185  # librdkafka's own code, _TIMED_OUT
     matters="An application that is told of a commit which was not made goes on, and its work is "
     "done twice; one that is told of a failure does it again itself.",
     in_passing=True,
+    compares_clocks=True,
 )
 def reports_its_answers() -> str:
     """Commits that an application asked for, each beside the last answer on its way back.

@@ -17,6 +17,7 @@ from harness.rules.rule import Rule
     matters="A member that reads a partition of another one repeats its work, and a partition that "
     "nobody took up is read by nobody.",
     in_passing=True,
+    compares_clocks=True,
 )
 def holds_what_it_was_given() -> str:
     """Each member's callbacks, and what it says that it owns, beside its coordinator's answers.

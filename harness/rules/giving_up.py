@@ -74,6 +74,7 @@ def gives_up_for_a_reason() -> str:
     matters="A process that ends, or works, when it should not makes every other measurement one "
     "of something else.",
     in_passing=True,
+    compares_clocks=True,
 )
 def works_from_start_to_end() -> str:
     """Our own members: their record, journal and requests beside what was done to them.

@@ -111,6 +111,7 @@ def offered_by_all() -> str:
     matters="Whoever is given a partition that does not exist has one of its share less to read, "
     "and looks for the partition's leader for ever.",
     in_passing=True,
+    compares_clocks=True,
 )
 def partitions_that_there_are() -> str:
     """Each generation's assignment beside what the observer had seen of the topic by then."""

@@ -23,6 +23,7 @@ GLIMPSE_MS: Final = 1_000
     "log that is not that of the broker.",
     broker=True,
     in_passing=True,
+    compares_clocks=True,
 )
 def lines_follow() -> str:
     """Each broker's lines about the group, by member id and in order.
@@ -180,6 +181,7 @@ def whole_where_nothing_is_broken() -> str:
     "of the same members.",
     broker=True,
     in_passing=True,
+    compares_clocks=True,
 )
 def the_same_members() -> str:
     """Member ids of the coordinators' lines beside those of requests, outside a broker's trouble.

@@ -86,6 +86,7 @@ def one_coordinator() -> str:
     matters="A member that is sent to the wrong broker is refused there, and asks again, for ever.",
     broker=True,
     in_passing=True,
+    compares_clocks=True,
 )
 def names_the_coordinator() -> str:
     """Answers to lookups, and what the observer was told, beside who coordinated the group.

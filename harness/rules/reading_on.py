@@ -23,6 +23,7 @@ ASKED_MS: Final = 1_000
     matters="What lies between the committed position and the first record is processed twice, or "
     "by nobody.",
     in_passing=True,
+    compares_clocks=True,
 )
 def reads_on() -> str:
     """The first records after each assignment, beside the last answers before them.

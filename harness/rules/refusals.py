@@ -22,6 +22,7 @@ from harness.rules.rule import Rule
     "without a reason is a standstill without one.",
     broker=True,
     in_passing=True,
+    compares_clocks=True,
 )
 def refused_for_a_reason() -> str:
     """Refusals of members by the coordinator's lines, each with what was so as it was answered.
@@ -127,6 +128,7 @@ def refused_for_a_reason() -> str:
     matters="A process that was put out and is not told so goes on with partitions of others.",
     broker=True,
     in_passing=True,
+    compares_clocks=True,
 )
 def nobody_that_is_out() -> str:
     """Requests of each member id after the line that removed it; lines are stamped late.
@@ -187,6 +189,7 @@ def nobody_that_is_out() -> str:
     "for.",
     broker=True,
     in_passing=True,
+    compares_clocks=True,
 )
 def refused_otherwise_for_a_reason() -> str:
     """Refusals that X56 does not examine, nor rules about rights, outside a broker's trouble.
@@ -314,6 +317,7 @@ def refused_otherwise_for_a_reason() -> str:
     broker=True,
     protocols=CLASSIC,
     in_passing=True,
+    compares_clocks=True,
 )
 def syncs_in_its_generation() -> str:
     """Accepted SyncGroups beside where the group stood from their arrival to their answer."""

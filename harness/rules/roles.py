@@ -28,6 +28,7 @@ STAMPED_LATE_MS: Final = 300
     broker=True,
     protocols=CLASSIC,  # in KIP-848 nobody joins again: X20-alone
     in_passing=True,
+    compares_clocks=True,
 )
 def everybody_joins() -> str:
     """Generations by the coordinator's line, and who was answered a JoinGroup with each.

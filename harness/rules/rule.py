@@ -110,7 +110,9 @@ class Rule:
     nowhere else.
 
     One that runs exercise `in_passing`, whatever they are played for, is looked at in each of them,
-    and no night plays a run for its sake.
+    and no night plays a run for its sake. Where its query gives no guard, and one that
+    `compares_clocks` accuses somebody of a moment near which this machine stood still, the row is
+    not judged: what one process noted may seem later than it was to another.
 
     `since` is the first release whose brokers keep a statement about them, "4.3", where older ones
     are known not to. Where brokers of a run are older, even for a while, the rule is judged only if
@@ -143,6 +145,7 @@ class Rule:
     headline: str = ""
     limit: str = ""
     in_passing: bool = False
+    compares_clocks: bool = False
     since: str = ""
     contradicted: tuple[Groups, ...] = ()
     clients: tuple[str, ...] = CLIENTS

@@ -81,6 +81,7 @@ def an_offset_each() -> str:
     clients=("java",),
     protocols=CLASSIC,
     in_passing=True,
+    compares_clocks=True,
 )
 def heartbeats_arrive() -> str:
     """Heartbeats that Java's log has, but for those sent as the member, or its run, ended."""
@@ -156,6 +157,7 @@ def ends_onwards() -> str:
     "that was meant.",
     broker=True,
     in_passing=True,
+    compares_clocks=True,
 )
 def stored_in_quiet() -> str:
     """What failed outside all faults, and the session after each; it may have been stored."""

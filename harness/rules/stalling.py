@@ -213,6 +213,7 @@ NOT_POLLED: Final = "'consumer poll timeout has expired.'"
     clients=("java",),
     protocols=CLASSIC,
     in_passing=True,
+    compares_clocks=True,
 )
 def says_why() -> str:
     """Members that left, by whether their application had begun to close them.
@@ -263,6 +264,7 @@ def says_why() -> str:
     too_low="gave up before its poll limit was over",
     matters="A member that gives up too early stops a group that works.",
     in_passing=True,
+    compares_clocks=True,
 )
 def gives_up_in_time() -> str:
     """By the last poll that returned records: a later one that returned none is on no record.
@@ -289,6 +291,7 @@ def gives_up_in_time() -> str:
     things="stalls longer than max.poll.interval.ms",
     matters="Nobody finds a consumer that is too slow if its client leaves the group in silence.",
     in_passing=True,
+    compares_clocks=True,
 )
 def says_that_its_limit_is_over() -> str:
     """Stalls that outlast the limit, unless the process ended before.

@@ -153,6 +153,7 @@ def back_without_rebalance() -> str:
     protocols=CLASSIC,
     contradicted=(Groups(),),
     in_passing=True,
+    compares_clocks=True,
 )
 def return_starts_one() -> str:
     """Replacements of static members while no rebalance was under way; X02 is the contrary."""

@@ -151,6 +151,7 @@ def offers_are_judged_by_identity() -> str:
     too_high="was used by two producers in turn",
     matters="A process that was taken for dead would write its output beside its successor's.",
     in_passing=True,
+    compares_clocks=True,
 )
 def one_producer_each() -> str:
     return """
@@ -189,6 +190,7 @@ def one_producer_each() -> str:
     too_high="was answered with positions that were not committed, or no longer",
     matters="A position that lags behind its transaction has records processed and written twice.",
     in_passing=True,
+    compares_clocks=True,
 )
 def counts_when_committed() -> str:
     """Answers to whoever asked for positions, beside transactions that members saw committed.
