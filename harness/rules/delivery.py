@@ -1,5 +1,6 @@
 """What becomes of records and commits: nothing lost, and nothing repeated without a reason."""
 
+from harness.rules.rights import TOPIC_AUTHORIZATION_FAILED  # noqa: F401 (a query names it)
 from harness.rules.rule import Need, Rule
 
 
@@ -98,8 +99,10 @@ def removed_cannot_commit() -> str:
                IF(c.error_code IS NULL, 'was never answered', NULL) AS unknown,
                CAST(NULL AS STRING) AS note
         FROM {commits_judged} c JOIN removed r ON same(r, c, member_id, removed_at)
-        -- One that does not have the group says nothing of its members.
-        WHERE coalesce(c.error_code NOT IN (:COORDINATOR_LOAD_IN_PROGRESS, :NOT_COORDINATOR), true)
+        -- One that does not have the group, or may not be asked, says nothing of its members.
+        WHERE coalesce(c.error_code NOT IN (
+                  :COORDINATOR_LOAD_IN_PROGRESS, :NOT_COORDINATOR, :GROUP_AUTHORIZATION_FAILED,
+                  :TOPIC_AUTHORIZATION_FAILED), true)
         UNION ALL
         SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (client)'), c.asked_at,
                c.error_code, IF(c.error_code = :NONE, 'was accepted', NULL), NULL,

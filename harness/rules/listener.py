@@ -3,6 +3,7 @@
 from typing import Final
 
 from harness.experiment import CLASSIC
+from harness.rules.rights import TOPIC_AUTHORIZATION_FAILED  # noqa: F401 (a query names it)
 from harness.rules.rule import Groups, Rule
 
 # Partitions that a member gave up in its callback, and who was given each next. Who had been
@@ -92,6 +93,8 @@ def commit_in_callback() -> str:
                                  ELSE 'before any rebalance' END) AS note,
                evidence
         FROM placed
+        WHERE coalesce(error_code NOT IN (:GROUP_AUTHORIZATION_FAILED,
+                                          :TOPIC_AUTHORIZATION_FAILED), true)
     """
 
 

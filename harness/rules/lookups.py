@@ -178,9 +178,11 @@ def heartbeats_are_addressed() -> str:
     Of lookups that were answered within the slack of the last one, any can have reached the member
     last: it asks several brokers at once, and one that is cut off from its peers names itself.
 
-    A heartbeat can be handled at any moment from its arrival until its answer is ready. Of a group
-    that changed its protocol, or its coordinator, generations are compared again from its next. A
-    broker that is just loading the group accepts every heartbeat, whatever it names.
+    Whoever may not ask about the group, or asks a broker that has not got it, is told nothing of
+    its members. A heartbeat can be handled at any moment from its arrival until its answer is
+    ready. Of a group that changed its protocol, or its coordinator, generations are compared again
+    from its next. A broker that is just loading the group accepts every heartbeat, whatever it
+    names.
     """
     return """
         {LOOKUPS}
@@ -245,7 +247,8 @@ def heartbeats_are_addressed() -> str:
               ON t.loaded AND t.broker = b.broker AND b.error_code = :NONE
              AND b.arrived_at > t.to_at_before AND b.arrived_at <= t.from_at
             WHERE (b.dropped OR b.arrived_at > b.removed_at) AND b.error_code NOT IN (
-                :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR)
+                :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR,
+                :GROUP_AUTHORIZATION_FAILED)
               -- A line is stamped late: one that was accepted may have come just before.
               AND NOT (b.error_code IN (:NONE, :REBALANCE_IN_PROGRESS) AND NOT b.dropped
                        AND b.arrived_at <= after(:slack_ms, b.removed_at))

@@ -101,6 +101,10 @@ def record_of_logs() -> str:
             LEFT ANTI JOIN {fault_windows} f
               ON f.breaks = 'broker' AND f.resolved = concat('broker-', g.broker)
              AND f.injecting_at <= g.to_at AND coalesce(f.healed_at, :ended_at) >= g.from_at
+            -- The observer has noted that it got no answer.
+            LEFT ANTI JOIN {topology} u
+              ON u.what = 'unreachable' AND u.at >= g.from_at AND u.at <= g.to_at
+             AND (u.detail LIKE concat('%broker-', g.broker, ': %') OR u.detail LIKE 'look: %')
             WHERE ms_between(g.from_at, g.to_at) > :QUIET_MS
             GROUP BY g.broker
         ), strange AS (

@@ -101,6 +101,15 @@ def test_a_commit_under_way_at_the_removal_may_cover_its_records(
     assert (verdict == "HOLDS") == found["t-0 after member-1"]
 
 
+@pytest.mark.parametrize(("error", "examined"), [(25, 1), (29, 0), (30, 0), (16, 0), (35, 1)])
+def test_a_coordinator_that_may_not_be_asked_says_nothing_of_members(
+    judge: Judge, error: int, examined: int
+) -> None:
+    history = evicted().commit_request("member-1", 11_000, 0, 30, error=error)
+    rows = judge(history, "R19")["rows"]
+    assert examined == sum("(coordinator)" in row["subject"] for row in rows)
+
+
 def test_a_commit_before_the_removal_is_not_examined(judge: Judge) -> None:
     history = evicted().commit_request("member-1", 9_000, 0, 30)
     assert "UNKNOWN" == judge(history, "R19")["verdict"]

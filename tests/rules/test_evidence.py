@@ -516,6 +516,25 @@ def test_a_request_log_without_the_observer_s_questions_is_unknown(judge: Judge)
         assert "request log of broker-1, has no question of the observer for" in verdict["reason"]
 
 
+@pytest.mark.parametrize(
+    ("ms", "what", "verdict"),
+    [
+        (20_001, "broker-1", "HOLDS"),
+        (24_000, "positions of broker-1", "HOLDS"),
+        (24_000, "look", "HOLDS"),
+        (24_000, "broker-11", "UNKNOWN"),
+        (19_000, "broker-1", "UNKNOWN"),
+        (32_000, "broker-1", "UNKNOWN"),
+    ],
+)
+def test_a_question_that_was_not_answered_need_not_be_in_the_log(
+    judge: Judge, ms: float, what: str, verdict: str
+) -> None:
+    history = without(kept(), 20_000, 30_000)
+    history.add("topology", at=at(ms), what="unreachable", detail=f"{what}: timed out")
+    assert verdict == judge(history, "E05")["verdict"]
+
+
 def test_a_pause_between_two_looks_is_none(judge: Judge) -> None:
     assert "HOLDS" == judge(without(kept(), 20_000, 25_000), "E05")["verdict"]
 

@@ -70,6 +70,13 @@ def test_a_refused_commit_in_the_callback_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(history, "R15-commit")["verdict"]
 
 
+@pytest.mark.parametrize("error", [29, 30])
+def test_who_has_lost_its_rights_is_no_member_that_gives_up(judge: Judge, error: int) -> None:
+    history = handed_over().commit_request("member-1", 4_905, 0, 10, error=error)
+    history.asked_commit("member-1", 4_904, 0, 10, error=error, how="revoke")
+    assert "UNKNOWN" == judge(history, "R15-commit")["verdict"]
+
+
 def test_a_commit_in_the_callback_that_nobody_answered_cannot_be_told(judge: Judge) -> None:
     history = handed_over().asked_commit("member-1", 4_904, 0, 10, error=None, how="revoke")
     assert "UNKNOWN" == judge(history, "R15-commit")["verdict"]

@@ -297,6 +297,15 @@ def test_a_removed_member_that_is_answered_as_one_violates(judge: Judge) -> None
     assert "answered with error 0" in judge(history, "R35")["reason"]
 
 
+@pytest.mark.parametrize(("error", "verdict"), [(30, "HOLDS"), (16, "HOLDS"), (29, "VIOLATED")])
+def test_who_may_not_ask_about_the_group_is_told_nothing_of_its_members(
+    judge: Judge, error: int, verdict: str
+) -> None:
+    history = java().says("evicted", 10_001, "member-1")
+    history.heartbeats("member-1", 12_000, error_code=error).join("member-1", 12_100, life=2)
+    assert verdict == judge(history, "R35")["verdict"]
+
+
 @pytest.mark.parametrize(
     ("ms", "error", "verdict"),
     [
