@@ -105,7 +105,10 @@ def only_grows() -> str:
     protocols=("eager",),
 )
 def noticed_alone() -> str:
-    """Joins, after the topic grew, of members that no heartbeat had told to join."""
+    """Joins, after the topic grew, of members that no heartbeat had told to join.
+
+    Several notice at the same time: who started a rebalance is named in the coordinator's reason.
+    """
     return """
         WITH {GROWTH},
         moves AS (
@@ -125,18 +128,22 @@ def noticed_alone() -> str:
             FROM alone a JOIN {generations} g ON g.joined_at <= a.at
             GROUP BY a.member, a.member_id, a.at, a.generation, a.evidence
         ), placed AS (
-            SELECT member, at, generation, evidence, last.generation AS found,
-                   last.leader = member_id AS leads,
-                   coalesce(last.next_started_at >= after(-:rounding_ms, at), true) AS stable,
-                   coalesce(last.next_started_at <= after(:slack_ms, at), false) AS started
-            FROM standing
+            SELECT s.member, s.at, s.generation, s.evidence, s.last.generation AS found,
+                   s.last.leader = s.member_id AS leads,
+                   coalesce(s.last.next_started_at >= after(-:rounding_ms, s.at), true) AS stable,
+                   coalesce(s.last.next_started_at <= after(:slack_ms, s.at), false) AS started,
+                   coalesce(e.reason LIKE concat('%', s.member_id, '%'), false) AS named
+            FROM standing s LEFT JOIN {coordinator_events} e
+              ON e.`group` = :group AND e.event = 'rebalance_started'
+             AND e.at = s.last.next_started_at
         )
         SELECT concat(member, IF(leads, ' (leader)', '')) AS subject, at,
                generation - found AS measured,
                CASE WHEN stable AND leads AND NOT started THEN 'its join started no rebalance'
-                    WHEN stable AND NOT leads AND generation <> found
+                    WHEN stable AND NOT leads AND generation <> found AND named
                     THEN 'started a rebalance though it does not lead the group' END AS wrong,
-               CASE WHEN NOT stable THEN 'noticed by itself while a rebalance was under way'
+               CASE WHEN NOT stable OR NOT leads AND generation <> found
+                    THEN 'noticed by itself while a rebalance was under way'
                     WHEN leads THEN 'noticed by itself, and a rebalance started'
                     ELSE 'gave its partitions up and got them back, without a rebalance' END
                    AS note, evidence

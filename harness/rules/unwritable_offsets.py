@@ -95,6 +95,7 @@ def commits_fail() -> str:
     protocols=CLASSIC,
 )
 def heartbeats_go_on() -> str:
+    """Heartbeats that were answered then; one that came just before waits as well."""
     return """
         {UNWRITABLE},
         answered AS (
@@ -103,11 +104,12 @@ def heartbeats_go_on() -> str:
         )
         SELECT concat(r.member, ' while ', u.fault) AS subject, u.from_at AS at,
                count_if(r.refused) AS measured, 0 AS bound_high,
-               concat(count(*), ' heartbeats', coalesce(concat(', the first refused with error ',
+               concat(count(*), IF(count(*) = 1, ' heartbeat', ' heartbeats'), coalesce(concat(
+                   ', the first refused with error ',
                    min_by(r.error_code, struct(r.arrived_at, r.evidence))
                        FILTER (WHERE r.refused)), '')) AS note
         FROM answered r JOIN unwritable u
-          ON r.arrived_at >= u.from_at AND r.arrived_at <= u.to_at
+          ON r.processed_at >= u.from_at AND r.arrived_at <= u.to_at
         GROUP BY r.member, u.fault, u.from_at
     """
 

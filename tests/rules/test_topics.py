@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import TOPIC, History, at
+from tests.histories import TOPIC, History, at, member_id
 
 Judge = Callable[[History, str], dict[str, Any]]
 
@@ -107,6 +107,9 @@ def test_without_new_partitions_nothing_is_known(judge: Judge, rule: str) -> Non
     assert "UNKNOWN" == judge(History().rebalance(0, 1, 1).join("member-1", 5), rule)["verdict"]
 
 
+STARTED_BY_2 = f"Updating metadata for member {member_id('member-2')} during Stable"
+
+
 def rejoins(member: str, generation: int, *, told: bool = False, ms: float = 12_000) -> History:
     """A stable group of two; `member` joins again at 12 s, after t grew."""
     history = grown().rebalance(0, 1, 2).join("member-1", 5).join("member-2", 5)
@@ -121,8 +124,16 @@ def test_a_follower_that_gets_its_generation_back_holds(judge: Judge) -> None:
 
 
 def test_a_follower_that_starts_a_rebalance_violates(judge: Judge) -> None:
-    history = rejoins("member-2", 2).rebalance(12_001, 2, 2)
+    history = rejoins("member-2", 2).rebalance(12_001, 2, 2, STARTED_BY_2)
     assert "VIOLATED" == judge(history, "X16")["verdict"]
+
+
+@pytest.mark.parametrize("ms", [11_999, 12_001])
+def test_a_follower_may_come_just_as_the_leader_starts_a_rebalance(judge: Judge, ms: float) -> None:
+    history = rejoins("member-2", 2).rebalance(ms, 2, 2, f"Leader {member_id('member-1')} re-joins")
+    verdict = judge(history, "X16")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["measured_max"])
+    assert "while a rebalance was under way" in verdict["rows"][0]["why"]
 
 
 def test_the_leader_starts_a_rebalance(judge: Judge) -> None:
@@ -156,7 +167,8 @@ def test_a_join_within_a_refresh_a_heartbeat_and_a_second_of_the_growth_is_exami
 def test_a_follower_may_come_while_a_rebalance_is_under_way(
     judge: Judge, ms: float, verdict: str
 ) -> None:
-    assert verdict == judge(rejoins("member-2", 2).rebalance(ms, 2, 2), "X16")["verdict"]
+    history = rejoins("member-2", 2).rebalance(ms, 2, 2, STARTED_BY_2)
+    assert verdict == judge(history, "X16")["verdict"]
 
 
 @pytest.mark.parametrize(("ms", "verdict"), [(12_050, "HOLDS"), (12_051, "VIOLATED")])
@@ -169,6 +181,6 @@ def test_the_generation_that_a_join_finds_is_the_last_one(judge: Judge) -> None:
     history.says("rebalance_started", 3_000, generation=1, reason="x")
     history.says("stabilized", 3_010, generation=2, members=2)
     history.says("assignment_received", 3_015, "member-2", generation=2)
-    history.rebalance(30_000, 3, 2)
+    history.rebalance(30_000, 3, 2, f"Updating metadata for member {member_id('member-1')}")
     verdict = judge(history, "X16")  # member-1 leads no more, and starts one all the same
     assert ("VIOLATED", 1) == (verdict["verdict"], verdict["measured_max"])

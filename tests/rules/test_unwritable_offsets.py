@@ -56,6 +56,15 @@ def test_a_heartbeat_that_is_refused_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(history, "X28-alive")["verdict"]
 
 
+@pytest.mark.parametrize(("processed_ms", "verdict"), [(2_049, "UNKNOWN"), (6_980, "VIOLATED")])
+def test_a_heartbeat_that_came_just_before_waits_as_well(
+    judge: Judge, processed_ms: float, verdict: str
+) -> None:
+    history = unwritable()
+    history.heartbeats("member-1", 1_980, error_code=15, processed_at=at(processed_ms))
+    assert verdict == judge(history, "X28-alive")["verdict"]
+
+
 def test_without_heartbeats_meanwhile_x28_alive_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(unwritable().heartbeats("member-1", 1_000), "X28-alive")["verdict"]
 
