@@ -3,6 +3,11 @@
 from typing import Final
 
 from harness.experiment import CLASSIC
+from harness.rules.callbacks import (  # noqa: F401 (queries name them)
+    HANDED_ON_MS,
+    LEFT_OVER,
+    WOKEN,
+)
 from harness.rules.rights import TOPIC_AUTHORIZATION_FAILED  # noqa: F401 (a query names it)
 from harness.rules.rule import Groups, Rule
 
@@ -38,10 +43,13 @@ GIVEN_UP: Final = """
 def callback_first() -> str:
     """Moved partitions, by the callbacks of both members."""
     return """
-        WITH {GIVEN_UP}
-        SELECT subject, given_up_at AS at, ms_between(given_up_at, next_at) AS measured,
-               0 AS bound_low
-        FROM given_up WHERE next_member <> member
+        WITH {GIVEN_UP}, {WOKEN}
+        SELECT g.subject, g.given_up_at AS at, ms_between(g.given_up_at, g.next_at) AS measured,
+               0 AS bound_low, IF(count(w.member) > 0, '{LEFT_OVER}', NULL) AS excused
+        FROM given_up g LEFT JOIN woken w
+          ON w.member = g.next_member AND w.from_at <= g.next_at AND w.to_at >= g.next_at
+        WHERE g.next_member <> g.member
+        GROUP BY g.subject, g.given_up_at, g.next_at
     """
 
 

@@ -92,6 +92,18 @@ def test_java_may_hand_on_what_is_left_over_from_a_stall(
     assert verdict == judge(history, "X50")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("handed_ms", "verdict"), [(61_200, "HOLDS"), (61_201.1, "VIOLATED"), (100, "HOLDS")]
+)
+def test_java_may_be_handed_once_more_what_it_was_handed_on_as_it_woke_up(
+    judge: Judge, handed_ms: float, verdict: str
+) -> None:
+    history = History(group={"client": "java", "protocol": "consumer"})
+    history.told("member-1", "stall_started", 200, duration_ms=60_001)
+    history.told("member-1", "assigned", handed_ms, [0]).told("member-1", "assigned", 70_000, [0])
+    assert verdict == judge(history, "X50")["verdict"]
+
+
 def test_without_callbacks_x50_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History().join("member-1", 10), "X50")["verdict"]
 

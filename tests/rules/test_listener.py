@@ -54,6 +54,24 @@ def test_a_next_owner_before_the_callback_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(handed_over(5_200, 5_100), "R15")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("client", "protocol", "stalled_ms", "verdict"),
+    [
+        ("java", "consumer", -55_901, "HOLDS"),
+        ("java", "consumer", -55_902, "VIOLATED"),
+        ("java", "consumer", 5_101, "VIOLATED"),
+        ("java", "eager", -55_901, "VIOLATED"),
+        ("librdkafka", "consumer", -55_901, "VIOLATED"),
+    ],
+)
+def test_what_is_left_over_from_a_stall_is_no_assignment(
+    judge: Judge, client: str, protocol: str, stalled_ms: float, verdict: str
+) -> None:
+    history = handed_over(5_200, 5_100, client=client, protocol=protocol)
+    history.told("member-2", "stall_started", stalled_ms, duration_ms=60_001)
+    assert verdict == judge(history, "R15")["verdict"]
+
+
 @pytest.mark.parametrize("rule", ["R15", "R15-repeats"])
 def test_who_was_removed_before_its_callback_was_not_told_to_give_up(
     judge: Judge, rule: str
