@@ -139,6 +139,13 @@ def test_the_coordinator_describes_the_group(
     assert verdict == judge(coordinated().add("topology", **seen), "X66")["verdict"]
 
 
+@pytest.mark.parametrize(("ms", "verdict"), [(-1_000, "VIOLATED"), (-1_001, "UNKNOWN")])
+def test_what_was_so_long_before_the_groups_first_line_is_on_no_log(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    assert verdict == judge(named(ms, 3, broker=3), "X66")["verdict"]
+
+
 def test_while_a_broker_is_broken_others_may_not_know(judge: Judge) -> None:
     history = named(40_000, 1, broker=3).fault("kill-broker", "broker-2", 35_000, 36_000)
     assert "UNKNOWN" == judge(history, "X66")["verdict"]
