@@ -4,6 +4,7 @@ from typing import Final
 
 from harness.experiment import CLASSIC
 from harness.rules.delivery import removed_cannot_commit
+from harness.rules.rights import TOPIC_AUTHORIZATION_FAILED  # noqa: F401 (a query names it)
 from harness.rules.rule import Groups, Rule
 
 # How long a member waits in a poll that brings nothing (consumers/consumer.py).
