@@ -1,7 +1,7 @@
 """Numbers and times as a reader wants them; nothing is ever shown as "nan" or "None"."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -104,6 +104,12 @@ def generation_word(protocol: str | None) -> str:
 def plural(count: int, word: str, words: str = "") -> str:
     """Format "1 verdict" or "2 verdicts"."""
     return f"{count:,} {word if count == 1 else words or word + 's'}"
+
+
+def names(several: Sequence[str], most: int = 3) -> str:
+    """Format "R01, R12" or, of more than `most`, "R01, R12, X07 and 25 more"."""
+    shown = ", ".join(several[:most])
+    return shown if len(several) <= most else f"{shown} and {len(several) - most:,} more"
 
 
 def seconds(at: datetime | None, zero: datetime | None) -> str:

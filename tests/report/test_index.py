@@ -12,6 +12,7 @@ from rich.console import Console
 from harness.base.errors import Exit, NoData
 from harness.cli.main import main
 from harness.history.suites import State, Suite, load_suite
+from harness.report.load import Row
 from harness.report.many import documented, index, suite_rows, suite_text
 from harness.report.many.verdicts import headline
 from tests.report.sample_suite import write_night
@@ -137,6 +138,40 @@ def test_the_summary_has_the_verdicts_by_client_and_protocol(night: Suite) -> No
     assert any(line.startswith("| rule |  | librdkafka eager |") for line in lines)
     assert "≠ VIOLATED" in row
     assert not any(line.startswith("| R22 | ") for line in lines)
+
+
+def test_what_differs_in_a_run_for_one_reason_is_one_row(night: Suite) -> None:
+    verdicts = {entry.label: list[Row]() for entry in night.entries}
+    label = night.entries[1].label
+    first = suite_rows.read_verdicts(night)[label][0]
+    verdicts[label] = [
+        {**first, "rule": rule, "verdict": verdict, "expected": expected, "reason": reason}
+        for rule, verdict, expected, reason in (
+            *((f"R0{n}", "UNKNOWN", "HOLDS", "a log is missing") for n in range(1, 6)),
+            ("R06", "UNKNOWN", "VIOLATED", "a log is missing"),
+            ("R07", "UNKNOWN", "HOLDS", "nothing was examined"),
+            ("R08", "HOLDS", "HOLDS", "a log is missing"),
+        )
+    ]
+    rows = suite_rows.differing_rows(night, verdicts)
+    assert [
+        ("R01, R02, R03 and 2 more", "HOLDS", "a log is missing"),
+        ("R06", "VIOLATED", "a log is missing"),
+        ("R07", "HOLDS", "nothing was examined"),
+    ] == [(row.rules, row.expected, row.reason) for row in rows]
+
+
+def test_many_rules_of_one_run_are_counted_on_the_terminal(
+    night: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    label = night.entries[1].label
+    verdicts = dict(suite_rows.read_verdicts(night))
+    unknown = {"verdict": "UNKNOWN", "expected": "HOLDS"}
+    verdicts[label] = [{**verdicts[label][0], **unknown, "rule": f"R0{n}"} for n in range(4)]
+    monkeypatch.setattr(suite_text, "read_verdicts", lambda _: verdicts)
+    file = io.StringIO()
+    suite_text.print_suite(night, Console(file=file, width=120))
+    assert "4 rules UNKNOWN (expected HOLDS)" in file.getvalue()
 
 
 def test_the_terminal_has_a_line_per_run(night: Suite) -> None:

@@ -21,7 +21,7 @@ from harness.report.outcome import (
     standing,
     verdict_of,
 )
-from harness.report.words import clip, duration, plural
+from harness.report.words import clip, duration, names, plural
 
 MOST_ROWS: Final = 200
 MOST_REASON: Final = 300
@@ -55,10 +55,10 @@ class RunRow:
 
 @dataclass(frozen=True)
 class DifferingRow:
-    """One verdict that is not the expected one, ready to be shown."""
+    """Verdicts of a run that are not as expected, all for the same reason, ready to be shown."""
 
     label: str
-    rule: str
+    rules: str
     verdict: str
     expected: str
     sign: str
@@ -169,20 +169,25 @@ def outcome_of_run(entry: Entry, rows: Sequence[Row]) -> str:
 
 
 def differing_rows(suite: Suite, verdicts: Verdicts) -> list[DifferingRow]:
-    """Every verdict that is not the expected one, run by run."""
-    return [
-        DifferingRow(
-            label=entry.label,
-            rule=row["rule"],
-            verdict=verdict_of(row),
-            expected=expected_of(row),
-            sign=sign_of(row),
-            reason=clip(row["reason"], MOST_REASON),
-            link=link_to(suite, entry),
-        )
-        for entry in suite.entries
-        for row in differing(verdicts[entry.label])
-    ]
+    """Verdicts that are not as expected, run by run; those of one run and reason are one row."""
+    found = []
+    for entry in suite.entries:
+        alike: dict[tuple[str, str, str], list[Row]] = {}
+        for row in differing(verdicts[entry.label]):
+            alike.setdefault((verdict_of(row), expected_of(row), row["reason"]), []).append(row)
+        found += [
+            DifferingRow(
+                label=entry.label,
+                rules=names([row["rule"] for row in rows]),
+                verdict=verdict,
+                expected=expected,
+                sign=sign_of(rows[0]),
+                reason=clip(reason, MOST_REASON),
+                link=link_to(suite, entry),
+            )
+            for (verdict, expected, reason), rows in alike.items()
+        ]
+    return found
 
 
 def left_out(total: int) -> str:

@@ -1,5 +1,6 @@
 """What a suite showed, as Markdown and on a terminal."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from rich.console import Console
@@ -7,6 +8,7 @@ from rich.text import Text
 
 from harness.base.paths import here
 from harness.history.suites import State, Suite
+from harness.report.load import Row
 from harness.report.many.since import Since, since
 from harness.report.many.suite_rows import (
     MOST_REASON,
@@ -31,9 +33,10 @@ from harness.report.outcome import (
 )
 from harness.report.text.columns import align, show, width_of
 from harness.report.text.markdown import safe, table_row
-from harness.report.words import clip, duration
+from harness.report.words import clip, duration, plural
 
 _MOST_TOLD: Final = 20  # changes on a terminal; the page has all
+_MOST_NAMED: Final = 3  # rules of one run with one verdict, likewise
 
 _STYLES: Final = {
     State.AS_EXPECTED: "green",
@@ -52,9 +55,9 @@ def summary(suite: Suite, verdicts: Verdicts, documents: str, news: Since) -> st
         "",
     ]
     if bad:
-        lines += ["| run | rule | verdict | expected | why |", "|---|---|---|---|---|"]
+        lines += ["| run | rules | verdict | expected | why |", "|---|---|---|---|---|"]
         lines += [
-            table_row(safe(d.label), safe(d.rule), f"**{d.verdict}**", d.expected, safe(d.reason))
+            table_row(safe(d.label), safe(d.rules), f"**{d.verdict}**", d.expected, safe(d.reason))
             for d in bad[:MOST_ROWS]
         ]
         lines += ["", left_out(len(bad)), ""]
@@ -112,10 +115,7 @@ def print_suite(suite: Suite, console: Console | None = None) -> None:
     cells = [("", "run", "rules", "took", "outcome")]
     for entry in suite.entries:
         rows = verdicts[entry.label]
-        told = ", ".join(
-            f"{row['rule']} {verdict_of(row)} (expected {expected_of(row)})"
-            for row in differing(rows)
-        )
+        told = _differing_told(rows)
         if not entry.judged:
             told = f"{entry.state}: {entry.reason}" if entry.reason else str(entry.state)
         seconds = f"{entry.took_s:.0f} s"
@@ -136,6 +136,20 @@ def print_suite(suite: Suite, console: Console | None = None) -> None:
     notes = [Text(f"note        {note}", "yellow") for note in suite.notes]
     index = Text(f"index       {here(suite.path / 'index.html')}")
     show(console, [*lines, Text(), *notes, *changes, documents, index])
+
+
+def _differing_told(rows: Iterable[Row]) -> str:
+    """What differs in a run, as "R01 VIOLATED (expected HOLDS), 28 rules UNKNOWN (…)"."""
+    alike: dict[str, list[str]] = {}
+    for row in differing(rows):
+        how = f"{verdict_of(row)} (expected {expected_of(row)})"
+        alike.setdefault(how, []).append(row["rule"])
+    return ", ".join(
+        f"{plural(len(rules), 'rule')} {how}"
+        if len(rules) > _MOST_NAMED
+        else ", ".join(f"{rule} {how}" for rule in rules)
+        for how, rules in alike.items()
+    )
 
 
 def style_of(suite: Suite) -> str:
