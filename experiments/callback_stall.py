@@ -50,6 +50,16 @@ experiment = Experiment(
         ),
         # As long as the rebalance lasts for longer than a session.
         Expect(rule="R08-client", if_seen=True),
+        Expect(
+            rule="X01-kept",
+            verdict=Verdict.VIOLATED,
+            because="a synchronous commit that waits behind a JoinGroup makes partitions stand "
+            "still that their member keeps, where the leader's assignment comes before the next "
+            "rebalance",
+            protocols=("cooperative",),
+            sometimes=True,
+            if_seen=True,
+        ),
         *holds("R33", "R34-silent", "X32a", "X32b", "X32c"),
     ),
 )

@@ -180,7 +180,7 @@ def failover_keeps_members() -> str:
                     THEN clause('was evicted ', CAST(round(k.evicted_ms) AS INT),
                                 ' ms after the group was loaded, with a session of ',
                                 k.session_ms, ' ms')
-                    WHEN c.first.event IS NOT NULL AND o.at IS NULL
+                    WHEN c.first.event IS NOT NULL AND o.at IS NULL AND w.span IS NULL
                     THEN clause('had its assignment ', c.first.event)
                     WHEN r.rebalances > 0 AND p.at IS NULL AND w.span IS NULL
                     THEN clause('had to rebalance',
@@ -244,6 +244,8 @@ def idle_without_leader() -> str:
                h.from_at AS at, coalesce(sum(d.count), 0) AS measured, 0 AS bound_high,
                concat('without a leader for ', ms_between(h.from_at, h.to_at), ' ms') AS note
         FROM held h LEFT JOIN {deliveries} d ON same(d, h, topic, partition)
-         AND d.polled_at > after(:FETCHED_MS, h.from_at) AND d.polled_at < h.to_at
+         AND d.polled_at > after(:FETCHED_MS, h.from_at)
+         -- The observer may be late to see that there is a leader again.
+         AND d.polled_at < after(-:FETCHED_MS, h.to_at)
         GROUP BY h.topic, h.partition, h.member, h.from_at, h.to_at
     """

@@ -171,17 +171,21 @@ def names_its_generation() -> str:
     compares_clocks=True,
 )
 def lost_by_those_who_were_out() -> str:
-    """Callbacks for lost partitions, each with what its member heard since it was last handed any.
+    """Callbacks for lost partitions, each with what its member heard since it was handed them.
 
     Which of several reasons made its client give up does not matter. A Java member that closes
     while it joins anew has no generation then, and loses what it has.
     """
     return """
         WITH lost AS (
-            SELECT l.member, l.event_at, l.at, max(a.event_at) AS since_at
-            FROM {callbacks} l LEFT JOIN {callbacks} a
-              ON a.member = l.member AND a.event = 'assigned' AND a.event_at < l.event_at
-            WHERE l.event = 'lost' GROUP BY l.member, l.event_at, l.at
+            SELECT member, event_at, at, min(since_at) AS since_at
+            FROM (SELECT l.member, l.event_at, l.at, max(a.event_at) AS since_at
+                  FROM {callbacks} l LEFT JOIN {callbacks} a
+                    ON same(a, l, member, topic, partition) AND a.event = 'assigned'
+                   AND a.event_at < l.event_at
+                  WHERE l.event = 'lost'
+                  GROUP BY l.member, l.topic, l.partition, l.event_at, l.at)
+            GROUP BY member, event_at, at
         ), reasons AS (
             SELECT member, processed_at AS at FROM {own_requests}
             WHERE error_code IN (:ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :FENCED_INSTANCE_ID,
@@ -241,7 +245,7 @@ def loses_what_it_held() -> str:
             GROUP BY t.member, t.at
         )
         SELECT concat(t.member, ' (put out)') AS subject, t.at,
-               count_if(o.ended_by = 'revoked' AND o.to_at > after(:slack_ms, t.at)
+               count_if(o.ended_by = 'revoked' AND o.to_at > after(:rounding_ms, t.at)
                         OR o.to_at > after(:slack_ms, l.at_once)) AS measured, 0 AS bound_high,
                concat('told by error ', t.error_code, '; held ', count(*), ' partitions') AS note,
                t.evidence
@@ -291,6 +295,8 @@ def gives_up_before_it_leaves() -> str:
                concat('had ', count(*), ' partitions') AS note, l.evidence
         FROM leaves l JOIN {ownership} o
           ON o.member = l.member AND o.from_at <= l.at AND o.to_at >= l.at
+         -- What is left over from a membership that ended is not given up any more.
+         AND coalesce(o.removed_at >= l.at, true)
         GROUP BY l.member, l.at, l.evidence
         UNION ALL
         SELECT concat(j.member, ' (joins)'), min(j.arrived_at), count(o.from_at), 0,

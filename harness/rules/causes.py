@@ -35,8 +35,11 @@ NOTICED: Final = """
         SELECT l.at, l.event, l.member_id,
                -- A request's times count back from its line, which a busy broker stamps late.
                l.event NOT IN ('member_added', 'left') OR count(r.arrived_at) > 0 AS asked,
+               -- A classic member of a group that was converted is added once more.
                l.event = 'member_added' AND coalesce(lag(l.event) OVER (
-                   PARTITION BY l.member_id ORDER BY l.at) = 'member_added', false) AS twice
+                   PARTITION BY l.member_id ORDER BY l.at) = 'member_added', false)
+                   AND NOT coalesce(max(l.reason) LIKE '% using the classic protocol', false)
+                   AS twice
         FROM {coordinator_events} l LEFT JOIN {own_requests} r
           ON r.member_id = l.member_id AND r.arrived_at <= after(:NEAR_MS, l.at)
          AND (l.event = 'member_added' AND r.api = 'JOIN_GROUP'

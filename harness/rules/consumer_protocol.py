@@ -2,7 +2,7 @@
 
 from harness.experiment import CLASSIC
 from harness.rules.failure_detection import evicted_on_time
-from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)
+from harness.rules.rebalance import FIRST_MS, START_MS  # noqa: F401 (queries name them)
 from harness.rules.rule import Need, Rule
 
 _KIP_848 = ("consumer",)

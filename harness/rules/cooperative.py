@@ -141,6 +141,10 @@ def moves_in_two() -> str:
             SELECT f.*, min(j.arrived_at) AS joined_at
             FROM followed f JOIN {joins} j
               ON j.generation = f.generation AND j.member_id = f.before.member_id
+            -- Whoever was never told what its leader gave it has not had it.
+            LEFT SEMI JOIN {own_requests} s
+              ON s.api = 'SYNC_GROUP' AND s.error_code = :NONE
+             AND s.member_id = f.before.member_id AND s.generation = f.before.generation
             WHERE f.member <> f.before.member
             GROUP BY ALL
         ), ended AS (

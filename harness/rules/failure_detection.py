@@ -1,6 +1,7 @@
 """When the coordinator takes a member for dead, and what keeps it in its group."""
 
 from harness.experiment import CLASSIC
+from harness.rules.rebalance import FIRST_MS  # noqa: F401 (a query names it)
 from harness.rules.rule import Need, Rule
 
 
@@ -13,7 +14,9 @@ def evicted_on_time() -> str:
     return """
         WITH evicted AS (
             SELECT e.*, s.rebalancing OR coalesce(
-                       ms_between(s.at, s.next_start_at) <= :slack_ms, false) AS followed,
+                       ms_between(s.at, s.next_start_at)
+                           <= :slack_ms + IF(:protocol = 'consumer', :FIRST_MS, 0), false)
+                       AS followed,
                    b.broker IS NOT NULL AS was_stopped
             FROM {evictions} e JOIN {group_steps} s
               ON s.event = 'evicted' AND s.member_id = e.member_id AND s.at = e.evicted_at

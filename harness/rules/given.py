@@ -29,14 +29,15 @@ def holds_what_it_was_given() -> str:
     """
     return """
         WITH answers AS (
-            SELECT member, coalesce(member_epoch, generation) AS generation, processed_at, assigned,
+            SELECT member, api, coalesce(member_epoch, generation) AS generation, processed_at,
+                   assigned,
                    lead(processed_at) OVER (PARTITION BY member ORDER BY processed_at, evidence)
                        AS next_at
             FROM {own_requests}
             WHERE api IN ('SYNC_GROUP', 'CONSUMER_GROUP_HEARTBEAT') AND error_code = :NONE
               AND assigned IS NOT NULL
         ), given AS (
-            SELECT member, generation, processed_at, next_at, p.topic, p.partition
+            SELECT member, api, generation, processed_at, next_at, p.topic, p.partition
             FROM answers LATERAL VIEW explode(assigned) AS p
         ), handed AS (
             SELECT member, generation, event_at AS at,
@@ -56,7 +57,9 @@ def holds_what_it_was_given() -> str:
             FROM handed h LEFT JOIN given g
               ON same(g, h, member, topic, partition)
              AND (:protocol <> 'consumer' AND g.generation = h.generation
-                  OR (h.generation IS NULL OR :protocol = 'consumer')
+                  -- A client that was put out meanwhile names the generation before.
+                  OR (h.generation IS NULL OR :protocol = 'consumer'
+                      OR g.generation > h.generation)
                      AND g.processed_at <= after(:slack_ms, h.at)
                      AND (g.next_at IS NULL
                           OR g.next_at >= after(-:max_poll_ms - :session_ms, h.at)))
@@ -67,7 +70,8 @@ def holds_what_it_was_given() -> str:
         ), missed AS (
             SELECT t.member, t.event_at AS at, 'was not handed a part of its answer: ' AS what,
                    g.topic, g.partition, count(o.from_at) AS times
-            FROM told t JOIN given g ON same(g, t, member, generation)
+            FROM told t JOIN given g
+              ON same(g, t, member, generation) AND g.api = 'SYNC_GROUP'
             LEFT JOIN {ownership} o
               ON same(o, g, member, topic, partition) AND o.from_at <= after(:slack_ms, t.at)
              AND (o.to_at IS NULL OR o.to_at >= t.at)

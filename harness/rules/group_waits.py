@@ -81,7 +81,7 @@ def leader_assigns() -> str:
                    OR exists(l.assignments, a -> a.member_id = s.member_id))
         )
         SELECT concat(step, ' (', `group`, ')') AS subject, answered_at AS at, ms AS measured,
-               0 AS bound_low,
+               -:slack_ms AS bound_low,
                CASE WHEN ms IS NULL THEN 'no SyncGroup of it or of the leader is on record'
                     WHEN got IS NULL THEN 'its answer names no assignment' END AS unknown,
                CASE WHEN answered_at < leader_sent_at THEN 'was answered before the leader assigned'

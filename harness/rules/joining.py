@@ -270,8 +270,11 @@ def parked_is_safe() -> str:
                        AND coalesce(m.joined_at <= after(:slack_ms, r.arrived_at), false) AS is_new,
                    ms_between(r.arrived_at, r.processed_at) AS ms,
                    after(:NEW_MEMBER_MS, m.joined_at) AS due_at,
+                   -- One that is refused at once was not parked: its session ended as it came.
                    coalesce(m.removed_by = 'evicted' AND m.removed_at >= r.arrived_at
-                            AND m.removed_at <= r.processed_at, false) AS evicted, m.removed_at
+                            AND m.removed_at <= r.processed_at
+                            AND ms_between(r.arrived_at, r.processed_at) > :slack_ms, false)
+                       AS evicted, m.removed_at
             FROM {own_requests} r JOIN {memberships} m USING (member_id)
             LEFT JOIN accepted a ON a.member_id = r.member_id
             WHERE r.api IN ('JOIN_GROUP', 'SYNC_GROUP')
@@ -362,8 +365,8 @@ def told_is_alive() -> str:
     "R32-rejoin",
     title="A member told of a rebalance rejoins at its next poll",
     statement="A member that was told of a rebalance sends its JoinGroup when its application "
-    "polls next. librdkafka may take one second longer, since it sends at most one JoinGroup a "
-    "second.",
+    "polls next. librdkafka may take one second longer, and a tick of its timer, since it sends at "
+    "most one JoinGroup a second.",
     source="document 003, HEARTBEAT; document 004, poll and ensureActiveGroup",
     unit="ms",
     things="members told of a rebalance",
@@ -406,14 +409,15 @@ def rejoins_when_told() -> str:
         -- Who left or was removed instead of joining again is not examined.
         staying AS (
             SELECT p.*, ms_between(p.polled_at, p.arrived_at) AS ms,
-                   :JOIN_INTERVAL_MS + :slack_ms AS most_ms
+                   :JOIN_INTERVAL_MS + :timer_late_ms + :slack_ms AS most_ms
             FROM polled p LEFT JOIN {memberships} m USING (member_id)
             LEFT ANTI JOIN {tenures} t
               ON t.next_at > p.told_at
              AND t.next_at <= coalesce(p.arrived_at, :stopped_at)
             WHERE p.arrived_at IS NOT NULL
                OR m.removed_at IS NULL
-                  AND after(:JOIN_INTERVAL_MS + :slack_ms, p.polled_at) < :stopped_at
+                  AND after(:JOIN_INTERVAL_MS + :timer_late_ms + :slack_ms, p.polled_at)
+                      < :stopped_at
         )
         SELECT concat(member, ' after generation ', generation) AS subject, told_at AS at,
                ms AS measured, most_ms AS bound_high,

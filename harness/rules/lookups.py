@@ -81,12 +81,14 @@ def silent_without_coordinator() -> str:
             FROM known GROUP BY member
         ), by_broker AS (
             SELECT b.fault, b.member, b.heartbeat_at, b.broker, b.evidence,
-                   max(struct(l.answered_at, l.arrived_at, l.coordinator)) AS last,
+                   max(struct(l.answered_at, l.arrived_at, l.coordinator))
+                       FILTER (WHERE l.arrived_at <= b.heartbeat_at) AS last,
+                   -- The line of the one that named it may be stamped late.
                    max(l.answered_at) FILTER (WHERE l.coordinator = b.broker) AS named_at,
-                   count(l.answered_at) AS asked
+                   count_if(l.arrived_at <= b.heartbeat_at) AS asked
             FROM bereft b LEFT JOIN lookups l
               ON l.member = b.member AND l.error_code = :NONE AND l.arrived_at > b.at
-             AND l.arrived_at <= b.heartbeat_at
+             AND l.arrived_at <= after(:slack_ms, b.heartbeat_at)
             GROUP BY b.fault, b.member, b.heartbeat_at, b.broker, b.evidence
         )
         SELECT concat(member, ' (its log)') AS subject, at, sent AS measured, 0 AS bound_high,
@@ -96,7 +98,8 @@ def silent_without_coordinator() -> str:
         FROM by_client WHERE losses > 0
         UNION ALL
         SELECT concat(member, ' after ', fault), heartbeat_at,
-               IF(coalesce(named_at >= after(-:slack_ms, last.answered_at), false), 0, 1), 0,
+               IF(coalesce(named_at >= after(-:slack_ms, last.answered_at),
+                           named_at IS NOT NULL), 0, 1), 0,
                coalesce(concat('sent a heartbeat to broker-', broker, ' after it was told of ',
                                'broker-', last.coordinator),
                         'sent a heartbeat to another broker without having asked'),
@@ -135,7 +138,7 @@ def looks_again() -> str:
             FROM bereft b JOIN lookups l
               ON l.member = b.member AND l.arrived_at > b.at AND l.arrived_at <= b.heartbeat_at
         ), longest AS (
-            SELECT fault, member, count(*) AS lookups, :lookup_ms + 2 * :slack_ms AS high,
+            SELECT fault, member, count(*) AS lookups, :lookup_ms + 4 * :slack_ms AS high,
                    max(struct(ms_between(from_at, at) AS ms, at, from_at)) AS gap
             FROM asked a LEFT ANTI JOIN {fault_windows} w
               ON w.broker_gone AND w.fault <> a.fault AND w.injecting_at <= a.at
@@ -224,10 +227,12 @@ def heartbeats_are_addressed() -> str:
                    min_by(evidence, struct(arrived_at, evidence)) AS evidence
             FROM beats WHERE NOT dropped GROUP BY member, member_id, broker
         ), led AS (
-            SELECT n.*, max(struct(l.answered_at, l.arrived_at, l.coordinator)) AS last,
+            SELECT n.*, max(struct(l.answered_at, l.arrived_at, l.coordinator))
+                       FILTER (WHERE l.arrived_at <= n.at) AS last,
                    max(l.answered_at) FILTER (WHERE l.coordinator = n.broker) AS named_at
             FROM named n LEFT JOIN lookups l
-              ON l.member = n.member AND l.error_code = :NONE AND l.arrived_at <= n.at
+              ON l.member = n.member AND l.error_code = :NONE
+             AND l.arrived_at <= after(:slack_ms, n.at)
             GROUP BY ALL
         ), goings AS (
             SELECT member, event_at AS at FROM {client_events} WHERE event = 'closing'
@@ -245,7 +250,7 @@ def heartbeats_are_addressed() -> str:
               ON c.member = b.member AND c.event = 'closing' AND c.event_at <= b.arrived_at
             LEFT ANTI JOIN {tenures} t
               ON t.loaded AND t.broker = b.broker AND b.error_code = :NONE
-             AND b.arrived_at > t.to_at_before AND b.arrived_at <= t.from_at
+             AND b.arrived_at > t.to_at_before AND b.arrived_at <= after(:slack_ms, t.from_at)
             WHERE (b.dropped OR b.arrived_at > b.removed_at) AND b.error_code NOT IN (
                 :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR,
                 :GROUP_AUTHORIZATION_FAILED)
@@ -260,8 +265,10 @@ def heartbeats_are_addressed() -> str:
                     WHEN s.times > 0
                     THEN clause(s.times, ' of its heartbeats were accepted in generation ',
                                 s.first.generation, ', when the group was in ', s.first.stands)
-                    WHEN last.coordinator IS NULL THEN 'had not asked for the coordinator'
-                    WHEN NOT coalesce(named_at >= after(-:slack_ms, last.answered_at), false)
+                    WHEN last.coordinator IS NULL AND named_at IS NULL
+                    THEN 'had not asked for the coordinator'
+                    WHEN NOT coalesce(named_at >= after(-:slack_ms, last.answered_at),
+                                      last.coordinator IS NULL)
                     THEN clause('its last lookup named broker-', last.coordinator) END AS wrong,
                CAST(NULL AS STRING) AS note, evidence
         FROM led l LEFT JOIN stale s ON same(s, l, member, broker) AND s.member_id <=> l.member_id

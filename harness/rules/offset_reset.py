@@ -44,8 +44,13 @@ def reset() -> str:
                        AS knows_start
             FROM {ownership} o JOIN {members} m USING (member)
             LEFT JOIN (
-                SELECT member, topic, partition, min(polled_at) AS at
-                FROM {deliveries} GROUP BY member, topic, partition
+                -- By what it has read of it, or was told.
+                SELECT member, topic, partition, min(at) AS at
+                FROM (SELECT member, topic, partition, polled_at AS at FROM {deliveries}
+                      UNION ALL
+                      SELECT member, topic, partition, at FROM named
+                      WHERE api = 'LIST_OFFSETS' AND which = '-2')
+                GROUP BY member, topic, partition
             ) r USING (member, topic, partition)
             GROUP BY o.topic, o.partition, o.member, o.from_at, o.to_at
         ), answered AS (

@@ -134,7 +134,6 @@ def one_reader() -> str:
     matters="The next owner begins at the committed position, so what the former owner still "
     "processes is processed twice.",
     in_passing=True,
-    compares_clocks=True,
 )
 def stops_when_told() -> str:
     """Per member and partition: the records processed before it was given, or after it had to go.

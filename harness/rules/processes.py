@@ -8,8 +8,9 @@ from harness.rules.rule import Rule
 BACK_MS = 30_000
 # What a process sent before its end may arrive after it, and counts as a sign of life.
 LATE_MS = 1_000
-# A fetch that was on its way when its client heard that it is no member any more.
-UNDER_WAY_MS = 100
+# A fetch that was on its way when its client heard that it is no member any more. Its line may be
+# stamped as late as this (harness/rules/programs.py).
+UNDER_WAY_MS = 250
 
 
 @Rule(

@@ -303,7 +303,7 @@ def generations_count_up() -> str:
                generation - generation_before AS measured,
                IF(broker <> broker_before AND times_before = 0, 0, 1) AS bound_low, 1 AS bound_high,
                CASE WHEN started_at IS NULL THEN 'was never prepared'
-                    WHEN answered > 0 AND times = 0
+                    WHEN event = 'stabilized' AND answered > 0 AND times = 0
                     THEN 'was given to members before its leader had assigned anything'
                     WHEN broker_after = broker AND synced_at > next_started_at
                     THEN 'was assigned only when the next was being prepared' END AS wrong,

@@ -71,7 +71,7 @@ def given_when_released() -> str:
             FROM followed WHERE former.stay <> stay
         )
         SELECT concat(part.topic, '-', part.partition, ' to ', member) AS subject, at,
-               ms_between(released_at, at) AS measured, -:rounding_ms AS bound_low,
+               ms_between(released_at, at) AS measured, -:slack_ms AS bound_low,
                CASE WHEN released_at IS NULL
                     THEN clause('was given while ', former.member, ' still had it') END AS wrong,
                concat(former.member, IF(released_at = former.acked_at,

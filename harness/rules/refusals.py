@@ -3,6 +3,7 @@
 from harness.experiment import CLASSIC
 from harness.rules.lookups import STANDS  # noqa: F401 (a query names it)
 from harness.rules.rights import TOPIC_AUTHORIZATION_FAILED  # noqa: F401 (a query names it)
+from harness.rules.roles import STAMPED_LATE_MS  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule
 
 
@@ -140,7 +141,8 @@ def nobody_that_is_out() -> str:
             SELECT m.member, m.member_id, m.removed_at, m.removed_by, m.evidence AS line,
                    r.api, r.arrived_at, r.error_code, r.evidence
             FROM {removals} m LEFT JOIN {own_requests} r
-              ON r.member_id = m.member_id AND r.arrived_at > after(:slack_ms, m.removed_at)
+              ON r.member_id = m.member_id
+             AND r.arrived_at > after(:STAMPED_LATE_MS, m.removed_at)
              AND (m.back_at IS NULL OR r.arrived_at < after(-:slack_ms, m.back_at))
              AND (r.api IN ('HEARTBEAT', 'SYNC_GROUP', 'LEAVE_GROUP')
                   OR r.api = 'OFFSET_COMMIT' AND r.generation > 0
@@ -223,7 +225,8 @@ def refused_otherwise_for_a_reason() -> str:
               ON (t.broker = r.broker OR r.api = 'FIND_COORDINATOR')
              AND after(IF(t.loaded OR r.api = 'FIND_COORDINATOR', :session_ms, 0), t.from_at)
                  <= r.from_at
-             AND (t.next_at IS NULL OR t.next_at > r.to_at)
+             -- Whoever resigns knows it before its successor has loaded the group.
+             AND (t.next_at IS NULL OR t.next_at > after(:session_ms, r.to_at))
             GROUP BY r.member, r.arrived_at, r.evidence
         ), rivals AS (
             SELECT r.member, r.arrived_at, r.evidence, count(o.member_id) AS times

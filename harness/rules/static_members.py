@@ -237,7 +237,7 @@ def falls_silent_past_max_poll() -> str:
     return """
         WITH stalls AS (
             SELECT e.member, e.event_at AS at, e.duration_ms,
-                   m.max_poll_interval_ms - :poll_ms - :slack_ms - :heartbeat_ms - :JAVA_TIMER_MS
+                   m.max_poll_interval_ms - :poll_ms - :slack_ms - :heartbeat_ms - :cadence_ms
                        + m.session_timeout_ms AS low,
                    m.max_poll_interval_ms + :timer_late_ms + m.session_timeout_ms + :slack_ms
                        AS high

@@ -4,6 +4,7 @@ from typing import Final
 
 from harness.experiment import CLASSIC
 from harness.rules.group_apis import IDENTITY, answers
+from harness.rules.programs import STAMP_LATE_MS  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule
 
 # Who names no member, instance or generation is believed, whatever state the group is in, since
@@ -151,7 +152,6 @@ def offers_are_judged_by_identity() -> str:
     too_high="was used by two producers in turn",
     matters="A process that was taken for dead would write its output beside its successor's.",
     in_passing=True,
-    compares_clocks=True,
 )
 def one_producer_each() -> str:
     return """
@@ -166,7 +166,7 @@ def one_producer_each() -> str:
             FROM offered o JOIN began own ON same(own, o, id, member)
             LEFT JOIN began b
               ON b.id = o.id AND b.member <> o.member AND b.at > own.at
-             AND o.arrived_at > after(:slack_ms, b.at)
+             AND o.arrived_at > after(:STAMP_LATE_MS, b.at)
             GROUP BY o.id, o.member, o.arrived_at, o.evidence
         )
         SELECT id AS subject, min(arrived_at) AS at, count_if(successors > 0) AS measured,
@@ -205,7 +205,8 @@ def counts_when_committed() -> str:
             FROM {commits}
             WHERE how = 'transaction' AND error_code = :NONE AND answered_at IS NOT NULL
             UNION ALL
-            SELECT topic, partition, after(-:slack_ms, arrived_at), 0, NULL, committed, NULL, NULL
+            SELECT topic, partition, after(-:STAMP_LATE_MS, arrived_at), 0, NULL, committed,
+                   NULL, NULL
             FROM {positions} WHERE api = 'TXN_OFFSET_COMMIT' AND error_code = :NONE
             UNION ALL
             SELECT topic, partition, arrived_at, 1, NULL, NULL, committed, evidence

@@ -195,6 +195,15 @@ def test_a_member_that_is_in_the_group_has_its_partitions_revoked(judge: Judge, 
     assert ("VIOLATED", 1) == (verdict["verdict"], verdict["measured_max"])
 
 
+@pytest.mark.parametrize(("partition", "verdict"), [(1, "HOLDS"), (0, "VIOLATED")])
+def test_a_reason_counts_since_the_lost_partition_was_handed_over(
+    judge: Judge, partition: int, verdict: str
+) -> None:
+    history = lost().heartbeats("member-1", 8_000, error_code=25)
+    history.told("member-1", "assigned", 8_900, [partition])
+    assert verdict == judge(history, "X74")["verdict"]
+
+
 @pytest.mark.parametrize(
     ("client", "event", "verdict"),
     [
@@ -232,12 +241,12 @@ def put_out(event: str, ms: float = 5_010, error: int = 25, **request: Any) -> H
     ("event", "ms", "error", "verdict"),
     [
         ("lost", 5_010, 25, "HOLDS"),
-        ("revoked", 5_050, 25, "HOLDS"),  # the answer may not have reached it by then
-        ("revoked", 5_051, 25, "VIOLATED"),
+        ("revoked", 5_002, 25, "HOLDS"),  # the answer may not have reached it by then
+        ("revoked", 5_003, 25, "VIOLATED"),
         ("revoked", 30_000, 25, "VIOLATED"),
         ("revoked", 5_000, 25, "UNKNOWN"),  # before it was told
         ("revoked", 5_010, 27, "UNKNOWN"),
-        ("revoked", 5_051, 110, "VIOLATED"),
+        ("revoked", 5_003, 110, "VIOLATED"),
     ],
 )
 def test_who_is_put_out_does_not_give_up(
@@ -334,3 +343,11 @@ def test_an_eager_member_gives_up_before_it_joins_again(
     history = History(group={"protocol": protocol}).join("member-1", 10)
     history.told("member-1", "assigned", 100, [0]).told("member-1", "revoked", revoked_ms, [0])
     assert verdict == judge(history.join("member-1", 5_000, 2), "X88")["verdict"]
+
+
+@pytest.mark.parametrize(("evicted_ms", "verdict"), [(9_999, "UNKNOWN"), (10_001, "VIOLATED")])
+def test_what_is_left_over_from_a_membership_that_ended_is_not_given_up(
+    judge: Judge, evicted_ms: float, verdict: str
+) -> None:
+    history = closing().says("member_added", 50, "member-1").says("evicted", evicted_ms, "member-1")
+    assert verdict == judge(history, "X88")["verdict"]

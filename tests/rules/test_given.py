@@ -35,6 +35,16 @@ def test_a_callback_hands_over_the_part_that_was_given(
     assert verdict == judge(given(*handed, protocol=protocol), "X69")["verdict"]
 
 
+@pytest.mark.parametrize(("synced_ms", "verdict"), [(5_150, "HOLDS"), (5_151, "VIOLATED")])
+def test_a_client_that_was_put_out_may_name_the_generation_before(
+    judge: Judge, synced_ms: float, verdict: str
+) -> None:
+    history = given(0, 1, protocol="cooperative")
+    history.sync("member-1", synced_ms, 2, assigned=parts(0, 1, 2))
+    history.told("member-1", "assigned", 5_100, [2])
+    assert verdict == judge(history, "X69")["verdict"]
+
+
 @pytest.mark.parametrize(
     ("handed", "gave_up_ms", "verdict"),
     [

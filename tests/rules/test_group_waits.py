@@ -104,6 +104,13 @@ def test_a_follower_may_be_answered_the_moment_the_leader_assigns(
     assert verdict == judge(history, "R13")["verdict"]
 
 
+@pytest.mark.parametrize(("processed_ms", "verdict"), [(3_950, "HOLDS"), (3_949, "VIOLATED")])
+def test_the_leaders_line_may_be_late(judge: Judge, processed_ms: float, verdict: str) -> None:
+    history = assigned()
+    history.rows["requests"][0]["processed_at"] = at(processed_ms)
+    assert verdict == judge(history, "R13")["verdict"]
+
+
 def test_the_leader_may_ask_again_for_what_it_gave(judge: Judge) -> None:
     history = assigned().synced("a", 5_000, "part of a", gives={"b": "another part"})
     assert "HOLDS" == judge(history, "R13")["verdict"]

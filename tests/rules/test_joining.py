@@ -644,8 +644,8 @@ def test_rejoining_with_the_next_poll_holds(judge: Judge) -> None:
 
 
 def test_rejoining_late_or_never_violates(judge: Judge) -> None:
-    assert "VIOLATED" == judge(rejoin(6_200), "R32-rejoin")["verdict"]
-    assert "VIOLATED" == judge(rejoin(16_200, busy_to_ms=15_000), "R32-rejoin")["verdict"]
+    assert "VIOLATED" == judge(rejoin(6_600), "R32-rejoin")["verdict"]
+    assert "VIOLATED" == judge(rejoin(16_600, busy_to_ms=15_000), "R32-rejoin")["verdict"]
     assert "never joined again" in judge(rejoin(None), "R32-rejoin")["reason"]
 
 
@@ -675,8 +675,8 @@ def test_a_join_that_waits_at_a_coordinator_that_dies_is_on_no_record(
     assert examined == judge(history, "R32-rejoin")["examined"]
 
 
-@pytest.mark.parametrize(("joins_ms", "verdict"), [(6_050, "HOLDS"), (6_051, "VIOLATED")])
-def test_rejoining_has_a_second(judge: Judge, joins_ms: float, verdict: str) -> None:
+@pytest.mark.parametrize(("joins_ms", "verdict"), [(6_550, "HOLDS"), (6_551, "VIOLATED")])
+def test_rejoining_has_a_second_and_a_tick(judge: Judge, joins_ms: float, verdict: str) -> None:
     assert verdict == judge(rejoin(joins_ms), "R32-rejoin")["verdict"]
 
 
@@ -711,7 +711,7 @@ def test_only_its_own_first_assignment_must_have_reached_the_member(judge: Judge
 def test_a_member_that_waits_for_the_answer_to_a_commit_cannot_poll(
     judge: Judge, how: str, asked_ms: float, member: str, verdict: str
 ) -> None:
-    history = rejoin(8_500, busy_to_ms=7_000)
+    history = rejoin(9_000, busy_to_ms=7_000)
     history.asked_commit(member, asked_ms, 0, 10, how=how, answered_at=at(8_000))
     assert verdict == judge(history, "R32-rejoin")["verdict"]
 
@@ -725,11 +725,11 @@ def test_a_member_that_stalls_cannot_poll(judge: Judge, event: str, verdict: str
 
 
 def test_who_rejoined_late_and_was_removed_afterwards_is_examined(judge: Judge) -> None:
-    history = rejoin(6_200).says("evicted", 20_000, "member-1")
+    history = rejoin(6_600).says("evicted", 20_000, "member-1")
     assert "VIOLATED" == judge(history, "R32-rejoin")["verdict"]
 
 
-@pytest.mark.parametrize(("told_ms", "verdict"), [(58_948, "VIOLATED"), (58_949, "UNKNOWN")])
+@pytest.mark.parametrize(("told_ms", "verdict"), [(58_448, "VIOLATED"), (58_449, "UNKNOWN")])
 def test_who_is_told_as_the_run_is_stopped_is_not_examined(
     judge: Judge, told_ms: float, verdict: str
 ) -> None:

@@ -28,7 +28,7 @@ def test_a_partition_given_after_the_acknowledgement_holds(judge: Judge) -> None
 
 
 def test_a_partition_given_before_the_acknowledgement_violates(judge: Judge) -> None:
-    assert "assigned before its former owner released it" in judge(moving(2_005), "X20")["reason"]
+    assert "assigned before its former owner released it" in judge(moving(1_968), "X20")["reason"]
 
 
 def test_a_partition_whose_owner_never_let_go_violates(judge: Judge) -> None:
@@ -71,10 +71,8 @@ def test_the_heartbeat_that_is_told_does_not_acknowledge(judge: Judge) -> None:
     assert 981 == judge(history, "X20")["measured_max"]
 
 
-@pytest.mark.parametrize(("given_ms", "verdict"), [(2_017, "HOLDS"), (2_016.9, "VIOLATED")])
-def test_clocks_may_be_2_ms_apart_at_a_hand_over(
-    judge: Judge, given_ms: float, verdict: str
-) -> None:
+@pytest.mark.parametrize(("given_ms", "verdict"), [(1_969, "HOLDS"), (1_968.9, "VIOLATED")])
+def test_lines_may_be_late_at_a_hand_over(judge: Judge, given_ms: float, verdict: str) -> None:
     assert verdict == judge(moving(given_ms), "X20")["verdict"]
 
 

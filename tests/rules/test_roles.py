@@ -57,9 +57,9 @@ def test_a_generation_is_asked_for_by_all_its_members(
 
 
 def test_who_asks_later_or_twice_or_for_another_generation_does_not_count(judge: Judge) -> None:
-    history = formed(2, 3).join("member-3", 1_051).join("member-2", 900).join("member-3", 500, 2)
+    history = formed(2, 3).join("member-3", 1_301).join("member-2", 900).join("member-3", 500, 2)
     assert 2 == judge(history, "R12-all")["measured_max"]
-    assert "HOLDS" == judge(formed(2, 3).join("member-3", 1_050), "R12-all")["verdict"]
+    assert "HOLDS" == judge(formed(2, 3).join("member-3", 1_300), "R12-all")["verdict"]
 
 
 @pytest.mark.parametrize(

@@ -320,12 +320,12 @@ def stalled(evicted_ms: float | None, **row: Any) -> History:
 
 def test_silence_at_the_limit_and_an_eviction_hold(judge: Judge) -> None:
     verdict = judge(stalled(34_001), "X04")
-    assert ("HOLDS", 14_001, 11_650, 14_550) == (
+    assert ("HOLDS", 14_001, 11_200, 14_550) == (
         verdict["verdict"], verdict["measured_max"], verdict["bound_low"], verdict["bound_high"]
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("evicted_ms", [31_600, 34_600, None])
+@pytest.mark.parametrize("evicted_ms", [31_199, 34_600, None])
 def test_an_eviction_at_another_time_violates_x04(judge: Judge, evicted_ms: float | None) -> None:
     assert "VIOLATED" == judge(stalled(evicted_ms), "X04")["verdict"]
 
