@@ -52,11 +52,13 @@ def both_find(results: Path, spark: str) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_connect_server_finds_what_one_machine_finds(results: Path, connect: str) -> None:
     assert both_find(results, connect)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_cluster_finds_what_one_machine_finds(tmp_path: Path, results: Path, master: str) -> None:
     rows = both_find(results, master)
