@@ -26,7 +26,7 @@ def a_leave_is_refused(kept: Kept) -> None:
 
 
 def a_member_leaves_twice(kept: Kept) -> None:
-    kept["requests"].append(copy(first(kept.own("LEAVE_GROUP"), "leave"), 100))
+    kept["requests"].append(copy(first(kept.own("LEAVE_GROUP"), "leave"), 400))
 
 
 def a_sync_of_the_generation_before_is_accepted(kept: Kept) -> None:
