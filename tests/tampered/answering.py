@@ -73,7 +73,7 @@ def _after_removal(kept: Kept, event: str, by_ms: float) -> None:
 
 
 def a_member_that_left_is_accepted(kept: Kept) -> None:
-    _after_removal(kept, "left", 70)
+    _after_removal(kept, "left", 310)
 
 
 def a_member_that_was_evicted_is_accepted(kept: Kept) -> None:
