@@ -1,6 +1,7 @@
 """What is asked of a program of somebody else's: how its processes come, go and come back."""
 
 from harness.experiment import APP
+from harness.rules.programs import STAMP_LATE_MS
 from harness.rules.rule import Rule
 
 # A process that was put out of the group and knows it is back within this time, or gone: clients
@@ -9,8 +10,8 @@ BACK_MS = 30_000
 # What a process sent before its end may arrive after it, and counts as a sign of life.
 LATE_MS = 1_000
 # A fetch that was on its way when its client heard that it is no member any more. Its line may be
-# stamped as late as this (harness/rules/programs.py).
-UNDER_WAY_MS = 250
+# stamped late.
+UNDER_WAY_MS = STAMP_LATE_MS
 
 
 @Rule(

@@ -7,19 +7,11 @@ from collections.abc import Callable
 from typing import Final
 
 from tests.tampered.history import Change, Edit, Kept, NotThere, Row, later, ms
-from tests.tampered.naming import CLASSIC, MODERN
+from tests.tampered.naming import CLASSIC, MODERN, steady_beat
 
 LEAVE: Final = ("consumer-leave.java",)
 CRASH: Final = ("consumer-crash.java",)
 TRANSACTIONS: Final = ("transactions.",)
-
-
-def _beat(kept: Kept) -> Row:
-    """An accepted heartbeat in the middle of quiet time."""
-    quiet = kept.quiet(500)
-    beats = kept.own("HEARTBEAT", "CONSUMER_GROUP_HEARTBEAT")
-    found = [row for row in beats if row["generation"] > 0]
-    return min(found, key=lambda row: abs(row["arrived_at"] - quiet))
 
 
 def _commit(kept: Kept) -> Row:
@@ -35,7 +27,7 @@ def _refuse(row: Row, error: int) -> None:
 
 def a_heartbeat_is_refused(error: int) -> Edit:
     def edit(kept: Kept) -> None:
-        _refuse(_beat(kept), error)
+        _refuse(steady_beat(kept), error)
 
     return edit
 
@@ -101,7 +93,7 @@ def a_commit_is_answered_after_7_s(kept: Kept) -> None:
 
 
 def a_heartbeat_was_sent_and_did_not_arrive(kept: Kept) -> None:
-    kept["requests"].remove(_beat(kept))
+    kept["requests"].remove(steady_beat(kept))
 
 
 def a_broker_names_another_coordinator(kept: Kept) -> None:
@@ -257,7 +249,7 @@ def records_are_not_accounted_for(kept: Kept) -> None:
 
 
 def a_heartbeat_is_left_out(kept: Kept) -> None:
-    kept["requests"].remove(_beat(kept))
+    kept["requests"].remove(steady_beat(kept))
 
 
 def _change(

@@ -12,7 +12,7 @@ CLASSIC: Final = ("baseline.",)
 MODERN: Final = ("consumer-join.librdkafka",)
 
 
-def _steady_beat(kept: Kept) -> Row:
+def steady_beat(kept: Kept) -> Row:
     """A heartbeat that was accepted while nothing went on for 0.9 s."""
     quiet = kept.quiet(500)
     beats = kept.own("HEARTBEAT", "CONSUMER_GROUP_HEARTBEAT")
@@ -34,7 +34,7 @@ def _last_syncs(kept: Kept) -> list[Row]:
 
 # Who asks.
 def a_heartbeat_names_no_instance(kept: Kept) -> None:
-    _steady_beat(kept)["instance_id"] = None
+    steady_beat(kept)["instance_id"] = None
 
 
 def a_commit_names_the_instance_of_another(kept: Kept) -> None:
@@ -46,7 +46,7 @@ def a_commit_names_the_instance_of_another(kept: Kept) -> None:
 
 
 def a_heartbeat_names_the_member_id_of_another(kept: Kept) -> None:
-    beat = _steady_beat(kept)
+    beat = steady_beat(kept)
     others = [row for row in kept.own("HEARTBEAT") if row["client_id"] != beat["client_id"]]
     beat["member_id"] = others[0]["member_id"]
 

@@ -6,20 +6,11 @@ from collections.abc import Callable
 from typing import Final
 
 from tests.tampered.answering import CRASH, LEAVE
-from tests.tampered.history import Change, Kept, NotThere, Row, later, ms
-from tests.tampered.naming import CLASSIC, MODERN
+from tests.tampered.history import Change, Kept, NotThere, later, ms
+from tests.tampered.naming import CLASSIC, MODERN, steady_beat
 
 SILENT: Final = ("coordinator-silent.librdkafka",)
 SILENT_JAVA: Final = ("coordinator-silent.java",)
-
-
-def _beat(kept: Kept) -> Row:
-    quiet = kept.quiet(500)
-    found = kept.own("HEARTBEAT", "CONSUMER_GROUP_HEARTBEAT")
-    return min(
-        (row for row in found if row["generation"] > 0),
-        key=lambda row: abs(row["arrived_at"] - quiet),
-    )
 
 
 def _shift_eviction(kept: Kept, by_ms: float) -> None:
@@ -42,22 +33,22 @@ def a_dead_member_is_never_evicted(kept: Kept) -> None:
 
 
 def a_living_member_is_evicted(kept: Kept) -> None:
-    beat = _beat(kept)
+    beat = steady_beat(kept)
     line = {"at": beat["answered_at"] + ms(700), "member_id": beat["member_id"], "reason": None}
     kept["coordinator_events"].append({**kept.lines("member_added")[0], **line, "event": "evicted"})
 
 
 def heartbeats_ten_times_as_often(kept: Kept) -> None:
-    kept["requests"].extend([later(_beat(kept), 100 * each) for each in range(1, 12)])
+    kept["requests"].extend([later(steady_beat(kept), 100 * each) for each in range(1, 12)])
 
 
 def a_heartbeat_to_another_broker(kept: Kept) -> None:
-    beat = _beat(kept)
+    beat = steady_beat(kept)
     beat["broker"] = beat["broker"] % 3 + 1
 
 
 def a_heartbeat_in_a_generation_to_come(kept: Kept) -> None:
-    _beat(kept)["generation"] += 1
+    steady_beat(kept)["generation"] += 1
 
 
 def a_member_joins_in_one_step(kept: Kept) -> None:
@@ -92,7 +83,7 @@ def a_member_joins_with_an_epoch(kept: Kept) -> None:
 
 
 def a_member_of_kip_848_sends_join_group(kept: Kept) -> None:
-    row = later(_beat(kept), 200)
+    row = later(steady_beat(kept), 200)
     kept["requests"].append({**row, "api": "JOIN_GROUP", "member_epoch": None})
 
 
