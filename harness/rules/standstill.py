@@ -22,26 +22,38 @@ def whole_intervals() -> str:
     """Changes of a group that had members, from the coordinator's notice to the last join.
 
     A member that has heard goes on when it polls next, so the work of one batch comes on top of
-    each round. Where several changes fell into one episode, each has its rounds. A change that
-    came into a stall was waiting for its end, or for a limit, and is not examined; nor is one in
-    which a silent member's session ended, for it was waiting for that member, nor one for which
-    heartbeats were needed that a fault held up.
+    each round. Where several changes fell into one episode, each has its rounds. A leader that gave
+    something up may join again before another member has its part: the SyncGroup of that member is
+    refused, and what it has to give up takes one round more. A change that came into a stall was
+    waiting for its end, or for a limit, and is not examined; nor is one in which a silent member's
+    session ended, for it was waiting for that member, nor one for which heartbeats were needed that
+    a fault held up.
     """
     return """
         WITH polls AS (
             SELECT coalesce(max(process_us * batch_records) / 1e3, 0) AS poll_ms
             FROM {members} WHERE role = 'consumer'
+        ), split AS (
+            -- Generations that some members have their part of, and others were refused it.
+            SELECT e.number
+            FROM {episodes} e JOIN {own_requests} r
+              ON r.api = 'SYNC_GROUP' AND r.generation = e.generation
+             AND r.arrived_at BETWEEN e.first_at AND e.last_at
+            GROUP BY e.number
+            HAVING count_if(r.error_code = :NONE) > 0
+               AND count_if(r.error_code = :REBALANCE_IN_PROGRESS) > 0
         ), changes AS (
             -- Nobody joins in the consumer protocol: it is over when the last member has its part.
             SELECT episode, min(first_at) AS at, count(*) AS rounds,
                    max(IF(:protocol = 'consumer', ended_at, joined_at)) AS joined_at,
                    count_if(trigger IN ('join', 'leave', 'expiry', 'fenced', 'metadata'))
-                       * IF(:protocol = 'eager', 1, 2) AS most,
+                       * IF(:protocol = 'eager', 1, 2)
+                       + count_if(:protocol = 'cooperative' AND s.number IS NOT NULL) AS most,
                    min_by(trigger, number) AS trigger, min_by(trigger_member, number) AS member,
                    max_by(members_after, number) AS members,
                    min_by(members_before, number) AS members_before,
                    max_by(generation, number) AS generation
-            FROM {episodes} GROUP BY episode
+            FROM {episodes} LEFT JOIN split s USING (number) GROUP BY episode
         ), stalls AS (
             SELECT event_at AS from_at, after(duration_ms, event_at) AS to_at FROM {client_events}
             WHERE event IN ('stall_started', 'callback_stall_started')

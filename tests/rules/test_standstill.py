@@ -186,6 +186,31 @@ def test_a_third_round_violates(judge: Judge) -> None:
     assert "3 rounds among 2 members" in verdict["reason"]
 
 
+@pytest.mark.parametrize(
+    ("error_code", "ms", "generation", "verdict"),
+    [
+        (27, 5_120, 2, "HOLDS"),
+        (0, 5_120, 2, "VIOLATED"),  # it has its part
+        (27, 4_999, 2, "VIOLATED"),  # of another generation of that number
+        (27, 5_120, 1, "VIOLATED"),  # of one before
+    ],
+)
+def test_a_member_whose_sync_was_refused_needs_another_round(
+    judge: Judge, error_code: int, ms: float, generation: int, verdict: str
+) -> None:
+    history = joined(100, 100, 100, protocol="cooperative")
+    history.sync("member-2", ms, generation, error_code=error_code)
+    assert verdict == judge(history, "X34")["verdict"]
+
+
+def test_a_generation_that_nobody_has_a_part_of_needs_no_round_more(judge: Judge) -> None:
+    history = joined(100, 100, 100, protocol="cooperative")
+    for request in history.rows["requests"]:
+        if request["api"] == "SYNC_GROUP" and request["generation"] == 2:
+            request["error_code"] = 27
+    assert "VIOLATED" == judge(history, "X34")["verdict"]
+
+
 def test_where_no_group_changed_x34_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History().rebalance(0, 1, 1), "X34")["verdict"]
 
