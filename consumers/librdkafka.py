@@ -25,7 +25,6 @@ from confluent_kafka import (
     Consumer,
     KafkaError,
     KafkaException,
-    Message,
     TopicPartition,
     __version__,
     libversion,
@@ -41,7 +40,7 @@ from consumers.client import (
     Position,
 )
 from consumers.config import ConsumerConfig
-from consumers.ranges import Ranger
+from consumers.ranges import ErrorAmongRecordsError, Ranger
 from harness.base.credentials import shown
 from harness.experiment import ASSIGNORS, UNSET
 
@@ -140,11 +139,12 @@ class Librdkafka:
         messages = self._consumer.consume(limit, timeout_s)
         if not messages:
             return Polled([], [])
-        errors: list[ClientError] = []
-        if any(map(Message.error, messages)):  # in C: a loop would cost as much as the polling
+        try:
+            return Polled(self._ranger.ranges(messages), [])
+        except ErrorAmongRecordsError:
             errors = [told(error) for message in messages if (error := message.error())]
-            messages = [message for message in messages if not message.error()]
-        return Polled(self._ranger.ranges(messages), errors)
+            records = [message for message in messages if not message.error()]
+            return Polled(self._ranger.ranges(records), errors)
 
     def commit(self, positions: Sequence[Position], *, wait: bool) -> list[Answer] | None:
         """Commit `positions`; raises nothing: a refusal is an answer."""

@@ -4,6 +4,8 @@ Reading partition and offset of each record would cost a sixth of what a plain l
 Where a log has no gaps that is not needed: `n` records lie between two records of one partition
 that are `n` offsets apart only if all of them are of that partition, one after the other. So the
 ends of each run are found by bisection, and every record is looked at only where runs are short.
+For the same reason none of them is an error in the place of a record, so not each is asked: for 500
+of them that took 14 to 17 us, and a frame of the journal takes 1.
 
 A log with gaps (transactions, compaction) could deceive that, if a gap were exactly as long as the
 records of other partitions that came in between. So a `Ranger` that has seen one gap looks at each
@@ -28,6 +30,13 @@ class Record(Protocol):
     def offset(self) -> int | None:
         """Its offset."""
 
+    def error(self) -> object | None:
+        """What it says if it is no record, but an error in the place of one."""
+
+
+class ErrorAmongRecordsError(ValueError):
+    """A poll brought an error in the place of a record."""
+
 
 class Ranger:
     """Groups the records of one topic, poll by poll."""
@@ -47,6 +56,8 @@ class Ranger:
         Records of several partitions may alternate: a run goes on until its partition skips an
         offset or goes back. Runs are listed in the order of their first record. Nothing is
         reordered, so a record that one poll brings twice is in two ranges.
+
+        Raises ErrorAmongRecordsError if an error is among them; then nothing was counted.
         """
         found = _by_bisection(self._topic, records) if self._gapless else None
         if found is None:
@@ -79,8 +90,7 @@ def _run_end(records: Sequence[Record], at: int, partition: int, first: int) -> 
     good, bad = at, len(records)
     probe = bad - 1  # most polls bring one run: try the very last first
     while bad - good > 1:
-        record = records[probe]
-        if record.partition() == partition and record.offset() == base + probe:
+        if _whereabouts(records[probe]) == (partition, base + probe):
             good = probe
         else:
             bad = probe
@@ -97,6 +107,8 @@ def _one_by_one(topic: str, records: Sequence[Record]) -> list[Range]:
 
 
 def _whereabouts(record: Record) -> tuple[int, int]:
+    if record.error() is not None:
+        raise ErrorAmongRecordsError
     partition, offset = record.partition(), record.offset()
     if partition is None or offset is None:
         raise ValueError("a delivered record has no partition or no offset")

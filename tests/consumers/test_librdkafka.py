@@ -3,9 +3,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import KafkaError, Message, TopicPartition
 
-from consumers.client import Answer, ClientError, MemberIdentity, Partition
+from consumers.client import Answer, ClientError, MemberIdentity, Partition, Range
 from consumers.config import ConsumerConfig
 from consumers.librdkafka import Librdkafka, parse_group_metadata, settings_of, told
 from harness.experiment import UNSET
@@ -44,12 +44,16 @@ class Binding:
     def __init__(self, _settings: dict[str, Any]) -> None:
         self.metadata: bytes = MEMBER
         self.callbacks: dict[str, Any] = {}
+        self.brings: list[Message] = []
 
     def subscribe(self, _topics: list[str], **callbacks: Any) -> None:
         self.callbacks = callbacks
 
     def consumer_group_metadata(self) -> bytes:
         return self.metadata
+
+    def consume(self, limit: int, _timeout_s: float) -> list[Message]:
+        return [self.brings.pop(0) for _ in self.brings[:limit]]
 
 
 @pytest.fixture
@@ -105,6 +109,23 @@ def test_a_fatal_error_in_the_place_of_a_message_is_fatal() -> None:
     assert not error.fatal()
     assert told(error).fatal
     assert not told(KafkaError(KafkaError._TRANSPORT)).fatal
+
+
+def record(offset: int) -> Message:
+    return Message(topic="t", partition=0, offset=offset, value=b"x")
+
+
+@pytest.mark.parametrize("at", [0, 3, 50])
+def test_an_error_in_the_place_of_a_record_is_told_and_costs_no_record(
+    adapter: Librdkafka, at: int
+) -> None:
+    broken = Message(topic="t", partition=0, error=KafkaError(KafkaError._MAX_POLL_EXCEEDED))
+    records = [record(offset) for offset in range(50)]
+    binding_of(adapter).brings = [*records[:at], broken, *records[at:], record(50)]
+    polled = adapter.poll_batch(51, 0.1)
+    assert ["_MAX_POLL_EXCEEDED"] == [error.name for error in polled.errors]
+    assert [Range("t", 0, 0, 49, 50)] == polled.ranges
+    assert ([Range("t", 0, 50, 50, 1)], []) == adapter.poll_batch(51, 0.1)
 
 
 def test_the_last_member_id_is_remembered_when_all_is_lost(adapter: Librdkafka) -> None:

@@ -1,11 +1,12 @@
 from itertools import pairwise
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.client import Range
-from consumers.ranges import Ranger, gaps
+from consumers.ranges import ErrorAmongRecordsError, Ranger, gaps
 
 Place = tuple[int, int]
 SIZES = st.integers(1, 150)
@@ -20,6 +21,14 @@ class Record(NamedTuple):
 
     def offset(self) -> int:
         return self.at_offset
+
+    def error(self) -> str | None:
+        return "an error" if self.in_partition < 0 else None
+
+
+class EndOfPartition(Record):
+    def error(self) -> str | None:
+        return "the end"
 
 
 def ranges(places: list[Place], ranger: Ranger | None = None) -> list[Range]:
@@ -69,6 +78,30 @@ def test_every_record_is_in_a_range_as_often_as_it_came_and_in_its_partitions_or
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12)), max_size=60))
 def test_once_a_gap_was_seen_this_holds_for_any_log(places: list[Place]) -> None:
     assert_told(places, ranges(places, distrustful()))
+
+
+@given(gapless(), st.data(), st.booleans())
+def test_an_error_in_the_place_of_a_record_is_seen_wherever_it_is(
+    places: list[Place], data: st.DataObject, trusting: bool
+) -> None:
+    at = data.draw(st.integers(0, len(places)))
+    offset = data.draw(st.sampled_from([-1001, *(offset for _, offset in places)]))
+    ranger = Ranger("t") if trusting else distrustful()
+    with pytest.raises(ErrorAmongRecordsError):
+        ranges([*places[:at], (-1, offset), *places[at:]], ranger)
+    assert_told(places, ranges(places, ranger))
+
+
+@given(gapless(), st.data())
+def test_an_error_that_names_the_place_of_the_next_record_is_seen(
+    places: list[Place], data: st.DataObject
+) -> None:
+    """As librdkafka's end of a partition does."""
+    records = [Record(*place) for place in places]
+    at = data.draw(st.integers(0, len(places)))
+    partition, offset = places[at - 1] if at else (0, 0)
+    with pytest.raises(ErrorAmongRecordsError):
+        Ranger("t").ranges([*records[:at], EndOfPartition(partition, offset + 1), *records[at:]])
 
 
 @given(st.lists(gapless(), max_size=4), st.booleans())
