@@ -18,7 +18,7 @@ from harness.bench.measure import Figure, cost_of, median
 from harness.bench.synthetic import write_synthetic
 
 SIZES: Final = (10**6, 10**7, 10**8)
-_TEN_MILLION: Final = 10**7
+_LIMITS_S: Final = {10**7: 12, 10**8: 40}
 # Rows of one message each: more would not fit beside Spark in the memory of a small machine.
 _LARGEST_PER_MESSAGE: Final = 10**7
 
@@ -41,7 +41,7 @@ def bench(rounds: int) -> list[Figure]:
                     walls[records],
                     "s",
                     len(measured),
-                    15 if records == _TEN_MILLION else None,
+                    _LIMITS_S.get(records),
                 ),
                 Figure("check", f"memory, {size} records", memory_mb, "MB", len(measured), 3_000),
             ]

@@ -38,14 +38,14 @@ def bench(tools: Tools, rounds: int, records: int = RECORDS) -> list[Figure]:
     threads = found.instrumented.threads - found.plain.threads
     name = "recording"
     return [
-        Figure(name, "CPU per record, instrumented : plain", found.cpu_ratio, "×", rounds, 1.15),
+        Figure(name, "CPU per record, instrumented : plain", found.cpu_ratio, "×", rounds, 1.10),
         Figure(
             name,
             "records per second, instrumented : plain",
             found.throughput_ratio,
             "×",
             rounds,
-            0.90,
+            0.95,
             at_most=False,
         ),
         Figure(name, "threads more than plain", float(threads), "threads", rounds, 0),
