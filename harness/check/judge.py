@@ -184,11 +184,13 @@ def _guard(tables: Tables, outcome: Outcome, unwatched: str | None) -> list[str]
 
     Neither a pass nor a violation may come from a timing that the machine itself spoilt. One that
     would be the same however much of the standing still is in it is kept. `unwatched` says why it
-    is not known whether it did. Returned is what each timing was withheld for.
+    is not known whether it did. Where the time of day was set by more than `_NEAR`, nobody is
+    accused at all: what happened in which order is not known. Returned is what each timing was
+    withheld for.
     """
-    timed = _timed(tables, outcome)
+    timed, accusations = _timed(tables, outcome), _accusations(outcome)
     touched: list[str] = []
-    if not timed:
+    if not timed and not accusations:
         return touched
     try:
         if unwatched:
@@ -214,7 +216,22 @@ def _guard(tables: Tables, outcome: Outcome, unwatched: str | None) -> list[str]
             how = "by" if worst["what"] == "set" else "for"
             why = f"{touched[-1]} {how} {worst['late_ms']:,.0f} ms"
             each.row.update(ok=None, excused=None, why=why)
+    for row in accusations:
+        if row["ok"] is False and stalls.set_by_ms > _NEAR / timedelta(milliseconds=1):
+            touched.append(CLOCK_SET)
+            row.update(ok=None, why=f"{CLOCK_SET} by {stalls.set_by_ms:,.0f} ms during the run")
     return touched
+
+
+def _accusations(outcome: Outcome) -> list[Row]:
+    """Rows that violate a statement, but for those about this machine and about the record."""
+    return [
+        row
+        for name, rows in outcome.rows.items()
+        if not (RULES[name].clock or RULES[name].of_record)
+        for row in rows
+        if row["ok"] is False
+    ]
 
 
 def _doubt(tables: Tables, outcome: Outcome) -> list[str]:
@@ -274,6 +291,7 @@ class _Stalls:
         clock_set = [each for each in numbered if each[1]["what"] == "set"]
         self._still = Spans(still, "from_at", "to_at")
         self._clock_set = Spans(clock_set, "from_at", "to_at")
+        self.set_by_ms = max((float(each["late_ms"]) for _, each in clock_set), default=0.0)
 
     def near(self, timed: _Timed) -> list[Row]:
         """Those that spoil the timing of a row, in the order in which they were given."""

@@ -121,7 +121,9 @@ def test_the_stalls_near_a_timing_are_those_that_a_look_at_each_finds() -> None:
         begin = drawn.randrange(1_000)
         lasts = drawn.choice((0, 5, 20, 400))
         what = drawn.choice(("late", "late", "unseen", "set"))
-        stalls.append({"what": what, "from_at": at(begin), "to_at": at(begin + lasts)})
+        stalls.append(
+            {"what": what, "from_at": at(begin), "to_at": at(begin + lasts), "late_ms": lasts}
+        )
     found = _Stalls(stalls)
     sizes = set()
     for _ in range(400):
@@ -172,6 +174,35 @@ def test_nobody_is_accused_by_two_clocks_while_the_machine_stood_still(
 
     assert row["ok"] is (None if withheld else ok)
     assert withheld == row["why"].startswith("this machine stood still")
+
+
+@pytest.mark.parametrize(
+    ("rule", "ok", "set_by_ms", "withheld"),
+    [
+        ("X42", False, 1_001, True),
+        ("X42", False, -1_001, True),
+        ("X42", False, 1_000, False),  # near it only rules that compare clocks are spoilt
+        ("X42", True, 3_000, False),
+        ("E05", False, 3_000, False),  # it is about the record
+    ],
+)
+def test_nobody_is_accused_in_a_run_in_which_the_time_of_day_was_set(
+    rule: str, ok: bool, set_by_ms: float, withheld: bool, engine: Engine
+) -> None:
+    history = History()
+    for second, by_ms in ((1, 0.0), (2, 0.0), (3, set_by_ms), (4, set_by_ms)):
+        told = {"late_ms": 0.2, "clock_us": second * 1_000_000}
+        history.add("host", at=at(second * 1_000 + by_ms), **told)
+    row: Row = {**dict.fromkeys(COLUMNS), "ok": ok, "why": "it was so", "at": at(60_000)}
+    tables = tables_of(history, engine)
+    try:
+        touched = _guard(tables, Outcome(rows={rule: [row]}), None)
+    finally:
+        tables.close()
+
+    assert row["ok"] is (None if withheld else ok)
+    assert withheld == row["why"].startswith("this machine's time of day was set by 1,001 ms")
+    assert withheld == bool(touched)
 
 
 def test_who_is_accused_stays_so_where_nobody_watched_the_machine(

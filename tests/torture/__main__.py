@@ -12,7 +12,15 @@ from harness.base.processes import scratch_folder
 from tests.torture import campaign, kept
 from tests.torture.rounds import KINDS, Round
 
-_USUAL: Final = {"kills": 20, "nights": 2, "commands": 20, "damage": 2_000, "shortages": 10}
+_USUAL: Final = {
+    "kills": 20,
+    "nights": 2,
+    "commands": 20,
+    "damage": 2_000,
+    "shortages": 10,
+    "clocks": 5,
+    "memory": 5,
+}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -15,15 +15,28 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final, TextIO
 
-from tests.torture import commands, kills, nights, shortages
+from tests.torture import clocks, commands, kills, memory, nights, shortages
 from tests.torture.damage import Damage
-from tests.torture.rounds import COMMANDS, DAMAGE, KILLS, KINDS, NIGHTS, SHORTAGES, Outcome, Round
+from tests.torture.rounds import (
+    CLOCKS,
+    COMMANDS,
+    DAMAGE,
+    KILLS,
+    KINDS,
+    MEMORY,
+    NIGHTS,
+    SHORTAGES,
+    Outcome,
+    Round,
+)
 
 _PLAY: Final = {
     KILLS: kills.play,
     NIGHTS: nights.play,
     COMMANDS: commands.play,
     SHORTAGES: shortages.play,
+    CLOCKS: clocks.play,
+    MEMORY: memory.play,
 }
 _SHOWN: Final = {DAMAGE: 500}  # a line for every so many rounds; of other kinds for each
 

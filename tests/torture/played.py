@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -51,7 +51,8 @@ class Played:
     """The command in the background, in a session of its own.
 
     `before` is a command that starts it; where that `holds`, it goes on until it is closed, so that
-    the files that only it sees can be looked at (`root`). `prepare` is called before all.
+    the files that only it sees can be looked at (`root`). `prepare` is called before all, and
+    `environment` is added to what its processes have in theirs.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Played:
         before: Sequence[str] = (),
         prepare: Callable[[], None] | None = None,
         holds: bool = False,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.results = results
         self._holds = holds
@@ -74,6 +76,7 @@ class Played:
                 stdout=heard,
                 stderr=heard,
                 cwd=ROOT,
+                env={**os.environ, **(environment or {})},
                 start_new_session=True,
                 preexec_fn=prepare or takes_signals,
             )
@@ -272,3 +275,27 @@ def send(pid: int, number: signal.Signals) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def ending(run: Played, code: int | None, allowed: set[int]) -> list[str]:
+    """What is wrong with how the command ended."""
+    if code is None:
+        return ["the command does not end"]
+    last = (run.heard().strip().splitlines() or [""])[-1][:200]
+    problems = [] if code in allowed else [f"exit code {code} instead of {sorted(allowed)}: {last}"]
+    if "Traceback" in run.heard():
+        problems.append(f"a traceback: {last}")
+    return problems
+
+
+def rest(results: Path, run_dir: Path) -> list[str]:
+    """What is left, and whether the manifest says how it ended, once `clean` has been there."""
+    problems = cleaned(results) + left_after_cleaning(results, run_dir)
+    with suppress(WaitTimeout):
+        wait_until("an ending", lambda: told(run_dir).get("status") != "running", timeout_s=1)
+    status = told(run_dir).get("status")
+    # One that could not even be begun on a full disk has no manifest.
+    there = (run_dir / "manifest.json").exists() if run_dir.exists() else False
+    if there and status not in ("complete", "interrupted", "void"):
+        problems.append(f"the manifest says {status}")
+    return problems

@@ -12,7 +12,9 @@ DAMAGE: Final = "damage"
 SHORTAGES: Final = "shortages"
 NIGHTS: Final = "nights"
 COMMANDS: Final = "commands"
-KINDS: Final = (KILLS, NIGHTS, COMMANDS, DAMAGE, SHORTAGES)
+CLOCKS: Final = "clocks"
+MEMORY: Final = "memory"
+KINDS: Final = (KILLS, NIGHTS, COMMANDS, DAMAGE, SHORTAGES, CLOCKS, MEMORY)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,6 @@ from typing import Final
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from harness.base.errors import WaitTimeout
-from harness.base.wait import wait_until
 from tests.torture import played
 from tests.torture.played import PHASES, Played
 from tests.torture.rounds import Outcome, Round
@@ -58,7 +56,7 @@ def _standstill(this: Round, randomness: random.Random, results: Path, alone: Al
             with played.stopped(run.run_dir.name, run.process.pid):
                 time.sleep(long_s)
         code = run.end()
-        problems = _ending(run, code, {0, 3})
+        problems = played.ending(run, code, {0, 3})
         run_dir = run.run_dir
     if run_dir is None:
         return what, "a standstill", f"exit code {code}", [*problems, "there is no run"]
@@ -69,7 +67,8 @@ def _standstill(this: Round, randomness: random.Random, results: Path, alone: Al
         late_ms = pc.max(pq.read_table(run_dir / "history" / "host.parquet")["late_ms"]).as_py()
         if late_ms < 800 * long_s:
             wrong.append(f"the observer says that it was {late_ms:.0f} ms late at most")
-    return what, "a standstill", f"exit code {code}", problems + wrong + _rest(results, run_dir)
+    problems += wrong + played.rest(results, run_dir)
+    return what, "a standstill", f"exit code {code}", problems
 
 
 def _few_files(this: Round, randomness: random.Random, results: Path, alone: Alone) -> Found:
@@ -82,11 +81,11 @@ def _few_files(this: Round, randomness: random.Random, results: Path, alone: Alo
     arguments = ("run", "short", "--seed", str(this.number))
     with alone, closing(Played(results, *arguments, prepare=limit)) as run:
         code = run.end()
-        problems = _ending(run, code, {0, 3})
+        problems = played.ending(run, code, {0, 3})
         run_dir = run.run_dir
     if run_dir is not None:
         problems += played.wrong_verdicts(run_dir) if (run_dir / "history").exists() else []
-        problems += _rest(results, run_dir)
+        problems += played.rest(results, run_dir)
     return f"{number} files", "few files", f"exit code {code}", problems
 
 
@@ -121,7 +120,7 @@ def _on_a_disk(
     with alone, closing(Played(results, *arguments, before=mounting, holds=True)) as run:
         break_it(run)
         code = run.ended_with(_ENDED)
-        problems = _ending(run, code, {0, 3})
+        problems = played.ending(run, code, {0, 3})
         inside = run.root / results.relative_to("/")
         with suppress(OSError):
             (inside / _FILLER).unlink()
@@ -129,7 +128,7 @@ def _on_a_disk(
         left = sorted(seen.glob("short/2*"))
         problems += [each for run_dir in left for each in played.left_at_once(run_dir)]
     for run_dir in left:
-        problems += _rest(seen, run_dir)
+        problems += played.rest(seen, run_dir)
         if any((run_dir / "history").glob("*.parquet")):
             problems += played.wrong_verdicts(run_dir)
     status = " ".join(str(played.told(run_dir).get("status")) for run_dir in left)
@@ -164,32 +163,6 @@ def _unshare() -> Sequence[str]:
             if subprocess.run(trying, check=False, capture_output=True).returncode == 0:
                 return command
     return ()
-
-
-def _ending(run: Played, code: int | None, allowed: set[int]) -> list[str]:
-    """What is wrong with how the command ended."""
-    if code is None:
-        return ["the command does not end"]
-    last = (run.heard().strip().splitlines() or [""])[-1][:200]
-    problems = [] if code in allowed else [f"exit code {code} instead of {sorted(allowed)}: {last}"]
-    if "Traceback" in run.heard():
-        problems.append(f"a traceback: {last}")
-    return problems
-
-
-def _rest(results: Path, run_dir: Path) -> list[str]:
-    """What is left, and whether the manifest says how it ended, once `clean` has been there."""
-    problems = played.cleaned(results) + played.left_after_cleaning(results, run_dir)
-    with suppress(WaitTimeout):
-        wait_until(
-            "an ending", lambda: played.told(run_dir).get("status") != "running", timeout_s=1
-        )
-    status = played.told(run_dir).get("status")
-    # One that could not even be begun on a full disk has no manifest.
-    there = (run_dir / "manifest.json").exists() if run_dir.exists() else False
-    if there and status not in ("complete", "interrupted", "void"):
-        problems.append(f"the manifest says {status}")
-    return problems
 
 
 _WAYS: Final = (_standstill, _standstill, _few_files, _full_disk, _full_disk, _read_only)

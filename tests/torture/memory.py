@@ -1,0 +1,34 @@
+"""Memory: each process may have so much of its own, and no more."""
+
+from __future__ import annotations
+
+import resource
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+from typing import Final
+
+from tests.torture import played
+from tests.torture.played import Played
+from tests.torture.rounds import Outcome, Round
+
+_LEAST_MB: Final = 48
+_DOUBLINGS: Final = 5.0  # to 1.5 GB, with which every process has enough
+
+
+def play(this: Round, results: Path, alone: AbstractContextManager[None]) -> Outcome:
+    """Play one round; `results` is a folder of its own, and brokers run only while `alone`."""
+    limit_mb = round(_LEAST_MB * 2 ** this.randomness.uniform(0, _DOUBLINGS))
+    what, where = f"{limit_mb} MB for each process", "little memory"
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit_mb * 2**20, limit_mb * 2**20))
+
+    arguments = ("run", "short", "--seed", str(this.number))
+    with alone, closing(Played(results, *arguments, prepare=limit)) as run:
+        code = run.end()
+        problems = played.ending(run, code, {0, 3})
+        run_dir = run.run_dir
+    if run_dir is not None:
+        problems += played.wrong_verdicts(run_dir) if (run_dir / "history").exists() else []
+        problems += played.rest(results, run_dir)
+    return Outcome(this, what, where, f"exit code {code}", problems)
