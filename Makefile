@@ -143,7 +143,7 @@ mutants: ## change the rules' SQL in small ways, and show which changes no test 
 	    $(if $(ONLY),--only '$(ONLY)')
 
 .PHONY: torture
-torture: ## kill runs, damage records and fill the disk, and show what is left or judged wrongly [ROUNDS='kills=20 nights=2 commands=20 damage=2000 shortages=10' SEED=1 ROUND=damage-17]
+torture: ## kill runs, damage records and fill the disk, and show what is left or judged wrongly [ROUNDS='kills=20 nights=2 commands=20 damage=2000 shortages=10 clocks=5 memory=5' SEED=1 ROUND=damage-17]
 	@$(ENV) -m tests.torture $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(SEED),--seed '$(SEED)') $(if $(ROUND),--round '$(ROUND)')
 
 clean: ## end and remove what killed runs left [DRY=1 only lists it, CACHE=1 offers to remove unused environments, YES=1 does so without asking]

@@ -1,8 +1,8 @@
 """Clocks: the time of day jumps, for all processes of a run at once, and none is set for real.
 
-A small library (jumping.c) is loaded into each of them and adds to the time of day what a file says.
-Toxiproxy is linked to no C library, so it keeps the right time, as another machine would. Where there
-is no C compiler such a round does nothing and says so.
+A small library (jumping.c) is loaded into each of them and adds to the time of day what a file
+says. Toxiproxy is linked to no C library, so it keeps the right time, as another machine would.
+Where there is no C compiler such a round does nothing and says so.
 """
 
 from __future__ import annotations
@@ -29,16 +29,13 @@ _JUMPS_S: Final = (3.0, -3.0, 3_600.0, -3_600.0)
 
 def play(this: Round, results: Path, alone: AbstractContextManager[None]) -> Outcome:
     """Play one round; `results` is a folder of its own, and brokers run only while `alone`."""
-    randomness = this.randomness
-    phase = randomness.choice(list(PHASES))
-    more_s, jump_s = randomness.uniform(0, PHASES[phase]), randomness.choice(_JUMPS_S)
-    what = f"the clock jumps by {jump_s:+.0f} s {more_s:.2f} s into {phase.strip(': ')}"
+    what, phase, more_s, jump_s = drawn(this)
     where = f"the clock jumps by {jump_s:+.0f} s"
-    library, wrong_by = _library(), results.with_name(f"{results.name}-wrong-by")
-    if library is None:
+    loaded, wrong_by = library(), results.with_name(f"{results.name}-wrong-by")
+    if loaded is None:
         return Outcome(this, what, where, "left out: no C compiler here")
     _jump(wrong_by, 0)
-    environment = {"LD_PRELOAD": str(library), "JUMP_FILE": str(wrong_by)}
+    environment = {"LD_PRELOAD": str(loaded), "JUMP_FILE": str(wrong_by)}
     arguments = ("run", "short", "--seed", str(this.number))
     with alone, closing(Played(results, *arguments, environment=environment)) as run:
         hit = run.await_phase(phase, more_s)
@@ -55,8 +52,17 @@ def play(this: Round, results: Path, alone: AbstractContextManager[None]) -> Out
     return Outcome(this, what, where, f"exit code {code}", problems)
 
 
+def drawn(this: Round) -> tuple[str, str, float, float]:
+    """What a round does, in words; the phase, how long after its begin, and by how much."""
+    randomness = this.randomness
+    phase = randomness.choice(list(PHASES))
+    more_s, jump_s = randomness.uniform(0, PHASES[phase]), randomness.choice(_JUMPS_S)
+    what = f"the clock jumps by {jump_s:+.0f} s {more_s:.2f} s into {phase.strip(': ')}"
+    return what, phase, more_s, jump_s
+
+
 @cache
-def _library() -> Path | None:
+def library() -> Path | None:
     """The library, made by the compiler of this machine; null if it has none."""
     made = Path(tempfile.mkdtemp(prefix="torture-jumping-")) / "jumping.so"
     source = Path(__file__).with_name("jumping.c")

@@ -9,9 +9,9 @@ from typing import Final
 import pytest
 
 from consumers.journal import read_journal
-from tests.torture import campaign, damaging, kept
+from tests.torture import campaign, clocks, damaging, kept
 from tests.torture.damage import Damage
-from tests.torture.rounds import DAMAGE, KILLS, KINDS, Outcome, Round
+from tests.torture.rounds import CLOCKS, DAMAGE, KILLS, KINDS, Outcome, Round
 
 SEED: Final = 1
 DAMAGED: Final = 150
@@ -34,6 +34,15 @@ def test_damaged_records_get_no_wrong_verdict_and_no_traceback(tmp_path: Path) -
 @pytest.mark.parametrize("number", [1, 2, 6])
 def test_nothing_is_left_of_a_run_that_was_killed(tmp_path: Path, number: int) -> None:
     assert 0 == campaign.play([Round(SEED, KILLS, number)], tmp_path)
+
+
+@pytest.mark.cluster
+def test_nobody_is_accused_where_the_clock_went_back(tmp_path: Path) -> None:
+    if clocks.library() is None:
+        pytest.skip("there is no C compiler")
+    this = Round(SEED, CLOCKS, 5)
+    assert "the clock jumps by -3 s 0.56 s into recover" == clocks.drawn(this)[0]
+    assert 0 == campaign.play([this], tmp_path)
 
 
 def test_a_round_is_the_same_each_time() -> None:
