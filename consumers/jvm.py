@@ -19,6 +19,7 @@ _OPTIONS: Final = (
     "-XX:TieredStopAtLevel=1",
     "-Xrs",  # signals are Python's: an order to end must not end the JVM under the loop
     "-XX:-UsePerfData",  # no file in /tmp, which a SIGKILL would leave there
+    "-XX:+ErrorFileToStderr",  # into the member's log, and not into whatever folder we are in
     "--enable-native-access=ALL-UNNAMED",  # what JPype is; newer Javas warn of it otherwise
 )
 

@@ -13,7 +13,12 @@ if sys.version_info < (3, 11):  # noqa: UP036 - exactly for the Pythons below th
     )
     sys.exit(3)
 
+import os
 from importlib.util import find_spec
+
+# NumPy comes with Arrow, and nobody here multiplies matrices. OpenBLAS would ask for 40 MB for each
+# further core, and where it cannot have them it interrupts the program (SIGINT).
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def run() -> int:

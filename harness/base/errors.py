@@ -14,6 +14,7 @@ Each message is one sentence for the user: what was wrong, where, what to do.
 
 import os
 from enum import IntEnum
+from typing import Final
 
 
 class Exit(IntEnum):
@@ -63,6 +64,11 @@ class NoData(HarnessError):
     """Nothing was found to check or to report."""
 
     exit_code: int = Exit.NO_DATA
+
+
+NO_MEMORY: Final = (
+    "there is not enough memory: end other programs or lift the limit, and run the command again"
+)
 
 
 def refused(error: OSError) -> str:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NoReturn
 
-from harness.base.errors import BadInput, CannotImport, Exit, HarnessError, refused
+from harness.base.errors import NO_MEMORY, BadInput, CannotImport, Exit, HarnessError, refused
 from harness.base.paths import COMMAND, RESULTS
 from harness.cli.by_hand import (
     add_fault_options,
@@ -111,6 +111,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return Exit.FAILED
     except OSError as error:
         _complain(refused(error))
+        return Exit.FAILED
+    except MemoryError:
+        _complain(NO_MEMORY)
         return Exit.FAILED
     except Exception as error:  # noqa: BLE001 (Python's own exit code would say that a verdict differs)
         traceback.print_exc()

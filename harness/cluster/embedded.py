@@ -96,6 +96,7 @@ class EmbeddedCluster:
             [
                 tools.java,
                 *(usual if self._java_options is None else self._java_options),
+                jvm.crash_report(self._logs, node.name),
                 f"-Dharness.logs={self._logs / node.name}",
                 *self.plan.logging,
                 f"-Dlog4j2.configurationFile={self._folder / LOGGING}",

@@ -44,6 +44,14 @@ def broker_options(java_version: str) -> tuple[str, ...]:
     return BROKER_OPTIONS + quiet
 
 
+def crash_report(logs: Path, node: str) -> str:
+    """Has a JVM that breaks down write its report there, not into the folder that the user is in.
+
+    No AOT cache depends on it.
+    """
+    return f"-XX:ErrorFile={logs / node}.crash.log"
+
+
 def aot_options(aot: Path | None) -> tuple[str, ...]:
     """What makes a JVM start from `aot`; nothing where there is none.
 

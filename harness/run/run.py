@@ -13,7 +13,7 @@ from typing import Final
 
 from consumers.journal import Journal
 from harness.base import processes
-from harness.base.errors import HarnessError, VoidRun, WaitTimeout
+from harness.base.errors import NO_MEMORY, HarnessError, VoidRun, WaitTimeout
 from harness.base.ports import Ports
 from harness.cluster.admin import create_topic
 from harness.cluster.backend import RunningCluster
@@ -118,6 +118,9 @@ class Run:
                     f"the machine refused ({error}), so the run is void: make room or lift the "
                     "limit, and run again"
                 ) from error
+            except MemoryError as error:
+                self._end("void", "there was not enough memory")
+                raise VoidRun(f"the run is void: {NO_MEMORY}") from error
             except Exception as error:
                 self._end("void", f"the harness failed: {type(error).__name__}: {error}")
                 raise

@@ -11,8 +11,8 @@ from tests.torture import played
 from tests.torture.played import Played
 from tests.torture.rounds import Outcome, Round
 
-_LEAST_MB: Final = 48
-_DOUBLINGS: Final = 5.0  # to 1.5 GB, with which every process has enough
+_LEAST_MB: Final = 144  # with less even the libraries of Python do not start
+_DOUBLINGS: Final = 3.4  # to 1.5 GB, with which every process has enough
 
 
 def play(this: Round, results: Path, alone: AbstractContextManager[None]) -> Outcome:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.base import processes
-from harness.base.errors import Exit
+from harness.base.errors import NO_MEMORY, Exit
 from harness.catalogue import registry
 from harness.cli.main import main
 from harness.experiment import APP, CLIENTS, PROTOCOLS
@@ -346,6 +346,18 @@ def test_a_failure_of_the_harness_is_no_verdict(
     assert (
         "kafka-chaos: the harness itself failed (RuntimeError): report the traceback above" in said
     )
+
+
+def test_too_little_memory_is_one_sentence_and_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def exhausted() -> str:
+        raise MemoryError
+
+    monkeypatch.setattr("harness.catalogue.listing.render_experiments", exhausted)
+
+    assert Exit.FAILED == main(["list"])
+    assert f"kafka-chaos: {NO_MEMORY}\n" == capsys.readouterr().err
 
 
 def test_ctrl_c_before_a_command_has_begun_is_one_sentence() -> None:
