@@ -85,8 +85,9 @@ def lines_follow() -> str:
             UNION ALL
             SELECT a.broker, a.at, a.evidence, concat('an assignment for ', a.members,
                                                       ' members of ', s.members)
-            FROM lines a JOIN lines s
-              ON same(s, a, broker, generation) AND s.event = 'stabilized' AND s.at <= a.at
+            FROM lines a JOIN {generations} s
+              ON same(s, a, broker, generation) AND s.event = 'stabilized' AND s.joined_at <= a.at
+             AND in_time_of(s, a.at)
             WHERE a.event = 'assignment_received' AND a.members <> s.members
             UNION ALL
             SELECT l.broker, l.at, l.evidence, concat(l.event, ' while the broker was dead')
