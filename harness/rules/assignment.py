@@ -261,8 +261,8 @@ STICKY: Final = """
         SELECT broker, generation, lead(at) OVER (PARTITION BY 1 ORDER BY at) AS next_at
         FROM {coordinator_events} WHERE `group` = :group AND event = 'target_computed'
     ), followed AS (
-        -- Members that reached the epoch of a target. A member that was told of a later target
-        -- instead never had it.
+        -- Members that reached the epoch of a target, or whose SyncGroup was accepted. A member
+        -- that was told of a later one instead never had it.
         SELECT DISTINCT coalesce(member_epoch, generation) AS generation, member_id
         FROM {requests}
         WHERE `group` = :group AND error_code = 0
@@ -296,8 +296,8 @@ STICKY: Final = """
         JOIN {memberships} m
           ON m.member_id = b.member_id AND m.joined_at <= s.joined_at
          AND (m.removed_at IS NULL OR m.removed_at > s.joined_at)
-        LEFT JOIN followed f ON same(f, b, generation, member_id)
-        WHERE b.topic = :topic AND (s.assignor <> 'uniform' OR f.member_id IS NOT NULL)
+        JOIN followed f ON same(f, b, generation, member_id)
+        WHERE b.topic = :topic
     ), compared AS (
         SELECT b.member, b.member_id, b.broker, b.generation, b.joined_at, b.members, b.evidence,
                b.instance_id, count(*) AS had, count(a.partition) AS kept

@@ -5,13 +5,10 @@ from typing import Final
 from harness.experiment import CLASSIC
 from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule
+from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (queries name it)
 
 # How old an answer may be when the observer notes it: it waits so long for one (_ASK_S).
 ASKED_MS: Final = 500
-# How much later a request may be in the log than the coordinator's line that it caused, and seem to
-# have come. Of answers to joins 127 ms were recorded in a first generation and 67 ms in a later
-# one, on machines that were busy; of leaves 25 ms, where it was the broker's first.
-STAMPED_LATE_MS: Final = 300
 
 
 @Rule(
@@ -43,7 +40,7 @@ def everybody_joins() -> str:
             FROM {generations} g LEFT JOIN {joins} j ON same(j, g, broker, generation)
              AND in_time_of(g, j.processed_at)
              AND j.arrived_at
-                 <= after(IF(j.instance_id IS NULL, :STAMPED_LATE_MS, :slack_ms), g.joined_at)
+                 <= after(IF(j.instance_id IS NULL, :STAMP_LATE_MS, :slack_ms), g.joined_at)
             WHERE g.event = 'stabilized' AND g.members > 0
             GROUP BY g.number, g.broker, g.generation, g.joined_at, g.members, g.evidence,
                      g.since_at, g.until_at
@@ -193,7 +190,7 @@ def all_are_answered() -> str:
         WITH answered AS (
             SELECT g.generation, g.joined_at, j.member, j.arrived_at, j.processed_at, j.evidence,
                    ms_between(g.joined_at, j.processed_at) AS ms,
-                   :START_MS + :slack_ms + :STAMPED_LATE_MS AS most_ms
+                   :START_MS + :slack_ms + :STAMP_LATE_MS AS most_ms
             FROM {generations} g JOIN {joins} j ON same(j, g, broker, generation)
              AND j.arrived_at <= g.joined_at AND in_time_of(g, j.processed_at)
             WHERE g.event = 'stabilized'
