@@ -62,7 +62,7 @@ def leader_assigns() -> str:
             LEFT JOIN brought r ON same(r, s, `group`, member_id, generation)
         )
         , own_syncs AS (
-            SELECT s.*, coalesce(g.number, 0) AS number
+            SELECT s.*, coalesce(g.number, 0) AS number, g.synced_at
             FROM {own_requests} s LEFT JOIN {generations} g
               ON same(g, s, broker, generation) AND in_time_of(g, s.processed_at)
             WHERE s.api = 'SYNC_GROUP' AND s.error_code = :NONE
@@ -71,7 +71,9 @@ def leader_assigns() -> str:
                    min(arrived_at) AS at, min_by(assignments, arrived_at) AS assignments
             FROM own_syncs WHERE size(assignments) > 0 GROUP BY broker, generation, number
         ), own AS (
-            SELECT s.member, s.generation, s.processed_at, s.evidence, l.at AS led_at,
+            SELECT s.member, s.generation, s.processed_at, s.evidence,
+                   -- The leader's request may be stamped late, the coordinator's line of it is not.
+                   least(l.at, s.synced_at) AS led_at,
                    array_join(array_sort(transform(
                        filter(l.assignments, a -> a.member_id = s.member_id),
                        a -> concat(a.topic, '-', a.partition))), ' ') AS gave,
