@@ -24,12 +24,12 @@ experiment = Experiment(
             not_target="coordinator",
             at_s=4,
             jitter_s=1,
-            lasts_s=11,
+            lasts_s=12,
         ),
     ),
     # Nothing else follows the one commit of it that fails. And its members come and go.
     probes=(Probe(name="without-replica", beside=True),),
-    duration_s=18,
+    duration_s=19,
     rules=(
         *holds("X28", "X28-alive", "R31-append", "R21", "R33", "X32a", "X32b", "X32c"),
         Expect(

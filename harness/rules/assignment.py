@@ -14,14 +14,15 @@ SPREAD: Final = """
     ),
     -- A static member that came back later joined in the same generation, under another id.
     led AS (
-        SELECT DISTINCT 'classic' AS protocol, j.broker, j.generation, j.member_id,
+        SELECT DISTINCT 'classic' AS protocol, d.joined_at, j.generation, j.member_id,
                coalesce(g.size, 0) AS size, g.at, g.evidence
         FROM {joins} j JOIN {generations} d
           ON same(d, j, broker, generation) AND d.event = 'stabilized'
+         AND in_time_of(d, j.processed_at)
         JOIN {memberships} m ON m.member_id = j.member_id AND m.joined_at <= d.joined_at
         LEFT JOIN given g ON same(g, j, broker, generation, member_id)
     ), told AS (
-        SELECT d.coordinator AS broker, d.generation, m.stay AS member_id, d.completed_at AS at,
+        SELECT d.joined_at, d.generation, m.stay AS member_id, d.completed_at AS at,
                max(struct(b.processed_at, b.evidence, size(b.assigned) AS size))
                    FILTER (WHERE b.assigned IS NOT NULL) AS last,
                max(struct(b.processed_at, b.evidence)).evidence AS evidence,
@@ -34,19 +35,19 @@ SPREAD: Final = """
          AND b.processed_at <= d.completed_at
          AND (m.since_at IS NULL OR b.arrived_at > m.since_at)
         WHERE d.protocol = 'consumer' AND d.completed_at IS NOT NULL
-        GROUP BY d.coordinator, d.generation, m.stay, d.completed_at
+        GROUP BY d.joined_at, d.generation, m.stay, d.completed_at
     ), sizes AS (
-        SELECT protocol, broker, generation, min(at) AS at, min(evidence) AS evidence,
+        SELECT protocol, joined_at, generation, min(at) AS at, min(evidence) AS evidence,
                count(*) AS members, sum(size) AS partitions, max(size) - min(size) AS spread,
                max(size) AS most, min(size) AS least, count_if(size = 0) AS idle,
                array_join(reverse(array_sort(collect_list(size))), '+') AS sizes,
                bool_and(heard) AS heard
         FROM (SELECT *, true AS heard FROM led
               UNION ALL
-              SELECT 'consumer', broker, generation, member_id, coalesce(last.size, 0), at,
+              SELECT 'consumer', joined_at, generation, member_id, coalesce(last.size, 0), at,
                      evidence, heard
               FROM told)
-        GROUP BY protocol, broker, generation
+        GROUP BY protocol, joined_at, generation
     ),
     -- A topic may have grown, which the group may know before the observer does.
     grown AS (
@@ -164,21 +165,23 @@ def idle() -> str:
 # A group of static and dynamic members is ordered otherwise by each client, and left out.
 ORDERED: Final = """
     WITH joined AS (
-        SELECT j.broker, j.generation, j.member_id, max(j.protocol_name) AS assignor,
+        SELECT g.number, j.broker, j.generation, j.member_id, max(j.protocol_name) AS assignor,
                max(j.instance_id) AS instance_id
         FROM {joins} j JOIN {generations} g
           ON same(g, j, broker, generation) AND g.event = 'stabilized'
-         AND j.arrived_at <= after(:slack_ms, g.joined_at)
-        GROUP BY j.broker, j.generation, j.member_id
+         AND j.arrived_at <= after(:slack_ms, g.joined_at) AND in_time_of(g, j.processed_at)
+        GROUP BY g.number, j.broker, j.generation, j.member_id
     ), ordered AS (
         SELECT *, count(*) OVER w AS members, count(instance_id) OVER w AS static,
-               row_number() OVER (PARTITION BY broker, generation
+               row_number() OVER (PARTITION BY number
                                   ORDER BY coalesce(instance_id, member_id)) - 1 AS place
-        FROM joined WINDOW w AS (PARTITION BY broker, generation)
+        FROM joined WINDOW w AS (PARTITION BY number)
     ), sizes AS (
-        SELECT broker, generation, topic, count(DISTINCT partition) AS partitions,
-               max(partition) + 1 AS upto
-        FROM {assignments} GROUP BY broker, generation, topic
+        SELECT g.number, a.topic, count(DISTINCT a.partition) AS partitions,
+               max(a.partition) + 1 AS upto
+        FROM {assignments} a JOIN {generations} g
+          ON same(g, a, broker, generation) AND in_time_of(g, a.at)
+        GROUP BY g.number, a.topic
     )
 """
 
@@ -205,10 +208,10 @@ def as_worked_out() -> str:
     """
     return """
         {ORDERED}, due AS (
-            SELECT o.broker, o.generation, o.member_id, o.assignor, o.place, o.members,
+            SELECT o.number, o.generation, o.member_id, o.assignor, o.place, o.members,
                    s.partitions, a.at, a.evidence, a.partition,
                    s.partitions DIV o.members AS least, s.partitions % o.members AS more
-            FROM ordered o JOIN sizes s ON same(s, o, broker, generation)
+            FROM ordered o JOIN sizes s ON s.number = o.number
              -- Only a topic of which every partition was given tells how many there are.
              AND s.upto = s.partitions
             LEFT JOIN {assignments} a ON same(a, o, broker, generation) AND a.topic = s.topic
@@ -234,7 +237,7 @@ def as_worked_out() -> str:
                       coalesce(array_join(array_sort(collect_list(partition)), ' '), 'none'))
                    AS note,
                min(evidence) AS evidence
-        FROM owners GROUP BY broker, generation, member_id
+        FROM owners GROUP BY number, generation, member_id
     """
 
 
@@ -258,8 +261,8 @@ STICKY: Final = """
         SELECT broker, generation, lead(at) OVER (PARTITION BY 1 ORDER BY at) AS next_at
         FROM {coordinator_events} WHERE `group` = :group AND event = 'target_computed'
     ), followed AS (
-        -- Members that reached the epoch of a target. A member that was told of a later target
-        -- instead never had it.
+        -- Members that reached the epoch of a target, or whose SyncGroup was accepted. A member
+        -- that was told of a later one instead never had it.
         SELECT DISTINCT coalesce(member_epoch, generation) AS generation, member_id
         FROM {requests}
         WHERE `group` = :group AND error_code = 0
@@ -293,8 +296,8 @@ STICKY: Final = """
         JOIN {memberships} m
           ON m.member_id = b.member_id AND m.joined_at <= s.joined_at
          AND (m.removed_at IS NULL OR m.removed_at > s.joined_at)
-        LEFT JOIN followed f ON same(f, b, generation, member_id)
-        WHERE b.topic = :topic AND (s.assignor <> 'uniform' OR f.member_id IS NOT NULL)
+        JOIN followed f ON same(f, b, generation, member_id)
+        WHERE b.topic = :topic
     ), compared AS (
         SELECT b.member, b.member_id, b.broker, b.generation, b.joined_at, b.members, b.evidence,
                b.instance_id, count(*) AS had, count(a.partition) AS kept

@@ -88,11 +88,11 @@ def auto_cadence() -> str:
 def auto_repeats() -> str:
     """Partitions of crashed members: what came twice, against what was delivered lately.
 
-    Lately is a commit interval, the slowest commit of that member and a poll before the last poll
-    that brought it records: all before that had been committed. Java's consumer commits when a
-    rebalance begins for it, not in its midst, and counts the interval anew from its end; a
-    cooperative member is given records all the while. (ConsumerCoordinator, onJoinPrepare, poll and
-    onJoinComplete.)
+    Lately is a commit interval, how late its timer may be, the slowest commit of that member and a
+    poll before the last poll that brought it records: all before that had been committed. Java's
+    consumer commits when a rebalance begins for it, not in its midst, and counts the interval anew
+    from its end; a cooperative member is given records all the while. (ConsumerCoordinator,
+    onJoinPrepare, poll and onJoinComplete.)
     """
     return """
         WITH {POLLS},
@@ -121,8 +121,9 @@ def auto_repeats() -> str:
                    OR api = 'HEARTBEAT' AND error_code = :REBALANCE_IN_PROGRESS)
         ), late AS (
             SELECT c.topic, c.partition, c.member, c.from_at, c.last_polled_at, c.killed_at,
-                   :slack_ms + coalesce(s.ms, 0)
-                       + IF(:client = 'java', coalesce(c.poll_ms, 0), 0) AS late_ms,
+                   coalesce(s.ms, 0)
+                       + IF(:client = 'java', :slack_ms + coalesce(c.poll_ms, 0),
+                            :auto_commit_late_ms) AS late_ms,
                    max_by(struct(r.from_at, r.to_at), struct(r.from_at, r.to_at)) AS joined
             FROM crashed c LEFT JOIN slowest s USING (member)
             LEFT JOIN rounds r

@@ -140,14 +140,17 @@ def commits_are_answered() -> str:
 def answers_in_time() -> str:
     """Each member's longest wait for an answer; a broker that was stopped answers nobody.
 
-    In KIP-848 a heartbeat that changes the group waits until that is written, and a broker's fault
-    may keep replicas from writing.
+    Before the group's first line a broker may have to make the offsets topic, and does everything
+    for the first time. In KIP-848 a heartbeat that changes the group waits until that is written,
+    and a broker's fault may keep replicas from writing.
     """
     return """
-        WITH waited AS (
+        WITH began AS (
+            SELECT min(from_at) AS at FROM {tenures}
+        ), waited AS (
             SELECT r.member, r.api, r.arrived_at, r.answered_at, r.evidence,
                    ms_between(r.arrived_at, r.answered_at) AS ms
-            FROM {own_requests} r
+            FROM {own_requests} r JOIN began b ON b.at IS NULL OR r.arrived_at >= b.at
             LEFT ANTI JOIN {unsettled} u
               ON u.from_at <= r.answered_at AND u.to_at >= r.arrived_at
             WHERE r.api IN ('HEARTBEAT', 'CONSUMER_GROUP_HEARTBEAT', 'LEAVE_GROUP', 'OFFSET_FETCH',

@@ -43,7 +43,9 @@ def evicted_by_broker_session() -> str:
 def fenced_comes_back() -> str:
     """Refusals: what the member did until it was in the group again.
 
-    It may act on a refusal before the line is stamped from which its arrival counts back.
+    It may act on a refusal before the line is stamped from which its arrival counts back. Who holds
+    nothing has nothing to give up, and no client calls back for that. Who is about to end need not
+    come back.
     """
     return """
         WITH beats AS (
@@ -64,9 +66,28 @@ def fenced_comes_back() -> str:
               ON b.member = r.member AND b.generation = 0 AND b.error_code = :NONE
              AND b.arrived_at >= r.answered_at
             GROUP BY ALL
+        ),
+        -- What a member has from before its refusal until it is back, it has not given up.
+        held AS (
+            SELECT b.*, count(o.from_at) AS held
+            FROM back b LEFT JOIN {ownership} o
+              ON o.member = b.member AND o.from_at <= b.answered_at
+             AND (o.to_at IS NULL OR o.to_at > b.back.arrived_at)
+            GROUP BY ALL
+        ), goings AS (
+            SELECT member, event_at AS at FROM {client_events} WHERE event = 'closing'
+            UNION ALL
+            SELECT resolved, injecting_at FROM {fault_windows} WHERE ends_member
+        ), going AS (
+            SELECT h.*, count(g.at) > 0 AS goes
+            FROM held h LEFT JOIN goings g
+              ON g.member = h.member AND h.back.arrived_at IS NULL
+             AND g.at >= after(-:session_ms, h.arrived_at)
+             AND g.at <= after(:session_ms, h.arrived_at)
+            GROUP BY ALL
         ), lost AS (
             SELECT b.*, min(c.event_at) AS lost_at
-            FROM back b LEFT JOIN {client_events} c
+            FROM going b LEFT JOIN {client_events} c
               ON c.member = b.member AND c.event = 'lost'
              AND c.event_at >= after(-:slack_ms, b.arrived_at)
              AND (b.back.arrived_at IS NULL OR c.event_at <= b.back.arrived_at)
@@ -75,10 +96,11 @@ def fenced_comes_back() -> str:
         SELECT concat(member, ' (fenced)') AS subject, arrived_at AS at,
                ms_between(answered_at, back.arrived_at) AS measured,
                CASE WHEN back.arrived_at IS NULL AND arrived_at >= after(-2000, :stopped_at)
-                    THEN 'the run ended before it could come back' END AS unknown,
+                    THEN 'the run ended before it could come back'
+                    WHEN goes THEN 'it ended before it could come back' END AS unknown,
                CASE WHEN back.arrived_at IS NULL THEN 'did not come back'
                     WHEN back.member_id <> member_id THEN 'came back under another member id'
-                    WHEN lost_at IS NULL
+                    WHEN lost_at IS NULL AND held > 0
                     THEN 'came back without giving its partitions up' END AS wrong,
                concat('answered with error ', error_code) AS note, evidence
         FROM lost

@@ -26,7 +26,7 @@ def all_is_revoked() -> str:
         WITH spans AS (
             SELECT DISTINCT g.broker, g.generation, g.started_at, g.joined_at, j.member
             FROM {generations} g JOIN {joins} j ON same(j, g, broker, generation)
-             AND j.arrived_at <= g.joined_at
+             AND j.arrived_at <= g.joined_at AND in_time_of(g, j.processed_at)
             WHERE g.event = 'stabilized' AND g.started_at IS NOT NULL
         ), held AS (
             SELECT s.generation, s.member, s.started_at, count(*) AS held,

@@ -28,12 +28,13 @@ def epochs_count_up() -> str:
 
     A change that could not be written is undone, and its epoch used again: by another coordinator,
     or while a broker is gone. An answer that was lost on a disturbed link leaves a member with the
-    epoch before.
+    epoch before. A group that nobody is in is forgotten with its positions: it begins anew
+    (GroupMetadataManager.maybeDeleteGroup).
     """
     return """
         WITH bumps AS (
             SELECT broker, at, generation, evidence, lag(generation) OVER w AS generation_before,
-                   lag(broker) OVER w AS broker_before
+                   lag(broker) OVER w AS broker_before, lag(at) OVER w AS before_at
             FROM {coordinator_events} WHERE `group` = :group AND event = 'epoch_bumped'
             WINDOW w AS (PARTITION BY `group` ORDER BY at, length(evidence), evidence)
         ), troubles AS (
@@ -50,6 +51,13 @@ def epochs_count_up() -> str:
             CROSS JOIN changes c
             WHERE b.generation_before IS NOT NULL AND NOT c.changed
             GROUP BY ALL
+        ), stayed AS (
+            -- Who was in the group after the change before.
+            SELECT s.evidence, count(m.member_id) AS members
+            FROM steps s LEFT JOIN {memberships} m
+              ON m.joined_at <= s.before_at
+             AND (m.removed_at IS NULL OR m.removed_at > after(:slack_ms, s.before_at))
+            WHERE s.generation = 1 GROUP BY s.evidence
         ), targets AS (
             SELECT t.at, t.generation, t.evidence,
                    IF(count_if(b.generation = t.generation) = 0,
@@ -103,14 +111,17 @@ def epochs_count_up() -> str:
                generation - generation_before AS measured,
                IF(broker <> broker_before OR troubled, 0, 1) AS bound_low, 1 AS bound_high,
                CAST(NULL AS STRING) AS wrong,
-               concat('after epoch ', generation_before) AS note, evidence
-        FROM steps
+               IF(y.members = 0, 'the group was empty, was forgotten and began anew', NULL)
+                   AS excused,
+               concat('after epoch ', generation_before) AS note, s.evidence
+        FROM steps s LEFT JOIN stayed y ON y.evidence = s.evidence
         UNION ALL
-        SELECT concat('target of epoch ', generation), at, NULL, NULL, NULL, odd, note, evidence
+        SELECT concat('target of epoch ', generation), at, NULL, NULL, NULL, odd, NULL, note,
+               evidence
         FROM targets
         UNION ALL
         SELECT concat(min(member), ' (', member_id, ')'), min(arrived_at), NULL, NULL, NULL,
-               min_by(odd, arrived_at) FILTER (WHERE odd IS NOT NULL),
+               min_by(odd, arrived_at) FILTER (WHERE odd IS NOT NULL), NULL,
                concat(count(*), ' heartbeats'),
                coalesce(min_by(evidence, arrived_at) FILTER (WHERE odd IS NOT NULL),
                         min_by(evidence, arrived_at))

@@ -1,7 +1,7 @@
 """When a client library may end for good."""
 
-from harness.rules.roles import STAMPED_LATE_MS  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule
+from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (a query names it)
 
 
 @Rule(
@@ -123,7 +123,7 @@ def works_from_start_to_end() -> str:
                     THEN 'failed, and its client had not given up'
                     WHEN m.`end` = 'closed' AND t.closing_at IS NULL
                     THEN 'closed, and was not told to'
-                    WHEN l.at > after(:STAMPED_LATE_MS, m.ended_at)
+                    WHEN l.at > after(:STAMP_LATE_MS, m.ended_at)
                     THEN clause('asked a broker ',
                                 CAST(round(ms_between(m.ended_at, l.at)) AS INT),
                                 ' ms after its process ended')

@@ -61,24 +61,27 @@ def leader_assigns() -> str:
               ON m.`group` = s.`group` AND m.replaced_by = s.member_id
             LEFT JOIN brought r ON same(r, s, `group`, member_id, generation)
         )
-        , own_leads AS (
-            SELECT broker, generation, min_by(member_id, arrived_at) AS leader,
+        , own_syncs AS (
+            SELECT s.*, coalesce(g.number, 0) AS number, g.synced_at
+            FROM {own_requests} s LEFT JOIN {generations} g
+              ON same(g, s, broker, generation) AND in_time_of(g, s.processed_at)
+            WHERE s.api = 'SYNC_GROUP' AND s.error_code = :NONE
+        ), own_leads AS (
+            SELECT broker, generation, number, min_by(member_id, arrived_at) AS leader,
                    min(arrived_at) AS at, min_by(assignments, arrived_at) AS assignments
-            FROM {own_requests}
-            WHERE api = 'SYNC_GROUP' AND error_code = :NONE AND size(assignments) > 0
-            GROUP BY broker, generation
+            FROM own_syncs WHERE size(assignments) > 0 GROUP BY broker, generation, number
         ), own AS (
-            SELECT s.member, s.generation, s.processed_at, s.evidence, l.at AS led_at,
+            SELECT s.member, s.generation, s.processed_at, s.evidence,
+                   -- The leader's request may be stamped late, the coordinator's line of it is not.
+                   least(l.at, s.synced_at) AS led_at,
                    array_join(array_sort(transform(
                        filter(l.assignments, a -> a.member_id = s.member_id),
                        a -> concat(a.topic, '-', a.partition))), ' ') AS gave,
                    coalesce(array_join(array_sort(transform(s.assigned,
                        a -> concat(a.topic, '-', a.partition))), ' '), '') AS got
-            FROM {own_requests} s JOIN own_leads l
-              ON same(l, s, broker, generation) AND l.leader <> s.member_id
-            WHERE s.api = 'SYNC_GROUP' AND s.error_code = :NONE
-              AND (s.instance_id IS NULL
-                   OR exists(l.assignments, a -> a.member_id = s.member_id))
+            FROM own_syncs s JOIN own_leads l
+              ON same(l, s, broker, generation, number) AND l.leader <> s.member_id
+            WHERE s.instance_id IS NULL OR exists(l.assignments, a -> a.member_id = s.member_id)
         )
         SELECT concat(step, ' (', `group`, ')') AS subject, answered_at AS at, ms AS measured,
                -:slack_ms AS bound_low,

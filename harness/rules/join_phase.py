@@ -19,7 +19,8 @@ PHASES: Final = """
         SELECT member_id, max(rebalance_timeout_ms) AS timeout_ms, min(arrived_at) AS arrived_at
         FROM {joins} WHERE rebalance_timeout_ms IS NOT NULL GROUP BY member_id
     ), timers AS (
-        SELECT g.broker, g.generation, g.started_at, g.joined_at, g.evidence,
+        SELECT g.broker, g.generation, g.since_at, g.until_at, g.started_at, g.joined_at,
+               g.evidence,
                ms_between(g.started_at, g.joined_at) AS ms,
                min(a.timeout_ms) AS least_ms, max(a.timeout_ms) AS most_ms,
                max(a.timeout_ms) FILTER (WHERE m.instance_id IS NOT NULL) AS again_ms
@@ -30,11 +31,13 @@ PHASES: Final = """
         LEFT ANTI JOIN {stopped_brokers} b
           ON b.broker = g.broker AND b.from_at <= g.joined_at AND b.to_at >= g.started_at
         WHERE g.started_at IS NOT NULL
-        GROUP BY g.broker, g.generation, g.started_at, g.joined_at, g.evidence
+        GROUP BY g.broker, g.generation, g.since_at, g.until_at, g.started_at, g.joined_at,
+                 g.evidence
     ), begun AS (
         SELECT t.*, ms_between(t.started_at, min(j.arrived_at)) - t.most_ms AS late_ms
         FROM timers t LEFT JOIN {joins} j
           ON same(j, t, broker, generation) AND j.arrived_at <= t.joined_at
+         AND in_time_of(t, j.processed_at)
         GROUP BY ALL
     ), phases AS (
         SELECT *, after(wait_ms, started_at) AS due_at

@@ -29,14 +29,17 @@ def lines_follow() -> str:
     """Each broker's lines about the group, by member id and in order.
 
     Lines of one moment may come in any order: of a removal and a join, the join may be the other
-    process's. What a dying broker still wrote within the slack is no sign of life.
+    process's. What a dying broker still wrote within the slack is no sign of life. A coordinator
+    that is cut off removes members by itself, and its successor does so too; one that cannot write
+    a removal takes it back, and removes the member again (CoordinatorRuntime, timers).
     """
     return """
         WITH lines AS (
             SELECT broker, at, event, member_id, generation, members, evidence
             FROM {coordinator_events} WHERE `group` = :group
         ), of_members AS (
-            SELECT broker, at, event, member_id, evidence, lag(event) OVER w AS before
+            SELECT broker, at, event, member_id, evidence, lag(event) OVER w AS before,
+                   lag(broker) OVER w AS broker_before, lag(at) OVER w AS before_at
             FROM lines
             WHERE member_id <> '' AND event IN ('member_id_given', 'member_added', 'evicted',
                                                 'left', 'pending_evicted', 'replaced', 'fenced')
@@ -56,9 +59,12 @@ def lines_follow() -> str:
         ), odd AS (
             SELECT broker, at, evidence, concat(event, ' of ', member_id, ', which was ', before,
                                                 ' before') AS what
-            FROM of_members
-            WHERE event IN ('evicted', 'left', 'fenced') AND before IN ('evicted', 'left', 'fenced')
-               OR event = 'pending_evicted' AND before = 'member_added'
+            FROM of_members m
+            LEFT ANTI JOIN {unsettled} u ON u.from_at <= m.at AND u.to_at >= m.before_at
+            WHERE broker = broker_before
+              AND (event IN ('evicted', 'left', 'fenced')
+                   AND before IN ('evicted', 'left', 'fenced')
+                   OR event = 'pending_evicted' AND before = 'member_added')
             UNION ALL
             SELECT broker, at, evidence, concat(event, ' after it had unloaded the group')
             FROM loads WHERE before = 'unloaded' AND event NOT IN ('loaded', 'unloaded')
@@ -85,8 +91,9 @@ def lines_follow() -> str:
             UNION ALL
             SELECT a.broker, a.at, a.evidence, concat('an assignment for ', a.members,
                                                       ' members of ', s.members)
-            FROM lines a JOIN lines s
-              ON same(s, a, broker, generation) AND s.event = 'stabilized' AND s.at <= a.at
+            FROM lines a JOIN {generations} s
+              ON same(s, a, broker, generation) AND s.event = 'stabilized' AND s.joined_at <= a.at
+             AND in_time_of(s, a.at)
             WHERE a.event = 'assignment_received' AND a.members <> s.members
             UNION ALL
             SELECT l.broker, l.at, l.evidence, concat(l.event, ' while the broker was dead')

@@ -20,6 +20,16 @@ LOOKUPS = """
     ),
 """
 
+# Of the lookups `l` of a member that sends a heartbeat `b`: the last, and when one named the broker
+# that the heartbeat went to. The line of the one that named it may be stamped late.
+LAST_LOOKUP = """max(struct(l.answered_at, l.arrived_at, l.coordinator))
+                       FILTER (WHERE l.arrived_at <= b.heartbeat_at) AS last,
+                   max(l.answered_at) FILTER (WHERE l.coordinator = b.broker) AS named_at"""
+
+# Whether that broker is the one that a member was told of last: of lookups that were answered
+# within the slack of the last one, any can have reached it last.
+WAS_NAMED = """coalesce(named_at >= after(-:slack_ms, last.answered_at), named_at IS NOT NULL)"""
+
 # Members whose coordinator was killed, each with its first heartbeat to another broker after that.
 # Who sent the dead one no heartbeat in the session before had not lost it.
 BEREFT = """
@@ -81,10 +91,7 @@ def silent_without_coordinator() -> str:
             FROM known GROUP BY member
         ), by_broker AS (
             SELECT b.fault, b.member, b.heartbeat_at, b.broker, b.evidence,
-                   max(struct(l.answered_at, l.arrived_at, l.coordinator))
-                       FILTER (WHERE l.arrived_at <= b.heartbeat_at) AS last,
-                   -- The line of the one that named it may be stamped late.
-                   max(l.answered_at) FILTER (WHERE l.coordinator = b.broker) AS named_at,
+                   {LAST_LOOKUP},
                    count_if(l.arrived_at <= b.heartbeat_at) AS asked
             FROM bereft b LEFT JOIN lookups l
               ON l.member = b.member AND l.error_code = :NONE AND l.arrived_at > b.at
@@ -98,8 +105,7 @@ def silent_without_coordinator() -> str:
         FROM by_client WHERE losses > 0
         UNION ALL
         SELECT concat(member, ' after ', fault), heartbeat_at,
-               IF(coalesce(named_at >= after(-:slack_ms, last.answered_at),
-                           named_at IS NOT NULL), 0, 1), 0,
+               IF({WAS_NAMED}, 0, 1), 0,
                coalesce(concat('sent a heartbeat to broker-', broker, ' after it was told of ',
                                'broker-', last.coordinator),
                         'sent a heartbeat to another broker without having asked'),
@@ -178,8 +184,7 @@ def heartbeats_are_addressed() -> str:
     only when it polls, or until a callback under way returns. A member that closes has no reason
     to join anew, and is not examined for it; nor does one have to that is about to go.
 
-    Of lookups that were answered within the slack of the last one, any can have reached the member
-    last: it asks several brokers at once, and one that is cut off from its peers names itself.
+    A member asks several brokers at once, and one that is cut off from its peers names itself.
 
     Whoever may not ask about the group, or asks a broker that has not got it, is told nothing of
     its members. A heartbeat can be handled at any moment from its arrival until its answer is
@@ -222,17 +227,16 @@ def heartbeats_are_addressed() -> str:
             FROM heartbeats h LEFT JOIN {memberships} r ON r.member_id = h.member_id
             LEFT JOIN dropped d ON same(d, h, member, arrived_at)
         ), named AS (
-            SELECT member, member_id, broker, min(arrived_at) AS at, count(*) AS heartbeats,
+            SELECT member, member_id, broker, min(arrived_at) AS heartbeat_at,
+                   count(*) AS heartbeats,
                    count_if(member_id IS NULL OR coalesce(generation, -1) < 0) AS nameless,
                    min_by(evidence, struct(arrived_at, evidence)) AS evidence
             FROM beats WHERE NOT dropped GROUP BY member, member_id, broker
         ), led AS (
-            SELECT n.*, max(struct(l.answered_at, l.arrived_at, l.coordinator))
-                       FILTER (WHERE l.arrived_at <= n.at) AS last,
-                   max(l.answered_at) FILTER (WHERE l.coordinator = n.broker) AS named_at
-            FROM named n LEFT JOIN lookups l
-              ON l.member = n.member AND l.error_code = :NONE
-             AND l.arrived_at <= after(:slack_ms, n.at)
+            SELECT b.*, {LAST_LOOKUP}
+            FROM named b LEFT JOIN lookups l
+              ON l.member = b.member AND l.error_code = :NONE
+             AND l.arrived_at <= after(:slack_ms, b.heartbeat_at)
             GROUP BY ALL
         ), goings AS (
             SELECT member, event_at AS at FROM {client_events} WHERE event = 'closing'
@@ -259,7 +263,7 @@ def heartbeats_are_addressed() -> str:
                        AND b.arrived_at <= after(:slack_ms, b.removed_at))
             GROUP BY ALL
         )
-        SELECT concat(l.member, ' at broker-', l.broker) AS subject, l.at,
+        SELECT concat(l.member, ' at broker-', l.broker) AS subject, l.heartbeat_at AS at,
                l.heartbeats AS measured,
                CASE WHEN nameless > 0 THEN clause(nameless, ' of its heartbeats name no member')
                     WHEN s.times > 0
@@ -267,8 +271,7 @@ def heartbeats_are_addressed() -> str:
                                 s.first.generation, ', when the group was in ', s.first.stands)
                     WHEN last.coordinator IS NULL AND named_at IS NULL
                     THEN 'had not asked for the coordinator'
-                    WHEN NOT coalesce(named_at >= after(-:slack_ms, last.answered_at),
-                                      last.coordinator IS NULL)
+                    WHEN NOT {WAS_NAMED}
                     THEN clause('its last lookup named broker-', last.coordinator) END AS wrong,
                CAST(NULL AS STRING) AS note, evidence
         FROM led l LEFT JOIN stale s ON same(s, l, member, broker) AND s.member_id <=> l.member_id

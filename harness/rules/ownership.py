@@ -51,14 +51,18 @@ def one_owner() -> str:
     """
     return (
         OVERLAPS.replace(":zombies", "false")
-        + """, owners AS (
+        + """, given AS (
+            SELECT a.*, coalesce(g.number, 0) AS number
+            FROM {assignments} a LEFT JOIN {generations} g
+              ON same(g, a, broker, generation) AND in_time_of(g, a.at)
+        ), owners AS (
             -- Who had left before another was told holds nothing any more.
-            SELECT broker, generation, topic, partition, min(at) AS at,
+            SELECT broker, generation, number, topic, partition, min(at) AS at,
                    count(DISTINCT IF(removed_at <= told_at, NULL, member_id)) AS owners,
                    min(evidence) AS evidence
-            FROM (SELECT *, max(at) OVER (PARTITION BY broker, generation, topic, partition)
-                                AS told_at FROM {assignments})
-            GROUP BY broker, generation, topic, partition
+            FROM (SELECT *, max(at) OVER (PARTITION BY broker, generation, number, topic, partition)
+                                AS told_at FROM given)
+            GROUP BY broker, generation, number, topic, partition
         )
         SELECT concat(topic, '-', partition) AS subject, from_at AS at, ms AS measured,
                CAST(NULL AS DOUBLE) AS bound_low, :rounding_ms AS bound_high,
@@ -75,7 +79,7 @@ def one_owner() -> str:
                                 max(struct(owners, topic, partition)).partition,
                                 ' was given to ', max(owners), ' members') END AS wrong,
                'each partition was given to one member' AS note, min(evidence) AS evidence
-        FROM owners GROUP BY broker, generation
+        FROM owners GROUP BY broker, generation, number
     """
     )
 

@@ -1,8 +1,8 @@
 """What is asked of a program of somebody else's: how its processes come, go and come back."""
 
 from harness.experiment import APP
-from harness.rules.programs import STAMP_LATE_MS
 from harness.rules.rule import Rule
+from harness.rules.stamps import STAMP_LATE_MS
 
 # A process that was put out of the group and knows it is back within this time, or gone: clients
 # wait up to a second before they try again, and joining takes one rebalance.

@@ -239,7 +239,8 @@ def told_by_heartbeat() -> str:
             SELECT b.number, b.generation, b.started_at, j.member_id, j.member,
                    min(j.arrived_at) AS arrived_at
             FROM {generations} b
-            JOIN {joins} j ON same(j, b, broker, generation)
+            JOIN {joins} j
+              ON same(j, b, broker, generation) AND in_time_of(b, j.processed_at)
             JOIN {joins} p ON p.broker = b.broker AND p.generation = b.generation_before
              AND p.member_id = j.member_id
             WHERE b.event = 'stabilized' AND b.broker = b.broker_before
@@ -293,7 +294,8 @@ def generations_count_up() -> str:
     The coordinator's log shows each change of state: the group is being prepared, all have
     joined, the leader's assignment is there. A generation that was overtaken before its leader gave
     one does not show that last, and is not stored: a coordinator that takes over begins from the
-    one before and uses the number again.
+    one before and uses the number again. A group that nobody is in is forgotten with its positions
+    (GroupMetadataManager.maybeDeleteGroup): it begins anew.
     """
     return """
         WITH steps AS (
@@ -307,6 +309,8 @@ def generations_count_up() -> str:
                     THEN 'was given to members before its leader had assigned anything'
                     WHEN broker_after = broker AND synced_at > next_started_at
                     THEN 'was assigned only when the next was being prepared' END AS wrong,
+               IF(generation = 1 AND members_before = 0,
+                  'the group was empty, was forgotten and began anew', NULL) AS excused,
                concat('after generation ', generation_before) AS note, evidence
         FROM steps WHERE generation_before IS NOT NULL
     """

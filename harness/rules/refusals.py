@@ -3,8 +3,8 @@
 from harness.experiment import CLASSIC
 from harness.rules.lookups import STANDS  # noqa: F401 (a query names it)
 from harness.rules.rights import TOPIC_AUTHORIZATION_FAILED  # noqa: F401 (a query names it)
-from harness.rules.roles import STAMPED_LATE_MS  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule
+from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (a query names it)
 
 
 @Rule(
@@ -142,7 +142,7 @@ def nobody_that_is_out() -> str:
                    r.api, r.arrived_at, r.error_code, r.evidence
             FROM {removals} m LEFT JOIN {own_requests} r
               ON r.member_id = m.member_id
-             AND r.arrived_at > after(:STAMPED_LATE_MS, m.removed_at)
+             AND r.arrived_at > after(:STAMP_LATE_MS, m.removed_at)
              AND (m.back_at IS NULL OR r.arrived_at < after(-:slack_ms, m.back_at))
              AND (r.api IN ('HEARTBEAT', 'SYNC_GROUP', 'LEAVE_GROUP')
                   OR r.api = 'OFFSET_COMMIT' AND r.generation > 0

@@ -5,13 +5,10 @@ from typing import Final
 from harness.experiment import CLASSIC
 from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule
+from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (queries name it)
 
 # How old an answer may be when the observer notes it: it waits so long for one (_ASK_S).
 ASKED_MS: Final = 500
-# How much later a request may be in the log than the coordinator's line that it caused, and seem to
-# have come. Of answers to joins 127 ms were recorded in a first generation and 67 ms in a later
-# one, on machines that were busy; of leaves 25 ms, where it was the broker's first.
-STAMPED_LATE_MS: Final = 300
 
 
 @Rule(
@@ -38,20 +35,24 @@ def everybody_joins() -> str:
     """
     return """
         WITH asked AS (
-            SELECT g.broker, g.generation, g.joined_at, g.members, g.evidence,
-                   count(DISTINCT j.member_id) AS asked
+            SELECT g.number, g.broker, g.generation, g.joined_at, g.members, g.evidence,
+                   g.since_at, g.until_at, count(DISTINCT j.member_id) AS asked
             FROM {generations} g LEFT JOIN {joins} j ON same(j, g, broker, generation)
+             AND in_time_of(g, j.processed_at)
              AND j.arrived_at
-                 <= after(IF(j.instance_id IS NULL, :STAMPED_LATE_MS, :slack_ms), g.joined_at)
+                 <= after(IF(j.instance_id IS NULL, :STAMP_LATE_MS, :slack_ms), g.joined_at)
             WHERE g.event = 'stabilized' AND g.members > 0
-            GROUP BY g.broker, g.generation, g.joined_at, g.members, g.evidence
+            GROUP BY g.number, g.broker, g.generation, g.joined_at, g.members, g.evidence,
+                     g.since_at, g.until_at
         ), kept AS (
-            SELECT a.broker, a.generation, count(*) AS kept
+            SELECT a.number, count(*) AS kept
             FROM asked a JOIN {memberships} m
               ON m.instance_id IS NOT NULL AND m.joined_at <= a.joined_at
              AND (m.removed_at IS NULL OR m.removed_at > a.joined_at)
-            LEFT ANTI JOIN {joins} j ON same(j, a, broker, generation) AND j.member_id = m.member_id
-            GROUP BY a.broker, a.generation
+            LEFT ANTI JOIN {joins} j
+              ON same(j, a, broker, generation) AND j.member_id = m.member_id
+             AND in_time_of(a, j.processed_at)
+            GROUP BY a.number
         )
         SELECT concat('generation ', a.generation) AS subject, a.joined_at AS at,
                a.asked AS measured, a.members AS bound_low, a.members AS bound_high,
@@ -59,7 +60,7 @@ def everybody_joins() -> str:
                   clause(k.kept, ' static members did not join again and were kept'), NULL)
                    AS excused,
                concat('it has ', a.members, ' members') AS note, a.evidence
-        FROM asked a LEFT JOIN kept k ON same(k, a, broker, generation)
+        FROM asked a LEFT JOIN kept k ON k.number = a.number
     """
 
 
@@ -85,27 +86,27 @@ def first_leads() -> str:
     """
     return """
         WITH formed AS (
-            SELECT broker, generation, joined_at, coalesce(leader, array_min(leaders)) AS leader,
-                   evidence, lag(joined_at) OVER (ORDER BY number) AS empty_at, generation_before,
-                   members_before, event
+            SELECT number, broker, generation, joined_at,
+                   coalesce(leader, array_min(leaders)) AS leader, evidence,
+                   lag(joined_at) OVER (ORDER BY number) AS empty_at, members_before, event
             FROM {generations}
         ), added AS (
-            SELECT f.broker, f.generation, f.joined_at, f.leader, f.evidence, e.member_id,
-                   rank() OVER (PARTITION BY f.broker, f.generation ORDER BY e.at) AS place
+            SELECT f.number, f.generation, f.joined_at, f.leader, f.evidence, e.member_id,
+                   rank() OVER (PARTITION BY f.number ORDER BY e.at) AS place
             FROM formed f JOIN {coordinator_events} e
               ON e.`group` = :group AND e.broker = f.broker AND e.event = 'member_added'
              AND e.at <= f.joined_at AND (f.empty_at IS NULL OR e.at > f.empty_at)
             WHERE f.event = 'stabilized' AND f.leader IS NOT NULL
               AND (f.generation = 1 OR f.members_before = 0)
         ), gone AS (
-            SELECT a.broker, a.generation
+            SELECT a.number
             FROM added a JOIN {memberships} m
               ON m.member_id = a.member_id AND m.removed_at <= a.joined_at
             WHERE a.place = 1
         )
         SELECT concat('generation ', a.generation) AS subject, a.joined_at AS at,
                a.place AS measured, 1 AS bound_high, concat('led by ', a.leader) AS note, a.evidence
-        FROM added a LEFT ANTI JOIN gone g ON same(g, a, broker, generation)
+        FROM added a LEFT ANTI JOIN gone g ON g.number = a.number
         WHERE a.member_id = a.leader
     """
 
@@ -133,18 +134,20 @@ def only_the_leader_assigns() -> str:
     """
     return """
         WITH syncs AS (
-            SELECT s.*, l.led_by, l.led_by = s.member_id AS leads
+            SELECT s.*, l.led_by, l.led_by = s.member_id AS leads, coalesce(g.number, 0) AS number
             FROM {own_requests} s JOIN (
                 SELECT broker, generation, member_id,
                        max_by(leader, struct(arrived_at, evidence)) AS led_by
                 FROM {joins} GROUP BY broker, generation, member_id) l
               ON same(l, s, broker, generation, member_id)
+            LEFT JOIN {generations} g
+              ON same(g, s, broker, generation) AND in_time_of(g, s.processed_at)
             WHERE s.api = 'SYNC_GROUP' AND s.error_code = :NONE AND s.assignments IS NOT NULL
               AND s.assigned IS NOT NULL
         ), given AS (
-            SELECT broker, generation,
+            SELECT broker, generation, number,
                    min_by(assignments, struct(arrived_at, evidence)) AS given
-            FROM syncs WHERE leads AND size(assignments) > 0 GROUP BY broker, generation
+            FROM syncs WHERE leads AND size(assignments) > 0 GROUP BY broker, generation, number
         ), compared AS (
             SELECT s.*,
                    array_join(array_sort(transform(
@@ -152,7 +155,7 @@ def only_the_leader_assigns() -> str:
                        p -> concat(p.topic, '-', p.partition))), ' ') AS given_to_it,
                    array_join(array_sort(transform(
                        s.assigned, p -> concat(p.topic, '-', p.partition))), ' ') AS got
-            FROM syncs s LEFT JOIN given g ON same(g, s, broker, generation)
+            FROM syncs s LEFT JOIN given g ON same(g, s, broker, generation, number)
         )
         SELECT concat(member, ' in generation ', generation) AS subject, arrived_at AS at,
                IF(leads, NULL, size(assignments)) AS measured, IF(leads, NULL, 0) AS bound_high,
@@ -187,9 +190,9 @@ def all_are_answered() -> str:
         WITH answered AS (
             SELECT g.generation, g.joined_at, j.member, j.arrived_at, j.processed_at, j.evidence,
                    ms_between(g.joined_at, j.processed_at) AS ms,
-                   :START_MS + :slack_ms + :STAMPED_LATE_MS AS most_ms
+                   :START_MS + :slack_ms + :STAMP_LATE_MS AS most_ms
             FROM {generations} g JOIN {joins} j ON same(j, g, broker, generation)
-             AND j.arrived_at <= g.joined_at
+             AND j.arrived_at <= g.joined_at AND in_time_of(g, j.processed_at)
             WHERE g.event = 'stabilized'
         )
         SELECT concat(member, ' for generation ', generation) AS subject, arrived_at AS at,

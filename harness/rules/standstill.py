@@ -24,10 +24,13 @@ def whole_intervals() -> str:
     A member that has heard goes on when it polls next, so the work of one batch comes on top of
     each round. Where several changes fell into one episode, each has its rounds. A leader that gave
     something up may join again before another member has its part: the SyncGroup of that member is
-    refused, and what it has to give up takes one round more. A change that came into a stall was
-    waiting for its end, or for a limit, and is not examined; nor is one in which a silent member's
-    session ended, for it was waiting for that member, nor one for which heartbeats were needed that
-    a fault held up.
+    refused, and what it has to give up takes one round more.
+
+    A change that came into a stall was waiting for its end, or for a limit, and is not examined;
+    nor is one in which a silent member's session ended, for it was waiting for that member, nor one
+    for which heartbeats were needed that a fault held up. Nor is the gathering of a KIP-848 group
+    of Java members: several that join within one target have the rounds of one, and 14 gatherings
+    took up to 2.14 of 2.3 intervals, where no later change took more than 1.11.
     """
     return """
         WITH polls AS (
@@ -71,6 +74,7 @@ def whole_intervals() -> str:
               ON v.evicted_at > x.at AND v.evicted_at <= after(:rounding_ms, x.joined_at)
             WHERE trigger IN ('join', 'leave', 'expiry') AND members_before > 0
               AND joined_at IS NOT NULL
+              AND NOT (:client = 'java' AND :protocol = 'consumer' AND at < :steady_at)
         )
         SELECT concat(trigger, coalesce(concat(' of ', member), ''), ', generation ', generation)
                    AS subject,

@@ -43,11 +43,15 @@ def back_without_epoch() -> str:
     """The first to join under the instance id of a member that had left for now.
 
     From that leaving until the new process has its partitions no group epoch may be bumped because
-    of the two. A process that asks an unready coordinator asks again.
+    of the two. One that comes with other metadata is because of the topics. A process that asks an
+    unready coordinator asks again.
     """
     return """
         WITH {LEFT_FOR_NOW},
-        given AS (
+        steps AS (
+            SELECT at, named, lag(reason) OVER (PARTITION BY 1 ORDER BY at) <> reason AS by_topics
+            FROM {epoch_bumps}
+        ), given AS (
             SELECT member_id, processed_at AS at, answered_at,
                    array_sort(transform(assigned, p -> concat(p.topic, '-', p.partition))) AS parts
             FROM {consumer_heartbeats} WHERE error_code = :NONE AND assigned IS NOT NULL
@@ -72,8 +76,9 @@ def back_without_epoch() -> str:
         ), bumped AS (
             SELECT g.*, count(e.at) AS changes,
                    count_if(e.at IS NOT NULL
-                            AND coalesce(e.named IN (g.member_id, g.new.member_id), true)) AS bumps
-            FROM got g LEFT JOIN {epoch_bumps} e
+                            AND coalesce(e.named IN (g.member_id, g.new.member_id),
+                                         NOT coalesce(e.by_topics, false))) AS bumps
+            FROM got g LEFT JOIN steps e
               ON e.at >= g.at AND e.at <= g.got.answered_at
             GROUP BY ALL
         ), compared AS (

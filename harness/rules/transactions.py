@@ -4,8 +4,8 @@ from typing import Final
 
 from harness.experiment import CLASSIC
 from harness.rules.group_apis import IDENTITY, answers
-from harness.rules.programs import STAMP_LATE_MS  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule
+from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (queries name it)
 
 # Who names no member, instance or generation is believed, whatever state the group is in, since
 # producers did not name any before KIP-447 (ClassicGroup.validateOffsetCommit).

@@ -137,6 +137,11 @@ def generations() -> str:
 
     `joined` is how many member ids had joined it when it was complete, `leaders` whom they were
     told to be led by, `answered` how many were given their part.
+
+    A group that is forgotten when nobody is in it begins again with generation 1, and a coordinator
+    that died before it had written a generation may come to the same one again. Such a number has
+    several rows: `since_at` is when this one began, `until_at` when the next did, both null where
+    there is no other.
     """
     return """
         WITH ends AS (
@@ -148,7 +153,13 @@ def generations() -> str:
             SELECT broker, joined_at, 'target_computed', generation, evidence, members
             FROM {epochs}
         ), done AS (
-            SELECT *, row_number() OVER (ORDER BY joined_at, generation) AS number FROM ends
+            SELECT *, row_number() OVER (ORDER BY joined_at, generation) AS number,
+                   -- Lines and requests may be stamped in another order within the slack.
+                   IF(lag(joined_at) OVER again IS NULL, NULL, after(-:slack_ms, joined_at))
+                       AS since_at,
+                   after(-:slack_ms, lead(joined_at) OVER again) AS until_at
+            FROM ends
+            WINDOW again AS (PARTITION BY broker, generation ORDER BY joined_at)
         ), begun AS (
             SELECT d.number, max(s.at) AS started_at, max_by(s.reason, s.at) AS reason,
                    max_by(s.member_id, s.at) AS member_id
@@ -161,7 +172,7 @@ def generations() -> str:
             SELECT d.number, min(s.at) AS synced_at, min_by(s.member_id, s.at) AS leader,
                    count(s.at) AS times
             FROM done d JOIN {coordinator_events} s
-              ON same(s, d, broker, generation) AND s.at >= d.joined_at
+              ON same(s, d, broker, generation) AND s.at >= d.joined_at AND in_time_of(d, s.at)
             WHERE s.`group` = :group AND s.event = 'assignment_received'
             GROUP BY d.number
         ),
@@ -171,6 +182,7 @@ def generations() -> str:
             SELECT d.number, CAST(count(DISTINCT j.member_id) AS INT) AS joined,
                    collect_set(j.leader) AS leaders
             FROM done d JOIN {requests} j ON same(j, d, broker, generation)
+             AND in_time_of(d, j.processed_at)
             WHERE j.`group` = :group AND j.api = 'JOIN_GROUP' AND j.error_code = 0
               AND j.arrived_at <= timestampadd(MILLISECOND, :slack_ms, d.joined_at)
             GROUP BY d.number
@@ -180,22 +192,24 @@ def generations() -> str:
         latecomers AS (
             SELECT d.number, j.member_id
             FROM done d JOIN {requests} j ON same(j, d, broker, generation)
+             AND in_time_of(d, j.processed_at)
             WHERE j.`group` = :group AND j.api = 'JOIN_GROUP' AND j.error_code = 0
             GROUP BY d.number, d.joined_at, j.member_id
             HAVING min(j.arrived_at) > timestampadd(MILLISECOND, :slack_ms, d.joined_at)
         ), told AS (
             -- A follower of librdkafka may join again, and is told the same again (X16).
-            SELECT broker, generation, member_id, min(answered_at) AS at
-            FROM {requests}
-            WHERE `group` = :group AND api = 'SYNC_GROUP' AND error_code = 0
-            GROUP BY broker, generation, member_id
+            SELECT d.number, s.member_id, min(s.answered_at) AS at
+            FROM done d JOIN {requests} s ON same(s, d, broker, generation)
+             AND in_time_of(d, s.processed_at)
+            WHERE s.`group` = :group AND s.api = 'SYNC_GROUP' AND s.error_code = 0
+            GROUP BY d.number, s.member_id
         ), synced AS (
-            SELECT d.number, max(x.at) AS completed_at, CAST(count(*) AS INT) AS answered
-            FROM done d JOIN told x ON same(x, d, broker, generation)
-            LEFT ANTI JOIN latecomers c ON c.number = d.number AND c.member_id = x.member_id
-            GROUP BY d.number
+            SELECT x.number, max(x.at) AS completed_at, CAST(count(*) AS INT) AS answered
+            FROM told x LEFT ANTI JOIN latecomers c ON same(c, x, number, member_id)
+            GROUP BY x.number
         )
         SELECT d.number, d.broker, d.generation, d.event, d.members, d.joined_at,
+               d.since_at, d.until_at,
                coalesce(b.started_at, e.started_at) AS started_at,
                coalesce(b.reason, e.reason) AS reason, coalesce(b.member_id, e.named) AS named,
                e.cause, e.assignor, coalesce(l.synced_at, e.synced_at) AS synced_at, l.leader,
@@ -225,15 +239,15 @@ WITH joins AS (
     GROUP BY broker, generation
 ), owners AS (
     -- A static member is the same one in whichever process it lives.
-    SELECT broker, generation, topic, partition, coalesce(instance_id, member) AS member,
+    SELECT broker, generation, topic, partition, at, coalesce(instance_id, member) AS member,
            lag(coalesce(instance_id, member)) OVER (PARTITION BY topic, partition ORDER BY at)
                AS member_before
     FROM {assignments}
 ), changes AS (
-    SELECT broker, generation,
-           CAST(count_if(member <> member_before) AS INT) AS moved,
-           CAST(count_if(member = member_before) AS INT) AS kept
-    FROM owners GROUP BY broker, generation
+    SELECT g.number, CAST(count_if(o.member <> o.member_before) AS INT) AS moved,
+           CAST(count_if(o.member = o.member_before) AS INT) AS kept
+    FROM {generations} g JOIN owners o ON same(o, g, broker, generation) AND in_time_of(g, o.at)
+    GROUP BY g.number
 ), ends AS (
     SELECT number, coalesce(completed_at, joined_at) AS ended_at,
            lag(coalesce(completed_at, joined_at)) OVER (ORDER BY number) AS ended_before
@@ -276,7 +290,7 @@ SELECT :group AS `group`, g.generation, g.trigger, tm.member AS trigger_member,
        s.each AS standstills, g.evidence
 FROM named g
 LEFT JOIN joins j ON same(j, g, broker, generation)
-LEFT JOIN changes c ON same(c, g, broker, generation)
+LEFT JOIN changes c ON c.number = g.number
 LEFT JOIN revocations v ON v.number = g.number
 LEFT JOIN still s ON same(s, g, generation, joined_at)
 LEFT JOIN {identities} tm ON tm.member_id = g.trigger_member_id

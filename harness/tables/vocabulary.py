@@ -9,6 +9,7 @@
 | `{REPLACEMENTS}` | a piece of SQL that the query's module has under that name |
 | `{BEFORE}`, `{SO_FAR}` | the frame of a window: all rows before this one, without it or with it |
 | `same(a, b, x, y)` | a and b have the same x and the same y |
+| `in_time_of(a, m)` | moment m is not before a's `since_at`, and before its `until_at` |
 | `ms_between(a, b)` | milliseconds from moment a to moment b, to the microsecond |
 | `after(ms, a)` | the moment so many milliseconds after moment a; before it, if negative |
 | `clause(a, b, …)` | one text of all, in which a null is "unknown": no clause is lost for a part |
@@ -98,6 +99,11 @@ _MACROS: Final[Mapping[str, tuple[int, Callable[..., str]]]] = {
     "guard_to": (1, "after(:guard_ms, {0})".format),
     "clause": (_ANY, _clause),
     "same": (_ANY, _same),
+    "in_time_of": (
+        2,
+        "(({0}.since_at IS NULL OR {1} >= {0}.since_at)"
+        " AND ({0}.until_at IS NULL OR {1} < {0}.until_at))".format,
+    ),
 }
 _WORD: Final = re.compile(rf"\b({'|'.join(_MACROS)})\(")
 _BINDS_CLOSER: Final = re.compile(r"\b(NOT|OR)\s+$")

@@ -332,6 +332,7 @@ def test_of_a_topic_that_grows_the_share_is_of_what_the_leader_knows(
     for name in names[:3]:
         history.says("member_added", 1, name).join(name, 5, protocol_name="cooperative-sticky")
     history.sync("member-1", 15, gives=[(names[each // 2], each) for each in range(6)])
+    history.sync("member-2", 16).sync("member-3", 17)
     for partition in (6, 7):
         history.add("topology", at=at(4_500), what="t", topic="t", partition=partition, leader=1)
     history.rebalance(5_000, 2, 4).says("member_added", 5_000, "member-4")
@@ -343,6 +344,25 @@ def test_of_a_topic_that_grows_the_share_is_of_what_the_leader_knows(
     ])  # fmt: skip
     found = judge(history, "R22-sticky")
     assert (verdict, 3) == (found["verdict"], found["examined"])
+
+
+def test_a_member_that_was_never_given_its_part_keeps_nothing(judge: Judge) -> None:
+    """member-3's SyncGroup is refused, since member-4 has joined meanwhile."""
+    history = History(group={"protocol": "cooperative"}).rebalance(0, 1, 3)
+    names = ["member-1", "member-2", "member-3", "member-4"]
+    for name in names[:3]:
+        history.says("member_added", 1, name).join(name, 5, protocol_name="cooperative-sticky")
+    history.sync("member-1", 15, gives=[(names[each // 2], each) for each in range(6)])
+    history.sync("member-2", 16).sync("member-3", 17, error_code=27)
+    history.rebalance(5_000, 2, 4).says("member_added", 5_000, "member-4")
+    for name in names:
+        history.join(name, 5_005, 2, protocol_name="cooperative-sticky")
+    history.sync("member-1", 5_015, 2, gives=[
+        ("member-1", 0), ("member-1", 1), ("member-2", 2), ("member-2", 3), ("member-3", 4),
+        ("member-4", 5),
+    ])  # fmt: skip
+    found = judge(history, "R22-sticky")
+    assert ("HOLDS", 2) == (found["verdict"], found["examined"])
 
 
 # R22-moves

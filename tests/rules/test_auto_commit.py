@@ -189,7 +189,7 @@ def test_all_that_was_handed_over_since_may_come_again_and_no_record_more(
 
 @pytest.mark.parametrize(
     ("client", "late_ms", "records"),
-    [("librdkafka", 0, 110), ("librdkafka", 49, 110), ("librdkafka", 50, 120), ("java", 0, 120)],
+    [("librdkafka", 0, 110), ("librdkafka", 19, 110), ("librdkafka", 20, 120), ("java", 0, 120)],
 )
 def test_how_much_may_come_again_depends_on_the_slowest_commit_and_java_s_polls(
     judge: Judge, client: str, late_ms: float, records: int
@@ -251,7 +251,7 @@ def test_what_is_no_rebalance_of_the_crashed_member_gives_it_no_more(judge: Judg
 def test_without_any_commit_an_interval_may_come_again(judge: Judge) -> None:
     history = automatic().member("member-2").fault("kill-consumer", "member-1", 6_000)
     history.rows["members"][0].update(end="killed", ended_at=None)
-    history.delivered("member-1", 0, 700, 709, 4_849.5)  # half a millisecond too early
+    history.delivered("member-1", 0, 700, 709, 4_819.5)  # half a millisecond too early
     verdict = judge(history, "R26-repeats")
     assert ("HOLDS", 0, 110) == (
         verdict["verdict"], verdict["measured_max"], verdict["bound_high"]

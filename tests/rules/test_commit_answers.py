@@ -131,6 +131,15 @@ def test_a_broker_that_is_broken_answers_later(judge: Judge) -> None:
     assert "UNKNOWN" == judge(history, "X75")["verdict"]
 
 
+@pytest.mark.parametrize(("asked_ms", "verdict"), [(999, "UNKNOWN"), (1_000, "VIOLATED")])
+def test_before_there_is_a_group_a_broker_does_all_for_the_first_time(
+    judge: Judge, asked_ms: float, verdict: str
+) -> None:
+    history = History().request("FIND_COORDINATOR", "member-1", asked_ms, answered_at=at(3_000))
+    history.says("member_added", 1_000, "member-1").tick(1_000)
+    assert verdict == judge(history, "X75")["verdict"]
+
+
 def test_joins_may_wait_and_are_unknown_to_x75(judge: Judge) -> None:
     history = History().request("JOIN_GROUP", "member-1", 10, answered_at=at(9_000))
     assert "UNKNOWN" == judge(history, "X75")["verdict"]

@@ -107,8 +107,10 @@ def test_without_commits_over_the_wire_x22_is_unknown(judge: Judge, rule: str) -
 # X23
 
 
-def fenced(*, lost: bool = True, life: int = 1) -> Group:
+def fenced(*, lost: bool = True, life: int = 1, had: bool = True) -> Group:
     history = alone()
+    if had:
+        history.told("member-1", "assigned", 15, (0, 1, 2))
     history.says("evicted", 8_000, "member-1", reason="session")
     history.beat("member-1", 9_000, 2, error_code=25)
     if lost:
@@ -124,6 +126,29 @@ def test_a_fenced_member_joins_with_epoch_0(judge: Judge) -> None:
 
 def test_a_fenced_member_that_keeps_its_partitions_violates(judge: Judge) -> None:
     assert "without giving its partitions up" in judge(fenced(lost=False), "X23")["reason"]
+
+
+def test_who_has_nothing_need_give_nothing_up(judge: Judge) -> None:
+    assert "HOLDS" == judge(fenced(lost=False, had=False), "X23")["verdict"]
+    other = fenced(lost=False, had=False).told("member-2", "assigned", 15, (0, 1, 2))
+    assert "HOLDS" == judge(other, "X23")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "verdict"),
+    [
+        ("closing", 15_000, "UNKNOWN"),
+        ("closing", 15_001, "VIOLATED"),
+        ("closing", 3_000, "UNKNOWN"),  # it is on its way out
+        ("closing", 2_999, "VIOLATED"),
+        ("stall_started", 9_500, "VIOLATED"),
+    ],
+)
+def test_a_fenced_member_that_ends_need_not_come_back(
+    judge: Judge, event: str, ms: float, verdict: str
+) -> None:
+    history = alone().beat("member-1", 9_000, 2, error_code=25)
+    assert verdict == judge(history.told("member-1", event, ms), "X23")["verdict"]
 
 
 def test_a_fenced_member_with_a_new_id_violates(judge: Judge) -> None:
@@ -195,9 +220,9 @@ def test_a_member_may_join_the_moment_it_is_told(judge: Judge) -> None:
 
 @pytest.mark.parametrize(
     ("lost_ms", "verdict"),
-    [(8_949, "VIOLATED"), (8_950, "HOLDS"), (9_020, "HOLDS"), (9_021, "VIOLATED")],
+    [(8_949, "HOLDS"), (9_020, "HOLDS"), (9_021, "VIOLATED")],
 )
-def test_partitions_are_given_up_between_the_refusal_and_the_join(
+def test_partitions_are_given_up_before_the_join(
     judge: Judge, lost_ms: float, verdict: str
 ) -> None:
     history = fenced(lost=False).told("member-1", "lost", lost_ms, (0, 1, 2))

@@ -46,6 +46,22 @@ def test_a_group_epoch_is_neither_left_out_nor_used_again(
     assert verdict == judge(history, "X35")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("removed_ms", "generation", "verdict"),
+    [(10_000, 1, "HOLDS"), (None, 1, "VIOLATED"), (30_000, 1, "VIOLATED"), (10_000, 2, "VIOLATED")],
+)
+def test_a_group_that_was_empty_and_was_forgotten_begins_anew(
+    judge: Judge, removed_ms: float | None, generation: int, verdict: str
+) -> None:
+    history = epochs().says("member_added", 0, "member-1")
+    if removed_ms is not None:
+        history.says("left", removed_ms, "member-1")
+    history.says("epoch_bumped", 10_000, generation=4).says("member_added", 20_000, "member-2")
+    history.says("epoch_bumped", 20_000, generation=generation)
+    beat(history, "member-2", 20_010, 0, generation)
+    assert verdict == judge(history, "X35")["verdict"]
+
+
 def test_an_epoch_that_could_not_be_written_may_be_used_again(judge: Judge) -> None:
     history = epochs().says("epoch_bumped", 20_000, generation=3)
     history.fault("kill-broker", "broker-3", 15_000, 18_000)

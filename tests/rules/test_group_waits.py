@@ -122,6 +122,32 @@ def test_who_is_given_nothing_by_the_leader_gets_nothing(judge: Judge) -> None:
     assert ("HOLDS", 3) == (verdict["verdict"], verdict["examined"])
 
 
+@pytest.mark.parametrize(
+    ("answered_ms", "lines", "verdict"),
+    [
+        (1_030, 1, "HOLDS"),
+        (1_030, 0, "VIOLATED"),
+        (960, 1, "HOLDS"),
+        (959, 1, "VIOLATED"),
+    ],
+)
+def test_the_coordinator_has_the_assignment_when_it_says_so(
+    judge: Judge, answered_ms: float, lines: int, verdict: str
+) -> None:
+    """The leader's SyncGroup is stamped 90 ms late."""
+    history = History().says("rebalance_started", 100, generation=0, reason="because")
+    history.says("stabilized", 900, generation=1, members=2)
+    if lines:
+        history.says("assignment_received", 1_010, "member-1", generation=1)
+    for name in ("member-1", "member-2"):
+        history.member(name).join(name, 100, processed_at=at(901), answered_at=at(901))
+    history.sync("member-1", 1_100, gives=[("member-1", 0), ("member-2", 1)])
+    history.sync(
+        "member-2", 905, assigned=[{"topic": "t", "partition": 1}], processed_at=at(answered_ms)
+    )
+    assert verdict == judge(history, "R13")["verdict"]
+
+
 def test_a_leader_that_is_not_on_record_leaves_its_followers_unknown(judge: Judge) -> None:
     history = assigned()
     history.rows["requests"].pop()

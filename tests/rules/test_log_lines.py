@@ -42,6 +42,29 @@ def test_a_member_is_removed_once(
     assert verdict == judge(logged(*lines), "X76")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "healed_ms", "verdict"),
+    [
+        ("kill-broker", 2_999, "VIOLATED"),  # a session before the first removal
+        ("kill-broker", 3_000, "HOLDS"),
+        ("freeze-consumer", 9_000, "VIOLATED"),
+    ],
+)
+def test_a_removal_that_could_not_be_written_is_made_again(
+    judge: Judge, kind: str, healed_ms: float, verdict: str
+) -> None:
+    history = logged(("evicted", 9_000), ("evicted", 9_500))
+    history.fault(kind, "broker-2" if kind == "kill-broker" else "member-1", 2_500, healed_ms)
+    assert verdict == judge(history, "X76")["verdict"]
+
+
+@pytest.mark.parametrize("event", ["evicted", "pending_evicted"])
+def test_a_coordinator_knows_nothing_of_what_another_did(judge: Judge, event: str) -> None:
+    history = logged(*([("left", 9_000)] if event == "evicted" else []))
+    history.says(event, 9_500, "member-1", broker=2)
+    assert "HOLDS" == judge(history, "X76")["verdict"]
+
+
 def test_an_id_that_never_joined_is_taken_back(judge: Judge) -> None:
     history = logged().says("member_id_given", 3_000, "member-2")
     history.says("pending_evicted", 9_000, "member-2").says("left", 9_000, "member-3")

@@ -289,8 +289,8 @@ def heard(*, fetch_ms: float | None = None, commit_ms: float | None = None) -> H
     [
         (None, "HOLDS"),
         (18_000, "HOLDS"),
-        (20_250, "HOLDS"),
-        (20_251, "VIOLATED"),
+        (20_300, "HOLDS"),
+        (20_301, "VIOLATED"),
         (25_010, "HOLDS"),
     ],
 )

@@ -76,7 +76,7 @@ def test_a_commit_is_below_what_was_fetched(judge: Judge, position: int, verdict
     assert verdict == judge(history, "P2")["verdict"]
 
 
-@pytest.mark.parametrize(("late_ms", "verdict"), [(240, "HOLDS"), (260, "VIOLATED")])
+@pytest.mark.parametrize(("late_ms", "verdict"), [(290, "HOLDS"), (310, "VIOLATED")])
 def test_a_fetch_may_be_stamped_after_the_commit_that_follows_it(
     judge: Judge, late_ms: int, verdict: str
 ) -> None:

@@ -169,6 +169,25 @@ def test_in_the_consumer_protocol_a_change_lasts_until_the_last_part_is_told(jud
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("client", "steady_ms", "examined"),
+    [("java", 5_000, 1), ("java", 5_001, 0), ("librdkafka", 5_001, 1)],
+)
+def test_the_gathering_of_java_members_in_the_consumer_protocol_is_not_examined(
+    judge: Judge, client: str, steady_ms: float, examined: int
+) -> None:
+    history = History(group={"protocol": "consumer", "client": client}, steady_ms=steady_ms)
+    for number, ms in ((1, 0), (2, 5_000)):
+        history.says("member_added", ms, f"member-{number}")
+        history.says("epoch_bumped", ms, generation=number, reason="hash")
+        history.says("target_computed", ms, generation=number, reason="uniform")
+    beat(history, "member-1", 0, 0, 1, 0, 1)
+    beat(history, "member-2", 5_000, 0, 2)
+    beat(history, "member-1", 6_000, 1, 2, 0)
+    beat(history, "member-2", 8_000, 2, 2, 1)
+    assert examined == judge(history, "X34")["examined"]
+
+
 def test_a_join_that_waits_for_a_stalled_member_is_not_examined(judge: Judge) -> None:
     history = joined(8_000).told("member-1", "stall_started", 4_500, duration_ms=8_000.0)
     assert "UNKNOWN" == judge(history, "X34")["verdict"]

@@ -107,6 +107,17 @@ def test_no_epoch_is_bumped_from_its_leaving_until_the_new_one_has_its_partition
     assert verdict == judge(history, "X02-epoch")["verdict"]
 
 
+@pytest.mark.parametrize(("reason", "verdict"), [("other", "HOLDS"), ("hash", "VIOLATED")])
+def test_an_epoch_because_of_the_topics_is_not_because_of_the_two(
+    judge: Judge, reason: str, verdict: str
+) -> None:
+    history = back().says("epoch_bumped", 5_000, generation=3, reason="hash")
+    history.says("target_computed", 5_000, generation=3, reason="uniform")
+    history.says("target_computed", 10_010, generation=3, reason="uniform")
+    history.says("epoch_bumped", 10_011, generation=4, reason=reason)
+    assert verdict == judge(history, "X02-epoch")["verdict"]
+
+
 def test_what_it_had_last_is_compared(judge: Judge) -> None:
     history = back(gets=(1,)).beat(NAME, 5_000, gets=(1,)).beat(NAME, 7_000)
     history.beat(NAME, 8_000, gets=(5,), error_code=110).beat(NEW, 14_000, 3, gets=(4,))

@@ -217,10 +217,10 @@ def put_forward(history: History, member: str, ms: float, committed: int, **row:
 @pytest.mark.parametrize(
     ("ms", "row", "verdict"),
     [
-        (2_250, {}, "HOLDS"),
-        (2_251, {}, "VIOLATED"),
-        (2_251, {"error_code": 90}, "HOLDS"),
-        (2_251, {"detail": '{"transactional_id": "orders-2"}'}, "HOLDS"),
+        (2_300, {}, "HOLDS"),
+        (2_301, {}, "VIOLATED"),
+        (2_301, {"error_code": 90}, "HOLDS"),
+        (2_301, {"detail": '{"transactional_id": "orders-2"}'}, "HOLDS"),
     ],
 )
 def test_the_older_of_two_producers_is_fenced(
@@ -256,8 +256,8 @@ def transacted() -> History:
         (5_000, -1, "VIOLATED"),
         (3_009, -1, "HOLDS"),  # its markers may not be written yet
         (3_010, -1, "VIOLATED"),
-        (9_749, 20, "VIOLATED"),
-        (9_750, 20, "HOLDS"),
+        (9_699, 20, "VIOLATED"),
+        (9_700, 20, "HOLDS"),
     ],
 )
 def test_a_position_counts_when_its_transaction_is_committed(
