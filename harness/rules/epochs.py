@@ -27,8 +27,8 @@ def epochs_count_up() -> str:
     """Steps between group epochs, and each member's heartbeats in order.
 
     A change that could not be written is undone, and its epoch used again: by another coordinator,
-    or while a broker is gone. Where a member was told the epoch before, that was stored. An answer that was lost on a disturbed link leaves a member with the
-    epoch before.
+    or while a broker is gone. An epoch that a member was told was written. An answer that was lost
+    on a disturbed link leaves a member with the epoch before.
     """
     return """
         WITH bumps AS (

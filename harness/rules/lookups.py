@@ -201,8 +201,8 @@ def heartbeats_are_addressed() -> str:
     Whoever may not ask about the group, or asks a broker that has not got it, is told nothing of
     its members. A heartbeat can be handled at any moment from its arrival until its answer is
     ready. Of a group that changed its protocol, or its coordinator before anybody had a part of
-    its generation, generations are compared again from its next. A broker that is just loading the group accepts every heartbeat, whatever it
-    names.
+    its generation, generations are compared again from its next. A broker that is just loading the
+    group accepts every heartbeat, whatever it names.
     """
     return """
         {LOOKUPS}

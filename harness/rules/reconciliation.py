@@ -272,18 +272,26 @@ def raised_when_released() -> str:
         ), told AS (
             SELECT broker, member_epoch, min(processed_at) AS at
             FROM stays GROUP BY broker, member_epoch
+        ), back AS (
+            SELECT g.stay, g.arrived_at, g.evidence, g.part, g.member_epoch,
+                   max_by(struct(t.member_epoch AS epoch, t.broker, t.arrived_at AS at),
+                          t.arrived_at) AS t
+            FROM given g JOIN taken t ON same(t, g, stay, part) AND t.arrived_at < g.arrived_at
+            GROUP BY g.stay, g.arrived_at, g.evidence, g.part, g.member_epoch
+        ), known AS (
+            SELECT b.stay, b.arrived_at, b.evidence, b.part, b.member_epoch, b.t.epoch AS epoch,
+                   coalesce(max(f.member_epoch), 0) AS target
+            FROM back b LEFT JOIN told f
+              ON f.broker = b.t.broker AND f.at < after(-:slack_ms, b.t.at)
+            GROUP BY ALL
         ), returned AS (
-            SELECT g.stay, g.arrived_at, g.evidence, any_value(g.part) AS part
-            FROM (
-                SELECT g.stay, g.arrived_at, g.evidence, g.part, g.member_epoch,
-                       max_by(t.member_epoch, t.arrived_at) AS epoch_then
-                FROM given g JOIN taken t ON same(t, g, stay, part) AND t.arrived_at < g.arrived_at
-                GROUP BY ALL
-            ) g LEFT JOIN {coordinator_events} c
+            -- Taken by the newest target, where others knew it, or else by one that came just then.
+            SELECT k.stay, k.arrived_at, k.evidence, any_value(k.part) AS part
+            FROM known k LEFT JOIN {coordinator_events} c
               ON c.`group` = :group AND c.event = 'target_computed'
-             AND c.generation > g.epoch_then AND c.generation <= g.member_epoch
-            GROUP BY g.stay, g.arrived_at, g.evidence, g.part
-            HAVING count(DISTINCT c.generation) < 2
+             AND c.generation > greatest(k.epoch, k.target) AND c.generation <= k.member_epoch
+            GROUP BY k.stay, k.arrived_at, k.evidence, k.part, k.epoch, k.target
+            HAVING count(DISTINCT c.generation) < IF(k.target > k.epoch, 1, 2)
         ), beats AS (
             SELECT *, lag(member_epoch) OVER (PARTITION BY stay ORDER BY arrived_at, evidence)
                           AS told

@@ -88,9 +88,7 @@ def test_the_next_generation_is_a_reason_to_refuse(
 
 @pytest.mark.parametrize(("next_ms", "verdict"), [(12_951, "VIOLATED"), (12_950, "HOLDS")])
 def test_another_takeover_is_a_reason_too(judge: Judge, next_ms: float, verdict: str) -> None:
-    history = taken_over().heartbeats(
-        "member-1", 12_900, generation=2, broker=2, error_code=22
-    )
+    history = taken_over().heartbeats("member-1", 12_900, generation=2, broker=2, error_code=22)
     history.says("loaded", next_ms, broker=3, members=1)
     assert verdict == judge(history, "X95")["verdict"]
 
