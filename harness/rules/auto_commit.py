@@ -95,7 +95,7 @@ def no_commit_is_left_out() -> str:
 
     It was due if a poll brought records in that interval: one that began with the interval can have
     been committed by the commit before. A gap is shorter by as much as the commit before it came
-    late, and longer by as much as its own did: of 293 such gaps in 28 recorded runs none was
+    late, and longer by as much as its own did: of 293 such gaps in 23 recorded runs none was
     shorter by more than 2 % of the interval, nor longer by more than 7 % and a poll. So one
     interval is told from two, and from a half.
     Where a commit was refused or not answered at once, the next may come sooner.
