@@ -9,6 +9,9 @@ from harness.rules.rule import Groups, Rule
 
 # How long a member waits in a poll that brings nothing (consumers/consumer.py).
 IDLE_POLL_MS: Final = 200
+# The least and the most of an interval that a single gap can be, on top of what R26 allows.
+EARLIEST: Final = 0.7
+LATEST: Final = 1.5
 # Polls that brought something, each with when the next such poll began.
 POLLS: Final = """
     polls AS (
@@ -69,6 +72,70 @@ def auto_cadence() -> str:
                    AS note,
                min_by(evidence, struct(at, evidence)) AS evidence
         FROM undisturbed GROUP BY member_id HAVING count(*) >= 3
+    """
+
+
+@Rule(
+    "X97",
+    title="No automatic commit is left out, and none is made twice",
+    statement="A member with enable.auto.commit that is given records in an interval commits at "
+    "the end of that interval, and once only.",
+    source="document 002, enable.auto.commit; ConsumerCoordinator.maybeAutoCommitOffsetsAsync; "
+    "rd_kafka_cgrp_offset_commit_tmr_cb",
+    unit="ms",
+    things="gaps between automatic commits",
+    measures="from one commit to the next",
+    too_low="came too soon after the commit before",
+    too_high="came after a commit had been left out",
+    matters="A crash repeats what a commit that was left out would have saved.",
+    in_passing=True,
+)
+def no_commit_is_left_out() -> str:
+    """Each gap of undisturbed time; a commit in it was left out if one was due before its end.
+
+    It was due if a poll brought records in that interval: one that began with the interval can have
+    been committed by the commit before. A gap is shorter by as much as the commit before it came
+    late, and longer by as much as its own did: of 293 such gaps in 23 recorded runs none was
+    shorter by more than 2 % of the interval, nor longer by more than 7 % and a poll. So one
+    interval is told from two, and from a half.
+    Where a commit was refused or not answered at once, the next may come sooner.
+    """
+    return """
+        WITH {POLLS},
+        asked AS (
+            SELECT member, member_id, arrived_at AS at, evidence, error_code,
+                   lag(struct(arrived_at, answered_at, error_code)) OVER (
+                       PARTITION BY member_id ORDER BY arrived_at, evidence) AS former
+            FROM {own_requests} WHERE api = 'OFFSET_COMMIT' AND generation >= 0
+        ), worked AS (
+            SELECT a.member, a.member_id, a.former.arrived_at AS before, a.at, a.evidence,
+                   max(ms_between(p.polled_at, least(coalesce(p.next_at, a.at), a.at))) AS poll_ms,
+                   count_if(p.polled_at >= after(:IDLE_POLL_MS, a.former.arrived_at)
+                            AND p.polled_at <= after(:auto_commit_ms - :auto_commit_late_ms,
+                                                     a.former.arrived_at)) > 0 AS due
+            FROM asked a JOIN polls p
+              ON p.member = a.member AND p.polled_at < a.at
+             AND coalesce(p.next_at, a.at) > a.former.arrived_at
+            WHERE a.error_code = :NONE AND a.former.error_code = :NONE
+              AND a.former.answered_at <= after(:slack_ms, a.former.arrived_at)
+            GROUP BY ALL
+        ), undisturbed AS (
+            SELECT w.*, ms_between(w.before, w.at) AS ms FROM worked w
+            LEFT ANTI JOIN {rebalances} r
+              ON r.started_at <= w.at AND coalesce(r.completed_at, r.started_at) >= w.before
+            LEFT ANTI JOIN {client_events} c
+              ON c.member = w.member AND c.event NOT IN ('heartbeat_sent', 'fetched')
+             AND c.event_at BETWEEN w.before AND w.at
+            LEFT ANTI JOIN {disturbances} d
+              ON coalesce(d.member = w.member, true) AND d.from_at <= w.at
+             AND after(:session_ms, d.to_at) >= w.before
+        )
+        SELECT concat(member, ' (', member_id, ')') AS subject, at, ms AS measured,
+               :EARLIEST * :auto_commit_ms - :auto_commit_late_ms AS bound_low,
+               IF(due, :LATEST * :auto_commit_ms + :auto_commit_late_ms
+                       + IF(:client = 'java', poll_ms + :IDLE_POLL_MS, 0), NULL) AS bound_high,
+               evidence, after(-:guard_ms, before) AS guard_from, guard_to(at) AS guard_to
+        FROM undisturbed WHERE :EARLIEST * :auto_commit_ms > :auto_commit_late_ms
     """
 
 

@@ -27,9 +27,9 @@ def epochs_count_up() -> str:
     """Steps between group epochs, and each member's heartbeats in order.
 
     A change that could not be written is undone, and its epoch used again: by another coordinator,
-    or while a broker is gone. An answer that was lost on a disturbed link leaves a member with the
-    epoch before. A group that nobody is in is forgotten with its positions: it begins anew
-    (GroupMetadataManager.maybeDeleteGroup).
+    or while a broker is gone. An epoch that a member was told was written. An answer that was lost
+    on a disturbed link leaves a member with the epoch before. A group that nobody is in is
+    forgotten with its positions: it begins anew (GroupMetadataManager.maybeDeleteGroup).
     """
     return """
         WITH bumps AS (
@@ -45,9 +45,14 @@ def epochs_count_up() -> str:
             -- In a group that changes its protocol, generations and epochs follow each other.
             SELECT count(*) > 0 AS changed FROM {coordinator_events}
             WHERE `group` = :group AND event IN ('upgraded', 'downgraded')
+        ), stored AS (
+            SELECT member_epoch AS generation, min(processed_at) AS at
+            FROM {consumer_heartbeats} WHERE error_code = :NONE GROUP BY member_epoch
         ), steps AS (
-            SELECT b.*, count(t.from_at) > 0 AS troubled
+            SELECT b.*, count(t.from_at) > 0 AS troubled, count(s.at) > 0 AS stored
             FROM bumps b LEFT JOIN troubles t ON t.from_at <= b.at AND t.to_at >= b.at
+            LEFT JOIN stored s
+              ON s.generation = b.generation_before AND s.at < after(-:slack_ms, b.at)
             CROSS JOIN changes c
             WHERE b.generation_before IS NOT NULL AND NOT c.changed
             GROUP BY ALL
@@ -109,7 +114,8 @@ def epochs_count_up() -> str:
         )
         SELECT concat('epoch ', generation) AS subject, at,
                generation - generation_before AS measured,
-               IF(broker <> broker_before OR troubled, 0, 1) AS bound_low, 1 AS bound_high,
+               IF((broker <> broker_before OR troubled) AND NOT stored, 0, 1) AS bound_low,
+               1 AS bound_high,
                CAST(NULL AS STRING) AS wrong,
                IF(y.members = 0, 'the group was empty, was forgotten and began anew', NULL)
                    AS excused,

@@ -4,12 +4,29 @@ from harness.experiment import CLASSIC
 from harness.rules.rule import Need, Rule
 
 # From when to when a group stands in which generation; null where its coordinator does not say.
-STANDS = """stands AS (
-            SELECT broker, at, IF(event IN ('stabilized', 'emptied'), generation, NULL) AS stands,
-                   lead(at) OVER (PARTITION BY broker ORDER BY at) AS until
+# Who had a SYNC of a generation answered knows that it was stored, so a coordinator that loads the
+# group goes on in it. That a group was emptied is stored later than it is logged.
+STANDS = """synced AS (
+            SELECT broker, generation, min(processed_at) AS stored_at
+            FROM {own_requests} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
+            GROUP BY broker, generation
+        ), told_by_lines AS (
+            SELECT broker, at, event, generation,
+                   last_value(IF(event IN ('loaded', 'unloaded'), NULL,
+                                 struct(broker, event, generation)), true)
+                       OVER (PARTITION BY 1 ORDER BY at {BEFORE}) AS last
             FROM {coordinator_events}
             WHERE `group` = :group AND event IN ('stabilized', 'emptied', 'loaded', 'unloaded',
                 'epoch_bumped', 'upgraded', 'downgraded')
+        ), stands AS (
+            SELECT t.broker, t.at,
+                   CASE WHEN t.event IN ('stabilized', 'emptied') THEN t.generation
+                        WHEN t.event = 'loaded' AND t.last.event = 'stabilized'
+                        THEN s.generation END AS stands,
+                   lead(t.at) OVER (PARTITION BY t.broker ORDER BY t.at) AS until
+            FROM told_by_lines t LEFT JOIN synced s
+              ON s.broker = t.last.broker AND s.generation = t.last.generation
+             AND s.stored_at < t.at
         )"""
 
 LOOKUPS = """
@@ -188,9 +205,9 @@ def heartbeats_are_addressed() -> str:
 
     Whoever may not ask about the group, or asks a broker that has not got it, is told nothing of
     its members. A heartbeat can be handled at any moment from its arrival until its answer is
-    ready. Of a group that changed its protocol, or its coordinator, generations are compared again
-    from its next. A broker that is just loading the group accepts every heartbeat, whatever it
-    names.
+    ready. Of a group that changed its protocol, or its coordinator before anybody had a part of
+    its generation, generations are compared again from its next. A broker that is just loading the
+    group accepts every heartbeat, whatever it names.
     """
     return """
         {LOOKUPS}

@@ -404,3 +404,97 @@ def test_where_the_application_commits_or_nobody_was_removed_r19_auto_is_unknown
     history = removed(commit="sync").delivered("member-2", 0, 20, 39, 13_000)
     assert "UNKNOWN" == judge(history, "R19-auto")["verdict"]
     assert "UNKNOWN" == judge(automatic(1_050, client="java"), "R19-auto")["verdict"]
+
+
+# X97
+
+
+@pytest.mark.parametrize(
+    ("gap_ms", "verdict"),
+    [
+        (1_000, "HOLDS"),
+        (620, "HOLDS"),
+        (619, "VIOLATED"),
+        (1_580, "HOLDS"),
+        (1_581, "VIOLATED"),
+        (2_000, "VIOLATED"),
+    ],
+)
+def test_a_single_gap_between_automatic_commits_is_no_half_and_no_double_interval(
+    judge: Judge, gap_ms: int, verdict: str
+) -> None:
+    judged = judge(automatic(1_050, 2_050, 2_050 + gap_ms), "X97")
+    assert (verdict, 2) == (judged["verdict"], judged["examined"])
+
+
+@pytest.mark.parametrize(("gap_ms", "verdict"), [(1_859, "HOLDS"), (1_860, "VIOLATED")])
+def test_java_commits_a_poll_later(judge: Judge, gap_ms: int, verdict: str) -> None:
+    """1.5 s, an idle poll, 100 ms of work, and how late its timer and this machine may be."""
+    bound = judge(automatic(1_050, 2_050, client="java"), "X97")["bound_high"]
+    history = automatic(1_050, 1_050 + gap_ms - 1_859 + int(bound), client="java")
+    assert verdict == judge(history, "X97")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("poll_ms", "due"), [(1_249, False), (1_250, True), (1_970, True), (1_971, False)]
+)
+def test_a_commit_is_due_where_records_came_within_the_interval(
+    judge: Judge, poll_ms: float, due: bool
+) -> None:
+    history = automatic(1_050, 3_050)
+    history.rows["deliveries"].clear()
+    history.delivered("member-1", 0, 0, 9, poll_ms)
+    verdict = judge(history, "X97")
+    assert ("VIOLATED" if due else "HOLDS") == verdict["verdict"]
+
+
+@pytest.mark.parametrize("event", ["assigned", "revoked", "stall_ended", "closing", "error"])
+def test_a_gap_in_which_something_happened_to_its_member_is_not_examined(
+    judge: Judge, event: str
+) -> None:
+    history = automatic(1_050, 3_050).told("member-1", event, 2_000)
+    assert "UNKNOWN" == judge(history, "X97")["verdict"]
+
+
+def test_what_happened_to_others_is_no_reason(judge: Judge) -> None:
+    history = automatic(1_050, 3_050).told("member-2", "assigned", 2_000)
+    history.told("member-1", "heartbeat_sent", 2_000)
+    history.told("member-1", "revoked", 1_049).told("member-1", "revoked", 3_051)
+    assert "VIOLATED" == judge(history, "X97")["verdict"]
+
+
+def test_a_gap_beside_a_rebalance_or_a_fault_is_not_examined(judge: Judge) -> None:
+    rebalanced = automatic(1_050, 3_050).rebalance(2_500, 2, 1)
+    assert "UNKNOWN" == judge(rebalanced, "X97")["verdict"]
+    disturbed = automatic(1_050, 3_050).fault("kill-broker", "broker-3", 500, 600)
+    assert "UNKNOWN" == judge(disturbed, "X97")["verdict"]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_commit_that_was_refused_is_made_again_at_once(judge: Judge, number: int) -> None:
+    history = automatic(1_050, 1_150)
+    assert "VIOLATED" == judge(history, "X97")["verdict"]
+    history.rows["requests"][number]["error_code"] = 14
+    assert "UNKNOWN" == judge(history, "X97")["verdict"]
+
+
+@pytest.mark.parametrize(("answered_ms", "verdict"), [(1_100, "VIOLATED"), (1_101, "UNKNOWN")])
+def test_after_a_commit_that_waited_for_its_answer_the_next_may_come_sooner(
+    judge: Judge, answered_ms: float, verdict: str
+) -> None:
+    history = automatic(1_050, 3_050)
+    history.rows["requests"][0]["answered_at"] = at(answered_ms)
+    assert verdict == judge(history, "X97")["verdict"]
+
+
+def test_single_commits_that_the_application_asks_for_are_not_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(automatic(1_050, 3_050, commit="sync"), "X97")["verdict"]
+
+
+@pytest.mark.parametrize(("interval_ms", "verdict"), [(114, "UNKNOWN"), (115, "VIOLATED")])
+def test_an_interval_that_is_no_longer_than_a_commit_may_be_late_is_not_examined(
+    judge: Judge, interval_ms: int, verdict: str
+) -> None:
+    history = automatic(1_050, 1_050, auto_commit_interval_ms=interval_ms)
+    history.delivered("member-1", 0, 600, 609, 1_049)
+    assert verdict == judge(history, "X97")["verdict"]

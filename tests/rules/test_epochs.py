@@ -35,7 +35,7 @@ def test_epochs_that_count_up_hold(judge: Judge) -> None:
         (5, 1, "VIOLATED"),
         (3, 1, "VIOLATED"),
         (2, 1, "VIOLATED"),
-        (3, 2, "HOLDS"),
+        (3, 2, "VIOLATED"),
         (2, 2, "VIOLATED"),
     ],
 )
@@ -63,9 +63,31 @@ def test_a_group_that_was_empty_and_was_forgotten_begins_anew(
 
 
 def test_an_epoch_that_could_not_be_written_may_be_used_again(judge: Judge) -> None:
-    history = epochs().says("epoch_bumped", 20_000, generation=3)
+    history = epochs().says("epoch_bumped", 20_000, generation=4)
+    history.says("epoch_bumped", 21_000, generation=4)
     history.fault("kill-broker", "broker-3", 15_000, 18_000)
     assert "HOLDS" == judge(history, "X35")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("told_ms", "row", "verdict"),
+    [
+        (20_949, {}, "VIOLATED"),
+        (20_950, {}, "HOLDS"),
+        (20_500, {"error_code": 110}, "HOLDS"),
+        (20_500, {"group": "payments"}, "HOLDS"),
+    ],
+)
+def test_a_coordinator_that_takes_over_has_the_epoch_that_a_member_was_told(
+    judge: Judge, told_ms: float, row: dict[str, Any], verdict: str
+) -> None:
+    """Epoch 4 is bumped at 20 s, and by another coordinator once more at 21 s."""
+    history = epochs().says("epoch_bumped", 20_000, generation=4)
+    history.says("epoch_bumped", 21_000, generation=4, broker=2)
+    history.request(
+        "CONSUMER_GROUP_HEARTBEAT", "member-1", told_ms, generation=3, member_epoch=4, **row
+    )
+    assert verdict == judge(history, "X35")["verdict"]
 
 
 @pytest.mark.parametrize(

@@ -396,6 +396,27 @@ def test_a_heartbeat_of_another_generation_is_refused(
     assert verdict == judge(history, "R35")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("ms", "generation", "synced", "verdict"),
+    [
+        (7_049, 1, True, "HOLDS"),
+        (7_050, 1, True, "VIOLATED"),
+        (7_050, 3, True, "VIOLATED"),
+        (7_050, 2, True, "HOLDS"),
+        (7_050, 1, False, "HOLDS"),
+    ],
+)
+def test_a_coordinator_that_takes_over_knows_the_generation_that_was_stored(
+    judge: Judge, ms: float, generation: int, synced: bool, verdict: str
+) -> None:
+    """The group is in generation 2 from 6 s on; its coordinator loads it anew at 7 s."""
+    history = java().says("stabilized", 6_000, generation=2, members=1).says("loaded", 7_000)
+    if synced:
+        history.sync("member-1", 6_010, 2)
+    history.heartbeats("member-1", ms, generation=generation)
+    assert verdict == judge(history, "R35")["verdict"]
+
+
 def test_a_client_that_is_told_that_its_id_is_unknown_drops_it(judge: Judge) -> None:
     """As librdkafka does while a callback keeps it from joining anew."""
     history = java().says("evicted", 5_000, "member-1")

@@ -229,3 +229,89 @@ def test_a_run_that_ends_before_a_fencing_is_due_tells_nothing(
 
 def test_an_acknowledged_revocation_is_not_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(moving(3_000), "X21")["verdict"]
+
+
+# X96
+
+
+def taken(now: int = 2) -> Group:
+    """t-2 is taken from member-1 at 2 s, for member-2 joined with epoch 3."""
+    history = alone().joins("member-2", 1_000, 3)
+    return history.beat("member-1", 2_000, 2, gets=(0, 1), now=now)
+
+
+def test_a_member_that_is_raised_when_it_has_let_go_holds(judge: Judge) -> None:
+    history = taken().beat("member-1", 2_010, 2).beat("member-1", 2_020, 2, owns=(0, 1), now=3)
+    verdict = judge(history.beat("member-1", 3_000, 3), "X96")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_member_that_is_raised_with_what_is_taken_violates(judge: Judge) -> None:
+    reason = judge(taken(now=3), "X96")["reason"]
+    assert "was raised to epoch 3 before it had given up what was taken from it" in reason
+
+
+def test_a_member_that_is_raised_before_it_lets_go_violates(judge: Judge) -> None:
+    history = taken().beat("member-1", 2_010, 2, owns=(0, 1, 2), now=3)
+    assert "VIOLATED" == judge(history, "X96")["verdict"]
+
+
+def test_a_member_that_leaves_is_told_no_epoch(judge: Judge) -> None:
+    history = alone().joins("member-2", 1_000, 3).beat("member-1", 2_000, -1)
+    assert "HOLDS" == judge(history, "X96")["verdict"]
+
+
+def test_a_member_that_joins_anew_has_let_go(judge: Judge) -> None:
+    history = taken().beat("member-1", 2_010, 0, owns=(), gets=(0, 1), now=3)
+    assert "HOLDS" == judge(history, "X96")["verdict"]
+
+
+def test_a_member_may_hear_of_its_epoch_again_while_it_holds(judge: Judge) -> None:
+    """Its answer with epoch 3 was lost, so it still names 2."""
+    history = alone().joins("member-2", 1_000, 3).beat("member-1", 2_000, 2, now=3)
+    history.beat("member-1", 2_500, 2, gets=(0, 1), now=3)
+    assert "HOLDS" == judge(history, "X96")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "epoch", "row", "verdict"),
+    [
+        (1_051, 2, {}, "HOLDS"),
+        (1_052, 2, {}, "VIOLATED"),
+        (1_052, 3, {}, "HOLDS"),
+        (60_000, 2, {}, "VIOLATED"),
+        (1_052, 2, {"broker": 2}, "HOLDS"),
+        (1_052, 2, {"error_code": 110}, "HOLDS"),
+    ],
+)
+def test_a_member_that_holds_nothing_back_is_brought_up_to_what_others_were_told(
+    judge: Judge, ms: float, epoch: int, row: dict[str, Any], verdict: str
+) -> None:
+    """member-2 was told epoch 3 at 1,001 ms."""
+    history = alone().joins("member-2", 1_000, 3).beat("member-1", ms, 2, now=epoch, **row)
+    judged = judge(history, "X96")
+    assert verdict == judged["verdict"]
+    if verdict == "VIOLATED":
+        assert "was left in epoch 2 when others had been told 3" in judged["reason"]
+
+
+@pytest.mark.parametrize(("target", "verdict"), [(4, "HOLDS"), (3, "VIOLATED"), (5, "VIOLATED")])
+def test_what_was_taken_comes_back_only_with_a_later_target(
+    judge: Judge, target: int, verdict: str
+) -> None:
+    history = taken().beat("member-1", 2_020, 2, owns=(0, 1), now=3).computed(4_000, target)
+    history.beat("member-1", 5_000, 3, gets=(0, 1, 2), now=4)
+    judged = judge(history, "X96")
+    assert verdict == judged["verdict"]
+    if verdict == "VIOLATED":
+        assert "was given t-2 back without another target" in judged["reason"]
+
+
+@pytest.mark.parametrize("event", ["upgraded", "downgraded"])
+def test_a_group_that_changes_its_protocol_is_not_examined(judge: Judge, event: str) -> None:
+    assert "UNKNOWN" == judge(taken(now=3).says(event, 1_500), "X96")["verdict"]
+
+
+def test_answers_with_an_error_say_nothing_of_an_epoch(judge: Judge) -> None:
+    history = Group().beat("member-1", 10, 2, error_code=25)
+    assert "UNKNOWN" == judge(history, "X96")["verdict"]

@@ -43,6 +43,23 @@ def test_a_member_in_order_is_refused_nothing(
 
 
 @pytest.mark.parametrize(
+    ("broker", "ms", "verdict"),
+    [
+        ("broker-1", 25_999, "UNKNOWN"),
+        ("broker-1", 26_001, "VIOLATED"),
+        ("broker-3", 26_001, "UNKNOWN"),
+    ],
+)
+def test_a_coordinator_that_was_killed_for_good_is_over_a_session_after_it_was_replaced(
+    judge: Judge, broker: str, ms: float, verdict: str
+) -> None:
+    history = stable().fault("kill-broker", broker, 14_000)
+    history.says("loaded", 20_000, broker=2, members=1)
+    history.heartbeats("member-1", ms, generation=2, error_code=27, broker=2)
+    assert verdict == judge(history, "X56")["verdict"]
+
+
+@pytest.mark.parametrize(
     ("api", "ms", "verdict"),
     [
         ("SYNC_GROUP", 10_065, "HOLDS"),

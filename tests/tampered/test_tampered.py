@@ -24,6 +24,7 @@ from tests.tampered import (
     passing,
     reading,
     rebalancing,
+    taking_over,
     unfounded,
 )
 from tests.tampered.history import (
@@ -47,6 +48,7 @@ VIOLATIONS = (
     *passing.CHANGES,
     *unfounded.CHANGES,
     *appearing.CHANGES,
+    *taking_over.CHANGES,
     *clocks.VIOLATIONS,
 )
 NEUTRAL = clocks.CHANGES
