@@ -25,6 +25,7 @@ from tests.tampered import (
     reading,
     rebalancing,
     unfounded,
+    unprovoked,
 )
 from tests.tampered.history import (
     Change,
@@ -47,6 +48,7 @@ VIOLATIONS = (
     *passing.CHANGES,
     *unfounded.CHANGES,
     *appearing.CHANGES,
+    *unprovoked.CHANGES,
     *clocks.VIOLATIONS,
 )
 NEUTRAL = clocks.CHANGES
