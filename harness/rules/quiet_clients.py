@@ -30,15 +30,18 @@ IDLE_MS: Final = 600_000
     in_passing=True,
 )
 def no_storm_of_lookups() -> str:
-    """Lookups of each member in steady time, but for faults of its own or of brokers and links."""
+    """Lookups of each member in steady time, but for faults of its own or of brokers and links.
+
+    Nobody knows how often a client of somebody else's asks.
+    """
     return """
         WITH lookups AS (
             SELECT r.member, r.arrived_at, r.evidence
             FROM {own_requests} r LEFT ANTI JOIN {fault_windows} f
               ON (f.breaks <> 'member' OR f.resolved = r.member)
              AND f.injecting_at <= r.arrived_at
-             AND after(:session_ms, coalesce(f.healed_at, f.injected_at, :ended_at))
-                 >= r.arrived_at
+             AND after(:session_ms + :lookup_ms,
+                       coalesce(f.healed_at, f.injected_at, :ended_at)) >= r.arrived_at
             WHERE r.api = 'FIND_COORDINATOR' AND r.arrived_at >= :steady_at
               AND r.arrived_at <= :stopped_at
         ), counted AS (
