@@ -257,7 +257,8 @@ class History:
         effects = KINDS[kind].effects_of(Fault(kind=kind, target="", how=declared.get("how")))
         row["parameters"] = json.dumps({**declared, "effects": asdict(effects)})
         injecting_ms = ms - 1 if injecting_ms is None else injecting_ms
-        phases = [("planned", 0.0), ("injecting", injecting_ms), ("injected", ms)]
+        planned_ms = min(0.0, injecting_ms)
+        phases = [("planned", planned_ms), ("injecting", injecting_ms), ("injected", ms)]
         if healed_ms is not None:
             phases += [("healing", healed_ms - 1), ("healed", healed_ms)]
         for phase, when in phases:

@@ -12,7 +12,7 @@ LATE_MS = 10_000
     "E01",
     title="Every fault took effect",
     statement="Each declared fault was injected, and its effect was seen by another path than the "
-    "one that injected it.",
+    "one that injected it. Its phases are on record once each, and in their order.",
     source="kafka-chaos, evidence",
     unit="",
     things="faults",
@@ -26,13 +26,32 @@ def faults_took_effect() -> str:
     """Faults, each against what the other side recorded while it was active.
 
     `unknown` where the fault did not take effect, or nobody else saw it: then what the run shows
-    of it is no evidence. `wrong` where the other side saw the opposite.
+    of it is no evidence. `wrong` where the other side saw the opposite, or where its phases are out
+    of order: other rules take from them when something was broken.
+
+    What could not be injected or healed is tried again, and has phases twice.
     """
     return """
         WITH active AS (
             SELECT *, after(:SETTLE_MS, injected_at) AS settled_at,
                    coalesce(healing_at, healed_at, :drained_at) AS over_at
             FROM {fault_windows}
+        ), phases AS (
+            SELECT fault, phase, at, array_position(
+                       array('planned', 'injecting', 'injected', 'healing', 'healed'), phase)
+                       AS place
+            FROM {faults} WHERE at IS NOT NULL
+        ), marks AS (
+            SELECT *, lag(phase) OVER w AS before, lag(place) OVER w AS place_before,
+                   lag(at) OVER w AS before_at
+            FROM phases WINDOW w AS (PARTITION BY fault ORDER BY at, place)
+        ), turned AS (
+            -- A step of a deploy is not planned by itself.
+            SELECT fault, min(struct(at, phase, before, before_at)) AS first,
+                   bool_or(coalesce(place < place_before, false)) AS back
+            FROM marks m LEFT ANTI JOIN phases f ON f.fault = m.fault AND f.phase = 'failed'
+            WHERE place <> place_before + 1 OR place_before IS NULL AND place > 2
+            GROUP BY fault
         ), gone AS (
             -- One that is cut off from its peers still answers the observer.
             SELECT a.* FROM active a LEFT SEMI JOIN {broker_faults} b
@@ -120,7 +139,10 @@ def faults_took_effect() -> str:
                     THEN 'the member recorded no stall'
                     WHEN n.during IS NOT NULL AND n.before IS NULL
                     THEN 'the member had read nothing before' END AS unknown,
-               CASE WHEN proof = 'silence' AND breaks = 'member'
+               CASE WHEN t.fault IS NOT NULL
+                    THEN clause('has its phases out of order: ', t.first.phase, ' after ',
+                                coalesce(t.first.before, 'nothing'))
+                    WHEN proof = 'silence' AND breaks = 'member'
                          AND h.requests > 0
                     THEN clause(h.requests, ' requests of the member arrived during the fault')
                     WHEN b.requests > 0
@@ -134,15 +156,19 @@ def faults_took_effect() -> str:
                     WHEN n.during >= n.before
                     THEN clause('the member read ', round(n.during), ' records a second through ',
                                 'the narrow link, and ', round(n.before), ' before') END AS wrong,
-               a.evidence AS note
+               a.evidence AS note,
+               -- Where somebody set the time of day, stamps are in no order; but none is missing.
+               IF(t.back, t.first.before_at, NULL) AS guard_from, t.first.at AS guard_to
         FROM active a JOIN heard h USING (fault) LEFT JOIN seen s USING (fault)
         LEFT JOIN answered b USING (fault)
         LEFT JOIN polls p USING (fault) LEFT JOIN narrowed n USING (fault)
         LEFT JOIN fenced d USING (fault) LEFT JOIN went_on w USING (fault)
         LEFT JOIN {members} m ON m.member = a.resolved
+        LEFT JOIN turned t ON t.fault = a.fault
         UNION ALL
         SELECT 'schedule', max(planned_at),
-               concat(count(*), ' of ', :faults, ' declared faults are on record'), NULL, NULL
+               concat(count(*), ' of ', :faults, ' declared faults are on record'), NULL, NULL,
+               NULL, NULL
         FROM {fault_windows} HAVING count(*) < :faults AND count(*) > 0
     """
 

@@ -13,6 +13,8 @@ DESCRIBED = """
     WITH described AS (
         SELECT p.*, CAST(get_json_object(p.request, '$.version') AS INT) AS version,
                get_json_object(p.answer, '$.groups[0].groupState') AS described_as,
+               get_json_object(p.answer, '$.groups[0].protocolType') AS protocol_type,
+               get_json_object(p.answer, '$.groups[0].protocolData') AS assignor,
                from_json(get_json_object(p.answer, '$.groups[0].members'),
                          'array<struct<memberId:string,groupInstanceId:string,clientId:string,'
                          || 'clientHost:string,memberMetadata:string,memberAssignment:string>>')
@@ -26,8 +28,10 @@ DESCRIBED = """
     "R28",
     title="DescribeGroups lists the members of a group",
     statement="DescribeGroups returns each member with its id, instance id, client id, host and "
-    "latest assignment. It returns a member's metadata only while the group is stable.",
-    source="document 003, DESCRIBE_GROUPS; ClassicGroupMember.describe and describeNoMetadata",
+    "latest assignment, and once. It returns a member's metadata, and the assignor that was "
+    "chosen, only while the group is stable.",
+    source="document 003, DESCRIBE_GROUPS; ClassicGroupMember.describe and describeNoMetadata; "
+    "ClassicGroup.protocolName",
     unit="members",
     things="described members and groups",
     matters="Administration tools show this answer, so an operator looks for members by it.",
@@ -54,6 +58,13 @@ def described_members() -> str:
               ON s.api = 'SYNC_GROUP' AND s.error_code = :NONE AND s.`group` = t.`group`
              AND s.member_id = t.memberId AND s.sent_at < t.sent_at
             WHERE t.`group` <> :group GROUP BY ALL
+        ), chosen AS (
+            SELECT d.call, max(struct(j.answered_at, get_json_object(j.answer, '$.protocolName')
+                                          AS assignor)).assignor AS assignor
+            FROM described d JOIN {calls} j
+              ON j.api = 'JOIN_GROUP' AND j.error_code = :NONE AND j.`group` = d.`group`
+             AND j.answered_at <= d.sent_at
+            GROUP BY d.call
         )
         SELECT concat('member in ', subject) AS subject, sent_at AS at,
                CAST(NULL AS STRING) AS unknown, CAST(NULL AS STRING) AS note,
@@ -70,10 +81,20 @@ def described_members() -> str:
         FROM known
         UNION ALL
         SELECT subject, sent_at, NULL, concat(described_as, ' with ', size(members), ' members'),
-               IF(error_code = :NONE AND described_as <=> state AND size(members) <=> size, NULL,
-                  concat('was answered ', concat_ws(', ', error_code, described_as), ' with ',
-                         coalesce(size(members), 0), ' of ', size, ' members'))
-        FROM described WHERE state IS NOT NULL AND state <> 'Dead' AND `group` <> :group
+               CASE WHEN NOT (error_code = :NONE AND described_as <=> state
+                              AND size(members) <=> size)
+                    THEN concat('was answered ', concat_ws(', ', error_code, described_as),
+                                ' with ', coalesce(size(members), 0), ' of ', size, ' members')
+                    WHEN size(array_distinct(transform(members, m -> m.memberId))) < size(members)
+                    THEN 'names a member twice'
+                    WHEN protocol_type <> 'consumer'
+                    THEN clause('is described as a group of ', protocol_type)
+                    WHEN state <> 'Stable' AND d.assignor <> ''
+                      OR state = 'Stable' AND d.assignor <> c.assignor
+                    THEN clause('is described with the assignor "', d.assignor, '" when it was ',
+                                state) END
+        FROM described d LEFT JOIN chosen c ON c.call = d.call
+        WHERE state IS NOT NULL AND state <> 'Dead' AND `group` <> :group
         UNION ALL
         -- The group under test: no script made it, so its members are those of the request log.
         SELECT concat('member in ', t.subject), t.sent_at,
@@ -91,7 +112,9 @@ def described_members() -> str:
     "R28-epoch",
     title="ConsumerGroupDescribe lists the members of a KIP-848 group",
     statement="ConsumerGroupDescribe returns each member with its epoch, client and latest "
-    "assignment. DescribeGroups answers GROUP_ID_NOT_FOUND (69) for such a group.",
+    "and target assignment, and the group's epochs and assignor. In a stable group the target is "
+    "what the member has, and its epoch the group's. DescribeGroups answers GROUP_ID_NOT_FOUND "
+    "(69) for such a group.",
     source="KIP-848, ConsumerGroupDescribe API; KIP-1043",
     unit="members",
     things="described members and groups",
@@ -113,9 +136,20 @@ def described_by_the_new_call() -> str:
                    from_json(get_json_object(answer, '$.groups[0].members'),
                              'array<struct<memberId:string,memberEpoch:int,clientId:string,'
                              || 'clientHost:string,assignment:struct<topicPartitions:'
-                             || 'array<struct<partitions:array<int>>>>>>') AS shown,
-                   get_json_object(answer, '$.groups[0].groupState') AS state
+                             || 'array<struct<partitions:array<int>>>>,targetAssignment:'
+                             || 'struct<topicPartitions:array<struct<partitions:array<int>>>>>>')
+                       AS shown,
+                   get_json_object(answer, '$.groups[0].groupState') AS state,
+                   CAST(get_json_object(answer, '$.groups[0].groupEpoch') AS INT) AS epoch,
+                   CAST(get_json_object(answer, '$.groups[0].assignmentEpoch') AS INT)
+                       AS target_epoch,
+                   get_json_object(answer, '$.groups[0].assignorName') AS assignor, `group`
             FROM {calls} WHERE rule = 'R28-epoch'
+        ), computed AS (
+            SELECT a.sent_at, max(struct(t.at, t.reason)).reason AS assignor
+            FROM asked a JOIN {coordinator_events} t
+              ON t.`group` = a.`group` AND t.event = 'target_computed' AND t.at <= a.sent_at
+            GROUP BY a.sent_at
         ), known AS (
             SELECT sent_at, each.key AS member_id, each.value AS member,
                    get(filter(shown, m -> m.memberId = each.key), 0) AS found
@@ -135,10 +169,14 @@ def described_by_the_new_call() -> str:
                     WHEN NOT array_sort(flatten(transform(
                              found.assignment.topicPartitions, p -> p.partitions)))
                          <=> member.partitions
-                    THEN 'is described with another assignment than it was given' END AS wrong
+                    THEN 'is described with another assignment than it was given'
+                    WHEN array_sort(flatten(transform(
+                             found.targetAssignment.topicPartitions, p -> p.partitions)))
+                         <> member.partitions
+                    THEN 'is described with another target than it has reached' END AS wrong
         FROM known
         UNION ALL
-        SELECT step, sent_at, IF(error_code IS NULL, 'was not answered', NULL),
+        SELECT a.step, a.sent_at, IF(error_code IS NULL, 'was not answered', NULL),
                CASE WHEN api = 'DESCRIBE_GROUPS'
                          AND NOT (error_code = :GROUP_ID_NOT_FOUND AND state <=> 'Dead')
                     THEN concat('was answered ', concat_ws(', ', error_code, state))
@@ -147,8 +185,19 @@ def described_by_the_new_call() -> str:
                                   AND size(shown) <=> size(map_keys(members)))
                     THEN concat('was answered ', concat_ws(', ', error_code, state), ' with ',
                                 coalesce(size(shown), 0), ' of ', size(map_keys(members)),
-                                ' members') END
-        FROM asked WHERE api IN ('CONSUMER_GROUP_DESCRIBE', 'DESCRIBE_GROUPS')
+                                ' members')
+                    WHEN api = 'CONSUMER_GROUP_DESCRIBE' AND epoch <> target_epoch
+                    THEN clause('is described as stable in epoch ', epoch,
+                                ' with a target of epoch ', target_epoch)
+                    WHEN api = 'CONSUMER_GROUP_DESCRIBE'
+                         AND exists(shown, m -> m.memberEpoch <> epoch)
+                    THEN clause('is described as stable in epoch ', epoch,
+                                ', which not all members have')
+                    WHEN api = 'CONSUMER_GROUP_DESCRIBE' AND a.assignor <> c.assignor
+                    THEN clause('is described with the assignor ', a.assignor,
+                                ', and its target was computed by ', c.assignor) END
+        FROM asked a LEFT JOIN computed c ON c.sent_at = a.sent_at
+        WHERE api IN ('CONSUMER_GROUP_DESCRIBE', 'DESCRIBE_GROUPS')
     """
 
 

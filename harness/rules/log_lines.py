@@ -119,7 +119,8 @@ def lines_follow() -> str:
     "X77",
     title="The cluster is whole where nothing is broken",
     statement="While no broker is broken, every broker is alive, and every partition has a leader "
-    "among its in-sync replicas. Before the first fault of a broker, leaders stay.",
+    "among its in-sync replicas. Before the first fault of a broker, leaders stay, and no replica "
+    "falls out of sync.",
     source="Kafka documentation, Replication",
     unit="sights",
     things="brokers and topics",
@@ -138,7 +139,8 @@ def whole_where_nothing_is_broken() -> str:
     """
     return """
         WITH changed AS (
-            SELECT *, lead(at) OVER w AS next_at, lag(leader) OVER w AS leader_before
+            SELECT *, lead(at) OVER w AS next_at, lag(leader) OVER w AS leader_before,
+                   size(lag(isr) OVER w) AS in_sync_before
             FROM {topology} WHERE what IN ('broker', 'partition')
             WINDOW w AS (PARTITION BY what, broker, topic, partition ORDER BY at)
         ), broken AS (
@@ -158,6 +160,10 @@ def whole_where_nothing_is_broken() -> str:
                         WHEN t.what = 'partition' AND t.leader <> t.leader_before
                              AND coalesce(b.first_at > t.at, true)
                         THEN concat(t.topic, '-', t.partition, ' had another leader')
+                        WHEN t.what = 'partition' AND size(t.isr) < t.in_sync_before
+                             AND coalesce(b.first_at > t.at, true)
+                        THEN concat(t.topic, '-', t.partition, ' was in sync on ', size(t.isr),
+                                    ' brokers, and on ', t.in_sync_before, ' before')
                    END AS odd
             FROM changed t CROSS JOIN broken b
             LEFT ANTI JOIN {unsettled} u ON u.from_at <= t.at AND u.to_at >= t.at

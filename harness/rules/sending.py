@@ -14,13 +14,15 @@ ON_ITS_WAY_MS: Final = 2_000
     "X63",
     title="Each record has an offset of its own",
     statement="A partition's leader acknowledges each record with an offset that no other has, in "
-    "the order in which they were sent. The producer hears of each record that it sent: "
+    "the order in which they were sent. Before the first fault, no offset between records that "
+    "were all acknowledged is left out. The producer hears of each record that it sent: "
     "acknowledged, failed or unanswered.",
     source="KIP-98, Idempotent Producer Guarantees; ProduceResponse, base_offset",
     unit="records",
     things="partitions",
-    measures="at offsets of others, out of order, or not accounted for",
-    too_high="has records at offsets of others, out of order, or that are not accounted for",
+    measures="at offsets of others or of nobody, out of order, or not accounted for",
+    too_high="has records at offsets of others, offsets of no record, or records out of order or "
+    "not accounted for",
     matters="Two records at one offset are one record: the other is lost, though acknowledged.",
     in_passing=True,
 )
@@ -28,7 +30,9 @@ def an_offset_each() -> str:
     """Per partition the ranges that were acknowledged, by offset, and all that were sent.
 
     A producer without idempotence sends again what failed, and others may overtake that: their
-    order is examined up to the first fault.
+    order is examined up to the first fault. What was stored twice, or not acknowledged, has offsets
+    too: those that nobody has are examined up to the first fault as well, where all was
+    acknowledged.
     """
     return """
         WITH offsets AS (
@@ -44,15 +48,19 @@ def an_offset_each() -> str:
             SELECT topic, partition,
                    sum(greatest(0, least(last_offset, coalesce(used, -1)) - first_offset + 1)
                        + abs(last_offset - first_offset + 1 - count)
-                       + IF(overtaken, count, 0)) AS records,
+                       + IF(overtaken, count, 0) + left_out) AS records,
                    min(first_offset) FILTER (
                        WHERE used >= first_offset OR last_offset - first_offset + 1 <> count
-                             OR overtaken) AS first
-            FROM (SELECT o.*, coalesce(o.sent_before > o.last_offset
-                                       AND coalesce(o.first_sent_at < f.first_at, true), false)
-                             AS overtaken
-                  FROM offsets o CROSS JOIN (
-                      SELECT min(injecting_at) AS first_at FROM {fault_windows}) f)
+                             OR overtaken OR left_out > 0) AS first
+            FROM (SELECT o.*, coalesce(o.sent_before > o.last_offset AND calm, false) AS overtaken,
+                         IF(calm AND p.topic IS NULL AND o.first_offset > o.used + 1,
+                            o.first_offset - o.used - 1, 0) AS left_out
+                  FROM (SELECT o.*, coalesce(o.first_sent_at < f.first_at, true) AS calm
+                        FROM offsets o CROSS JOIN (
+                            SELECT min(injecting_at) AS first_at FROM {fault_windows}) f) o
+                  LEFT JOIN (SELECT DISTINCT topic, partition FROM {sends}
+                             WHERE outcome <> 'acknowledged' OR first_offset IS NULL) p
+                    ON same(p, o, topic, partition))
             GROUP BY topic, partition
         ), numbers AS (
             SELECT topic, partition, min(first_sent_at) AS at, sum(count) AS sent,

@@ -254,6 +254,48 @@ def test_a_planned_fault_that_was_never_injected_is_unknown(judge: Judge) -> Non
     assert "never injected" in judge(history, "E01")["reason"]
 
 
+def marked(*phases: tuple[str, float]) -> History:
+    """A fault of a link with these phases."""
+    history = History().fault("latency", "members", 10_000, 20_000)
+    about = history.rows["faults"][0]
+    history.rows["faults"] = [
+        {**about, "phase": phase, "at": at(ms), "took_effect": phase == "injected" or None}
+        for phase, ms in phases
+    ]
+    return history
+
+
+ALL = (("planned", 0), ("injecting", 9_000), ("injected", 10_000), ("healing", 20_000))
+
+
+@pytest.mark.parametrize(
+    ("phases", "verdict"),
+    [
+        ((*ALL, ("healed", 20_000)), "HOLDS"),
+        (ALL[1:], "HOLDS"),  # a step of a deploy
+        ((*ALL, ("healed", 19_999)), "VIOLATED"),
+        ((*ALL[:3], ("healed", 20_000)), "VIOLATED"),
+        ((*ALL[:2], ("injected", 8_999)), "VIOLATED"),
+        ((ALL[0], *ALL[2:]), "VIOLATED"),
+        (ALL[2:], "VIOLATED"),
+        ((*ALL, ("healing", 21_000)), "VIOLATED"),
+        ((*ALL, ("failed", 20_500), ("healing", 21_000), ("healed", 22_000)), "HOLDS"),
+    ],
+)
+def test_the_phases_of_a_fault_come_in_their_order(
+    judge: Judge, phases: tuple[tuple[str, float], ...], verdict: str
+) -> None:
+    assert verdict == judge(marked(*phases), "E01")["verdict"]
+
+
+def test_phases_that_stand_in_no_order_where_the_time_was_set_are_not_judged(
+    judge: Judge,
+) -> None:
+    history = marked(*ALL, ("healed", 15_000)).tick(9_000).tick(17_000, late_ms=800)
+    verdict = judge(history.tick(25_000), "E01")
+    assert "UNKNOWN" == verdict["verdict"]
+
+
 def test_a_declared_fault_that_is_not_on_record_is_unknown(judge: Judge) -> None:
     history = History().fault("latency", "members", 10_000, 20_000)
     history.faults = 2

@@ -166,6 +166,35 @@ def test_who_is_no_member_of_the_group_under_test_then_is_nobody(
     assert (verdict, 1) == (judged["verdict"], judged["examined"])
 
 
+@pytest.mark.parametrize(
+    ("state", "told", "verdict"),
+    [
+        ("Stable", {"protocolType": "consumer", "protocolData": "range"}, "HOLDS"),
+        ("Stable", {"protocolData": "roundrobin"}, "VIOLATED"),
+        ("Stable", {"protocolData": ""}, "VIOLATED"),
+        ("Stable", {"protocolType": "connect"}, "VIOLATED"),
+        ("CompletingRebalance", {"protocolType": "consumer", "protocolData": ""}, "HOLDS"),
+        ("CompletingRebalance", {"protocolData": "range"}, "VIOLATED"),
+    ],
+)
+def test_a_group_is_described_with_the_assignor_that_was_chosen(
+    judge: Judge, state: str, told: dict[str, str], verdict: str
+) -> None:
+    """It was chosen at 2.5 s, and another after the question."""
+    history = described(state)
+    for ms, name in ((2_400, "sticky"), (2_500, "range"), (3_000, "roundrobin")):
+        history.call("JOIN_GROUP", ms, member="a", answer={"protocolName": name})
+    call = next(row for row in history.rows["calls"] if row["api"] == "DESCRIBE_GROUPS")
+    answer = json.loads(call["answer"])
+    answer["groups"][0].update(told)
+    call["answer"] = json.dumps(answer)
+    assert verdict == judge(history, "R28")["verdict"]
+
+
+def test_a_member_that_is_named_twice_violates(judge: Judge) -> None:
+    assert ["names a member twice"] == wrongs(judge(described(members=("s", "s")), "R28"))
+
+
 # R28-epoch
 
 
@@ -219,6 +248,9 @@ def test_a_group_of_kip_848_is_described_by_its_own_call(judge: Judge) -> None:
         ({"assignment": None}, "another assignment"),
         ({"assignment": {"topicPartitions": []}}, "another assignment"),
         ({"assignment": {"topicPartitions": [{"partitions": [0, 1]}]}}, "another assignment"),
+        ({"assignment": {"topicPartitions": [{"partitions": [0, 2, 2]}]}}, "another assignment"),
+        ({"targetAssignment": {"topicPartitions": [{"partitions": [0, 1]}]}}, "another target"),
+        ({"targetAssignment": {"topicPartitions": []}}, "another target"),
     ],
 )
 def test_a_member_of_kip_848_told_otherwise_than_it_is_violates(
@@ -240,6 +272,32 @@ def test_a_group_of_kip_848_described_otherwise_than_it_is_violates(
     judge: Judge, answers: dict[str, Any], error: int, why: str
 ) -> None:
     assert why in judge(settled(answers, error), "R28-epoch")["reason"]
+
+
+def computed(answers: dict[str, Any]) -> History:
+    """The same; a target was computed by "range" once, and then by "uniform"."""
+    history = settled(answers)
+    history.rows["calls"][0].update(group=OWN, sent_at=at(3_000))
+    for ms, assignor in ((1_000, "range"), (2_900, "uniform"), (3_001, "range")):
+        history.says("target_computed", ms, group=OWN, reason=assignor)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ({"groupEpoch": 4, "assignmentEpoch": 4, "assignorName": "uniform"}, ""),
+        ({"groupEpoch": 4, "assignmentEpoch": 3}, "in epoch 4 with a target of epoch 3"),
+        ({"groupEpoch": 5, "assignmentEpoch": 5}, "in epoch 5, which not all members have"),
+        ({"assignorName": "range"}, "the assignor range, and its target was computed by uniform"),
+    ],
+)
+def test_a_stable_group_of_kip_848_has_one_epoch_and_the_assignor_of_its_target(
+    judge: Judge, answers: dict[str, Any], why: str
+) -> None:
+    verdict = judge(computed(answers), "R28-epoch")
+    assert ("VIOLATED" if why else "HOLDS") == verdict["verdict"], verdict["reason"]
+    assert why in verdict["reason"]
 
 
 def test_a_member_more_than_there_is_violates(judge: Judge) -> None:

@@ -176,7 +176,8 @@ def test_a_broker_does_not_die_by_itself(judge: Judge, back_ms: float, verdict: 
 @pytest.mark.parametrize(
     ("leader", "isr", "verdict"),
     [
-        (1, (1, 2), "HOLDS"),
+        (1, (1, 2), "VIOLATED"),  # a replica fell out of sync by itself
+        (1, (3, 2, 1), "HOLDS"),
         (2, (1, 2), "VIOLATED"),  # it moved by itself
         (3, (1, 2), "VIOLATED"),
         (-1, (1, 2), "VIOLATED"),
@@ -186,6 +187,27 @@ def test_a_partition_has_a_leader_in_sync(
     judge: Judge, leader: int, isr: tuple[int, ...], verdict: str
 ) -> None:
     assert verdict == judge(partition_seen(seen(), 20_000, leader, *isr), "X77")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "back_ms", "verdict"),
+    [
+        (20_000, 21_000, "VIOLATED"),
+        (20_000, 20_999, "HOLDS"),  # a glimpse
+        (40_000, 45_000, "HOLDS"),  # a broker was broken before
+    ],
+)
+def test_a_replica_falls_out_of_sync_only_with_a_broker(
+    judge: Judge, ms: float, back_ms: float, verdict: str
+) -> None:
+    history = seen().fault("kill-broker", "broker-3", 30_000, 31_000)
+    partition_seen(partition_seen(history, ms, 1, 1, 2), back_ms, 1, 1, 2, 3)
+    assert verdict == judge(history, "X77")["verdict"]
+
+
+def test_a_replica_that_was_never_in_sync_did_not_fall_out(judge: Judge) -> None:
+    history = partition_seen(partition_seen(History(), 0, 1, 1), 20_000, 1, 1, 2)
+    assert "HOLDS" == judge(history, "X77")["verdict"]
 
 
 def test_a_replica_is_on_a_broker_that_there_is(judge: Judge) -> None:

@@ -18,7 +18,7 @@ Judge = Callable[[History, str], dict[str, Any]]
     [
         ({}, "HOLDS"),
         ({"first_offset": 9, "last_offset": 18}, "VIOLATED"),
-        ({"first_offset": 12, "last_offset": 21}, "HOLDS"),  # offsets may be left out
+        ({"first_offset": 11, "last_offset": 20}, "VIOLATED"),  # offset 10 is left out
         ({"first_offset": 10, "last_offset": 20}, "VIOLATED"),
         ({"first_number": 11}, "VIOLATED"),
         ({"first_number": 12, "last_number": 21}, "VIOLATED"),
@@ -50,6 +50,40 @@ def test_records_stay_in_order_while_nothing_is_broken(
         )  # fmt: skip
     if fault_ms is not None:
         history.fault("kill-broker", "broker-1", fault_ms)
+    assert verdict == judge(history, "X63")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "partition", "verdict"),
+    [
+        ("unanswered", 0, "HOLDS"),
+        ("failed", 0, "HOLDS"),
+        ("unanswered", 1, "VIOLATED"),
+        ("acknowledged", 0, "VIOLATED"),
+    ],
+)
+def test_what_was_not_acknowledged_may_have_offsets(
+    judge: Judge, outcome: str, partition: int, verdict: str
+) -> None:
+    """Offset 10 of t-0 is left out."""
+    history = History().acknowledged(0, 0, 9)
+    history.acknowledged(0, 11, 20, first_number=10, last_number=19)
+    first = 20 if partition == 0 else 0
+    gone = {} if outcome == "acknowledged" else {"first_offset": None, "last_offset": None}
+    history.acknowledged(partition, 21, 21, first_number=first, last_number=first)
+    history.rows["sends"][-1].update(outcome=outcome, **gone)
+    found = judge(history, "X63")
+    assert (verdict, float(verdict == "VIOLATED")) == (found["verdict"], found["measured_max"])
+
+
+@pytest.mark.parametrize(("fault_ms", "verdict"), [(5_002, "VIOLATED"), (5_001, "HOLDS")])
+def test_after_a_fault_records_may_have_been_stored_twice(
+    judge: Judge, fault_ms: float, verdict: str
+) -> None:
+    history = History().acknowledged(0, 0, 9)
+    history.acknowledged(0, 12, 21, first_number=10, last_number=19, first_sent_at=at(5_000)).fault(
+        "kill-broker", "broker-1", fault_ms
+    )
     assert verdict == judge(history, "X63")["verdict"]
 
 

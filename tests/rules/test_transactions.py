@@ -46,6 +46,26 @@ def test_only_what_was_acknowledged_has_to_be_there(judge: Judge) -> None:
     assert ("HOLDS", 0) == (verdict["verdict"], verdict["measured_max"])
 
 
+@pytest.mark.parametrize(("end", "beyond"), [(25, 0), (24, 1), (20, 5), (None, 0)])
+def test_no_record_has_a_result_that_was_never_there(
+    judge: Judge, end: int | None, beyond: int
+) -> None:
+    """Offsets 0 to 24 have results."""
+    history = output((0, 24, 1))
+    if end is not None:
+        history.end_offset(0, end).end_offset(0, 3, 10).end_offset(1, 3)
+    verdict = judge(history, "X29")
+    assert ("VIOLATED" if beyond else "HOLDS", beyond) == (
+        verdict["verdict"], verdict["measured_max"]
+    )  # fmt: skip
+
+
+def test_more_results_than_records_violate(judge: Judge) -> None:
+    """Offsets 10 to 19 stand in the output twice, in ranges of their own."""
+    verdict = judge(output((0, 19, 1), (10, 19, 1)).end_offset(0, 20), "X29")
+    assert ("VIOLATED", 10) == (verdict["verdict"], verdict["measured_max"])
+
+
 def test_a_partition_without_any_result_violates(judge: Judge) -> None:
     verdict = judge(output((0, 19, 1)).acknowledged(1, 0, 9), "X29")
     assert ("VIOLATED", 2, 10) == (

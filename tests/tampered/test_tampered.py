@@ -26,6 +26,7 @@ from tests.tampered import (
     rebalancing,
     taking_over,
     unfounded,
+    unprovoked,
 )
 from tests.tampered.history import (
     Change,
@@ -49,6 +50,7 @@ VIOLATIONS = (
     *unfounded.CHANGES,
     *appearing.CHANGES,
     *taking_over.CHANGES,
+    *unprovoked.CHANGES,
     *clocks.VIOLATIONS,
 )
 NEUTRAL = clocks.CHANGES

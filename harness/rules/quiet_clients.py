@@ -1,0 +1,124 @@
+"""That clients look for nothing and report nothing while nothing is broken."""
+
+from typing import Final
+
+from harness.rules.rule import Rule
+
+# Within this time a client without any coordinator asks as often as its backoff lets it: Java after
+# 100, 200, 400 and 800 ms and then each second (KIP-580), librdkafka each second and once for each
+# broker that it connects to (rd_kafka_cgrp_serve). In steady quiet time the kept runs have no more
+# than three: those of a member that joins.
+LOOKED_MS: Final = 10_000
+LOOKUPS: Final = 15
+# Brokers end connections over which nothing came for so long (connections.max.idle.ms).
+IDLE_MS: Final = 600_000
+
+
+@Rule(
+    "X91",
+    title="A member that knows its coordinator does not look for it",
+    statement="While nothing is broken, a member does not look its coordinator up more often than "
+    "its backoff would let it if there were none: 15 times in 10 s.",
+    source="KIP-580; AbstractCoordinator.ensureCoordinatorReady; librdkafka rdkafka_cgrp.c "
+    "(rd_kafka_cgrp_serve)",
+    unit="lookups",
+    things="members",
+    measures="within 10 s at most",
+    too_high="looked its coordinator up again and again, though nothing was broken",
+    matters="Lookups without an end load every broker, and hide that the member does no work.",
+    clients=("librdkafka", "java"),
+    in_passing=True,
+)
+def no_storm_of_lookups() -> str:
+    """Lookups of each member in steady time, but for faults of its own or of brokers and links.
+
+    Nobody knows how often a client of somebody else's asks.
+    """
+    return """
+        WITH lookups AS (
+            SELECT r.member, r.arrived_at, r.evidence
+            FROM {own_requests} r LEFT ANTI JOIN {fault_windows} f
+              ON (f.breaks <> 'member' OR f.resolved = r.member)
+             AND f.injecting_at <= r.arrived_at
+             AND after(:session_ms + :lookup_ms,
+                       coalesce(f.healed_at, f.injected_at, :ended_at)) >= r.arrived_at
+            WHERE r.api = 'FIND_COORDINATOR' AND r.arrived_at >= :steady_at
+              AND r.arrived_at <= :stopped_at
+        ), counted AS (
+            SELECT a.member, a.arrived_at, a.evidence, count(*) AS times
+            FROM lookups a JOIN lookups b
+              ON b.member = a.member AND b.arrived_at <= a.arrived_at
+             AND b.arrived_at > after(-:LOOKED_MS, a.arrived_at)
+            GROUP BY a.member, a.arrived_at, a.evidence
+        ), most AS (
+            SELECT member, max(struct(times, arrived_at, evidence)) AS worst
+            FROM counted GROUP BY member
+        )
+        SELECT concat(m.member, ' (lookups)') AS subject,
+               coalesce(w.worst.arrived_at, m.started_at) AS at,
+               coalesce(w.worst.times, 0) AS measured, :LOOKUPS AS bound_high,
+               w.worst.evidence AS evidence
+        FROM {members} m LEFT JOIN most w ON w.member = m.member
+        WHERE m.role = 'consumer' AND m.started_at IS NOT NULL
+    """
+
+
+@Rule(
+    "X92",
+    title="A client reports no error while nothing is broken",
+    statement="While nothing is broken, no broker refuses it anything and its settings are in "
+    "order, a client reports no error to its application.",
+    source="librdkafka, error_cb; Consumer.poll; KafkaConsumer.poll",
+    unit="errors",
+    things="clients",
+    measures="reported",
+    too_high="reported errors though nothing was broken",
+    matters="An application that is told of errors without a reason stops, or learns to overlook "
+    "those that have one.",
+    clients=("librdkafka", "java"),
+    in_passing=True,
+    compares_clocks=True,
+)
+def no_error_for_nothing() -> str:
+    """Errors of each client in steady time, but for faults of its own or of brokers and links.
+
+    One that was told to begin nowhere, or is to do something wrong, reports what it was made for.
+    One that waits too long between two polls is examined by others. The last session of a run that
+    was not ended in order shows nothing: what broke by itself may have ended it.
+    """
+    return """
+        WITH clients AS (
+            SELECT member, started_at FROM {members}
+            WHERE started_at IS NOT NULL AND sabotage IS NULL
+              AND coalesce(get_json_object(settings, "$['auto.offset.reset']"), '')
+                  NOT IN ('none', 'error')
+        ), reported AS (
+            SELECT e.member, e.event_at, e.detail
+            FROM {client_events} e LEFT ANTI JOIN {fault_windows} f
+              ON (f.breaks <> 'member' OR f.resolved = e.member OR f.proof = 'fenced')
+             AND f.injecting_at <= e.event_at
+             AND after(:session_ms, coalesce(f.healed_at, f.injected_at, :ended_at))
+                 >= e.event_at
+            LEFT ANTI JOIN {own_requests} r
+              ON r.member = e.member AND r.error_code NOT IN (
+                     :NONE, :REBALANCE_IN_PROGRESS, :MEMBER_ID_REQUIRED)
+             AND r.arrived_at <= after(:slack_ms, e.event_at)
+             AND r.processed_at >= after(-:session_ms, e.event_at)
+            WHERE e.event = 'error' AND e.event_at > :steady_at
+              AND e.event_at < IF(:stopped_at < :ended_at, :stopped_at,
+                                  after(-:session_ms, :ended_at))
+              AND NOT contains(coalesce(e.detail, ''), '_MAX_POLL_EXCEEDED')
+              AND NOT (contains(coalesce(e.detail, ''), 'Disconnected')
+                       AND e.event_at >= after(:IDLE_MS, :started_at))
+        ), counted AS (
+            SELECT member, count(*) AS times, min(struct(event_at, detail)) AS first
+            FROM reported GROUP BY member
+        )
+        SELECT concat(c.member, ' (errors)') AS subject,
+               coalesce(n.first.event_at, c.started_at) AS at,
+               coalesce(n.times, 0) AS measured, 0 AS bound_high,
+               IF(n.times > 0, clause('reported: ', n.first.detail), NULL) AS wrong,
+               -- A client reports what does not answer it in time.
+               after(-:session_ms, n.first.event_at) AS guard_from, n.first.event_at AS guard_to
+        FROM clients c LEFT JOIN counted n ON n.member = c.member
+    """
