@@ -53,29 +53,42 @@ def reset() -> str:
                 GROUP BY member, topic, partition
             ) r USING (member, topic, partition)
             GROUP BY o.topic, o.partition, o.member, o.from_at, o.to_at
-        ), answered AS (
+        ), placed AS (
+            -- Each question and each poll with the beginning of the stay that it belongs to.
+            SELECT *, max(IF(api IS NULL, at, NULL)) OVER (
+                       PARTITION BY topic, partition, member ORDER BY at, api NULLS FIRST)
+                       AS from_at
+            FROM (SELECT topic, partition, member, api, at, position, which FROM named
+                  WHERE api <> 'DELETE_RECORDS'
+                  UNION ALL
+                  SELECT topic, partition, member, 'READ', polled_at, first_offset, NULL
+                  FROM {deliveries}
+                  UNION ALL
+                  SELECT topic, partition, member, NULL, from_at, NULL, NULL FROM started)
+        ), seen AS (
             SELECT s.*,
-                   min_by(n.position, struct(n.at, n.position)) FILTER (
-                       WHERE n.api = 'OFFSET_FETCH' AND n.member = s.member AND n.at >= s.from_at)
-                       AS committed,
-                   min_by(struct(n.position, n.which), struct(n.at, n.which, n.position)) FILTER (
-                       WHERE n.api = 'LIST_OFFSETS' AND n.member = s.member AND n.at >= s.from_at)
-                       AS lookup,
-                   coalesce(max(n.position) FILTER (
-                       WHERE n.api = 'DELETE_RECORDS' AND n.at < s.from_at), 0) AS log_start
-            FROM started s LEFT JOIN named n ON same(n, s, topic, partition) AND n.at <= s.to_at
+                   min_by(p.position, struct(p.at, p.position))
+                       FILTER (WHERE p.api = 'OFFSET_FETCH') AS committed,
+                   min_by(struct(p.position, p.which), struct(p.at, p.which, p.position))
+                       FILTER (WHERE p.api = 'LIST_OFFSETS') AS lookup,
+                   min_by(p.position, struct(p.at, p.position)) FILTER (WHERE p.api = 'READ')
+                       AS first
+            FROM started s LEFT JOIN placed p
+              ON same(p, s, topic, partition, member, from_at) AND p.at <= s.to_at
+            GROUP BY ALL
+        ), answered AS (
+            SELECT s.*, coalesce(max(d.position), 0) AS log_start
+            FROM seen s LEFT JOIN named d
+              ON same(d, s, topic, partition) AND d.api = 'DELETE_RECORDS' AND d.at < s.from_at
+            WHERE s.committed IS NOT NULL
             GROUP BY ALL
         ), read AS (
-            SELECT a.*, min_by(d.first_offset, struct(d.polled_at, d.first_offset)) AS first,
-                   CASE WHEN committed >= log_start THEN 'the committed position'
-                        WHEN policy IN ('none', 'error') THEN 'nothing'
-                        WHEN policy LIKE 'by_duration:%' THEN 'the time asked for'
-                        WHEN policy IN ('latest', 'largest', 'end') THEN 'the end of the log'
-                        ELSE 'the start of the log' END AS begin
-            FROM answered a LEFT JOIN {deliveries} d ON same(d, a, topic, partition, member)
-             AND d.polled_at BETWEEN a.from_at AND a.to_at
-            WHERE a.committed IS NOT NULL
-            GROUP BY ALL
+            SELECT *, CASE WHEN committed >= log_start THEN 'the committed position'
+                           WHEN policy IN ('none', 'error') THEN 'nothing'
+                           WHEN policy LIKE 'by_duration:%' THEN 'the time asked for'
+                           WHEN policy IN ('latest', 'largest', 'end') THEN 'the end of the log'
+                           ELSE 'the start of the log' END AS begin
+            FROM answered
         )
         SELECT concat(topic, '-', partition, ' to ', member) AS subject, from_at AS at,
                first - CASE begin WHEN 'the committed position' THEN committed
