@@ -212,13 +212,13 @@ def lost_by_those_who_were_out() -> str:
 
 @Rule(
     "X84",
-    title="Who is put out loses its partitions",
-    statement="A member whose heartbeat is answered that it is out of the group loses its "
-    "partitions, all at once, and does not give them up: its application hears of them by the "
-    "callback for lost partitions.",
+    title="A member that is put out loses its partitions",
+    statement="A member whose heartbeat is answered that it is out of the group loses all its "
+    "partitions at once. Its application hears of them by the callback for lost partitions, and "
+    "not by the one for revoked partitions.",
     source="ConsumerRebalanceListener.onPartitionsLost; rd_kafka_assignment_lost; KIP-429",
     unit="partitions",
-    things="times that a member was told",
+    things="members that were told so",
     measures="given up, or kept",
     too_high="gave up, or kept, partitions that it had lost",
     matters="An application commits what it has done in the callback for partitions that it gives "

@@ -139,7 +139,7 @@ def partitions_that_there_are() -> str:
 
 @Rule(
     "X79",
-    title="A member is what it was configured to be",
+    title="A member asks for what it was configured with",
     statement="The requests of a member name the client library and the version of its process, "
     "its group, the assignor that it was configured with, and in KIP-848 the topic that it is to "
     "read.",

@@ -123,13 +123,13 @@ def heartbeats_arrive() -> str:
 @Rule(
     "X87",
     title="The end of a partition never goes back",
-    statement="The end of a partition, as whoever asks is told, never goes back: not even after "
-    "its leader has changed.",
+    statement="The end of a partition that its leader answers with never goes back, not even "
+    "after the leader has changed.",
     source="KIP-207; KIP-101",
     unit="records",
     things="partitions",
     measures="behind an earlier end",
-    too_high="ended before an offset that it had",
+    too_high="ended before an offset that it had had",
     matters="Records at the end were lost, or readers are told that they have read what there is "
     "not yet.",
     broker=True,
