@@ -164,7 +164,7 @@ def faults_took_effect() -> str:
         LEFT JOIN polls p USING (fault) LEFT JOIN narrowed n USING (fault)
         LEFT JOIN fenced d USING (fault) LEFT JOIN went_on w USING (fault)
         LEFT JOIN {members} m ON m.member = a.resolved
-        LEFT JOIN turned t ON t.fault = a.fault
+        LEFT JOIN turned t USING (fault)
         UNION ALL
         SELECT 'schedule', max(planned_at),
                concat(count(*), ' of ', :faults, ' declared faults are on record'), NULL, NULL,
