@@ -30,6 +30,19 @@ def joined(*durations_ms: float, protocol: str = "eager") -> History:
     return history
 
 
+def joined_by_epochs(history: History) -> History:
+    """member-2 joins member-1's group of KIP-848 at 5,000, and has its part at 8,000."""
+    for number, ms in ((1, 0), (2, 5_000)):
+        history.says("member_added", ms, f"member-{number}")
+        history.says("epoch_bumped", ms, generation=number, reason="hash")
+        history.says("target_computed", ms, generation=number, reason="uniform")
+    beat(history, "member-1", 0, 0, 1, 0, 1)
+    beat(history, "member-2", 5_000, 0, 2)
+    beat(history, "member-1", 6_000, 1, 2, 0)
+    beat(history, "member-2", 8_000, 2, 2, 1)
+    return history
+
+
 def test_a_join_within_a_heartbeat_interval_holds(judge: Judge) -> None:
     verdict = judge(joined(1_900), "X34")
     assert ("HOLDS", 0.95, 1) == tuple(
@@ -153,17 +166,7 @@ def test_a_rebalance_that_waits_for_a_silent_members_session_is_not_examined(
 
 
 def test_in_the_consumer_protocol_a_change_lasts_until_the_last_part_is_told(judge: Judge) -> None:
-    history = History(group={"protocol": "consumer"})
-
-    for number, ms in ((1, 0), (2, 5_000)):
-        history.says("member_added", ms, f"member-{number}")
-        history.says("epoch_bumped", ms, generation=number, reason="hash")
-        history.says("target_computed", ms, generation=number, reason="uniform")
-    beat(history, "member-1", 0, 0, 1, 0, 1)
-    beat(history, "member-2", 5_000, 0, 2)
-    beat(history, "member-1", 6_000, 1, 2, 0)
-    beat(history, "member-2", 8_000, 2, 2, 1)
-    verdict = judge(history, "X34")
+    verdict = judge(joined_by_epochs(History(group={"protocol": "consumer"})), "X34")
     assert ("HOLDS", 1.5, 2.6) == (
         verdict["verdict"], verdict["measured_max"], verdict["bound_high"]
     )  # fmt: skip
@@ -177,15 +180,7 @@ def test_the_gathering_of_java_members_in_the_consumer_protocol_is_not_examined(
     judge: Judge, client: str, steady_ms: float, examined: int
 ) -> None:
     history = History(group={"protocol": "consumer", "client": client}, steady_ms=steady_ms)
-    for number, ms in ((1, 0), (2, 5_000)):
-        history.says("member_added", ms, f"member-{number}")
-        history.says("epoch_bumped", ms, generation=number, reason="hash")
-        history.says("target_computed", ms, generation=number, reason="uniform")
-    beat(history, "member-1", 0, 0, 1, 0, 1)
-    beat(history, "member-2", 5_000, 0, 2)
-    beat(history, "member-1", 6_000, 1, 2, 0)
-    beat(history, "member-2", 8_000, 2, 2, 1)
-    assert examined == judge(history, "X34")["examined"]
+    assert examined == judge(joined_by_epochs(history), "X34")["examined"]
 
 
 def test_a_join_that_waits_for_a_stalled_member_is_not_examined(judge: Judge) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import resource
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
 from tests.torture import played
-from tests.torture.played import Played
 from tests.torture.rounds import Outcome, Round
 
 _LEAST_MB: Final = 144  # with less even the libraries of Python do not start
@@ -23,12 +22,5 @@ def play(this: Round, results: Path, alone: AbstractContextManager[None]) -> Out
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (limit_mb * 2**20, limit_mb * 2**20))
 
-    arguments = ("run", "short", "--seed", str(this.number))
-    with alone, closing(Played(results, *arguments, prepare=limit)) as run:
-        code = run.end()
-        problems = played.ending(run, code, {0, 3})
-        run_dir = run.run_dir
-    if run_dir is not None:
-        problems += played.wrong_verdicts(run_dir) if (run_dir / "history").exists() else []
-        problems += played.rest(results, run_dir)
+    code, problems = played.limited(this.number, results, alone, limit)
     return Outcome(this, what, where, f"exit code {code}", problems)

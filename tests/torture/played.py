@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -299,3 +299,17 @@ def rest(results: Path, run_dir: Path) -> list[str]:
     if there and status not in ("complete", "interrupted", "void"):
         problems.append(f"the manifest says {status}")
     return problems
+
+
+def limited(
+    seed: int, results: Path, alone: AbstractContextManager[None], limit: Callable[[], None]
+) -> tuple[int | None, list[str]]:
+    """Play a run of which each process has a limit: its exit code, and what was wrong."""
+    with alone, closing(Played(results, "run", "short", "--seed", str(seed), prepare=limit)) as run:
+        code = run.end()
+        problems = ending(run, code, {0, 3})
+        run_dir = run.run_dir
+    if run_dir is not None:
+        problems += wrong_verdicts(run_dir) if (run_dir / "history").exists() else []
+        problems += rest(results, run_dir)
+    return code, problems

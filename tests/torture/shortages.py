@@ -78,14 +78,7 @@ def _few_files(this: Round, randomness: random.Random, results: Path, alone: Alo
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (number, number))
 
-    arguments = ("run", "short", "--seed", str(this.number))
-    with alone, closing(Played(results, *arguments, prepare=limit)) as run:
-        code = run.end()
-        problems = played.ending(run, code, {0, 3})
-        run_dir = run.run_dir
-    if run_dir is not None:
-        problems += played.wrong_verdicts(run_dir) if (run_dir / "history").exists() else []
-        problems += played.rest(results, run_dir)
+    code, problems = played.limited(this.number, results, alone, limit)
     return f"{number} files", "few files", f"exit code {code}", problems
 
 
