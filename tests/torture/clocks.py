@@ -10,9 +10,7 @@ from __future__ import annotations
 import shutil
 import struct
 import subprocess
-import tempfile
 from contextlib import AbstractContextManager, closing
-from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +22,7 @@ from tests.torture import played
 from tests.torture.played import PHASES, Played
 from tests.torture.rounds import Outcome, Round
 
+COMPILER: Final = "cc"
 _JUMPS_S: Final = (3.0, -3.0, 3_600.0, -3_600.0)
 
 
@@ -31,9 +30,10 @@ def play(this: Round, results: Path, alone: AbstractContextManager[None]) -> Out
     """Play one round; `results` is a folder of its own, and brokers run only while `alone`."""
     what, phase, more_s, jump_s = drawn(this)
     where = f"the clock jumps by {jump_s:+.0f} s"
-    loaded, wrong_by = library(), results.with_name(f"{results.name}-wrong-by")
-    if loaded is None:
+    if shutil.which(COMPILER) is None:
         return Outcome(this, what, where, "left out: no C compiler here")
+    loaded, wrong_by = (results.with_name(f"{results.name}-{each}") for each in ("so", "wrong-by"))
+    _make_library(loaded)
     _jump(wrong_by, 0)
     environment = {"LD_PRELOAD": str(loaded), "JUMP_FILE": str(wrong_by)}
     arguments = ("run", "short", "--seed", str(this.number))
@@ -44,6 +44,7 @@ def play(this: Round, results: Path, alone: AbstractContextManager[None]) -> Out
         problems = played.ending(run, code, {0, 3})
         run_dir = run.run_dir
     wrong_by.unlink()
+    loaded.unlink()
     if run_dir is None:
         return Outcome(this, what, where, f"exit code {code}", [*problems, "there is no run"])
     if hit and code == 0 and phase in ("faults", "recover"):
@@ -61,16 +62,10 @@ def drawn(this: Round) -> tuple[str, str, float, float]:
     return what, phase, more_s, jump_s
 
 
-@cache
-def library() -> Path | None:
-    """The library, made by the compiler of this machine; null if it has none."""
-    made = Path(tempfile.mkdtemp(prefix="torture-jumping-")) / "jumping.so"
+def _make_library(made: Path) -> None:
     source = Path(__file__).with_name("jumping.c")
-    command = ("cc", "-O2", "-shared", "-fPIC", "-o", str(made), str(source), "-ldl")
-    if shutil.which("cc") is None:
-        return None
+    command = (COMPILER, "-O2", "-shared", "-fPIC", "-o", str(made), str(source), "-ldl")
     subprocess.run(command, check=True)
-    return made
 
 
 def _jump(file: Path, by_s: float) -> None:
