@@ -1,6 +1,7 @@
 """`python3 -m harness.bench [PART…]`: measure, print a table, and keep it as Parquet.
 
-Nothing else should run on the machine meanwhile. Exit code 0 if every limit is kept, 1 if not.
+Nothing else should run on the machine meanwhile. Exit code 0 if every limit is kept, 1 if not, or if a
+part could not be measured.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
+from harness.base.errors import HarnessError
 from harness.base.paths import ROOT
 from harness.bench import (
     backends,
@@ -58,22 +60,27 @@ def main() -> int:
         parser.error(f"no part {', '.join(sorted(unknown))}: there are {', '.join(known)}")
     tools = resolve_tools()
     figures: list[Figure] = []
+    failed = False
     for name in arguments.parts or PARTS:
         sys.stderr.write(f"measuring {name} …\n")
-        if name == DAYS:
-            figures += days.bench(
-                arguments.long or days.SIZES,
-                members=arguments.members,
-                rebalances_per_h=arguments.rebalances_per_h,
-            )
-        else:
-            figures += PARTS[name](tools, arguments.rounds)
+        try:
+            if name == DAYS:
+                figures += days.bench(
+                    arguments.long or days.SIZES,
+                    members=arguments.members,
+                    rebalances_per_h=arguments.rebalances_per_h,
+                )
+            else:
+                figures += PARTS[name](tools, arguments.rounds)
+        except HarnessError as error:  # what the other parts measured is kept
+            sys.stderr.write(f"{name} could not be measured: {error}\n")
+            failed = True
     folder = arguments.results / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     pq.write_table(table_of(figures), folder / f"{stamp}.parquet", compression="zstd")
     _show(figures, folder / f"{stamp}.txt")
-    return 1 if any(figure.met is False for figure in figures) else 0
+    return int(failed or any(figure.met is False for figure in figures))
 
 
 def _show(figures: list[Figure], kept: Path) -> None:

@@ -239,17 +239,16 @@ class _Builder:
         for partition in range(PARTITIONS):
             cut = later[partition] == next_silent
             stop = end - SESSION_MS - 50 if cut else end - 200
-            first_ms = start + 60.0
-            times = np.linspace(first_ms, stop, self.plan.batches) + partition * 0.1
-            # The hand-over lies between two polls.
-            times = np.where((times > changed - 150) & (times < changed), changed + 1.0, times)
+            times = self._polls(start + 60.0, changed if number else None, stop) + partition * 0.1
             repeats = number > 0 and self._owners(range(MEMBERS))[partition] == self._silent(number)
             index = np.arange(self.plan.batches) + number * self.plan.batches
+            polls = 2 * (index + 1)
             if repeats:
                 index = np.concatenate([[index[0] - 1], index])
                 times = np.concatenate([[start + 50.0 + partition * 0.1], times])
+                polls = np.concatenate([[polls[0] - 1], polls])
             who = np.where(times < changed, owners[partition], later[partition])
-            self._deliver(partition, index.astype(np.int64), times, who, committed=not cut)
+            self._deliver(partition, index, polls, times, who, committed=not cut)
             found.append(int(index[0]) * BATCH)
             later_found.append(int(index[times >= changed][0]) * BATCH)
         self._asks_for_positions(start + _ASKS_MS, owners, found)
@@ -260,6 +259,25 @@ class _Builder:
             begin = start + (_RETURNS_MS + 60 if away else 60)
             until = end - SESSION_MS + 1 if member == next_silent else end
             self._heartbeat(member, np.arange(until - 1, begin, -2_000.0)[::-1])
+
+    def _polls(self, first_ms: float, changed_ms: float | None, last_ms: float) -> Floats:
+        """When a partition's batches of one round are polled.
+
+        A member polls all its partitions at once. So the times are the same for all partitions
+        until their owners change, and from then on for those of one owner. The change itself lies
+        between two polls.
+        """
+        batches = self.plan.batches
+        if changed_ms is None:
+            return np.linspace(first_ms, last_ms, batches)
+        share = (changed_ms - first_ms) / self.plan.round_ms
+        before = min(max(1, round(batches * share)), batches - 1)
+        return np.concatenate(
+            [
+                np.linspace(first_ms, changed_ms - 150, before),
+                np.linspace(changed_ms + 1, last_ms, batches - before),
+            ]
+        )
 
     def _asks_for_positions(self, ms: float, owners: Sequence[int], found: Sequence[int]) -> None:
         """Each member asks where to read on; where nothing is committed, for the log's start."""
@@ -273,7 +291,14 @@ class _Builder:
                 self._asks("LIST_OFFSETS", ms + 1, member, positions=start, detail=detail)
 
     def _deliver(
-        self, partition: int, index: Ints, times: Floats, who: Ints, *, committed: bool
+        self,
+        partition: int,
+        index: Ints,
+        polls: Ints,
+        times: Floats,
+        who: Ints,
+        *,
+        committed: bool,
     ) -> None:
         count = len(index)
         names, ids = self._names(who)
@@ -284,7 +309,7 @@ class _Builder:
         self._bulk(
             "deliveries",
             member=names,
-            poll=pa.array(index + 1),
+            poll=pa.array(polls),
             topic=topic,
             partition=number,
             first_offset=pa.array(first),

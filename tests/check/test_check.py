@@ -19,7 +19,7 @@ import pytest
 
 from harness.base.errors import NoData
 from harness.bench.synthetic import write_synthetic
-from harness.check import judge
+from harness.check import judge, others
 from harness.check.check import as_expected, check
 from harness.history import store
 from harness.history.derived import TABLES, VERDICTS
@@ -64,6 +64,15 @@ def test_every_rule_holds_for_a_healthy_made_up_run(judged_run: Path) -> None:
     verdicts = pq.read_table(judged_run / "verdicts.parquet").to_pylist()
     assert as_expected(verdicts), [row for row in verdicts if row["verdict"] != row["expected"]]
     assert {"E02", "E03", "E04", "E05"} < {row["rule"] for row in verdicts}
+
+
+def test_every_rule_holds_for_a_made_up_run_of_the_size_that_is_measured(
+    duckdb_engine: Engine, tmp_path: Path
+) -> None:
+    verdicts = check(
+        write_synthetic(tmp_path / "run", 1_000_000), duckdb_engine, looked=others.look_at
+    )
+    assert as_expected(verdicts), [row for row in verdicts if row["verdict"] != row["expected"]]
 
 
 def test_a_run_whose_faults_are_drawn_is_asked_whether_they_took_effect(
