@@ -48,10 +48,11 @@ def experiment_command(arguments: argparse.Namespace) -> int:
         if arguments.json:
             raise BadInput("--json is the result of one run: leave out --repeat")
         return _repeat(arguments)
+    screen = Screen()
     with ExitStack() as held:
         with closing(Judge()) as judge:
-            run_dir = _run(arguments, arguments.seed, held, on_phase=judge.on_phase)
-            judge.judge(run_dir)
+            run_dir = _run(arguments, arguments.seed, held, screen, on_phase=judge.on_phase)
+            judge.judge(run_dir, first=screen.say)
         code = show(run_dir, as_json=arguments.json)
         dataset.accumulate(arguments.results.resolve())
     with suppress(KeyboardInterrupt):  # the verdict is there, and decides the exit code
@@ -219,7 +220,7 @@ def _matrix_typed(
 def run_command(arguments: argparse.Namespace) -> int:
     """Run an experiment and keep its history; `check` judges it later."""
     with ExitStack() as held:
-        print(_run(arguments, arguments.seed, held))
+        print(_run(arguments, arguments.seed, held, Screen()))
     return Exit.AS_EXPECTED
 
 
@@ -227,6 +228,7 @@ def _run(
     arguments: argparse.Namespace,
     seed: int | None,
     held: ExitStack,
+    screen: Screen,
     on_phase: Callable[[str], None] = lambda _name: None,
 ) -> Path:
     """Play a run; its folder, which is this process's until `held` is closed."""
@@ -234,7 +236,6 @@ def _run(
     from harness.run.start import default_seed, play_run
 
     experiment = experiment_of(arguments)
-    screen = Screen()
     seed = default_seed(arguments.name) if seed is None else seed
     sweep(screen.say)
     sweep_results(arguments.results)

@@ -105,6 +105,17 @@ def outcome_of(manifest: Manifest, verdicts: Sequence[Row] | None) -> Outcome:
     return Outcome("as-expected", "Every verdict as expected", _detail(verdicts))
 
 
+def in_a_line(manifest: Manifest, verdicts: Sequence[Row]) -> str:
+    """The overall result with each verdict that differs, for a line on the terminal."""
+    headline = outcome_of(manifest, verdicts).headline
+    differing = [
+        f"{row['rule']} {verdict_of(row)} (expected {expected_of(row)})"
+        for row in in_order(verdicts)
+        if standing(row) is Standing.DIFFERS
+    ]
+    return f"{headline}: {', '.join(differing)}" if differing else headline
+
+
 def exit_code(run_dir: Path) -> Exit:
     """The exit code that a checked run ends its command with. Raises NoData as `load_verdicts`."""
     return exit_code_of(*load_verdicts(run_dir))

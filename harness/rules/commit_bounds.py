@@ -8,7 +8,6 @@ from harness.rules.rule import Rule
 # A commit is on its way for a while, and its line is stamped late. No kept run has one that is more
 # than 50 ms off; on a busy machine one run with a cut link had eight, which were not followed.
 OFF_MS: Final = 2_000
-MINUTE_MS: Final = 60_000
 # Positions that the coordinator accepted from members, one row per request and partition.
 COMMITS = """
     WITH commits AS (
@@ -72,31 +71,24 @@ def commits_what_it_was_given() -> str:
                 PARTITION BY member, topic, partition ORDER BY at, position NULLS LAST, committed
                 {SO_FAR}) AS given
             FROM mixed
-        ), disturbed AS (
-            -- By the minute: a day has millions of commits, and a fault in each of its minutes.
-            SELECT member, from_at, after(:OFF_MS, to_at) AS to_at,
-                   explode(sequence(unix_millis(from_at) DIV :MINUTE_MS,
-                                    unix_millis(after(:OFF_MS, to_at)) DIV :MINUTE_MS)) AS minute
-            FROM {disturbances}
+        ), astray AS (
+            SELECT DISTINCT c.member, c.topic, c.partition, c.arrived_at
+            FROM commits c LEFT ANTI JOIN {ownership} o ON same(o, c, member, topic, partition)
+             AND o.from_at <= after(:OFF_MS, c.arrived_at)
+             AND (o.to_at IS NULL OR o.to_at >= after(-:OFF_MS, c.arrived_at))
         ), sent AS (
             -- What a fault held up on its way may have been sent when it began.
-            SELECT c.member, c.topic, c.partition, c.arrived_at,
-                   coalesce(least(c.arrived_at, min(d.from_at)), c.arrived_at) AS at
-            FROM commits c LEFT JOIN disturbed d
-              ON d.minute = unix_millis(c.arrived_at) DIV :MINUTE_MS
-             AND coalesce(d.member = c.member, true) AND d.from_at <= c.arrived_at
-             AND d.to_at >= c.arrived_at
-            GROUP BY c.member, c.topic, c.partition, c.arrived_at
-        ), held AS (
-            SELECT c.member, c.topic, c.partition, c.arrived_at, count(o.from_at) AS times
-            FROM sent c LEFT JOIN {ownership} o ON same(o, c, member, topic, partition)
-             AND o.from_at <= after(:OFF_MS, c.arrived_at)
-             AND (o.to_at IS NULL OR o.to_at >= after(-:OFF_MS, c.at))
+            SELECT c.member, c.topic, c.partition, c.arrived_at, min(d.from_at) AS at
+            FROM astray c LEFT JOIN {disturbances} d
+              ON coalesce(d.member = c.member, true) AND d.from_at <= c.arrived_at
+             AND after(:OFF_MS, d.to_at) >= c.arrived_at
             GROUP BY c.member, c.topic, c.partition, c.arrived_at
         ), strays AS (
-            SELECT member, topic, partition, count_if(times = 0) AS strays,
-                   min(CASE WHEN times = 0 THEN arrived_at END) AS at
-            FROM held GROUP BY member, topic, partition
+            SELECT c.member, c.topic, c.partition, count(*) AS strays, min(c.arrived_at) AS at
+            FROM sent c LEFT ANTI JOIN {ownership} o ON same(o, c, member, topic, partition)
+             AND o.from_at <= after(:OFF_MS, c.arrived_at)
+             AND (o.to_at IS NULL OR o.to_at >= after(-:OFF_MS, c.at))
+            GROUP BY c.member, c.topic, c.partition
         ), furthest AS (
             SELECT member, topic, partition, count(*) AS commits, max(committed) AS committed,
                    max(struct(committed - coalesce(given, 0) AS beyond, at, committed, given,
@@ -114,7 +106,7 @@ def commits_what_it_was_given() -> str:
                                 ' of ', f.commits, ' times') END AS wrong,
                concat('committed ', f.worst.committed, ' when it had been given records up to ',
                       coalesce(f.worst.given, 0)) AS note, f.worst.evidence AS evidence
-        FROM furthest f JOIN strays s USING (member, topic, partition)
+        FROM furthest f LEFT JOIN strays s USING (member, topic, partition)
         LEFT JOIN ends e USING (topic, partition)
     """
 

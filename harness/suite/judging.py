@@ -1,7 +1,7 @@
 """From a run's history to verdicts on the screen and a page: what `experiment` does after `run`."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -34,11 +34,14 @@ class Judge:
         self._duckdb: DuckDb | None = None
         self._problem: Exception | None = None
         self._starting: threading.Thread | None = None
+        self._warming: threading.Thread | None = None
 
     def on_phase(self, name: str) -> None:
         """A run's hook: start warming when nothing is timed any more."""
         if name == _WARM_AT:
             self._start()
+            self._warming = threading.Thread(target=self._warm, daemon=True)
+            self._warming.start()
 
     def _start(self) -> None:
         if self._starting is None:
@@ -53,12 +56,20 @@ class Judge:
         except Exception as error:  # noqa: BLE001 (handed to the thread that waits for it)
             self._problem = error
 
-    def judge(self, run_dir: Path) -> None:
+    def _warm(self) -> None:
+        """Import what DuckDB needs to judge: that takes as long as its judging of a short run."""
+        from harness.check import check  # noqa: F401
+
+        self._second_engine()
+
+    def judge(self, run_dir: Path, first: Callable[[str], None] | None = None) -> None:
         """Check a run and write its reports; those of an earlier judgement are removed first.
 
-        Raises NoData where there is nothing to judge, HarnessError where Spark does not start.
+        `first` is told in a line what DuckDB makes of the run, which is there long before Spark's
+        verdicts. Raises NoData where there is nothing to judge, HarnessError where Spark does not
+        start.
         """
-        from harness.check.check import check, fits_in_memory, look_at_others
+        from harness.check.check import check, fits_in_memory
         from harness.check.others import look_at
         from harness.report import report
         from harness.report.run import files
@@ -73,7 +84,7 @@ class Judge:
             others = None
             if fits_in_memory(run_dir):
                 # Spark starts and derives its tables while DuckDB looks at what nobody declared.
-                others = beside.submit(look_at_others, run_dir, self._second_engine())
+                others = beside.submit(self._look, run_dir, first if complete else None)
             session = self.session()
             if complete:  # the page of another run says why it shows nothing, and that stays so
                 files.remove(run_dir)
@@ -84,7 +95,22 @@ class Judge:
             check(run_dir, Spark(session), looked=looked)
             report(run_dir)
 
+    def _look(self, run_dir: Path, first: Callable[[str], None] | None) -> list[dict[str, Any]]:
+        """What rules find that the experiment does not declare, by DuckDB."""
+        from harness.check.check import first_look, look_at_others
+        from harness.report.load import load_manifest
+        from harness.report.outcome import in_a_line
+
+        if first is None:
+            return look_at_others(run_dir, self._second_engine())
+        verdicts, found = first_look(run_dir, self._second_engine())
+        said = in_a_line(load_manifest(run_dir), verdicts)
+        first(f"first verdict, by DuckDB: {said}; Spark's, which is kept, follows")
+        return found
+
     def _second_engine(self) -> "DuckDb":
+        if self._warming is not None and self._warming is not threading.current_thread():
+            self._warming.join()
         if self._duckdb is None:
             self._duckdb = duckdb_engine()
         return self._duckdb
