@@ -61,7 +61,7 @@ def _ratio(measured: dict[str, list[float]]) -> float:
 def _run(name: str) -> float:
     """Seconds of an experiment in which nothing happens."""
     with tempfile.TemporaryDirectory() as folder:
-        return play("baseline", name, Path(folder))
+        return play("baseline", name, Path(folder))[0]
 
 
 def _measure(tools: Tools, name: str) -> tuple[float, float, float]:

@@ -31,8 +31,7 @@ def evictions() -> str:
                    -- `least` passes over a null, and no sign of life is no deadline.
                    CASE WHEN s.at IS NOT NULL THEN
                        greatest(least(s.sign.armed_by_at, greatest(s.sign.armed_from_at,
-                           timestampadd(MILLISECOND,
-                               -coalesce(m.session_timeout_ms, :session_ms), e.at))), l.at)
+                           after(-coalesce(m.session_timeout_ms, :session_ms), e.at))), l.at)
                    END AS timer_started_at
             FROM evicted e
             LEFT JOIN seen s ON s.member_id = e.member_id AND s.evicted_at = e.at
@@ -41,7 +40,7 @@ def evictions() -> str:
         )
         SELECT :group AS `group`, member, member_id, broker, generation, at AS evicted_at,
                last_seen_at, last_seen_api, timer_started_at,
-               timestampdiff(MICROSECOND, timer_started_at, at) / 1e3 AS silence_ms,
+               ms_between(timer_started_at, at) AS silence_ms,
                session_timeout_ms, evidence
         FROM joined
         ORDER BY evicted_at, member_id

@@ -18,7 +18,7 @@ def gaps() -> str:
             FROM {progress}
             WINDOW w AS (PARTITION BY topic, partition ORDER BY polled_at, poll)
         )
-        SELECT *, timestampdiff(MICROSECOND, from_at, to_at) / 1e3 AS ms
+        SELECT *, ms_between(from_at, to_at) AS ms
         FROM followed WHERE from_at < to_at
     """
 
@@ -40,7 +40,7 @@ def never_again() -> str:
             FROM {reads} GROUP BY topic, partition
         )
         SELECT e.topic, e.partition, e.end_offset, r.position, r.member, r.from_at,
-               timestampdiff(MICROSECOND, r.from_at, :stopped_at) / 1e3 AS ms
+               ms_between(r.from_at, :stopped_at) AS ms
         FROM ends e LEFT JOIN read r ON same(r, e, topic, partition)
         WHERE e.end_offset > coalesce(r.position, 0)
           AND (r.from_at IS NULL OR r.from_at < :stopped_at)

@@ -44,7 +44,7 @@ def heartbeats() -> str:
             FROM grouped WINDOW w AS (PARTITION BY member_id ORDER BY at, arrived_at)
         )
         SELECT `group`, member, member_id, generation, broker, at,
-               timestampdiff(MICROSECOND, before_at, at) / 1e3 AS gap_ms, error_code,
+               ms_between(before_at, at) AS gap_ms, error_code,
                before_at IS NOT NULL AND error_code = 0 AND error_before = 0
                    AND broker = broker_before AND generation = generation_before
                    AND NOT exists(windows, w -> w.`from` <= at

@@ -23,7 +23,7 @@ def late_ticks() -> str:
             FROM told
         )
         SELECT 'late' AS what,
-               least(timestampadd(MICROSECOND, -CAST((100 + late_ms) * 1e3 AS BIGINT), at),
+               least(after(-(100 + late_ms), at),
                      before_at) AS from_at,
                at AS to_at, late_ms
         FROM told WHERE late_ms > :slack_ms

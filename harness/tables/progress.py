@@ -10,7 +10,7 @@ def progress() -> str:
     return """
         WITH worked AS (
             SELECT d.*, least(coalesce(d.processed_at, d.polled_at),
-                       timestampadd(MICROSECOND, m.process_us * d.count, d.polled_at)) AS worked_to
+                       after(m.process_us * d.count / 1e3, d.polled_at)) AS worked_to
             FROM {reads} d LEFT JOIN {members} m USING (member)
         )
         SELECT member, poll, topic, partition, first_offset, last_offset, polled_at, processed_at,
@@ -35,7 +35,7 @@ def forgotten() -> str:
         SELECT p.topic, p.partition, r.processed_at
         FROM (SELECT min(at) AS at FROM {coordinator_events}
               WHERE `group` = :group AND event = 'emptied') e
-        JOIN {requests} r ON r.arrived_at >= timestampadd(MILLISECOND, :retention_ms, e.at)
+        JOIN {requests} r ON r.arrived_at >= after(:retention_ms, e.at)
         LATERAL VIEW explode(positions) AS p
         WHERE r.`group` = :group AND r.api = 'OFFSET_FETCH' AND p.error_code = 0
           AND p.committed = -1

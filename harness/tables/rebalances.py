@@ -46,7 +46,7 @@ def standstills() -> str:
             FROM {generations} WHERE started_at IS NOT NULL
         )
         SELECT r.generation, r.joined_at, s.topic, s.partition,
-               max(timestampdiff(MICROSECOND, s.from_at, s.to_at)) / 1e3 AS ms
+               max(ms_between(s.from_at, s.to_at)) AS ms
         FROM around r JOIN still s
           ON s.bucket = r.bucket AND s.from_at <= r.completed_at AND s.to_at >= r.started_at
         GROUP BY r.generation, r.joined_at, s.topic, s.partition
@@ -184,7 +184,7 @@ def generations() -> str:
             FROM done d JOIN {requests} j ON same(j, d, broker, generation)
              AND in_time_of(d, j.processed_at)
             WHERE j.`group` = :group AND j.api = 'JOIN_GROUP' AND j.error_code = 0
-              AND j.arrived_at <= timestampadd(MILLISECOND, :slack_ms, d.joined_at)
+              AND j.arrived_at <= after(:slack_ms, d.joined_at)
             GROUP BY d.number
         ),
         -- A static member that comes back joins the generation that there is, under another id.
@@ -195,7 +195,7 @@ def generations() -> str:
              AND in_time_of(d, j.processed_at)
             WHERE j.`group` = :group AND j.api = 'JOIN_GROUP' AND j.error_code = 0
             GROUP BY d.number, d.joined_at, j.member_id
-            HAVING min(j.arrived_at) > timestampadd(MILLISECOND, :slack_ms, d.joined_at)
+            HAVING min(j.arrived_at) > after(:slack_ms, d.joined_at)
         ), told AS (
             -- A follower of librdkafka may join again, and is told the same again (X16).
             SELECT d.number, s.member_id, min(s.answered_at) AS at
@@ -284,7 +284,7 @@ SELECT :group AS `group`, g.generation, g.trigger, tm.member AS trigger_member,
        coalesce(g.members_before, 0) AS members_before, g.members AS members_after,
        lm.member AS leader, coalesce(g.leader, j.leader) AS leader_member_id,
        g.started_at, g.joined_at, g.synced_at, g.completed_at,
-       timestampdiff(MICROSECOND, g.started_at, g.completed_at) / 1e3 AS duration_ms,
+       ms_between(g.started_at, g.completed_at) AS duration_ms,
        coalesce(c.moved, 0) AS partitions_moved, coalesce(c.kept, 0) AS partitions_kept,
        coalesce(v.revoked, 0) AS partitions_revoked, s.longest_ms AS longest_standstill_ms,
        s.each AS standstills, g.evidence

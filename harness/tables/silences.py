@@ -83,15 +83,15 @@ def silences() -> str:
         ), timed AS (
             SELECT *, CASE WHEN ended_by = 'evicted'
                            THEN least(armed_at, greatest(armed_from_at,
-                                timestampadd(MILLISECOND, -session_timeout_ms, to)))
+                                after(-session_timeout_ms, to)))
                            ELSE armed_at END AS from_at
             FROM ended
         )
         SELECT member_id, member, t.broker, tenure, t.from_at, to AS to_at, ended_by,
                session_timeout_ms,
-               greatest(0, timestampdiff(MICROSECOND, t.from_at, to)) / 1e3 AS ms
+               greatest(0, ms_between(t.from_at, to)) AS ms
         FROM timed t LEFT ANTI JOIN {stopped_brokers} b
           ON b.broker = t.broker AND b.from_at <= t.to AND b.to_at >= t.from_at
          AND t.ended_by IN ('sign', 'end')
-         AND t.to > timestampadd(MILLISECOND, t.session_timeout_ms, t.from_at)
+         AND t.to > after(t.session_timeout_ms, t.from_at)
     """

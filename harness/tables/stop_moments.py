@@ -93,7 +93,7 @@ def stop_moments() -> str:
             FROM {stop_subjects} s JOIN {episodes} e ON e.episode = s.episode
             WHERE e.round = 1 OR s.assigned_at IS NULL
                OR IF(:protocol = 'consumer', e.started_at, e.joined_at)
-                  <= timestampadd(MILLISECOND, :rounding_ms, s.assigned_at)
+                  <= after(:rounding_ms, s.assigned_at)
             GROUP BY s.topic, s.partition, s.from_at
         ), placed AS (
             SELECT s.*, r.generation, r.broker, r.rounds,

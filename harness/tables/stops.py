@@ -28,8 +28,8 @@ def stops() -> str:
         -- JoinGroup of its own member, and a member that waits for its commit does not poll.
         blocked AS (
             SELECT s.topic, s.partition, s.from_at,
-                   sum(timestampdiff(MICROSECOND, greatest(s.waits_from_at, c.asked_at),
-                                     least(s.to_at, c.answered_at))) / 1e3 AS blocked_ms
+                   sum(ms_between(greatest(s.waits_from_at, c.asked_at),
+                                  least(s.to_at, c.answered_at))) AS blocked_ms
             FROM (SELECT *, IF(episode IS NULL, at_cause, from_at) AS waits_from_at FROM steps) s
             JOIN {awaited_commits} c
               ON c.member = s.old_member AND c.asked_at < s.to_at
@@ -48,24 +48,24 @@ def stops() -> str:
             FROM steps LEFT JOIN blocked USING (topic, partition, from_at)
         ), parts AS (
             SELECT *,
-                   timestampdiff(MICROSECOND, from_at, at_cause) / 1e3
+                   ms_between(from_at, at_cause)
                        - IF(episode IS NULL, 0, coalesce(blocked_ms, 0)) AS idle_ms,
                    CASE WHEN NOT handed THEN blocked_ms END AS commit_ms,
                    CASE WHEN (handed OR episode IS NULL)
                              AND cause_at IS NOT NULL AND at_notice IS NOT NULL
-                        THEN timestampdiff(MICROSECOND, at_cause, p1) / 1e3 END AS detection_ms,
+                        THEN ms_between(at_cause, p1) END AS detection_ms,
                    CASE WHEN handed AND heard_at IS NOT NULL
-                        THEN timestampdiff(MICROSECOND, p1, p2) / 1e3 END AS notice_ms,
+                        THEN ms_between(p1, p2) END AS notice_ms,
                    CASE WHEN handed AND heard_at IS NOT NULL AND revoked_at IS NOT NULL
-                        THEN timestampdiff(MICROSECOND, p2, p3) / 1e3 END AS revoke_ms,
+                        THEN ms_between(p2, p3) END AS revoke_ms,
                    CASE WHEN handed AND revoked_at IS NOT NULL AND joined_at IS NOT NULL
-                        THEN timestampdiff(MICROSECOND, p3, p4) / 1e3 END AS join_ms,
+                        THEN ms_between(p3, p4) END AS join_ms,
                    CASE WHEN handed AND coalesce(joined_at, CASE WHEN :protocol = 'consumer'
                                                             THEN revoked_at END) IS NOT NULL
-                        THEN timestampdiff(MICROSECOND, p4, p5) / 1e3 END AS sync_ms,
-                   CASE WHEN handed THEN timestampdiff(MICROSECOND, p5, to_at) / 1e3
+                        THEN ms_between(p4, p5) END AS sync_ms,
+                   CASE WHEN handed THEN ms_between(p5, to_at)
                         WHEN episode IS NULL AND at_notice IS NOT NULL
-                        THEN timestampdiff(MICROSECOND, p1, to_at) / 1e3 END AS first_fetch_ms
+                        THEN ms_between(p1, to_at) END AS first_fetch_ms
             FROM in_order
         ), again AS (
             SELECT s.topic, s.partition, s.from_at, sum(r.count) AS records

@@ -91,8 +91,13 @@ def _same(a: str, b: str, *columns: str) -> str:
 _ANY: Final = -1
 # What each word with arguments stands for, its arguments by number. How many they are, or any.
 _MACROS: Final[Mapping[str, tuple[int, Callable[..., str]]]] = {
-    "ms_between": (2, "(timestampdiff(MICROSECOND, {0}, {1}) / 1e3)".format),
-    "after": (2, "timestampadd(MICROSECOND, CAST(round(({0}) * 1e3) AS BIGINT), {1})".format),
+    # Numbers of microseconds: Spark's own functions for moments go by way of a calendar, which
+    # took most of the time of judging a day.
+    "ms_between": (2, "((unix_micros({1}) - unix_micros({0})) / 1e3)".format),
+    "after": (
+        2,
+        "timestamp_micros(unix_micros({1}) + CAST(round(({0}) * 1e3) AS BIGINT))".format,
+    ),
     # What came before it was due is guarded from when it came: a window cannot end before it
     # starts.
     "guard_from": (2, "least(after(-:guard_ms, {0}), {1})".format),

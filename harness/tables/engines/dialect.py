@@ -263,6 +263,8 @@ def _anonymous(node: Any) -> Any:
             return _call("kc_all", _call("list_transform", values, predicate))
         case "octet_length", [text]:
             return _call("strlen", text)
+        case "timestamp_micros", [number]:
+            return _call("make_timestamptz", number)
         case "pmod", [left, right]:
             return _call("kc_mod", left, right)
     return node
