@@ -134,11 +134,13 @@ class Judge:
 
         if self._starting is not None:
             self._starting.join()
+        if self._warming is not None:
+            self._warming.join()
         self._session = None
         if self._duckdb is not None:
             self._duckdb.close()
             self._duckdb = None
-        self._starting = self._problem = None
+        self._starting = self._warming = self._problem = None
         try:
             self._opened.close()
         except (Py4JError, OSError):  # its JVM has died: nothing is left to be stopped
