@@ -92,17 +92,22 @@ class Cost:
 def cost_of(command: Sequence[str], most_mb: float | None = None) -> Cost:
     """Run a command, and look at the memory of it and of what it starts four times a second.
 
-    Raises HarnessError where they take more than `most_mb`: they are ended then.
+    Raises HarnessError where they take more than `most_mb`: they are ended then, and whenever
+    this is left.
     """
     began, before = time.monotonic(), os.times()
     process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     peak_bytes = 0
-    while process.poll() is None:
-        peak_bytes = max(peak_bytes, _resident_bytes(process))
-        if most_mb is not None and peak_bytes > most_mb * 2**20:
+    try:
+        while process.poll() is None:
+            peak_bytes = max(peak_bytes, _resident_bytes(process))
+            if most_mb is not None and peak_bytes > most_mb * 2**20:
+                took = f"took {peak_bytes >> 20} MB, more than {most_mb:g}"
+                raise HarnessError(f"{command[2:5]} {took}")
+            time.sleep(_LOOK_EVERY_S)
+    finally:  # an interrupted bench leaves nobody who writes into what is being removed
+        if process.poll() is None:
             _end(process)
-            raise HarnessError(f"{command[2:5]} took {peak_bytes >> 20} MB, more than {most_mb:g}")
-        time.sleep(_LOOK_EVERY_S)
     after = os.times()
     spent = after.children_user + after.children_system
     cpu_s = spent - before.children_user - before.children_system

@@ -218,7 +218,7 @@ def lost_by_those_who_were_out() -> str:
     "not by the one for revoked partitions.",
     source="ConsumerRebalanceListener.onPartitionsLost; rd_kafka_assignment_lost; KIP-429",
     unit="partitions",
-    things="members that were told so",
+    things="members that were told that they are out",
     measures="given up, or kept",
     too_high="gave up, or kept, partitions that it had lost",
     matters="An application commits what it has done in the callback for partitions that it gives "

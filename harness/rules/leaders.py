@@ -11,15 +11,15 @@ SEEN_LATE_MS: Final = 5_000
 
 @Rule(
     "X90",
-    title="Only a partition's leader tells its end",
-    statement="A ListOffsets is answered without an error by the leader of the partition alone.",
+    title="Only the leader of a partition tells its end",
+    statement="Only the leader of a partition answers ListOffsets for it without an error.",
     source="Kafka protocol, ListOffsets; ReplicaManager.fetchOffset; KIP-207",
     unit="answers",
     things="brokers",
-    measures="of another than the leader",
-    too_high="told the ends of partitions that it does not lead",
-    matters="A follower's end may be behind: who begins there reads records twice, or takes what "
-    "is left for read.",
+    measures="of a broker that is not the leader",
+    too_high="answered for partitions that it does not lead",
+    matters="A follower may be behind. A reader that begins at the end of its log reads records "
+    "twice, or takes records that are left for read.",
     broker=True,
     in_passing=True,
 )

@@ -129,9 +129,9 @@ def heartbeats_arrive() -> str:
     unit="records",
     things="partitions",
     measures="behind an earlier end",
-    too_high="ended before an offset that it had had",
-    matters="Records at the end were lost, or readers are told that they have read what there is "
-    "not yet.",
+    too_high="ended before an offset that it had reached",
+    matters="Either records at the end were lost, or a reader is told that nothing is left where "
+    "records are.",
     broker=True,
     in_passing=True,
 )
