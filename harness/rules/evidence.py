@@ -70,7 +70,10 @@ def faults_took_effect() -> str:
         ), heard AS (
             SELECT a.fault,
                    -- Cut off from one broker only, a member can still ask others for it.
+                   -- What a member says as it leaves may lie at a busy broker for seconds.
                    count_if(r.arrived_at > a.settled_at AND r.arrived_at < a.over_at
+                       AND NOT (a.ends_member AND NOT a.killed AND (r.api = 'LEAVE_GROUP'
+                            OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0))
                        AND (r.api <> 'FIND_COORDINATOR'
                             OR get_json_object(a.parameters, '$.of_broker') IS NULL)) AS requests,
                    count_if(r.error_code = :NONE AND (r.api = 'JOIN_GROUP'

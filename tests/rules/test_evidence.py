@@ -60,6 +60,24 @@ def test_a_killed_member_that_falls_silent_took_effect(judge: Judge) -> None:
     assert "HOLDS" == judge(history.heartbeats("member-1", 9_000), "E01")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "api", "generation", "verdict"),
+    [
+        ("terminate-consumer", "LEAVE_GROUP", None, "HOLDS"),
+        ("terminate-consumer", "CONSUMER_GROUP_HEARTBEAT", -1, "HOLDS"),
+        ("terminate-consumer", "CONSUMER_GROUP_HEARTBEAT", 1, "VIOLATED"),
+        ("terminate-consumer", "HEARTBEAT", 1, "VIOLATED"),
+        ("kill-consumer", "LEAVE_GROUP", None, "VIOLATED"),
+    ],
+)
+def test_what_a_member_says_as_it_leaves_may_be_read_seconds_later(
+    judge: Judge, kind: str, api: str, generation: int | None, verdict: str
+) -> None:
+    history = History().fault(kind, "member-1", 10_000)
+    history.request(api, "member-1", 12_100, generation=generation)
+    assert verdict == judge(history, "E01")["verdict"]
+
+
 def test_a_frozen_member_may_talk_again_once_it_thawed(judge: Judge) -> None:
     history = History().fault("freeze-consumer", "member-1", 10_000, 20_000)
     assert "HOLDS" == judge(history.heartbeats("member-1", 9_000, 21_000), "E01")["verdict"]

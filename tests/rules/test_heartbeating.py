@@ -223,6 +223,36 @@ def test_many_heartbeats_that_were_held_up_together_make_no_other_one_early(judg
     assert "4 steady gaps" in verdict["rows"][0]["why"]
 
 
+@pytest.mark.parametrize(
+    ("asked_ms", "answered_ms", "late_ms", "verdict"),
+    [
+        (5_945, 7_745, 8_423, "UNKNOWN"),
+        (5_945, 6_550, 7_700, "VIOLATED"),  # answered while the heartbeat could still come in time
+        (5_945, 6_551, 7_700, "UNKNOWN"),
+        (6_550, 7_600, 7_700, "UNKNOWN"),
+        (6_551, 7_600, 7_700, "VIOLATED"),  # asked when the heartbeat was late already
+        (5_945, 8_423, 8_423, "UNKNOWN"),
+        (5_945, 8_424, 8_423, "VIOLATED"),  # who waits behind it is not handled before its answer
+        (5_945, 7_268, 8_423, "UNKNOWN"),
+        (5_945, 7_267, 8_423, "VIOLATED"),  # 1,322 ms leave a gap of 3,101
+    ],
+)
+def test_a_heartbeat_that_waits_behind_a_commit_is_none_that_came_late(
+    judge: Judge, asked_ms: float, answered_ms: float, late_ms: float, verdict: str
+) -> None:
+    history = History().heartbeats("member-1", 2_000, 4_000, late_ms)
+    history.commit_request("member-1", asked_ms, 0, 10, answered_at=at(answered_ms))
+    assert verdict == judge(history, "R14")["verdict"]
+
+
+def test_the_heartbeat_after_one_that_waited_behind_a_commit_is_not_early(judge: Judge) -> None:
+    history = History().heartbeats("member-1", 2_000, 4_000, 7_900, 8_000, 10_000, 12_000, 14_000)
+    history.commit_request("member-1", 5_900, 0, 10, answered_at=at(7_800))
+    verdict = judge(history, "R14")
+    assert "HOLDS" == verdict["verdict"]
+    assert "4 steady gaps" in verdict["rows"][0]["why"]
+
+
 def test_gaps_in_a_fault_of_another_member_are_steady(judge: Judge) -> None:
     history = History().member("member-1").member("member-2")
     history.heartbeats("member-1", 2_000, 4_000, 6_000, 8_000)
