@@ -1,7 +1,7 @@
 """`python3 -m harness.bench [PART…]`: measure, print a table, and keep it as Parquet.
 
-Nothing else should run on the machine meanwhile. Exit code 0 if every limit is kept, 1 if not, or if a
-part could not be measured.
+Nothing else should run on the machine meanwhile. Exit code 0 if every limit is kept, 1 if
+not, or if a part could not be measured.
 """
 
 import argparse

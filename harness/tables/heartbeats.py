@@ -2,7 +2,6 @@
 
 from typing import Final
 
-
 MINUTE_MS: Final = 60_000
 
 
