@@ -81,7 +81,8 @@ class DuckDb:
         # A relation (`sql`) is planned once to be described and again to be run, which took a
         # quarter of the time of judging. DuckDB warns that this way copies the rows: they are few.
         with self._lock, warnings.catch_warnings(action="ignore", category=UserWarning):
-            rows: pa.Table = self._database.execute(text).to_arrow_table()
+            rows = self._database.execute(text).to_arrow_table()
+        assert rows is not None
         return rows.cast(_plain(rows.schema))
 
     def close(self) -> None:
