@@ -18,6 +18,7 @@ from harness.catalogue.apps import with_app
 from harness.experiment import Expect, Experiment, Fault, Group
 from harness.experiment.app import App
 from harness.run import nemesis
+from harness.run.faults import deploys
 from harness.run.member import Ending
 from harness.run.roles import SPARE_LANES, headcount, lanes
 from harness.run.scene import Scene
@@ -275,3 +276,9 @@ def test_a_deploy_of_an_app_needs_a_lane_for_those_that_live_at_one_time() -> No
 
     members = [lane for lane in lanes(of_app) if lane.startswith("member-")]
     assert 4 + SPARE_LANES == len(members)
+
+
+def test_of_many_members_the_line_names_the_first_and_counts_the_others() -> None:
+    names = [f"member-{number}" for number in range(1, 10)]
+    assert ", ".join(names[:8]) == deploys._listed(names[:8])
+    assert "member-1 and 8 others" == deploys._listed(names)

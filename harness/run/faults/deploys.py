@@ -26,6 +26,7 @@ _JOIN_S: Final = 90.0
 _COUNT_S: Final = 15.0
 _START: Final = "start-consumer"
 _END: Final = "terminate-consumer"
+_MOST_NAMES: Final = 8  # in a line for a person
 
 
 def _end(scene: Scene, members: Sequence[Member]) -> None:
@@ -165,7 +166,7 @@ def _prove(scene: Scene, _fault: Fault, _target: Target) -> Evidence:
     said = []
     for kind, what in ((_END, "ended"), (_START, "got into the group")):
         names = [step.process for step in done if step.kind == kind]
-        said += [f"{', '.join(names)} {what}"] if names else []
+        said += [f"{_listed(names)} {what}"] if names else []
     live = scene.fleet.live()
     if any(member.foreign for member in live):
         return Evidence(True, "; ".join(said))
@@ -178,6 +179,13 @@ def _prove(scene: Scene, _fault: Fault, _target: Target) -> Evidence:
     except WaitTimeout as timeout:
         return Evidence(False, f"{'; '.join(said)}, but: {timeout}")
     return Evidence(True, f"{'; '.join(said)}; the coordinator counts {len(live)} members")
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The names, but for many the first and how many others: each step is on record by itself."""
+    if len(names) <= _MOST_NAMES:
+        return ", ".join(names)
+    return f"{names[0]} and {len(names) - 1} others"
 
 
 # That each process left, or joined, the steps show.
