@@ -24,6 +24,7 @@ from harness.bench.synthetic_plan import (
     SESSION_MS,
     START,
     TOPIC,
+    Floats,
     SyntheticPlan,
     manifest_of,
     moment,
@@ -35,7 +36,6 @@ from harness.history.schema import HISTORY
 
 _RETURNS_MS: Final = 4_000  # from its eviction until the evicted member is back
 _ASKS_MS: Final = 35  # from a rebalance until members ask for their positions
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -239,7 +239,8 @@ class _Builder:
         for partition in range(PARTITIONS):
             cut = later[partition] == next_silent
             stop = end - SESSION_MS - 50 if cut else end - 200
-            times = self._polls(start + 60.0, changed if number else None, stop) + partition * 0.1
+            times = self.plan.polls_ms(start + 60.0, changed if number else None, stop)
+            times = times + partition * 0.1
             repeats = number > 0 and self._owners(range(MEMBERS))[partition] == self._silent(number)
             index = np.arange(self.plan.batches) + number * self.plan.batches
             polls = 2 * (index + 1)
@@ -259,25 +260,6 @@ class _Builder:
             begin = start + (_RETURNS_MS + 60 if away else 60)
             until = end - SESSION_MS + 1 if member == next_silent else end
             self._heartbeat(member, np.arange(until - 1, begin, -2_000.0)[::-1])
-
-    def _polls(self, first_ms: float, changed_ms: float | None, last_ms: float) -> Floats:
-        """When a partition's batches of one round are polled.
-
-        A member polls all its partitions at once. So the times are the same for all partitions
-        until their owners change, and from then on for those of one owner. The change itself lies
-        between two polls.
-        """
-        batches = self.plan.batches
-        if changed_ms is None:
-            return np.linspace(first_ms, last_ms, batches)
-        share = (changed_ms - first_ms) / self.plan.round_ms
-        before = min(max(1, round(batches * share)), batches - 1)
-        return np.concatenate(
-            [
-                np.linspace(first_ms, changed_ms - 150, before),
-                np.linspace(changed_ms + 1, last_ms, batches - before),
-            ]
-        )
 
     def _asks_for_positions(self, ms: float, owners: Sequence[int], found: Sequence[int]) -> None:
         """Each member asks where to read on; where nothing is committed, for the log's start."""

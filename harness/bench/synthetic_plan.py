@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+import numpy as np
+
 MEMBERS: Final = 3
 PARTITIONS: Final = 6
 BATCH: Final = 200  # records of one delivered range
@@ -16,6 +18,7 @@ SESSION_MS: Final = 6_000
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 GROUP: Final = "synthetic"
 TOPIC: Final = "t"
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,24 @@ class SyntheticPlan:
     def end_ms(self) -> int:
         """When the run ends, from its start."""
         return self.rounds * self.round_ms
+
+    def polls_ms(self, first_ms: float, changed_ms: float | None, last_ms: float) -> Floats:
+        """When a partition's batches of one round are polled.
+
+        A member polls all its partitions at once. So the times are the same for all partitions
+        until their owners change, and from then on for those of one owner. The change itself lies
+        between two polls.
+        """
+        if changed_ms is None:
+            return np.linspace(first_ms, last_ms, self.batches)
+        share = (changed_ms - first_ms) / self.round_ms
+        before = min(max(1, round(self.batches * share)), self.batches - 1)
+        return np.concatenate(
+            [
+                np.linspace(first_ms, changed_ms - 150, before),
+                np.linspace(changed_ms + 1, last_ms, self.batches - before),
+            ]
+        )
 
 
 def plan_of(records: int) -> SyntheticPlan:

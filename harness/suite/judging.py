@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 # Spark may start as soon as nothing is timed any more: the members only read to the end.
 _WARM_AT: Final = "drain"
-FIRST_VERDICT: Final = "first verdict, by DuckDB"
 
 
 class Judge:
@@ -106,7 +105,7 @@ class Judge:
             return look_at_others(run_dir, self._second_engine())
         verdicts, found = first_look(run_dir, self._second_engine())
         said = in_a_line(load_manifest(run_dir), verdicts)
-        first(f"{FIRST_VERDICT}: {said}; Spark's, which is kept, follows")
+        first(f"first verdict, by DuckDB: {said}; Spark's, which is kept, follows")
         return found
 
     def _second_engine(self) -> "DuckDb":
