@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ def spark_at(master: str | None) -> Iterator[SparkSession]:
 
     Raises BadInput for another address, SetupError where nobody answers.
     """
+    logging.getLogger().addFilter(_is_news)  # once, however often it is added
     if master is None or master.startswith("spark://"):
         from harness.provision.java import find_java
         from harness.provision.tools import resolve_spark_aot
@@ -62,6 +64,14 @@ def spark_at(master: str | None) -> Iterator[SparkSession]:
         raise BadInput(
             f"--spark {master!r} is no address of a Spark: use spark://HOST:PORT or sc://HOST:PORT"
         )
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a line for the root logger tells something.
+
+    The bridge to Spark logs Ctrl-C there with its traceback, and raises it as well.
+    """
+    return not record.getMessage().startswith("KeyboardInterrupt while sending command")
 
 
 def _set(spark: SparkSession, settings: Mapping[str, str]) -> None:

@@ -52,3 +52,47 @@ def test_the_next_run_gets_another_session_after_spark_has_died(tmp_path: Path) 
     assert "judged again" == again, done.stderr
     assert 0 == done.returncode, done.stderr
     assert (run_dir / "verdicts.parquet").exists()
+
+
+INTERRUPTED: Final = """
+import os, signal, sys, threading
+from contextlib import closing
+from pathlib import Path
+from harness.suite.judging import Judge
+
+with closing(Judge()) as judge:
+    judge.session()
+
+    heard = threading.Event()
+
+    def interrupt():
+        os.kill(os.getpid(), signal.SIGINT)
+        while not heard.wait(20):  # one that comes while Python frees something is lost
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def first(said):
+        threading.Thread(target=interrupt, daemon=True).start()
+
+    try:
+        judge.judge(Path(sys.argv[1]), first=first)
+    except KeyboardInterrupt:
+        heard.set()
+        print("interrupted")
+"""
+
+
+@pytest.mark.long
+def test_ctrl_c_while_spark_judges_prints_no_traceback(tmp_path: Path) -> None:
+    run_dir = write_synthetic(tmp_path / "run", 10_000)
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(run_dir)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+
+    assert "interrupted\n" == done.stdout, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (run_dir / "verdicts.parquet").exists()
