@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from harness.base.errors import Exit
+from harness.base.errors import Exit, HarnessError
 from harness.bench.measure import Figure, median
 from harness.history import manifest
 
@@ -49,7 +49,7 @@ def play(name: str, backend: str, results: Path) -> tuple[float, datetime]:
     """Seconds that the command takes for one experiment: run, judge and report.
 
     And when it told its first verdict. A verdict may be withheld, on a machine that stood still.
-    Raises CalledProcessError for a run that was not judged.
+    Raises HarnessError for a run that was not judged.
     """
     command = [sys.executable, "-m", "harness", "experiment", name, "--backend", backend]
     command += ["--results", str(results)]
@@ -63,7 +63,7 @@ def play(name: str, backend: str, results: Path) -> tuple[float, datetime]:
             if _FIRST_VERDICT in line:
                 told_at = datetime.now(UTC)
     if played.returncode not in (Exit.AS_EXPECTED, Exit.DIFFERS) or told_at is None:
-        raise subprocess.CalledProcessError(played.returncode, command)
+        raise HarnessError(f"{name} was not judged: exit code {played.returncode}")
     return time.monotonic() - began, told_at
 
 

@@ -60,7 +60,7 @@ class Judge:
         """Import what DuckDB needs to judge: that takes as long as its judging of a short run."""
         from harness.check import check  # noqa: F401
 
-        self._second_engine()
+        self._duckdb = duckdb_engine()
 
     def judge(self, run_dir: Path, first: Callable[[str], None] | None = None) -> None:
         """Check a run and write its reports; those of an earlier judgement are removed first.
@@ -109,7 +109,7 @@ class Judge:
         return found
 
     def _second_engine(self) -> "DuckDb":
-        if self._warming is not None and self._warming is not threading.current_thread():
+        if self._warming is not None:
             self._warming.join()
         if self._duckdb is None:
             self._duckdb = duckdb_engine()

@@ -14,6 +14,19 @@ from harness.bench.synthetic import write_synthetic
 
 pytestmark = pytest.mark.spark
 
+
+def ended(script: str, run_dir: Path) -> subprocess.CompletedProcess[str]:
+    """A script about the run, once it has ended."""
+    return subprocess.run(
+        [sys.executable, "-c", script, str(run_dir)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+
+
 KILLED_BETWEEN: Final = """
 import sys
 from contextlib import closing
@@ -38,14 +51,7 @@ with closing(Judge()) as judge:
 @pytest.mark.long
 def test_the_next_run_gets_another_session_after_spark_has_died(tmp_path: Path) -> None:
     run_dir = write_synthetic(tmp_path / "run", 10_000)
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED_BETWEEN, str(run_dir)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-        cwd=Path(__file__).resolve().parents[2],
-    )
+    done = ended(KILLED_BETWEEN, run_dir)
 
     [first, again] = done.stdout.splitlines()
     assert first.startswith("first verdict, by DuckDB: Every verdict as expected; "), done.stderr
@@ -84,14 +90,7 @@ with closing(Judge()) as judge:
 @pytest.mark.long
 def test_ctrl_c_while_spark_judges_prints_no_traceback(tmp_path: Path) -> None:
     run_dir = write_synthetic(tmp_path / "run", 10_000)
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, str(run_dir)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-        cwd=Path(__file__).resolve().parents[2],
-    )
+    done = ended(INTERRUPTED, run_dir)
 
     assert "interrupted\n" == done.stdout, done.stderr
     assert "Traceback" not in done.stderr
