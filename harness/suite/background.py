@@ -27,6 +27,7 @@ from harness.suite.judging import Judge
 # No run took longer than two minutes to judge on two cores, beside others; a soak of days takes
 # some more. What takes longer than this hangs, and a night should not hang with it.
 LONGEST_S: Final = 3_600.0
+_END_S: Final = 120.0
 
 
 class BackgroundJudge:
@@ -102,7 +103,11 @@ class BackgroundJudge:
         assert process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended by itself
             process.stdin.close()
-        return process.wait()
+        try:
+            return process.wait(_END_S)
+        except subprocess.TimeoutExpired:  # what its Spark does not get through, nobody waits for
+            process.kill()
+            return process.wait()
 
     def _start(self) -> None:
         self._end()
@@ -147,7 +152,8 @@ def _listen(process: subprocess.Popen[str], answers: "SimpleQueue[str | None]") 
     assert process.stdout is not None
     with process.stdout as said:
         for line in said:
-            answers.put(json.loads(line))
+            with suppress(ValueError):  # it was killed while it wrote this
+                answers.put(json.loads(line))
     answers.put(None)
 
 

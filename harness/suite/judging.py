@@ -1,5 +1,6 @@
 """From a run's history to verdicts on the screen and a page: what `experiment` does after `run`."""
 
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -90,7 +91,13 @@ class Judge:
                 files.remove(run_dir)
 
             def looked(tables: "Tables", lacking: Mapping[str, str]) -> list[dict[str, Any]]:
-                return look_at(tables, lacking) if others is None else others.result()
+                if others is not None:
+                    try:
+                        return others.result()
+                    except Exception as error:  # noqa: BLE001 (Spark can judge what DuckDB cannot)
+                        said = f"DuckDB could not judge {run_dir.name}, so Spark judges all of it"
+                        sys.stderr.write(f"{said} ({type(error).__name__}: {error})\n")
+                return look_at(tables, lacking)
 
             check(run_dir, Spark(session), looked=looked)
             report(run_dir)

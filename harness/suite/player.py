@@ -16,6 +16,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from queue import SimpleQueue
 from typing import Any, TextIO
 
 from harness.base.errors import HarnessError
@@ -30,19 +31,30 @@ from harness.suite.order import ENDED, UP, Order
 
 
 class _Telling:
-    """Lines of JSON for the suite; two threads may tell at once."""
+    """Lines of JSON for the suite; two threads may tell at once, and a signal's handler as well."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._lock = threading.Lock()
+        self._lines: SimpleQueue[str] = SimpleQueue()
+        self._lock = threading.RLock()
+        self._writing = False
         self.through = threading.Event()  # the last was told, and the suite may let go
 
     def __call__(self, **what: Any) -> None:
         if ENDED in what:
             self.through.set()
-        with self._lock, suppress(BrokenPipeError):  # the suite is gone, and this ends with it
-            self._out.write(json.dumps(what) + "\n")
-            self._out.flush()
+        self._lines.put(json.dumps(what) + "\n")
+        with self._lock:
+            if self._writing:  # a signal came while this thread writes, which goes on with this
+                return
+            self._writing = True
+            try:
+                while not self._lines.empty():
+                    with suppress(BrokenPipeError):  # the suite is gone, and this ends with it
+                        self._out.write(self._lines.get())
+                        self._out.flush()
+            finally:
+                self._writing = False
 
 
 def play(order: Order, tell: Callable[..., None]) -> None:

@@ -146,7 +146,10 @@ class Players:
         what: dict[str, Any] = {}
         with player.process.stdout as said:
             for line in said:
-                what = json.loads(line)
+                try:
+                    what = json.loads(line)
+                except ValueError:  # it was killed while it wrote this
+                    continue
                 if ENDED not in what:
                     self._told.put((player, what))
         if ENDED not in what:

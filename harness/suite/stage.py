@@ -71,6 +71,8 @@ class Stage:
                 while waiting and self._players.room():
                     with uninterrupted(_say_nothing):
                         self._start(*waiting.popleft())
+                if not self._players.playing:  # none of those that were left could be started
+                    break
                 player, what = self._players.told()
                 with uninterrupted(_say_nothing):  # what is half taken would be lost
                     self._take(player, what, draw)
@@ -100,7 +102,14 @@ class Stage:
             own_experiments=own.experiments_folder(),
             own_rules=own.rules_folder(),
         )
-        self._on_stage.append(_OnStage(entry, self._players.start(order), [said]))
+        try:
+            player = self._players.start(order)
+        except OSError as error:
+            entry.state = State.FAILED
+            entry.reason = f"the harness failed: no process for this run could be started ({error})"
+            self._screen.say(f"{entry.label}: {entry.state} ({entry.reason})")
+            return
+        self._on_stage.append(_OnStage(entry, player, [said]))
         self._say_what_is_kept()
 
     def _take(self, player: Player, what: dict[str, Any], draw: Progress) -> None:
@@ -167,3 +176,5 @@ def explain(run_dir: Path, say: Progress) -> None:
         report(run_dir)
     except HarnessError as error:
         say(f"  no report: {error}")
+    except Exception as error:  # noqa: BLE001 (the runs still to come matter more than a page)
+        say(f"  no report: {type(error).__name__}: {error}")

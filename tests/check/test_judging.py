@@ -34,6 +34,9 @@ from pathlib import Path
 from harness.tables.session import process_of
 from harness.suite.judging import Judge
 
+def gone(_said):
+    raise OSError("nobody reads")
+
 run_dir = Path(sys.argv[1])
 with closing(Judge()) as judge:
     judge.judge(run_dir, first=print)
@@ -43,7 +46,7 @@ with closing(Judge()) as judge:
     except Exception:
         judge.close()
         (run_dir / "verdicts.parquet").unlink()
-        judge.judge(run_dir)
+        judge.judge(run_dir, first=gone)
         print("judged again")
 """
 
@@ -56,6 +59,9 @@ def test_the_next_run_gets_another_session_after_spark_has_died(tmp_path: Path) 
     [first, again] = done.stdout.splitlines()
     assert first.startswith("first verdict, by DuckDB: Every verdict as expected; "), done.stderr
     assert "judged again" == again, done.stderr
+    assert "DuckDB could not judge run, so Spark judges all of it (OSError: nobody reads)" in (
+        done.stderr
+    )
     assert 0 == done.returncode, done.stderr
     assert (run_dir / "verdicts.parquet").exists()
 

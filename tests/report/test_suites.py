@@ -67,6 +67,15 @@ def test_a_run_spoilt_by_the_machine_alone_is_played_again(tmp_path: Path) -> No
     assert suite.entries[0].folder
 
 
+def test_a_run_whose_rows_are_damaged_is_not_played_again(tmp_path: Path) -> None:
+    suite = night(tmp_path, ([verdict("R02"), UNKNOWN], {"R01": [STOOD_STILL]}))
+    folder = suite.run_dir(suite.entries[0])
+    assert folder is not None
+    (folder / "violations" / "R01.parquet").write_bytes(b"PAR1 and nothing else")
+
+    assert not only_withheld(suite, suite.entries[0])
+
+
 @pytest.mark.parametrize("becomes", [State.VOID, State.INTERRUPTED, State.PLANNED])
 def test_a_second_run_that_shows_nothing_leaves_the_first_its_place(
     tmp_path: Path, becomes: State
@@ -194,6 +203,29 @@ def test_a_night_is_compared_with_the_last_one_of_the_same_set(tmp_path: Path) -
 
     assert nights[0].path == night_before(nights[3])
     assert night_before(nights[1]) is None
+
+
+def test_a_damaged_night_is_passed_over(tmp_path: Path) -> None:
+    """Its metadata can be read, and its rows cannot."""
+    nights = []
+    for number in range(3):
+        suite = night(tmp_path / f"{number}", ([verdict("R01")], {}))
+        suite.path = suite.path.rename(tmp_path / f"night-{number}")
+        suite.entries[0].folder = str(tmp_path / f"{number}" / "consumer-crash" / "run-1")
+        suite.save()
+        index.write(suite)
+        nights.append(suite)
+    table = nights[1].path / "verdicts.parquet"
+    content = bytearray(table.read_bytes())
+    content[4:64] = bytes(60)
+    table.write_bytes(content)
+
+    index.write(nights[2])
+
+    assert nights[0].path == night_before(nights[2])
+    assert (
+        "No verdict is another one than in night-0." in (nights[2].path / "summary.md").read_text()
+    )
 
 
 def test_latest_is_the_night_that_it_names(tmp_path: Path) -> None:

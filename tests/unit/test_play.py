@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from harness.catalogue.cover import Candidate
 from harness.history.suites import State, Suite
 from harness.run.screen import Screen
 from harness.suite import play
+from harness.suite.stage import Stage
 from tests.report.sample_run import write_manifest
 
 SOON_S = 0.2
@@ -53,38 +55,43 @@ class Impatient(Screen):
             threading.Timer(SOON_S, os.kill, (os.getpid(), self.number)).start()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_night_whose_judge_hangs_is_ended_by_a_second_interruption(
-    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    screen = Impatient(number)
-    run_dir = tmp_path / "baseline" / "run-1"
+def played(
+    results: Path, screen: Screen, script: str, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Exit, dict[str, Any], list[str | None]]:
+    """A suite of one run, which `script` plays and a process that hangs judges.
+
+    Its exit code, its record, and when it had ended as it was published, each time.
+    """
+    run_dir = results / "baseline" / "run-1"
     write_manifest(run_dir)
     programs = {
         "harness.suite.background": ["sleep", "600"],
-        "harness.suite.player": [sys.executable, "-c", PLAYER, str(run_dir)],
+        "harness.suite.player": [sys.executable, "-c", script, str(run_dir)],
     }
     monkeypatch.setattr(processes, "python_module", lambda module, *_: programs[module])
     monkeypatch.setattr(play, "sweep", lambda _say: 0)
     monkeypatch.setattr(play, "sweep_results", lambda _results: [])
     published: list[str | None] = []
     candidate = Candidate.of("baseline", registry.load("baseline"))
-    suite = play.new_repeat(tmp_path, candidate, 1)
+    suite = play.new_repeat(results, candidate, 1)
 
     def publish(shown: Suite) -> None:
         published.append(shown.ended_at)
 
-    code = play.play(
-        suite,
-        [candidate],
-        tmp_path,
-        seed=1,
-        screen=screen,
-        publish=publish,
-    )
+    code = play.play(suite, [candidate], results, seed=1, screen=screen, publish=publish)
+    assert run_dir.is_dir()
+    return code, json.loads((suite.path / "suite.json").read_text()), published
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_night_whose_judge_hangs_is_ended_by_a_second_interruption(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = Impatient(number)
+
+    code, kept, published = played(tmp_path, screen, PLAYER, monkeypatch)
 
     assert Exit.INTERRUPTED == code
-    kept = json.loads((suite.path / "suite.json").read_text())
     assert kept["interrupted"]
     [entry] = kept["entries"]
     assert (State.INTERRUPTED, "it has been played, and not been judged yet") == (
@@ -92,5 +99,73 @@ def test_a_night_whose_judge_hangs_is_ended_by_a_second_interruption(
         entry["reason"],
     )
     assert published[-1] == kept["ended_at"] != ""
-    assert run_dir.is_dir()
     assert screen.said[-1].startswith("interrupted again: what has not been judged can be")
+
+
+# It heals until the suite has heard the second interruption.
+HEALING = """
+import json, pickle, sys, time
+from pathlib import Path
+pickle.load(sys.stdin.buffer)
+run_dir = Path(sys.argv[1])
+
+def tell(**what):
+    print(json.dumps(what), flush=True)
+
+tell(reserved=str(run_dir))
+try:
+    tell(say="it is all over")
+    time.sleep(600)
+except KeyboardInterrupt:
+    tell(say="it heals")
+    while not (run_dir / "heard").exists():
+        time.sleep(0.01)
+    tell(ended="interrupted")
+"""
+
+
+class Hasty(Screen):
+    """A screen whose user presses Ctrl-C while a run is played, and again while it heals."""
+
+    def __init__(self, run_dir: Path) -> None:
+        super().__init__()
+        self.run_dir, self.said = run_dir, list[str]()
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+        if text.strip() in (PLAYED, "it heals"):
+            threading.Timer(SOON_S, os.kill, (os.getpid(), signal.SIGINT)).start()
+        elif text.startswith("healing and cleaning up"):
+            (self.run_dir / "heard").touch()
+
+
+def test_a_night_that_is_interrupted_again_while_it_heals_is_on_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = Hasty(tmp_path / "baseline" / "run-1")
+
+    code, kept, published = played(tmp_path, screen, HEALING, monkeypatch)
+
+    assert Exit.INTERRUPTED == code
+    assert kept["interrupted"]
+    assert [State.INTERRUPTED] == [entry["state"] for entry in kept["entries"]]
+    assert kept["entries"][0]["folder"].endswith("run-1")
+    assert [kept["ended_at"]] == published[-1:]
+    assert kept["ended_at"]
+    assert screen.said[-1].startswith("interrupted again: ")
+
+
+def test_a_night_that_cannot_go_on_is_on_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Stage, "play", gone)
+    with pytest.raises(OSError, match="No space left"):
+        played(tmp_path, Hasty(tmp_path), HEALING, monkeypatch)
+
+    [record] = tmp_path.glob("*/**/suite.json")
+    kept = json.loads(record.read_text())
+    assert kept["ended_at"]
+    assert ["It ended early: OSError: [Errno 28] No space left on device"] == kept["notes"]

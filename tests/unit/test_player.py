@@ -5,6 +5,8 @@ What it plays is refused before any broker is started; whole runs are in tests/c
 
 from __future__ import annotations
 
+import io
+import json
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -87,3 +89,20 @@ def test_what_becomes_of_a_run_is_told_last(
     assert {"phase": UP, "built": [("/here", ("make",))]} == told[3]
     assert ended.items() <= told[4].items()
     assert ("traceback" in told[4]) == (ended["ended"] == "failed")
+
+
+def test_what_a_signal_has_to_say_meanwhile_is_told_after_it() -> None:
+    class Out(io.StringIO):
+        def write(self, text: str) -> int:
+            if "first" in text:  # as the handler of a signal does that comes while this writes
+                telling(say="second")
+            return super().write(text)
+
+    out = Out()
+    telling = player._Telling(out)
+
+    telling(say="first")
+    telling(say="third")
+
+    told = [json.loads(line)["say"] for line in out.getvalue().splitlines()]
+    assert ["first", "second", "third"] == told

@@ -25,7 +25,7 @@ from harness.history.suites import State, Suite
 from harness.run.interrupts import Interrupted, interruptible
 from harness.run.screen import Screen
 from harness.run.turns import usual_jobs
-from harness.suite import play
+from harness.suite import play, stage
 from harness.suite.players import Players
 from harness.suite.stage import Stage
 from tests.report.sample_run import write_manifest
@@ -57,6 +57,10 @@ elif order.seed == 3:
     sys.exit(7)
 elif order.seed == 4:
     tell(ended="failed", reason="ValueError: x", traceback="Traceback")
+elif order.seed == 8:  # it is killed while it writes
+    sys.stdout.write('{"say": "dr')
+    sys.stdout.flush()
+    os._exit(9)
 elif order.seed == 5:
     tell(phase="steady", built=[])
     tell(say="hangs")
@@ -238,3 +242,38 @@ def test_a_program_is_built_once_for_all(staged: SimpleNamespace) -> None:
         stage.play([(entry, candidate, "run one")], lambda: None)
 
         assert {("/here", ("make",))} == playing.built
+
+
+def test_a_line_that_is_not_whole_is_no_line(staged: SimpleNamespace) -> None:
+    staged.played(8, 1)
+
+    (state, reason), (other, _) = states(staged.suite)[:2]
+    assert "failed" == state
+    assert reason.startswith("the harness failed: its process ended with exit code 9;")
+    assert "interrupted" == other  # it has been played, and nobody judges here
+    assert ["two"] == staged.judge.runs
+
+
+def test_a_run_that_no_process_can_be_started_for_failed(
+    staged: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "python_module", lambda *_: ["/nowhere/python"])
+    staged.played(1, 1)
+
+    for state, reason in states(staged.suite)[:2]:
+        assert "failed" == state
+        assert "no process for this run could be started ([Errno 2]" in reason
+    assert 2 == sum("no process for this run" in line for line in staged.screen.lines)
+
+
+def test_a_page_that_cannot_be_written_costs_no_other_run(
+    staged: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_run_dir: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(stage, "report", full)
+    staged.played(2, 1)
+
+    assert "  no report: OSError: [Errno 28] No space left on device" in staged.screen.lines
+    assert ["two"] == staged.judge.runs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -51,12 +51,11 @@ class Since:
 
 def since(suite: Suite, rows: Iterable[Row]) -> Since:
     """Compare a night's verdicts with those of the night before; only runs that both have begun."""
-    before = night_before(suite)
-    if before is None:
+    found = _found_before(suite)
+    if found is None:
         return Since(None)
-    was = _by_rule(
-        pq.read_table(before / VERDICTS_FILE, page_checksum_verification=True).to_pylist()
-    )
+    before, rows_before = found
+    was = _by_rule(rows_before)
     now = _by_rule(rows)
     both = {label for label, _ in was} & {label for label, _ in now}
     changes = [
@@ -70,7 +69,16 @@ def since(suite: Suite, rows: Iterable[Row]) -> Since:
 
 
 def night_before(suite: Suite) -> Path | None:
-    """The last night of the same set in the same folder that began before, and judged something."""
+    """The last night of the same set in the same folder that began before, and judged something.
+
+    One whose verdicts are damaged is passed over.
+    """
+    found = _found_before(suite)
+    return None if found is None else found[0]
+
+
+def _found_before(suite: Suite) -> tuple[Path, Sequence[Row]] | None:
+    """The night before, and its verdicts."""
     if suite.kind != "nightly":
         return None
     folders = sorted(
@@ -81,12 +89,12 @@ def night_before(suite: Suite) -> Path | None:
     for folder in reversed(folders):
         try:
             found = load_suite(folder)
-            pq.read_metadata(folder / VERDICTS_FILE)
+            table = pq.read_table(folder / VERDICTS_FILE, page_checksum_verification=True)
         except (NoData, OSError, pa.ArrowException):
             continue
         judged = any(entry.judged for entry in found.entries)
         if found.kind == suite.kind and found.asked == suite.asked and judged:
-            return folder
+            return folder, table.to_pylist()
     return None
 
 
