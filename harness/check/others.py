@@ -84,7 +84,8 @@ def settled(found: Sequence[Row], verdicts: Sequence[Row]) -> tuple[list[Row], l
     """The rows of `other_rules`, and the verdicts to be kept.
 
     A rule that is judged in every run has its verdict and no such row. A violation that only the
-    first look found is none: the row is UNKNOWN then, and no verdict is kept.
+    first look found is none: the row is UNKNOWN then, and no verdict is kept. Where the rule could
+    not be judged again, the verdict that says so is kept, for nobody knows.
     """
     by_rule = {verdict["rule"]: verdict for verdict in verdicts}
     rows, unconfirmed = [], set()
@@ -94,7 +95,10 @@ def settled(found: Sequence[Row], verdicts: Sequence[Row]) -> tuple[list[Row], l
             continue
         if row["verdict"] == Verdict.VIOLATED:
             verdict = by_rule.get(rule)
-            if verdict is None or verdict["verdict"] != Verdict.VIOLATED:
+            if verdict is not None and verdict["verdict"] == Verdict.UNKNOWN:
+                reason = f"Spark cannot judge the violation that DuckDB finds: {row['reason']}"
+                row = {**row, "verdict": str(Verdict.UNKNOWN), "reason": reason}
+            elif verdict is None or verdict["verdict"] != Verdict.VIOLATED:
                 unconfirmed.add(rule)
                 reason = f"Spark does not find the violation that DuckDB finds: {row['reason']}"
                 row = {**row, "verdict": str(Verdict.UNKNOWN), "reason": reason}

@@ -190,3 +190,14 @@ def test_a_violation_that_the_second_engine_does_not_find_is_none() -> None:
     ]
     assert "Spark does not find the violation that DuckDB finds: of R02" == rows[1]["reason"]
     assert ["R33", "R01"] == [verdict["rule"] for verdict in kept]
+
+
+def test_a_violation_that_the_second_engine_cannot_judge_is_not_taken_for_none() -> None:
+    rows, kept = others.settled([found("R01", "VIOLATED")], [found("R01", "UNKNOWN")])
+
+    [row] = rows
+    assert ("UNKNOWN", "Spark cannot judge the violation that DuckDB finds: of R01") == (
+        row["verdict"],
+        row["reason"],
+    )
+    assert ["R01"] == [verdict["rule"] for verdict in kept]
