@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.base import processes
-from harness.base.errors import BadInput, Exit
+from harness.base.errors import BadInput, Exit, HarnessError
 from harness.base.paths import COMMAND, here
 from harness.base.wait import wait_until
 from harness.cli.options import add_security_option, duration, port
@@ -85,7 +85,7 @@ def up_command(arguments: argparse.Namespace) -> int:
 
     def ready(found: Ready) -> None:
         print(f"bootstrap  {found.members}")
-        print(f"           {found.producers}  for producers, to be broken apart")
+        print(f"           {found.producers}  for producers: faults can hit these alone")
         print(f"           {found.direct}  past the proxies: no fault of a link reaches it")
         if found.secured is not None:
             print(f"secured    settings of clients are in {here(found.secured)}")
@@ -125,7 +125,13 @@ def _gone_on_alone() -> int | None:
         with os.fdopen(reader, encoding="utf-8") as printed:
             text = printed.read()
         if not text:
-            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            if code < 0:
+                raise HarnessError(
+                    f"the cluster's process was ended by signal {-code} before it was up: "
+                    "run `up` again"
+                )
+            return code
     except KeyboardInterrupt:
         os.kill(child, signal.SIGTERM)
         os.waitpid(child, 0)

@@ -299,6 +299,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         return Exit.AS_EXPECTED
     if not plan.runs:
         raise NoData(f"no experiment fits: see `{COMMAND} nightly --list`")
+    from harness.report.words import plural
     from harness.suite import play
 
     results = arguments.results.resolve()
@@ -316,9 +317,8 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         },
     )
     screen = Screen()
-    screen.say(
-        f"{len(plan.runs)} runs, about {plan.estimate_s / 60:.0f} min, into {here(night.path)}"
-    )
+    many = plural(len(plan.runs), "run")
+    screen.say(f"{many}, about {plan.estimate_s / 60:.0f} min, into {here(night.path)}")
     return play_suite(
         night,
         [planned.candidate for planned in plan.runs],

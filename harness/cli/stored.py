@@ -228,6 +228,8 @@ def collect_command(arguments: argparse.Namespace) -> int:
     from harness.history.collect import collect
 
     facts = manifest.read(arguments.run)
+    if processes.held(arguments.run):
+        raise NoData(f"the run {here(arguments.run)} still goes on: collect it after its end")
     killed = facts.get("killed", [])
     collect(arguments.run, killed=killed)
     seals.renew(arguments.run)

@@ -101,7 +101,7 @@ def _refuse_long(many: str, estimate_s: float) -> None:
     hours = estimate_s / 3_600
     if hours > MOST_H:
         raise BadInput(
-            f"{many} would take about {hours:.0f} h, and a sweep takes {MOST_H:.0f} h at most: "
+            f"{many} would take about {hours:.1f} h, and a sweep takes {MOST_H:.0f} h at most: "
             "name fewer values, or lower --repeat"
         )
 

@@ -55,7 +55,7 @@ def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
     env = environment.env_dir()
     return [
         Step(
-            "Python environment (about 60 packages, 1.3 GB)",
+            "Python environment (about 70 packages, 1.3 GB)",
             lambda: environment.is_complete(env),
             lambda shell: environment.install(env, shell),
         ),

@@ -98,15 +98,19 @@ def _settle(plan: Plan, topic: str, partitions: int, patience_s: float) -> None:
 
 
 def _settled(plan: Plan, topic: str, number: int) -> bool:
-    """Whether those who wait for commits can read as far as the others."""
-    port = plan.brokers[0].port
-    leaders = {
-        row["partition"]: row["leader"] for row in wire.metadata(port, [topic], _ASK_S).partitions
-    }
-    leader = plan.node(leaders[number]).port
-    ends = [
-        wire.end_offset(leader, topic, number, _ASK_S, stable=stable) for stable in (True, False)
-    ]
+    """Whether those who wait for commits can read as far as the others; not if nobody says."""
+    try:
+        found = wire.metadata(plan.brokers[0].port, [topic], _ASK_S).partitions
+        leader = {row["partition"]: row["leader"] for row in found}.get(number)
+        ports = [node.port for node in plan.nodes if node.id == leader]
+        if not ports:  # the partition has no leader just now
+            return False
+        ends = [
+            wire.end_offset(ports[0], topic, number, _ASK_S, stable=stable)
+            for stable in (True, False)
+        ]
+    except OSError:
+        return False
     return ends[0] is not None and ends[0] == ends[1]
 
 

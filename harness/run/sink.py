@@ -8,6 +8,7 @@ import json
 import subprocess
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -120,7 +121,8 @@ class Sink:
         if process is None:
             return
         assert process.stdin is not None
-        process.stdin.close()
+        with suppress(BrokenPipeError):  # it has ended by itself
+            process.stdin.close()
         if processes.wait_exit(process, _END_S) is None:
             process.kill()
             process.wait(_END_S)

@@ -123,8 +123,8 @@ def _of_one(member: Member, brokers: BrokerSide, group: str, topic: str) -> str:
     if groups - {group}:
         return f"joined {_names(groups)}, not {group}: let it take the group from KAFKA_GROUP_ID"
     if not topics:
-        return "has spoken to the brokers, but asked for no topic: does it subscribe to KAFKA_TOPIC"
-    return "has asked for the topic, but joined no group: does it subscribe, with KAFKA_GROUP_ID"
+        return "has spoken to the brokers, but asked for no topic: let it subscribe to KAFKA_TOPIC"
+    return "has asked for the topic, but joined no group: let it subscribe, with KAFKA_GROUP_ID"
 
 
 def _each_of(members: list[Member]) -> str:

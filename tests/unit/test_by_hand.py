@@ -1050,3 +1050,30 @@ def test_a_line_for_each_change_and_none_for_what_is_as_it_was() -> None:
     thin = dataclasses.replace(before, partitions=dict([partition(0, isr=2)]))
     assert ["1 partitions lack replicas"] == [*view.changes(before, thin)]
     assert ["every partition has all its replicas"] == [*view.changes(thin, before)]
+
+
+KILLED = """
+import os, signal
+from harness.base.errors import HarnessError
+from harness.cli import by_hand
+try:
+    if by_hand._gone_on_alone() is None:  # the cluster's own process
+        os.kill(os.getpid(), signal.SIGKILL)
+except HarnessError as error:
+    print(error)
+"""
+
+
+def test_a_detached_cluster_that_is_killed_before_it_is_up_is_told_of() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert "" == done.stderr
+    assert (
+        "the cluster's process was ended by signal 9 before it was up: run `up` again"
+        == done.stdout.strip()
+    )

@@ -87,7 +87,7 @@ from tests.report.sample_run import write_manifest, write_run
         (
             ["sweep", "baseline", "--over", "members=3,5", "--repeat", "2000"],
             Exit.BAD_ARGUMENTS,
-            "4,000 runs would take about 22 h, and a sweep takes 12 h at most",
+            "4,000 runs would take about 22.4 h, and a sweep takes 12 h at most",
         ),
         (
             ["sweep", "baseline", "--over", "members=3,5", "--backend", "compose"],
@@ -378,3 +378,17 @@ def test_ctrl_c_before_a_command_has_begun_is_one_sentence() -> None:
     )
 
     assert (2, "kafka-chaos: interrupted\n") == (done.returncode, done.stderr)
+
+
+def test_a_run_that_goes_on_is_not_collected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its harness is about to write the very files."""
+    run_dir = write_run(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in run_dir.rglob("*") if path.is_file()}
+    with processes.holding(run_dir):
+        assert Exit.NO_DATA == main(["collect", str(run_dir)])
+
+    assert "still goes on: collect it after its end" in capsys.readouterr().err
+    after = {path: path.stat().st_mtime_ns for path in run_dir.rglob("*") if path.is_file()}
+    assert before == after

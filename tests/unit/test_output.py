@@ -1,8 +1,16 @@
 """What members wrote in transactions, and programs for each record, as runs of offsets."""
 
-from collections import Counter
+from __future__ import annotations
 
-from harness.run.output import add_piece, ranges
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.base.ports import Ports
+from harness.cluster import wire
+from harness.run.output import _settled, add_piece, ranges
 
 
 def test_offsets_with_as_many_copies_are_one_run() -> None:
@@ -36,3 +44,21 @@ def test_records_of_one_write_that_go_on_are_one_piece() -> None:
         [11, "number", 2, 16, 16, 901],
         [12, "number", 2, 16, 16, 901],
     ] == pieces
+
+
+def test_a_broker_that_does_not_answer_is_asked_again() -> None:
+    with Ports() as ports:
+        node = SimpleNamespace(id=1, port=ports.take())
+        plan: Any = SimpleNamespace(brokers=[node], nodes=[node])
+        assert not _settled(plan, "t", 0)
+
+
+@pytest.mark.parametrize("leader", [None, -1, 2])
+def test_a_partition_without_a_leader_is_asked_again(
+    leader: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [] if leader is None else [{"partition": 0, "leader": leader}]
+    monkeypatch.setattr(wire, "metadata", lambda *_: SimpleNamespace(partitions=rows))
+    node = SimpleNamespace(id=1, port=1)
+    plan: Any = SimpleNamespace(brokers=[node], nodes=[node])
+    assert not _settled(plan, "t", 0)

@@ -623,7 +623,7 @@ def test_why_a_program_has_not_joined_is_said_of_each(
     assert (
         "member-1 has asked these brokers for nothing: let it use KAFKA_BOOTSTRAP_SERVERS; last "
         "words of member-1: ready; member-2 has spoken to the brokers, but asked for no topic: "
-        "does it subscribe to KAFKA_TOPIC; last words of member-2: ready; member-3 joined "
+        "let it subscribe to KAFKA_TOPIC; last words of member-2: ready; member-3 joined "
         "'theirs', not orders: let it take the group from KAFKA_GROUP_ID; last words of member-3: "
         "ready"
     ) == fleet.why_not_joined()

@@ -268,3 +268,13 @@ def test_many_small_posts_of_several_connections_are_all_kept(sink: Sink, run_di
     for thread in threads:
         thread.join(60)
     assert list(range(each * connections)) == sorted(n for _, n in shown(run_dir))
+
+
+def test_a_sink_that_died_with_an_order_unread_is_ended_without_a_word(sink: Sink) -> None:
+    assert sink._process is not None
+    sink._process.kill()
+    sink._process.wait(SOON_S)
+    with pytest.raises(BrokenPipeError):
+        sink.refuse()
+
+    sink.stop()

@@ -176,7 +176,7 @@ def ask(folder: Path, request: dict[str, Any], hear: Callable[[str], None]) -> N
         except OSError as error:
             raise NoData(
                 f"the cluster in {folder} does not listen ({error.strerror}): it is just starting "
-                "or ending"
+                "or ending, so try again in some seconds"
             ) from error
         _hear_all(folder, link, hear)
 
