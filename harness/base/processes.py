@@ -9,6 +9,7 @@ A program may lose its environment: `env -i` clears it, and a title that it give
 log of its run, and by that it is known then.
 """
 
+import json
 import os
 import re
 import shutil
@@ -21,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psutil
 
@@ -43,6 +44,7 @@ _PATIENCE_S: Final = 30.0  # with a run whose processes go on starting others
 # A watchdog's work at its longest: until no process was seen for a while, then two looks for
 # containers, of which each may take as long as an engine may (`containers.remove_left`).
 WATCHDOG_S: Final = 80.0
+_KILLED_S: Final = 10.0  # until a killed process is gone
 _UNSAID_S: Final = 2.0  # mostly it is through by then
 _OWNER: Final = "owner"  # in each of them, the owner token of the process that made it
 _ENDED: Final = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
@@ -396,12 +398,31 @@ def tell_last(process: subprocess.Popen[bytes], order: str) -> None:
         tell(process, order)
 
 
-def wait_exit(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
+def told(said: Iterable[str | bytes]) -> Iterator[Any]:
+    """What a process tells, a line of JSON each. A line in which it was killed is left out."""
+    for line in said:
+        with suppress(ValueError):
+            yield json.loads(line)
+
+
+def wait_exit(process: subprocess.Popen[Any], timeout_s: float) -> int | None:
     """Exit code of a child, or None if it still runs after `timeout_s`."""
     try:
         return process.wait(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         return None
+
+
+def let_end(process: subprocess.Popen[Any], patience_s: float) -> int:
+    """Close the standard input of a child, which ends it, and kill it if it is slow; exit code."""
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):  # it has ended by itself
+        process.stdin.close()
+    code = wait_exit(process, patience_s)
+    if code is None:
+        process.kill()
+        code = process.wait(_KILLED_S)
+    return code
 
 
 def last_lines(log: Path, lines: int = 3) -> str:

@@ -93,14 +93,14 @@ def settled(found: Sequence[Row], verdicts: Sequence[Row]) -> tuple[list[Row], l
         rule = row["rule"]
         if RULES[rule].always:
             continue
-        if row["verdict"] == Verdict.VIOLATED:
-            verdict = by_rule.get(rule)
-            if verdict is not None and verdict["verdict"] == Verdict.UNKNOWN:
-                reason = f"Spark cannot judge the violation that DuckDB finds: {row['reason']}"
-                row = {**row, "verdict": str(Verdict.UNKNOWN), "reason": reason}
-            elif verdict is None or verdict["verdict"] != Verdict.VIOLATED:
+        again = by_rule[rule]["verdict"] if rule in by_rule else None
+        if row["verdict"] == Verdict.VIOLATED and again != Verdict.VIOLATED:
+            if again == Verdict.UNKNOWN:
+                spark = "cannot judge"
+            else:
+                spark = "does not find"
                 unconfirmed.add(rule)
-                reason = f"Spark does not find the violation that DuckDB finds: {row['reason']}"
-                row = {**row, "verdict": str(Verdict.UNKNOWN), "reason": reason}
+            reason = f"Spark {spark} the violation that DuckDB finds: {row['reason']}"
+            row = {**row, "verdict": str(Verdict.UNKNOWN), "reason": reason}
         rows.append(row)
     return rows, [verdict for verdict in verdicts if verdict["rule"] not in unconfirmed]

@@ -41,9 +41,4 @@ def tell(observer: subprocess.Popen[bytes], order: str) -> None:
 
 def end(observer: subprocess.Popen[bytes]) -> None:
     """Let it finish its look and close its journal, while there still is a cluster to look at."""
-    assert observer.stdin is not None
-    with suppress(BrokenPipeError):
-        observer.stdin.close()
-    if processes.wait_exit(observer, _LAST_LOOK_S) is None:
-        observer.kill()
-        observer.wait(timeout=10)
+    processes.let_end(observer, _LAST_LOOK_S)

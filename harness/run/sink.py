@@ -8,7 +8,6 @@ import json
 import subprocess
 import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -118,14 +117,8 @@ class Sink:
     def stop(self) -> None:
         """End it; what it has acknowledged is in its journal."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        assert process.stdin is not None
-        with suppress(BrokenPipeError):  # it has ended by itself
-            process.stdin.close()
-        if processes.wait_exit(process, _END_S) is None:
-            process.kill()
-            process.wait(_END_S)
+        if process is not None:
+            processes.let_end(process, _END_S)
 
     def _order(self, member: str | None, **mood: float | bool) -> None:
         assert self._process is not None

@@ -27,7 +27,7 @@ from harness.suite.judging import Judge
 # No run took longer than two minutes to judge on two cores, beside others; a soak of days takes
 # some more. What takes longer than this hangs, and a night should not hang with it.
 LONGEST_S: Final = 3_600.0
-_END_S: Final = 120.0
+_END_S: Final = 120.0  # to end Spark; nothing is lost with a process that hangs there
 
 
 class BackgroundJudge:
@@ -98,16 +98,7 @@ class BackgroundJudge:
     def _end(self) -> int:
         """Let the process end, if there is one; its exit code."""
         process, self._process = self._process, None
-        if process is None:
-            return 0
-        assert process.stdin is not None
-        with suppress(BrokenPipeError):  # it has ended by itself
-            process.stdin.close()
-        try:
-            return process.wait(_END_S)
-        except subprocess.TimeoutExpired:  # what its Spark does not get through, nobody waits for
-            process.kill()
-            return process.wait()
+        return 0 if process is None else processes.let_end(process, _END_S)
 
     def _start(self) -> None:
         self._end()
@@ -151,9 +142,8 @@ def _listen(process: subprocess.Popen[str], answers: "SimpleQueue[str | None]") 
     """Hand on what a process answers, and null when it has ended."""
     assert process.stdout is not None
     with process.stdout as said:
-        for line in said:
-            with suppress(ValueError):  # it was killed while it wrote this
-                answers.put(json.loads(line))
+        for answer in processes.told(said):
+            answers.put(answer)
     answers.put(None)
 
 

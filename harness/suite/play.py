@@ -39,7 +39,6 @@ from harness.suite.stage import Stage, explain
 # The pages tell of every run so far: written after each of a hundred, they cost half a minute.
 PUBLISH_EVERY_S: Final = 120.0
 _AGAIN_AT_MOST: Final = 5
-_LEFT: Final = "interrupted again: what has not been judged can be, by `check` and the run's folder"
 
 Publish = Callable[[Suite], None]  # writes what a suite shows so far into its folder
 
@@ -211,17 +210,7 @@ def play(
                     _give_way(spoilt, again)
         except (Interrupted, KeyboardInterrupt):
             suite.interrupted = True
-            try:
-                stage.interrupt()
-                say(
-                    "interrupted: judging what has been played, and ending with what there is; "
-                    "Ctrl-C again ends without judging"
-                )
-                with interruptible():
-                    _settle(suite, judge, say, wait=True)
-            except (Interrupted, KeyboardInterrupt):
-                judge.close()  # before the record is written: it writes into the runs' folders
-                say(_LEFT)
+            _judge_the_rest(suite, stage, judge, say)
         except Exception as error:
             suite.notes.append(f"It ended early: {type(error).__name__}: {error}")
             suite.ended_at = manifest.now()
@@ -316,3 +305,21 @@ def _settle(suite: Suite, judge: BackgroundJudge, say: Progress, *, wait: bool =
         say(f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}")
         if not entry.judged:
             explain(run_dir, say)
+
+
+def _judge_the_rest(suite: Suite, stage: Stage, judge: BackgroundJudge, say: Progress) -> None:
+    """End what an interrupted suite plays, and wait for its judge; the next interruption ends that.
+
+    A run that has not been judged then is kept, and its entry says so.
+    """
+    try:
+        stage.interrupt()
+        say(
+            "interrupted: judging what has been played, and ending with what there is; "
+            "Ctrl-C again ends without judging"
+        )
+        with interruptible():
+            _settle(suite, judge, say, wait=True)
+    except (Interrupted, KeyboardInterrupt):
+        judge.close()  # before the record is written: it writes into the runs' folders
+        say("interrupted again: what has not been judged can be, by `check` and the run's folder")

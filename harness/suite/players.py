@@ -1,6 +1,5 @@
 """Runs of a suite at one time: those that are measured, and the next, which is warmed up."""
 
-import json
 import os
 import pickle
 import shutil
@@ -145,11 +144,7 @@ class Players:
         assert player.process.stdout is not None
         what: dict[str, Any] = {}
         with player.process.stdout as said:
-            for line in said:
-                try:
-                    what = json.loads(line)
-                except ValueError:  # it was killed while it wrote this
-                    continue
+            for what in processes.told(said):
                 if ENDED not in what:
                     self._told.put((player, what))
         if ENDED not in what:

@@ -201,7 +201,9 @@ def test_a_night_is_compared_with_the_last_one_of_the_same_set(tmp_path: Path) -
         index.write(suite)
         nights.append(suite)
 
-    assert nights[0].path == night_before(nights[3])
+    before = night_before(nights[3])
+    assert before is not None
+    assert nights[0].path == before[0]
     assert night_before(nights[1]) is None
 
 
@@ -222,7 +224,9 @@ def test_a_damaged_night_is_passed_over(tmp_path: Path) -> None:
 
     index.write(nights[2])
 
-    assert nights[0].path == night_before(nights[2])
+    before = night_before(nights[2])
+    assert before is not None
+    assert nights[0].path == before[0]
     assert (
         "No verdict is another one than in night-0." in (nights[2].path / "summary.md").read_text()
     )

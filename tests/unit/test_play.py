@@ -43,15 +43,15 @@ sys.stdin.buffer.read()
 
 
 class Impatient(Screen):
-    """A screen whose user presses Ctrl-C once all is played, and again for each line about it."""
+    """A screen whose user presses Ctrl-C soon after each line that begins with one of these."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, *lines: str, number: int = signal.SIGINT) -> None:
         super().__init__()
-        self.number, self.said = number, list[str]()
+        self.lines, self.number, self.said = lines, number, list[str]()
 
     def say(self, text: str) -> None:
         self.said.append(text)
-        if text.startswith("interrupted:") or text.strip() == PLAYED:
+        if text.strip().startswith(self.lines):
             threading.Timer(SOON_S, os.kill, (os.getpid(), self.number)).start()
 
 
@@ -87,7 +87,7 @@ def played(
 def test_a_night_whose_judge_hangs_is_ended_by_a_second_interruption(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    screen = Impatient(number)
+    screen = Impatient(PLAYED, "interrupted:", number=number)
 
     code, kept, published = played(tmp_path, screen, PLAYER, monkeypatch)
 
@@ -124,25 +124,18 @@ except KeyboardInterrupt:
 """
 
 
-class Hasty(Screen):
-    """A screen whose user presses Ctrl-C while a run is played, and again while it heals."""
-
-    def __init__(self, run_dir: Path) -> None:
-        super().__init__()
-        self.run_dir, self.said = run_dir, list[str]()
-
-    def say(self, text: str) -> None:
-        self.said.append(text)
-        if text.strip() in (PLAYED, "it heals"):
-            threading.Timer(SOON_S, os.kill, (os.getpid(), signal.SIGINT)).start()
-        elif text.startswith("healing and cleaning up"):
-            (self.run_dir / "heard").touch()
-
-
 def test_a_night_that_is_interrupted_again_while_it_heals_is_on_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    screen = Hasty(tmp_path / "baseline" / "run-1")
+    screen = Impatient(PLAYED, "it heals")
+    say = screen.say
+
+    def heard(text: str) -> None:
+        say(text)
+        if text.startswith("healing and cleaning up"):
+            (tmp_path / "baseline" / "run-1" / "heard").touch()
+
+    monkeypatch.setattr(screen, "say", heard)
 
     code, kept, published = played(tmp_path, screen, HEALING, monkeypatch)
 
@@ -163,7 +156,7 @@ def test_a_night_that_cannot_go_on_is_on_record(
 
     monkeypatch.setattr(Stage, "play", gone)
     with pytest.raises(OSError, match="No space left"):
-        played(tmp_path, Hasty(tmp_path), HEALING, monkeypatch)
+        played(tmp_path, Impatient(), HEALING, monkeypatch)
 
     [record] = tmp_path.glob("*/**/suite.json")
     kept = json.loads(record.read_text())

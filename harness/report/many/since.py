@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from harness.base.errors import NoData
 from harness.experiment import label
 from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import Suite, is_suite, load_suite
 from harness.report.load import Row
+from harness.report.many.verdicts import rows_in
 from harness.report.outcome import Standing, sign_of, standing, verdict_of
 from harness.report.words import plural
 
@@ -51,7 +49,7 @@ class Since:
 
 def since(suite: Suite, rows: Iterable[Row]) -> Since:
     """Compare a night's verdicts with those of the night before; only runs that both have begun."""
-    found = _found_before(suite)
+    found = night_before(suite)
     if found is None:
         return Since(None)
     before, rows_before = found
@@ -68,17 +66,11 @@ def since(suite: Suite, rows: Iterable[Row]) -> Since:
     return Since(before.name, tuple(changes))
 
 
-def night_before(suite: Suite) -> Path | None:
-    """The last night of the same set in the same folder that began before, and judged something.
+def night_before(suite: Suite) -> tuple[Path, Sequence[Row]] | None:
+    """The last night of the same set in the same folder that began before, and its verdicts.
 
-    One whose verdicts are damaged is passed over.
+    One that judged nothing, or whose verdicts are damaged, is passed over.
     """
-    found = _found_before(suite)
-    return None if found is None else found[0]
-
-
-def _found_before(suite: Suite) -> tuple[Path, Sequence[Row]] | None:
-    """The night before, and its verdicts."""
     if suite.kind != "nightly":
         return None
     folders = sorted(
@@ -89,12 +81,11 @@ def _found_before(suite: Suite) -> tuple[Path, Sequence[Row]] | None:
     for folder in reversed(folders):
         try:
             found = load_suite(folder)
-            table = pq.read_table(folder / VERDICTS_FILE, page_checksum_verification=True)
-        except (NoData, OSError, pa.ArrowException):
+            judged = any(entry.judged for entry in found.entries)
+            if found.kind == suite.kind and found.asked == suite.asked and judged:
+                return folder, rows_in(folder / VERDICTS_FILE, "an earlier night is compared")
+        except (NoData, OSError):
             continue
-        judged = any(entry.judged for entry in found.entries)
-        if found.kind == suite.kind and found.asked == suite.asked and judged:
-            return folder, table.to_pylist()
     return None
 
 

@@ -75,16 +75,17 @@ def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
     run_dir = suite.run_dir(entry)
     if entry.judged and run_dir is not None and run_dir.exists():
         remedy = f"judge the run again with `{COMMAND} check {run_dir}`"
-        rows = _read(run_dir / VERDICTS_FILE, remedy)
+        rows = rows_in(run_dir / VERDICTS_FILE, remedy)
         return [{**about, **row} for row in rows]
     if entry.judged:
         remedy = f"{run_dir} was removed, so what it showed is nowhere else"
-        rows = _read(suite.path / VERDICTS_FILE, remedy)
+        rows = rows_in(suite.path / VERDICTS_FILE, remedy)
         return [row for row in rows if row["run"] == about["run"]]
     return [{**about, **_unknown(entry, rule)} for rule in entry.rules]
 
 
-def _read(path: Path, remedy: str) -> list[Row]:
+def rows_in(path: Path, remedy: str) -> list[Row]:
+    """All rows of a table. Raises NoData with the remedy where it is damaged or gone."""
     try:
         return list(pq.read_table(path, page_checksum_verification=True).to_pylist())
     except (OSError, pa.ArrowException) as error:
@@ -126,8 +127,8 @@ def only_withheld(suite: Suite, entry: Entry) -> bool:
 
 def _withheld(violations: Path) -> bool:
     try:
-        rows = pq.read_table(violations, page_checksum_verification=True).to_pylist()
-    except (OSError, pa.ArrowException):  # damaged or gone: nobody can say so
+        rows = rows_in(violations, "judge the run again")
+    except NoData:  # nobody can say so
         return False
     unknown = [row for row in rows if row["ok"] is None]
     return bool(unknown) and all(str(row["why"]).startswith(SPOILT) for row in unknown)
