@@ -16,6 +16,8 @@ import pytest
 
 OPTION: Final = "--in-turn"
 DAYS: Final = 3
+# Of a test whose mark says nothing: `@pytest.mark.long(45)` is one of about 45 s.
+USUAL_S: Final = 10.0
 
 
 def today() -> int:
@@ -27,26 +29,33 @@ def waiting(items: Iterable[pytest.Item], day: int) -> list[pytest.Item]:
     """The long tests whose turn is on another day.
 
     Tests of one run of an experiment have one turn, since it is the run that takes long. Turns are
-    dealt round each module, so each day has a part of every module.
+    dealt so that each day takes about as long as any other.
     """
-    dealt: dict[tuple[str, str], int] = {}
-    of_modules: dict[str, int] = {}
-    left_out = []
-    for item in items:
-        if item.get_closest_marker("long") is None:
-            continue
-        module = item.nodeid.partition("::")[0]
-        unit = (module, _unit(item))
-        if unit not in dealt:
-            dealt[unit] = of_modules.get(module, 0)
-            of_modules[module] = dealt[unit] + 1
-        if dealt[unit] % DAYS != day % DAYS:
-            left_out.append(item)
-    return left_out
+    long = [item for item in items if item.get_closest_marker("long") is not None]
+    turns = _dealt({_unit(item): _seconds(item) for item in long})
+    return [item for item in long if turns[_unit(item)] != day % DAYS]
 
 
-def _unit(item: pytest.Item) -> str:
+def _dealt(lengths_s: dict[tuple[str, str], float]) -> dict[tuple[str, str], int]:
+    """The day of each: the longest first, to the day that has least to do so far."""
+    todo_s = [0.0] * DAYS
+    turns = {}
+    for unit, length_s in sorted(lengths_s.items(), key=lambda each: -each[1]):
+        turns[unit] = todo_s.index(min(todo_s))
+        todo_s[turns[unit]] += length_s
+    return turns
+
+
+def _seconds(item: pytest.Item) -> float:
+    """About how long it takes, on two processors that nothing else uses."""
+    marker = item.get_closest_marker("long")
+    assert marker is not None
+    return float(marker.args[0]) if marker.args else USUAL_S
+
+
+def _unit(item: pytest.Item) -> tuple[str, str]:
     """What has one turn: a run that several tests are about (the fixture `runs`), or the test."""
+    module = item.nodeid.partition("::")[0]
     if "runs" in getattr(item, "fixturenames", ()) and hasattr(item, "callspec"):
-        return str(item.callspec.params["run"])
-    return item.nodeid
+        return module, str(item.callspec.params["run"])
+    return module, item.nodeid

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
+from harness.base.words import plural
 from harness.catalogue import registry
 from harness.experiment import CLASSIC, CLIENTS, PROTOCOLS, Experiment, Verdict, label
 from harness.run.estimate import WARMED_UP_S, estimate_s
@@ -382,8 +383,8 @@ def render(cover: Cover) -> str:
             f"{number:>3}  {run.candidate.label:<46} ≈ {run.candidate.estimate_s:>3.0f} s  {added}"
         )
     shown = len({goal for run in cover.runs for goal in run.adds})
-    total = f"{len(cover.runs)} runs, about {cover.estimate_s / 60:.0f} min"
-    lines += ["", f"{total}; {shown} rules, each counted for each client and protocol"]
+    total = f"{plural(len(cover.runs), 'run')}, about {cover.estimate_s / 60:.0f} min"
+    lines += ["", f"{total}; {plural(shown, 'rule')}, each counted for each client and protocol"]
     if cover.estimate_s > NIGHT_MIN * 60:
         parts = ceil(cover.estimate_s / (NIGHT_MIN * 60))
         lines.append(

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from harness.base.errors import BadInput
+from harness.base.words import plural
 from harness.experiment import PLAINTEXT, UNSET, Experiment, Fault, Group, Need
 from harness.experiment.checks import numbers_of
 from harness.provision import wheels
@@ -202,14 +203,14 @@ def _check_members(experiment: Experiment) -> None:
         started = sum(change.started for _, _, change in changed)
         ended = sum(change.ended for _, _, change in changed)
         raise BadInput(
-            f"{group.members} members, {started} started and {ended} ended by faults: nobody is "
-            "left to show that the group recovers; raise members"
+            f"{plural(group.members, 'member')}, {started} started and {ended} ended by faults: "
+            "nobody is left to show that the group recovers; raise members"
         )
     for fault, members, change in changed:
         if change.ended > members:
             raise BadInput(
-                f"{fault.kind} of {fault.target} ends {change.ended} members when there are only "
-                f"{members}: end fewer, or raise members"
+                f"{fault.kind} of {fault.target} ends {plural(change.ended, 'member')} when there "
+                f"are only {members}: end fewer, or raise members"
             )
     for number in group.differing:
         if not 1 <= number <= count.ever:

@@ -97,8 +97,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = int(arguments.command(arguments))
         sys.stdout.flush()  # a reader that went away is noticed here, and not when Python ends
         return code
-    except (Interrupted, KeyboardInterrupt):
+    except Interrupted:
         _complain("interrupted; everything that was started has been healed and ended")
+        return Exit.INTERRUPTED
+    except KeyboardInterrupt:  # in a command, or a part of one, that starts no cluster
+        _complain("interrupted")
         return Exit.INTERRUPTED
     except HarnessError as error:
         if isinstance(error, CannotImport) and error.__cause__ is not None:

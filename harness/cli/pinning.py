@@ -45,7 +45,7 @@ def keep_command(arguments: argparse.Namespace) -> int:
 
 def pinned_command(arguments: argparse.Namespace) -> int:
     """Judge your kept runs by your own rules, and show what is not as pinned."""
-    from harness.report.words import plural
+    from harness.base.words import plural
     from harness.suite import kept, pins
     from harness.suite.judging import duckdb_engine
 

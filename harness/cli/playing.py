@@ -135,10 +135,10 @@ def play_suite(
 
 def matrix_command(arguments: argparse.Namespace) -> int:
     """Play the same experiments for several programs, and compare what they cost."""
+    from harness.base.words import plural
     from harness.catalogue import apps, cover, registry
     from harness.catalogue.limits import with_limits
     from harness.report.many import matrix_text
-    from harness.report.words import plural
     from harness.suite import play
 
     if arguments.repeat < 1:
@@ -299,7 +299,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         return Exit.AS_EXPECTED
     if not plan.runs:
         raise NoData(f"no experiment fits: see `{COMMAND} nightly --list`")
-    from harness.report.words import plural
+    from harness.base.words import plural
     from harness.suite import play
 
     results = arguments.results.resolve()

@@ -6,17 +6,21 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
 from harness.base.paths import COMMAND, here
+from harness.base.words import plural
 from harness.cli.options import limits_of
 from harness.history import manifest
 from harness.run.screen import Screen
 
 if TYPE_CHECKING:
     from harness.suite.judging import Judge
+
+_RUNNING: Final = ("process or container", "processes and containers")
+_REMOVED: Final = ("folder or file", "folders and files")
 
 
 def check_command(arguments: argparse.Namespace) -> int:
@@ -242,15 +246,15 @@ def _would_clean(arguments: argparse.Namespace) -> int:
 
     running = left_running()
     for run, count in sorted(running.items()):
-        print(f"{count} processes and containers of {run}")
+        print(f"{plural(count, *_RUNNING)} of {run}")
     paths = would_clean(arguments.results, everything=arguments.all)
     for path in paths:
         print(here(path))
     if arguments.cache:
         clean_cache(yes=False, dry=True)
     print(
-        f"would end {sum(running.values())} processes and containers, and remove {len(paths)} "
-        "folders and files; nothing was changed"
+        f"would end {plural(sum(running.values()), *_RUNNING)}, and remove "
+        f"{plural(len(paths), *_REMOVED)}; nothing was changed"
     )
     return Exit.AS_EXPECTED
 
@@ -272,7 +276,7 @@ def clean_command(arguments: argparse.Namespace) -> int:
         removed += len(cleaned.removed)
         for folder in cleaned.kept:
             screen.say(f"{here(folder)} began meanwhile, so it stays")
-    print(f"{ended} processes and containers ended, {removed} folders and files removed")
+    print(f"{plural(ended, *_RUNNING)} ended, {plural(removed, *_REMOVED)} removed")
     if arguments.cache:
         clean_cache(yes=arguments.yes)
     return Exit.AS_EXPECTED

@@ -43,10 +43,10 @@ def add_sweep_options(one: argparse.ArgumentParser) -> None:
 
 def sweep_command(arguments: argparse.Namespace) -> int:
     """Play experiments over a grid of settings: what each setting buys, and what it costs."""
+    from harness.base.words import plural
     from harness.catalogue.cover import Candidate
     from harness.catalogue.grid import grid_of
     from harness.report.many import sweep_text
-    from harness.report.words import plural
     from harness.suite import play
 
     if arguments.repeat < 1:
@@ -108,8 +108,8 @@ def _refuse_long(many: str, estimate_s: float) -> None:
 
 def _listing(candidates: Sequence[tuple[Point, Candidate]], grid: Grid, repeat: int) -> str:
     """Each point with its estimate, those that are left out, and how long all takes."""
+    from harness.base.words import plural
     from harness.catalogue.grid import told
-    from harness.report.words import plural
 
     lines = [
         f"{each.estimate_s:4.0f} s  {point.name}, {told(point.settings)}"

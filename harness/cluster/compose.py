@@ -20,6 +20,7 @@ from docker.models.containers import Container
 
 from harness.base.errors import BadInput, ClusterError, SetupError
 from harness.base.wait import wait_until
+from harness.base.words import plural
 from harness.cluster.admin import admin_of, described
 from harness.cluster.container_nodes import TOXIPROXY, ContainerCluster, check_version
 from harness.cluster.containers import engine_errors
@@ -65,8 +66,9 @@ def plan_of(cluster: Cluster, lanes: tuple[str, ...], run: str) -> Plan:
         )
     if (cluster.brokers, cluster.controllers) != (3, 1):
         raise BadInput(
-            f"this experiment needs {cluster.brokers} brokers and {cluster.controllers} "
-            "controllers, and the cluster of docker-compose.yml has 3 and 1: use BACKEND=docker"
+            f"this experiment needs {plural(cluster.brokers, 'broker')} and "
+            f"{plural(cluster.controllers, 'controller')}, and the cluster of docker-compose.yml "
+            "has 3 and 1: use BACKEND=docker"
         )
     brokers = tuple(
         Node(

@@ -9,9 +9,9 @@ from typing import Final
 
 from harness.base.errors import Exit
 from harness.base.paths import COMMAND
+from harness.base.words import plural
 from harness.experiment import Verdict
 from harness.report.load import Manifest, Row, Run, load_verdicts
-from harness.report.words import plural
 
 
 class Standing(StrEnum):

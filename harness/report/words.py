@@ -101,11 +101,6 @@ def generation_word(protocol: str | None) -> str:
     return "group epoch" if protocol == "consumer" else "generation"
 
 
-def plural(count: int, word: str, words: str = "") -> str:
-    """Format "1 verdict" or "2 verdicts"."""
-    return f"{count:,} {word if count == 1 else words or word + 's'}"
-
-
 def names(several: Sequence[str], most: int = 3) -> str:
     """Format "R01, R12" or, of more than `most`, "R01, R12, X07 and 25 more"."""
     shown = ", ".join(several[:most])

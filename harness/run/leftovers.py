@@ -15,6 +15,7 @@ from typing import Any, Final
 from harness.base import processes
 from harness.base.errors import HarnessError, NoData
 from harness.base.whole import HALVES, writer_gone
+from harness.base.words import plural
 from harness.cluster.backends import left_of_backends, sweep_backends
 from harness.history import manifest
 from harness.run.interrupts import Progress
@@ -28,11 +29,11 @@ def sweep(say: Progress = lambda _text: None) -> int:
     count = 0
     processes.await_watchdogs(say)  # they know more than this does: open faults, and the manifest
     for run, left in processes.orphans().items():
-        say(f"ending {len(left)} processes that run {run} left behind")
+        say(f"ending {plural(len(left), 'process', 'processes')} that run {run} left behind")
         count += processes.end(left)
     try:
         for run, removed in sweep_backends().items():
-            say(f"removed or healed {removed} containers that run {run} left behind")
+            say(f"removed or healed {plural(removed, 'container')} that run {run} left behind")
             count += removed
     except (HarnessError, OSError) as error:  # what another run left is in nobody's way here
         say(f"something of an earlier run is left: {error}")

@@ -244,9 +244,9 @@ class Nemesis:
         except (HarnessError, OSError) as error:
             with suppress(JournalError):
                 self._mark(item, "failed", target, evidence=str(error))
-            raise VoidRun(
-                f"{item.fault.kind} of {target.name} could not be healed: {error}"
-            ) from error
+            still = item.name in self._open
+            became = "could not be healed" if still else "is healed, but goes on having an effect"
+            raise VoidRun(f"{item.fault.kind} of {target.name} {became}: {error}") from error
         if unwritten is not None:
             raise VoidRun(
                 f"{item.fault.kind} of {target.name} is healed, but not on record: {unwritten}"

@@ -14,6 +14,7 @@ from typing import Final
 from consumers.journal import Journal
 from harness.base import processes
 from harness.base.errors import NO_MEMORY, HarnessError, VoidRun, WaitTimeout
+from harness.base.paths import here
 from harness.base.ports import Ports
 from harness.cluster.admin import create_topic
 from harness.cluster.backend import RunningCluster
@@ -112,6 +113,12 @@ class Run:
             except HarnessError as error:
                 self._end("void", str(error))
                 raise
+            except (ConnectionError, TimeoutError) as error:
+                self._end("void", f"a connection failed: {error}")
+                raise VoidRun(
+                    f"a connection of the harness to a broker or a proxy failed ({error}), so the "
+                    f"run is void: {here(self.run_dir / 'logs')} may say why; run again"
+                ) from error
             except OSError as error:
                 self._end("void", f"the machine refused: {error}")
                 raise VoidRun(

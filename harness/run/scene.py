@@ -11,6 +11,7 @@ from typing import Any
 from consumers.journal import tail_journal
 from harness.base.errors import VoidRun
 from harness.base.wait import wait_until
+from harness.base.words import plural
 from harness.cluster.backend import RunningCluster
 from harness.cluster.dependencies import Dependencies, Link
 from harness.cluster.ping import Witness
@@ -238,9 +239,10 @@ class Scene:
         )
         dead = [broker for broker, alive in self.view.brokers.items() if not alive]
         thin = ", ".join(self._thin()[:6])
+        counted = plural(self.view.group.get("members", 0), "member")
         return (
             f"group {self.view.group.get('state', 'unseen')} with "
-            f"{self.view.group.get('members', 0)} members; assigned: {members or 'nobody'}; "
+            f"{counted}; assigned: {members or 'nobody'}; "
             f"brokers down: {dead or 'none'}; out of sync: {thin or 'none'}; "
             f"processed {self.fleet.processed()}"
         )

@@ -19,6 +19,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from harness.base.words import plural
 from harness.experiment import Experiment
 from harness.run.estimate import estimate_s
 
@@ -195,7 +196,7 @@ class RunView:
         parts = [str(group.get("state", "not seen yet"))]
         if generations:
             parts.append(f"generation {max(generations)}")
-        parts.append(f"{group.get('members', 0)} members")
+        parts.append(plural(group.get("members", 0), "member"))
         parts.append(f"{self._rate(scene, now):,.0f} records/s")
         return ", ".join(parts)
 

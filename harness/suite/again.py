@@ -9,9 +9,9 @@ from typing import Final
 
 from harness.base import processes
 from harness.base.errors import Exit, HarnessError, NoData
+from harness.base.words import plural
 from harness.report.load import Row, load_verdicts
 from harness.report.outcome import exit_code_of, outcome_of, verdict_of
-from harness.report.words import plural
 from harness.suite.judging import Judge
 
 _ABSENT: Final = "nothing"  # what a rule said that did not judge a run

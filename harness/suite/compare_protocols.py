@@ -12,6 +12,7 @@ from pathlib import Path
 from harness.base import processes
 from harness.base.errors import BadInput, Exit, HarnessError
 from harness.base.paths import here
+from harness.base.words import plural
 from harness.catalogue import registry
 from harness.cluster.backends import check_engines
 from harness.experiment import Expect, Experiment
@@ -135,7 +136,7 @@ def _play(
 ) -> Path:
     """Run and judge one of them; its folder, which is this process's until `held` is closed."""
     group = experiment.group
-    label = f"{name}: {group.client}, {group.protocol}, {group.members} members"
+    label = f"{name}: {group.client}, {group.protocol}, {plural(group.members, 'member')}"
     screen.say(label)
     run_dir = play_run(
         name,

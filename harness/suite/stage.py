@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import HarnessError
+from harness.base.words import plural
 from harness.catalogue import own
 from harness.catalogue.cover import Candidate
 from harness.history.suites import Entry, State, Suite
@@ -107,7 +108,7 @@ class Stage:
         except OSError as error:
             entry.state = State.FAILED
             entry.reason = f"the harness failed: no process for this run could be started ({error})"
-            self._screen.say(f"{entry.label}: {entry.state} ({entry.reason})")
+            self._screen.say(_became(entry))
             return
         self._on_stage.append(_OnStage(entry, player, [said]))
         self._say_what_is_kept()
@@ -138,8 +139,8 @@ class Stage:
                 self._judge.submit(Path(what["run_dir"]))
                 if self._players.slow_down(late := what["late_ticks"]):
                     run.kept.append(
-                        f"{entry.label}: this machine's clock came late {late} times, so that one "
-                        "run is measured at a time from here on"
+                        f"{entry.label}: this machine's clock came late {plural(late, 'time')}, "
+                        "so that one run is measured at a time from here on"
                     )
             case "void":
                 entry.state, entry.reason = State.VOID, what["reason"]
@@ -148,7 +149,7 @@ class Stage:
                 reason = what["reason"]
                 entry.state, entry.reason = State.FAILED, f"the harness failed: {reason}"
         if entry.state in (State.VOID, State.FAILED):
-            run.kept.append(f"{entry.label}: {entry.state} ({entry.reason})")
+            run.kept.append(_became(entry))
             if (folder := self._suite.run_dir(entry)) is not None:
                 explain(folder, run.kept.append)
         run.over = True
@@ -164,6 +165,10 @@ class Stage:
             self._on_stage.popleft()
             if self._on_stage:
                 self._on_stage[0].began = time.monotonic()
+
+
+def _became(entry: Entry) -> str:
+    return f"{entry.label}: {entry.state} ({entry.reason})"
 
 
 def _say_nothing(_text: str) -> None:

@@ -242,6 +242,7 @@ def test_an_honest_program_is_known_by_its_lanes_and_by_what_it_shows(tmp_path: 
         assert "HOLDS" == judged[rule], (rule, judged)
 
 
+@pytest.mark.long(35)
 def test_who_is_who_in_a_group_too_large_for_lanes_follows_from_client_ids(tmp_path: Path) -> None:
     program = HONEST.replace('"any name"', 'os.environ["KAFKA_CLIENT_ID"]')
     shows = r"stdout = 'done id=(?P<n>\d+)'"
@@ -264,7 +265,7 @@ class Store(socketserver.BaseRequestHandler):
             self.request.sendall(said)
 
 
-@pytest.mark.long
+@pytest.mark.long(43)
 def test_a_program_stalls_while_its_dependency_does(tmp_path: Path) -> None:
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Store) as server:
         server.daemon_threads = True

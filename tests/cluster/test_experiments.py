@@ -182,8 +182,17 @@ OTHER_KAFKAS: Final = (
     "broker-upgrade:librdkafka/eager",  # from the release before the usual one
 )
 RUNS: Final = list(dict.fromkeys([*chosen(), *APART, *OTHER_KAFKAS]))
+LENGTHS_S: Final = {
+    each.label: each.estimate_s
+    for each in candidates({name: registry.load(name) for name in registry.names()})
+}
 PARAMETERS: Final = [
-    pytest.param(run, marks=() if run in ALWAYS else pytest.mark.long, id=run) for run in RUNS
+    pytest.param(
+        run,
+        marks=() if run in ALWAYS else pytest.mark.long(LENGTHS_S[run.partition(" on ")[0]]),
+        id=run,
+    )
+    for run in RUNS
 ]
 
 

@@ -74,6 +74,7 @@ def statuses(results: Path, name: str) -> list[str]:
     return [manifest.read(run_dir)["status"] for run_dir in runs]
 
 
+@pytest.mark.long(25)
 def test_a_night_goes_on_after_a_run_that_cannot_start(tmp_path: Path) -> None:
     night = start(tmp_path, "--only", "doomed,tiny", "--seed", "1", doomed=DOOMED, tiny=TINY)
     out, _ = night.communicate(timeout=LONGEST_S)
@@ -151,6 +152,7 @@ def test_ctrl_c_ends_a_night_with_what_there_is(tmp_path: Path) -> None:
     assert "interrupted" in out
 
 
+@pytest.mark.long(21)
 @pytest.mark.skipif(not SHARES.there(), reason="no shares of processor time here")
 def test_the_next_run_is_warmed_up_and_a_night_that_is_killed_leaves_nothing_running(
     tmp_path: Path,

@@ -70,6 +70,7 @@ def no_rebalance() -> str:
 '''
 
 
+@pytest.mark.long(27)
 def test_a_run_of_their_own_is_held_to_what_they_say(tmp_path: Path) -> None:
     for name, text in (
         ("kafka-chaos.toml", PROJECT),

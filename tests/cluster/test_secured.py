@@ -34,6 +34,7 @@ _START_S: Final = 60.0
 _LONGEST_S: Final = 120.0
 
 
+@pytest.mark.long(31)
 @pytest.mark.parametrize(
     ("name", "client"), [("acl-revoked", "librdkafka"), ("credentials-expire", "java")]
 )

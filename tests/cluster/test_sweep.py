@@ -24,6 +24,7 @@ NAME: Final = "consumer-freeze"  # whose faults no other run has to inject (test
 OVER: Final = "session_timeout_ms=20000,6000"
 
 
+@pytest.mark.long(57)
 def test_a_sweep_shows_what_a_session_timeout_buys_and_costs(tmp_path: Path) -> None:
     options = [NAME, "--over", OVER, "--repeat", "1", "--results", str(tmp_path)]
     done = subprocess.run(

@@ -94,6 +94,7 @@ def played(image: str, backend: str, results: Path) -> Path:
     return Path(done.stdout.strip())
 
 
+@pytest.mark.long(41)
 @pytest.mark.parametrize("backend", ["embedded", "docker"])
 def test_containers_are_members_like_processes(
     docker_engine: docker.DockerClient, tmp_path: Path, orders: str, backend: str
@@ -123,6 +124,7 @@ def test_containers_are_members_like_processes(
     assert [] == [path for path in told if SECRET.encode() in path.read_bytes()]
 
 
+@pytest.mark.long(32)
 def test_the_watchdog_removes_the_containers_of_a_killed_harness(
     docker_engine: docker.DockerClient, tmp_path: Path, orders: str
 ) -> None:

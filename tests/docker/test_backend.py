@@ -85,6 +85,7 @@ def latest(results: Path, name: str) -> Path:
     return (results / name / "latest").resolve()
 
 
+@pytest.mark.long(45)
 @pytest.mark.parametrize(
     ("name", "security"), [("coordinator-kill", "sasl_ssl"), ("split-brain-attempt", "plaintext")]
 )
@@ -105,6 +106,7 @@ def test_an_experiment_gives_the_verdicts_that_are_expected_of_it(
         assert (run_dir / "logs" / f"{node}.server.log").stat().st_size > 0
 
 
+@pytest.mark.long(17)
 def test_nothing_is_left_of_a_harness_that_is_killed_in_a_fault(
     tmp_path: Path, left_of: LeftOf
 ) -> None:

@@ -100,6 +100,7 @@ def test_the_file_is_the_cluster_that_experiments_run_on() -> None:
         assert ["no-new-privileges:true"] == service["security_opt"]
 
 
+@pytest.mark.long(40)
 def test_an_experiment_on_it_is_as_expected_and_leaves_it_as_it_was(
     tmp_path: Path, cluster: docker.DockerClient
 ) -> None:
@@ -150,6 +151,7 @@ def test_topics_of_its_owner_are_not_taken(tmp_path: Path, cluster: docker.Docke
             gone.result(timeout=30)
 
 
+@pytest.mark.long(44)
 def test_what_is_killed_with_its_watchdog_is_put_right_by_clean_once(
     tmp_path: Path, cluster: docker.DockerClient
 ) -> None:

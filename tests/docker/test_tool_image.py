@@ -141,6 +141,7 @@ def test_a_slip_ends_with_the_exit_code_of_the_command(tool: Callable[..., str])
     assert 4 == refused.value.exit_status
 
 
+@pytest.mark.long(40)
 def test_it_plays_an_experiment_without_any_network(
     tool: Callable[..., str], work: Path, ours: bool
 ) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Final
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -56,6 +57,7 @@ VIOLATIONS = (
 NEUTRAL = clocks.CHANGES
 
 AsItWas = Callable[[str, str], Outcome]
+_CASE_S: Final = 0.4
 
 
 def _cases(changes: tuple[Change, ...], every: int) -> list[ParameterSet]:
@@ -63,7 +65,7 @@ def _cases(changes: tuple[Change, ...], every: int) -> list[ParameterSet]:
     cases: list[ParameterSet] = []
     for change in changes:
         for run in names_of(change.runs):
-            marks = () if len(cases) % every == 0 else (pytest.mark.long,)
+            marks = () if len(cases) % every == 0 else (pytest.mark.long(_CASE_S),)
             cases.append(pytest.param(change, run, marks=marks, id=f"{change.name} in {run}"))
     return cases
 

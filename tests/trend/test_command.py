@@ -52,13 +52,13 @@ def both_find(results: Path, spark: str) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.long
+@pytest.mark.long(25)
 @pytest.mark.spark
 def test_a_connect_server_finds_what_one_machine_finds(results: Path, connect: str) -> None:
     assert both_find(results, connect)
 
 
-@pytest.mark.long
+@pytest.mark.long(35)
 @pytest.mark.spark
 def test_a_cluster_finds_what_one_machine_finds(tmp_path: Path, results: Path, master: str) -> None:
     rows = both_find(results, master)
@@ -108,6 +108,7 @@ def sentence_over(place: str | Path, results: Path, *options: str) -> tuple[int,
     return answer.returncode, sentence(answer)
 
 
+@pytest.mark.long(21)
 @pytest.mark.spark
 def test_a_dataset_elsewhere_is_read_where_it_is(tmp_path: Path, results: Path) -> None:
     there = (results / dataset.FOLDER).as_uri()

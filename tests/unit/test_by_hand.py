@@ -1048,7 +1048,7 @@ def test_a_line_for_each_change_and_none_for_what_is_as_it_was() -> None:
     lagging = seen(group("orders", lag=5))
     assert [] == [*view.changes(before, lagging)]
     thin = dataclasses.replace(before, partitions=dict([partition(0, isr=2)]))
-    assert ["1 partitions lack replicas"] == [*view.changes(before, thin)]
+    assert ["1 partition lacks replicas"] == [*view.changes(before, thin)]
     assert ["every partition has all its replicas"] == [*view.changes(thin, before)]
 
 

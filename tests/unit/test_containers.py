@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,8 +17,9 @@ import pytest
 
 from harness.base.errors import SetupError
 from harness.base.ports import LOOPBACK, Ports
-from harness.cluster import containers
+from harness.cluster import containers, docker
 from harness.cluster.backends import backend_of
+from harness.cluster.container_nodes import check_version
 from harness.cluster.docker import DockerCluster
 from harness.cluster.plan import IN_CONTAINERS, draw_plan
 from harness.experiment import Cluster
@@ -319,8 +321,9 @@ def test_an_engine_that_tells_no_security_options_is_an_ordinary_one() -> None:
 
 
 def test_an_image_that_writes_no_log_is_refused(
-    starting: Callable[[FakeEngine], None],
+    monkeypatch: pytest.MonkeyPatch, starting: Callable[[FakeEngine], None]
 ) -> None:
+    monkeypatch.setattr(docker, "check_version", partial(check_version, timeout_s=0))
     with pytest.raises(SetupError, match="logs no version"):
         starting(FakeEngine())
 

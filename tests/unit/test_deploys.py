@@ -212,7 +212,7 @@ def test_scaling_starts_so_many_and_ends_those_that_came_last(tmp_path: Path) ->
 
     assert ["start member-4", "start member-5"] == up.done
     assert ["end member-2, member-3"] == down.done
-    assert "member-2, member-3 ended; the coordinator counts 1 members" == marks[-1]["evidence"]
+    assert "member-2, member-3 ended; the coordinator counts 1 member" == marks[-1]["evidence"]
 
 
 def experiment(*faults: Fault, **group: Any) -> Experiment:

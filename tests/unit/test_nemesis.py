@@ -264,6 +264,7 @@ class Broken:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         self.heals, self.broken = 0, False
         self.fails: list[BaseException] = []
+        self.lingers: list[BaseException] = []  # what its heal is followed by
         kind = Kind(
             "pause-broker",
             ("broker",),
@@ -271,6 +272,7 @@ class Broken:
             lambda *_: setattr(self, "broken", True),
             lambda *_: Evidence(True, "seen"),
             lambda *_: self._heal(),
+            lambda *_: self._settle(),
             effects=Effects(breaks=Breaks.BROKER, broker_gone=True),
         )
         monkeypatch.setattr(nemesis, "KINDS", {"pause-broker": kind})
@@ -292,6 +294,10 @@ class Broken:
         if self.fails:
             raise self.fails.pop(0)
         self.broken = False
+
+    def _settle(self) -> None:
+        if self.lingers:
+            raise self.lingers.pop(0)
 
     def heal(self) -> None:
         self.nemesis._heal(cast("Scene", self.stage), self.item)
@@ -333,6 +339,17 @@ def test_a_heal_that_failed_is_tried_again_at_the_end(broken: Broken) -> None:
     assert [] == broken.heal_all()
     assert not broken.broken
     assert ["failed", "healing", "healed"] == broken.phases()[-3:]
+
+
+def test_what_is_healed_and_has_an_effect_all_the_same_is_said(broken: Broken) -> None:
+    broken.lingers = [ClusterError("broker-1 does not answer")]
+
+    with pytest.raises(VoidRun, match="is healed, but goes on having an effect: broker-1 does not"):
+        broken.heal()
+
+    assert not broken.broken
+    assert "failed" == broken.phases()[-1]
+    assert [] == broken.heal_all()
 
 
 def test_a_heal_that_was_interrupted_is_tried_again_at_the_end(broken: Broken) -> None:

@@ -436,7 +436,7 @@ def test_a_node_in_a_container_has_a_name_for_each_network_and_is_published_on_l
     ("cluster", "lanes", "says"),
     [
         (Cluster(), ("members", "producers", "member-2"), "a lane of its own for member-2"),
-        (Cluster(brokers=1), ("members", "producers"), "needs 1 brokers and 1 controllers"),
+        (Cluster(brokers=1), ("members", "producers"), "needs 1 broker and 1 controller"),
         (Cluster(controllers=3), ("members", "producers"), "needs 3 brokers and 3 controllers"),
     ],
 )

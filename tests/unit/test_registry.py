@@ -192,7 +192,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
                 experiment_with(Fault(kind="kill-consumer", target="member 1")),
                 group=Group(members=1),
             ),
-            "1 members, 0 started and 1 ended by faults: nobody is left",
+            "1 member, 0 started and 1 ended by faults: nobody is left",
         ),
         (
             Experiment(

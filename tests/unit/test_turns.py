@@ -14,11 +14,19 @@ from harness.base.paths import ROOT
 from tests import turns
 
 
-def item(name: str, *, long: bool = True, run: str = "", module: str = "test_it.py") -> Any:
+def item(
+    name: str,
+    *,
+    long: bool = True,
+    length_s: float | None = None,
+    run: str = "",
+    module: str = "test_it.py",
+) -> Any:
     """What is read of a test: its name, its mark, and which run it is about."""
+    marker = SimpleNamespace(args=() if length_s is None else (length_s,))
     return SimpleNamespace(
         nodeid=f"{module}::{name}",
-        get_closest_marker=lambda mark: mark if long and mark == "long" else None,
+        get_closest_marker=lambda mark: marker if long and mark == "long" else None,
         fixturenames=("runs", "run") if run else (),
         **({"callspec": SimpleNamespace(params={"run": run})} if run else {}),
     )
@@ -43,6 +51,20 @@ def test_each_day_has_a_part_of_each_module() -> None:
     for day in range(turns.DAYS):
         names = chosen(items, day)
         assert ["test_0.py", "test_1.py"] == sorted(name.partition("::")[0] for name in names)
+
+
+def test_each_day_takes_as_long_as_any_other() -> None:
+    lengths_s = [60, 50, turns.USUAL_S, 5, 40, 30, 20, 15]
+    items = [
+        item(f"test_{n}", length_s=None if length_s == turns.USUAL_S else length_s)
+        for n, length_s in enumerate(lengths_s)
+    ]
+    by_day = [
+        [lengths_s[int(name.rpartition("_")[2])] for name in names]
+        for names in (chosen(items, day) for day in range(turns.DAYS))
+    ]
+
+    assert [[60, 15], [50, 20, 10], [40, 30, 5]] == [sorted(day, reverse=True) for day in by_day]
 
 
 def test_what_is_short_is_run_each_day() -> None:

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from harness.base.words import plural
 from harness.history.foreign.clients import Client
 from harness.report.incident.causes import CAUSES, Cause
 from harness.report.incident.groups import Group, Incident, Rebalance, Removal
-from harness.report.words import duration, plural
+from harness.report.words import duration
 
 STORM_LEAST: Final = 6  # rebalances
 STORM_S: Final = 600  # within so many seconds

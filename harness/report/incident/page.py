@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.base.paths import COMMAND
+from harness.base.words import plural
 from harness.report.incident.causes import CAUSES
 from harness.report.incident.findings import STORM_LEAST, STORM_S, Explained, Finding
 from harness.report.incident.groups import Rebalance, Removal
@@ -15,7 +16,7 @@ from harness.report.incident.tables import tables_of, write
 from harness.report.incident.view import View, at, moment, span, zone
 from harness.report.run.files import write_whole
 from harness.report.run.page import Fact, environment
-from harness.report.words import NOTHING, clip, duration, number, plural
+from harness.report.words import NOTHING, clip, duration, number
 
 PAGE: Final = "explain.html"
 MOST_ROWS: Final = 500  # of a table; the files have all

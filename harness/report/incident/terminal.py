@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from harness.base.words import plural
 from harness.report.incident.findings import Explained, Finding, listed
 from harness.report.incident.view import View, at, span
 from harness.report.text.columns import align, show, width_of
-from harness.report.words import plural
 
 MOST_GROUPS = 10
 _MOST_LOOKED_AT = 2  # findings of which is said what to look at

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from harness.base.words import plural
 from harness.history.foreign.events import Log, Read
 from harness.report.incident.findings import Explained, Names, explained
 from harness.report.incident.groups import incident_of
-from harness.report.words import duration, plural
+from harness.report.words import duration
 
 _MOST_USELESS: Final = 3  # files that are named one by one
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

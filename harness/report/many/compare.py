@@ -17,6 +17,7 @@ from rich.text import Text
 
 from harness.base.distribution import CONFIDENCE
 from harness.base.errors import NoData
+from harness.base.words import plural
 from harness.experiment import label
 from harness.history import manifest
 from harness.history.suites import is_suite, load_suite
@@ -26,7 +27,7 @@ from harness.report.many.repeat import Spread, figures_over, rules_over, verdict
 from harness.report.many.verdicts import verdicts_of
 from harness.report.outcome import Standing
 from harness.report.text.columns import align, show, width_of
-from harness.report.words import NOTHING, number, plural
+from harness.report.words import NOTHING, number
 
 # Of a single run, not of how it was set up: ports and the addresses made of them, names, places.
 _OWN: Final = re.compile(

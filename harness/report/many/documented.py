@@ -17,9 +17,10 @@ import pyarrow.parquet as pq
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from harness.base.whole import whole
+from harness.base.words import plural
 from harness.experiment import Verdict
 from harness.report.run.files import write_whole
-from harness.report.words import measured_range, plural
+from harness.report.words import measured_range
 from harness.rules.documents import DOCUMENTS, STATEMENTS, Statement
 
 Row = Mapping[str, Any]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from harness.base.words import plural
 from harness.history import store
 from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import State, Suite
@@ -26,7 +27,7 @@ from harness.report.many.suite_text import summary
 from harness.report.many.verdicts import SUITE_VERDICTS, differing, headline, table_of
 from harness.report.run.files import write_whole
 from harness.report.run.page import Fact, environment
-from harness.report.words import duration, plural
+from harness.report.words import duration
 from harness.rules import RULES
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from harness.base.errors import SetupError
 from harness.base.paths import here
+from harness.base.words import plural
 from harness.history.suites import Suite
 from harness.report.load import NAMELESS
 from harness.report.many.matrix import Cell, Client, End, Matrix, Seen, Sign, matrix_of
@@ -22,7 +23,7 @@ from harness.report.run.files import write_whole
 from harness.report.run.page import Fact, environment
 from harness.report.text.columns import show
 from harness.report.text.markdown import safe, table_row
-from harness.report.words import NOTHING, clip, duration, number, plural, spread
+from harness.report.words import NOTHING, clip, duration, number, spread
 
 PAGE: Final = "clients.html"
 TEXT: Final = "clients.md"

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from harness.base.distribution import Distribution, Interval, distribution, median_interval
 from harness.base.paths import here
+from harness.base.words import plural
 from harness.experiment import Verdict
 from harness.history import store
 from harness.history.derived import VERDICTS_FILE
@@ -32,7 +33,7 @@ from harness.report.run.files import write_whole
 from harness.report.run.page import Fact, environment
 from harness.report.text.columns import align, show, width_of
 from harness.report.text.markdown import safe, table_row
-from harness.report.words import NOTHING, bound, duration, number, plural
+from harness.report.words import NOTHING, bound, duration, number
 
 # `distributions.parquet`: one row per rule and per figure, over all repeats that were judged.
 _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from harness.base.errors import NoData
+from harness.base.words import plural
 from harness.experiment import label
 from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import Suite, is_suite, load_suite
 from harness.report.load import Row
 from harness.report.many.verdicts import rows_in
 from harness.report.outcome import Standing, sign_of, standing, verdict_of
-from harness.report.words import plural
 
 _NONE: Final = "not judged"
 

@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 from harness.base.errors import Exit, NoData
+from harness.base.words import plural
 from harness.experiment import CLIENTS, PROTOCOLS
 from harness.history.suites import Entry, State, Suite
 from harness.report.load import Row
@@ -21,7 +22,7 @@ from harness.report.outcome import (
     standing,
     verdict_of,
 )
-from harness.report.words import clip, duration, names, plural
+from harness.report.words import clip, duration, names
 
 MOST_ROWS: Final = 200
 MOST_REASON: Final = 300

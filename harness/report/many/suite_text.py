@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base.paths import here
+from harness.base.words import plural
 from harness.history.suites import State, Suite
 from harness.report.load import Row
 from harness.report.many.since import Since, since
@@ -33,7 +34,7 @@ from harness.report.outcome import (
 )
 from harness.report.text.columns import align, show, width_of
 from harness.report.text.markdown import safe, table_row
-from harness.report.words import clip, duration, plural
+from harness.report.words import clip, duration
 
 _MOST_TOLD: Final = 20  # changes on a terminal; the page has all
 _MOST_NAMED: Final = 3  # rules of one run with one verdict, likewise

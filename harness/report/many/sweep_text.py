@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base.paths import here
+from harness.base.words import plural
 from harness.history import store
 from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import Suite
@@ -33,7 +34,7 @@ from harness.report.run.files import write_whole
 from harness.report.run.page import Fact, environment
 from harness.report.text.columns import align, show, width_of
 from harness.report.text.markdown import safe, table_row
-from harness.report.words import NOTHING, duration, number, plural, spread
+from harness.report.words import NOTHING, duration, number, spread
 
 PAGE: Final = "sweep.html"
 TEXT: Final = "sweep.md"

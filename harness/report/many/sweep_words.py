@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import comb
 from typing import Final
 
+from harness.base.words import plural
 from harness.report.many.sweep import (
     EVICTED,
     MEASURES,
@@ -19,7 +20,7 @@ from harness.report.many.sweep import (
     Spot,
     Sweep,
 )
-from harness.report.words import duration, number, plural
+from harness.report.words import duration, number
 
 MOST_SENTENCES: Final = 12
 _LEAST_SHARE: Final = 0.1  # of the larger: less between two ends is not worth a word

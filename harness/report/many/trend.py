@@ -11,11 +11,12 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from harness.base.words import plural
 from harness.report.load import Row
 from harness.report.run.files import write_whole
 from harness.report.run.page import environment
 from harness.report.text.columns import align, show, width_of
-from harness.report.words import number, plural
+from harness.report.words import number
 from harness.rules import RULES
 
 _TITLES: Final = {

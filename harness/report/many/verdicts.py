@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 
 from harness.base.errors import Exit, NoData
 from harness.base.paths import COMMAND
+from harness.base.words import plural
 from harness.experiment import Verdict
 from harness.history.derived import SPOILT, VERDICTS, VERDICTS_FILE
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
 from harness.report.load import Row
 from harness.report.outcome import Standing, exit_code, standing
-from harness.report.words import plural
 
 # `verdicts.parquet` of a suite: one row per run and rule.
 SUITE_VERDICTS: Final = pa.schema(

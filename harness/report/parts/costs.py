@@ -3,10 +3,11 @@
 from typing import Final
 
 from harness.base.errors import NoData
+from harness.base.words import plural
 from harness.report.load import Run
 from harness.report.parts import situations
 from harness.report.parts.situations import BACK, LEFT, Shown, Standing
-from harness.report.words import duration, partition_name, plural, seconds
+from harness.report.words import duration, partition_name, seconds
 
 _NAMES: Final = {
     situations.CRASH: "Crash",

@@ -6,9 +6,10 @@ from datetime import datetime
 from itertools import groupby
 from typing import Final
 
+from harness.base.words import plural
 from harness.report.load import Row, Run
 from harness.report.parts.members import Members
-from harness.report.words import NOTHING, duration, number, partition_name, plural, seconds
+from harness.report.words import NOTHING, duration, number, partition_name, seconds
 
 MOST_CHANGES: Final = 40
 MOST_PARTITIONS: Final = 24

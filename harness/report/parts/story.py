@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
+from harness.base.words import plural
 from harness.report.load import Run
 from harness.report.parts import stops
 from harness.report.parts.costs import costs
 from harness.report.parts.faults import FaultStory, stories
 from harness.report.parts.records import Records
-from harness.report.words import duration, partition_name, plural, seconds
+from harness.report.words import duration, partition_name, seconds
 
 _MOST_FAULTS = 3  # that are named one by one
 

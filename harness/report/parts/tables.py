@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 from urllib.parse import quote
 
+from harness.base.words import plural
 from harness.experiment import Verdict
 from harness.report.load import Row, Run
 from harness.report.outcome import (
@@ -31,7 +32,6 @@ from harness.report.words import (
     duration,
     number,
     partition_name,
-    plural,
     seconds,
 )
 

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from harness.base.words import plural
 from harness.report.load import Row, Run
 from harness.report.parts.faults import FaultStory, stories
 from harness.report.run.axis import NARROWEST_PX, Axis, place, text_px
 from harness.report.run.shapes import Bar, Chart, Line, Text
-from harness.report.words import NOTHING, duration, generation_word, number, plural, seconds
+from harness.report.words import NOTHING, duration, generation_word, number, seconds
 
 _LABEL_ROW_PX = 15
 _MOST_GENERATION_ROWS = 2

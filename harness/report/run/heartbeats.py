@@ -6,12 +6,13 @@ from datetime import datetime
 from statistics import median
 from typing import Final
 
+from harness.base.words import plural
 from harness.report.load import Row, Run
 from harness.report.parts.members import Members
 from harness.report.run.axis import Axis, place
 from harness.report.run.backdrop import close_chart, open_chart
 from harness.report.run.shapes import PATH_WIDTH, Chart, Line, Path, Text
-from harness.report.words import absent, duration, number, plural, seconds
+from harness.report.words import absent, duration, number, seconds
 
 MOST_TICKS: Final = 5_000
 MOST_MEMBERS: Final = 40

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from harness.base.paths import COMMAND
+from harness.base.words import plural
 from harness.history.derived import VERDICTS_FILE
 from harness.history.whose import BY_CLIENT_ID
 from harness.report.load import Manifest, Run, libraries_of
@@ -29,7 +30,7 @@ from harness.report.run.heartbeats import heartbeat_chart
 from harness.report.run.shapes import PATH_WIDTH
 from harness.report.run.timeline import timeline
 from harness.report.run.views import MOST_REBALANCES, two_views
-from harness.report.words import NOTHING, duration, number, partition_name, plural, utc
+from harness.report.words import NOTHING, duration, number, partition_name, utc
 
 _TEMPLATES: Final = Path(__file__).parents[1] / "templates"
 _MOST_FILES: Final = 60

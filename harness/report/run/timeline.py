@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
+from harness.base.words import plural
 from harness.report.load import Row, Run
 from harness.report.parts.members import Members
 from harness.report.parts.records import Partition, Throughput, throughput
@@ -12,7 +13,7 @@ from harness.report.parts.stops import longest_by
 from harness.report.run.axis import Axis, fits, stack
 from harness.report.run.backdrop import close_chart, open_chart, phase_lane
 from harness.report.run.shapes import PATH_WIDTH, Bar, Chart, Path, Text
-from harness.report.words import duration, number, partition_name, plural, seconds
+from harness.report.words import duration, number, partition_name, seconds
 
 MOST_PARTITIONS: Final = 24
 MOST_BARS: Final = 2_000

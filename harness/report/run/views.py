@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from harness.base.words import plural
 from harness.report.load import Row, Run
 from harness.report.parts.members import Members
 from harness.report.parts.stops import longest_by
-from harness.report.words import clip, duration, generation_word, number, plural
+from harness.report.words import clip, duration, generation_word, number
 
 MOST_LINES: Final = 40
 MOST_REBALANCES: Final = 60

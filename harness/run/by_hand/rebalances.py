@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.base.stamps import parse_stamp
+from harness.base.words import plural
 from harness.history.foreign.wordings import MARK, row_of
 
 _MARK: Final = MARK.encode()
@@ -44,8 +45,9 @@ class Rebalance:
             return f"{self.group}: epoch {self.generation}, {self.why}"
         if self.generation is None:
             return f"{self.group}: rebalance, {self.why}"
+        members = plural(self.members or 0, "member")
         took = f" after {self.took_ms / 1_000:.1f} s" if self.took_ms is not None else ""
-        return f"{self.group}: generation {self.generation} of {self.members} members{took}"
+        return f"{self.group}: generation {self.generation} of {members}{took}"
 
 
 @dataclass

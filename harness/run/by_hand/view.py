@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from harness.base.words import plural
 from harness.cluster.groups import MemberSeen
 from harness.run.by_hand.breaking import Broken
 from harness.run.by_hand.rebalances import Rebalance
@@ -68,14 +69,14 @@ def _brokers(seen: Seen) -> Text:
         text.append(f"{'●' if alive else '○'} {number}", "green" if alive else "red")
         text.append("   " if alive else " down   ")
     if thin := seen.thin():
-        text.append(f"{thin} partitions lack replicas", "yellow")
+        text.append(_lacking(thin), "yellow")
     return text
 
 
 def _group(group: GroupSeen, last: Rebalance | None, names: Mapping[str, str]) -> Text:
     text = Text(group.name, "bold")
     text.append(f"  {group.state}", "" if group.state == _STABLE else "yellow")
-    text.append(f", {_members(len(group.members))}")
+    text.append(f", {plural(len(group.members), 'member')}")
     if group.lag is not None:
         text.append(f", lag {group.lag:,}")
     where = "none right now" if group.coordinator is None else f"broker-{group.coordinator}"
@@ -86,8 +87,8 @@ def _group(group: GroupSeen, last: Rebalance | None, names: Mapping[str, str]) -
     return text
 
 
-def _members(count: int) -> str:
-    return "1 member" if count == 1 else f"{count} members"
+def _lacking(thin: int) -> str:
+    return f"{plural(thin, 'partition')} {'lacks' if thin == 1 else 'lack'} replicas"
 
 
 def _member(member: MemberSeen) -> str:
@@ -111,7 +112,7 @@ def changes(before: Seen, after: Seen) -> Iterator[str]:
             yield f"broker-{number} {'answers again' if alive else 'does not answer'}"
     if before.partitions and bool(before.thin()) != bool(after.thin()):
         thin = after.thin()
-        yield f"{thin} partitions lack replicas" if thin else "every partition has all its replicas"
+        yield _lacking(thin) if thin else "every partition has all its replicas"
     for name, group in after.groups.items():
         had = before.groups.get(name)
         if had is None or _state(had) != _state(group):
@@ -123,4 +124,4 @@ def changes(before: Seen, after: Seen) -> Iterator[str]:
 def _state(group: GroupSeen) -> str:
     """What of a group is worth a line: not its lag, which changes all the time."""
     where = "no coordinator" if group.coordinator is None else f"broker-{group.coordinator}"
-    return f"{group.state}, {_members(len(group.members))}, {where}"
+    return f"{group.state}, {plural(len(group.members), 'member')}, {where}"

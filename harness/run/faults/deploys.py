@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from harness.base.errors import BadInput, WaitTimeout
+from harness.base.words import plural
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects
 from harness.run.faults.kind import Change, Evidence, Kind
@@ -172,13 +173,15 @@ def _prove(scene: Scene, _fault: Fault, _target: Target) -> Evidence:
         return Evidence(True, "; ".join(said))
     try:
         scene.wait(
-            f"group with {len(live)} members",
+            f"group with {plural(len(live), 'member')}",
             lambda: scene.view.group.get("members") == len(live),
             _COUNT_S + scene.experiment.group.session_timeout_ms / 1_000,
         )
     except WaitTimeout as timeout:
         return Evidence(False, f"{'; '.join(said)}, but: {timeout}")
-    return Evidence(True, f"{'; '.join(said)}; the coordinator counts {len(live)} members")
+    return Evidence(
+        True, f"{'; '.join(said)}; the coordinator counts {plural(len(live), 'member')}"
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 
 from harness.base.errors import BadInput, ClusterError, WaitTimeout
+from harness.base.words import plural
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects
 from harness.run.faults.kind import Evidence, Kind
@@ -59,7 +60,7 @@ def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
         )
 
     try:
-        scene.wait(f"{wanted} partitions", lambda: counted() >= wanted, _SOON_S)
+        scene.wait(plural(wanted, "partition"), lambda: counted() >= wanted, _SOON_S)
     except WaitTimeout as timeout:
         return Evidence(False, str(timeout))
     return Evidence(True, f"brokers tell of {counted()} partitions of {target.name} with a leader")

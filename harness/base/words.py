@@ -1,0 +1,6 @@
+"""Words that depend on a number."""
+
+
+def plural(count: int, word: str, words: str = "") -> str:
+    """Format "1 verdict" or "2 verdicts"; `words` where that is no "s" more."""
+    return f"{count:,} {word if count == 1 else words or word + 's'}"
