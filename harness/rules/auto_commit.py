@@ -6,6 +6,7 @@ from harness.experiment import CLASSIC
 from harness.rules.delivery import removed_cannot_commit
 from harness.rules.rights import TOPIC_AUTHORIZATION_FAILED  # noqa: F401 (a query names it)
 from harness.rules.rule import Groups, Rule
+from harness.tables.heartbeats import MINUTE_MS  # noqa: F401 (a query names it)
 
 # How long a member waits in a poll that brings nothing (consumers/consumer.py).
 IDLE_POLL_MS: Final = 200
@@ -18,6 +19,27 @@ POLLS: Final = """
         SELECT member, polled_at,
                lead(polled_at) OVER (PARTITION BY member ORDER BY polled_at, poll) AS next_at
         FROM {deliveries} WHERE :commit = 'auto'
+    )
+"""
+# Gaps between commits, and what was polled, both by the minute: a day has too many of either to
+# look at each poll for each gap.
+GAPS: Final = """
+    asked AS (
+        SELECT member, member_id, arrived_at AS at, evidence, error_code,
+               lag(struct(arrived_at, answered_at, error_code)) OVER (
+                   PARTITION BY member_id ORDER BY arrived_at, evidence) AS former
+        FROM {own_requests} WHERE api = 'OFFSET_COMMIT' AND generation >= 0
+    ), gaps AS (
+        SELECT *, former.arrived_at AS before,
+               explode(sequence(unix_millis(former.arrived_at) DIV :MINUTE_MS,
+                                unix_millis(at) DIV :MINUTE_MS)) AS minute
+        FROM asked WHERE former.arrived_at IS NOT NULL
+    ), polled AS (
+        SELECT p.*, explode(sequence(unix_millis(p.polled_at) DIV :MINUTE_MS,
+                                     unix_millis(coalesce(p.next_at, greatest(p.polled_at, a.at)))
+                                         DIV :MINUTE_MS)) AS minute
+        FROM polls p
+        JOIN (SELECT member, max(at) AS at FROM asked GROUP BY member) a USING (member)
     )
 """
 
@@ -45,16 +67,12 @@ def auto_cadence() -> str:
     which nothing was delivered are not examined, nor are those in which the member stalled.
     """
     return """
-        WITH {POLLS},
-        asked AS (
-            SELECT member, member_id, arrived_at AS at, evidence, lag(arrived_at) OVER (
-                       PARTITION BY member_id ORDER BY arrived_at, evidence) AS before
-            FROM {own_requests} WHERE api = 'OFFSET_COMMIT' AND generation >= 0
-        ), worked AS (
+        WITH {POLLS}, {GAPS},
+        worked AS (
             SELECT a.member, a.member_id, a.before, a.at, min(a.evidence) AS evidence,
                    max(ms_between(p.polled_at, p.next_at)) AS poll_ms
-            FROM asked a JOIN polls p
-              ON p.member = a.member AND p.polled_at >= a.before AND p.next_at <= a.at
+            FROM gaps a JOIN polled p
+              ON same(p, a, member, minute) AND p.polled_at >= a.before AND p.next_at <= a.at
             GROUP BY a.member, a.member_id, a.before, a.at
         ), undisturbed AS (
             SELECT w.*, ms_between(w.before, w.at) AS ms FROM worked w
@@ -101,23 +119,18 @@ def no_commit_is_left_out() -> str:
     Where a commit was refused or not answered at once, the next may come sooner.
     """
     return """
-        WITH {POLLS},
-        asked AS (
-            SELECT member, member_id, arrived_at AS at, evidence, error_code,
-                   lag(struct(arrived_at, answered_at, error_code)) OVER (
-                       PARTITION BY member_id ORDER BY arrived_at, evidence) AS former
-            FROM {own_requests} WHERE api = 'OFFSET_COMMIT' AND generation >= 0
-        ), worked AS (
-            SELECT a.member, a.member_id, a.former.arrived_at AS before, a.at, a.evidence,
+        WITH {POLLS}, {GAPS},
+        worked AS (
+            SELECT a.member, a.member_id, a.before, a.at, a.evidence,
                    max(ms_between(p.polled_at, least(coalesce(p.next_at, a.at), a.at))) AS poll_ms,
-                   count_if(p.polled_at >= after(:IDLE_POLL_MS, a.former.arrived_at)
+                   count_if(p.polled_at >= after(:IDLE_POLL_MS, a.before)
                             AND p.polled_at <= after(:auto_commit_ms - :auto_commit_late_ms,
-                                                     a.former.arrived_at)) > 0 AS due
-            FROM asked a JOIN polls p
-              ON p.member = a.member AND p.polled_at < a.at
-             AND coalesce(p.next_at, a.at) > a.former.arrived_at
+                                                     a.before)) > 0 AS due
+            FROM gaps a JOIN polled p
+              ON same(p, a, member, minute) AND p.polled_at < a.at
+             AND coalesce(p.next_at, a.at) > a.before
             WHERE a.error_code = :NONE AND a.former.error_code = :NONE
-              AND a.former.answered_at <= after(:slack_ms, a.former.arrived_at)
+              AND a.former.answered_at <= after(:slack_ms, a.before)
             GROUP BY ALL
         ), undisturbed AS (
             SELECT w.*, ms_between(w.before, w.at) AS ms FROM worked w

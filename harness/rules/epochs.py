@@ -79,16 +79,19 @@ def epochs_count_up() -> str:
                    lag(arrived_at) OVER w AS before_at
             FROM {consumer_heartbeats} WHERE error_code = :NONE
             WINDOW w AS (PARTITION BY member_id ORDER BY arrived_at, answered_at)
+        ), group_epochs AS (
+            -- By then, for each heartbeat. Nobody is told of an epoch before it has a target.
+            SELECT beat, coalesce(max(target) OVER w, max(epoch) OVER w) AS group_epoch
+            FROM (SELECT at, generation AS epoch, CAST(NULL AS STRING) AS beat,
+                         IF(event = 'target_computed', generation, NULL) AS target
+                  FROM {coordinator_events}
+                  WHERE `group` = :group AND event IN ('epoch_bumped', 'target_computed')
+                  UNION ALL
+                  SELECT after(:slack_ms, processed_at), NULL, evidence, NULL FROM beats)
+            WINDOW w AS (ORDER BY at)
         ), seen AS (
-            -- Nobody is told of an epoch before there is a target for it.
-            SELECT b.*, c.changed,
-                   coalesce(max(IF(g.event = 'target_computed', g.generation, NULL)),
-                            max(g.generation)) AS group_epoch
-            FROM beats b LEFT JOIN {coordinator_events} g
-              ON g.`group` = :group AND g.event IN ('epoch_bumped', 'target_computed')
-             AND g.at <= after(:slack_ms, b.processed_at)
-            CROSS JOIN changes c
-            GROUP BY ALL
+            SELECT b.*, c.changed, g.group_epoch
+            FROM beats b JOIN group_epochs g ON g.beat = b.evidence CROSS JOIN changes c
         ), doubted AS (
             SELECT s.*, count(t.from_at) AS troubles
             FROM seen s LEFT JOIN troubles t

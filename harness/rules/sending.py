@@ -35,15 +35,26 @@ def an_offset_each() -> str:
     acknowledged.
     """
     return """
-        WITH offsets AS (
-            SELECT topic, partition, first_offset, last_offset, count, first_sent_at,
-                   max(last_offset) OVER (
-                       PARTITION BY topic, partition ORDER BY first_offset, last_offset
+        WITH first_fault AS (SELECT min(injecting_at) AS at FROM {fault_windows}),
+        unsure AS (
+            SELECT DISTINCT topic, partition FROM {sends}
+            WHERE outcome <> 'acknowledged' OR first_offset IS NULL
+        ), offsets AS (
+            SELECT s.topic, s.partition, s.first_offset, s.last_offset, s.count,
+                   coalesce(s.first_sent_at < f.at, true) AS calm,
+                   max(s.last_offset) OVER (
+                       PARTITION BY s.topic, s.partition ORDER BY s.first_offset, s.last_offset
                        {BEFORE}) AS used,
-                   max(last_offset) OVER (
-                       PARTITION BY topic, partition ORDER BY first_number, last_number
+                   max(s.last_offset) OVER (
+                       PARTITION BY s.topic, s.partition ORDER BY s.first_number, s.last_number
                        {BEFORE}) AS sent_before
-            FROM {sends} WHERE outcome = 'acknowledged' AND first_offset IS NOT NULL
+            FROM {sends} s CROSS JOIN first_fault f
+            WHERE s.outcome = 'acknowledged' AND s.first_offset IS NOT NULL
+        ), compared AS (
+            SELECT o.*, coalesce(o.calm AND o.sent_before > o.last_offset, false) AS overtaken,
+                   IF(o.calm AND u.topic IS NULL AND o.first_offset > o.used + 1,
+                      o.first_offset - o.used - 1, 0) AS left_out
+            FROM offsets o LEFT JOIN unsure u ON same(u, o, topic, partition)
         ), shared AS (
             SELECT topic, partition,
                    sum(greatest(0, least(last_offset, coalesce(used, -1)) - first_offset + 1)
@@ -52,16 +63,7 @@ def an_offset_each() -> str:
                    min(first_offset) FILTER (
                        WHERE used >= first_offset OR last_offset - first_offset + 1 <> count
                              OR overtaken OR left_out > 0) AS first
-            FROM (SELECT o.*, coalesce(o.sent_before > o.last_offset AND calm, false) AS overtaken,
-                         IF(calm AND p.topic IS NULL AND o.first_offset > o.used + 1,
-                            o.first_offset - o.used - 1, 0) AS left_out
-                  FROM (SELECT o.*, coalesce(o.first_sent_at < f.first_at, true) AS calm
-                        FROM offsets o CROSS JOIN (
-                            SELECT min(injecting_at) AS first_at FROM {fault_windows}) f) o
-                  LEFT JOIN (SELECT DISTINCT topic, partition FROM {sends}
-                             WHERE outcome <> 'acknowledged' OR first_offset IS NULL) p
-                    ON same(p, o, topic, partition))
-            GROUP BY topic, partition
+            FROM compared GROUP BY topic, partition
         ), numbers AS (
             SELECT topic, partition, min(first_sent_at) AS at, sum(count) AS sent,
                    max(last_number) - min(first_number) + 1 - sum(count) AS missing
