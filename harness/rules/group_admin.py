@@ -261,8 +261,8 @@ def unknown_group() -> str:
 @Rule(
     "R28-list",
     title="Each coordinator lists its own groups",
-    statement="ListGroups returns a group at its coordinator and nowhere else, with its state, "
-    "and only if that state was requested.",
+    statement="ListGroups returns a group once, at its coordinator and nowhere else, with its "
+    "state, and only if that state was requested.",
     source="document 003, LIST_GROUPS; KIP-518",
     unit="answers",
     things="lists of groups",
@@ -278,14 +278,14 @@ def listed_groups() -> str:
             WHERE api = 'JOIN_GROUP' AND error_code = :NONE GROUP BY `group`
         ), listed AS (
             SELECT p.*, c.coordinator,
-                   get(filter(from_json(get_json_object(p.answer, '$.groups'),
-                                        'array<struct<groupId:string,protocolType:string,'
-                                        || 'groupState:string>>'),
-                              one -> one.groupId = p.`group`), 0) AS found,
+                   filter(from_json(get_json_object(p.answer, '$.groups'),
+                                    'array<struct<groupId:string,protocolType:string,'
+                                    || 'groupState:string>>'),
+                          one -> one.groupId = p.`group`) AS entries,
                    from_json(get_json_object(request, '$.statesFilter'), 'array<string>') AS states
             FROM {probed} p JOIN coordinators c USING (`group`) WHERE p.api = 'LIST_GROUPS'
         ), judged AS (
-            SELECT *, broker = coordinator
+            SELECT *, get(entries, 0) AS found, broker = coordinator
                       AND coalesce(size(states) = 0 OR array_contains(states, state), true) AS must
             FROM listed
         )
@@ -294,6 +294,8 @@ def listed_groups() -> str:
                CASE WHEN error_code <> :NONE THEN clause('answered ', error_code)
                     WHEN found IS NULL THEN IF(must, 'did not list the group', NULL)
                     WHEN NOT must THEN 'listed a group of another broker or state'
+                    WHEN size(entries) > 1
+                    THEN concat('listed the group ', size(entries), ' times')
                     WHEN NOT (found.groupState <=> state AND found.protocolType <=> 'consumer')
                     THEN clause('listed the group as ', concat_ws(', ', found.protocolType,
                                 found.groupState), ', not as consumer, ', state) END AS wrong,

@@ -406,6 +406,18 @@ def test_a_group_is_listed_without_an_error_as_one_of_consumers(
     assert verdict == judge(history, "R28-list")["verdict"]
 
 
+def test_a_group_is_listed_once(judge: Judge) -> None:
+    history = listed()
+    told = json.loads(history.rows["calls"][-1]["answer"])
+    told["groups"] *= 2
+    history.rows["calls"][-1]["answer"] = json.dumps(told)
+
+    verdict = judge(history, "R28-list")
+
+    assert "VIOLATED" == verdict["verdict"]
+    assert "listed the group 2 times" in verdict["reason"]
+
+
 # X30
 
 SUBSCRIBED = base64.b64encode(b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff").decode()

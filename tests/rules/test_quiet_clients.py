@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History
+from tests.histories import GROUP, History
 
 Judge = Callable[[History, str], dict[str, Any]]
 
@@ -62,6 +62,67 @@ def test_before_the_group_is_steady_brokers_may_not_be_there_yet(judge: Judge) -
 
 def test_without_members_x91_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History(), "X91")["verdict"]
+
+
+# X98
+
+
+def asks(times: int, every_ms: float = 600, api: str = "OFFSET_FETCH", **row: Any) -> History:
+    """member-1 asks for the position of t-0 so many times from 20 s on, and of t-1 once."""
+    history = History(steady_ms=10_000).member("member-1").member("member-2")
+    row = {"member_id": None, "generation": None, **row}
+    for number in range(times):
+        history.request(api, "member-1", 20_000 + number * every_ms, positions=[T_0], **row)
+    return history.request(api, "member-1", 20_000, positions=[{**T_0, "partition": 1}], **row)
+
+
+T_0 = {"topic": "t", "partition": 0, "committed": 7, "error_code": 0}
+
+
+@pytest.mark.parametrize(
+    ("times", "every_ms", "most", "verdict"),
+    [
+        (20, 450, 20, "HOLDS"),
+        (21, 450, 21, "VIOLATED"),
+        (21, 500, 20, "HOLDS"),
+        (0, 1, 1, "HOLDS"),
+    ],
+)
+@pytest.mark.parametrize(("api", "group"), [("OFFSET_FETCH", GROUP), ("LIST_OFFSETS", None)])
+def test_a_member_asks_for_a_position_so_often_at_most(
+    judge: Judge,
+    times: int,
+    every_ms: float,
+    most: int,
+    verdict: str,
+    api: str,
+    group: str | None,
+) -> None:
+    found = judge(asks(times, every_ms, api, group=group), "X98")
+    assert (verdict, 2, most) == (found["verdict"], found["examined"], found["measured_max"])
+
+
+def test_two_sorts_of_questions_are_counted_apart(judge: Judge) -> None:
+    history = asks(20, 1)
+    for number in range(20):
+        history.request("LIST_OFFSETS", "member-1", 20_000 + number, positions=[T_0], group=None)
+    assert "HOLDS" == judge(history, "X98")["verdict"]
+
+
+def test_positions_of_another_group_are_asked_for_by_somebody_else(judge: Judge) -> None:
+    assert "HOLDS" == judge(asks(40, 1, group="others"), "X98")["verdict"]
+
+
+@pytest.mark.parametrize(("target", "verdict"), [("member-1", "HOLDS"), ("member-2", "VIOLATED")])
+def test_in_a_fault_of_its_own_it_may_ask_more_often(
+    judge: Judge, target: str, verdict: str
+) -> None:
+    history = asks(21, 1).fault("kill-consumer", target, 19_000, None)
+    assert verdict == judge(history, "X98")["verdict"]
+
+
+def test_without_members_x98_is_unknown(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(History(), "X98")["verdict"]
 
 
 # X92

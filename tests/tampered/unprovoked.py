@@ -23,14 +23,16 @@ def another_broker_than_the_leader_tells_an_end(kept: Kept) -> None:
     row["broker"] = row["broker"] % 3 + 1
 
 
-def a_lookup_is_repeated(every_ms: float) -> Edit:
-    """20 times, in quiet time."""
+def is_asked_again_and_again(api: str, every_ms: float) -> Edit:
+    """30 times, in quiet time."""
 
     def edit(kept: Kept) -> None:
-        row = first(kept.own("FIND_COORDINATOR"), "lookup")
-        begun = kept.quiet(20 * every_ms)
-        behind = (begun - row["arrived_at"]).total_seconds() * 1e3 - 10 * every_ms
-        kept["requests"].extend(later(row, behind + each * every_ms) for each in range(20))
+        members = {row["member"] for row in kept["members"] if row["role"] == "consumer"}
+        asked = [row for row in kept["requests"] if row["api"] == api]
+        row = first([row for row in asked if row["client_id"] in members], "question")
+        begun = kept.quiet(30 * every_ms)
+        behind = (begun - row["arrived_at"]).total_seconds() * 1e3 - 15 * every_ms
+        kept["requests"].extend(later(row, behind + each * every_ms) for each in range(30))
 
     return edit
 
@@ -147,7 +149,14 @@ def _names_a_partition_twice(group: dict[str, Any]) -> None:
 NEW: Final = "CONSUMER_GROUP_DESCRIBE"
 CHANGES: Final = (
     change(another_broker_than_the_leader_tells_an_end, "X90", (*CLASSIC, *LEAVE)),
-    Change("lookups again and again", a_lookup_is_repeated(50), ("X91",), (*CLASSIC, *LEAVE)),
+    *(
+        Change(f"{api} again and again", is_asked_again_and_again(api, 50), (rule,), runs)
+        for api, rule, runs in (
+            ("FIND_COORDINATOR", "X91", (*CLASSIC, *LEAVE)),
+            ("OFFSET_FETCH", "X98", (*CLASSIC, *LEAVE)),
+            ("LIST_OFFSETS", "X98", (*CLASSIC, "baseline.")),
+        )
+    ),
     *(
         Change(f"{what} for nothing", a_client_reports_an_error(what), ("X92",), runs)
         for what, runs in (
