@@ -38,6 +38,16 @@ experiment = Experiment(
         # In KIP-848 librdkafka falls silent at the limit and is not evicted so soon.
         *holds("X29-fenced", clients=("java",), protocols=("consumer",)),
         Expect(
+            rule="R15",
+            verdict=Verdict.VIOLATED,
+            because="the stalled member is handed, when it wakes up, what it was given just before "
+            "it was too slow",
+            clients=("librdkafka",),
+            protocols=("cooperative",),
+            sometimes=True,
+            if_seen=True,
+        ),
+        Expect(
             rule="X29-uncommitted",
             verdict=Verdict.VIOLATED,
             because="what an aborted transaction has written stays in the log, and these readers "

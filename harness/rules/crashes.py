@@ -25,6 +25,10 @@ DEFAULT_HEARTBEAT_MS: Final = 5_000
     matters="This is how long a crash stops the processing of a partition.",
 )
 def orphans_are_given_away() -> str:
+    """Partitions of crashed members, by the callbacks of their next owners.
+
+    A member that does not poll joins no rebalance and is handed nothing, whatever it was given.
+    """
     return """
         WITH kills AS (
             SELECT resolved AS member, injecting_at, injected_at AS at FROM {fault_windows}
@@ -43,15 +47,26 @@ def orphans_are_given_away() -> str:
              -- A member that is to die in a transaction may give it up before that begins.
              AND n.from_at >= o.injecting_at
             GROUP BY o.member, o.at, o.topic, o.partition
+        ), stalled AS (
+            SELECT member, from_at, coalesce(to_at, :ended_at) AS to_at FROM {busy}
+            WHERE reason = 'stall'
+        ), delayed AS (
+            SELECT g.*, max(s.member) AS stalled
+            FROM given g LEFT JOIN stalled s
+              ON s.member <> g.member AND s.from_at <= coalesce(g.owned_at, :ended_at)
+             AND s.to_at >= g.at
+            GROUP BY ALL
         )
         SELECT concat(topic, '-', partition) AS subject, at, ms_between(at, owned_at) AS measured,
                high AS bound_high,
+               concat(stalled, ' was stalled: it held the rebalance up, or what it was given')
+                   AS excused,
                CASE WHEN owned_at IS NULL AND after(high, at) > :stopped_at
                     THEN 'the run ended before it was due' END AS unknown,
                CASE WHEN owned_at IS NULL THEN 'was given to no live member' END AS wrong,
                concat('from ', member, ' to ', owner) AS note,
                guard_from(after(high, at), owned_at) AS guard_from, guard_to(owned_at) AS guard_to
-        FROM given
+        FROM delayed
     """
 
 

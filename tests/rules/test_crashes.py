@@ -57,6 +57,24 @@ def test_an_orphaned_partition_waits_for_a_session_a_heartbeat_and_a_second(
     assert verdict == judge(crash(next_owner_ms=ms), "R10")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("member", "from_ms", "verdict"),
+    [
+        ("member-1", 9_000, "HOLDS"),
+        ("member-1", 19_200, "HOLDS"),
+        ("member-1", 19_201, "VIOLATED"),
+        ("member-1", 5_999, "VIOLATED"),
+        ("member-2", 9_000, "VIOLATED"),
+    ],
+)
+def test_a_member_that_is_stalled_meanwhile_is_handed_nothing(
+    judge: Judge, member: str, from_ms: float, verdict: str
+) -> None:
+    history = crash(next_owner_ms=19_200)
+    history.told(member, "stall_started", from_ms, duration_ms=4_000)
+    assert verdict == judge(history, "R10")["verdict"]
+
+
 @pytest.mark.parametrize(("end_ms", "verdict"), [(19_051, "VIOLATED"), (19_050, "UNKNOWN")])
 def test_a_run_that_ends_just_at_the_deadline_can_tell(
     judge: Judge, end_ms: float, verdict: str

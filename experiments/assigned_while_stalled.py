@@ -1,0 +1,31 @@
+"""A member dies while another is stalled: what the rebalance gives that one comes too late for it.
+
+Why: the library joins by itself while the application is stalled, and at max.poll.interval.ms it
+leaves. What the application has not been told by then belongs to a membership that has ended.
+Watch: what the stalled member is handed when it wakes up, and who has it by then.
+"""
+
+from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+
+experiment = Experiment(
+    claim="A member that was too slow is handed nothing that others have been given by then.",
+    # The dead member is evicted, and its partitions are given away, before the limit.
+    group=Group(protocol="cooperative", max_poll_interval_ms=10_000),
+    faults=(
+        Fault(kind="stall-consumer", target="member 1", at_s=2, jitter_s=0.5, lasts_s=14),
+        Fault(kind="kill-consumer", target="member 2", at_s=2, jitter_s=0.5),
+    ),
+    duration_s=20,
+    rules=(
+        *holds("R15"),
+        Expect(
+            rule="R15",
+            verdict=Verdict.VIOLATED,
+            because="the callback for assigned partitions waits for the application, and is called "
+            "although the member has left meanwhile",
+            clients=("librdkafka",),
+            protocols=("cooperative",),
+        ),
+        *holds("R10", "R16", "R21", "R33", "X50"),
+    ),
+)
