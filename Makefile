@@ -138,7 +138,7 @@ watch: ## run the tests of one rule or file within seconds of each save: RULE=R0
 	@$(ENV) -m tests.watch $(if $(RULE),--rule '$(RULE)') $(if $(FILE),--file '$(FILE)')
 
 .PHONY: mutants
-mutants: ## change the rules' SQL in small ways, and show which changes no test notices [SAMPLE=400 ONLY=joining]
+mutants: ## change the SQL of rules and tables in small ways, and show which changes no test notices [SAMPLE=400 ONLY=rules or ONLY=joining]
 	@$(ENV) -m tests.mutation $(if $(SAMPLE),--sample '$(SAMPLE)') $(if $(SEED),--seed '$(SEED)') \
 	    $(if $(ONLY),--only '$(ONLY)')
 

@@ -10,9 +10,9 @@ from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
 experiment = Experiment(
     claim="A member that was too slow is handed nothing that others have been given by then.",
     # The dead member is evicted, and its partitions are given away, before the limit.
-    group=Group(protocol="cooperative", max_poll_interval_ms=10_000),
+    group=Group(protocol="cooperative", commit="auto", max_poll_interval_ms=11_000),
     faults=(
-        Fault(kind="stall-consumer", target="member 1", at_s=2, jitter_s=0.5, lasts_s=14),
+        Fault(kind="stall-consumer", target="member 1", at_s=2, jitter_s=0.5, lasts_s=13),
         Fault(kind="kill-consumer", target="member 2", at_s=2, jitter_s=0.5),
     ),
     duration_s=20,

@@ -1,4 +1,6 @@
-"""Changes the rules one small thing at a time, and tells which changes no test notices.
+"""Changes the queries one small thing at a time, and tells which changes no test notices.
+
+Those of rules and those of derived tables.
 
 See the package. No file but those of the results is written.
 """
@@ -11,7 +13,7 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,12 +21,13 @@ import pytest
 
 from harness.provision.cache import REPOSITORY
 from harness.tables.engines import duckdb
-from tests.mutation import survivors
-from tests.mutation.mutants import Mutant, in_rules, mutants
+from tests.mutation import derived, survivors
+from tests.mutation.mutants import Mutant, mutants, sources_in
 from tests.mutation.remembering import Remembering
-from tests.mutation.selection import RULES, Selection
+from tests.mutation.selection import Selection
 from tests.mutation.trials import Trials
 
+PACKAGES: Final = ("rules", derived.PACKAGE)
 _OPTIONS: Final = ("-q", "-s", "--no-header", "-p", "no:cacheprovider", "--snapshot-warn-unused")
 
 
@@ -33,15 +36,15 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("--sample", type=int, help="so many changes (default: all)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (default 1)")
-    parser.add_argument("--only", help="one module of harness/rules")
+    parser.add_argument("--only", help="one module or package, such as rules, or rules.joining")
     parser.add_argument("--results", type=Path, default=Path("results/mutation"))
     given = parser.parse_args(arguments)
     selection = Selection(REPOSITORY)
-    sources = in_rules(REPOSITORY / RULES)
+    sources = sources_in(REPOSITORY / "harness", PACKAGES)
     chosen = _chosen(sources, given)
     if not chosen:
-        parser.error(f"there is no SQL in {RULES / (given.only or '')}.py")
-    reached = {each: selection.users((each.module, each.within)) for each in chosen}
+        parser.error(f"there is no SQL in {given.only}")
+    reached = {each: _rules_reached(each, sources, selection) for each in chosen}
     trials = Trials(chosen, sources, reached.__getitem__, workers=2)
     tests = selection.tests(set().union(*reached.values()))
     duckdb.DuckDb = Remembering  # type: ignore[misc]  # what tests/conftest.py starts
@@ -59,11 +62,18 @@ def main(arguments: Sequence[str]) -> int:
     return int(bool(trials.failed) or len(trials.found) < len(chosen))
 
 
+def _rules_reached(mutant: Mutant, sources: Mapping[str, str], selection: Selection) -> set[str]:
+    package, _, module = mutant.module.partition(".")
+    if package == derived.PACKAGE:
+        return derived.rules_reached(mutant, sources[mutant.module])
+    return selection.users((module, mutant.within))
+
+
 def _chosen(sources: dict[str, str], given: argparse.Namespace) -> list[Mutant]:
     found = [
         mutant
         for module, source in sources.items()
-        if given.only in (None, module)
+        if given.only in (None, module, *module.split("."))
         for mutant in mutants(module, source)
     ]
     if given.sample is None or given.sample >= len(found):

@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,10 @@ _QUOTES: Final = re.compile(r"""[a-zA-Z]*(\"""|'''|"|')""")
 
 @dataclass(frozen=True)
 class Mutant:
-    """`start` to `end` of a module's source becomes `to`; `within` is what is defined there."""
+    """`start` to `end` of a module's source becomes `to`; `within` is what is defined there.
+
+    A module is named as below harness/, such as "rules.joining".
+    """
 
     module: str
     within: str
@@ -53,10 +56,13 @@ def mutants(module: str, source: str) -> Iterator[Mutant]:
                 yield Mutant(module, within, line, change.kind, *place, change.to)
 
 
-def in_rules(folder: Path, only: str | None = None) -> dict[str, str]:
-    """The sources of the modules that have rules, by name."""
-    found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))}
-    return {name: text for name, text in found.items() if only in (None, name)}
+def sources_in(harness: Path, packages: Sequence[str]) -> dict[str, str]:
+    """The sources of the modules of these packages, by their names, such as "rules.joining"."""
+    return {
+        f"{package}.{path.stem}": path.read_text(encoding="utf-8")
+        for package in packages
+        for path in sorted((harness / package).glob("*.py"))
+    }
 
 
 def _texts(source: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:

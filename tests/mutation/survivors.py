@@ -53,7 +53,8 @@ def page(found: Sequence[Row]) -> str:
     lines = [
         "# What the tests of the rules do not notice",
         "",
-        "`make mutants` changes the rules' SQL in small ways, one at a time, and runs the tests",
+        "`make mutants` changes the SQL of rules and of derived tables (`tables.…` below) in small",
+        "ways, one at a time, and runs the tests",
         f"that the change can reach. They notice {killed:,} of {len(found):,} changes: {score}.",
         "The rest is below, by the reason why; a pattern of the change decides which is given",
         "(`tests/mutation/survivors.py`), so a single line may be under a neighbouring heading.",
@@ -68,7 +69,10 @@ def page(found: Sequence[Row]) -> str:
         rows = [each for each in found if each["outcome"] == "survived" and sort_of(each) == sort]
         if rows:
             lines += ["", f"## {sort} ({len(rows)})", "", reason, ""]
-            lines += [f"- `{each['module']}.{each['within']}`: `{change(each)}`" for each in rows]
+            lines += [
+                f"- `{each['module'].removeprefix('rules.')}.{each['within']}`: `{change(each)}`"
+                for each in rows
+            ]
     return "\n".join(lines) + "\n"
 
 

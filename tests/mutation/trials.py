@@ -1,8 +1,8 @@
 """Tries every change: a process of its own for each, which starts where all tests have passed.
 
 The tests run once, so that everything is imported and each query's result is remembered
-(`Remembering`). Then the process forks for each change, and the child imports the rules anew, one
-of them changed, and runs the tests that judge by a rule which the change can reach.
+(`Remembering`). Then the process forks for each change, and the child installs the changed module
+and runs the tests that judge by a rule which the change can reach.
 """
 
 from __future__ import annotations
@@ -19,15 +19,19 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from _pytest.runner import runtestprotocol
 
+from tests.mutation import derived
 from tests.mutation.mutants import Mutant
 
 LIMIT_S: Final = 60  # for the tests of one change; a longer query is one that has run wild
+# Many rules read a table, and each test computes it anew: so many tests of them have a try.
+MOST: Final = 150
 _RULES: Final = "harness.rules"
 _KEPT: Final = {_RULES, f"{_RULES}.rule"}
 _NOTICED, _SURVIVED, _OUT_OF_TIME = 0, 1, 2
@@ -143,14 +147,34 @@ class Trials:
         reached = self._judged_by(mutant)
         concerned = [item for item in items if self._rules_of[item.nodeid] & reached]
         concerned.sort(key=lambda item: -self._noticed[item.nodeid])
+        if mutant.module.startswith(f"{derived.PACKAGE}."):
+            concerned = self._some_of_each(concerned, reached)
         for item in concerned:
             item.session._setupstate.teardown_exact(item)
             if any(report.failed for report in runtestprotocol(item, log=False, nextitem=item)):
                 return item.nodeid
         return None
 
+    def _some_of_each(self, items: Sequence[pytest.Item], rules: set[str]) -> list[pytest.Item]:
+        """MOST of these, in turn from those of each rule."""
+        of_rules = [
+            [item for item in items if rule in self._rules_of[item.nodeid]]
+            for rule in sorted(rules)
+        ]
+        dealt = dict.fromkeys(filter(None, chain.from_iterable(zip_longest(*of_rules))))
+        return list(dealt)[:MOST]
+
 
 def install(module: str, source: str) -> None:
+    """Have this module's source be another one, for whoever has imported it before."""
+    package, _, name = module.partition(".")
+    if package == derived.PACKAGE:
+        derived.install(module, source)
+    else:
+        _install_rules(name, source)
+
+
+def _install_rules(module: str, source: str) -> None:
     """Have the rules imported anew, this module with another source; the old catalogue has them."""
     rules = import_module(f"{_RULES}.catalogue").RULES
     for name in list(sys.modules):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from harness.rules import RULES
+from tests.mutation import derived
 from tests.mutation.mutants import mutants
 from tests.mutation.remembering import Remembering
 from tests.mutation.selection import Selection
@@ -105,12 +106,48 @@ from harness.rules import RULES
 from tests.mutation.trials import install
 before = dict(RULES)
 path = Path("harness/rules/ownership.py")
-install("ownership", path.read_text().replace('"R21"', '"R21-changed"'))
+install("rules.ownership", path.read_text().replace('"R21"', '"R21-changed"'))
 assert {"R21-changed"} == set(RULES) - set(before), set(RULES) ^ set(before)
 assert {"R21"} == set(before) - set(RULES)
 assert "R21-changed" not in path.read_text()
 """
     subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=True)
+
+
+def test_a_changed_table_is_made_so_for_whoever_reads_it() -> None:
+    code = """
+from pathlib import Path
+from harness.tables.recipes import RECIPES, WRITTEN
+from harness.tables.vocabulary import text_of
+from tests.mutation.trials import install
+source = Path("harness/tables/evictions.py").read_text()
+before = text_of(RECIPES["evictions"])
+install("tables.evictions", source.replace("SELECT", "SELECT /*+ changed */"))
+for recipes in (RECIPES, WRITTEN):
+    assert before.replace("SELECT", "SELECT /*+ changed */") == text_of(recipes["evictions"])
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=True)
+
+
+def table_change(module: str, within: str) -> set[str]:
+    """Rules that some change there can reach."""
+    source = (REPOSITORY / "harness" / "tables" / f"{module}.py").read_text()
+    found = [each for each in mutants(f"tables.{module}", source) if each.within == within]
+    return set().union(*(derived.rules_reached(each, source) for each in found))
+
+
+def test_a_changed_table_reaches_the_rules_that_are_made_from_it() -> None:
+    reached = table_change("evictions", "evictions")
+
+    assert {"R01", "X19"} <= reached
+    assert "X63" not in reached
+    # A table of programs counts for the rules of programs, and of a view whoever names it.
+    assert {"P10", "L1"} <= table_change("of_an_app", "fetched")
+    assert {"R06", "R10"} <= table_change("views", "busy")
+
+
+def test_what_the_judge_reads_itself_reaches_every_rule() -> None:
+    assert set(RULES) == table_change("machine", "late_ticks")
 
 
 def test_a_query_is_computed_anew_only_for_other_rows_or_another_text(
