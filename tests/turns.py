@@ -1,7 +1,8 @@
 """Tests that take turns, so that a change is tested within half an hour.
 
-A part of those that are marked `long` is run each day, another one the next, and every one has had
-its turn after DAYS days. `make test ALL=every`, which the nightly workflow runs, leaves none out.
+A part of those that are marked `long` is run each day, another one the next. After DAYS days every
+one has had its turn, as long as none is added, removed or marked anew meanwhile: that deals the
+turns again. `make test ALL=every`, which the nightly workflow runs, leaves none out.
 
 A test that is asked for by itself is run on any day: only `--in-turn` leaves others out.
 """

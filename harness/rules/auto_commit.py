@@ -21,15 +21,15 @@ POLLS: Final = """
         FROM {deliveries} WHERE :commit = 'auto'
     )
 """
-# Gaps between commits, and what was polled, both by the minute: a day has too many of either to
-# look at each poll for each gap.
+# Gaps between commits, and what was polled (of POLLS, which comes first), both by the minute: a day
+# has too many of either to look at each poll for each gap.
 GAPS: Final = """
     asked AS (
         SELECT member, member_id, arrived_at AS at, evidence, error_code,
                lag(struct(arrived_at, answered_at, error_code)) OVER (
                    PARTITION BY member_id ORDER BY arrived_at, evidence) AS former
         FROM {own_requests} WHERE api = 'OFFSET_COMMIT' AND generation >= 0
-    ), gaps AS (
+    ), commit_gaps AS (
         SELECT *, former.arrived_at AS before,
                explode(sequence(unix_millis(former.arrived_at) DIV :MINUTE_MS,
                                 unix_millis(at) DIV :MINUTE_MS)) AS minute
@@ -71,7 +71,7 @@ def auto_cadence() -> str:
         worked AS (
             SELECT a.member, a.member_id, a.before, a.at, min(a.evidence) AS evidence,
                    max(ms_between(p.polled_at, p.next_at)) AS poll_ms
-            FROM gaps a JOIN polled p
+            FROM commit_gaps a JOIN polled p
               ON same(p, a, member, minute) AND p.polled_at >= a.before AND p.next_at <= a.at
             GROUP BY a.member, a.member_id, a.before, a.at
         ), undisturbed AS (
@@ -126,7 +126,7 @@ def no_commit_is_left_out() -> str:
                    count_if(p.polled_at >= after(:IDLE_POLL_MS, a.before)
                             AND p.polled_at <= after(:auto_commit_ms - :auto_commit_late_ms,
                                                      a.before)) > 0 AS due
-            FROM gaps a JOIN polled p
+            FROM commit_gaps a JOIN polled p
               ON same(p, a, member, minute) AND p.polled_at < a.at
              AND coalesce(p.next_at, a.at) > a.before
             WHERE a.error_code = :NONE AND a.former.error_code = :NONE

@@ -27,7 +27,8 @@ DEFAULT_HEARTBEAT_MS: Final = 5_000
 def orphans_are_given_away() -> str:
     """Partitions of crashed members, by the callbacks of their next owners.
 
-    A member that does not poll joins no rebalance and is handed nothing, whatever it was given.
+    While a member is stalled it takes up nothing that it is given, and an eager rebalance waits for
+    it. So a partition that was given to it in time may come to its next owner later.
     """
     return """
         WITH kills AS (
@@ -47,26 +48,39 @@ def orphans_are_given_away() -> str:
              -- A member that is to die in a transaction may give it up before that begins.
              AND n.from_at >= o.injecting_at
             GROUP BY o.member, o.at, o.topic, o.partition
-        ), stalled AS (
-            SELECT member, from_at, coalesce(to_at, :ended_at) AS to_at FROM {busy}
-            WHERE reason = 'stall'
-        ), delayed AS (
-            SELECT g.*, max(s.member) AS stalled
-            FROM given g LEFT JOIN stalled s
-              ON s.member <> g.member AND s.from_at <= coalesce(g.owned_at, :ended_at)
-             AND s.to_at >= g.at
-            GROUP BY ALL
+        ), brought AS (
+            -- The rebalance that gave it to its next owner.
+            SELECT g.member, g.at, g.topic, g.partition,
+                   max(struct(r.started_at, r.joined_at)) AS rebalance
+            FROM given g JOIN {rebalances} r
+              ON r.started_at <= g.owned_at AND r.started_at >= g.at
+            GROUP BY g.member, g.at, g.topic, g.partition
+        ), held AS (
+            SELECT g.member, g.at, g.topic, g.partition, max(s.member) AS by
+            FROM given g JOIN {busy} s ON s.reason = 'stall' AND s.member <> g.member
+            LEFT JOIN {assignments} a
+              ON same(a, g, topic, partition) AND same(a, s, member)
+             AND a.at BETWEEN g.at AND after(g.high, g.at)
+             AND a.at BETWEEN s.from_at AND coalesce(s.to_at, :ended_at)
+            LEFT JOIN brought b
+              ON same(b, g, member, at, topic, partition)
+             AND b.rebalance.started_at <= after(g.high, g.at)
+             AND b.rebalance.joined_at >= s.from_at
+             AND b.rebalance.started_at <= coalesce(s.to_at, :ended_at)
+            WHERE a.at IS NOT NULL OR b.at IS NOT NULL
+            GROUP BY g.member, g.at, g.topic, g.partition
         )
-        SELECT concat(topic, '-', partition) AS subject, at, ms_between(at, owned_at) AS measured,
-               high AS bound_high,
-               concat(stalled, ' was stalled: it held the rebalance up, or what it was given')
+        SELECT concat(g.topic, '-', g.partition) AS subject, g.at,
+               ms_between(g.at, g.owned_at) AS measured, g.high AS bound_high,
+               concat(h.by, ' was stalled, so that the partition could not be handed over in time')
                    AS excused,
-               CASE WHEN owned_at IS NULL AND after(high, at) > :stopped_at
+               CASE WHEN g.owned_at IS NULL AND after(g.high, g.at) > :stopped_at
                     THEN 'the run ended before it was due' END AS unknown,
-               CASE WHEN owned_at IS NULL THEN 'was given to no live member' END AS wrong,
-               concat('from ', member, ' to ', owner) AS note,
-               guard_from(after(high, at), owned_at) AS guard_from, guard_to(owned_at) AS guard_to
-        FROM delayed
+               CASE WHEN g.owned_at IS NULL THEN 'was given to no live member' END AS wrong,
+               concat('from ', g.member, ' to ', g.owner) AS note,
+               guard_from(after(g.high, g.at), g.owned_at) AS guard_from,
+               guard_to(g.owned_at) AS guard_to
+        FROM given g LEFT JOIN held h ON same(h, g, member, at, topic, partition)
     """
 
 

@@ -41,7 +41,11 @@ GIVEN_UP: Final = """
     of_applications=True,
 )
 def callback_first() -> str:
-    """Moved partitions, by the callbacks of both members."""
+    """Moved partitions, by the callbacks of both members.
+
+    A member that is handed too late what it was given counts as the next owner, if another has the
+    partition by then and gives it up later.
+    """
     return """
         WITH {GIVEN_UP}, {WOKEN}
         SELECT g.subject, g.given_up_at AS at, ms_between(g.given_up_at, g.next_at) AS measured,

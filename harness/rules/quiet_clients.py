@@ -9,12 +9,13 @@ from harness.rules.rule import Rule
 # broker that it connects to (rd_kafka_cgrp_serve). In steady quiet time the kept runs have no more
 # than three: those of a member that joins.
 LOOKUPS: Final = 15
-# A question for a position that is refused comes again by the same backoff in Java, and each 500 ms
-# in librdkafka (rd_kafka_toppar_offset_retry). In 330 stored runs no member asked more than four
-# times within 10 s, with faults, nor when a group of 200 formed.
+# A question for a position that is refused comes again by the same backoff in Java, and every
+# 500 ms in librdkafka (rd_kafka_toppar_offset_request). In 330 stored runs no member asked more
+# than four times within 10 s, with faults, nor when a group of 200 formed.
 QUESTIONS: Final = 20
-# What consumers ask (`r`) once the group is well, but in faults of their own or of brokers and
-# links. Nobody knows how often a client of somebody else's asks.
+# What consumers ask once the group is well, but in faults of their own or of brokers and links.
+# It follows on a table or query named r, with a member and arrived_at; conditions go on with AND.
+# Nobody knows how often a client of somebody else's asks.
 QUIET: Final = """
     LEFT SEMI JOIN {members} m ON m.member = r.member AND m.role = 'consumer'
     LEFT ANTI JOIN {fault_windows} f
@@ -70,9 +71,9 @@ def no_storm_of_lookups() -> str:
 @Rule(
     "X98",
     title="A member does not ask for the same position again and again",
-    statement="While nothing is broken, a member asks for a partition's committed position, or for "
-    "its first or last offset, no more often than its backoff would let it if each answer were an "
-    "error: 20 times in 10 s.",
+    statement="While nothing is broken, a member asks for a partition's committed position at "
+    "most 20 times in 10 s, and as often at most for its first or last offset. A backoff allows no "
+    "more, even if every answer is an error.",
     source="KIP-580; OffsetFetch; ListOffsets; ConsumerCoordinator."
     "initWithCommittedOffsetsIfNeeded; librdkafka rdkafka_partition.c "
     "(rd_kafka_toppar_offset_request)",

@@ -245,7 +245,9 @@ class Nemesis:
             with suppress(JournalError):
                 self._mark(item, "failed", target, evidence=str(error))
             still = item.name in self._open
-            became = "could not be healed" if still else "is healed, but goes on having an effect"
+            became = (
+                "could not be healed" if still else "is healed, but its effect was not seen to end"
+            )
             raise VoidRun(f"{item.fault.kind} of {target.name} {became}: {error}") from error
         if unwritten is not None:
             raise VoidRun(

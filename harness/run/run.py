@@ -114,10 +114,11 @@ class Run:
                 self._end("void", str(error))
                 raise
             except (ConnectionError, TimeoutError) as error:
-                self._end("void", f"a connection failed: {error}")
+                why = str(error) or type(error).__name__
+                self._end("void", f"a part of the run could not be reached: {why}")
                 raise VoidRun(
-                    f"a connection of the harness to a broker or a proxy failed ({error}), so the "
-                    f"run is void: {here(self.run_dir / 'logs')} may say why; run again"
+                    f"a part of the run could not be reached ({why}), so the run is void: "
+                    f"{here(self.run_dir / 'logs')} may say why; run again"
                 ) from error
             except OSError as error:
                 self._end("void", f"the machine refused: {error}")

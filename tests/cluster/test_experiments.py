@@ -127,6 +127,9 @@ ELSEWHERE: Final = {
 }
 
 
+EVERY: Final = {name: registry.load(name) for name in registry.names()}
+
+
 def shown(candidate: Candidate) -> set[str]:
     """Rules that a run of it judges, and kinds of fault that it alone injects."""
     rules = {goal.rule for goal in candidate.shows if not RULES[goal.rule].evidence}
@@ -136,8 +139,7 @@ def shown(candidate: Candidate) -> set[str]:
 
 def chosen() -> list[str]:
     """Labels of the runs: ALWAYS, then greedily what shows the most that is new for its time."""
-    experiments = {name: registry.load(name) for name in registry.names()}
-    experiments = {name: each for name, each in experiments.items() if "embedded" in each.backends}
+    experiments = {name: each for name, each in EVERY.items() if "embedded" in each.backends}
     every = [
         each
         for each in candidates(experiments)
@@ -182,10 +184,7 @@ OTHER_KAFKAS: Final = (
     "broker-upgrade:librdkafka/eager",  # from the release before the usual one
 )
 RUNS: Final = list(dict.fromkeys([*chosen(), *APART, *OTHER_KAFKAS]))
-LENGTHS_S: Final = {
-    each.label: each.estimate_s
-    for each in candidates({name: registry.load(name) for name in registry.names()})
-}
+LENGTHS_S: Final = {each.label: each.estimate_s for each in candidates(EVERY)}
 PARAMETERS: Final = [
     pytest.param(
         run,

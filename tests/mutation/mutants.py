@@ -48,12 +48,23 @@ def mutants(module: str, source: str) -> Iterator[Mutant]:
     for begin, end in _texts(source):
         start, stop = _within_quotes(source, _offset(lines, begin), _offset(lines, end))
         text = source[start:stop]
+        formatted = "f" in source[_offset(lines, begin) : start].lower()  # it has Python within
         if begin not in docs and is_sql(text):
             within = _defined_at(tree, begin[0])
             for change in changes(text):
                 line = source.count("\n", 0, start + change.start) + 1
                 place = (start + change.start, start + change.end)
-                yield Mutant(module, within, line, change.kind, *place, change.to)
+                made = Mutant(module, within, line, change.kind, *place, change.to)
+                if not formatted or _is_python(made.apply(source)):
+                    yield made
+
+
+def _is_python(source: str) -> bool:
+    try:
+        ast.parse(source)
+    except SyntaxError:
+        return False
+    return True
 
 
 def sources_in(harness: Path, packages: Sequence[str]) -> dict[str, str]:

@@ -54,8 +54,8 @@ def page(found: Sequence[Row]) -> str:
         "# What the tests of the rules do not notice",
         "",
         "`make mutants` changes the SQL of rules and of derived tables (`tables.…` below) in small",
-        "ways, one at a time, and runs the tests",
-        f"that the change can reach. They notice {killed:,} of {len(found):,} changes: {score}.",
+        "ways, one at a time. It runs the tests of the rules that the change can reach, and for a",
+        f"table 150 of them. They notice {killed:,} of {len(found):,} changes: {score}.",
         "The rest is below, by the reason why; a pattern of the change decides which is given",
         "(`tests/mutation/survivors.py`), so a single line may be under a neighbouring heading.",
         "",
@@ -63,8 +63,12 @@ def page(found: Sequence[Row]) -> str:
         "|---|---|---|",
     ]
     made = Counter(each["kind"] for each in found)
-    lost = Counter(each["kind"] for each in found if each["outcome"] == "survived")
+    lost = Counter(each["kind"] for each in found if each["outcome"] != "killed")
     lines += [f"| {kind} | {made[kind] - lost[kind]:,} | {made[kind]:,} |" for kind in sorted(made)]
+    cut = [each for each in found if each["outcome"] not in ("killed", "survived")]
+    if cut:
+        lines += ["", f"## Not tried to the end ({len(cut)})", ""]
+        lines += [f"- `{each['module']}.{each['within']}`: {each['outcome']}" for each in cut]
     for sort, reason in _SORTS.items():
         rows = [each for each in found if each["outcome"] == "survived" and sort_of(each) == sort]
         if rows:

@@ -30,11 +30,13 @@ from tests.mutation import derived
 from tests.mutation.mutants import Mutant
 
 LIMIT_S: Final = 60  # for the tests of one change; a longer query is one that has run wild
-# Many rules read a table, and each test computes it anew: so many tests of them have a try.
+# How many tests are run for a change of a table: many rules read one, and each test computes it
+# anew.
 MOST: Final = 150
 _RULES: Final = "harness.rules"
 _KEPT: Final = {_RULES, f"{_RULES}.rule"}
 _NOTICED, _SURVIVED, _OUT_OF_TIME = 0, 1, 2
+_WITHOUT_A_WORD: Final = {_SURVIVED: "survived", _OUT_OF_TIME: "out of time"}
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Trial:
     """What became of a change. `said` names the test that noticed it."""
 
     mutant: Mutant
-    outcome: str  # killed or survived
+    outcome: str  # killed, survived; or neither: "out of time" or "broke"
     said: str
 
     def row(self, sources: Mapping[str, str]) -> dict[str, Any]:
@@ -117,10 +119,11 @@ class Trials:
         mutant, told = running.pop(child)
         with os.fdopen(told, encoding="utf-8") as pipe:
             said = pipe.read()
-        survived = os.waitstatus_to_exitcode(status) == _SURVIVED
+        code = os.waitstatus_to_exitcode(status)
         if said:
             self._noticed[said] += 1
-        self.found.append(Trial(mutant, "survived" if survived else "killed", said))
+        outcome = "killed" if said else _WITHOUT_A_WORD.get(code, "broke")
+        self.found.append(Trial(mutant, outcome, said))
         if len(self.found) % 200 == 0:
             _print(f"{len(self.found)} of {len(self._mutants)}")
 

@@ -57,21 +57,55 @@ def test_an_orphaned_partition_waits_for_a_session_a_heartbeat_and_a_second(
     assert verdict == judge(crash(next_owner_ms=ms), "R10")["verdict"]
 
 
+LATE = 19_200.0  # 150 ms after the deadline
+
+
+def stalled(member: str = "member-1", from_ms: float = 9_000, lasts_ms: float = 9_500) -> History:
+    history = crash(next_owner_ms=LATE)
+    return history.told(member, "stall_started", from_ms, duration_ms=lasts_ms)
+
+
 @pytest.mark.parametrize(
-    ("member", "from_ms", "verdict"),
+    ("history", "given_ms", "verdict"),
     [
-        ("member-1", 9_000, "HOLDS"),
-        ("member-1", 19_200, "HOLDS"),
-        ("member-1", 19_201, "VIOLATED"),
-        ("member-1", 5_999, "VIOLATED"),
-        ("member-2", 9_000, "VIOLATED"),
+        (stalled(), 16_500, "HOLDS"),
+        (stalled(lasts_ms=7_499), 16_500, "VIOLATED"),
+        (stalled(from_ms=16_501), 16_500, "VIOLATED"),
+        (stalled(lasts_ms=12_000), 19_050, "HOLDS"),
+        (stalled(lasts_ms=12_000), 19_051, "VIOLATED"),
+        (stalled("member-2"), 16_500, "VIOLATED"),
     ],
 )
-def test_a_member_that_is_stalled_meanwhile_is_handed_nothing(
-    judge: Judge, member: str, from_ms: float, verdict: str
+def test_a_stalled_member_takes_nothing_up_that_it_is_given(
+    judge: Judge, history: History, given_ms: float, verdict: str
 ) -> None:
-    history = crash(next_owner_ms=19_200)
-    history.told(member, "stall_started", from_ms, duration_ms=4_000)
+    history.join("member-1", 16_100, 2).sync("member-1", given_ms, 2, [("member-1", 1)])
+    assert verdict == judge(history, "R10")["verdict"]
+
+
+def test_another_partition_than_the_one_that_it_is_given_is_handed_on(judge: Judge) -> None:
+    history = stalled().join("member-1", 16_100, 2)
+    history.sync("member-1", 16_500, 2, [("member-1", 0)])
+    assert "VIOLATED" == judge(history, "R10")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("from_ms", "to_ms", "verdict"),
+    [
+        (16_000, 19_100, "HOLDS"),
+        (19_050, 19_100, "HOLDS"),
+        (19_051, 19_100, "VIOLATED"),  # it began too late by itself
+        (16_000, 16_200, "VIOLATED"),  # and another one, which waited for nobody, came after it
+    ],
+)
+def test_a_rebalance_waits_for_a_stalled_member(
+    judge: Judge, from_ms: float, to_ms: float, verdict: str
+) -> None:
+    history = stalled(from_ms=16_100, lasts_ms=3_500)
+    history.says("rebalance_started", from_ms, generation=1, reason="because")
+    history.says("stabilized", to_ms, generation=2, members=1)
+    if to_ms < 19_000:
+        history.rebalance(19_110, 3, 1)
     assert verdict == judge(history, "R10")["verdict"]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from harness.rules import RULES
 from tests.mutation import derived
-from tests.mutation.mutants import mutants
+from tests.mutation.mutants import mutants, sources_in
 from tests.mutation.remembering import Remembering
 from tests.mutation.selection import Selection
 from tests.mutation.sql import changes, is_sql
@@ -144,6 +144,17 @@ def test_a_changed_table_reaches_the_rules_that_are_made_from_it() -> None:
     # A table of programs counts for the rules of programs, and of a view whoever names it.
     assert {"P10", "L1"} <= table_change("of_an_app", "fetched")
     assert {"R06", "R10"} <= table_change("views", "busy")
+
+
+def test_a_change_of_what_is_python_within_a_text_is_left_out() -> None:
+    source = "def one():\n    return f'SELECT a < b FROM {\", \".join(names)}'"
+    assert {"<=", ">="} == {each.to for each in mutants("rules.module", source)}
+
+
+def test_every_change_of_a_table_can_be_made_and_reaches_a_rule() -> None:
+    for name, source in sources_in(REPOSITORY / "harness", [derived.PACKAGE]).items():
+        for each in list(mutants(name, source))[::7]:
+            assert derived.rules_reached(each, source), each
 
 
 def test_what_the_judge_reads_itself_reaches_every_rule() -> None:

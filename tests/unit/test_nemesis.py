@@ -341,10 +341,10 @@ def test_a_heal_that_failed_is_tried_again_at_the_end(broken: Broken) -> None:
     assert ["failed", "healing", "healed"] == broken.phases()[-3:]
 
 
-def test_what_is_healed_and_has_an_effect_all_the_same_is_said(broken: Broken) -> None:
+def test_a_heal_after_which_the_effect_goes_on_is_said(broken: Broken) -> None:
     broken.lingers = [ClusterError("broker-1 does not answer")]
 
-    with pytest.raises(VoidRun, match="is healed, but goes on having an effect: broker-1 does not"):
+    with pytest.raises(VoidRun, match="is healed, but its effect was not seen to end: broker-1"):
         broken.heal()
 
     assert not broken.broken

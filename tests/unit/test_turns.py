@@ -46,7 +46,7 @@ def test_each_has_its_day() -> None:
     assert days[0] == chosen(items, 10 + turns.DAYS)
 
 
-def test_each_day_has_a_part_of_each_module() -> None:
+def test_a_module_of_tests_of_one_length_has_some_each_day() -> None:
     items = [item(f"test_{n}", module=f"test_{n % 2}.py") for n in range(2 * turns.DAYS)]
     for day in range(turns.DAYS):
         names = chosen(items, day)

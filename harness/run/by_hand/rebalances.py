@@ -45,9 +45,9 @@ class Rebalance:
             return f"{self.group}: epoch {self.generation}, {self.why}"
         if self.generation is None:
             return f"{self.group}: rebalance, {self.why}"
-        members = plural(self.members or 0, "member")
+        members = "" if self.members is None else f" of {plural(self.members, 'member')}"
         took = f" after {self.took_ms / 1_000:.1f} s" if self.took_ms is not None else ""
-        return f"{self.group}: generation {self.generation} of {members}{took}"
+        return f"{self.group}: generation {self.generation}{members}{took}"
 
 
 @dataclass
