@@ -282,6 +282,11 @@ def _parser() -> argparse.ArgumentParser:
             help="folder of a run, of repeats, of a sweep or of a night",
         )
     comparing.add_argument("--json", action="store_true", help="print it as JSON")
+    comparing.add_argument(
+        "--each-run",
+        action="store_true",
+        help="of two nights, show the rules and figures of each run, too",
+    )
     trending = command("trend", trend_command)
     trending.add_argument("--spark", metavar="URL", help=_SPARK)
     trending.add_argument(

@@ -360,6 +360,19 @@ def late_commit_names_nobody(rule: str) -> Expect:
     )
 
 
+def handed_what_it_has_lost(rule: str) -> Expect:
+    """This rule, violated where a rebalance gave a stalled member partitions before its limit."""
+    return Expect(
+        rule=rule,
+        verdict=Verdict.VIOLATED,
+        because="librdkafka's callback for assigned partitions waits for the application, and is "
+        "called although the member has left meanwhile (open in 2.16.0)",
+        clients=("librdkafka",),
+        protocols=("cooperative",),
+        if_seen=True,
+    )
+
+
 def commit_waits_for_the_rebalance(rule: str) -> Expect:
     """This rule, violated where a cooperative rebalance waits: Java's commit is refused at once."""
     return Expect(

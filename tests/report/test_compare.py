@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,12 @@ from rich.console import Console
 
 from harness.base.errors import Exit, NoData
 from harness.cli.main import main
-from harness.history.suites import State
-from harness.report.many.compare import compare, print_compared, settings_of
+from harness.history.suites import State, Suite
+from harness.report.many.compare import compare, settings_of
+from harness.report.many.compare_nights import shifts
+from harness.report.many.compare_text import print_compared
 from tests.report.sample_run import manifest, measured, verdict, write_manifest
-from tests.report.sample_suite import write_judged, write_night, write_repeats
+from tests.report.sample_suite import entry, write_judged, write_night, write_repeats
 
 
 def printed(a: Path, b: Path) -> list[str]:
@@ -176,3 +179,84 @@ def test_a_run_that_shows_nothing_is_not_compared(tmp_path: Path) -> None:
         compare(fine, void)
     with pytest.raises(NoData, match="is not the folder of a run"):
         compare(fine, tmp_path / "nowhere")
+
+
+def a_night(folder: Path, values: list[float], session_ms: int = 6_000, wrong: int = -1) -> Path:
+    """A night of an experiment for each value that R01 measured; in one of them it is VIOLATED."""
+    night = Suite(folder / "nightly" / "night-1", "nightly", "2026-11-20T10:00:00Z", [])
+    night.path.mkdir(parents=True)
+    for number, value in enumerate(values):
+        run = folder / f"experiment-{number}" / "run-1"
+        found = "VIOLATED" if number == wrong else "HOLDS"
+        write_judged(run, verdict("R01", found, unit="ms"), R01=[value])
+        changed = json.loads(json.dumps(manifest()))
+        changed["declared"]["group"]["session_timeout_ms"] = session_ms
+        write_manifest(run, **changed)
+        state = State.DIFFERS if number == wrong else State.AS_EXPECTED
+        label = f"experiment-{number}:librdkafka/eager"
+        night.entries.append(entry(label, state, folder=os.path.relpath(run, night.path)))
+    night.save()
+    return night.path
+
+
+TWELVE = [6_000.0 + 100 * number for number in range(12)]
+
+
+def test_of_two_nights_what_differs_is_told_once(tmp_path: Path) -> None:
+    a = a_night(tmp_path / "a", TWELVE)
+    b = a_night(tmp_path / "b", [1.1 * value for value in TWELVE], session_ms=10_000, wrong=3)
+    lines = [" ".join(line.split()) for line in printed(a, b)]
+
+    assert "12 runs that both have, by experiment and protocol" in lines
+    assert "group.session_timeout_ms 6000 10000 12" in lines
+    assert "✗ experiment-3:librdkafka/eager R01 HOLDS VIOLATED" in lines
+    assert "R01 ms higher 12 of 12 +10%" in lines
+    assert "got worse: R01 in experiment-3:librdkafka/eager" in lines
+    assert not [line for line in lines if line.startswith("experiment-3")]  # no table of its own
+
+
+def test_of_two_nights_each_run_is_shown_if_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    night = a_night(tmp_path, TWELVE)
+
+    assert Exit.AS_EXPECTED == main(["compare", str(night), str(night), "--each-run"])
+    said = capsys.readouterr().out
+    assert "every rule has the same verdict in both, run by run" in said
+    assert "no number is higher or lower in nearly all runs" in said
+    assert 12 == said.count(":librdkafka/eager (1 run)")
+
+
+@pytest.mark.parametrize(
+    ("higher", "moved"),
+    [
+        (12, [12]),
+        (11, []),  # of a handful of numbers chance does that to one in one comparison of twenty
+        (6, []),
+        (0, [0]),
+    ],
+)
+def test_a_number_has_moved_if_chance_would_hardly_do_it(
+    tmp_path: Path, higher: int, moved: list[int]
+) -> None:
+    a = a_night(tmp_path / "a", TWELVE)
+    other = [value + (5 if n < higher else -5) for n, value in enumerate(TWELVE)]
+    found = shifts(compare(a, a_night(tmp_path / "b", other)))
+
+    assert [("R01", 12, count) for count in moved] == [
+        (each.name, each.runs, each.higher) for each in found if each.name == "R01"
+    ]
+
+
+def test_as_json_two_nights_have_what_differs_over_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = a_night(tmp_path / "a", TWELVE)
+    b = a_night(tmp_path / "b", [value / 2 for value in TWELVE], session_ms=10_000)
+
+    assert Exit.AS_EXPECTED == main(["compare", str(a), str(b), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    name = "group.session_timeout_ms"
+    assert [{"name": name, "a": "6000", "b": "10000", "runs": 12}] == found["settings"]
+    moved = {"name": "R01", "unit": "ms", "runs": 12, "higher": 0, "change": -0.5}
+    assert moved in found["moved"]

@@ -15,7 +15,6 @@ BROKEN_BY = {
     "R10": "saboteur-stopped",
     "R11": "broker-kill",
     "R14": "saboteur-members",
-    "R15": "assigned-while-stalled",
     "R15-all": "bad-day",
     "R15-repeats": "listener-none",
     "R18": "processing-slow",
@@ -52,6 +51,7 @@ BROKEN_BY = {
     "X72": "saboteur-members",
     "X73": "saboteur-commit-first",
     "X88": "saboteur-members",
+    "X99": "assigned-while-stalled",
 }
 _BROKER = "brokers alone decide it, and they are not sabotaged"
 _LIBRARY = "the client library does it by itself, whatever the application does"
@@ -131,6 +131,7 @@ ONLY_BY_HAND = {
                 "R06-java",
                 "R06-librdkafka",
                 "R09",
+                "R15",
                 "R15-seek",
             ),
             *("R13-members", "R15-assigned", "R15-commit", "R08-client", "R34-silent", "X20-alone"),

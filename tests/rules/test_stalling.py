@@ -489,3 +489,69 @@ def test_a_process_that_ended_says_nothing_any_more(
     judge: Judge, kind: str, ms: float, verdict: str
 ) -> None:
     assert verdict == judge(beyond().fault(kind, "member-1", ms), "X85")["verdict"]
+
+
+# X99
+
+
+def too_slow(lost_ms: float | None = 14_000) -> History:
+    """member-1 is past its limit at 9 s, and hears of it when it polls again, or never."""
+    history = History().member("member-1", max_poll_interval_ms=8_000).member("member-2")
+    history.told("member-1", "max_poll_exceeded", 9_000)
+    return history if lost_ms is None else history.told("member-1", "lost", lost_ms, [0])
+
+
+@pytest.mark.parametrize(
+    ("polled_ms", "records", "verdict"),
+    [
+        (9_000, 0, "HOLDS"),
+        (9_001, 10, "VIOLATED"),
+        (13_999, 10, "VIOLATED"),
+        (14_000, 0, "HOLDS"),
+    ],
+)
+def test_who_was_too_slow_hears_that_it_is_out_before_it_is_handed_a_record(
+    judge: Judge, polled_ms: float, records: int, verdict: str
+) -> None:
+    history = too_slow().delivered("member-1", 0, 0, 9, polled_ms)
+    found = judge(history.delivered("member-2", 1, 0, 9, 9_500), "X99")
+    assert (verdict, 1, records) == (found["verdict"], found["examined"], found["measured_max"])
+
+
+@pytest.mark.parametrize("event", ["lost", "revoked", "closing"])
+def test_it_may_hear_of_it_by_any_callback_or_close(judge: Judge, event: str) -> None:
+    history = too_slow(None).told("member-1", event, 12_000)
+    history.delivered("member-1", 0, 0, 9, 12_500)
+    assert "HOLDS" == judge(history, "X99")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("api", "generation", "verdict"),
+    [
+        ("JOIN_GROUP", -1, "HOLDS"),
+        ("CONSUMER_GROUP_HEARTBEAT", 0, "HOLDS"),
+        ("CONSUMER_GROUP_HEARTBEAT", 3, "VIOLATED"),
+        ("HEARTBEAT", 3, "VIOLATED"),
+    ],
+)
+@pytest.mark.parametrize("member", ["member-1", "member-2"])
+def test_who_has_joined_again_is_in_the_group(
+    judge: Judge, member: str, api: str, generation: int, verdict: str
+) -> None:
+    history = too_slow(None).request(api, member, 12_000, generation=generation)
+    history.delivered("member-1", 0, 0, 9, 12_500)
+    wanted = verdict if member == "member-1" else "VIOLATED"
+    assert wanted == judge(history, "X99")["verdict"]
+
+
+def test_a_second_limit_is_examined_as_well(judge: Judge) -> None:
+    history = too_slow().told("member-1", "max_poll_exceeded", 30_000)
+    history.told("member-1", "lost", 33_000, [0]).delivered("member-1", 0, 0, 9, 32_000)
+    found = judge(history, "X99")
+    assert ("VIOLATED", 2) == (found["verdict"], found["examined"])
+    assert "in 1 polls, from 2000 ms to 2000 ms after its limit" in found["reason"]
+
+
+def test_without_a_member_that_was_too_slow_x99_is_unknown(judge: Judge) -> None:
+    history = History().member("member-1").delivered("member-1", 0, 0, 9, 12_500)
+    assert "UNKNOWN" == judge(history, "X99")["verdict"]

@@ -12,12 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-from rich.text import Text
-
 from harness.base.distribution import CONFIDENCE
 from harness.base.errors import NoData
-from harness.base.words import plural
 from harness.experiment import label
 from harness.history import manifest
 from harness.history.suites import is_suite, load_suite
@@ -26,8 +22,7 @@ from harness.report.many.figures import Figure, figures, measurements
 from harness.report.many.repeat import Spread, figures_over, rules_over, verdict_text
 from harness.report.many.verdicts import verdicts_of
 from harness.report.outcome import Standing
-from harness.report.text.columns import align, show, width_of
-from harness.report.words import NOTHING, number
+from harness.report.words import NOTHING
 
 # Of a single run, not of how it was set up: ports and the addresses made of them, names, places.
 _OWN: Final = re.compile(
@@ -78,7 +73,7 @@ class Beside:
     @property
     def changed(self) -> bool:
         """Whether the verdicts that count are different ones."""
-        return _verdict(self.a) != _verdict(self.b)
+        return verdict_of(self.a) != verdict_of(self.b)
 
     @property
     def worse(self) -> bool:
@@ -268,7 +263,8 @@ def _beside(a: Sequence[Spread], b: Sequence[Spread]) -> tuple[Beside, ...]:
     )
 
 
-def _verdict(side: Spread | None) -> str:
+def verdict_of(side: Spread | None) -> str:
+    """The verdict of one side's runs in words; a dash where it did not judge the rule."""
     return NOTHING if side is None else verdict_text(side)
 
 
@@ -314,76 +310,3 @@ def _side(side: Spread | None) -> dict[str, Any] | None:
         "measured": asdict(side.values),
         "median_interval": asdict(side.interval) if side.interval else None,
     }
-
-
-def print_compared(compared: Compared, console: Console | None = None) -> None:
-    """Print what differs in settings, then every rule and every figure side by side."""
-    console = console or Console(highlight=False)
-    width = width_of(console)
-    lines: list[Text] = [Text(f"A  {compared.path_a}"), Text(f"B  {compared.path_b}")]
-    for pair in compared.pairs:
-        lines += [Text(), Text(_titled(pair), "bold")]
-        lines += _settings_lines(pair, width)
-        lines += _rules_lines(pair, width)
-        lines += _figures_lines(pair, width)
-    lines.append(Text())
-    lines += [Text(f"only in A: {label}") for label in compared.only_a]
-    lines += [Text(f"only in B: {label}") for label in compared.only_b]
-    if compared.worse:
-        lines.append(Text(f"got worse: {', '.join(compared.worse)}", "bold red"))
-    else:
-        lines.append(Text("no verdict got worse", "bold green"))
-    show(console, lines)
-
-
-def _titled(pair: Comparison) -> str:
-    sides = [f"{group.label} ({plural(len(group.verdicts), 'run')})" for group in (pair.a, pair.b)]
-    return sides[0] if sides[0] == sides[1] else " against ".join(sides)
-
-
-def _settings_lines(pair: Comparison, width: int) -> list[Text]:
-    if not (pair.a.judged and pair.b.judged):
-        side = "B" if pair.a.judged else "A"
-        return [Text(f"no run of {side} was judged, so there are no settings to compare")]
-    if not pair.settings:
-        return [Text("set up alike")]
-    cells: list[tuple[str, ...]] = [("setting", "A", "B")]
-    cells += [
-        (setting.name, *(NOTHING if side is None else side for side in (setting.a, setting.b)))
-        for setting in pair.settings
-    ]
-    return [Text(), *_headed(align(cells, width, free=(0, 1, 2)))]
-
-
-def _rules_lines(pair: Comparison, width: int) -> list[Text]:
-    cells: list[tuple[str, ...]] = [("", "rule", "A", "measured", "B", "measured", "unit")]
-    for each in pair.rules:
-        sign = "✗" if each.worse else "≠" if each.changed or each.moved else ""
-        sides = [(_verdict(side), measured_text(side)) for side in (each.a, each.b)]
-        cells.append((sign, each.name, *sides[0], *sides[1], each.unit))
-    lines = [Text(), *_headed(align(cells, width, free=(1, 3, 5)))]
-    for line, each in zip(lines[2:], pair.rules, strict=True):
-        line.stylize("red" if each.worse else "cyan" if each.changed or each.moved else "")
-    return lines
-
-
-def _figures_lines(pair: Comparison, width: int) -> list[Text]:
-    cells: list[tuple[str, ...]] = [("figure", "A", "B", "unit")]
-    cells += [
-        (each.name, measured_text(each.a), measured_text(each.b), each.unit)
-        for each in pair.figures
-    ]
-    return [Text(), *_headed(align(cells, width, free=(0, 1, 2)))]
-
-
-def _headed(texts: Sequence[str]) -> list[Text]:
-    return [Text(texts[0], "bold"), *map(Text, texts[1:])]
-
-
-def measured_text(side: Spread | None) -> str:
-    """Median and range of a side: "2,004 (1,998 – 2,010)", or one number."""
-    if side is None or side.values.n == 0:
-        return NOTHING
-    values = side.values
-    middle, low, high = (number(value) for value in (values.p50, values.min, values.max))
-    return middle if low == high else f"{middle} ({low} – {high})"
