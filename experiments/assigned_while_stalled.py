@@ -5,8 +5,6 @@ leaves. What the application has not been told by then belongs to a membership t
 Watch: what the stalled member is handed when it wakes up, and who has it by then.
 """
 
-from dataclasses import replace
-
 from harness.experiment import (
     Experiment,
     Fault,
@@ -29,7 +27,7 @@ experiment = Experiment(
         *holds("X99"),
         handed_what_it_has_lost("X99"),
         # The others may be given the partition only after the stalled member has woken up.
-        replace(handed_what_it_has_lost("R15"), sometimes=True),
+        handed_what_it_has_lost("R15", sometimes=True),
         late_commit_names_nobody("X41"),
         *holds("R10", "R16", "R21", "R33"),
     ),

@@ -6,8 +6,6 @@ Watch: each rebalance has a cause of its own; the member that joins while anothe
 waits for the max.poll.interval.ms of the stalled member.
 """
 
-from dataclasses import replace
-
 from harness.experiment import (
     CLASSIC,
     Expect,
@@ -61,7 +59,7 @@ experiment = Experiment(
             protocols=("cooperative",),
         ),
         commit_waits_for_the_rebalance("X01-kept"),
-        replace(handed_what_it_has_lost("X99"), sometimes=True),
+        handed_what_it_has_lost("X99", sometimes=True),
         *holds("R07"),
         Expect(
             rule="R07",

@@ -360,7 +360,7 @@ def late_commit_names_nobody(rule: str) -> Expect:
     )
 
 
-def handed_what_it_has_lost(rule: str) -> Expect:
+def handed_what_it_has_lost(rule: str, *, sometimes: bool = False) -> Expect:
     """This rule, violated where a rebalance gave a stalled member partitions before its limit."""
     return Expect(
         rule=rule,
@@ -370,6 +370,7 @@ def handed_what_it_has_lost(rule: str) -> Expect:
         clients=("librdkafka",),
         protocols=("cooperative",),
         if_seen=True,
+        sometimes=sometimes,
     )
 
 
