@@ -6,7 +6,6 @@ its NAME. Nothing here does I/O.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from math import inf
 from typing import Any, Final
 
@@ -15,6 +14,8 @@ from harness.experiment.app import App
 from harness.experiment.checks import all_are
 from harness.experiment.checks import at_least as at_least
 from harness.experiment.checks import one_of as one_of
+from harness.experiment.enums import Need as Need
+from harness.experiment.enums import Verdict as Verdict
 from harness.experiment.limits import Limits as Limits
 from harness.experiment.probes import Probe as Probe
 from harness.experiment.source import Source as Source
@@ -49,28 +50,6 @@ ASSIGNORS: Final[dict[str, tuple[str, ...]]] = {
 UNSET: Final = "unset"
 LEAST_RECORD_BYTES: Final = 8  # the first 8 bytes of a record are its number
 COMMITS: Final = ("auto", "sync", "async", "interval", "revoke", "external", "transaction")
-
-
-class Verdict(StrEnum):
-    """Outcome of judging one rule; the worst row decides."""
-
-    HOLDS = "HOLDS"
-    UNKNOWN = "UNKNOWN"
-    VIOLATED = "VIOLATED"
-
-
-class Need(StrEnum):
-    """What a run must contain, or must not, before a rule can be examined.
-
-    Experiments are refused that declare a rule and lack what it needs, and faults ask for needs
-    instead of knowing rules.
-    """
-
-    FAULTS = "a declared fault"
-    SESSION_END = "a silence longer than session.timeout.ms"
-    MAX_POLL_END = "a stall longer than max.poll.interval.ms"
-    STALL_WITHIN_MAX_POLL = "a stall shorter than max.poll.interval.ms"
-    WORKING_COORDINATOR = "a coordinator that is never paused for a session"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -295,7 +295,7 @@ def listed_groups() -> str:
                     WHEN found IS NULL THEN IF(must, 'did not list the group', NULL)
                     WHEN NOT must THEN 'listed a group of another broker or state'
                     WHEN size(entries) > 1
-                    THEN concat('listed the group ', size(entries), ' times')
+                    THEN clause('listed the group ', size(entries), ' times')
                     WHEN NOT (found.groupState <=> state AND found.protocolType <=> 'consumer')
                     THEN clause('listed the group as ', concat_ws(', ', found.protocolType,
                                 found.groupState), ', not as consumer, ', state) END AS wrong,

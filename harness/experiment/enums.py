@@ -1,0 +1,25 @@
+"""What a verdict can be, and what a rule can need of a run."""
+
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """Outcome of judging one rule; the worst row decides."""
+
+    HOLDS = "HOLDS"
+    UNKNOWN = "UNKNOWN"
+    VIOLATED = "VIOLATED"
+
+
+class Need(StrEnum):
+    """What a run must contain, or must not, before a rule can be examined.
+
+    Experiments are refused that declare a rule and lack what it needs, and faults ask for needs
+    instead of knowing rules.
+    """
+
+    FAULTS = "a declared fault"
+    SESSION_END = "a silence longer than session.timeout.ms"
+    MAX_POLL_END = "a stall longer than max.poll.interval.ms"
+    STALL_WITHIN_MAX_POLL = "a stall shorter than max.poll.interval.ms"
+    WORKING_COORDINATOR = "a coordinator that is never paused for a session"
