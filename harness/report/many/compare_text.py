@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base.words import plural
-from harness.report.many.compare import Compared, Comparison, verdict_of
+from harness.report.many.compare import Compared, Comparison, Setting, verdict_of
 from harness.report.many.compare_nights import settings_over, shifts
 from harness.report.many.repeat import Spread
 from harness.report.text.columns import align, show, width_of
@@ -57,11 +57,12 @@ def _settings_lines(pair: Comparison, width: int) -> list[Text]:
     if not pair.settings:
         return [Text("set up alike")]
     cells: list[tuple[str, ...]] = [("setting", "A", "B")]
-    cells += [
-        (setting.name, *(NOTHING if side is None else side for side in (setting.a, setting.b)))
-        for setting in pair.settings
-    ]
+    cells += [_named(setting) for setting in pair.settings]
     return [Text(), *_headed(align(cells, width, free=(0, 1, 2)))]
+
+
+def _named(setting: Setting) -> tuple[str, ...]:
+    return setting.name, *(NOTHING if side is None else side for side in (setting.a, setting.b))
 
 
 def _rules_lines(pair: Comparison, width: int) -> list[Text]:
@@ -114,8 +115,7 @@ def _all_settings_lines(compared: Compared, width: int) -> Iterator[Text]:
         return
     cells: list[tuple[str, ...]] = [("setting", "A", "B", "runs")]
     for each, runs in over.items():
-        sides = (NOTHING if side is None else side for side in (each.a, each.b))
-        cells.append((each.name, *sides, str(runs)))
+        cells.append((*_named(each), str(runs)))
     yield Text("settings that differ, and in how many runs")
     yield from _headed(align(cells, width, free=(0, 1, 2)))
 
