@@ -147,14 +147,8 @@ def _shift_lines(compared: Compared, width: int) -> Iterator[Text]:
         return
     cells: list[tuple[str, ...]] = [("number", "unit", "in B", "of runs", "change")]
     for each in moved:
-        way, count = (
-            ("higher", each.higher)
-            if 2 * each.higher > each.runs
-            else (
-                "lower",
-                each.runs - each.higher,
-            )
-        )
+        lower = each.runs - each.higher
+        way, count = ("higher", each.higher) if each.higher > lower else ("lower", lower)
         change = "" if each.change is None else f"{each.change:+.0%}"
         cells.append((each.name, each.unit, way, f"{count} of {each.runs}", change))
     yield Text("numbers that are higher, or lower, in nearly all runs")
