@@ -109,8 +109,8 @@ ROOMS: Final = {
     ),
     "tables": Room(
         "tables derived from a run's history (`rebalances`, `ownership`, `stops`), its settings "
-        "(`source`), and the engines that run the queries: Spark, the product's, and DuckDB, which "
-        "judges without a JVM (`engines`)",
+        "(`settings`), and the engines that run the queries: Spark, the product's, and DuckDB, "
+        "which judges without a JVM (`engines`)",
         "tables are made from a run's files alone",
         ("history", "experiment", "base"),
         ("duckdb", "pyarrow", "pyspark", "sqlglot"),

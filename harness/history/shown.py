@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from consumers.journal import of_kinds, read_journal
 from harness.base import processes
+from harness.base.words import plural
 
 Row = dict[str, Any]
 Frame = Mapping[str, Any]
@@ -196,7 +197,7 @@ def _lacks(way: str, asked: str, named: bool, unread: int, text: str, last_words
         return "" if named else f"no line {wanted}; {said}"
     what, where = ("post", "to the sink") if way == "http" else ("record", f"in {asked}")
     if unread:
-        return f"{_several(unread, what)} {where} named no record, such as {text}"
+        return f"{plural(unread, what)} {where} named no record, such as {text}"
     return "" if named else f"there was no {what} {where}; its last words: {last_words}"
 
 
@@ -247,8 +248,4 @@ def _oddly(named: Iterable[_Named], sends: Iterable[Row], partitions: int) -> st
         example = example or (f"{place} by {program}" if program else place)
     if not count:
         return ""
-    return f"shows {_several(count, 'record')} that nobody had produced, such as {example}"
-
-
-def _several(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    return f"shows {plural(count, 'record')} that nobody had produced, such as {example}"

@@ -393,12 +393,12 @@ def rejoins_when_told() -> str:
                    min(r.answered_at) AS told_at, min(r.evidence) AS evidence
             FROM {own_requests} r LEFT JOIN assigned a ON same(a, r, member, generation)
             WHERE r.api = 'HEARTBEAT' AND r.error_code = :REBALANCE_IN_PROGRESS
-              AND coalesce(a.at <= r.answered_at, true)
+              AND coalesce(a.at < r.answered_at, true)
             GROUP BY r.member_id, r.member, r.broker, r.generation
         ), joined AS (
             SELECT t.*, min(r.arrived_at) AS arrived_at
             FROM told t LEFT JOIN {requests} r
-              ON r.member_id = t.member_id AND r.api = 'JOIN_GROUP' AND r.arrived_at > t.told_at
+              ON r.member_id = t.member_id AND r.api = 'JOIN_GROUP' AND r.arrived_at >= t.told_at
             GROUP BY ALL
         ), polled AS (
             SELECT j.*, greatest(j.told_at, max(b.to_at)) AS polled_at

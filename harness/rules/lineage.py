@@ -13,7 +13,7 @@ from harness.rules.catalogue import RULES
 from harness.rules.documents import STATEMENTS
 from harness.tables.engines.base import settings_in, tables_in
 from harness.tables.recipes import recipes_of
-from harness.tables.source import DECLARED_OF_CLIENTS
+from harness.tables.settings import DECLARED_OF_CLIENTS
 from harness.tables.views import VIEWS
 from harness.tables.vocabulary import Query, expand, text_of
 

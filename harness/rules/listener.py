@@ -35,7 +35,7 @@ GIVEN_UP: Final = """
     unit="ms",
     things="moved partitions",
     measures="from the callback to the next assignment",
-    too_low="was assigned to its next owner before the callback of its former owner",
+    too_low="was assigned to another member before the callback of the member that had it",
     matters="The callback is the last chance to commit: without it the next owner repeats "
     "finished work.",
     of_applications=True,

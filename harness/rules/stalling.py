@@ -321,7 +321,7 @@ def says_that_its_limit_is_over() -> str:
 
 @Rule(
     "X99",
-    title="Who was too slow is handed no record before it hears that it is out",
+    title="A member that was too slow hears that it is out before it is handed a record",
     statement="A member whose application did not poll for max.poll.interval.ms is out of its "
     "group. When the application polls again, it is told that its partitions are lost before it is "
     "handed any record.",

@@ -23,9 +23,16 @@ from tests.mutation import derived, survivors
 from tests.mutation.mutants import Mutant, mutants, sources_in
 from tests.mutation.remembering import Remembering
 from tests.mutation.selection import Selection
-from tests.mutation.trials import Trials
+from tests.mutation.trials import Trial, Trials
 
 PACKAGES: Final = ("rules", derived.PACKAGE)
+# What judges recorded runs by all rules.
+ON_RECORDS: Final = (
+    Path("tests/recorded/test_recorded_runs.py"),
+    Path("tests/recorded/test_other_rules.py"),
+    Path("tests/tampered/test_tampered.py"),
+)
+_SAME: Final = ("module", "within", "kind", "diff")  # by what a change is known again
 _OPTIONS: Final = ("-q", "-s", "--no-header", "-p", "no:cacheprovider", "--snapshot-warn-unused")
 
 
@@ -35,6 +42,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--sample", type=int, help="so many changes (default: all)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (default 1)")
     parser.add_argument("--only", help="one module or package, such as rules, or rules.joining")
+    parser.add_argument(
+        "--known",
+        type=Path,
+        help="a changes.json of before: what was noticed there is not tried again",
+    )
     parser.add_argument("--results", type=Path, default=Path("results/mutation"))
     given = parser.parse_args(arguments)
     selection = Selection(REPOSITORY)
@@ -42,13 +54,15 @@ def main(arguments: Sequence[str]) -> int:
     chosen = _chosen(sources, given)
     if not chosen:
         parser.error(f"there is no SQL in {given.only}")
-    reached = {each: _rules_reached(each, sources, selection) for each in chosen}
-    trials = Trials(chosen, sources, reached.__getitem__, workers=2)
-    tests = selection.tests(set().union(*reached.values()))
+    known = _noticed_before(given.known, chosen, sources)
+    to_try = [each for each in chosen if each not in known]
+    reached = {each: _rules_reached(each, sources, selection) for each in to_try}
+    trials = Trials(to_try, sources, reached.__getitem__, workers=2)
+    tests = [*selection.tests(set().union(*reached.values())), *ON_RECORDS]
     duckdb.DuckDb = Remembering  # type: ignore[misc]  # what tests/conftest.py starts
     with tempfile.TemporaryDirectory(prefix="kafka-chaos-mutation-") as folder:
         pytest.main([*_OPTIONS, f"--basetemp={folder}/pytest", *map(str, tests)], plugins=[trials])
-    rows = [each.row(sources) for each in trials.found]
+    rows = [each.row(sources) for each in (*known.values(), *trials.found)]
     rows.sort(key=lambda each: (each["module"], each["line"], each["kind"]))
     given.results.mkdir(parents=True, exist_ok=True)
     (given.results / "changes.json").write_text(json.dumps(rows, indent=1))
@@ -57,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
     print(f"survivors  {given.results / 'survivors.md'}")
     for test in trials.failed:
         print(f"left out, as it fails without any change: {test}")
-    return int(bool(trials.failed) or len(trials.found) < len(chosen))
+    return int(bool(trials.failed) or len(trials.found) < len(to_try))
 
 
 def _rules_reached(mutant: Mutant, sources: Mapping[str, str], selection: Selection) -> set[str]:
@@ -78,6 +92,25 @@ def _chosen(sources: dict[str, str], given: argparse.Namespace) -> list[Mutant]:
         return found
     numbers = sorted(random.Random(given.seed).sample(range(len(found)), given.sample))
     return [found[number] for number in numbers]
+
+
+def _noticed_before(
+    file: Path | None, chosen: Sequence[Mutant], sources: Mapping[str, str]
+) -> dict[Mutant, Trial]:
+    """What tests noticed then, of the changes that are the same: alike lines may have moved."""
+    if file is None:
+        return {}
+    before: dict[tuple[str, ...], str | None] = {}
+    for row in json.loads(file.read_text()):
+        key = tuple(str(row[name]) for name in _SAME)
+        noticed = row["said"] if row["outcome"] == "killed" else None
+        before[key] = before.get(key, noticed) and noticed  # of two that are alike, neither
+    found = {}
+    for mutant in chosen:
+        row = Trial(mutant, "killed", "").row(sources)
+        if said := before.get(tuple(str(row[name]) for name in _SAME)):
+            found[mutant] = Trial(mutant, "killed", said)
+    return found
 
 
 def _summary(found: Sequence[dict[str, Any]]) -> str:

@@ -26,7 +26,7 @@ from typing import Any, Final
 import pytest
 from _pytest.runner import runtestprotocol
 
-from tests.mutation import derived
+from tests.mutation import derived, survivors
 from tests.mutation.mutants import Mutant
 
 LIMIT_S: Final = 60  # for the tests of one change; a longer query is one that has run wild
@@ -123,7 +123,11 @@ class Trials:
         if said:
             self._noticed[said] += 1
         outcome = "killed" if said else _WITHOUT_A_WORD.get(code, "broke")
-        self.found.append(Trial(mutant, outcome, said))
+        trial = Trial(mutant, outcome, said)
+        self.found.append(trial)
+        if outcome != "killed":  # at once: whoever writes the missing test need not wait for all
+            row = trial.row(self._sources)
+            _print(f"{outcome}: {mutant.module}:{mutant.line}: {survivors.change(row)}")
         if len(self.found) % 200 == 0:
             _print(f"{len(self.found)} of {len(self._mutants)}")
 
@@ -146,10 +150,10 @@ class Trials:
             os._exit(code)
 
     def _first_to_notice(self, mutant: Mutant, items: Sequence[pytest.Item]) -> str | None:
-        """Those first that have noticed most of the changes so far."""
+        """Hand-written histories first, and of each those that have noticed most so far."""
         reached = self._judged_by(mutant)
         concerned = [item for item in items if self._rules_of[item.nodeid] & reached]
-        concerned.sort(key=lambda item: -self._noticed[item.nodeid])
+        concerned.sort(key=lambda item: (_is_on_records(item), -self._noticed[item.nodeid]))
         if mutant.module.startswith(f"{derived.PACKAGE}."):
             concerned = self._some_of_each(concerned, reached)
         for item in concerned:
@@ -166,6 +170,10 @@ class Trials:
         ]
         dealt = dict.fromkeys(filter(None, chain.from_iterable(zip_longest(*of_rules))))
         return list(dealt)[:MOST]
+
+
+def _is_on_records(item: pytest.Item) -> bool:
+    return not item.nodeid.startswith("tests/rules/")
 
 
 def install(module: str, source: str) -> None:

@@ -20,7 +20,8 @@ import pytest
 
 from harness.experiment import SLACK_MS
 from harness.tables.engines.base import Engine
-from harness.tables.source import POLL_MS, read_run
+from harness.tables.settings import POLL_MS
+from harness.tables.source import read_run
 from tests.recorded.derived import Row, derived, digest_of
 from tests.recorded.keep import RUNS
 

@@ -685,17 +685,27 @@ def test_a_member_is_told_by_a_heartbeat_of_the_group_answered_27(judge: Judge) 
     history = rejoin(5_900).join("member-1", 7_000, 3).heartbeats("member-1", 5_500, error_code=27)
     history.heartbeats("member-1", 4_000, error_code=27, **OTHER).heartbeats("member-1", 4_100)
     history.sync("member-1", 4_200, error_code=27).sync("member-1", 5_100)
-    history.join("member-1", 4_300, 2).join("member-1", 5_000, 2).join("member-2", 5_050, 2)
+    history.join("member-1", 4_300, 2).join("member-1", 4_999, 2).join("member-2", 5_050, 2)
     verdict = judge(history, "R32-rejoin")
     assert ("HOLDS", 1, 900) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
 
 
 def test_only_its_own_first_assignment_must_have_reached_the_member(judge: Judge) -> None:
-    history = rejoin(9_100).told("member-1", "assigned", 5_000).told("member-1", "assigned", 7_500)
+    history = rejoin(9_100).told("member-1", "assigned", 4_999).told("member-1", "assigned", 7_500)
     history.told("member-1", "revoked", 7_600).told("member-2", "assigned", 7_500)
     history.told("member-1", "assigned", 7_500, generation=2)
     verdict = judge(history, "R32-rejoin")
     assert ("VIOLATED", 4_100) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_what_comes_in_the_moment_of_being_told_may_have_come_after_it(judge: Judge) -> None:
+    """Brokers whose clocks tick by a millisecond stamp the answer and the JoinGroup alike."""
+    history = rejoin(9_100).join("member-1", 5_000, 2)
+    verdict = judge(history, "R32-rejoin")
+    assert ("HOLDS", 1, 0) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+    history = rejoin(9_100).told("member-1", "assigned", 5_000)
+    assert 0 == judge(history, "R32-rejoin")["examined"]
 
 
 @pytest.mark.parametrize(

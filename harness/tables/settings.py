@@ -1,0 +1,197 @@
+"""What queries may name with a colon (`:session_ms`): the settings of a run, from its manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from harness.experiment import (
+    APP,
+    JAVA_TIMER_MS,
+    LIBRDKAFKA_TIMER_GRID_MS,
+    SLACK_MS,
+    effective_heartbeat_ms,
+)
+from harness.tables import broker_settings
+from harness.tables.engines.base import Setting
+
+# Two stamps may each be rounded to 1 ms, so what follows may seem to come 2 ms before.
+ROUNDING_MS: Final = 2
+# Java's retry.backoff.max.ms (1 s) with its jitter of 20 % (KIP-580).
+JAVA_RETRY_MS: Final = 1_200
+# How much earlier and later than its interval a client's heartbeats come. Both look for a heartbeat
+# that is due when something wakes them, and at least at each tick of their timer
+# (rd_kafka_cgrp_serve; AbstractCoordinator, HeartbeatThread). One is early by the way of the one
+# before, measured for librdkafka's within its grid: 80 ms.
+CADENCE_MS: Final = {
+    "librdkafka": (80, LIBRDKAFKA_TIMER_GRID_MS + SLACK_MS),
+    "java": (SLACK_MS, JAVA_TIMER_MS + SLACK_MS),
+}
+# Likewise for automatic commits: librdkafka's have a timer of their own (measured: within 66 ms),
+# Java looks at the clock in each poll.
+AUTO_COMMIT_LATE_MS: Final = {"librdkafka": 80, "java": JAVA_TIMER_MS + SLACK_MS}
+# How long a client that has lost its coordinator waits at most before it asks again: Java's
+# retry.backoff.max.ms with jitter and its timer, librdkafka's 1,000 ms and its timer
+# (rd_kafka_cgrp_serve).
+LOOKUP_MS: Final = {
+    "librdkafka": 1_000 + LIBRDKAFKA_TIMER_GRID_MS,
+    "java": JAVA_RETRY_MS + JAVA_TIMER_MS,
+}
+# Time-out of one poll of the consumer program.
+POLL_MS: Final = 200
+# How late a client does what a timer of its own tells it to.
+TIMER_LATE_MS: Final = {"librdkafka": LIBRDKAFKA_TIMER_GRID_MS, "java": JAVA_TIMER_MS}
+# How early before a deadline the machine must have been on time for a timing to count.
+GUARD_MS: Final = 100
+# Settings that follow from what an experiment declares of its clients, or from how ours work. A
+# program of somebody else's has its own.
+DECLARED_OF_CLIENTS: Final = frozenset(
+    {
+        "auto_commit_late_ms",
+        "auto_commit_ms",
+        "batch_records",
+        "cadence_early_ms",
+        "cadence_ms",
+        "client",
+        "commit",
+        "heartbeat_ms",
+        "lookup_ms",
+        "max_poll_ms",
+        "metadata_refresh_ms",
+        "poll_ms",
+        "retry_ms",
+        "timer_late_ms",
+    }
+)
+
+
+def settings_of(content: Mapping[str, Any], promised: Mapping[str, float]) -> dict[str, Setting]:
+    """Each setting's value, as this manifest tells it and with these limits.
+
+    Raises KeyError, TypeError or ValueError where the manifest lacks something.
+    """
+    group, load = content["declared"]["group"], content["declared"]["load"]
+    cluster = content["declared"].get("cluster") or {}
+    broker = cluster.get("settings") or {}
+    phases = {phase["name"]: phase for phase in content.get("phases") or ()}
+    started = _time(content["started_at"])
+    ended = _time(content["ended_at"]) if content.get("ended_at") else started + timedelta(days=1)
+    stop = phases.get("stop") or {}
+    drain = phases.get("drain") or {}
+    steady = phases.get("steady") or {}
+    of_an_app = group["client"] == APP
+    ours = _of_an_app(content, promised) if of_an_app else _of_clients(group, promised)
+    observed = content.get("observed") or {}
+    brokers = broker_settings.of(content)
+    return {
+        **ours,
+        **brokers,
+        "group": content["group"],
+        "topic": content["topic"],
+        "protocol": observed.get("protocol") or group["protocol"],
+        "session_ms": int(observed.get("session_timeout_ms") or group["session_timeout_ms"]),
+        "members": int(group["members"]),
+        "partitions": int(load["partitions"]),
+        "records_per_s": int(load["records_per_s"]),
+        "faults": _due(content["declared"]),
+        "slack_ms": SLACK_MS,
+        "rounding_ms": ROUNDING_MS,
+        "guard_ms": GUARD_MS,
+        "started_at": started,
+        "ended_at": ended,
+        "brokers": int(cluster.get("brokers", 3)),
+        "offsets_min_isr": int(
+            broker.get("min.insync.replicas", min(2, int(cluster.get("brokers", 3))))
+        ),
+        "retention_ms": 60_000 * brokers["retention_minutes"],
+        "kafka_major": int(str(cluster.get("kafka_version") or "4").partition(".")[0]),
+        "steady_at": _time(steady["from"]) if steady.get("from") else ended,
+        "drain_at": _time(drain["from"]) if drain.get("from") else ended,
+        "drained_at": _time(drain["to"]) if drain.get("to") else ended,
+        "stopped_at": _time(stop["from"]) if stop.get("from") else ended,
+    }
+
+
+def _due(declared: Mapping[str, Any]) -> int:
+    """How many faults have to be on record: where they are drawn, as many as time allowed."""
+    faults = len(declared.get("faults") or ())
+    return min(faults, 1) if declared.get("at_random") else faults
+
+
+# Of each limit its setting, and what one of it is there.
+_LIMITS: Final = {
+    "drained_s": ("limit_drained_ms", 1_000),
+    "standstill_s": ("limit_standstill_ms", 1_000),
+    "repeats": ("limit_repeats", 1),
+    "lost": ("limit_lost", 1),
+    "out_of_order": ("limit_out_of_order", 1),
+}
+# What a program is held to without a promise; -1 is nothing.
+_UNPROMISED: Final[Mapping[str, Setting]] = {
+    "limit_drained_ms": 60_000,
+    "limit_standstill_ms": -1,
+    "limit_repeats": -1,
+    "limit_lost": 0,
+    "limit_out_of_order": 0,
+}
+
+
+def _limits(promised: Mapping[str, float]) -> dict[str, Setting]:
+    """What is promised, in milliseconds and records."""
+    return {
+        setting: round(promised[name] * scale)
+        for name, (setting, scale) in _LIMITS.items()
+        if name in promised
+    }
+
+
+def _of_an_app(content: Mapping[str, Any], promised: Mapping[str, float]) -> dict[str, Setting]:
+    app = content["declared"]["app"]
+    shown = (content.get("observed") or {}).get("shown") or {}
+    return {
+        "grace_ms": round(app["stop"]["grace_s"] * 1_000),
+        **_UNPROMISED,
+        **_limits(promised),
+        "shown_by": str(shown.get("by") or _way(app.get("effects") or {})),
+        "shown_lacks": str(shown.get("lacks") or ""),
+        "shown_oddly": str(shown.get("oddly") or ""),
+    }
+
+
+def _way(effects: Mapping[str, Any]) -> str:
+    """How the program is said to show its work; empty where it is not."""
+    return next((name for name, value in effects.items() if value), "")
+
+
+def _of_clients(group: Mapping[str, Any], promised: Mapping[str, float]) -> dict[str, Setting]:
+    """The settings in DECLARED_OF_CLIENTS, and what is promised."""
+    client = str(group["client"])
+    return {
+        **_limits(promised),
+        "client": client,
+        "heartbeat_ms": effective_heartbeat_ms(int(group["heartbeat_interval_ms"]), client),
+        "max_poll_ms": int(group["max_poll_interval_ms"]),
+        "commit": group["commit"],
+        "auto_commit_ms": int(group["auto_commit_interval_ms"]),
+        "batch_records": int(group["batch_records"]),
+        "metadata_refresh_ms": int(group.get("metadata_refresh_ms", 300_000)),
+        "cadence_early_ms": CADENCE_MS[client][0],
+        "cadence_ms": CADENCE_MS[client][1],
+        "auto_commit_late_ms": AUTO_COMMIT_LATE_MS[client],
+        "lookup_ms": LOOKUP_MS[client],
+        "poll_ms": POLL_MS,
+        "retry_ms": JAVA_RETRY_MS,
+        "timer_late_ms": _timer_late_ms(group),
+    }
+
+
+def _timer_late_ms(group: Mapping[str, Any]) -> int:
+    """In KIP-848 Java's network thread sleeps until its next heartbeat (ConsumerNetworkThread)."""
+    if group["client"] == "java" and group["protocol"] == "consumer":
+        return int(group["heartbeat_interval_ms"])
+    return TIMER_LATE_MS[group["client"]]
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
