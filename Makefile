@@ -55,7 +55,7 @@ matrix: ## play the same faults on several programs, and compare them side by si
 sweep: ## play experiments with several values of a setting, and show what each value buys and costs: NAME=consumer-crash,consumer-freeze OVER='session_timeout_ms=6000,10000,45000' [REPEAT=3 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness sweep $(if $(NAME),'$(NAME)') $(foreach setting,$(OVER),--over '$(setting)') $(if $(JOBS),--jobs '$(JOBS)') $(OPTIONS)
 
-nightly: ## play every experiment, and judge every rule for each client and protocol [SHARE=1/2 ONLY= LONG=1 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
+nightly: ## play all experiments that take no minutes, for each client and protocol [SHARE=1/2 ONLY= LONG=1 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness nightly $(NIGHT)
 
 .PHONY: explain
@@ -87,7 +87,7 @@ compare-protocols: ## play an experiment under each protocol, and compare what i
 	    $(if $(PROTOCOL),--protocol '$(PROTOCOL)') $(if $(BACKEND),--backend '$(BACKEND)') \
 	    $(if $(KAFKA),--kafka '$(KAFKA)') $(SECURED)
 
-test: ## check format, lint and types, and run the tests, some of them on real brokers [ALL=1: all of them, with a third each day of those that take minutes; ALL=every: each of them]
+test: ## check format, lint and types, and run the tests, some of them on real brokers [ALL=1: all of them, with a third each day of those marked long; ALL=every: each of them]
 	@$(ENV) -m tests.checks --set-up
 	@$(if $(ALL),,$(MAKE) test-fast-only)
 	@$(WHOLE) -m $(if $(ALL),tests.everything $(filter every,$(ALL)),pytest $(WITH_BROKERS) -m "cluster and not long")

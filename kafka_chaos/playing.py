@@ -71,10 +71,11 @@ class Verdict:
 class Result:
     """What a run showed.
 
-    `standstill_s` is the longest that a partition stood still. `lost` and `repeats` are records
-    that were never processed, and processed again: of those that were fetched, where the program
-    shows nothing (`fetched_only`). What was not recorded is not a number, which no comparison
-    holds for.
+    `standstill_s` is the longest that a partition stood still. Of the acknowledged records `lost`
+    were skipped, `unread` lie after the last position that was read, and `repeats` were processed
+    again; all three are of what was fetched, where the program shows nothing (`fetched_only`).
+    What was not recorded is not a number, which no comparison holds for; nor is the standstill
+    where records were left unread, because it went on when the run ended.
     """
 
     exit_code: int
@@ -84,6 +85,7 @@ class Result:
     experiment: str
     standstill_s: float
     lost: float
+    unread: float
     repeats: float
     acknowledged: float
     fetched_only: bool
@@ -98,7 +100,8 @@ class Result:
     def __str__(self) -> str:
         """The sentence, what differs, what it cost, and the page: what a failure prints."""
         numbers = (
-            f"standstill {self.standstill_s:.2f} s, {self.lost:g} lost, {self.repeats:g} repeats"
+            f"standstill {self.standstill_s:.2f} s, {self.lost:g} lost, {self.unread:g} unread, "
+            f"{self.repeats:g} repeats"
         )
         lines = [f"{self.experiment}: {self.sentence}", *map(str, self.differing)]
         return "\n".join([*lines, *self.costs, numbers, f"page  {self.page}"])
@@ -113,7 +116,7 @@ def read(text: str) -> Result:
         verdicts.setdefault(each["rule"], _verdict(each))
     numbers = {
         name: float("nan") if found[name] is None else found[name]
-        for name in ("standstill_s", "lost", "repeats", "acknowledged")
+        for name in ("standstill_s", "lost", "unread", "repeats", "acknowledged")
     }
     return Result(
         exit_code=found["exit_code"],

@@ -118,7 +118,8 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
 
     They are static where the experiment, or the app, says so. Its rules are those that need nothing
     which only our own consumers tell. Probes beside its faults are left out. Raises BadInput for a
-    fault that there is no lever for in a program of somebody else's.
+    fault that there is no lever for in a program of somebody else's; of faults that are drawn at
+    random such a one is left out.
     """
     if alone := [probe.name for probe in experiment.probes if not probe.beside]:
         raise BadInput(
@@ -130,20 +131,12 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
             "an app needs a cluster of its own, whose brokers log what it fetches: use "
             "BACKEND=embedded or BACKEND=docker"
         )
-    for fault in experiment.faults:
-        how = f" {fault.how}" if fault.how == IN_TRANSACTION else ""
-        if how or (fault.kind in KINDS and KINDS[fault.kind].by_order):
-            raise BadInput(
-                f"{fault.kind}{how} is an order that only our own consumers understand, and "
-                f"{app.name} does not: choose another experiment"
-            )
-        if fault.kind in KINDS and of_a_user(fault):
-            raise BadInput(
-                f"{fault.kind} takes something from the user of one process, and a process of "
-                f"{app.name} that is started again comes as another user: choose another experiment"
-            )
-        if fault.kind in KINDS and (lever := KINDS[fault.kind].lever):
-            _check_lever(fault, lever, app)
+    faults = experiment.faults
+    if experiment.at_random:
+        faults = tuple(fault for fault in faults if not _refusal(fault, app))
+    for fault in faults or experiment.faults:
+        if why := _refusal(fault, app):
+            raise BadInput(why)
     group = Group(members=app.instances, client=APP, static=app.static or experiment.group.static)
     judged = judged_of_an_app()
     # Where a document is wrong for everybody, it is wrong for this program too.
@@ -157,23 +150,38 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
     )
     named = {expect.rule for expect in rules}
     more = tuple(Expect(rule=rule, if_seen=True) for rule in judged if rule not in named)
-    return replace(experiment, app=app, group=group, probes=(), rules=(*rules, *more))
+    return replace(
+        experiment, app=app, group=group, probes=(), faults=faults, rules=(*rules, *more)
+    )
 
 
-def _check_lever(fault: Fault, lever: Lever, app: App) -> None:
-    """Refuse a fault that a program has no lever for."""
-    if lever == Lever.DEPENDENCY and not app.dependencies:
-        raise BadInput(
+def _refusal(fault: Fault, app: App) -> str:
+    """Why this fault cannot be done to the program; empty if it can."""
+    kind = KINDS.get(fault.kind)
+    how = f" {fault.how}" if fault.how == IN_TRANSACTION else ""
+    if how or (kind and kind.by_order):
+        return (
+            f"{fault.kind}{how} is an order that only our own consumers understand, and "
+            f"{app.name} does not: choose another experiment"
+        )
+    if kind and of_a_user(fault):
+        return (
+            f"{fault.kind} takes something from the user of one process, and a process of "
+            f"{app.name} that is started again comes as another user: choose another experiment"
+        )
+    if kind and kind.lever == Lever.DEPENDENCY and not app.dependencies:
+        return (
             f"{fault.kind} acts on a dependency, and {app.name} names none: write "
             '[dependency] DATABASE_URL = "127.0.0.1:5432" into app.toml, or use '
             "--dependency DATABASE_URL=127.0.0.1:5432"
         )
-    if lever == Lever.SINK and not app.effects.http:
-        raise BadInput(
+    if kind and kind.lever == Lever.SINK and not app.effects.http:
+        return (
             f"{fault.kind} acts on the answers of the sink, and {app.name} posts to none: write "
             "[effects] http = true into app.toml, and let the program post each record to "
             "KAFKA_CHAOS_SINK"
         )
+    return ""
 
 
 def refuse_what_cannot_run(app: App) -> None:

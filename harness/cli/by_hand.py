@@ -58,7 +58,9 @@ def add_fault_options(fault: argparse.ArgumentParser) -> None:
     fault.add_argument(
         "--group", help="the group whose coordinator is meant (default: the only one)"
     )
-    fault.add_argument("--how", metavar="WAY", help="the variant, if the kind has several")
+    fault.add_argument(
+        "--how", metavar="WAY", help="the variant, if the kind has several (isolate-broker)"
+    )
     fault.add_argument("--latency-ms", type=int, metavar="MS", help="added to each round trip")
     fault.add_argument(
         "--bandwidth-kb-per-s", type=int, metavar="KB", help="bandwidth of a link in each direction"

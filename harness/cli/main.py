@@ -158,7 +158,9 @@ def _parser() -> argparse.ArgumentParser:
         summary = (function.__doc__ or "").splitlines()[0]
         added = commands.add_parser(name, help=summary, description=summary)
         added.set_defaults(command=function)
-        added.add_argument("--results", type=Path, help="folder of all runs")
+        added.add_argument(
+            "--results", type=Path, help="folder of all runs (default: results, or the project's)"
+        )
         own = added.add_argument_group("your own project")
         own.add_argument(
             "--project",
@@ -228,7 +230,11 @@ def _parser() -> argparse.ArgumentParser:
                 "another store, such as s3a://BUCKET/results/NAME/RUN, is copied here first",
             )
         else:
-            one.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
+            several = name == "report"
+            what = "folder of a run, of repeats, a matrix, a sweep or a night"
+            one.add_argument(
+                "run", type=Path, metavar="RUN", help=what if several else "a run's folder"
+            )
         if name == "report":
             one.add_argument("--json", action="store_true", help=_JSON)
             one.add_argument(
@@ -292,8 +298,8 @@ def _parser() -> argparse.ArgumentParser:
     trending.add_argument(
         "--dataset",
         metavar="PLACE",
-        help="that of runs elsewhere, in any place that Spark can read: s3a://BUCKET/dataset, "
-        "hdfs://…, a folder (default: that of --results)",
+        help="dataset to read: s3a://BUCKET/dataset, hdfs://… or a folder (default: the one in "
+        "--results)",
     )
     command("collect", collect_command).add_argument(
         "run", type=Path, metavar="RUN", help="a run's folder"
@@ -311,8 +317,8 @@ def _parser() -> argparse.ArgumentParser:
     cleaning.add_argument(
         "--all",
         action="store_true",
-        help="remove all runs, repeats, nights, matrices, sweeps, comparisons, trends, benchmarks "
-        "and mutation tests as well; the dataset, which has the verdicts of all runs, stays",
+        help="remove all else as well that this project made in the folder of all runs; the "
+        "dataset, which has the verdicts of all runs, stays",
     )
     cleaning.add_argument(
         "--cache",

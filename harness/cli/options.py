@@ -71,7 +71,11 @@ def _jobs(text: str) -> int:
 
 def add_run_options(one: argparse.ArgumentParser) -> None:
     """The options of every command that plays runs of one experiment, or of many."""
-    one.add_argument("--seed", type=int, help="decides when each fault starts (default: random)")
+    one.add_argument(
+        "--seed",
+        type=int,
+        help="draws when each fault starts, and in a soak which (default: random)",
+    )
     one.add_argument(
         "--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob (see `describe`)"
     )
@@ -99,7 +103,8 @@ def add_limit_option(one: argparse.ArgumentParser) -> None:
     """The option by which limits are given to any experiment."""
     one.add_argument(
         "--limit", action="append", default=[], metavar="NAME=VALUE",
-        help="a promise that becomes a verdict: standstill_s=10, repeats=500, lost=0, drained_s=30",
+        help="a promise that becomes a verdict: standstill_s=10, repeats=500, lost=0, drained_s=30, "
+        "out_of_order=0",
     )  # fmt: skip
 
 

@@ -262,7 +262,7 @@ def _would_clean(arguments: argparse.Namespace) -> int:
 
 
 def clean_command(arguments: argparse.Namespace) -> int:
-    """End processes that killed runs left, and remove their unfinished files."""
+    """End what killed runs left running, and remove what they left on disk."""
     from harness.cli.cleaning import clean_all, clean_cache
     from harness.run.leftovers import sweep, sweep_results
 

@@ -112,7 +112,7 @@ class Judge:
             return look_at_others(run_dir, self._second_engine())
         verdicts, found = first_look(run_dir, self._second_engine())
         said = in_a_line(load_manifest(run_dir), verdicts)
-        first(f"first verdict, by DuckDB: {said}; Spark's, which is kept, follows")
+        first(f"first verdict (DuckDB): {said}; the final one (Spark) follows")
         return found
 
     def _second_engine(self) -> "DuckDb":

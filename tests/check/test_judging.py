@@ -57,7 +57,7 @@ def test_the_next_run_gets_another_session_after_spark_has_died(tmp_path: Path) 
     done = ended(KILLED_BETWEEN, run_dir)
 
     [first, again] = done.stdout.splitlines()
-    assert first.startswith("first verdict, by DuckDB: Every verdict as expected; "), done.stderr
+    assert first.startswith("first verdict (DuckDB): Every verdict as expected; "), done.stderr
     assert "judged again" == again, done.stderr
     assert "DuckDB could not judge run, so Spark judges all of it (OSError: nobody reads)" in (
         done.stderr

@@ -74,7 +74,7 @@ def test_a_result_has_numbers_verdicts_and_the_page(deployed: Path, result: Resu
     assert deployed / "report.html" == result.page
     assert deployed == result.folder
     assert 0 < result.standstill_s < 60
-    assert 3 == result.lost
+    assert (3, 0) == (result.lost, result.unread)
     assert 10 == result.repeats
     assert not result.fetched_only
     assert ["P10"] == [each.rule for each in result.differing]
@@ -92,7 +92,7 @@ def test_a_result_in_words_has_what_differs_and_the_page(result: Result) -> None
     assert "rolling-deploy: 1 verdict differs from the expected: " in lines[0]
     assert lines[1].startswith(f"{DIFFERS} ")
     assert f"page  {result.page}" == lines[-1]
-    assert "3 lost, 10 repeats" in lines[-2]
+    assert "3 lost, 0 unread, 10 repeats" in lines[-2]
 
 
 def test_what_was_not_recorded_is_no_number(tmp_path: Path) -> None:
@@ -102,6 +102,22 @@ def test_what_was_not_recorded_is_no_number(tmp_path: Path) -> None:
 
     assert all(map(math.isnan, (found.standstill_s, found.lost, found.repeats)))
     assert not any((found.standstill_s <= 10, found.lost == 0, found.repeats <= 500))
+
+
+def test_a_partition_that_is_left_unread_has_no_standstill(tmp_path: Path) -> None:
+    """It went on when the run ended, so no promise of one is kept."""
+    where = {"topic": "t", "partition": 0}
+    sent = where | {"outcome": "acknowledged", "first_offset": 0, "last_offset": 99, "count": 100}
+    run = write_run(
+        tmp_path / "run",
+        sends=[sent],
+        deliveries=[where | {"first_offset": 0, "last_offset": 79, "count": 80}],
+    )
+
+    found = read(values.as_json(load(run)))
+
+    assert (0, 20) == (found.lost, found.unread)
+    assert not found.standstill_s <= 10
 
 
 def test_numbers_without_an_end_are_left_out(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from _pytest.runner import runtestprotocol
 
 from tests.mutation import derived, survivors
 from tests.mutation.mutants import Mutant
+from tests.mutation.records import Records
 
 LIMIT_S: Final = 60  # for the tests of one change; a longer query is one that has run wild
 # How many tests are run for a change of a table: many rules read one, and each test computes it
@@ -75,6 +76,7 @@ class Trials:
         self._workers = workers
         self._rules_of: dict[str, set[str]] = {}  # test -> rules that it judges by
         self._noticed: Counter[str] = Counter()
+        self._records = Records()
         self.failed: list[str] = []
         self.found: list[Trial] = []
 
@@ -91,6 +93,7 @@ class Trials:
                 self._rules_of[item.nodeid] = set(judging)
                 if any(report.failed for report in reports):
                     self.failed.append(item.nodeid)
+        self._records.look()
         gc.freeze()  # what is never looked through is never copied in a child
         _print(f"{len(session.items)} tests once: {time.monotonic() - began:.0f} s")
         self._try_all([item for item in session.items if item.nodeid not in self.failed])
@@ -150,17 +153,18 @@ class Trials:
             os._exit(code)
 
     def _first_to_notice(self, mutant: Mutant, items: Sequence[pytest.Item]) -> str | None:
-        """Hand-written histories first, and of each those that have noticed most so far."""
+        """Hand-written histories first, then kept runs, then those with a violation put in."""
         reached = self._judged_by(mutant)
         concerned = [item for item in items if self._rules_of[item.nodeid] & reached]
-        concerned.sort(key=lambda item: (_is_on_records(item), -self._noticed[item.nodeid]))
-        if mutant.module.startswith(f"{derived.PACKAGE}."):
+        concerned.sort(key=lambda item: -self._noticed[item.nodeid])
+        of_a_table = mutant.module.startswith(f"{derived.PACKAGE}.")
+        if of_a_table:
             concerned = self._some_of_each(concerned, reached)
-        for item in concerned:
-            item.session._setupstate.teardown_exact(item)
-            if any(report.failed for report in runtestprotocol(item, log=False, nextitem=item)):
-                return item.nodeid
-        return None
+        return (
+            _first_to_fail([item for item in concerned if _is_by_hand(item)])
+            or self._records.first_to_notice(reached, self._noticed, anew=of_a_table)
+            or _first_to_fail([item for item in concerned if not _is_by_hand(item)])
+        )
 
     def _some_of_each(self, items: Sequence[pytest.Item], rules: set[str]) -> list[pytest.Item]:
         """MOST of these, in turn from those of each rule."""
@@ -172,8 +176,16 @@ class Trials:
         return list(dealt)[:MOST]
 
 
-def _is_on_records(item: pytest.Item) -> bool:
-    return not item.nodeid.startswith("tests/rules/")
+def _is_by_hand(item: pytest.Item) -> bool:
+    return item.nodeid.startswith("tests/rules/")
+
+
+def _first_to_fail(items: Sequence[pytest.Item]) -> str | None:
+    for item in items:
+        item.session._setupstate.teardown_exact(item)
+        if any(report.failed for report in runtestprotocol(item, log=False, nextitem=item)):
+            return item.nodeid
+    return None
 
 
 def install(module: str, source: str) -> None:

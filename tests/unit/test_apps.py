@@ -424,6 +424,18 @@ def test_a_fault_by_order_is_refused(fault: Fault, says: str) -> None:
         with_app(replace(registry.load("baseline"), faults=(fault,)), app)
 
 
+def test_of_faults_that_are_drawn_those_by_order_are_left_out() -> None:
+    app = App(name="orders", command=("x",), folder="/")
+    soak = registry.load("soak")
+    ours = {"close-consumer", "stall-consumer"}
+
+    left = with_app(soak, app).faults
+
+    assert [fault for fault in soak.faults if fault.kind not in ours] == list(left)
+    with pytest.raises(BadInput, match="close-consumer is an order that only"):
+        with_app(replace(soak, faults=soak.faults[1:2]), app)
+
+
 def test_with_an_app_the_group_is_its_processes_and_every_rule_may_be_unseen() -> None:
     app = App(name="orders", command=("x",), folder="/", instances=5, static=True)
 
@@ -453,6 +465,7 @@ def test_every_experiment_takes_an_app_or_says_why_not(name: str) -> None:
             with_app(experiment, plain)
     alone = any(not probe.beside for probe in experiment.probes)
     ours = any(KINDS[fault.kind].by_order for fault in experiment.faults)
+    ours = ours and not experiment.at_random  # these are left out of what is drawn
     if alone or ours or authorized(experiment):
         with pytest.raises(BadInput, match=": "):
             with_app(experiment, app)

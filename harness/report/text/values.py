@@ -29,10 +29,13 @@ _COLUMNS: Final = (
 
 
 def values(run: Run) -> dict[str, Any]:
-    """The outcome in a sentence, where its page is, what it cost, and each verdict."""
+    """The outcome in a sentence, where its page is, what it cost, and each verdict.
+
+    No standstill is given where records were left unread: it went on when the run ended.
+    """
     result = outcome(run)
     count = records(run)
-    still_ms = longest_ms(run)
+    still_ms = None if count.unseen else longest_ms(run)
     folder = run.path.resolve()
     return {
         "experiment": run.manifest.experiment,
@@ -44,6 +47,7 @@ def values(run: Run) -> dict[str, Any]:
         "standstill_s": None if still_ms is None else still_ms / 1_000,
         "acknowledged": count.acknowledged,
         "lost": count.lost,
+        "unread": count.unseen,
         "repeats": count.redelivered,
         "fetched_only": count.fetched_only,
         "costs": costs(run),
