@@ -165,12 +165,12 @@ def idle() -> str:
 # A group of static and dynamic members is ordered otherwise by each client, and left out.
 ORDERED: Final = """
     WITH joined AS (
-        SELECT g.number, j.broker, j.generation, j.member_id, max(j.protocol_name) AS assignor,
-               max(j.instance_id) AS instance_id
+        SELECT g.number, g.members AS known, j.broker, j.generation, j.member_id,
+               max(j.protocol_name) AS assignor, max(j.instance_id) AS instance_id
         FROM {joins} j JOIN {generations} g
           ON same(g, j, broker, generation) AND g.event = 'stabilized'
          AND j.arrived_at <= after(:slack_ms, g.joined_at) AND in_time_of(g, j.processed_at)
-        GROUP BY g.number, j.broker, j.generation, j.member_id
+        GROUP BY g.number, g.members, j.broker, j.generation, j.member_id
     ), ordered AS (
         SELECT *, count(*) OVER w AS members, count(instance_id) OVER w AS static,
                row_number() OVER (PARTITION BY number
@@ -217,7 +217,8 @@ def as_worked_out() -> str:
             LEFT JOIN {assignments} a ON same(a, o, broker, generation) AND a.topic = s.topic
              AND a.member_id = o.member_id
             WHERE o.assignor IN ('range', 'roundrobin') AND o.static IN (0, o.members)
-              AND :client <> 'app'
+             -- The leader also assigns to a static member that did not join in time and is kept.
+              AND o.members = o.known AND :client <> 'app'
         ), owners AS (
             SELECT *,
                    CASE WHEN assignor = 'roundrobin' THEN partition % members

@@ -3,6 +3,7 @@
 from typing import Final
 
 from harness.rules.rule import Rule
+from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (queries name it)
 
 # A member that woke up after its poll limit, in KIP-848 with Java, may be handed a partition that
 # is left over from before, and never be told that it has lost it again (measured three times).
@@ -136,7 +137,7 @@ def names_its_generation() -> str:
             GROUP BY t.member, t.member_id, t.generation, t.what, t.has, t.at, t.times
         ), judged AS (
             SELECT *,
-                   CASE WHEN given_at IS NULL OR given_at > after(:slack_ms, at)
+                   CASE WHEN given_at IS NULL OR given_at > after(:STAMP_LATE_MS, at)
                         THEN 'that it was not given'
                         WHEN generation < has THEN 'from before its last assignment' END AS odd
             FROM known
@@ -198,7 +199,7 @@ def lost_by_those_who_were_out() -> str:
         ), judged AS (
             SELECT l.member, l.event_at, l.at, count(r.at) AS reasons
             FROM lost l LEFT JOIN reasons r
-              ON r.member = l.member AND r.at <= after(:slack_ms, l.at)
+              ON r.member = l.member AND r.at <= after(:STAMP_LATE_MS, l.at)
              AND coalesce(r.at >= after(-:slack_ms, l.since_at), true)
             GROUP BY l.member, l.event_at, l.at
         )
@@ -230,7 +231,8 @@ def loses_what_it_held() -> str:
     """Heartbeats that were answered so, beside how the partitions held then were taken away.
 
     What a member gives up because it closes is none of that, nor what it gives up before the answer
-    can have reached it.
+    can have reached it. Whoever is handed records a session later, and has heard of no loss, has
+    kept all.
     """
     return """
         WITH told AS (
@@ -243,18 +245,31 @@ def loses_what_it_held() -> str:
             FROM told t JOIN {callbacks} c
               ON c.member = t.member AND c.event = 'lost' AND c.at >= t.at
             GROUP BY t.member, t.at
+        ), closed AS (
+            SELECT member, min(event_at) AS at FROM {client_events}
+            WHERE event = 'closing' GROUP BY member
+        ), held AS (
+            SELECT t.member, t.at, t.error_code, t.evidence, o.ended_by, o.to_at, l.at_once,
+                   coalesce(c.at <= o.to_at, false) AS closing,
+                   l.at_once IS NULL AND coalesce(max(d.polled_at) > after(:session_ms, t.at),
+                                                  false) AS went_on
+            FROM told t JOIN {ownership} o
+              ON o.member = t.member AND o.from_at <= t.at
+             AND (o.to_at IS NULL OR o.to_at > t.at)
+            LEFT JOIN lost l ON same(l, t, member, at)
+            LEFT JOIN closed c ON c.member = t.member
+            LEFT JOIN {deliveries} d
+              ON same(d, o, member, topic, partition)
+             AND d.polled_at <= coalesce(o.to_at, :ended_at)
+            GROUP BY ALL
         )
-        SELECT concat(t.member, ' (put out)') AS subject, t.at,
-               count_if(o.ended_by = 'revoked' AND o.to_at > after(:rounding_ms, t.at)
-                        OR o.to_at > after(:slack_ms, l.at_once)) AS measured, 0 AS bound_high,
-               concat('told by error ', t.error_code, '; held ', count(*), ' partitions') AS note,
-               t.evidence
-        FROM told t JOIN {ownership} o
-          ON o.member = t.member AND o.from_at <= t.at AND o.to_at > t.at
-        LEFT JOIN lost l ON same(l, t, member, at)
-        LEFT ANTI JOIN {client_events} c
-          ON c.member = o.member AND c.event = 'closing' AND c.event_at <= o.to_at
-        GROUP BY t.member, t.at, t.error_code, t.evidence
+        SELECT concat(member, ' (put out)') AS subject, at,
+               count_if(went_on OR ended_by = 'revoked' AND to_at > after(:rounding_ms, at)
+                        OR to_at > after(:slack_ms, at_once)) AS measured, 0 AS bound_high,
+               concat('told by error ', error_code, '; held ', count(*), ' partitions') AS note,
+               evidence
+        FROM held WHERE went_on OR to_at IS NOT NULL AND NOT closing
+        GROUP BY member, at, error_code, evidence
     """
 
 
@@ -303,7 +318,7 @@ def gives_up_before_it_leaves() -> str:
                concat(count(DISTINCT j.arrived_at), ' joins'),
                min(IF(o.from_at IS NULL, NULL, j.evidence))
         FROM {joins} j LEFT JOIN {ownership} o
-          ON o.member = j.member AND o.from_at < after(-:slack_ms, j.arrived_at)
+          ON o.member = j.member AND o.from_at < after(-:STAMP_LATE_MS, j.arrived_at)
          AND o.to_at > after(:slack_ms, j.arrived_at)
         WHERE :protocol = 'eager' GROUP BY j.member
     """

@@ -2,6 +2,7 @@
 
 from harness.experiment import CLASSIC
 from harness.rules.rule import Groups, Need, Rule
+from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (queries name it)
 
 # Answers that say something of the member, and not only that the group is elsewhere or not yet
 # loaded or that the log did not take it in time. What a coordinator writes into an isolated link
@@ -271,7 +272,7 @@ def notes_are_true() -> str:
         FROM found n LEFT JOIN {own_requests} l
           ON l.member = n.member AND l.api = 'FIND_COORDINATOR' AND l.error_code = :NONE
          AND CAST(get_json_object(l.detail, '$.coordinator') AS INT) = n.broker
-         AND l.arrived_at <= after(:slack_ms, n.at)
+         AND l.arrived_at <= after(:STAMP_LATE_MS, n.at)
          AND l.arrived_at >= after(-:session_ms, n.at)
         GROUP BY n.member, n.at, n.broker
         UNION ALL

@@ -224,7 +224,7 @@ def counts_for_the_client() -> str:
             SELECT s.*, m.session_timeout_ms, min(c.event_at) AS ended_at
             FROM spans s JOIN {members} m ON m.member = s.member
             LEFT JOIN {client_events} c
-              ON c.member = s.member AND c.event IN ('session_timed_out', 'coordinator_lost')
+              ON c.member = s.member AND c.event = 'session_timed_out'
              AND c.event_at >= after(m.session_timeout_ms, s.from_at) AND c.event_at <= s.to_at
             GROUP BY ALL
         )

@@ -10,6 +10,7 @@ from harness.rules.callbacks import (  # noqa: F401 (queries name them)
 )
 from harness.rules.rights import TOPIC_AUTHORIZATION_FAILED  # noqa: F401 (a query names it)
 from harness.rules.rule import Groups, Rule
+from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (queries name it)
 
 # Partitions that a member gave up in its callback, and who was given each next. Who had been
 # removed from the group before that was not told to give anything up: it found out too late.
@@ -135,9 +136,9 @@ def assigned_after() -> str:
             GROUP BY member, generation
         )
         SELECT concat(c.member, ' in generation ', c.generation) AS subject, c.event_at AS at,
-               ms_between(g.at, c.event_at) AS measured, -:slack_ms AS bound_low, g.evidence,
+               ms_between(g.at, c.event_at) AS measured, -:STAMP_LATE_MS AS bound_low, g.evidence,
                -- The line of a request is stamped late by a machine that stands still.
-               IF(c.event_at < after(-:slack_ms, g.at), c.event_at, NULL) AS guard_from,
+               IF(c.event_at < after(-:STAMP_LATE_MS, g.at), c.event_at, NULL) AS guard_from,
                guard_to(g.at) AS guard_to
         FROM {client_events} c JOIN given g ON same(g, c, member, generation)
         WHERE c.event = 'assigned'

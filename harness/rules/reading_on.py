@@ -3,6 +3,7 @@
 from typing import Final
 
 from harness.rules.rule import Rule
+from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (queries name it)
 
 # A client may ask for its positions just before its application hears of its partitions.
 ASKED_MS: Final = 1_000
@@ -29,7 +30,7 @@ def reads_on() -> str:
     """The first records after each assignment, beside the last answers before them.
 
     A position in a store of the application's own is nothing that a broker knows. While a broker
-    is broken, an answer may be on no log.
+    is broken, an answer may be on no log. librdkafka does not look an end of the log up again.
     """
     return """
         WITH mixed AS (
@@ -56,21 +57,32 @@ def reads_on() -> str:
             FROM {requests} LATERAL VIEW explode(positions) AS p
             WHERE (api = 'LIST_OFFSETS' OR api = 'OFFSET_FETCH' AND `group` = :group)
               AND p.error_code = :NONE
-        ), told AS (
+        ), ranked AS (
+            -- First the last before the record; or else, stamped late, the first one after it.
             SELECT s.member, s.topic, s.partition, s.at, s.handed_at, s.first_offset,
-                   max(struct(p.arrived_at, p.committed, p.evidence))
-                       FILTER (WHERE p.api = 'OFFSET_FETCH') AS position,
-                   max(struct(p.arrived_at, p.committed, p.evidence))
-                       FILTER (WHERE p.api = 'LIST_OFFSETS') AS looked_up
+                   p.api, p.committed, p.evidence,
+                   p.arrived_at >= after(-:ASKED_MS, s.handed_at) AS just_asked,
+                   row_number() OVER (
+                       PARTITION BY s.member, s.topic, s.partition, s.at, p.api
+                       ORDER BY p.arrived_at > after(:slack_ms, s.at),
+                                abs(ms_between(p.arrived_at, s.at)), p.evidence) AS place
             FROM starts s LEFT JOIN answers p ON same(p, s, member, topic, partition)
-             AND p.arrived_at >= after(-:ASKED_MS, s.handed_at)
-             AND p.arrived_at <= after(:slack_ms, s.at)
-            GROUP BY s.member, s.topic, s.partition, s.at, s.handed_at, s.first_offset
+             AND p.arrived_at <= after(:STAMP_LATE_MS, s.at)
+        ), told AS (
+            SELECT member, topic, partition, at, handed_at, first_offset,
+                   max(struct(committed, evidence))
+                       FILTER (WHERE api = 'OFFSET_FETCH' AND just_asked) AS position,
+                   max(struct(committed, evidence))
+                       FILTER (WHERE api = 'LIST_OFFSETS' AND just_asked) AS looked_up,
+                   max(committed) FILTER (WHERE api = 'LIST_OFFSETS') AS known
+            FROM ranked WHERE place = 1
+            GROUP BY member, topic, partition, at, handed_at, first_offset
         ), due AS (
             SELECT *, CASE WHEN position.committed >= 0
                                 AND first_offset IS DISTINCT FROM looked_up.committed
                            THEN position.committed
-                           WHEN position.committed IS NOT NULL THEN looked_up.committed END AS due
+                           WHEN position.committed IS NOT NULL
+                           THEN coalesce(looked_up.committed, known) END AS due
             FROM told
         )
         SELECT concat(topic, '-', partition, ' at ', member) AS subject, at,

@@ -81,6 +81,10 @@ def refused_for_a_reason() -> str:
             FROM refused r JOIN {consumer_heartbeats} h
               ON h.member_id = r.member_id AND h.arrived_at <= r.to_at AND h.error_code = :NONE
             GROUP BY r.member_id, r.arrived_at
+        ), mixed AS (
+            -- In a converted group a raised epoch is no rebalance in the coordinator's log.
+            SELECT count(*) > 0 AS converted FROM {coordinator_events}
+            WHERE `group` = :group AND event = 'upgraded'
         ), judged AS (
             SELECT r.*,
                    CASE WHEN m.times > 0 THEN NULL
@@ -88,12 +92,12 @@ def refused_for_a_reason() -> str:
                         WHEN r.error_code = :ILLEGAL_GENERATION AND s.known > 0 AND s.others = 0
                         THEN 'that named the generation of the group'
                         WHEN r.error_code = :REBALANCE_IN_PROGRESS AND s.known > 0
-                             AND s.rebalancing = 0
+                             AND s.rebalancing = 0 AND NOT x.converted
                         THEN 'while the group was stable'
                         WHEN r.error_code IN (:FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
                              AND t.epoch = r.generation AND t.changes = 0
                         THEN 'that named its own epoch' END AS odd
-            FROM refused r
+            FROM refused r CROSS JOIN mixed x
             LEFT JOIN removed m ON same(m, r, member_id, arrived_at)
             LEFT JOIN stood s ON same(s, r, member_id, arrived_at)
             LEFT JOIN told t ON same(t, r, member_id, arrived_at)
@@ -281,6 +285,10 @@ def refused_otherwise_for_a_reason() -> str:
                         WHEN r.error_code = :UNSTABLE_OFFSET_COMMIT
                         THEN IF(:commit <> 'transaction', 'although nobody wrote transactions',
                                 NULL)
+                        -- Of the transaction's coordinator, which aborts what takes too long.
+                        WHEN r.api = 'TXN_OFFSET_COMMIT' AND r.error_code IN (
+                                 :INVALID_PRODUCER_EPOCH, :PRODUCER_FENCED)
+                        THEN NULL
                         ELSE 'for which this group gave no reason' END AS odd
             FROM refused r CROSS JOIN offered o
             LEFT JOIN steady s ON same(s, r, member, arrived_at, evidence)

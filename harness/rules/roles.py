@@ -41,6 +41,11 @@ def everybody_joins() -> str:
              AND in_time_of(g, j.processed_at)
              AND j.arrived_at
                  <= after(IF(j.instance_id IS NULL, :STAMP_LATE_MS, :slack_ms), g.joined_at)
+            -- One that dies just then answers nobody.
+            LEFT ANTI JOIN {broker_faults} f
+              ON f.killed AND f.resolved = concat('broker-', g.broker)
+             AND f.injecting_at <= after(:STAMP_LATE_MS, g.joined_at)
+             AND coalesce(f.injected_at, f.injecting_at) >= g.joined_at
             WHERE g.event = 'stabilized' AND g.members > 0
             GROUP BY g.number, g.broker, g.generation, g.joined_at, g.members, g.evidence,
                      g.since_at, g.until_at
@@ -228,6 +233,8 @@ def silent_while_joining() -> str:
                       ' ms') AS note, j.evidence
         FROM {joins} j LEFT JOIN {own_requests} h
           ON h.api IN ('HEARTBEAT', 'JOIN_GROUP') AND h.member = j.member
+         -- One that was stopped meanwhile reads later what had been sent to it before.
+         AND h.broker = j.broker
          AND h.arrived_at > j.arrived_at AND h.arrived_at < j.processed_at
         WHERE ms_between(j.arrived_at, j.processed_at) > 2 * :slack_ms AND :client <> 'app'
         GROUP BY j.member, j.arrived_at, j.processed_at, j.evidence

@@ -41,7 +41,7 @@ def an_offset_each() -> str:
             WHERE outcome <> 'acknowledged' OR first_offset IS NULL
         ), offsets AS (
             SELECT s.topic, s.partition, s.first_offset, s.last_offset, s.count,
-                   coalesce(s.first_sent_at < f.at, true) AS calm,
+                   coalesce(s.last_answered_at < f.at, true) AS calm,
                    max(s.last_offset) OVER (
                        PARTITION BY s.topic, s.partition ORDER BY s.first_offset, s.last_offset
                        {BEFORE}) AS used,

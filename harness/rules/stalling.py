@@ -25,6 +25,16 @@ def leaves_without_polls() -> str:
     return left_by_limit("stall_started")
 
 
+# It follows on a table of events named e, and leaves out those during which a JoinGroup of Java's
+# waited for its answer: its heartbeat thread sleeps then, and the poll that reads the answer begins
+# the time anew (AbstractCoordinator, HeartbeatThread).
+NOT_JOINING: Final = """
+            LEFT ANTI JOIN {own_requests} j
+              ON :client = 'java' AND j.member = e.member AND j.api = 'JOIN_GROUP'
+             AND j.arrived_at <= e.event_at AND j.processed_at > e.event_at
+"""
+
+
 def left_by_limit(event: str) -> str:
     """Stalls past max.poll.interval.ms that begin with `event`, and when their members left.
 
@@ -38,8 +48,10 @@ def left_by_limit(event: str) -> str:
               ON coalesce(d.member = e.member, true) AND d.to_at >= e.event_at
              AND d.from_at <= after(m.max_poll_interval_ms + :timer_late_ms, e.event_at)
             LEFT ANTI JOIN {{fault_windows}} f
-              ON f.resolved = e.member AND f.ends_member AND f.injecting_at >= e.event_at
+              ON f.resolved = e.member AND (f.ends_member OR f.killed)
+             AND f.injecting_at >= e.event_at
              AND f.injecting_at <= after(m.max_poll_interval_ms + :timer_late_ms, e.event_at)
+            {NOT_JOINING}
             WHERE e.event = '{event}' AND e.duration_ms > m.max_poll_interval_ms
               AND m.instance_id IS NULL
         ), leaves AS (
@@ -296,12 +308,18 @@ def gives_up_in_time() -> str:
 def says_that_its_limit_is_over() -> str:
     """Stalls that outlast the limit, unless the process ended before.
 
-    librdkafka's application is told when it polls again.
+    librdkafka's application is told when it polls again. Java looks at the limit only while it has
+    a coordinator.
     """
     return """
         WITH stalls AS (
             SELECT e.member, e.event_at AS at, after(e.duration_ms, e.event_at) AS to_at
             FROM {client_events} e JOIN {members} m USING (member)
+            LEFT ANTI JOIN {disturbances} d
+              ON :client = 'java' AND coalesce(d.member = e.member, true)
+             AND d.to_at >= e.event_at
+             AND d.from_at <= after(m.max_poll_interval_ms + :timer_late_ms, e.event_at)
+            {NOT_JOINING}
             WHERE e.event = 'stall_started'
               AND e.duration_ms > m.max_poll_interval_ms + :timer_late_ms + :slack_ms
         )
@@ -310,7 +328,7 @@ def says_that_its_limit_is_over() -> str:
                concat('said so ', CAST(round(ms_between(s.at, min(n.event_at))) AS INT),
                       ' ms after its last poll') AS note
         FROM stalls s LEFT ANTI JOIN {fault_windows} f
-          ON f.resolved = s.member AND f.ends_member AND f.injecting_at >= s.at
+          ON f.resolved = s.member AND (f.ends_member OR f.killed) AND f.injecting_at >= s.at
          AND f.injecting_at <= after(:slack_ms, s.to_at)
         LEFT JOIN {client_events} n
           ON n.member = s.member AND n.event = 'max_poll_exceeded' AND n.event_at >= s.at

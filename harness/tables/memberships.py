@@ -26,6 +26,14 @@ def memberships() -> str:
                 AS straggler
             WHERE `group` = :group AND event = 'stragglers_removed'
             UNION ALL
+            -- Who does not send its SyncGroup in time is removed by this line alone.
+            SELECT trim(silent), at, 'sync_expired', evidence
+            FROM {coordinator_events}
+            LATERAL VIEW explode(split(regexp_extract(reason, '^Removing .([^]]+)', 1), ','))
+                AS silent
+            WHERE `group` = :group AND event = 'rebalance_started'
+              AND reason LIKE 'Removing [%on pending sync%'
+            UNION ALL
             -- A static member of KIP-848 that came back takes the place of the one it was.
             SELECT regexp_extract(text, 'existing member (.+)\\\\.$', 1), at, 'replaced',
                    evidence

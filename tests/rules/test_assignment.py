@@ -188,6 +188,15 @@ def test_members_are_in_the_order_of_their_instance_ids_where_all_have_one(judge
     assert "HOLDS" == judge(history, "R22-assignor")["verdict"]
 
 
+def test_a_static_member_that_is_kept_is_given_its_part_as_well(judge: Judge) -> None:
+    """It did not join in time, so where it stands among the others is not known."""
+    history = worked_out("range", (0, 1), (2, 3, 4))
+    for row in history.rows["coordinator_events"]:
+        if row["event"] == "stabilized":
+            row["members"] = 3
+    assert "UNKNOWN" == judge(history, "R22-assignor")["verdict"]
+
+
 def test_an_assignment_that_does_not_give_all_is_not_worked_out(judge: Judge) -> None:
     assert "UNKNOWN" == judge(worked_out("range", (0, 1), (3,)), "R22-assignor")["verdict"]
 

@@ -496,8 +496,8 @@ def noted(broker: int, ms: float, form: tuple[str, str] = NOTES[0]) -> History:
     [
         (1, 10_010, "HOLDS"),
         (2, 10_010, "VIOLATED"),
-        (1, 9_950, "HOLDS"),
-        (1, 9_949, "VIOLATED"),
+        (1, 9_700, "HOLDS"),
+        (1, 9_699, "VIOLATED"),
         (1, 16_000, "HOLDS"),
         (1, 16_001, "VIOLATED"),
     ],

@@ -171,6 +171,18 @@ def test_the_broker_names_the_interval_of_the_group(judge: Judge, ms: int, verdi
     assert verdict == judge(history, "X57")["verdict"]
 
 
+@pytest.mark.parametrize(("ms", "verdict"), [(1_700, "HOLDS"), (2_000, "VIOLATED")])
+def test_the_interval_is_the_one_that_was_set_though_a_client_rounds_it(
+    judge: Judge, ms: int, verdict: str
+) -> None:
+    """librdkafka sends every 2 s; another member has an interval of its own, which counts not."""
+    history = epochs().member("member-1", heartbeat_interval_ms=1_700)
+    history.member("member-2", heartbeat_interval_ms=1_500)
+    for row in history.rows["requests"]:
+        row["detail"] = f'{{"heartbeat_interval_ms": {ms}}}'
+    assert verdict == judge(history, "X57")["verdict"]
+
+
 def test_answers_without_an_interval_are_unknown_to_x57(judge: Judge) -> None:
     assert "UNKNOWN" == judge(epochs(), "X57")["verdict"]
 

@@ -395,9 +395,10 @@ def told_of_a_rebalance(*heartbeats: float, error: int = 27) -> History:
     [
         (None, 0, "HOLDS"),
         ("session_timed_out", 7_000, "VIOLATED"),
-        ("coordinator_lost", 9_000, "VIOLATED"),
-        ("coordinator_lost", 6_999, "HOLDS"),  # for another reason, before its session could end
-        ("coordinator_lost", 9_001, "HOLDS"),
+        ("session_timed_out", 9_000, "VIOLATED"),
+        ("session_timed_out", 6_999, "HOLDS"),  # of a session before
+        ("session_timed_out", 9_001, "HOLDS"),
+        ("coordinator_lost", 8_000, "HOLDS"),  # its connection, for one
         ("revoked", 8_000, "HOLDS"),
     ],
 )

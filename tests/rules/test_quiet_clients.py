@@ -102,6 +102,15 @@ def test_a_member_asks_for_a_position_so_often_at_most(
     assert (verdict, 2, most) == (found["verdict"], found["examined"], found["measured_max"])
 
 
+def test_what_an_open_transaction_refuses_does_not_count(judge: Judge) -> None:
+    history = asks(20, 1)
+    refused = {**T_0, "committed": -1, "error_code": 88}
+    for number in range(40):
+        history.request("OFFSET_FETCH", "member-1", 21_000 + number, positions=[refused])
+    found = judge(history, "X98")
+    assert ("HOLDS", 20) == (found["verdict"], found["measured_max"])
+
+
 def test_two_sorts_of_questions_are_counted_apart(judge: Judge) -> None:
     history = asks(20, 1)
     for number in range(20):
@@ -147,6 +156,11 @@ def test_no_error_is_reported_in_steady_time(judge: Judge, ms: float, verdict: s
     found = judge(reports(ms), "X92")
     assert (verdict, 2) == (found["verdict"], found["examined"])
     assert ("_TRANSPORT" in found["reason"]) == (verdict == "VIOLATED")
+
+
+def test_what_our_own_consumer_notes_is_no_error_of_the_client(judge: Judge) -> None:
+    history = reports(30_000, "poll 7 returned records of partitions just given up")
+    assert "HOLDS" == judge(history, "X92")["verdict"]
 
 
 @pytest.mark.parametrize(

@@ -45,12 +45,36 @@ def test_only_the_first_after_each_assignment_counts(judge: Judge) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ms", "verdict"), [(0, "HOLDS"), (-1, "VIOLATED"), (1_150, "HOLDS"), (1_151, "VIOLATED")]
+    ("ms", "verdict"), [(0, "HOLDS"), (-1, "VIOLATED"), (1_400, "HOLDS"), (1_401, "VIOLATED")]
 )
 def test_a_position_is_asked_for_before_the_first_record(
     judge: Judge, ms: float, verdict: str
 ) -> None:
     history = handed(10, ms).delivered("member-1", 0, 10, 19, 1_100)
+    assert verdict == judge(history, "X58")["verdict"]
+
+
+def test_a_question_after_the_first_record_counts_only_where_there_is_none_before(
+    judge: Judge,
+) -> None:
+    """Its line may have been stamped late; another that comes then is the next one."""
+    history = handed(10, 1_000).delivered("member-1", 0, 10, 19, 1_100)
+    history.told_position("member-1", 0, 20, 1_300)
+    assert "HOLDS" == judge(history, "X58")["verdict"]
+    history = handed(10, 1_300).delivered("member-1", 0, 10, 19, 1_100)
+    history.told_position("member-1", 0, 20, 1_350)
+    assert "HOLDS" == judge(history, "X58")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("position", "first", "verdict"), [(-1, 5, "HOLDS"), (-1, 6, "VIOLATED"), (30, 5, "VIOLATED")]
+)
+def test_an_end_that_was_looked_up_long_ago_counts_where_nothing_is_committed(
+    judge: Judge, position: int, first: int, verdict: str
+) -> None:
+    history = looked_up(History(), 100, 5).told("member-1", "assigned", 20_000, [0])
+    history.told_position("member-1", 0, position, 20_010)
+    history.delivered("member-1", 0, first, 19, 20_100)
     assert verdict == judge(history, "X58")["verdict"]
 
 

@@ -77,6 +77,24 @@ def test_once_all_have_joined_a_heartbeat_is_accepted(
     assert verdict == judge(history, "X56")["verdict"]
 
 
+def test_a_converted_group_has_rebalances_without_a_line(judge: Judge) -> None:
+    history = stable().says("upgraded", 2_000)
+    history.heartbeats("member-1", 20_000, error_code=27, generation=2)
+    assert "HOLDS" == judge(history, "X56")["verdict"]
+    history.heartbeats("member-1", 21_000, error_code=25, generation=2)
+    assert "VIOLATED" == judge(history, "X56")["verdict"]
+
+
+def test_who_sends_no_sync_in_time_is_out(judge: Judge) -> None:
+    history = stable()
+    reason = f"Removing [{member_id('member-1')}, m-2] on pending sync request expiration"
+    history.says("rebalance_started", 30_000, generation=2, reason=reason)
+    history.request("SYNC_GROUP", "member-1", 31_000, error_code=25, generation=2)
+    assert "HOLDS" == judge(history, "X56")["verdict"]
+    history.request("SYNC_GROUP", "member-1", 29_000, error_code=25, generation=2)
+    assert "VIOLATED" == judge(history, "X56")["verdict"]
+
+
 def test_who_was_removed_is_refused(judge: Judge) -> None:
     history = stable().says("evicted", 30_000, "member-1")
     history.heartbeats("member-1", 29_950, error_code=25, generation=2)
@@ -247,6 +265,22 @@ def test_an_error_that_no_group_gives_a_reason_for_violates(judge: Judge, error:
     history = at_work().heartbeats("member-1", 20_000, error_code=error)
     verdict = judge(history, "X70")
     assert ("VIOLATED", 1) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(
+    ("api", "error", "verdict"),
+    [
+        ("TXN_OFFSET_COMMIT", 47, "HOLDS"),
+        ("TXN_OFFSET_COMMIT", 90, "HOLDS"),
+        ("TXN_OFFSET_COMMIT", 42, "VIOLATED"),
+        ("OFFSET_COMMIT", 90, "VIOLATED"),
+    ],
+)
+def test_a_transaction_that_took_too_long_is_no_matter_of_the_group(
+    judge: Judge, api: str, error: int, verdict: str
+) -> None:
+    history = at_work().request(api, "member-1", 20_000, error_code=error)
+    assert verdict == judge(history, "X70")["verdict"]
 
 
 @pytest.mark.parametrize("error", [0, 27, 79, 22, 25, 110, 113, 29, 30])

@@ -56,6 +56,21 @@ def test_a_generation_is_asked_for_by_all_its_members(
     assert (verdict, joiners) == (found["verdict"], found["measured_max"])
 
 
+@pytest.mark.parametrize(
+    ("broker", "ms", "verdict"),
+    [
+        ("broker-1", 1_001, "UNKNOWN"),
+        ("broker-1", 1_302, "VIOLATED"),
+        ("broker-2", 1_001, "VIOLATED"),
+    ],
+)
+def test_a_coordinator_that_dies_as_all_have_joined_answers_nobody(
+    judge: Judge, broker: str, ms: float, verdict: str
+) -> None:
+    history = formed(2, 3).fault("kill-broker", broker, ms)
+    assert verdict == judge(history, "R12-all")["verdict"]
+
+
 def test_who_asks_later_or_twice_or_for_another_generation_does_not_count(judge: Judge) -> None:
     history = formed(2, 3).join("member-3", 1_301).join("member-2", 900).join("member-3", 500, 2)
     assert 2 == judge(history, "R12-all")["measured_max"]
@@ -299,6 +314,12 @@ def test_no_heartbeat_comes_while_a_join_waits(
     verdict = judge(history, "R34-silent")
     assert ("VIOLATED" if sent else "HOLDS") == verdict["verdict"]
     assert (1, sent) == (verdict["examined"], verdict["measured_max"])
+
+
+def test_what_another_broker_reads_then_may_have_been_sent_before(judge: Judge) -> None:
+    history = History().join("member-1", 5_000, 2, processed_at=at(9_000))
+    history.heartbeats("member-1", 6_000, broker=2, error_code=16)
+    assert "HOLDS" == judge(history, "R34-silent")["verdict"]
 
 
 def test_nor_does_another_join(judge: Judge) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, java, member_id
+from tests.histories import History, at, java, member_id
 
 Judge = Callable[[History, str], dict[str, Any]]
 
@@ -44,6 +44,13 @@ def test_being_evicted_instead_of_leaving_violates(judge: Judge) -> None:
 
 def test_a_stall_below_the_limit_is_not_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(stalled(7_000, None), "R07")["verdict"]
+
+
+@pytest.mark.parametrize(("client", "verdict"), [("java", "UNKNOWN"), ("librdkafka", "VIOLATED")])
+def test_java_leaves_no_group_that_it_is_joining(judge: Judge, client: str, verdict: str) -> None:
+    history = stalled(12_000, None).join("member-1", 500, 2, processed_at=at(5_000))
+    history.group["client"] = client
+    assert verdict == judge(history, "R07")["verdict"]
 
 
 def test_without_a_stall_r07_is_unknown(judge: Judge) -> None:
@@ -489,6 +496,31 @@ def test_a_process_that_ended_says_nothing_any_more(
     judge: Judge, kind: str, ms: float, verdict: str
 ) -> None:
     assert verdict == judge(beyond().fault(kind, "member-1", ms), "X85")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("joined_ms", "client", "verdict"),
+    [
+        (999, "java", "UNKNOWN"),  # its heartbeat thread sleeps until the next poll
+        (999, "librdkafka", "VIOLATED"),
+        (1_001, "java", "VIOLATED"),
+    ],
+)
+def test_java_says_nothing_while_its_join_waits(
+    judge: Judge, joined_ms: float, client: str, verdict: str
+) -> None:
+    history = beyond().join("member-1", joined_ms, processed_at=at(joined_ms + 5_000))
+    history.group["client"] = client
+    assert verdict == judge(history, "X85")["verdict"]
+
+
+@pytest.mark.parametrize(("client", "verdict"), [("java", "UNKNOWN"), ("librdkafka", "VIOLATED")])
+def test_java_says_nothing_while_its_coordinator_is_gone(
+    judge: Judge, client: str, verdict: str
+) -> None:
+    history = beyond().fault("isolate", "member-1", 8_000, 20_000)
+    history.group["client"] = client
+    assert verdict == judge(history, "X85")["verdict"]
 
 
 # X99
