@@ -65,6 +65,33 @@ def test_a_process_that_ends_leaves_before_it_is_gone(
     assert verdict == judge(history, "P5")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("api", "epoch", "verdict"),
+    [
+        ("CONSUMER_GROUP_HEARTBEAT", -1, "HOLDS"),
+        ("CONSUMER_GROUP_HEARTBEAT", -2, "HOLDS"),  # a static member that comes back
+        ("CONSUMER_GROUP_HEARTBEAT", 0, "VIOLATED"),
+        ("CONSUMER_GROUP_HEARTBEAT", 3, "VIOLATED"),
+        ("OFFSET_COMMIT", -1, "VIOLATED"),
+    ],
+)
+def test_in_kip_848_a_process_that_ends_leaves_by_a_heartbeat(
+    judge: Judge, api: str, epoch: int, verdict: str
+) -> None:
+    error = 25 if epoch == 0 else 0  # else it joins for the first time
+    history = rebalanced(20_000).request(
+        api, "member-2", 19_990, generation=epoch, error_code=error
+    )
+    history.rows["members"][1]["ended_at"] = at(22_000)
+    assert verdict == judge(history, "P5")["verdict"]
+
+
+def test_the_end_of_the_producer_is_no_cause(judge: Judge) -> None:
+    history = rebalanced(20_000)
+    history.member("producer-1", role="producer", ended_at=at(19_990))
+    assert "VIOLATED" == judge(history, "P5")["verdict"]
+
+
 def test_a_process_that_joins_for_the_first_time_is_a_cause(judge: Judge) -> None:
     history = rebalanced(20_000).says("member_added", 19_990, "member-2")
     assert "HOLDS" == judge(history, "P5")["verdict"]
@@ -128,6 +155,14 @@ def test_who_could_not_hear_its_signal_is_told_from_who_was_slow(
     assert ("VIOLATED", dropped) == (row["verdict"], plainly in row["reason"])
 
 
+@pytest.mark.parametrize(("member", "event"), [("member-2", "signal_dropped"), ("member-1", "x")])
+def test_only_its_own_dropped_signal_explains_it(judge: Judge, member: str, event: str) -> None:
+    history = told(ended_ms=50_010, end="killed", exit_code=-9)
+    history.told(member, event, 20_000, detail="SIGTERM")
+    assert "still ran 30.0 s after it was told to end" in judge(history, "P6")["reason"]
+    assert "SIGTERM" not in judge(history, "P6")["reason"]
+
+
 def test_a_dropped_signal_is_nothing_of_who_ended_all_the_same(judge: Judge) -> None:
     history = told(ended_ms=20_100, leaves_ms=20_050)
     history.told("member-1", "signal_dropped", 20_000, detail="SIGTERM")
@@ -136,7 +171,7 @@ def test_a_dropped_signal_is_nothing_of_who_ended_all_the_same(judge: Judge) -> 
 
 
 def test_a_member_of_kip_848_leaves_by_a_heartbeat(judge: Judge) -> None:
-    for epoch, verdict in ((-1, "HOLDS"), (3, "VIOLATED")):
+    for epoch, verdict in ((-1, "HOLDS"), (3, "VIOLATED"), (0, "VIOLATED")):
         history = told(ended_ms=20_100, protocol="consumer")
         beat(history, "member-1", 20_050, epoch, epoch)
         assert verdict == judge(history, "P6")["verdict"]
@@ -176,6 +211,33 @@ def test_whoever_holds_nothing_need_not_fetch(judge: Judge) -> None:
     history = an_app("member-1").says("member_added", 8, "member-1").join("member-1", 9)
     history.sync("member-1", 10, assigned=[]).heartbeats("member-1", 58_000)
     assert "HOLDS" == judge(history, "P7")["verdict"]
+
+
+def test_each_process_is_judged_by_what_it_holds_and_fetches_itself(judge: Judge) -> None:
+    """member-1 has one partition and fetches nothing; member-2 fetches; member-3 has none."""
+    history = an_app("member-1", "member-2", "member-3")
+    history.holds("member-1", 0).holds("member-2", 1, 2).holds("member-3")
+    for member in ("member-1", "member-2", "member-3"):
+        history.heartbeats(member, 58_000)
+    history.fetch("member-1", 0, 0, 20_000, upto=100).fetch("member-2", 1, 0, 59_000, upto=100)
+    found = judge(history, "P7")
+    assert ("VIOLATED", 3, 1) == (found["verdict"], found["examined"], found["violations"])
+    assert "member-1" in found["reason"]
+
+
+def test_what_a_process_has_given_up_it_need_not_fetch(judge: Judge) -> None:
+    history = an_app("member-1").holds("member-1", 0)
+    history.fetch("member-1", 0, 0, 20_000, upto=100).heartbeats("member-1", 58_000)
+    history.rebalance(25_000, 2, 1).join("member-1", 25_005, 2)
+    history.sync("member-1", 25_010, 2, assigned=[])
+    assert "HOLDS" == judge(history, "P7")["verdict"]
+
+
+@pytest.mark.parametrize(("end_offset", "verdict"), [(51, "VIOLATED"), (50, "HOLDS")])
+def test_whoever_never_committed_has_all_records_to_read(
+    judge: Judge, end_offset: int, verdict: str
+) -> None:
+    assert verdict == judge(running().end_offset(0, end_offset), "P7")["verdict"]
 
 
 @pytest.mark.parametrize(
@@ -264,6 +326,35 @@ def test_a_run_may_end_before_it_is_back(judge: Judge) -> None:
     assert ("UNKNOWN", 1) == tuple(judge(history, "P8")[name] for name in ("verdict", "examined"))
 
 
+@pytest.mark.parametrize(
+    ("back_ms", "row"), [(45_000, {}), (None, {"ended_at": at(45_000), "exit_code": 1})]
+)
+def test_who_is_back_or_gone_before_the_run_ended_is_judged(
+    judge: Judge, back_ms: float | None, row: dict[str, Any]
+) -> None:
+    history = an_app("member-1").holds("member-1", 0).says("evicted", 40_000, "member-1")
+    history.rows["members"][0].update(row)
+    if back_ms is not None:
+        history.join("member-1", back_ms - 1, 2, life=2).sync("member-1", back_ms, 2, life=2)
+    assert ("HOLDS", 1) == tuple(judge(history, "P8")[name] for name in ("verdict", "examined"))
+
+
+@pytest.mark.parametrize(
+    ("epoch", "now", "verdict"),
+    [(0, 4, "HOLDS"), (0, 0, "VIOLATED"), (3, 4, "VIOLATED"), (1, 4, "VIOLATED")],
+)
+@pytest.mark.parametrize("removed", ["evicted", "fenced"])
+def test_in_kip_848_who_is_put_out_comes_back_by_a_heartbeat_with_epoch_0(
+    judge: Judge, removed: str, epoch: int, now: int, verdict: str
+) -> None:
+    history = an_app("member-1", protocol="consumer").says("member_added", 8, "member-1")
+    beat(history, "member-1", 9, 0, 2, 0)
+    history.says(removed, 10_000, "member-1")
+    beat(history, "member-1", 12_000, epoch, now)
+    history.request("OFFSET_FETCH", "member-1", 12_500, member_epoch=now, generation=0)
+    assert verdict == judge(history, "P8")["verdict"]
+
+
 def test_who_left_was_not_put_out(judge: Judge) -> None:
     history = an_app("member-1").holds("member-1", 0).says("left", 16_000, "member-1")
     assert "UNKNOWN" == judge(history, "P8")["verdict"]
@@ -296,6 +387,39 @@ def heard(*, fetch_ms: float | None = None, commit_ms: float | None = None) -> H
 )
 def test_who_has_heard_fetches_nothing(judge: Judge, fetch_ms: float | None, verdict: str) -> None:
     assert verdict == judge(heard(fetch_ms=fetch_ms), "P9")["verdict"]
+
+
+def test_what_it_fetched_is_counted(judge: Judge) -> None:
+    assert 100 == judge(heard(fetch_ms=22_000), "P9")["measured_max"]
+
+
+@pytest.mark.parametrize("fetch_ms", [18_000, 19_000])
+def test_a_refusal_before_its_removal_says_nothing_of_that(judge: Judge, fetch_ms: float) -> None:
+    history = heard(fetch_ms=fetch_ms).heartbeats("member-1", 12_000, error_code=25)
+    assert "HOLDS" == judge(history, "P9")["verdict"]
+
+
+def test_a_refusal_after_it_was_back_says_nothing_of_its_removal(judge: Judge) -> None:
+    history = an_app("member-1").holds("member-1", 0).says("evicted", 16_000, "member-1")
+    history.join("member-1", 24_999, 2, life=2).sync("member-1", 25_000, 2, life=2)
+    history.heartbeats("member-1", 30_000, error_code=25)
+    assert "UNKNOWN" == judge(history, "P9")["verdict"]
+
+
+def test_who_never_comes_back_stops_all_the_same(judge: Judge) -> None:
+    history = an_app("member-1").holds("member-1", 0).says("evicted", 16_000, "member-1")
+    history.heartbeats("member-1", 20_000, error_code=25).fetch("member-1", 0, 0, 22_000, upto=100)
+    assert "VIOLATED" == judge(history, "P9")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "measured"), [(99, 120, 1), (100, 120, 0), (0, 0, 1), (40, 59, 20)]
+)
+def test_what_it_used_is_where_fetch_and_effects_overlap(
+    judge: Judge, first: int, last: int, measured: int
+) -> None:
+    history = heard(fetch_ms=22_000).shows("member-1", 0, first, last, 22_010)
+    assert measured == judge(history, "P9")["rows"][0]["measured"]
 
 
 @pytest.mark.parametrize(
