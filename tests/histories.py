@@ -316,10 +316,18 @@ class History:
         return self.sync(member, ms, generation, assigned=given)
 
     def end_offset(self, partition: int, end_offset: int, ms: float = 50_000) -> Self:
-        return self.add(
-            "topology", at=at(ms), what="end_offset", topic=TOPIC, partition=partition,
-            end_offset=end_offset,
-        )  # fmt: skip
+        """Where the partition ends, as the observer is told.
+
+        And where it ended a second before, and another topic's partition of this number.
+        """
+        ends = [(TOPIC, ms - 1_000, end_offset - 1)] if end_offset > 0 else []
+        ends += [("payments", ms, end_offset + 10_000), (TOPIC, ms, end_offset)]
+        for topic, told_ms, offset in ends:
+            self.add(
+                "topology", at=at(told_ms), what="end_offset", topic=topic, partition=partition,
+                end_offset=offset,
+            )  # fmt: skip
+        return self
 
     def tick(self, ms: float, late_ms: float = 0.2) -> Self:
         return self.add("host", at=at(ms), late_ms=late_ms)

@@ -126,7 +126,11 @@ def test_the_end_of_a_partition_never_goes_back(
 ) -> None:
     history = History()
     for number, end in enumerate(ends):
-        history.end_offset(0, end, 1_000 * number).end_offset(1, 100 - number, 0)
+        for partition, ms, offset in ((0, 1_000 * number, end), (1, 0, 100 - number)):
+            history.add(
+                "topology", at=at(ms), what="end_offset", topic="t", partition=partition,
+                end_offset=offset,
+            )  # fmt: skip
     verdict = judge(history, "X87")
     assert ("VIOLATED" if behind else "HOLDS") == verdict["verdict"]
     assert (2, behind) == (verdict["examined"], verdict["measured_max"])
