@@ -249,7 +249,8 @@ def loses_what_it_held() -> str:
             SELECT member, min(event_at) AS at FROM {client_events}
             WHERE event = 'closing' GROUP BY member
         ), held AS (
-            SELECT t.member, t.at, t.error_code, t.evidence, o.ended_by, o.to_at, l.at_once,
+            SELECT t.member, t.at, t.error_code, t.evidence, o.topic, o.partition, o.from_at,
+                   o.to_at, o.ended_by, l.at_once,
                    coalesce(c.at <= o.to_at, false) AS closing,
                    l.at_once IS NULL AND coalesce(max(d.polled_at) > after(:session_ms, t.at),
                                                   false) AS went_on

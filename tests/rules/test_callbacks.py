@@ -304,6 +304,15 @@ def test_who_is_never_told_and_goes_on_has_kept_all(
     assert verdict == judge(history, "X84")["verdict"]
 
 
+def test_each_partition_that_is_kept_counts(judge: Judge) -> None:
+    history = History().told("member-1", "assigned", 100, [0, 1, 2])
+    history.heartbeats("member-1", 5_000, error_code=25)
+    history.told("member-1", "revoked", 6_000, [0, 1]).told("member-1", "lost", 6_000, [2])
+    found = judge(history, "X84")
+    assert 2 == found["measured_max"]
+    assert "held 3 partitions" in found["reason"]
+
+
 def test_another_members_heartbeat_says_nothing_of_it(judge: Judge) -> None:
     history = put_out("revoked", 5_051, client_id="member-2")
     assert "UNKNOWN" == judge(history, "X84")["verdict"]
