@@ -3,26 +3,7 @@
 from typing import Final
 
 MINUTE_MS: Final = 60_000
-
-
-def heartbeats() -> str:
-    """One row per heartbeat.
-
-    A gap is steady if nothing that may stretch it fell into it: both heartbeats were answered by
-    one broker for one generation without an error, and no fault of a broker, of the member's own
-    link or of its frozen process was active, in this gap or the one before it: a heartbeat that was
-    held up comes late, and the next one all the sooner after it. Those that were held up together,
-    each within :slack_ms of the one before, count as one. Stalled processing and members that join,
-    leave or crash do not count as such: heartbeats must not depend on them. A broker reads the next
-    request of a connection when it has answered the one before, so a gap is not steady either, nor
-    is the one after it, if a commit of the member was without an answer when the heartbeat had to
-    have come, and for about as long as it was late: 1.8 s in a group of two hundred on two cores.
-
-    A heartbeat of KIP-848 is timed by its arrival, for its answer waits until what the coordinator
-    wrote before is replicated. One that tells what the member owns is sent out of turn, as is the
-    one after an answer that changes the assignment: gaps beside such are not steady.
-    """
-    return """
+_FOLLOWED: Final = """
         WITH disturbed AS (
             -- A member's own link or process; everybody's where the fault is of no one member.
             SELECT collect_list(struct(from_at AS `from`, to_at AS `to`, member AS whose))
@@ -43,6 +24,9 @@ def heartbeats() -> str:
                        AND lag(assigned) OVER w IS NULL AS in_turn
             FROM beats WINDOW w AS (PARTITION BY member_id ORDER BY at, arrived_at)
         ), parked AS (
+"""
+# Heartbeats that came late because the member waited for the answer to a commit.
+_BEHIND_COMMITS: Final = """
             -- By the minute: a day has too many commits of a member to look at each pair.
             SELECT f.member_id, f.at, count(*) AS commits
             FROM (SELECT *, explode(sequence(unix_millis(before_at) DIV :MINUTE_MS,
@@ -59,6 +43,8 @@ def heartbeats() -> str:
                  <= :heartbeat_ms + 2 * :cadence_ms
             WHERE c.api = 'OFFSET_COMMIT'
             GROUP BY f.member_id, f.at
+"""
+_JUDGED: Final = """
         ), grouped AS (
             SELECT f.*, p.commits,
                    last_value(CASE WHEN f.before_at < after(-:slack_ms, f.at) THEN f.before_at END,
@@ -79,4 +65,30 @@ def heartbeats() -> str:
                                               AND coalesce(w.whose = member, true))
                    AND in_turn AND NOT waited AS steady
         FROM placed CROSS JOIN disturbed
+"""
+
+
+def heartbeats() -> str:
+    """One row per heartbeat.
+
+    A gap is steady if nothing that may stretch it fell into it: both heartbeats were answered by
+    one broker for one generation without an error, and no fault of a broker, of the member's own
+    link or of its frozen process was active, in this gap or the one before it: a heartbeat that was
+    held up comes late, and the next one all the sooner after it. Those that were held up together,
+    each within :slack_ms of the one before, count as one. Stalled processing and members that join,
+    leave or crash do not count as such: heartbeats must not depend on them. A broker reads the next
+    request of a connection when it has answered the one before, so a gap is not steady either, nor
+    is the one after it, if a commit of the member was without an answer when the heartbeat had to
+    have come, and for about as long as it was late: 1.8 s in a group of two hundred on two cores.
+
+    A heartbeat of KIP-848 is timed by its arrival, for its answer waits until what the coordinator
+    wrote before is replicated. One that tells what the member owns is sent out of turn, as is the
+    one after an answer that changes the assignment: gaps beside such are not steady.
     """
+    return _FOLLOWED + _BEHIND_COMMITS + _JUDGED
+
+
+def heartbeats_of_an_app() -> str:
+    """The same of programs, of which nobody knows when a heartbeat was due: none counts as late."""
+    none = "SELECT member_id, at, count(*) AS commits FROM followed WHERE false GROUP BY ALL"
+    return f"{_FOLLOWED}{none}{_JUDGED}"

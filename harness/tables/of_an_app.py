@@ -6,6 +6,7 @@ from what the program showed, and from what the harness saw of its processes.
 
 from typing import Final
 
+from harness.tables.heartbeats import heartbeats_of_an_app
 from harness.tables.ownership_by_brokers import ownership_by_brokers
 from harness.tables.vocabulary import Query
 
@@ -132,4 +133,5 @@ OF_AN_APP: Final[dict[str, Query]] = {
     "halts": halts,
     "awaited_commits": awaited_commits,
     "unheard_commits": unheard_commits,
+    "heartbeats": heartbeats_of_an_app,
 }

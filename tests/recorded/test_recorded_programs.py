@@ -73,6 +73,17 @@ def judged(run: Path, run_dir: Path, engine: Engine) -> str:
     return "\n".join([*situations, "", *map(as_verdict, verdicts), "", *map(as_row, rows)])
 
 
+@pytest.mark.parametrize("run", KEPT)
+def test_the_page_of_a_program_lacks_no_table(
+    run: str, tmp_path: Path, duckdb_engine: Engine
+) -> None:
+    """What nobody knows of a program is in none of the queries of its tables."""
+    run_dir = copied(PROGRAMS / run, tmp_path / run)
+    check(run_dir, duckdb_engine)
+
+    assert () == load(run_dir).problems
+
+
 def as_situation(each: Shown) -> str:
     signs = [f"{rule} {found}" for rule, found in each.signs.items() if found != Standing.NOTHING]
     text = f"{each.situation} of {each.who}: {each.standstill_ms} ms, {each.again} came twice"
