@@ -103,8 +103,7 @@ def add_limit_option(one: argparse.ArgumentParser) -> None:
     """The option by which limits are given to any experiment."""
     one.add_argument(
         "--limit", action="append", default=[], metavar="NAME=VALUE",
-        help="a promise that becomes a verdict: standstill_s=10, repeats=500, lost=0, "
-        "drained_s=30, out_of_order=0",
+        help="a promise: standstill_s=10, repeats=500, lost=0, drained_s=30, out_of_order=0",
     )  # fmt: skip
 
 
