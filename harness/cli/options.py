@@ -71,11 +71,7 @@ def _jobs(text: str) -> int:
 
 def add_run_options(one: argparse.ArgumentParser) -> None:
     """The options of every command that plays runs of one experiment, or of many."""
-    one.add_argument(
-        "--seed",
-        type=int,
-        help="draws when each fault starts, and in a soak which (default: random)",
-    )
+    one.add_argument("--seed", type=int, help="draws when faults start, and in a soak which")
     one.add_argument(
         "--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob (see `describe`)"
     )
