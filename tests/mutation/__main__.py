@@ -98,15 +98,18 @@ def _noticed_before(
         return {}
     before: dict[tuple[str, ...], str | None] = {}
     for row in json.loads(file.read_text()):
-        key = tuple(str(row[name]) for name in _SAME)
+        key = _known_by(row)
         noticed = row["said"] if row["outcome"] == "killed" else None
         before[key] = before.get(key, noticed) and noticed  # of two that are alike, neither
     found = {}
     for mutant in chosen:
-        row = Trial(mutant, "killed", "").row(sources)
-        if said := before.get(tuple(str(row[name]) for name in _SAME)):
+        if said := before.get(_known_by(Trial(mutant, "killed", "").row(sources))):
             found[mutant] = Trial(mutant, "killed", said)
     return found
+
+
+def _known_by(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(row[name]) for name in _SAME)
 
 
 def _summary(found: Sequence[dict[str, Any]]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 from harness.check import judge, others
 from harness.check.check import SMALL_ROWS
 from harness.tables.base import Tables
-from harness.tables.source import Run, Sources, load, read_run
+from harness.tables.source import Sources, load, read_run
 from tests.in_memory import tables_of_run
 from tests.mutation.remembering import Remembering
 from tests.recorded.keep import RUNS
@@ -24,15 +24,15 @@ class Records:
 
     def __init__(self) -> None:
         self._engine = Remembering()
-        self._runs: dict[str, tuple[Run, Sources, Tables]] = {}
+        self._runs: dict[str, tuple[Sources, Tables]] = {}
         self._seen: dict[str, dict[str, str]] = {}  # run -> rule -> what is pinned
 
     def look(self) -> None:
         """Judge every run by every rule."""
         for folder in sorted(RUNS.iterdir()):
-            about, sources = read_run(folder), load(folder, self._engine, SMALL_ROWS)
-            tables = tables_of_run(self._engine, about, sources)
-            self._runs[folder.name] = (about, sources, tables)
+            sources = load(folder, self._engine, SMALL_ROWS)
+            tables = tables_of_run(self._engine, read_run(folder), sources)
+            self._runs[folder.name] = (sources, tables)
             self._seen[folder.name] = _judged(tables, None)
 
     def first_to_notice(
@@ -44,9 +44,9 @@ class Records:
         """
         concerned = [run for run, seen in self._seen.items() if rules & seen.keys()]
         for run in sorted(concerned, key=lambda run: -noticed.get(_named(run), 0)):
-            about, sources, tables = self._runs[run]
+            sources, tables = self._runs[run]
             if anew:
-                tables = tables_of_run(self._engine, about, sources)
+                tables = tables_of_run(self._engine, tables.run, sources)
             now = _judged(tables, rules)
             if any(now.get(rule) != self._seen[run].get(rule) for rule in rules):
                 return _named(run)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tests.tampered.history import MOMENTS, Change, Kept, NotThere, ms
@@ -55,25 +56,20 @@ def a_brokers_clock_is_an_hour_ahead(kept: Kept) -> None:
 
 def clocks_that_tick_by_a_millisecond(kept: Kept) -> None:
     """Much that happened one after the other has one time now."""
+    _turn(kept, lambda at: at.replace(microsecond=at.microsecond // 1_000 * 1_000))
+
+
+def _turn(kept: Kept, into: Callable[[datetime], datetime]) -> None:
+    """Every moment of the history into another one."""
     for file, columns in MOMENTS.items():
         for row in kept[file]:
             for column in columns:
                 if row[column] is not None:
-                    row[column] = row[column].replace(
-                        microsecond=row[column].microsecond // 1_000 * 1_000
-                    )
-
-
-def _moved(value: Any, by: timedelta) -> Any:
-    return None if value is None else value + by
+                    row[column] = into(row[column])
 
 
 def everything_a_day_later(kept: Kept) -> None:
-    day = timedelta(days=1)
-    for file, columns in MOMENTS.items():
-        for row in kept[file]:
-            for column in columns:
-                row[column] = _moved(row[column], day)
+    _turn(kept, lambda at: at + timedelta(days=1))
     text = json.dumps(kept.manifest)
     days = sorted({text[i - 10 : i] for i in range(10, len(text)) if text[i : i + 1] == "T"})
     for name in reversed([each for each in days if each[4:5] == "-" and each[7:8] == "-"]):
