@@ -21,6 +21,7 @@ from harness.provision.cache import REPOSITORY
 from harness.tables.engines import duckdb
 from tests.mutation import derived, survivors
 from tests.mutation.mutants import Mutant, mutants, sources_in
+from tests.mutation.records import Records
 from tests.mutation.remembering import Remembering
 from tests.mutation.selection import Selection
 from tests.mutation.trials import Trial, Trials
@@ -37,7 +38,12 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("--sample", type=int, help="so many changes (default: all)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (default 1)")
-    parser.add_argument("--only", help="one module or package, such as rules, or rules.joining")
+    parser.add_argument(
+        "--only", nargs="+", help="modules or packages, such as rules, or rules.joining"
+    )
+    parser.add_argument(
+        "--by-hand", action="store_true", help="ask hand-written histories alone, no kept runs"
+    )
     parser.add_argument(
         "--known",
         type=Path,
@@ -49,15 +55,18 @@ def main(arguments: Sequence[str]) -> int:
     sources = sources_in(REPOSITORY / "harness", PACKAGES)
     chosen = _chosen(sources, given)
     if not chosen:
-        parser.error(f"there is no SQL in {given.only}")
+        parser.error(f"there is no SQL in {' or '.join(given.only)}")
     known = _noticed_before(given.known, chosen, sources)
     to_try = [each for each in chosen if each not in known]
     reached = {each: _rules_reached(each, sources, selection) for each in to_try}
-    trials = Trials(to_try, sources, reached.__getitem__, workers=2)
-    tests = [*selection.tests(set().union(*reached.values())), _TAMPERED]
+    records = None if given.by_hand else Records()
+    trials = Trials(to_try, sources, reached.__getitem__, records, workers=2)
+    tests = list(map(str, selection.tests(set().union(*reached.values()))))
+    if not given.by_hand:
+        tests.append(_TAMPERED)
     duckdb.DuckDb = Remembering  # type: ignore[misc]  # what tests/conftest.py starts
     with tempfile.TemporaryDirectory(prefix="kafka-chaos-mutation-") as folder:
-        pytest.main([*_OPTIONS, f"--basetemp={folder}/pytest", *map(str, tests)], plugins=[trials])
+        pytest.main([*_OPTIONS, f"--basetemp={folder}/pytest", *tests], plugins=[trials])
     rows = [each.row(sources) for each in (*known.values(), *trials.found)]
     rows.sort(key=lambda each: (each["module"], each["line"], each["kind"]))
     given.results.mkdir(parents=True, exist_ok=True)
@@ -81,7 +90,7 @@ def _chosen(sources: dict[str, str], given: argparse.Namespace) -> list[Mutant]:
     found = [
         mutant
         for module, source in sources.items()
-        if given.only in (None, module, *module.split("."))
+        if given.only is None or {module, *module.split(".")} & set(given.only)
         for mutant in mutants(module, source)
     ]
     if given.sample is None or given.sample >= len(found):

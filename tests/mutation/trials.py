@@ -68,6 +68,7 @@ class Trials:
         mutants: Sequence[Mutant],
         sources: Mapping[str, str],
         judged_by: Callable[[Mutant], set[str]],
+        records: Records | None,
         workers: int,
     ) -> None:
         self._mutants = mutants
@@ -76,7 +77,7 @@ class Trials:
         self._workers = workers
         self._rules_of: dict[str, set[str]] = {}  # test -> rules that it judges by
         self._noticed: Counter[str] = Counter()
-        self._records = Records()
+        self._records = records  # None: hand-written histories alone
         self.failed: list[str] = []
         self.found: list[Trial] = []
 
@@ -93,7 +94,8 @@ class Trials:
                 self._rules_of[item.nodeid] = set(judging)
                 if any(report.failed for report in reports):
                     self.failed.append(item.nodeid)
-        self._records.look()
+        if self._records:
+            self._records.look()
         gc.freeze()  # what is never looked through is never copied in a child
         _print(f"{len(session.items)} tests once: {time.monotonic() - began:.0f} s")
         self._try_all([item for item in session.items if item.nodeid not in self.failed])
@@ -160,11 +162,11 @@ class Trials:
         of_a_table = mutant.module.startswith(f"{derived.PACKAGE}.")
         if of_a_table:
             concerned = self._some_of_each(concerned, reached)
-        return (
-            _first_to_fail([item for item in concerned if _is_by_hand(item)])
-            or self._records.first_to_notice(reached, self._noticed, anew=of_a_table)
-            or _first_to_fail([item for item in concerned if not _is_by_hand(item)])
-        )
+        by_hand = _first_to_fail([item for item in concerned if _is_by_hand(item)])
+        if by_hand or self._records is None:
+            return by_hand
+        in_kept_runs = self._records.first_to_notice(reached, self._noticed, anew=of_a_table)
+        return in_kept_runs or _first_to_fail([i for i in concerned if not _is_by_hand(i)])
 
     def _some_of_each(self, items: Sequence[pytest.Item], rules: set[str]) -> list[pytest.Item]:
         """MOST of these, in turn from those of each rule."""
