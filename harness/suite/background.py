@@ -12,10 +12,10 @@ import os
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Final
 
 from harness.base import processes
@@ -30,6 +30,10 @@ LONGEST_S: Final = 3_600.0
 _END_S: Final = 120.0  # to end Spark; nothing is lost with a process that hangs there
 
 
+# The folder of a run that has been judged, and why it could not be ("" if it was).
+Answer = tuple[str, str]
+
+
 class BackgroundJudge:
     """Judges runs one after the other, in the order of `submit`, until it is closed.
 
@@ -40,7 +44,7 @@ class BackgroundJudge:
     def __init__(self, log: Path) -> None:
         self._log = log
         self._process: subprocess.Popen[str] | None = None
-        self._answers: SimpleQueue[str | None] = SimpleQueue()
+        self._answers = _Answers()
         self._held: list[Path] = []
         self._pending: list[Path] = []
 
@@ -69,21 +73,23 @@ class BackgroundJudge:
             self.go()
         waits = wait or IDLE is None
         while self._pending:
-            try:
-                answer = self._answers.get(block=waits, timeout=LONGEST_S)
-                hung = ""
-            except Empty:
+            answers, hung = self._answers, ""
+            if not answers.wait(LONGEST_S if waits else 0.0):
                 if not waits:
                     return
-                answer = None
                 hung = f"it was not judged within {LONGEST_S / 60:g} min, and its process was ended"
                 self._kill()
-            run_dir = self._pending.pop(0)
+            answer = None if hung else answers.first()
             if answer is None:
+                run_dir = self._pending.pop(0)
                 ended = self._ended()
                 yield run_dir, hung or ended
-            else:
-                yield run_dir, answer
+                continue
+            folder, problem = answer
+            for run_dir in [each for each in self._pending if str(each.resolve()) == folder]:
+                yield run_dir, problem
+                self._pending.remove(run_dir)
+            answers.forget_first()  # an interruption until here has it told again
 
     def close(self) -> None:
         """End the process; what is still to be judged is not."""
@@ -112,7 +118,7 @@ class BackgroundJudge:
                 cwd=ROOT,
                 start_new_session=True,  # Ctrl-C is for the suite, which ends it
             )
-        self._answers = SimpleQueue()
+        self._answers = _Answers()
         listening = (self._process, self._answers)
         threading.Thread(target=_listen, args=listening, daemon=True).start()
 
@@ -138,12 +144,37 @@ def _own_rules() -> list[str]:
     return [] if folder is None else [str(folder)]
 
 
-def _listen(process: subprocess.Popen[str], answers: "SimpleQueue[str | None]") -> None:
+class _Answers:
+    """What a process has answered, in order; null is that it has ended."""
+
+    def __init__(self) -> None:
+        self._told: deque[Answer | None] = deque()
+        self._arrived = threading.Condition()
+
+    def put(self, answer: Answer | None) -> None:
+        with self._arrived:
+            self._told.append(answer)
+            self._arrived.notify_all()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether there is an answer, which is waited for so long."""
+        with self._arrived:
+            return self._arrived.wait_for(lambda: bool(self._told), timeout_s)
+
+    def first(self) -> Answer | None:
+        """The first one that is not forgotten. There has to be one (`wait`)."""
+        return self._told[0]
+
+    def forget_first(self) -> None:
+        self._told.popleft()
+
+
+def _listen(process: subprocess.Popen[str], answers: _Answers) -> None:
     """Hand on what a process answers, and null when it has ended."""
     assert process.stdout is not None
     with process.stdout as said:
-        for answer in processes.told(said):
-            answers.put(answer)
+        for folder, problem in processes.told(said):
+            answers.put((folder, problem))
     answers.put(None)
 
 
@@ -155,13 +186,14 @@ def serve() -> None:
     rules = Path(sys.argv[1]) if sys.argv[1:] else None
     with own.used(None, rules), closing(Judge()) as judge:
         for line in sys.stdin:
+            folder = json.loads(line)
             try:
-                judge.judge(Path(json.loads(line)))
+                judge.judge(Path(folder))
                 problem = ""
             except Exception as error:  # noqa: BLE001 (whatever it is: the run could not be judged)
                 judge.close()  # what is wrong may be Spark's: the next run gets another
                 problem = f"{type(error).__name__}: {error}"
-            print(json.dumps(problem), file=answers, flush=True)
+            print(json.dumps([folder, problem]), file=answers, flush=True)
 
 
 if __name__ == "__main__":

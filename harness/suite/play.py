@@ -213,12 +213,10 @@ def play(
             _judge_the_rest(suite, stage, judge, say)
         except Exception as error:
             suite.notes.append(f"It ended early: {type(error).__name__}: {error}")
-            suite.ended_at = manifest.now()
-            _write_so_far(partial(_publish, suite, publish), say)
+            _write_so_far(partial(_end, suite, publish), say)
             raise
         with suppress(Interrupted), uninterrupted(say):  # nothing is left to be interrupted
-            suite.ended_at = manifest.now()
-            _publish(suite, publish)
+            _end(suite, publish)
     return suite.exit_code
 
 
@@ -276,6 +274,11 @@ def _give_way(spoilt: Entry, again: Entry) -> None:
     if again.judged:
         spoilt.state = State.SPOILT
         spoilt.reason = "this machine delayed a judged timing, so the run was played again"
+
+
+def _end(suite: Suite, publish: Publish) -> None:
+    suite.ended_at = manifest.now()
+    _publish(suite, publish)
 
 
 def _publish(suite: Suite, publish: Publish) -> None:

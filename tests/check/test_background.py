@@ -107,9 +107,26 @@ begun = pathlib.Path(sys.argv[1])
 if not begun.exists():
     begun.touch()
     time.sleep(600)
-for _ in sys.stdin:
-    print('""', flush=True)
+for folder in sys.stdin:
+    print('[%s, ""]' % folder.strip(), flush=True)
 """
+
+
+def test_an_answer_that_was_taken_when_somebody_interrupted_is_told_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "judge"
+    program.write_text(HANGS_ONCE.format(python=sys.executable))
+    program.chmod(0o755)
+    monkeypatch.setattr(processes, "python_module", lambda *_: [str(program), str(tmp_path)])
+    runs = [tmp_path / name for name in ("first", "second")]
+    with closing(BackgroundJudge(tmp_path / "judging.log")) as aside:
+        for run_dir in runs:
+            aside.submit(run_dir)
+        interrupted = aside.finished(wait=True)
+        assert (runs[0], "") == next(interrupted)
+        interrupted.close()
+        assert [(runs[0], ""), (runs[1], "")] == list(aside.finished(wait=True))
 
 
 def test_what_is_pending_is_dropped_by_closing(tmp_path: Path) -> None:
