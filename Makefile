@@ -87,7 +87,7 @@ compare-protocols: ## play an experiment under each protocol, and compare what i
 	    $(if $(PROTOCOL),--protocol '$(PROTOCOL)') $(if $(BACKEND),--backend '$(BACKEND)') \
 	    $(if $(KAFKA),--kafka '$(KAFKA)') $(SECURED)
 
-test: ## check format, lint and types, and run the tests, some of them on real brokers [ALL=1: all of them, with a third each day of those marked long; ALL=every: each of them]
+test: ## check format, lint and types, and run the tests, some of them on real brokers [ALL=1: all of them, with a quarter each day of those marked long; ALL=every: each of them]
 	@$(ENV) -m tests.checks --set-up
 	@$(if $(ALL),,$(MAKE) test-fast-only)
 	@$(WHOLE) -m $(if $(ALL),tests.everything $(filter every,$(ALL)),pytest $(WITH_BROKERS) -m "cluster and not long")

@@ -6,18 +6,21 @@ from typing import Any
 import pytest
 
 from tests.consumer_histories import Group
-from tests.histories import History, at, beat
+from tests.histories import History, at, beat, member_id
 
 Judge = Callable[[History, str], dict[str, Any]]
 
 
-def given(*sizes: int, missing: int = 0) -> History:
-    """One generation; member-1 leads and gives so many partitions to each member of six in all."""
+def given(*sizes: int, missing: int = 0, added_ms: float = 1) -> History:
+    """One generation; member-1 leads and gives so many partitions to each member of six in all.
+
+    It is stable at 10 ms, and told at 15 ms what is whose.
+    """
     history = History().rebalance(0, 1, len(sizes))
     gives, number = [], 0
     for member, size in enumerate(sizes, start=1):
         name = f"member-{member}"
-        history.says("member_added", 1, name).join(name, 5)
+        history.says("member_added", added_ms, name).join(name, 5)
         gives += [(name, number + each) for each in range(size)]
         number += size
     assert 6 == number + missing
@@ -39,12 +42,33 @@ def test_an_assignment_that_leaves_partitions_out_is_not_examined(judge: Judge) 
     assert "UNKNOWN" == judge(given(4, 0, missing=2), "R22")["verdict"]
 
 
-def test_of_a_topic_that_has_grown_the_whole_is_more(judge: Judge) -> None:
+@pytest.mark.parametrize(
+    ("grown_ms", "verdict"), [(10, "UNKNOWN"), (15, "UNKNOWN"), (16, "VIOLATED")]
+)
+def test_of_a_topic_that_has_grown_the_whole_is_more(
+    judge: Judge, grown_ms: float, verdict: str
+) -> None:
+    """From the moment on in which that was seen: the assignment is of 15 ms."""
     history = given(4, 2)
     assert "VIOLATED" == judge(history, "R22")["verdict"]
     for partition in range(8):
-        history.add("topology", at=at(10), what="t", topic="t", partition=partition, leader=1)
-    assert "UNKNOWN" == judge(history, "R22")["verdict"]
+        history.add("topology", at=at(grown_ms), what="t", topic="t", partition=partition, leader=1)
+    assert verdict == judge(history, "R22")["verdict"]
+
+
+def test_a_member_counts_that_is_added_as_its_group_becomes_stable(judge: Judge) -> None:
+    """With group.initial.rebalance.delay.ms=0 both lines have one moment."""
+    verdict = judge(given(4, 2, added_ms=10), "R22")
+    assert ("VIOLATED", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_an_assignment_that_its_leader_sends_again_is_of_the_first_time(judge: Judge) -> None:
+    history = given(4, 2)
+    again = history.rows["requests"][-1]["assignments"]
+    history.request("SYNC_GROUP", "member-1", 40, assignments=again)
+    verdict = judge(history, "R22")
+    assert [at(15)] == [row["at"] for row in verdict["rows"]]
+    assert ("VIOLATED", 2) == (verdict["verdict"], verdict["measured_max"])
 
 
 def test_a_group_that_knows_of_more_partitions_than_the_observer_does_is_examined(
@@ -111,6 +135,46 @@ def test_in_the_consumer_protocol_who_has_not_heard_leaves_it_open(judge: Judge)
     beat(history, "member-3", 0.5, 0, 1)
     verdict = judge(history, "R22")
     assert 2 not in [int(row["subject"].split()[1]) for row in verdict["rows"]]
+
+
+def and_another(leaves_ms: float, *, heard: bool) -> History:
+    """As `told`, with a member-3 that has nothing, has been told so, and leaves.
+
+    All others have been told at 8 s. Since its leave is followed by a target, nobody waits for it.
+    """
+    history = told(3, 3)
+    history.says("member_added", 0, "member-3")
+    beat(history, "member-3", 0.5, 0, 1)
+    if heard:
+        beat(history, "member-3", 7_000, 1, 2)
+    history.says("left", leaves_ms, "member-3")
+    history.says("epoch_bumped", leaves_ms, generation=3, reason="hash")
+    return history.says("target_computed", 9_000, generation=3, reason="uniform")
+
+
+@pytest.mark.parametrize(
+    ("leaves_ms", "heard", "spreads"),
+    [
+        (7_500, True, [0, 6]),
+        (8_000, True, [0, 6]),  # in the very moment in which all had been told
+        (8_001, True, [3, 6]),
+        (8_001, False, [6]),  # it may have had something that it was to give up
+    ],
+)
+def test_in_the_consumer_protocol_who_is_gone_when_all_are_told_has_no_part(
+    judge: Judge, leaves_ms: float, heard: bool, spreads: list[float]
+) -> None:
+    verdict = judge(and_another(leaves_ms, heard=heard), "R22")
+    assert spreads == sorted(row["measured"] for row in verdict["rows"])
+
+
+def test_in_a_group_that_migrates_nothing_is_said_beside_a_classic_member(judge: Judge) -> None:
+    """What member-3 has was told to it by a SyncGroup, which tells no epoch."""
+    history = told(3, 3)
+    history.says("member_added", 4_000, "member-3")
+    history.request("SYNC_GROUP", "member-3", 6_500, generation=2, assigned=[])
+    verdict = judge(history, "R22")
+    assert ["generation 1"] == [row["subject"] for row in verdict["rows"]]
 
 
 # R22-each, R22-more, R22-idle
@@ -197,6 +261,17 @@ def test_a_static_member_that_is_kept_is_given_its_part_as_well(judge: Judge) ->
     assert "UNKNOWN" == judge(history, "R22-assignor")["verdict"]
 
 
+@pytest.mark.parametrize(("late_ms", "verdict"), [(60, "HOLDS"), (60.1, "UNKNOWN")])
+def test_a_join_whose_line_is_late_by_the_slack_is_of_its_generation(
+    judge: Judge, late_ms: float, verdict: str
+) -> None:
+    """It is complete at 10 ms. Who comes later than the slack had no part in it."""
+    history = worked_out("range", (0, 1), (2, 3))
+    joins = [row for row in history.rows["requests"] if row["api"] == "JOIN_GROUP"]
+    joins[1].update(arrived_at=at(late_ms), processed_at=at(late_ms))
+    assert verdict == judge(history, "R22-assignor")["verdict"]
+
+
 def test_an_assignment_that_does_not_give_all_is_not_worked_out(judge: Judge) -> None:
     assert "UNKNOWN" == judge(worked_out("range", (0, 1), (3,)), "R22-assignor")["verdict"]
 
@@ -241,6 +316,15 @@ def test_other_assignors_and_members_that_went_are_not_examined(judge: Judge) ->
     assert 0 == judge(gone, "R22-sticky")["examined"]
 
 
+@pytest.mark.parametrize(("removed_ms", "examined"), [(5_010, 0), (5_011, 1)])
+def test_who_is_removed_as_the_next_generation_completes_does_not_stay(
+    judge: Judge, removed_ms: float, examined: int
+) -> None:
+    """Whoever has not joined in time is removed in that moment, 5,010 ms."""
+    history = moved(()).says("stragglers_removed", removed_ms, reason=f"[{member_id('member-1')}]")
+    assert examined == judge(history, "R22-sticky")["examined"]
+
+
 def test_a_member_with_less_than_its_share_keeps_all(judge: Judge) -> None:
     history = moved((0, 1))
     history.rows["requests"][2]["assignments"] = history.rows["requests"][2]["assignments"][:1]
@@ -269,7 +353,7 @@ def test_a_generation_that_nothing_was_assigned_in_is_passed_over(
     assert 0 == judge(nothing, "R22-sticky")["examined"]
 
 
-def two_joins(processed_ms: float) -> Group:
+def two_joins(processed_ms: float, arrived_ms: float = 299) -> Group:
     """member-1 has all of 6 and gives up three for member-2; then it is told to keep two.
 
     Its request comes before the target that member-3 is a part of, which is computed at 300.4 ms.
@@ -277,7 +361,7 @@ def two_joins(processed_ms: float) -> Group:
     history = Group().joins("member-1", 0, 1, gets=range(6))
     history.joins("member-2", 100, 2, gets=()).beat("member-1", 120, 1, gets=(0, 1, 2))
     history.joins("member-3", 300, 3, gets=())
-    history.beat("member-1", 299, 1, gets=(0, 1), now=2, processed_at=at(processed_ms))
+    history.beat("member-1", arrived_ms, 1, gets=(0, 1), now=2, processed_at=at(processed_ms))
     return history
 
 
@@ -291,6 +375,12 @@ def test_what_was_answered_while_the_next_target_was_computed_may_be_of_either(
     """As on Kafka 4.0.2, where three members joined within half a second."""
     found = judge(two_joins(processed_ms), "R22-sticky")
     assert (verdict, examined) == (found["verdict"], found["examined"])
+
+
+def test_what_comes_as_the_next_target_is_computed_is_told_of_that_one(judge: Judge) -> None:
+    """The other way round, both of two targets would be left out."""
+    found = judge(two_joins(301, arrived_ms=300.4), "R22-sticky")
+    assert ("HOLDS", 2) == (found["verdict"], found["examined"])
 
 
 @pytest.mark.parametrize(
@@ -418,6 +508,8 @@ def shared(
         # Who has less than its share keeps it all.
         (((0, 1, 2, 3, 4), (5,)), ((0, 1, 2), (5, 3, 4)), 0),
         (((0, 1, 2, 3, 4), (5,)), ((5, 1, 2), (0, 3, 4)), 2),
+        # Of four two may have two, but only one of them had more than one.
+        (((0, 1, 2, 3), (4,), (5,)), ((0, 1), (4,), (5,), (2, 3)), 0),
     ],
 )
 def test_no_more_moves_than_must(
@@ -440,12 +532,23 @@ def test_what_members_had_is_not_always_known(judge: Judge) -> None:
     assert "UNKNOWN" == judge(shared(*parts, "range"), "R22-moves")["verdict"]
     lost = shared(*parts).told("member-1", "lost", 4_000, (0, 1))
     assert "UNKNOWN" == judge(lost, "R22-moves")["verdict"]
-    earlier = shared(*parts).told("member-1", "lost", 1, (0, 1))
-    assert "VIOLATED" == judge(earlier, "R22-moves")["verdict"]
     untold = shared(((0, 1, 2), (3, 4, 5)), ((0,), (3,), ()), told=False)
     assert "UNKNOWN" == judge(untold, "R22-moves")["verdict"]
     grown = shared(parts[0], ((0,), (6, 7)))
     assert "UNKNOWN" == judge(grown, "R22-moves")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("lost_ms", "verdict"),
+    [(9, "VIOLATED"), (10, "UNKNOWN"), (5_010, "UNKNOWN"), (5_011, "VIOLATED")],
+)
+def test_what_is_lost_from_one_generation_to_the_next_was_not_had(
+    judge: Judge, lost_ms: float, verdict: str
+) -> None:
+    """They are stable at 10 and at 5,010 ms; in those moments it may have been lost between."""
+    history = shared(((0, 1, 2, 3, 4, 5),), ((0,), ()))
+    history.told("member-1", "lost", lost_ms, (0, 1))
+    assert verdict == judge(history, "R22-moves")["verdict"]
 
 
 def test_who_went_leaves_its_partitions_to_others(judge: Judge) -> None:
@@ -470,3 +573,28 @@ def test_a_target_that_was_passed_over_says_nothing_of_moves(judge: Judge) -> No
     history.says("epoch_bumped", 5_500, generation=3, reason="hash")
     history.says("target_computed", 5_500, generation=3, reason="uniform")
     assert "UNKNOWN" == judge(history, "R22-moves")["verdict"]
+
+
+def four_epochs(told_ms: float | None) -> Group:
+    """Three each; member-2 leaves, member-3 comes for it, and then member-4 does.
+
+    The last target is of 200.4 ms, before which member-1 is told of the one before at `told_ms`.
+    """
+    history = Group().joins("member-1", 0, 1, gets=(0, 1, 2))
+    history.joins("member-2", 50, 2, gets=(3, 4, 5)).beat("member-1", 60, 1, now=2, gets=(0, 1, 2))
+    history.says("left", 90, "member-2").joins("member-3", 100, 3, gets=(3, 4, 5))
+    if told_ms is not None:
+        history.beat("member-1", told_ms - 1, 2, now=3, processed_at=at(told_ms - 0.5))
+    history.joins("member-4", 200, 4, gets=(2, 5))
+    history.beat("member-1", 250, 2 if told_ms is None else 3, now=4, gets=(0, 1))
+    return history.beat("member-3", 260, 3, now=4, gets=(3, 4))
+
+
+@pytest.mark.parametrize(("told_ms", "follows"), [(150, True), (200.4, True), (None, False)])
+def test_a_target_follows_one_of_which_all_were_told(
+    judge: Judge, told_ms: float | None, follows: bool
+) -> None:
+    """Or else who had what cannot be said; who is told as the next is computed has been told."""
+    verdict = judge(four_epochs(told_ms), "R22-moves")
+    found = {row["subject"]: row["measured"] for row in verdict["rows"]}
+    assert (0 if follows else None) == found.get("generation 4")

@@ -159,6 +159,7 @@ def test_a_rebalance_right_after_the_load_violates(judge: Judge) -> None:
         (10_051, 16_000, "VIOLATED"),  # its session had not ended
         (10_050, 16_000, "HOLDS"),
         (10_000, 19_099, "HOLDS"),  # the next coordinator was there, and had not answered it
+        (10_000, 19_102, "HOLDS"),  # two clocks that round
         (10_000, 19_103, "VIOLATED"),  # that was after all was lost
         (10_000, 9_999, "VIOLATED"),  # that was another matter
     ],
@@ -170,6 +171,34 @@ def test_a_member_whose_own_session_ends_before_another_coordinator_is_there_giv
     history.told("member-1", "session_timed_out", timed_out_ms)
     history.told("member-1", "lost", 19_100, [0]).rebalance(19_600, 2, 1, broker=2)
     assert verdict == judge(history, "X12")["verdict"]
+
+
+@pytest.mark.parametrize(("timed_out_ms", "verdict"), [(14_000, "HOLDS"), (13_999, "VIOLATED")])
+def test_a_session_that_ended_long_before_the_failover_is_another_matter(
+    judge: Judge, timed_out_ms: float, verdict: str
+) -> None:
+    """It begins at 20 s; the member was last answered at 2 s."""
+    history = History().says("member_added", 0, "member-1").join("member-1", 5).rebalance(1, 1, 1)
+    history.heartbeats("member-1", 2_000).fault("kill-broker", "broker-1", 20_000, 40_000)
+    history.says("loaded", 29_000, broker=2, members=1)
+    history.told("member-1", "session_timed_out", timed_out_ms)
+    assert verdict == judge(history.told("member-1", "lost", 25_000, [0]), "X12")["verdict"]
+
+
+@pytest.mark.parametrize(("timed_out_ms", "verdict"), [(21_002, "HOLDS"), (21_003, "VIOLATED")])
+def test_who_keeps_its_part_may_have_timed_out_up_to_two_seconds_after_the_load(
+    judge: Judge, timed_out_ms: float, verdict: str
+) -> None:
+    history = failover().told("member-1", "session_timed_out", timed_out_ms)
+    assert verdict == judge(history.rebalance(20_900, 2, 1, broker=2), "X12")["verdict"]
+
+
+def test_the_first_time_that_its_session_ended_is_told(judge: Judge) -> None:
+    history = failover()
+    for ms in (16_000, 18_500, 17_000):
+        history.told("member-1", "session_timed_out", ms)
+    (row,) = judge(history.told("member-1", "lost", 19_100, [0]), "X12")["rows"]
+    assert "its own session had ended 3000 ms before the group was loaded" == row["note"]
 
 
 def test_a_rebalance_is_that_of_a_member_that_gave_up(judge: Judge) -> None:
@@ -215,6 +244,7 @@ def test_a_coordinator_that_comes_back_keeps_its_members_too(judge: Judge) -> No
 @pytest.mark.parametrize(
     ("ms", "event", "verdict"),
     [
+        (19_000, "evicted", "VIOLATED"),  # as it was loaded
         (24_949, "evicted", "VIOLATED"),  # 5,949 ms after the load
         (24_950, "evicted", "HOLDS"),
         (24_949, "left", "HOLDS"),
@@ -238,6 +268,7 @@ def test_without_a_load_x12_is_unknown(judge: Judge) -> None:
     [
         (20_000, {}, "VIOLATED"),
         (20_000, {"error_code": 0}, "HOLDS"),
+        (19_000, {}, "VIOLATED"),
         (18_999, {}, "HOLDS"),
         (20_000, {"broker": 3}, "HOLDS"),
         (20_000, {"life": 2}, "HOLDS"),
@@ -251,6 +282,48 @@ def test_a_member_that_had_its_part_is_known_to_the_next_coordinator(
     assert verdict == judge(history, "X12")["verdict"]
     history.says("left", min(ms, 19_500), "member-1", broker=2)
     assert "HOLDS" == judge(history, "X12")["verdict"]
+
+
+@pytest.mark.parametrize(("gone", "row"), [("left", {}), ("loaded", {"broker": 3, "members": 1})])
+@pytest.mark.parametrize(("ms", "violations"), [(20_001, 1), (20_000, 0), (19_999, 0)])
+def test_a_member_is_known_as_long_as_it_is_there_and_so_is_its_coordinator(
+    judge: Judge, gone: str, row: dict[str, Any], ms: float, violations: int
+) -> None:
+    """It is refused at 20 s, and at `ms` it has left, or a third broker has the group."""
+    history = failover().sync("member-1", 16)
+    history.heartbeats("member-1", 20_000, broker=2, error_code=25)
+    history.says(gone, ms, None if row else "member-1", **{"broker": 2, **row})
+    assert violations == judge(history, "X12")["violations"]
+
+
+def test_the_first_answer_by_which_a_member_is_unknown_is_told(judge: Judge) -> None:
+    history = failover().sync("member-1", 16)
+    history.request("OFFSET_COMMIT", "member-1", 20_100, broker=2, error_code=25)
+    history.heartbeats("member-1", 20_000, broker=2, error_code=25)
+    why = "was not known to the next coordinator, by its answer to HEARTBEAT"
+    assert why == judge(history, "X12")["rows"][0]["why"]
+
+
+@pytest.mark.parametrize(
+    ("epoch", "answered_ms", "error", "verdict"),
+    [
+        (1, 9_999, 0, "VIOLATED"),
+        (1, 10_000, 0, "HOLDS"),
+        (2, 5_000, 0, "VIOLATED"),
+        (0, 5_000, 0, "HOLDS"),  # it has joined, and was given nothing that it acknowledged
+        (1, 5_000, 110, "HOLDS"),
+    ],
+)
+def test_a_member_of_kip_848_had_its_part_when_it_was_answered_in_an_epoch(
+    judge: Judge, epoch: int, answered_ms: float, error: int, verdict: str
+) -> None:
+    history = History(group={"protocol": "consumer"}).says("member_added", 0, "member-1")
+    history.fault("kill-broker", "broker-1", 10_000, 40_000).says("loaded", 19_000, broker=2)
+    api = "CONSUMER_GROUP_HEARTBEAT"
+    history.request(api, "member-1", 1, generation=0)
+    history.request(api, "member-1", answered_ms, generation=epoch, error_code=error)
+    history.request(api, "member-1", 20_000, generation=epoch, broker=2, error_code=25)
+    assert verdict == judge(history, "X12")["verdict"]
 
 
 def test_a_member_that_had_no_part_yet_may_be_forgotten(judge: Judge) -> None:
@@ -392,9 +465,9 @@ def leaderless(until_ms: float | None = 12_000, from_ms: float = 5_000) -> Histo
     return history
 
 
-def leads(history: History, partition: int, ms: float, leader: int) -> None:
+def leads(history: History, partition: int, ms: float, leader: int, topic: str = "t") -> None:
     history.add(
-        "topology", at=at(ms), what="partition", topic="t", partition=partition, leader=leader
+        "topology", at=at(ms), what="partition", topic=topic, partition=partition, leader=leader
     )
 
 
@@ -429,3 +502,51 @@ def test_without_a_time_without_a_leader_r11_idle_is_unknown(judge: Judge) -> No
     leads(history, 0, 0, 2)
     leads(history, 0, 5_000, 1)
     assert "UNKNOWN" == judge(history, "R11-idle")["verdict"]
+
+
+def test_the_broker_with_the_number_zero_is_a_leader(judge: Judge) -> None:
+    history = History()
+    for ms, leader in ((0, 0), (5_000, -1), (12_000, 0), (20_000, 2), (30_000, 0)):
+        leads(history, 0, ms, leader)
+    found = judge(history, "R11-idle")
+    assert ["t-0 of nobody"] == [row["subject"] for row in found["rows"]]
+    assert [at(5_000)] == [row["at"] for row in found["rows"]]
+
+
+def test_partitions_of_other_topics_are_not_examined(judge: Judge) -> None:
+    history = leaderless()
+    leads(history, 1, 0, 2, topic="other")
+    leads(history, 1, 5_000, -1, topic="other")
+    assert 1 == judge(history, "R11-idle")["examined"]
+
+
+@pytest.mark.parametrize(
+    ("given_ms", "taken_ms", "holder"),
+    [
+        (5_000, None, "member-1"),
+        (5_001, None, "nobody"),
+        (0, 5_000, "nobody"),
+        (0, 5_001, "member-1"),
+        (0, 4_999, "nobody"),
+    ],
+)
+def test_a_partition_is_of_who_held_it_when_its_leader_was_gone(
+    judge: Judge, given_ms: float, taken_ms: float | None, holder: str
+) -> None:
+    """member-2 has another partition, and member-0 had this one before."""
+    history = History().told("member-2", "assigned", 0, (1,))
+    history.told("member-0", "assigned", -9_000, (0,)).told("member-0", "revoked", -1, (0,))
+    history.told("member-1", "assigned", given_ms, (0,))
+    if taken_ms is not None:
+        history.told("member-1", "revoked", taken_ms, (0,))
+    for ms, leader in ((0, 2), (5_000, -1), (12_000, 2)):
+        leads(history, 0, ms, leader)
+    (row,) = judge(history, "R11-idle")["rows"]
+    assert f"t-0 of {holder}" == row["subject"]
+
+
+def test_of_two_that_hold_a_partition_without_a_leader_one_is_told(judge: Judge) -> None:
+    """A zombie does not know yet that it was evicted."""
+    history = leaderless().told("member-3", "assigned", 4_000, (0,))
+    (row,) = judge(history, "R11-idle")["rows"]
+    assert "t-0 of member-1" == row["subject"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, beat
+from tests.histories import History, at, beat
 
 Judge = Callable[[History, str], dict[str, Any]]
 
@@ -108,6 +108,50 @@ def test_without_callbacks_x50_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History().join("member-1", 10), "X50")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("closing_ms", "verdict"), [((6_000, 8_000), "HOLDS"), ((8_000, 6_000), "HOLDS")]
+)
+def test_a_member_that_is_told_twice_to_close_closes_from_the_first_time_on(
+    judge: Judge, closing_ms: tuple[float, float], verdict: str
+) -> None:
+    history = handed_over(client="java", protocol="consumer")
+    for ms in closing_ms:
+        history.told("member-1", "closing", ms)
+    assert verdict == judge(history.told("member-1", "revoked", 7_000, [5]), "X50")["verdict"]
+
+
+def test_what_is_given_up_and_handed_over_in_one_moment_was_given_up_first(judge: Judge) -> None:
+    history = History().told("member-1", "assigned", 100, [0])
+    history.told("member-1", "assigned", 5_000, [0]).told("member-1", "revoked", 5_000, [0])
+    history.told("member-1", "revoked", 6_000, [0])
+    assert "HOLDS" == judge(history, "X50")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("handed_ms", "again_ms", "verdict"),
+    [
+        (100, 200, "VIOLATED"),  # as the stall begins, nothing is left over from it yet
+        (100, 201, "HOLDS"),
+        (61_200.9, 70_000, "HOLDS"),
+        (61_201, 70_000, "VIOLATED"),  # a second after it woke up
+    ],
+)
+def test_what_is_left_over_came_after_the_stall_began_and_on_what_it_had_until_it_was_over(
+    judge: Judge, handed_ms: float, again_ms: float, verdict: str
+) -> None:
+    history = History(group={"client": "java", "protocol": "consumer"})
+    history.told("member-1", "stall_started", 200, duration_ms=60_001)
+    history.told("member-1", "assigned", handed_ms, [0])
+    assert verdict == judge(history.told("member-1", "assigned", again_ms, [0]), "X50")["verdict"]
+
+
+def test_the_first_callback_that_does_not_follow_is_told(judge: Judge) -> None:
+    history = handed_over().told("member-1", "lost", 7_000, [5])
+    (row, _) = judge(history.told("member-1", "assigned", 6_000, [0]), "X50")["rows"]
+    assert (at(6_000), 2) == (row["at"], row["measured"])
+    assert "was handed what it had already: t-0" == row["why"]
+
+
 # X51
 
 
@@ -164,6 +208,63 @@ def test_an_epoch_is_one_that_a_heartbeat_was_answered(
 def test_who_names_no_generation_is_unknown_to_x51(judge: Judge) -> None:
     history = History().join("member-1", 10).delivered("member-1", 0, 0, 9, 1_000, generation=-1)
     assert "UNKNOWN" == judge(history, "X51")["verdict"]
+
+
+def test_an_epoch_counts_from_the_first_on_and_only_as_it_was_accepted(judge: Judge) -> None:
+    history = History(group={"protocol": "consumer"})
+    beat(history, "member-1", 10, 0, 1)
+    history.delivered("member-1", 0, 0, 9, 1_000, generation=1)
+    assert "HOLDS" == judge(history, "X51")["verdict"]
+    history.request(
+        "CONSUMER_GROUP_HEARTBEAT", "member-1", 2_000, generation=1, member_epoch=2, error_code=110
+    )
+    history.delivered("member-1", 0, 10, 19, 3_000, generation=2)
+    assert "VIOLATED" == judge(history, "X51")["verdict"]
+
+
+def test_who_lost_all_before_it_had_an_epoch_names_none(judge: Judge) -> None:
+    history = History().join("member-1", 10).told("member-1", "lost", 1_000, [0], generation=0)
+    assert "UNKNOWN" == judge(history, "X51")["verdict"]
+
+
+def test_only_an_assignment_ends_the_generation_before(judge: Judge) -> None:
+    """Records come in the next one already, and a commit of what was read before is still to come.
+
+    The callback that hands it over is the last to come.
+    """
+    history = handed_over().join("member-1", 9_000, generation=3)
+    history.delivered("member-1", 0, 0, 9, 9_010, generation=3)
+    history.asked_commit("member-1", 9_050, 0, 10, generation=1)
+    history.told("member-1", "assigned", 9_100, [], generation=3)
+    assert "HOLDS" == judge(history, "X51")["verdict"]
+
+
+def test_the_first_time_that_it_names_a_generation_counts(judge: Judge) -> None:
+    history = handed_over().join("member-1", 9_000, generation=3)
+    history.delivered("member-1", 0, 0, 9, 9_050, generation=3)
+    assert "HOLDS" == judge(history, "X51")["verdict"]
+    history.delivered("member-1", 0, 10, 19, 8_000, generation=3)
+    verdict = judge(history, "X51")
+    assert ("VIOLATED", 2) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_what_it_gives_up_may_be_of_the_member_it_was_before(judge: Judge) -> None:
+    """The group began anew with generation 1 meanwhile, in which it has another member id."""
+    history = History().join("member-1", 10).told("member-1", "assigned", 100, [0])
+    history.told("member-1", "revoked", 5_000, [0]).join("member-1", 9_000, life=2)
+    assert "HOLDS" == judge(history, "X51")["verdict"]
+    history.told("member-1", "revoked", 5_000, [0], life=2)
+    assert "HOLDS" == judge(history, "X51")["verdict"]
+    history.told("member-1", "assigned", 5_000, [0], life=2)
+    assert "VIOLATED" == judge(history, "X51")["verdict"]
+
+
+def test_the_first_generation_that_it_had_not_is_told(judge: Judge) -> None:
+    history = handed_over().delivered("member-1", 0, 10, 19, 7_000, generation=4)
+    history.asked_commit("member-1", 6_000, 0, 10, generation=5)
+    row = next(row for row in judge(history, "X51")["rows"] if row["ok"] is False)
+    assert (at(6_000), 2) == (row["at"], row["measured"])
+    assert "named generation 5 with a commit, one that it was not given" == row["why"]
 
 
 # X74
@@ -225,6 +326,42 @@ def test_a_client_that_gave_up_has_lost_its_partitions(
 
 def test_nothing_lost_leaves_x74_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(handed_over(), "X74")["verdict"]
+
+
+def test_a_reason_since_the_first_of_what_is_lost_was_handed_over_counts_for_all(
+    judge: Judge,
+) -> None:
+    history = lost().heartbeats("member-1", 8_000, error_code=25)
+    history.told("member-1", "assigned", 8_500, [1])
+    history.rows["client_events"][1]["partitions"].append({"topic": "t", "partition": 1})
+    assert "HOLDS" == judge(history, "X74")["verdict"]
+
+
+def test_what_is_handed_over_again_as_it_is_lost_was_handed_over_before(judge: Judge) -> None:
+    history = lost().heartbeats("member-1", 8_000, error_code=25)
+    assert "HOLDS" == judge(history.told("member-1", "assigned", 9_000, [0]), "X74")["verdict"]
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(25, "HOLDS"), (0, "VIOLATED")])
+def test_what_was_never_handed_over_needs_a_reason_too(
+    judge: Judge, error: int, verdict: str
+) -> None:
+    history = History().told("member-1", "lost", 9_000, [0])
+    history.heartbeats("member-1", 8_000, error_code=error)
+    found = judge(history, "X74")
+    assert (verdict, 1) == (found["verdict"], found["examined"])
+
+
+def test_the_first_loss_without_a_reason_is_told_or_else_the_first(judge: Judge) -> None:
+    history = lost(3_000).heartbeats("member-1", 2_000, error_code=25)
+    history.told("member-1", "assigned", 4_000, [0]).heartbeats("member-1", 5_000, error_code=25)
+    history.told("member-1", "lost", 6_000, [0])
+    (row,) = judge(history, "X74")["rows"]
+    assert (at(3_000), 0) == (row["at"], row["measured"])
+    for ms in (9_000, 11_000):
+        history.told("member-1", "assigned", ms - 1_000, [0]).told("member-1", "lost", ms, [0])
+    (row,) = judge(history, "X74")["rows"]
+    assert (at(9_000), 2) == (row["at"], row["measured"])
 
 
 # X84
@@ -318,6 +455,69 @@ def test_another_members_heartbeat_says_nothing_of_it(judge: Judge) -> None:
     assert "UNKNOWN" == judge(history, "X84")["verdict"]
 
 
+@pytest.mark.parametrize(("ms", "verdict"), [(5_050, "HOLDS"), (5_051, "VIOLATED")])
+def test_what_it_loses_as_it_is_told_begins_its_loss(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    """It loses t-0 in the moment of the answer, and t-1 later."""
+    history = History().told("member-1", "assigned", 100, [0, 1])
+    history.heartbeats("member-1", 5_000, error_code=25)
+    history.told("member-1", "lost", 5_000, [0]).told("member-1", "lost", ms, [1])
+    assert verdict == judge(history, "X84")["verdict"]
+
+
+def test_callbacks_of_others_and_those_before_begin_no_loss(judge: Judge) -> None:
+    history = put_out("lost", 5_200).told("member-2", "assigned", 5_005, [1])
+    history.told("member-1", "assigned", 200, [2]).told("member-1", "lost", 300, [2])
+    verdict = judge(history, "X84")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize("closing_ms", [(5_900, 7_000), (6_000,)])
+def test_who_began_to_close_before_or_as_it_gave_up_gives_up_what_it_has(
+    judge: Judge, closing_ms: tuple[float, ...]
+) -> None:
+    history = put_out("revoked", 6_000)
+    for ms in closing_ms:
+        history.told("member-1", "closing", ms)
+    assert "UNKNOWN" == judge(history, "X84")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("polled_ms", "closed_ms", "row", "verdict"),
+    [
+        ((11_000,), None, {}, "UNKNOWN"),  # a session after it was told
+        ((11_001,), None, {}, "VIOLATED"),
+        ((6_000, 11_001), None, {}, "VIOLATED"),
+        ((12_000,), 12_000, {}, "VIOLATED"),  # its last poll, as it gives up to close
+        ((12_001,), 12_000, {}, "UNKNOWN"),
+        ((12_000,), None, {"member": "member-2"}, "UNKNOWN"),
+        ((12_000,), None, {"partition": 1}, "UNKNOWN"),
+    ],
+)
+def test_only_its_own_records_of_what_it_held_tell_that_it_goes_on(
+    judge: Judge,
+    polled_ms: tuple[float, ...],
+    closed_ms: float | None,
+    row: dict[str, Any],
+    verdict: str,
+) -> None:
+    history = History().told("member-1", "assigned", 100, [0])
+    history.heartbeats("member-1", 5_000, error_code=25)
+    for ms in polled_ms:
+        history.delivered(**{"member": "member-1", "partition": 0, **row}, first=0, last=9, ms=ms)
+    if closed_ms is not None:
+        history.told("member-1", "closing", closed_ms - 500)
+        history.told("member-1", "revoked", closed_ms, [0])
+    assert verdict == judge(history, "X84")["verdict"]
+
+
+def test_what_it_is_handed_as_it_is_told_is_lost_as_well(judge: Judge) -> None:
+    history = History().heartbeats("member-1", 5_000, error_code=25)
+    history.told("member-1", "assigned", 5_000, [0]).told("member-1", "revoked", 5_010, [0])
+    assert "VIOLATED" == judge(history, "X84")["verdict"]
+
+
 # X88
 
 
@@ -386,3 +586,64 @@ def test_what_is_left_over_from_a_membership_that_ended_is_not_given_up(
 ) -> None:
     history = closing().says("member_added", 50, "member-1").says("evicted", evicted_ms, "member-1")
     assert verdict == judge(history, "X88")["verdict"]
+
+
+def test_a_member_that_is_told_twice_to_close_has_closed_from_the_first_time_on(
+    judge: Judge,
+) -> None:
+    history = closing(("revoked", 10_010)).told("member-1", "closing", 11_000)
+    verdict = judge(history, "X88")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize("leaves_ms", [(10_020, 10_500), (10_000,)])
+def test_a_member_leaves_by_the_first_leave_since_it_began_to_close(
+    judge: Judge, leaves_ms: tuple[float, ...]
+) -> None:
+    history = closing(("revoked", 10_200), leaves_ms=None)
+    for ms in leaves_ms:
+        history.request("LEAVE_GROUP", "member-1", ms)
+    assert "VIOLATED" == judge(history, "X88")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("api", "generation"),
+    [("CONSUMER_GROUP_HEARTBEAT", 5), ("CONSUMER_GROUP_HEARTBEAT", 0), ("OFFSET_COMMIT", -1)],
+)
+def test_no_other_request_is_a_leave(judge: Judge, api: str, generation: int) -> None:
+    history = closing(("revoked", 10_100), leaves_ms=None)
+    history.request(api, "member-1", 10_005, generation=generation)
+    history.request("CONSUMER_GROUP_HEARTBEAT", "member-1", 10_110, generation=-1)
+    assert "HOLDS" == judge(history, "X88")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("assigned_ms", "revoked_ms", "examined"),
+    [(10_000, 10_010, 1), (10_001, 10_010, 0), (100, 10_000, 1), (100, 9_999, 0)],
+)
+def test_a_member_had_what_it_held_as_it_began_to_close(
+    judge: Judge, assigned_ms: float, revoked_ms: float, examined: int
+) -> None:
+    history = closing(("revoked", revoked_ms))
+    history.rows["client_events"][0]["observed_at"] = at(assigned_ms)
+    verdict = judge(history, "X88")
+    assert (examined, "HOLDS" if examined else "UNKNOWN") == (
+        verdict["examined"], verdict["verdict"]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("assigned_ms", "verdict"), [(4_700, "HOLDS"), (4_699, "VIOLATED")])
+def test_what_it_is_handed_as_it_joins_may_be_of_that_join(
+    judge: Judge, assigned_ms: float, verdict: str
+) -> None:
+    """The line of a JoinGroup may be stamped so late that its assignment seems to come before."""
+    history = History().join("member-1", 10).told("member-1", "assigned", assigned_ms, [0])
+    history.told("member-1", "revoked", 9_000, [0])
+    assert verdict == judge(history.join("member-1", 5_000, 2), "X88")["verdict"]
+
+
+def test_the_first_join_with_what_it_had_not_given_up_is_shown(judge: Judge) -> None:
+    history = History().join("member-1", 10).told("member-1", "assigned", 100, [0])
+    history.join("member-1", 5_000, 2).join("member-1", 6_000, 3)
+    (row,) = judge(history.told("member-1", "revoked", 9_000, [0]), "X88")["rows"]
+    assert (2, "broker-1-requests.log:2") == (row["measured"], row["evidence"])

@@ -57,6 +57,10 @@ def test_a_departure_is_a_cause_if_the_coordinator_noticed_it(
         assert "no member had asked for" in wrong(judge, near)[0]
         near.request(api, "member-1", 29_050)
     assert not wrong(judge, near)
+    just = group().says(event, 30_050, "member-1").rebalance(30_000, 2, 1, reason)
+    if api:
+        just.request(api, "member-1", 31_050)
+    assert not wrong(judge, just)
     for ms, who in ((28_999, "member-1"), (30_051, "member-1"), (30_000, "member-2")):
         far = group().says(event, ms, who).rebalance(30_000, 2, 1, reason)
         assert "without a cause" in wrong(judge, far)[0]
@@ -68,6 +72,27 @@ def test_a_member_that_is_there_is_not_added(judge: Judge) -> None:
     assert "had joined already" in wrong(judge, history)[0]
     history.says("left", 20_000, "member-1")
     assert not wrong(judge, history)
+
+
+@pytest.mark.parametrize(("protocol", "right"), [("classic", True), ("consumer", False)])
+def test_a_classic_member_is_added_once_more_when_its_group_is_converted(
+    judge: Judge, protocol: str, right: bool
+) -> None:
+    joins = f"Member {WHO} joins the consumer group using the {protocol} protocol"
+    history = group().says("member_added", 29_999, "member-1", reason=joins)
+    history.says("epoch_bumped", 30_000, generation=2, reason="metadata hash 1")
+    assert right == (not wrong(judge, history))
+
+
+@pytest.mark.parametrize(("epochs", "right"), [((0, 1), False), ((-1,), True), ((0, -1), True)])
+def test_who_leaves_in_kip_848_says_so_with_an_epoch_below_0(
+    judge: Judge, epochs: tuple[int, ...], right: bool
+) -> None:
+    history = group().says("left", 29_999, "member-1")
+    history.says("epoch_bumped", 30_000, generation=2, reason="metadata hash 1")
+    for epoch in epochs:
+        history.request("CONSUMER_GROUP_HEARTBEAT", "member-1", 29_990, generation=epoch)
+    assert right == (not wrong(judge, history))
 
 
 def test_a_join_that_nobody_asked_for_is_no_cause(judge: Judge) -> None:
@@ -92,6 +117,37 @@ def test_a_member_that_joins_again_needs_a_reason(judge: Judge) -> None:
     assert not wrong(judge, rejoined(group(), assignors=["sticky"]))
     refused = group().heartbeats("member-1", 20_000, error_code=22)
     assert not wrong(judge, rejoined(refused))
+    told = refused.heartbeats("member-1", 30_005, error_code=27)  # of the rebalance that it began
+    assert not wrong(judge, rejoined(told))
+
+
+@pytest.mark.parametrize(("ms", "refused"), [(30_000, True), (30_000.1, False)])
+def test_a_refusal_is_a_reason_if_it_came_before_the_rebalance(
+    judge: Judge, ms: float, refused: bool
+) -> None:
+    history = rejoined(group().heartbeats("member-1", ms, error_code=22))
+    assert refused == (not wrong(judge, history))
+
+
+def test_a_member_that_asks_twice_has_offered_something_else_once(judge: Judge) -> None:
+    history = rejoined(group(), assignors=["sticky"])
+    assert not wrong(judge, history.join("member-1", 30_020, 2, assignors=["sticky"]))
+
+
+@pytest.mark.parametrize(
+    ("ms", "heard"), [(29_949, False), (29_950, True), (30_050, True), (30_051, False)]
+)
+def test_a_join_is_heard_50_ms_around_the_rebalance(judge: Judge, ms: float, heard: bool) -> None:
+    history = group().join("member-1", ms, 2, assignors=["sticky"]).rebalance(30_000, 2, 1, REJOIN)
+    assert heard == (not wrong(judge, history))
+
+
+def test_a_member_that_was_never_given_anything_may_join_again_with_a_reason(judge: Judge) -> None:
+    history = group()
+    history.rows["requests"] = [
+        row for row in history.rows["requests"] if row["api"] != "SYNC_GROUP"
+    ]
+    assert not wrong(judge, rejoined(history, assignors=["sticky"]))
 
 
 def test_a_rejoin_of_a_member_that_did_not_join_violates(judge: Judge) -> None:
@@ -103,7 +159,9 @@ def test_a_topic_that_grows_is_a_reason_within_the_refresh(judge: Judge) -> None
     assert not wrong(judge, rejoined(grown))
     before = group(metadata_refresh_ms=5_000).fault("add-partitions", TOPIC, 21_999)
     assert wrong(judge, rejoined(before))
-    later = group(metadata_refresh_ms=5_000).fault("add-partitions", TOPIC, 30_100)
+    just = group(metadata_refresh_ms=5_000).fault("add-partitions", TOPIC, 30_001)
+    assert not wrong(judge, rejoined(just))  # it began 1 ms before it took effect
+    later = group(metadata_refresh_ms=5_000).fault("add-partitions", TOPIC, 30_002)
     assert wrong(judge, rejoined(later))
 
 
@@ -119,11 +177,33 @@ def test_the_answer_that_took_something_may_be_stamped_after_the_rejoin(judge: J
 
 
 def test_a_member_without_a_heartbeat_may_have_lost_the_answer_in_a_fault(judge: Judge) -> None:
-    history = group().rebalance(29_000, 3, 1, REJOIN).fault("isolate", "member-1", 28_000, 29_500)
-    again = history.rebalance(30_000, 4, 1, REJOIN).join("member-1", 28_995, 3)
-    assert not wrong(judge, again.join("member-1", 29_995, 4))
+    again = isolated()
+    assert not wrong(judge, again)
     again.heartbeats("member-1", 29_800, generation=3)
     assert "no reason" in wrong(judge, again)[0]
+
+
+def isolated() -> History:
+    """member-1 joins again at 30 s; its link was cut as it was given its part of generation 3."""
+    history = group().rebalance(29_000, 3, 1, REJOIN).fault("isolate", "member-1", 28_000, 29_500)
+    history.rebalance(30_000, 4, 1, REJOIN).join("member-1", 28_995, 3)
+    return history.join("member-1", 29_995, 4)
+
+
+def test_an_answer_that_was_lost_is_on_the_brokers_log_all_the_same(judge: Judge) -> None:
+    history = isolated().sync("member-1", 29_015, 3, assigned=[{"topic": TOPIC, "partition": 0}])
+    assert not wrong(judge, history)
+
+
+@pytest.mark.parametrize(
+    ("times", "settled"),
+    [((29_800, 30_001), True), ((30_000,), True), ((30_000.1,), False)],
+)
+def test_a_heartbeat_that_was_accepted_before_the_rebalance_shows_that_nothing_was_lost(
+    judge: Judge, times: tuple[float, ...], settled: bool
+) -> None:
+    history = isolated().heartbeats("member-1", *times, generation=3)
+    assert settled == bool(wrong(judge, history))
 
 
 def test_a_request_that_may_be_on_no_log_leaves_it_open(judge: Judge) -> None:
@@ -131,6 +211,24 @@ def test_a_request_that_may_be_on_no_log_leaves_it_open(judge: Judge) -> None:
     history.rebalance(30_000, 2, 1, f"explicit `LeaveGroup` request for ({WHO}) members.")
     stopped = history.fault("stop-broker", "broker-1", 29_500)
     assert "UNKNOWN" == judge(stopped, "R20f")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("from_ms", "to_ms", "verdict"),
+    [
+        (20_000, 23_999, "VIOLATED"),
+        (20_000, 24_000, "UNKNOWN"),  # a session before
+        (30_000, 40_000, "UNKNOWN"),
+        (30_000.1, 40_000, "VIOLATED"),
+    ],
+)
+def test_a_request_may_be_on_no_log_from_a_disturbance_to_a_session_after_it(
+    judge: Judge, from_ms: float, to_ms: float, verdict: str
+) -> None:
+    history = group().says("left", 29_999, "member-1")
+    history.rebalance(30_000, 2, 1, f"explicit `LeaveGroup` request for ({WHO}) members.")
+    history.fault("isolate", "member-1", from_ms, to_ms, injecting_ms=from_ms)
+    assert verdict == judge(history, "R20f")["verdict"]
 
 
 def test_an_epoch_needs_a_cause(judge: Judge) -> None:
@@ -180,6 +278,23 @@ def test_what_was_told_before_it_was_given_its_partitions_explains_nothing(
     assert bool(wrong(judge, history)) != explains
 
 
+@pytest.mark.parametrize(("epoch", "explains"), [(0, True), (1, False), (-1, True)])
+def test_an_answer_to_a_heartbeat_of_kip_848_explains_it_if_the_member_joins_or_leaves(
+    judge: Judge, epoch: int, explains: bool
+) -> None:
+    history = group().told("member-1", "revoked", 30_000, [0])
+    history.request("CONSUMER_GROUP_HEARTBEAT", "member-1", 29_900, generation=epoch)
+    assert explains == (not wrong(judge, history))
+
+
+def test_what_is_given_in_the_moment_that_something_else_is_taken_comes_after_it(
+    judge: Judge,
+) -> None:
+    history = group().told("member-1", "assigned", 30_000, [1])
+    history.told("member-1", "revoked", 30_000, [0]).heartbeats("member-1", 29_990, error_code=27)
+    assert not wrong(judge, history)
+
+
 @pytest.mark.parametrize("event", ["closing", "session_timed_out", "max_poll_exceeded"])
 def test_an_end_of_its_own_explains_what_it_gives_up(judge: Judge, event: str) -> None:
     history = group().told("member-1", "revoked", 30_000, [0]).told("member-1", event, 29_900)
@@ -194,12 +309,31 @@ def test_one_that_stalled_hears_of_its_partitions_late(judge: Judge) -> None:
 
 
 @pytest.mark.parametrize(
+    ("from_ms", "duration_ms", "excused"),
+    [
+        (12_000, 7_001.0, True),
+        (12_000, 7_000.0, False),  # it was over a second before
+        (19_001, None, True),
+        (19_000, None, False),
+    ],
+)
+def test_it_hears_of_them_within_a_second_of_the_end_of_its_stall(
+    judge: Judge, from_ms: float, duration_ms: float | None, excused: bool
+) -> None:
+    history = group().told("member-1", "assigned", 20_000, [0])
+    history.told("member-1", "revoked", 20_300, [0])
+    history.told("member-1", "stall_started", from_ms, duration_ms=duration_ms)
+    assert excused == (not wrong(judge, history))
+
+
+@pytest.mark.parametrize(
     ("from_ms", "to_ms", "excused"),
     [
         (-1_985, 18, True),
-        (-1_980, 18, False),  # for less than an interval of heartbeats
+        (-1_982, 18, False),  # for no longer than an interval of heartbeats
         (-3_000, -979, True),
         (-3_000, -980, False),  # more than a second before
+        (20, 2_100, True),
         (21, 2_100, False),  # only after it had heard
     ],
 )
@@ -216,6 +350,17 @@ def test_callbacks_without_partitions_and_of_what_grew_are_no_matter(judge: Judg
     assert not wrong(judge, history)
     history.told("member-1", "revoked", 30_100, [0])
     assert not wrong(judge, history.fault("add-partitions", TOPIC, 25_000))
+
+
+@pytest.mark.parametrize(
+    ("ms", "explains"), [(21_999, False), (22_000, True), (30_001, True), (30_002, False)]
+)
+def test_a_topic_that_grows_explains_what_is_given_up_within_the_refresh(
+    judge: Judge, ms: float, explains: bool
+) -> None:
+    history = group(metadata_refresh_ms=5_000).told("member-1", "revoked", 30_000, [0])
+    history.fault("add-partitions", TOPIC, ms)
+    assert explains == (not wrong(judge, history))
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,12 @@ def given_back(**added: float) -> History:
 
 @pytest.mark.parametrize(
     ("ms", "verdict"),
-    [(10_014, "VIOLATED"), (10_500, "HOLDS"), (11_021, "VIOLATED")],
+    [
+        (10_014, "VIOLATED"),
+        (10_500, "HOLDS"),
+        (11_020, "HOLDS"),  # in the moment in which it had the partition again
+        (11_021, "VIOLATED"),
+    ],
 )
 def test_a_group_that_changes_between_both_decisions_may_change_its_mind(
     judge: Judge, ms: float, verdict: str
@@ -67,6 +72,27 @@ def test_a_partition_that_is_new_in_the_second_decision_may_change_it(judge: Jud
     verdict = judge(history, "X01")
     assert "HOLDS" == verdict["verdict"]
     assert "after the group had changed" in str([row["why"] for row in verdict["rows"]])
+
+
+def test_a_partition_that_is_new_in_the_first_decision_is_no_change_since(judge: Judge) -> None:
+    history = given_back()
+    history.sync("member-1", 10_015, 2, [("member-1", 0), ("member-1", 7)])
+    assert "got the same partition back" in judge(history, "X01")["reason"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(10_020, "VIOLATED"), (10_021, "HOLDS")])
+def test_what_is_given_up_was_decided_by_then(judge: Judge, ms: float, verdict: str) -> None:
+    """A member joins at 10,018 ms; the leader decides at this time and gives 0 up at 10,020 ms."""
+    history = moved().sync("member-1", ms, 2, [("member-1", 1)])
+    history.told("member-1", "revoked", 10_020, [0]).says("member_added", 10_018, "member-3")
+    history.told("member-1", "assigned", 11_020, [0])
+    assert verdict == judge(history, "X01")["verdict"]
+
+
+def test_what_is_given_up_without_a_decision_on_record_is_examined(judge: Judge) -> None:
+    history = History(group={"protocol": "cooperative"}).told("member-1", "assigned", 20, [0])
+    history.told("member-1", "revoked", 10_020, [0]).told("member-1", "assigned", 11_020, [0])
+    assert "got the same partition back" in judge(history, "X01")["reason"]
 
 
 def test_what_nobody_got_cannot_be_told(judge: Judge) -> None:
@@ -125,6 +151,28 @@ def test_what_a_member_that_is_gone_had_may_move_at_once(judge: Judge) -> None:
     assert "UNKNOWN" == judge(history, "X01-two")["verdict"]
 
 
+def test_what_a_member_that_comes_no_more_was_told_may_move_at_once(judge: Judge) -> None:
+    history = History(group={"protocol": "cooperative"}).rebalance(0, 1, 2)
+    history.join("member-1", 5).join("member-2", 5).sync("member-2", 14)
+    history.sync("member-1", 15, gives=[("member-1", 0), ("member-2", 1)])
+    history.rebalance(10_000, 2, 1).join("member-1", 10_005, 2)
+    history.sync("member-1", 10_015, 2, [("member-1", 0), ("member-1", 1)])
+    assert "UNKNOWN" == judge(history, "X01-two")["verdict"]
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(0, "VIOLATED"), (27, "UNKNOWN")])
+def test_what_its_member_was_never_told_of_may_move_at_once(
+    judge: Judge, error: int, verdict: str
+) -> None:
+    history = History(group={"protocol": "cooperative"}).rebalance(0, 1, 2)
+    history.join("member-1", 5).join("member-2", 5).sync("member-2", 14, error_code=error)
+    history.sync("member-1", 15, gives=[("member-1", 0), ("member-2", 1)])
+    history.rebalance(10_000, 2, 2)
+    history.join("member-1", 10_005, 2).join("member-2", 10_005, 2).sync("member-2", 10_014, 2)
+    history.sync("member-1", 10_015, 2, [("member-1", 0), ("member-1", 1)])
+    assert verdict == judge(history, "X01-two")["verdict"]
+
+
 def lost_and_moved(lost_ms: float, event: str = "lost", partition: int = 1) -> History:
     """member-1 loses partition 1 and joins again at 10,005 ms; member-2 is given it at once."""
     history = moved().told("member-1", event, lost_ms, [partition])
@@ -149,6 +197,24 @@ def test_what_its_member_still_had_when_it_joined_may_not(
 ) -> None:
     history = lost_and_moved(lost_ms, event, partition)
     assert "VIOLATED" == judge(history, "X01-two")["verdict"]
+
+
+def test_what_it_loses_before_it_joins_the_same_generation_again_may_not(judge: Judge) -> None:
+    """As a follower may: the leader had decided by then (X16)."""
+    history = lost_and_moved(10_200).join("member-1", 10_300, 2)
+    assert "VIOLATED" == judge(history, "X01-two")["verdict"]
+
+
+@pytest.mark.parametrize(("lost_ms", "excused"), [(15, True), (14.9, False)])
+def test_it_may_lose_what_it_is_given_in_the_moment_of_the_answer(
+    judge: Judge, lost_ms: float, excused: bool
+) -> None:
+    """The line of a request may be stamped late: so it may hear of its assignment before that."""
+    history = moved()
+    history.rows["client_events"].clear()
+    history.told("member-1", "assigned", 14, [0, 1]).told("member-1", "lost", lost_ms, [1])
+    history.sync("member-1", 10_015, 2, [("member-1", 0), ("member-2", 1)])
+    assert ("HOLDS" if excused else "VIOLATED") == judge(history, "X01-two")["verdict"]
 
 
 def test_what_it_lost_is_not_what_it_was_told_to_give_up(judge: Judge) -> None:
@@ -231,6 +297,63 @@ def test_a_kept_partition_stands_still_if_its_member_only_waits(
     assert verdict == judge(read(history, *times), "X01-kept")["verdict"]
 
 
+def joining(from_ms: float, to_ms: float = 10_760, synced_ms: float = 10_715) -> History:
+    """A join phase from 10 s to 10.7 s; member-1 is in it for 600 ms, and for no time before that.
+
+    It keeps both partitions, and does not read t-0 from one of these times to the other.
+    """
+    history = History(group={"protocol": "cooperative"}).rebalance(0, 1, 1)
+    history.join("member-1", 5).told("member-1", "assigned", 20, [0, 1])
+    history.sync("member-1", 15, gives=[("member-1", 0), ("member-1", 1)])
+    history.says("rebalance_started", 10_000, generation=1, reason="because")
+    history.join("member-1", 10_005, 2)
+    history.join("member-1", 10_705, 2, arrived_at=at(10_105))
+    history.says("stabilized", 10_705, generation=2, members=2)
+    history.sync("member-1", synced_ms, 2, [("member-1", 0), ("member-1", 1)])
+    until = (ms for ms in range(104, int(from_ms) - 100, 300))
+    return read(history, *until, from_ms - 1, *range(int(to_ms), 20_000, 300))
+
+
+@pytest.mark.parametrize(("from_ms", "verdict"), [(10_405, "VIOLATED"), (10_405.1, "HOLDS")])
+def test_half_of_its_longest_wait_from_when_it_last_asked_is_its_wait(
+    judge: Judge, from_ms: float, verdict: str
+) -> None:
+    found = judge(joining(from_ms), "X01-kept")
+    assert (verdict, 349) == (found["verdict"], found["bound_high"])
+
+
+def test_a_kept_partition_is_examined_without_a_join_of_its_member_on_record(
+    judge: Judge,
+) -> None:
+    history = joining(10_405)
+    history.rows["requests"] = [
+        row for row in history.rows["requests"]
+        if row["api"] != "JOIN_GROUP" or row["generation"] != 2
+    ]  # fmt: skip
+    verdict = judge(history, "X01-kept")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+    assert "did not stand still until its member's wait" in verdict["reason"]
+
+
+def test_all_pauses_since_the_first_rebalance_are_the_measure(judge: Judge) -> None:
+    times = (*range(100, 5_000, 300), 5_400, *range(5_500, 20_000, 300))
+    verdict = judge(read(in_order(), *times), "X01-kept")
+    assert ("HOLDS", 549) == (verdict["verdict"], verdict["bound_high"])
+
+
+def test_an_empty_group_is_in_no_rebalance(judge: Judge) -> None:
+    """member-2 does not know yet that it was removed, and goes on after 500 ms."""
+    history = read(in_order(), *range(100, 13_000, 300))
+    history.told("member-1", "revoked", 13_500, [0]).says("left", 13_600, "member-1")
+    history.says("evicted", 14_000, "member-2")
+    history.says("rebalance_started", 14_000, generation=3, reason="because")
+    history.says("emptied", 14_010, generation=4).member("member-2", process_us=1_000)
+    for number, ms in enumerate((*range(11_100, 13_900, 300), 14_300)):
+        history.delivered("member-2", 1, number, number, ms)
+    verdict = judge(history, "X01-kept")
+    assert ("HOLDS", 549) == (verdict["verdict"], verdict["bound_high"])
+
+
 def test_a_pause_that_touches_a_rebalance_is_no_calm_one(judge: Judge) -> None:
     times = (*range(100, 9_101, 300), *range(10_000, 10_901, 300), 11_014)
     verdict = judge(read(in_order(), *times, *range(11_914, 20_000, 300)), "X01-kept")
@@ -300,6 +423,23 @@ def test_only_an_accepted_join_of_this_generation_goes_through_its_rebalance(jud
     history.join("member-6", 10_005, 2, broker=2).join("member-7", 10_011, 2)
     verdict = judge(history, "R15-all")
     assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_whose_join_is_the_last_goes_through_the_rebalance_that_it_completes(
+    judge: Judge,
+) -> None:
+    history = History().rebalance(0, 1, 1).told("member-1", "assigned", 20, [0])
+    history.rebalance(10_000, 2, 1).join("member-1", 10_010, 2)
+    assert "gave up 0 of 1" in judge(history, "R15-all")["reason"]
+
+
+def test_an_epoch_of_a_group_that_was_upgraded_takes_nothing_away(judge: Judge) -> None:
+    """Its classic members join it as before, and are told its epoch as their generation."""
+    history = History(group={"protocol": "cooperative"}).told("member-1", "assigned", 20, [0])
+    history.says("upgraded", 9_990).says("epoch_bumped", 10_000, generation=2, reason="joined")
+    history.says("target_computed", 10_002, generation=2)
+    history.join("member-1", 9_999, 2, processed_at=at(10_003))
+    assert "UNKNOWN" == judge(history, "R15-all")["verdict"]
 
 
 def test_what_it_had_before_or_gets_as_it_starts_is_not_to_be_given_up(judge: Judge) -> None:

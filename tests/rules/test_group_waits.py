@@ -155,6 +155,35 @@ def test_a_leader_that_is_not_on_record_leaves_its_followers_unknown(judge: Judg
     assert ("UNKNOWN", 3) == (verdict["verdict"], verdict["examined"])
 
 
+def test_a_follower_that_is_not_on_record_is_unknown(judge: Judge) -> None:
+    history = assigned()
+    history.rows["requests"].pop(0)
+    verdict = judge(history, "R13")
+    assert ("UNKNOWN", 3) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(("leader", "heir"), [("t", "s"), ("s", "t")])
+def test_who_takes_a_static_leaders_place_assigns_nothing(
+    judge: Judge, leader: str, heir: str
+) -> None:
+    """It is told that it leads, and that it need not assign (KIP-814)."""
+    history = Probed().formed(leader, "b", static=(leader,))
+    history.joined(heir, 3_000, instance_id=leader.upper(), state="Stable", leader=heir)
+    history.synced(heir, 3_100, f"part of {leader}", gives={})
+    assert "HOLDS" == judge(history, "R13")["verdict"]
+
+
+def test_only_the_first_assignment_of_a_generation_is_given(judge: Judge) -> None:
+    """One partition of one member; what its leader, or who takes its place, gives later is not."""
+    history = History().sync("member-1", 4_000, gives=[("member-2", 1)])
+    given = [{"topic": "t", "partition": 1}]
+    history.sync("member-2", 3_990, processed_at=at(4_001), assigned=given)
+    history.sync("member-1", 5_000, gives=[("member-2", 2)])
+    history.sync("member-1", 6_000, gives=[("member-2", 3)], instance_id="a", life=2)
+    verdict = judge(history, "R13")
+    assert ("HOLDS", 1, 1) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
 def test_a_leader_that_is_not_told_the_members_violates(judge: Judge) -> None:
     history = assigned()
     history.rows["calls"][0]["answer"] = history.rows["calls"][1]["answer"].replace('"b"', '"a"')
@@ -256,6 +285,16 @@ def test_the_longest_rebalance_timeout_of_the_generation_counts(judge: Judge) ->
     history.joined("b", 20_000, rebalance_ms=20_000, group=OTHER)
     verdict = judge(history, "X10")
     assert ("HOLDS", 7_050) == (verdict["verdict"], verdict["bound_high"])
+
+
+def test_a_rebalance_that_starts_as_the_join_is_complete_ends_that_generation(
+    judge: Judge,
+) -> None:
+    """Both lines are of one moment, and their numbers in the log are no order of texts."""
+    history = unsynced(2_000, reason="explicit `LeaveGroup` request")
+    joined, started = history.rows["coordinator_events"]
+    joined["evidence"], started["evidence"] = "broker-1.server.log:9", "broker-1.server.log:10"
+    assert "UNKNOWN" == judge(history, "X10")["verdict"]
 
 
 # R03-wire
@@ -517,3 +556,46 @@ def test_a_newcomer_is_somebody_who_has_joined(judge: Judge) -> None:
     assert "VIOLATED" == judge(history, "X09-wire")["verdict"]
     of_others = nobody_at_first(12_000, 17_000).joined("n", 5_000, group=OTHER)
     assert "HOLDS" == judge(of_others, "X09-wire")["verdict"]
+
+
+def test_a_rebalance_that_ends_without_members_is_not_examined(judge: Judge) -> None:
+    """Static "s" is asked to join again as the answer to the newcomer "d" is still on its way."""
+    history = Probed().formed("s", static=("s",), rebalance_ms=7_000)
+    history.logged("rebalance_started", 2_000, generation=1, reason="d joins")
+    history.joined("d", 2_000, 2, rebalance_ms=7_000, lasts_ms=1_001)
+    history.joined("s", 2_500, 2, rebalance_ms=7_000, lasts_ms=499)
+    history.logged("stabilized", 2_998, generation=2, members=2)
+    history.logged("rebalance_started", 3_000, generation=2, reason="because")
+    history.logged("left", 5_000, "d").logged("evicted", 9_000, "s")
+    history.logged("emptied", 9_000, generation=3)
+    assert "UNKNOWN" == judge(history, "X09-wire")["verdict"]
+
+
+def test_a_rebalance_that_nobody_is_known_to_have_rejoined_is_not_examined(judge: Judge) -> None:
+    """The answer to "a" was lost, and "n" comes as the rebalance ends."""
+    history = awaited().joined("n", 10_003, 3, rebalance_ms=7_000)
+    lost = next(row for row in history.rows["calls"] if row["sent_at"] == at(2_999))
+    lost |= {"error_code": None, "answer": None, "answered_at": None}
+    assert "UNKNOWN" == judge(history, "X09-wire")["verdict"]
+
+
+def test_an_answer_that_comes_as_a_rebalance_starts_is_of_the_one_before(judge: Judge) -> None:
+    history = nobody_at_first(12_000, 17_000)
+    history.joined("l", 2_000, rebalance_ms=7_000, instance_id="L", lasts_ms=1_000)
+    assert "HOLDS" == judge(history, "X09-wire")["verdict"]
+
+    # The first join of "d" asked for more time than its last one before this rebalance.
+    history = awaited().joined("d", 500, 0, rebalance_ms=30_000)
+    history.joined("d", 2_500, rebalance_ms=7_000, lasts_ms=500)
+    history.joined("d", 10_003, 3, rebalance_ms=7_000)  # too late: it is removed in this moment
+    verdict = judge(history, "X09-wire")
+    assert ("HOLDS", 2, 7_050) == (verdict["verdict"], verdict["examined"], verdict["bound_high"])
+
+
+def test_who_is_answered_as_its_first_rebalance_starts_is_not_missed(judge: Judge) -> None:
+    """Without an initial delay, an empty group's rebalance starts and ends in one moment."""
+    history = Probed().logged("rebalance_started", 3_000, generation=0, reason="q joins")
+    history.joined("q", 2_998, rebalance_ms=7_000, leader="q", lasts_ms=3)
+    history.joined("p", 2_999, rebalance_ms=7_000, leader="q", lasts_ms=1)
+    history.logged("stabilized", 3_000, generation=1, members=2)
+    assert "UNKNOWN" == judge(history, "X09-wire")["verdict"]

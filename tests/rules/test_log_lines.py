@@ -58,6 +58,27 @@ def test_a_removal_that_could_not_be_written_is_made_again(
     assert verdict == judge(history, "X76")["verdict"]
 
 
+@pytest.mark.parametrize(("injecting_ms", "verdict"), [(9_500, "HOLDS"), (9_501, "VIOLATED")])
+def test_a_removal_is_made_again_once_a_broker_is_broken(
+    judge: Judge, injecting_ms: float, verdict: str
+) -> None:
+    history = logged(("evicted", 9_000), ("evicted", 9_500))
+    history.fault("kill-broker", "broker-2", 9_600, 12_000, injecting_ms=injecting_ms)
+    assert verdict == judge(history, "X76")["verdict"]
+
+
+def test_what_else_is_logged_of_a_member_says_nothing_of_its_removal(judge: Judge) -> None:
+    history = logged(("evicted", 9_000), ("assignment_received", 9_200), ("left", 9_500))
+    assert "VIOLATED" == judge(history, "X76")["verdict"]
+
+
+def test_the_first_line_out_of_turn_is_told(judge: Judge) -> None:
+    verdict = judge(logged(("evicted", 9_000), ("left", 9_500), ("fenced", 9_700)), "X76")
+    assert ("VIOLATED", 2) == (verdict["verdict"], verdict["measured_max"])
+    assert at(9_500) == verdict["rows"][0]["at"]
+    assert "left of member-1" in verdict["reason"]
+
+
 @pytest.mark.parametrize("event", ["evicted", "pending_evicted"])
 def test_a_coordinator_knows_nothing_of_what_another_did(judge: Judge, event: str) -> None:
     history = logged(*([("left", 9_000)] if event == "evicted" else []))
@@ -87,6 +108,15 @@ def test_a_broker_that_has_unloaded_the_group_has_no_more_to_say(
     assert verdict == judge(history, "X76")["verdict"]
 
 
+@pytest.mark.parametrize("event", ["stabilized", "upgraded"])
+def test_what_a_broker_logs_as_it_unloads_the_group_comes_before_that(
+    judge: Judge, event: str
+) -> None:
+    history = logged().says("unloaded", 9_000).says(event, 9_000)
+    assert "HOLDS" == judge(history, "X76")["verdict"]
+    assert "VIOLATED" == judge(history.says("stabilized", 9_100), "X76")["verdict"]
+
+
 @pytest.mark.parametrize(("members", "verdict"), [(3, "HOLDS"), (2, "VIOLATED")])
 def test_all_members_of_a_generation_are_assigned_to(
     judge: Judge, members: int, verdict: str
@@ -94,6 +124,15 @@ def test_all_members_of_a_generation_are_assigned_to(
     history = logged().says("stabilized", 5_000, generation=1, members=3)
     history.says("assignment_received", 5_010, "member-1", generation=1, members=members)
     history.says("assignment_received", 9_010, "member-1", generation=2, members=2)
+    assert verdict == judge(history, "X76")["verdict"]
+
+
+@pytest.mark.parametrize(("members", "verdict"), [(3, "HOLDS"), (2, "VIOLATED")])
+def test_a_leader_may_assign_in_the_moment_in_which_all_have_joined(
+    judge: Judge, members: int, verdict: str
+) -> None:
+    history = logged().says("stabilized", 5_000, generation=1, members=3)
+    history.says("assignment_received", 5_000, "member-1", generation=1, members=members)
     assert verdict == judge(history, "X76")["verdict"]
 
 
@@ -122,6 +161,27 @@ def test_a_group_is_loaded_once(judge: Judge, between: str | None, verdict: str)
     if between == "dead":
         history.fault("kill-broker", "broker-1", 25_000, 30_000)
     history.says("loaded", 40_000, broker=2 if between == "another broker" else 1)
+    assert verdict == judge(history, "X76")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("broker", "injecting_ms", "healed_ms", "verdict"),
+    [
+        ("broker-1", 40_000, 45_000, "HOLDS"),
+        ("broker-1", 40_001, 45_000, "VIOLATED"),
+        ("broker-1", 15_000, 20_000, "HOLDS"),
+        ("broker-1", 15_000, 19_999, "VIOLATED"),
+        ("broker-2", 25_000, 30_000, "VIOLATED"),
+    ],
+)
+def test_a_group_is_loaded_again_where_its_own_broker_was_broken(
+    judge: Judge, broker: str, injecting_ms: float, healed_ms: float, verdict: str
+) -> None:
+    """By the time of the second load, and not before the first."""
+    history = logged().says("loaded", 20_000).says("loaded", 40_000)
+    history.fault(
+        "kill-broker", broker, injecting_ms + 100, healed_ms, injecting_ms=injecting_ms
+    )
     assert verdict == judge(history, "X76")["verdict"]
 
 
@@ -205,6 +265,27 @@ def test_a_replica_falls_out_of_sync_only_with_a_broker(
     assert verdict == judge(history, "X77")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [(4_999, "HOLDS"), (5_000, "VIOLATED"), (59_999, "VIOLATED"), (60_000, "HOLDS")],
+)
+def test_the_cluster_is_whole_from_the_steady_state_to_the_stop(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = seen().broker_seen(ms, 2, alive=False)
+    history.steady_ms = 5_000
+    assert verdict == judge(history, "X77")["verdict"]
+
+
+def test_the_first_of_several_sights_is_told(judge: Judge) -> None:
+    history = partition_seen(seen(), 20_000, -1, 1, 2, 3)
+    partition_seen(partition_seen(history, 30_000, 2, 1, 3), 40_000, 2, 1, 2, 3)
+    verdict = judge(history, "X77")
+    assert ("VIOLATED", 2) == (verdict["verdict"], verdict["measured_max"])
+    assert at(20_000) == min(row["at"] for row in verdict["rows"] if row["ok"] is False)
+    assert "t-0 had no leader" in verdict["reason"]
+
+
 def test_a_replica_that_was_never_in_sync_did_not_fall_out(judge: Judge) -> None:
     history = partition_seen(partition_seen(History(), 0, 1, 1), 20_000, 1, 1, 2)
     assert "HOLDS" == judge(history, "X77")["verdict"]
@@ -226,6 +307,22 @@ def test_a_machine_that_stood_still_may_not_have_heard_of_a_broker(
 def test_leaders_move_once_a_broker_was_broken(judge: Judge, ms: float, verdict: str) -> None:
     history = seen().fault("kill-broker", "broker-3", 10_000, 11_000)
     assert verdict == judge(partition_seen(history, ms, 2, 1, 2), "X77")["verdict"]
+
+
+def test_leaders_need_not_move_back_until_the_next_fault(judge: Judge) -> None:
+    history = seen().fault("kill-broker", "broker-3", 10_000, 11_000)
+    history.fault("kill-broker", "broker-3", 50_000, 51_000)
+    partition_seen(partition_seen(history, 30_000, 2, 1, 2, 3), 31_000, 2, 1, 2)
+    assert "HOLDS" == judge(history, "X77")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(9_999, "HOLDS"), (9_998, "VIOLATED")])
+def test_a_broker_may_be_dead_from_the_moment_of_its_fault(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = seen().fault("kill-broker", "broker-3", 10_000, 15_000)
+    history.broker_seen(ms, 3, alive=False).broker_seen(16_000, 3, alive=True)
+    assert verdict == judge(history, "X77")["verdict"]
 
 
 @pytest.mark.parametrize(("ms", "verdict"), [(17_000, "HOLDS"), (17_001, "VIOLATED")])
@@ -267,6 +364,32 @@ def test_who_is_accepted_has_joined_by_the_log(
     assert verdict == judge(named(*lines), "X81")["verdict"]
 
 
+def test_who_joins_again_under_its_id_has_joined_when_it_first_did(judge: Judge) -> None:
+    history = named(("member_id_given", 1_000), ("member_added", 1_990), ("member_added", 30_000))
+    verdict = judge(history, "X81")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+    assert at(1_000) == verdict["rows"][0]["at"]
+
+
+def test_who_was_accepted_before_it_had_joined_may_not_go_on_as_a_member(judge: Judge) -> None:
+    history = named(("member_added", 3_000)).heartbeats("member-1", 4_000)
+    assert "was accepted before it had joined" in judge(history, "X81")["reason"]
+
+
+def test_an_id_without_a_line_is_told_with_who_bore_it_first(judge: Judge) -> None:
+    history = named().heartbeats("member-1", 5_000).heartbeats("member-1", 6_000, client_id="z")
+    verdict = judge(history, "X81")
+    assert ("VIOLATED", at(2_000)) == (verdict["verdict"], verdict["rows"][0]["at"])
+    assert verdict["rows"][0]["subject"].startswith("member-1 (")
+
+
+def test_lines_of_other_groups_and_of_what_else_befell_a_member_name_nobody(judge: Judge) -> None:
+    history = named(("member_added", 1_990)).says("left", 9_000, "member-3")
+    history.says("member_added", 5_000, "member-2", group="payments")
+    verdict = judge(history, "X81")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
 @pytest.mark.parametrize(
     ("error", "verdict"), [(27, "VIOLATED"), (25, "HOLDS"), (79, "HOLDS"), (0, "VIOLATED")]
 )
@@ -292,6 +415,19 @@ def test_an_id_in_the_log_was_named_to_somebody(judge: Judge, event: str) -> Non
 def test_a_broken_broker_answers_nobody(judge: Judge, ms: float, verdict: str) -> None:
     history = named(("member_added", 1_990)).fault("kill-broker", "broker-1", 3_000, 5_000)
     assert verdict == judge(history.says("member_id_given", ms, "member-2"), "X81")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [(2_949, "VIOLATED"), (2_950, "HOLDS"), (11_050, "HOLDS"), (11_051, "VIOLATED")],
+)
+def test_from_just_before_a_fault_to_a_session_after_it_names_may_differ(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    """Lines and requests are stamped by different clocks, and so may be 50 ms apart."""
+    history = named(("member_added", 1_990)).says("member_id_given", ms, "member-2")
+    history.fault("kill-broker", "broker-1", 3_001, 5_000)
+    assert verdict == judge(history, "X81")["verdict"]
 
 
 def test_without_member_ids_x81_is_unknown(judge: Judge) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, at
+from tests.histories import History, at, member_id
 
 Judge = Callable[[History, str], dict[str, Any]]
 
@@ -134,6 +134,28 @@ def test_who_is_back_with_its_id_before_it_is_told_holds_what_it_is_told(judge: 
     assert "VIOLATED" == judge(history.says("member_added", -5, "member-1"), "R21")["verdict"]
 
 
+def test_who_was_removed_before_it_was_told_overlaps_with_nobody(judge: Judge) -> None:
+    """member-2 is told of t-0 in the moment in which member-1 gives it up, and had left before."""
+    history = handover(5_000, 5_000).join("member-2", 0).says("left", 4_000, "member-2")
+    (row,) = judge(history, "R21")["rows"]
+    assert (True, 0, at(5_000)) == (row["ok"], row["measured"], row["at"])
+
+
+def test_the_earliest_of_its_partitions_is_the_time_of_a_generation(judge: Judge) -> None:
+    history = History().sync("member-1", 10, gives=[("member-1", 0)])
+    history.sync("member-1", 30, gives=[("member-2", 1)])
+    assert [at(10)] == [row["at"] for row in judge(history, "R21")["rows"]]
+
+
+def test_of_several_topics_the_one_that_was_given_twice_is_told(judge: Judge) -> None:
+    history = History().sync("member-1", 10, gives=[("member-1", 4), ("member-2", 4)])
+    for topic in ("s", "u"):
+        history.rows["requests"][-1]["assignments"].append(
+            {"member_id": member_id("member-1"), "topic": topic, "partition": 7}
+        )
+    assert "t-4 was given to 2 members" in judge(history, "R21")["reason"]
+
+
 # R21-delivery
 
 
@@ -204,6 +226,13 @@ def test_a_dead_member_holds_nothing(
     assert (verdict, 10 if verdict == "VIOLATED" else 0) == (
         found["verdict"], found["measured_max"]
     )  # fmt: skip
+
+
+def test_what_is_processed_in_an_overlap_of_a_millisecond_is_told(judge: Judge) -> None:
+    history = handover(5_000, 4_999).delivered("member-1", 0, 0, 9, 4_990, 4_999.5)
+    (row,) = judge(history, "R21-delivery")["rows"]
+    assert (True, 1) == (row["ok"], row["measured"])
+    assert "processed 10 records of it meanwhile" in row["why"]
 
 
 # R21-stop
@@ -332,3 +361,19 @@ def test_a_callback_counts_from_when_it_was_seen(judge: Judge) -> None:
     history = told_to_stop(polled_ms=4_900, processed_ms=5_100)
     history.rows["client_events"][1]["observed_at"] = at(5_090)
     assert "HOLDS" == judge(history, "R21-stop")["verdict"]
+
+
+def test_what_is_given_up_and_given_in_one_moment_was_given_up_first(judge: Judge) -> None:
+    """Whichever of the two the journal has first."""
+    history = told_to_stop(polled_ms=5_500, processed_ms=5_600)
+    history.told("member-1", "assigned", 5_000, [0])
+    history.rows["client_events"].reverse()
+    assert "HOLDS" == judge(history, "R21-stop")["verdict"]
+
+
+def test_records_that_were_never_its_own_are_told_before_those_that_were(judge: Judge) -> None:
+    history = told_to_stop(polled_ms=5_500, processed_ms=5_600)
+    history.delivered("member-1", 0, 10, 14, -1)
+    verdict = judge(history, "R21-stop")
+    assert ("VIOLATED", 15) == (verdict["verdict"], verdict["measured_max"])
+    assert "had not been assigned" in verdict["reason"]

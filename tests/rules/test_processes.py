@@ -32,7 +32,8 @@ def rebalanced(ms: float, *, fault_ms: float | None = None) -> History:
         (26_001, 19_000, "VIOLATED"),
         (18_000, 19_000, "VIOLATED"),
         (7_000, None, "HOLDS"),  # member-1 joined at 9, a session before
-        (58_000, None, "UNKNOWN"),  # the producer had stopped
+        (56_999, None, "VIOLATED"),
+        (57_000, None, "UNKNOWN"),  # the producer had stopped
     ],
 )
 def test_a_rebalance_has_a_cause(
@@ -41,10 +42,33 @@ def test_a_rebalance_has_a_cause(
     assert verdict == judge(rebalanced(ms, fault_ms=fault_ms), "P5")["verdict"]
 
 
-def test_a_process_that_ends_is_a_cause(judge: Judge) -> None:
+@pytest.mark.parametrize(("steady_ms", "verdict"), [(19_999, "VIOLATED"), (20_000, "UNKNOWN")])
+def test_no_rebalance_before_the_group_was_well_is_examined(
+    judge: Judge, steady_ms: float, verdict: str
+) -> None:
     history = rebalanced(20_000)
+    history.steady_ms = steady_ms
+    assert verdict == judge(history, "P5")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [
+        (20_000, "HOLDS"),
+        (26_500, "HOLDS"),  # a session and a second later
+        (26_501, "VIOLATED"),
+    ],
+)
+def test_a_process_that_ends_is_a_cause(judge: Judge, ms: float, verdict: str) -> None:
+    history = rebalanced(ms)
     history.rows["members"][1]["ended_at"] = at(19_500)
-    assert "HOLDS" == judge(history, "P5")["verdict"]
+    assert verdict == judge(history, "P5")["verdict"]
+
+
+def test_the_last_thing_that_happened_before_a_rebalance_is_said(judge: Judge) -> None:
+    history = rebalanced(20_000, fault_ms=16_000).fault("latency", "member-1", 18_000, 19_000)
+    history.rows["members"][1]["ended_at"] = at(17_000)
+    assert "other, after latency of member-1" == judge(history, "P5")["rows"][0]["why"]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +77,8 @@ def test_a_process_that_ends_is_a_cause(judge: Judge) -> None:
         (19_990, 22_000, "HOLDS"),
         (20_050, 22_000, "HOLDS"),  # a line is stamped late
         (20_051, 22_000, "VIOLATED"),
-        (19_990, 50_000, "VIOLATED"),  # it had left for another reason
+        (19_990, 49_990, "HOLDS"),
+        (19_990, 49_991, "VIOLATED"),  # it had left for another reason
     ],
 )
 def test_a_process_that_ends_leaves_before_it_is_gone(
@@ -97,6 +122,25 @@ def test_a_process_that_joins_for_the_first_time_is_a_cause(judge: Judge) -> Non
     assert "HOLDS" == judge(history, "P5")["verdict"]
 
 
+def test_of_two_consumers_in_one_process_the_first_to_leave_is_a_cause(judge: Judge) -> None:
+    history = rebalanced(20_000)
+    for ms, life in ((19_990, 1), (21_990, 2)):
+        history.request("LEAVE_GROUP", "member-2", ms, life=life)
+    history.rows["members"][1]["ended_at"] = at(22_000)
+    assert "HOLDS" == judge(history, "P5")["verdict"]
+
+
+def test_a_process_that_joins_once_more_is_no_cause(judge: Judge) -> None:
+    """It joins at 9 ms, and under another id at 30 s, which no fault had made it do."""
+    history = rebalanced(5_000).join("member-1", 29_999, 3, life=2)
+    history.rebalance(30_000, 3, 1, reason="preparing for more fun")
+
+    found = judge(history, "P5")
+
+    assert ("VIOLATED", 2, 1) == (found["verdict"], found["examined"], found["violations"])
+    assert "generation 3" in found["reason"]
+
+
 def test_what_follows_from_a_rebalance_has_its_cause(judge: Judge) -> None:
     history = rebalanced(25_995, fault_ms=19_000)
     history.says("rebalance_started", 26_005, generation=2, reason="again")
@@ -106,6 +150,15 @@ def test_what_follows_from_a_rebalance_has_its_cause(judge: Judge) -> None:
 
 
 # P6
+
+
+class Patient(History):
+    """Its processes have 30.26 s to end."""
+
+    def manifest(self, **changes: Any) -> dict[str, Any]:
+        content = super().manifest(**changes)
+        content["declared"]["app"]["stop"]["grace_s"] = 30.26
+        return content
 
 
 def told(
@@ -131,10 +184,14 @@ def told(
         (told(ended_ms=20_100, instance_id="member-1"), "HOLDS"),
         (told(ended_ms=50_010, leaves_ms=20_050, end="killed", exit_code=-9), "VIOLATED"),
         (told(ended_ms=None, leaves_ms=20_050, end=None), "VIOLATED"),
-        (told(ended_ms=20_100, leaves_ms=19_000), "VIOLATED"),
+        (told(ended_ms=20_100, leaves_ms=20_000), "HOLDS"),
+        (told(ended_ms=20_100, leaves_ms=19_999), "VIOLATED"),
     ],
-    ids=["left", "in time", "late", "without leaving", "static", "killed", "never", "before"],
-)
+    ids=[
+        "left", "in time", "late", "without leaving", "static", "killed", "never", "at once",
+        "before",
+    ],
+)  # fmt: skip
 def test_a_process_leaves_and_ends_in_its_grace(
     judge: Judge, history: History, verdict: str
 ) -> None:
@@ -177,9 +234,38 @@ def test_a_member_of_kip_848_leaves_by_a_heartbeat(judge: Judge) -> None:
         assert verdict == judge(history, "P6")["verdict"]
 
 
-def test_who_is_no_member_need_not_leave(judge: Judge) -> None:
-    history = told(ended_ms=20_100).says("evicted", 15_000, "member-1")
-    assert "HOLDS" == judge(history, "P6")["verdict"]
+@pytest.mark.parametrize(
+    ("removed_ms", "verdict"), [(15_000, "HOLDS"), (20_000, "HOLDS"), (20_001, "VIOLATED")]
+)
+def test_who_is_no_member_need_not_leave(judge: Judge, removed_ms: float, verdict: str) -> None:
+    history = told(ended_ms=20_100).says("evicted", removed_ms, "member-1")
+    assert verdict == judge(history, "P6")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("joined_ms", "verdict"), [(20_000, "VIOLATED"), (20_001, "HOLDS")]
+)
+def test_who_was_not_yet_a_member_need_not_leave(
+    judge: Judge, joined_ms: float, verdict: str
+) -> None:
+    history = told(ended_ms=20_100)
+    history.rows["coordinator_events"][0]["at"] = at(joined_ms)
+    assert verdict == judge(history, "P6")["verdict"]
+
+
+def test_when_the_first_of_its_consumers_left_is_said(judge: Judge) -> None:
+    history = told(ended_ms=20_100, leaves_ms=20_050).request("LEAVE_GROUP", "member-1", 20_080)
+    assert "left after 50" in judge(history, "P6")["rows"][0]["why"]
+
+
+def test_times_are_said_to_a_tenth_of_a_second(judge: Judge) -> None:
+    silent = told(ended_ms=20_100, session_timeout_ms=6_040)
+    assert "which waits for its session of 6.0 s" in judge(silent, "P6")["reason"]
+    for dropped in (False, True):
+        killed = told(ended_ms=50_300, end="killed", exit_code=-9)
+        if dropped:
+            killed.told("member-1", "signal_dropped", 20_000, detail="SIGTERM")
+        assert "still ran 30.3 s after" in judge(Patient(**vars(killed)), "P6")["reason"]
 
 
 def test_who_was_not_told_is_not_examined(judge: Judge) -> None:
@@ -470,6 +556,7 @@ def gone(*, fault_ms: float | None = None, ms: float = 30_000, **row: Any) -> Hi
         (gone(exit_code=1, fault_ms=29_000), "HOLDS"),
         (gone(exit_code=1, fault_ms=21_000), "HOLDS"),  # healed 7 s before: a session, and a second
         (gone(exit_code=1, fault_ms=20_999), "VIOLATED"),
+        (gone(exit_code=1, fault_ms=30_001), "HOLDS"),  # it was under way
         (gone(exit_code=1, fault_ms=30_002), "VIOLATED"),
         (gone(exit_code=-9, end="killed"), "HOLDS"),
         (gone(exit_code=1, end="closed"), "HOLDS"),  # P6 judges how
@@ -479,6 +566,18 @@ def gone(*, fault_ms: float | None = None, ms: float = 30_000, **row: Any) -> Hi
 )
 def test_who_is_told_nothing_goes_on(judge: Judge, history: History, verdict: str) -> None:
     assert verdict == judge(history, "P14")["verdict"]
+
+
+def test_who_never_ended_goes_on(judge: Judge) -> None:
+    history = an_app("member-1")
+    history.rows["members"][0].update(end=None, ended_at=None, exit_code=None)
+    assert ("HOLDS", 1) == tuple(judge(history, "P14")[name] for name in ("verdict", "examined"))
+
+
+def test_the_last_fault_before_its_end_is_said(judge: Judge) -> None:
+    history = gone(exit_code=1, fault_ms=27_000).fault("latency", "member-1", 26_000, 28_500)
+    ended = "ended by itself after freeze-consumer of member-2"
+    assert ended in [row["why"] for row in judge(history, "P14")["rows"]]
 
 
 def test_why_it_is_wrong_is_said(judge: Judge) -> None:

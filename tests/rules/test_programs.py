@@ -59,6 +59,18 @@ def test_a_program_that_shows_its_work_need_not_have_committed_it(
     assert verdict == judge(history, "P1")["verdict"]
 
 
+def test_the_first_moment_at_the_end_counts(judge: Judge) -> None:
+    """It commits the same again, as many clients do when they close."""
+    history = committed((50_000, 90), (DRAIN + 1_500, 100), (DRAIN + 2_500, 100))
+    assert 1_500 == judge(history, "P1")["measured_max"]
+
+
+def test_how_far_it_came_at_most_is_told(judge: Judge) -> None:
+    """Whoever took over committed less again."""
+    found = judge(committed((40_000, 50), (45_000, 90), (50_000, 70)), "P1")
+    assert "was committed to 90 of 100 when the run ended" in found["reason"]
+
+
 def test_without_end_offsets_nothing_is_known(judge: Judge) -> None:
     assert "UNKNOWN" == judge(an_app("member-1"), "P1")["verdict"]
 
@@ -101,6 +113,104 @@ def test_what_the_group_had_committed_may_be_committed_again(judge: Judge) -> No
     history = an_app("member-1", "member-2").fetch("member-1", 0, 0, 1_000, upto=100)
     history.commit_request("member-1", 2_000, 0, 100).commit_request("member-2", 3_000, 0, 100)
     assert "HOLDS" == judge(history, "P2")["verdict"]
+
+
+@pytest.mark.parametrize(("position", "verdict"), [(60, "HOLDS"), (61, "VIOLATED")])
+def test_the_next_fetch_tells_how_many_records_an_answer_brought(
+    judge: Judge, position: int, verdict: str
+) -> None:
+    """There were a hundred by then, and the answer had room for sixty."""
+    history = an_app("member-1").fetch("member-1", 0, 0, 1_000, upto=100)
+    history.commit_request("member-1", 1_100, 0, position)
+    history.fetch("member-1", 0, 60, 9_000, upto=100)
+    assert verdict == judge(history, "P2")["verdict"]
+
+
+@pytest.mark.parametrize("back_to", [0, 60])
+def test_who_is_told_a_position_may_have_kept_what_it_had(judge: Judge, back_to: int) -> None:
+    """It is told one, and commits only after the fetches that follow."""
+    history = an_app("member-1").fetch("member-1", 0, 0, 1_000, upto=100)
+    history.told_position("member-1", 0, back_to, 5_000)
+    history.fetch("member-1", 0, back_to, 5_010, upto=100)
+    history.fetch("member-1", 0, 80, 5_100)
+    found = judge(history.commit_request("member-1", 6_000, 0, 100), "P2")
+    assert ("HOLDS", 0) == (found["verdict"], found["measured_max"])
+
+
+def test_an_application_that_goes_back_has_read_what_it_read(judge: Judge) -> None:
+    """It seeks to where it began, and commits what it had processed before."""
+    history = an_app("member-1").fetch("member-1", 0, 0, 1_000, upto=100)
+    history.fetch("member-1", 0, 0, 2_000)
+    assert "HOLDS" == judge(history.commit_request("member-1", 3_000, 0, 100), "P2")["verdict"]
+
+
+def test_an_answer_without_records_brings_none_of_those_that_there_are(judge: Judge) -> None:
+    """A transaction is open on them, so a reader of committed ones is not given them yet."""
+    history = an_app("member-1").fetch("member-1", 0, 0, 1_000, upto=100)
+    history.fetch("member-1", 0, 100, 1_100, upto=150, bytes=0)
+    found = judge(history.commit_request("member-1", 2_000, 0, 150), "P2")
+    assert ("VIOLATED", 50) == (found["verdict"], found["measured_max"])
+    assert "committed 150, and had fetched to 100" in found["reason"]
+
+
+@pytest.mark.parametrize(("position", "verdict"), [(100, "HOLDS"), (101, "VIOLATED")])
+def test_who_begins_at_the_end_of_the_log_may_commit_it(
+    judge: Judge, position: int, verdict: str
+) -> None:
+    """Nothing is committed, and its auto.offset.reset is latest."""
+    history = an_app("member-1").fetch("member-1", 0, 100, 1_000)
+    found = judge(history.commit_request("member-1", 2_000, 0, position), "P2")
+    assert verdict == found["verdict"]
+
+
+def beyond() -> History:
+    """Its commits are 10, 30 and 5 records beyond what it had fetched."""
+    history = an_app("member-1").fetch("member-1", 0, 0, 1_000, upto=100)
+    history.commit_request("member-1", 2_000, 0, 110).commit_request("member-1", 3_000, 0, 140)
+    history.fetch("member-1", 0, 140, 3_500, upto=200)
+    return history.commit_request("member-1", 4_000, 0, 205)
+
+
+def test_of_several_commits_the_one_that_is_furthest_beyond_counts(judge: Judge) -> None:
+    found = judge(beyond(), "P2")
+    assert ("VIOLATED", 30, at(3_000)) == (
+        found["verdict"], found["measured_max"], found["rows"][0]["at"],
+    )  # fmt: skip
+    assert "committed 140, and had fetched to 100" in found["reason"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "ms", "verdict"),
+    [
+        ("kill-broker", 1_000, "VIOLATED"),
+        ("kill-broker", 1_001, "UNKNOWN"),  # when its last fetch before was answered
+        ("pause-broker", 2_000, "VIOLATED"),
+        ("kill-broker", 3_300, "UNKNOWN"),  # a fetch's line may be so late beside the commit's
+        ("kill-broker", 3_301, "VIOLATED"),
+    ],
+)
+def test_only_a_broker_that_was_killed_after_the_last_fetch_excuses_the_worst(
+    judge: Judge, kind: str, ms: float, verdict: str
+) -> None:
+    history = beyond().fault(kind, "broker-2", ms + 5, 9_000, injecting_ms=ms)
+    assert verdict == judge(history, "P2")["verdict"]
+
+
+def test_the_last_fetch_shows_what_was_fetched_after_a_broker_was_killed(judge: Judge) -> None:
+    history = an_app("member-1").fetch("member-1", 0, 0, 1_000, upto=50)
+    history.fault("kill-broker", "broker-2", 2_000, 9_000)
+    history.fetch("member-1", 0, 50, 3_000, upto=100)
+    assert "VIOLATED" == judge(history.commit_request("member-1", 4_000, 0, 120), "P2")["verdict"]
+
+
+@pytest.mark.parametrize(("position", "verdict"), [(100, "HOLDS"), (101, "UNKNOWN")])
+def test_a_killed_broker_leaves_known_what_was_fetched_for_certain(
+    judge: Judge, position: int, verdict: str
+) -> None:
+    history = an_app("member-1").fetch("member-1", 0, 0, 1_000, upto=100)
+    history.fault("kill-broker", "broker-2", 1_500, 9_000)
+    found = judge(history.commit_request("member-1", 2_000, 0, position), "P2")
+    assert verdict == found["verdict"]
 
 
 def test_a_killed_broker_may_have_answered_what_it_did_not_log(judge: Judge) -> None:
@@ -148,10 +258,67 @@ def test_a_group_that_committed_nothing_begins_anywhere(judge: Judge) -> None:
     assert ("HOLDS", True) == (found["verdict"], "auto.offset.reset" in found["reason"])
 
 
+def test_of_several_that_fetched_before_the_one_that_got_furthest_is_named(judge: Judge) -> None:
+    history = taken_over(80, 80).member("member-3", client="app")
+    history.fetch("member-3", 0, 0, 500, upto=90)
+    (row,) = judge(history, "P3")["rows"]
+    assert "20 records that member-1 had fetched and not committed come again" == row["why"]
+
+
+@pytest.mark.parametrize(("first", "verdict", "measured"), [(0, "HOLDS", 0), (5, "VIOLATED", 5)])
+def test_a_group_may_have_committed_that_it_begins_at_the_first_record(
+    judge: Judge, first: int, verdict: str, measured: float
+) -> None:
+    found = judge(taken_over(first, 0), "P3")
+    assert (verdict, measured) == (found["verdict"], found["rows"][0]["measured"])
+
+
+def test_what_nobody_had_fetched_in_this_run_is_taken_over_as_well(judge: Judge) -> None:
+    """The group has committed in an earlier one."""
+    history = an_app("member-1").holds("member-1", 0).told_position("member-1", 0, 80, 900)
+    found = judge(history.fetch("member-1", 0, 80, 1_000, upto=100), "P3")
+    assert ("HOLDS", 1) == (found["verdict"], found["examined"])
+
+
+def test_an_answer_with_an_error_tells_no_position(judge: Judge) -> None:
+    """It asks once more, and a transaction is pending on the partition by then."""
+    history = an_app("member-1").holds("member-1", 0).told_position("member-1", 0, 80, 900)
+    refused = {"topic": "t", "partition": 0, "committed": -1, "error_code": 88}
+    history.request("OFFSET_FETCH", "member-1", 950, positions=[refused])
+    found = judge(history.fetch("member-1", 0, 80, 1_000, upto=100), "P3")
+    assert ("HOLDS", 1, 0) == (found["verdict"], found["examined"], found["measured_max"])
+
+
 def test_an_application_that_asks_for_its_position_goes_on(judge: Judge) -> None:
     history = taken_over(80, 80).told_position("member-2", 0, 90, 7_000)
     found = judge(history.fetch("member-2", 0, 200, 7_010, upto=300), "P3")
     assert ("HOLDS", 1) == (found["verdict"], found["examined"])
+
+
+def test_who_was_given_it_again_and_asks_for_its_position_goes_on(judge: Judge) -> None:
+    history = an_app("member-1").holds("member-1", 0).fetch("member-1", 0, 0, 1_000, upto=100)
+    history.holds("member-1", 0, ms=5_000, generation=2).told_position("member-1", 0, 80, 5_010)
+    history.fetch("member-1", 0, 80, 5_020, upto=200).told_position("member-1", 0, 90, 7_000)
+    found = judge(history.fetch("member-1", 0, 200, 7_010, upto=300), "P3")
+    assert ("HOLDS", 1) == (found["verdict"], found["examined"])
+
+
+@pytest.mark.parametrize(
+    ("first_ms", "join_ms"),
+    [(10, None), (11, 7_010)],
+    ids=["begins in the moment it is given it", "goes on in the moment it joins again"],
+)
+def test_who_goes_on_until_it_joins_again_has_held_it_all_along(
+    judge: Judge, first_ms: float, join_ms: float | None
+) -> None:
+    """Different brokers log fetches and the group, and a moment can be the same."""
+    history = an_app("member-1").holds("member-1", 0, ms=10)
+    history.fetch("member-1", 0, 0, first_ms, upto=100).told_position("member-1", 0, 90, 7_000)
+    history.fetch("member-1", 0, 100, 7_010, upto=200)
+    if join_ms is not None:
+        history.holds("member-1", 1, ms=join_ms + 1, generation=2)
+    found = judge(history, "P3")
+    assert ("UNKNOWN", 0) == (found["verdict"], found["examined"])
 
 
 @pytest.mark.parametrize(
@@ -216,6 +383,23 @@ def test_a_fetch_that_waited_through_the_rebalance_may_be_the_first(
     assert (verdict, measured) == (found["verdict"], found["rows"][0]["measured"])
 
 
+@pytest.mark.parametrize(
+    ("answered_ms", "verdict"), [(4_949, "HOLDS"), (4_948, "VIOLATED"), (2_500, "VIOLATED")]
+)
+def test_of_several_rebalances_the_last_counts_for_a_fetch_that_waited(
+    judge: Judge, answered_ms: float, verdict: str
+) -> None:
+    """Nothing was committed between them, so it read 80 to 89 before each."""
+    history = an_app("member-1").holds("member-1", 0)
+    history.fetch("member-1", 0, 80, 1_000, upto=90).fetch("member-1", 0, 90, 1_100, upto=95)
+    history.holds("member-1", 0, ms=2_000, generation=2).told_position("member-1", 0, 80, 2_010)
+    history.fetch("member-1", 0, 80, 2_400, upto=90, answered_at=at(answered_ms))
+    history.holds("member-1", 0, ms=5_000, generation=3).told_position("member-1", 0, 80, 5_010)
+    history.fetch("member-1", 0, 90, 5_030, upto=95)
+    found = judge(history, "P3")
+    assert (verdict, 2) == (found["verdict"], found["examined"])
+
+
 def test_who_was_told_no_position_is_not_examined(judge: Judge) -> None:
     history = an_app("member-1").holds("member-1", 0).fetch("member-1", 0, 5, 1_000, upto=9)
     assert "UNKNOWN" == judge(history, "P3")["verdict"]
@@ -243,7 +427,8 @@ def handed_over(standstill_s: float | None) -> History:
 
 
 @pytest.mark.parametrize(
-    ("standstill_s", "verdict"), [(7.2, "HOLDS"), (7.0, "VIOLATED"), (None, "HOLDS")]
+    ("standstill_s", "verdict"),
+    [(7.2, "HOLDS"), (7.0, "VIOLATED"), (0, "VIOLATED"), (None, "HOLDS")],
 )
 def test_a_standstill_is_held_against_what_was_promised(
     judge: Judge, standstill_s: float | None, verdict: str
@@ -264,11 +449,14 @@ def test_a_promise_is_kept_where_what_was_read_never_stood_still(
     history = an_app("member-1").holds("member-1", 0)
     history.limits["standstill_s"] = 0
     if read:
-        history.fetch("member-1", 0, 0, 1_000, upto=100).end_offset(0, 100)
+        history.fetch("member-1", 0, 0, 1_000, upto=50).fetch("member-1", 0, 50, 2_000, upto=100)
+        history.end_offset(0, 100)
     assert verdict == judge(history, "P4")["verdict"]
 
 
-@pytest.mark.parametrize(("standstill_s", "verdict"), [(60, "HOLDS"), (57, "VIOLATED")])
+@pytest.mark.parametrize(
+    ("standstill_s", "verdict"), [(60, "HOLDS"), (57, "VIOLATED"), (0, "VIOLATED")]
+)
 def test_a_partition_that_is_never_read_again_stands_still_until_the_end(
     judge: Judge, standstill_s: float, verdict: str
 ) -> None:
@@ -305,6 +493,25 @@ def test_holes_below_the_committed_position_are_lost(
 ) -> None:
     found = judge(fetched(*ranges), "P10")
     assert ("VIOLATED" if lost else "HOLDS", lost) == (found["verdict"], found["measured_max"])
+
+
+def test_the_first_of_several_holes_is_named(judge: Judge) -> None:
+    found = judge(fetched((0, 50), (60, 70), (90, 100)), "P10")
+    assert ("VIOLATED", 30) == (found["verdict"], found["measured_max"])
+    assert "to the committed position 100; the first is at 50" in found["reason"]
+
+
+def test_the_furthest_position_that_was_committed_counts(judge: Judge) -> None:
+    """A member that had less committed it last."""
+    history = fetched((0, 50), (60, 100)).commit_request("member-1", 9_500, 0, 50)
+    found = judge(history, "P10")
+    assert ("VIOLATED", 10) == (found["verdict"], found["measured_max"])
+
+
+def test_a_partition_without_a_commit_has_lost_nothing(judge: Judge) -> None:
+    history = fetched((0, 50), (50, 100)).fetch("member-1", 1, 0, 1_000, upto=50)
+    found = judge(history.fetch("member-1", 1, 60, 1_100, upto=100), "P10")
+    assert ("HOLDS", 1) == (found["verdict"], found["examined"])
 
 
 def test_what_is_not_committed_is_not_lost_yet(judge: Judge) -> None:
@@ -357,6 +564,14 @@ def test_repeats_are_held_against_what_was_promised(
         history.limits["repeats"] = repeats
     history.shows("member-1", 0, 0, 49, 1_000).shows("member-1", 0, 40, 99, 2_000)
     assert verdict == judge(history, "P11")["verdict"]
+
+
+def test_the_last_that_came_again_is_the_moment_of_it(judge: Judge) -> None:
+    history = an_app("member-1").shows("member-1", 0, 0, 49, 1_000)
+    history.limits["repeats"] = 10
+    history.shows("member-1", 0, 40, 59, 2_000).shows("member-1", 0, 58, 99, 3_000)
+    found = judge(history, "P11")
+    assert (12, at(3_000)) == (found["measured_max"], found["rows"][0]["at"])
 
 
 def test_a_program_that_read_nothing_keeps_no_promise_of_repeats(judge: Judge) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import GROUP, History
+from tests.histories import GROUP, History, at
 
 Judge = Callable[[History, str], dict[str, Any]]
 
@@ -62,6 +62,40 @@ def test_before_the_group_is_steady_brokers_may_not_be_there_yet(judge: Judge) -
 
 def test_without_members_x91_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History(), "X91")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("from_ms", "healed_ms", "most"),
+    [
+        (20_014, 40_000, 14),
+        (20_015, 40_000, 15),  # the last lookup comes as the fault does
+        (20_016, 40_000, 16),
+        (11_000, 12_499, 16),
+        (11_000, 12_500, 15),  # the first comes a session and a lookup, 7.5 s, after it was healed
+        (11_000, 12_501, 14),
+    ],
+)
+def test_a_fault_counts_from_its_beginning_until_lookups_because_of_it_are_over(
+    judge: Judge, from_ms: float, healed_ms: float, most: int
+) -> None:
+    history = looks(16, 1).fault("kill-broker", "broker-1", from_ms + 1, healed_ms)
+    assert most == judge(history, "X91")["measured_max"]
+
+
+@pytest.mark.parametrize(("rule", "measured"), [("X91", [16]), ("X98", [21])])
+def test_who_is_alone_is_counted_as_well(judge: Judge, rule: str, measured: list[int]) -> None:
+    history = looks(16, 1) if rule == "X91" else asks(21, 1)
+    del history.rows["members"][1]
+    assert measured == [row["measured"] for row in judge(history, rule)["rows"]]
+
+
+@pytest.mark.parametrize("rule", ["X91", "X98"])
+def test_only_consumers_that_were_started_are_examined(judge: Judge, rule: str) -> None:
+    history = looks(15, 1).member("producer", role="producer").member("member-3", started_at=None)
+    for number in range(40):
+        history.request("FIND_COORDINATOR", "producer", 20_000 + number)
+    verdict = judge(history, rule)
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
 
 
 # X98
@@ -264,3 +298,9 @@ def test_a_machine_that_stood_still_answered_nobody(judge: Judge, ms: float, ver
 
 def test_without_clients_x92_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History(), "X92")["verdict"]
+
+
+def test_the_first_of_several_errors_is_told(judge: Judge) -> None:
+    history = reports(30_000, "the second").told("member-1", "error", 20_000, detail="the first")
+    (row,) = [row for row in judge(history, "X92")["rows"] if row["ok"] is False]
+    assert (at(20_000), 2, "reported: the first") == (row["at"], row["measured"], row["why"])

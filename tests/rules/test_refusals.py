@@ -133,6 +133,91 @@ def test_a_broker_that_is_broken_or_new_is_not_asked_for_reasons(judge: Judge) -
     assert "UNKNOWN" == judge(loaded, "X56")["verdict"]
 
 
+def paused(history: History, from_ms: float, healed_ms: float) -> History:
+    """broker-1 is paused so long: until a session (6 s) after that others may know less of it."""
+    return history.fault("pause-broker", "broker-1", from_ms + 1, healed_ms)
+
+
+@pytest.mark.parametrize(
+    ("from_ms", "healed_ms", "verdict"),
+    [
+        (13_000, 13_999, "VIOLATED"),
+        (13_000, 14_000, "UNKNOWN"),
+        (20_050, 22_000, "UNKNOWN"),  # within the slack after its answer
+        (20_051, 22_000, "VIOLATED"),
+    ],
+)
+def test_a_broker_needs_reasons_until_it_breaks_and_a_session_after_it_was_healed(
+    judge: Judge, from_ms: float, healed_ms: float, verdict: str
+) -> None:
+    history = stable().heartbeats("member-1", 20_000, error_code=25, generation=2)
+    assert verdict == judge(paused(history, from_ms, healed_ms), "X56")["verdict"]
+
+
+@pytest.mark.parametrize("event", ["loaded", "unloaded"])
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [(13_999, "VIOLATED"), (14_000, "UNKNOWN"), (26_000, "UNKNOWN"), (26_001, "VIOLATED")],
+)
+def test_within_a_session_of_a_new_coordinator_nobody_is_asked_for_reasons(
+    judge: Judge, event: str, ms: float, verdict: str
+) -> None:
+    history = stable().heartbeats("member-1", 11_000, generation=2)
+    history.heartbeats("member-1", 20_000, error_code=25, generation=2)
+    assert verdict == judge(history.says(event, ms, members=1), "X56")["verdict"]
+
+
+def test_who_joins_in_kip_848_has_no_epoch_yet_that_it_could_be_refused(judge: Judge) -> None:
+    history = stable().request(
+        "CONSUMER_GROUP_HEARTBEAT", "member-1", 20_000, generation=0, error_code=25
+    )
+    assert "UNKNOWN" == judge(history, "X56")["verdict"]
+
+
+@pytest.mark.parametrize("error", [22, 27])
+def test_a_rebalance_of_another_group_is_no_reason(judge: Judge, error: int) -> None:
+    history = stable().rebalance(19_900, 7, 3, group="payments")
+    history.says("rebalance_started", 19_990, generation=7, group="payments")
+    history.heartbeats("member-1", 20_000, error_code=error, generation=2)
+    assert "VIOLATED" == judge(history, "X56")["verdict"]
+
+
+@pytest.mark.parametrize("error", [22, 27])
+def test_where_the_group_stood_is_not_known_without_the_coordinators_lines(
+    judge: Judge, error: int
+) -> None:
+    history = History().heartbeats("member-1", 20_000, error_code=error, generation=2)
+    verdict = judge(history, "X56")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(5_050, "HOLDS"), (5_051, "VIOLATED")])
+def test_an_epoch_is_a_members_own_until_the_slack_after_the_next_was_told(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    """The answer with epoch 3 is stamped at 5 s; an epoch of the member before is refused."""
+    history = History(group={"protocol": "consumer"}).says("member_added", 5, "member-1")
+    beat(history, "member-1", 10, 0, 2)
+    beat(history, "member-1", 5_000, 2, 3)
+    beat(history, "member-2", 5_020, 0, 9)
+    generation = 2 if verdict == "HOLDS" else 3
+    history.request("OFFSET_COMMIT", "member-1", ms, generation=generation, error_code=113)
+    assert verdict == judge(history, "X56")["verdict"]
+
+
+def test_the_first_refusal_without_a_reason_is_told_or_else_the_first(judge: Judge) -> None:
+    history = stable().heartbeats("member-1", 5_000, 9_000, error_code=22, generation=2)
+    history.heartbeats("member-2", 5_000, 9_000, error_code=22)
+    history.heartbeats("member-1", 20_000, error_code=25, generation=2)
+    history.heartbeats("member-2", 4_000, error_code=22, generation=2)
+    found = {row["subject"][:8]: row for row in judge(history, "X56")["rows"]}
+    assert (at(20_000), 1) == (found["member-1"]["at"], found["member-1"]["measured"])
+    assert (at(5_000), 2) == (found["member-2"]["at"], found["member-2"]["measured"])
+    assert "broker-1-requests.log:3" == found["member-2"]["evidence"]
+    fine = stable().heartbeats("member-1", 20_000, 21_000, error_code=22)
+    assert [at(20_000)] == [row["at"] for row in judge(fine, "X56")["rows"]]
+
+
 # X62
 
 
@@ -203,6 +288,66 @@ def test_a_group_with_members_refuses_strangers(
     judged = judge(history, "X62")
     found = [each for each in judged["rows"] if "no member" in each["subject"]]
     assert verdict == (judged["verdict"] if found else "UNKNOWN")
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(21_949, "VIOLATED"), (21_950, "HOLDS")])
+def test_who_is_about_to_be_back_may_be_accepted(judge: Judge, ms: float, verdict: str) -> None:
+    history = out().heartbeats("member-1", ms).says("member_added", 22_000, "member-1")
+    assert verdict == judge(history, "X62")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("from_ms", "healed_ms", "verdict"),
+    [
+        (13_000, 13_999, "VIOLATED"),
+        (13_000, 14_000, "UNKNOWN"),
+        (21_000, 22_000, "UNKNOWN"),
+        (21_001, 22_000, "VIOLATED"),
+    ],
+)
+def test_a_broker_that_was_broken_at_the_removal_or_since_may_not_know_who_is_out(
+    judge: Judge, from_ms: float, healed_ms: float, verdict: str
+) -> None:
+    """member-1 left at 20 s, and its heartbeat is accepted at 21 s."""
+    history = paused(out().heartbeats("member-1", 21_000), from_ms, healed_ms)
+    assert verdict == judge(history, "X62")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("from_ms", "healed_ms", "verdict"),
+    [
+        (3_000, 3_999, "VIOLATED"),
+        (3_000, 4_000, "UNKNOWN"),
+        (10_000, 11_000, "UNKNOWN"),
+        (10_001, 11_000, "VIOLATED"),
+    ],
+)
+def test_a_broker_that_is_broken_may_not_know_who_is_in(
+    judge: Judge, from_ms: float, healed_ms: float, verdict: str
+) -> None:
+    history = History().says("member_added", 10, "member-1")
+    history.request("OFFSET_DELETE", "admin", 10_000, member_id=None)
+    assert verdict == judge(paused(history, from_ms, healed_ms), "X62")["verdict"]
+
+
+@pytest.mark.parametrize(("left_ms", "accepted"), [(10_050, []), (10_051, [1])])
+def test_a_stranger_may_be_accepted_as_the_last_member_leaves(
+    judge: Judge, left_ms: float, accepted: list[int]
+) -> None:
+    history = History().says("member_added", 10, "member-1").says("left", left_ms, "member-1")
+    history.request("OFFSET_COMMIT", "payer", 10_000, member_id=None)
+    rows = judge(history, "X62")["rows"]
+    assert accepted == [row["measured"] for row in rows if "no member" in row["subject"]]
+
+
+def test_the_first_request_of_a_stranger_is_told(judge: Judge) -> None:
+    history = History().says("member_added", 10, "member-1")
+    for ms in (10_000, 11_000):
+        history.request("OFFSET_COMMIT", "payer", ms, member_id=None)
+    (row,) = judge(history, "X62")["rows"]
+    assert (at(10_000), 2, "broker-1-requests.log:1") == (
+        row["at"], row["measured"], row["evidence"]
+    )  # fmt: skip
 
 
 # X70
@@ -431,3 +576,23 @@ def test_a_sync_that_waits_counts_until_its_answer(judge: Judge) -> None:
 
 def test_without_syncs_x71_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(stable().heartbeats("member-1", 20_000), "X71")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(9_959, "VIOLATED"), (9_960, "HOLDS")])
+def test_the_line_of_a_generation_may_come_after_the_sync_in_it(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    """Generation 2 is stable at 10.01 s."""
+    assert verdict == judge(stable().sync("member-1", ms, 2), "X71")["verdict"]
+
+
+def test_the_first_sync_in_another_generation_is_told_or_else_the_first(judge: Judge) -> None:
+    history = stable().sync("member-1", 12_000, 2).sync("member-1", 20_000, 1)
+    history.sync("member-1", 21_000, 3).sync("member-2", 12_000, 2).sync("member-2", 13_000, 2)
+    found = {row["subject"]: row for row in judge(history, "X71")["rows"]}
+    assert (at(20_000), 2, "broker-1-requests.log:2") == tuple(
+        found["member-1 (syncs)"][name] for name in ("at", "measured", "evidence")
+    )
+    assert (at(12_000), 0, "broker-1-requests.log:4") == tuple(
+        found["member-2 (syncs)"][name] for name in ("at", "measured", "evidence")
+    )

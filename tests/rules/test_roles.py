@@ -78,16 +78,18 @@ def test_who_asks_later_or_twice_or_for_another_generation_does_not_count(judge:
 
 
 @pytest.mark.parametrize(
-    ("row", "verdict"),
+    ("added_ms", "row", "verdict"),
     [
-        ({"instance_id": "three"}, "HOLDS"),
-        ({}, "VIOLATED"),
+        (50, {"instance_id": "three"}, "HOLDS"),
+        (50, {}, "VIOLATED"),
+        (1_000, {"instance_id": "three"}, "HOLDS"),  # as the generation begins
+        (1_001, {"instance_id": "three"}, "VIOLATED"),
     ],
 )
 def test_a_static_member_is_kept_though_it_does_not_join_again(
-    judge: Judge, row: dict[str, Any], verdict: str
+    judge: Judge, added_ms: float, row: dict[str, Any], verdict: str
 ) -> None:
-    history = formed(2, 3).says("member_added", 50, "member-3")
+    history = formed(2, 3).says("member_added", added_ms, "member-3")
     history.join("member-3", 60, 0, **row)
     assert verdict == judge(history, "R12-all")["verdict"]
 
@@ -139,9 +141,21 @@ def test_of_two_that_were_added_in_one_moment_either_may_lead(judge: Judge) -> N
     assert "HOLDS" == judge(history, "R12-first")["verdict"]
 
 
-def test_a_leader_after_the_first_was_gone_is_not_examined(judge: Judge) -> None:
-    history = formed(leader="member-2").says("left", 900, "member-1")
-    assert 0 == judge(history, "R12-first")["examined"]
+@pytest.mark.parametrize(("gone_ms", "examined"), [(900, 0), (1_000, 0), (1_001, 1)])
+def test_a_leader_after_the_first_was_gone_is_not_examined(
+    judge: Judge, gone_ms: float, examined: int
+) -> None:
+    """Who has not joined again is removed in the moment in which the generation begins."""
+    history = formed(leader="member-2").says("left", gone_ms, "member-1")
+    assert examined == judge(history, "R12-first")["examined"]
+
+
+def test_who_is_added_as_the_generation_begins_may_lead_it(judge: Judge) -> None:
+    """With group.initial.rebalance.delay.ms=0 both lines have one moment."""
+    history = formed(1, 1)
+    history.rows["coordinator_events"][0]["at"] = at(1_000)
+    verdict = judge(history, "R12-first")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
 
 
 def test_a_later_generation_is_examined_only_if_the_group_was_empty(judge: Judge) -> None:
@@ -149,6 +163,11 @@ def test_a_later_generation_is_examined_only_if_the_group_was_empty(judge: Judge
     later.says("stabilized", 5_010, generation=2, members=3)
     later.says("assignment_received", 5_020, "member-2", generation=2)
     assert 1 == judge(later, "R12-first")["examined"]
+    newcomer = formed().says("left", 4_900, "member-1").says("member_added", 5_000, "member-4")
+    newcomer.says("rebalance_started", 5_000, generation=1)
+    newcomer.says("stabilized", 5_010, generation=2, members=3)
+    newcomer.says("assignment_received", 5_020, "member-4", generation=2)
+    assert 1 == judge(newcomer, "R12-first")["examined"]
     emptied = formed().says("emptied", 4_000, generation=2)
     emptied.says("member_added", 5_000, "member-2", life=2)
     emptied.says("member_added", 5_001, "member-1", life=2)
@@ -222,6 +241,57 @@ def test_a_member_that_the_leader_did_not_name_has_nothing_unless_it_took_a_plac
     assert "HOLDS" == judge(history, "R13-members")["verdict"]
 
 
+def test_what_a_follower_assigns_before_its_leader_does_accuses_nobody_else(judge: Judge) -> None:
+    history = synced(formed(), {})
+    gives = [{"member_id": member_id(f"member-{n}"), "topic": "t", "partition": 9} for n in (2, 3)]
+    history.rows["requests"][-1].update(assignments=gives, arrived_at=at(1_004))
+    verdict = judge(history, "R13-members")
+    assert ("VIOLATED", 1, 2) == (
+        verdict["verdict"], verdict["violations"], verdict["measured_max"]
+    )  # fmt: skip
+
+
+def test_an_assignment_may_be_of_a_single_partition(judge: Judge) -> None:
+    history = synced(formed(), {"member-1": 7, "member-2": 7})
+    history.rows["requests"][3]["assignments"][1:] = []
+    reasons = [row["why"] for row in judge(history, "R13-members")["rows"] if not row["ok"]]
+    assert 'got "t-7" where the leader gave it "t-1"' in reasons
+
+
+def test_what_a_leader_assigns_again_counts_for_nothing(judge: Judge) -> None:
+    """A stable group gives everybody what it has."""
+    history = synced(formed(), {})
+    history.sync(
+        "member-1", 2_000, gives=[("member-2", 1), ("member-1", 2)],
+        assigned=[{"topic": "t", "partition": 1}],
+    )  # fmt: skip
+    history.sync("member-2", 2_001, assigned=[{"topic": "t", "partition": 2}])
+    verdict = judge(history, "R13-members")
+    assert ("HOLDS", 5) == (verdict["verdict"], verdict["examined"])
+
+
+def test_after_a_leader_that_assigns_nothing_members_have_what_they_had(judge: Judge) -> None:
+    """KIP-814: broker-2 has loaded the group, and its static leader has been started again."""
+    history = synced(formed(), {})
+    new = member_id("member-1", 2)
+    history.join("member-1", 5_000, life=2, broker=2, leader=new, instance_id="one")
+    told = [{"topic": "t", "partition": 1}]
+    history.sync("member-1", 5_010, life=2, broker=2, instance_id="one", assigned=told)
+    history.join("member-2", 6_000, broker=2, leader=new)
+    history.sync("member-2", 6_010, broker=2, assigned=[{"topic": "t", "partition": 2}])
+    verdict = judge(history, "R13-members")
+    assert ("HOLDS", 5) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_follower_is_told_who_leads_by_its_last_join(judge: Judge) -> None:
+    """The leader's place has been taken, and librdkafka's followers may join a second time."""
+    history = synced(formed(), {})
+    history.join("member-2", 6_000, leader=member_id("member-1", 2))
+    history.sync("member-2", 6_010, assigned=[{"topic": "t", "partition": 2}])
+    whys = {row["at"]: row["why"] for row in judge(history, "R13-members")["rows"]}
+    assert f"follows {member_id('member-1', 2)}" == whys[at(6_010)]
+
+
 def test_each_generation_has_the_assignment_of_its_own_leader(judge: Judge) -> None:
     """Of one partition in the second; and a later SyncGroup of a leader gives nothing anew."""
     history = synced(formed(), {})
@@ -279,9 +349,13 @@ def test_who_waits_is_answered_when_all_have_joined(
     assert (verdict, 1) == (found["verdict"], found["examined"])
 
 
-def test_a_join_after_the_end_of_the_phase_is_not_one_that_waited(judge: Judge) -> None:
-    history = History().rebalance(5_000, 2, 1).join("member-1", 5_011, 2, processed_at=at(9_000))
-    assert 0 == judge(history, "R33-answered")["examined"]
+@pytest.mark.parametrize(("ms", "examined"), [(5_010, 1), (5_011, 0)])
+def test_a_join_after_the_end_of_the_phase_is_not_one_that_waited(
+    judge: Judge, ms: float, examined: int
+) -> None:
+    """The last to join ends it, at 5,010 ms, often in one moment."""
+    history = History().rebalance(5_000, 2, 1).join("member-1", ms, 2, processed_at=at(5_012))
+    assert examined == judge(history, "R33-answered")["examined"]
 
 
 def test_a_machine_that_stood_still_can_only_have_made_an_answer_late(judge: Judge) -> None:
@@ -378,6 +452,9 @@ BUMPED, COMPUTED = ("epoch_bumped", 1_000), ("target_computed", 2_000)
         ("Stable", 2_500, (BUMPED, COMPUTED), "HOLDS"),
         ("Assigning", 2_100, (BUMPED, COMPUTED), "HOLDS"),  # it has just been computed
         ("Assigning", 2_101, (BUMPED, COMPUTED), "VIOLATED"),
+        ("Stable", 1_999, (BUMPED, COMPUTED), "VIOLATED"),
+        ("Stable", 2_000, (BUMPED, COMPUTED), "HOLDS"),  # as it is computed
+        ("Stable", 2_100, (BUMPED, COMPUTED), "HOLDS"),
         ("Empty", 500, (), "HOLDS"),
         ("Dead", 500, (), "HOLDS"),
         ("PreparingRebalance", 500, (), "VIOLATED"),
@@ -400,14 +477,25 @@ def test_lines_of_other_groups_and_of_members_change_no_state(judge: Judge) -> N
     assert "VIOLATED" == judge(history, "R33-epochs")["verdict"]
 
 
-@pytest.mark.parametrize(("answered_ms", "verdict"), [(1_390, "VIOLATED"), (1_410, "HOLDS")])
+@pytest.mark.parametrize(
+    ("ms", "answered_ms", "row", "verdict"),
+    [
+        (999, 1_390, {}, "VIOLATED"),
+        (999, 1_410, {}, "HOLDS"),
+        (1_100, 1_410, {}, "HOLDS"),  # the line may be stamped before
+        (1_101, 1_410, {}, "VIOLATED"),
+        (999, 1_410, {"api": "OFFSET_COMMIT"}, "VIOLATED"),
+        (900, 999, {}, "VIOLATED"),
+    ],
+)
 def test_a_change_is_told_once_it_has_been_replicated(
-    judge: Judge, answered_ms: int, verdict: str
+    judge: Judge, ms: float, answered_ms: int, row: dict[str, Any], verdict: str
 ) -> None:
-    """Whoever asked for it is answered no sooner."""
+    """Whoever asked for it is answered no sooner, others may be."""
     history = seen("Stable", 1_500, BUMPED).member("member-2")
-    answered = {"answered_at": at(answered_ms), "generation": 0}
-    history.request("CONSUMER_GROUP_HEARTBEAT", "member-2", 999, **answered)
+    row = {"api": "CONSUMER_GROUP_HEARTBEAT", "answered_at": at(answered_ms), **row}
+    history.request(row.pop("api"), "member-2", ms, generation=0, **row)
+    beat(history, "member-1", 1_005, 1, 1)
     assert verdict == judge(history, "R33-epochs")["verdict"]
 
 

@@ -60,6 +60,7 @@ def test_a_join_that_takes_longer_violates(judge: Judge) -> None:
     [
         ("latency", "members", 4_000, 20_000, 0),
         ("latency", "members", 4_000, 4_999, 1),
+        ("latency", "members", 4_000, 5_000, 0),  # until the moment in which it begins
         ("kill-broker", "broker-1", 7_801, 20_000, 0),
         ("kill-broker", "broker-1", 7_802, 20_000, 1),
         ("freeze-consumer", "member-1", 4_000, 6_000, 0),

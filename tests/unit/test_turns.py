@@ -38,16 +38,16 @@ def chosen(items: list[Any], day: int) -> list[str]:
 
 
 def test_each_has_its_day() -> None:
-    items = [item(f"test_{n}") for n in range(7)]
+    items = [item(f"test_{n}") for n in range(9)]
     days = [chosen(items, day) for day in range(10, 10 + turns.DAYS)]
 
-    assert [3, 2, 2] == sorted((len(day) for day in days), reverse=True)
+    assert [3, 2, 2, 2] == sorted((len(day) for day in days), reverse=True)
     assert {each.nodeid for each in items} == {name for day in days for name in day}
     assert days[0] == chosen(items, 10 + turns.DAYS)
 
 
 def test_a_module_of_tests_of_one_length_has_some_each_day() -> None:
-    items = [item(f"test_{n}", module=f"test_{n % 2}.py") for n in range(2 * turns.DAYS)]
+    items = [item(f"test_{n}", module=f"test_{n // turns.DAYS}.py") for n in range(2 * turns.DAYS)]
     for day in range(turns.DAYS):
         names = chosen(items, day)
         assert ["test_0.py", "test_1.py"] == sorted(name.partition("::")[0] for name in names)
@@ -64,17 +64,17 @@ def test_each_day_takes_as_long_as_any_other() -> None:
         for names in (chosen(items, day) for day in range(turns.DAYS))
     ]
 
-    assert [[60, 15], [50, 20, 10], [40, 30, 5]] == [sorted(day, reverse=True) for day in by_day]
+    assert [[60], [50, 10], [40, 15], [30, 20, 5]] == [sorted(day, reverse=True) for day in by_day]
 
 
 def test_what_is_short_is_run_each_day() -> None:
     items = [item("test_short", long=False), item("test_long")]
-    assert 3 + 1 == sum(len(chosen(items, day)) for day in range(turns.DAYS))
+    assert turns.DAYS + 1 == sum(len(chosen(items, day)) for day in range(turns.DAYS))
 
 
 def test_what_is_about_one_run_has_one_turn() -> None:
     items = [
-        item(f"{test}[{run}]", run=run) for test in ("test_whole", "test_right") for run in "abcdef"
+        item(f"{test}[{run}]", run=run) for test in ("test_whole", "test_right") for run in "abcdefgh"
     ]
     for day in range(turns.DAYS):
         names = [name.partition("::")[2] for name in chosen(items, day)]
@@ -86,12 +86,12 @@ TESTS = """
 import pytest
 
 @pytest.mark.long
-@pytest.mark.parametrize("n", range(6))
+@pytest.mark.parametrize("n", range(8))
 def test_long(n): pass
 """
 
 
-@pytest.mark.parametrize(("options", "tests"), [([], 6), ([turns.OPTION], 2)])
+@pytest.mark.parametrize(("options", "tests"), [([], 8), ([turns.OPTION], 2)])
 def test_only_who_asks_for_turns_gets_them(tmp_path: Path, options: list[str], tests: int) -> None:
     path = tmp_path / "test_sample.py"
     path.write_text(TESTS)

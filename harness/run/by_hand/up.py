@@ -121,7 +121,7 @@ class _ByHand:
         self._seen = Seen()  # of which the changes have been told
         self._names: dict[str, str] = {}  # of members, by their ids
         self._ended: set[str] = set()  # outside of any fault, of which that has been told
-        self._stopped = False
+        self._was_up = self._stopped = False
 
     def say(self, text: str) -> None:
         """A line for whoever looks on, and for later."""
@@ -134,27 +134,38 @@ class _ByHand:
     def play(self, topics: dict[str, int], ready: Callable[[Ready], None]) -> None:
         """Bring it up and serve it, and end it whatever happens."""
         manifest.write(self._folder, self._record)
-        status, reason = "interrupted", "it was ended before it was up"
+        wrong = ""
         try:
             with self._watchdog() as watchdog:
                 self._live(watchdog, topics, ready)
-            status, reason = STATUS, "it was played by hand, and nothing of it is judged"
         except HarnessError as error:
-            status, reason = "void", str(error)
+            wrong = str(error)
             raise
         except Exception as error:
-            status, reason = "void", f"{type(error).__name__}: {error}"
+            wrong = f"{type(error).__name__}: {error}"
             raise
         finally:
             with uninterrupted(self.say):
                 shutil.rmtree(self._folder / SCRATCH, ignore_errors=True)
-                ended: dict[str, Any] = {
+                status, reason = self._became(wrong)
+                ended = {
                     "status": status,
                     "status_reason": reason,
                     "ended_at": manifest.now(),
+                    "groups": sorted(self._rebalances.last),
                 }
-                ended |= {"groups": sorted(self._rebalances.last)}
                 manifest.write(self._folder, {**self._record, **ended})
+
+    def _became(self, wrong: str) -> tuple[str, str]:
+        """How it ended and why, as the manifest says it; `wrong` is what went wrong, if anything.
+
+        One that was up has been played, however often it was interrupted on its way down.
+        """
+        if wrong:
+            return "void", wrong
+        if self._was_up:
+            return STATUS, "it was played by hand, and nothing of it is judged"
+        return "interrupted", "it was ended before it was up"
 
     @contextmanager
     def _watchdog(self) -> Iterator[subprocess.Popen[bytes]]:
@@ -192,6 +203,7 @@ class _ByHand:
             members, producers = map(self._plan.bootstrap, LANES)
             secured = None if self._plan.secured is None else self._plan.secured.tell_clients()
             ready(Ready(self._folder, members, producers, self._plan.direct(), secured))
+            self._was_up = True
             try:
                 self._serve(door, breaker, watch, cluster)
             except Interrupted:
