@@ -75,6 +75,7 @@ def test_a_process_that_is_stopped_has_its_500_ms_when_it_goes_on(
         (3_990, 15_500, "HOLDS"),  # the answer came while it was being stopped
         (4_500, 16_050, "HOLDS"),  # it wrote before it was seen to go on
         (2_000, 3_990, "VIOLATED"),  # over before the answer
+        (16_001, 17_000, "HOLDS"),  # from when it is being stopped: 1 ms before
         (16_010, 17_000, "VIOLATED"),  # only after the time-out
     ],
 )
@@ -227,6 +228,47 @@ def test_one_that_had_not_arrived_changes_nothing(judge: Judge) -> None:
     assert "HOLDS" == judge(history, "R06-librdkafka")["verdict"]
 
 
+def test_the_longest_of_several_doubts_and_of_several_stops_counts(judge: Judge) -> None:
+    history = timed_out(lost_ms=13_800, timed_out_ms=13_700)
+    history.heartbeats("member-1", 7_050, 7_200)
+    history.fault("isolate", "member-1", 7_300, 20_000, injecting_ms=7_000)
+    assert 9_750 == judge(history, "R06-librdkafka")["bound_high"]
+    for thawed_ms in (14_000, 13_500):
+        history.fault("freeze-consumer", "member-1", 12_000, thawed_ms)
+    verdict = judge(history, "R06-librdkafka")
+    assert ("HOLDS", 10_550) == (verdict["verdict"], verdict["bound_high"])
+
+
+def test_the_first_loss_after_a_time_out_and_its_longest_note_count(judge: Judge) -> None:
+    """It may write twice in one moment."""
+    history = timed_out(lost_ms=10_300).told("member-1", "lost", 10_200, [1])
+    history.told("member-1", "session_timed_out", 10_100, duration_ms=6_000.0)
+    verdict = judge(history, "R06-librdkafka")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+    assert "its own log says 6100 ms" == verdict["rows"][0]["why"]
+    verdict = judge(history, "R06")
+    assert (1, 100) == (verdict["examined"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(
+    ("api", "error", "renews"),
+    [
+        ("HEARTBEAT", 27, True),
+        ("HEARTBEAT", 22, False),
+        ("SYNC_GROUP", 0, True),
+        ("SYNC_GROUP", 27, False),
+    ],
+)
+def test_accepted_requests_and_heartbeats_answered_27_begin_a_session_of_librdkafka(
+    judge: Judge, api: str, error: int, renews: bool
+) -> None:
+    ms = 11_100 if renews else 10_100
+    history = timed_out(lost_ms=ms + 50, timed_out_ms=ms)
+    history.request(api, "member-1", 5_000, error_code=error)
+    verdict = judge(history, "R06-librdkafka")
+    assert ("HOLDS", 6_100) == (verdict["verdict"], verdict["measured_max"])
+
+
 def test_nor_does_a_refusal_or_another_member_s(judge: Judge) -> None:
     history = timed_out(lost_ms=13_200, timed_out_ms=13_100)
     history.heartbeats("member-1", 7_100, error_code=25).heartbeats("member-2", 7_100)
@@ -347,6 +389,15 @@ def test_a_silence_is_java_s_own_where_clients_are_mixed(judge: Judge) -> None:
     history = java().heartbeats("member-1", 12_000)
     history.rows["members"][0]["client"] = "librdkafka"
     assert "UNKNOWN" == judge(history, "R06")["verdict"]
+
+
+def test_of_two_silences_that_begin_together_the_longer_one_is_told(judge: Judge) -> None:
+    """Its former id is refused as its new one is heard, and both again much later."""
+    history = java().heartbeats("member-1", 12_000, error_code=25)
+    history.join("member-1", 4_000, 2, life=2).heartbeats("member-1", 13_000, life=2)
+    verdict = judge(history, "R06")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+    assert "9000 ms without an answer" == verdict["rows"][0]["why"]
 
 
 # R06-java
@@ -534,3 +585,36 @@ def test_java_gives_its_coordinator_up_after_a_session(
 def test_answers_may_be_lost_on_a_disturbed_link(judge: Judge, kind: str, verdict: str) -> None:
     history = gave_up_session(5_000).fault(kind, "member-1", 3_000, 6_000)
     assert verdict == judge(history, "X86")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("whose", "from_ms", "to_ms", "verdict"),
+    [
+        ("member-1", 2_000, 3_000, "UNKNOWN"),  # in the session before
+        ("member-1", 2_000, 2_999, "VIOLATED"),
+        ("member-1", 9_001, 9_500, "UNKNOWN"),  # from when it is being injected: 1 ms before
+        ("member-1", 9_002, 9_500, "VIOLATED"),
+        ("member-2", 2_000, 9_500, "VIOLATED"),
+    ],
+)
+def test_only_a_disturbance_of_its_own_in_that_session_loses_answers(
+    judge: Judge, whose: str, from_ms: float, to_ms: float, verdict: str
+) -> None:
+    history = gave_up_session(9_000).member("member-2", client="java")
+    assert verdict == judge(history.fault("isolate", whose, from_ms, to_ms), "X86")["verdict"]
+
+
+def test_only_its_own_heartbeats_before_it_speak_against_a_note(judge: Judge) -> None:
+    history = gave_up_session(10_000).heartbeats("member-2", 8_000)
+    history.commit_request("member-1", 8_000, 0, 10).heartbeats("member-1", 8_000, error_code=25)
+    verdict = judge(history.heartbeats("member-1", 10_500), "X86")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+    history.heartbeats("member-1", 8_000, error_code=27)
+    assert "2000 ms after a heartbeat" in judge(history, "X86")["reason"]
+
+
+@pytest.mark.parametrize("lacking", ["members", "requests"])
+def test_a_note_of_whom_nothing_else_is_known_is_not_examined(judge: Judge, lacking: str) -> None:
+    history = gave_up_session(5_000)
+    history.rows[lacking].clear()
+    assert "UNKNOWN" == judge(history, "X86")["verdict"]

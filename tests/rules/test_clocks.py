@@ -29,6 +29,8 @@ def commits(off_ms: float, count: int = 3) -> History:
     [
         (0, 0, "HOLDS"),
         (-3, 0, "HOLDS"),
+        (3, 0, "HOLDS"),
+        (4, 1, "HOLDS"),
         (-53, -50, "HOLDS"),
         (-54, -51, "UNKNOWN"),
         (53, 50, "HOLDS"),
@@ -49,6 +51,15 @@ def test_one_line_that_was_stamped_late_is_no_clock(judge: Judge) -> None:
         for name in ("arrived_at", "processed_at", "answered_at"):
             row[name] += at(200) - at(0)
     assert "HOLDS" == judge(history, "E10")["verdict"]
+
+
+def test_a_clock_that_is_set_ahead_during_a_run_is_ahead(judge: Judge) -> None:
+    """The first commit arrives in the same millisecond; by the others the broker is 100 ms ahead."""
+    history = commits(103, 5)
+    for name in ("arrived_at", "processed_at", "answered_at"):
+        history.rows["requests"][0][name] = at(0)
+    judged = judge(history, "E10")
+    assert ("UNKNOWN", 100) == (judged["verdict"], judged["rows"][0]["measured"])
 
 
 def test_two_commits_and_those_that_cannot_be_told_apart_bound_nothing(judge: Judge) -> None:

@@ -80,6 +80,20 @@ def test_each_member_is_a_row_and_its_first_commit_of_nobody_is_shown(judge: Jud
     assert "the first of them names no member and generation 3" in judged["reason"]
 
 
+def test_a_commit_without_a_member_may_name_the_first_generation(judge: Judge) -> None:
+    found = judge(committing("auto", member_id=None, generation=0), "X41")
+    assert "the first of them names no member and generation 0" in found["reason"]
+
+
+@pytest.mark.parametrize(("rule", "commit"), [("X41", "auto"), ("X41-asked", "sync")])
+def test_only_commits_have_to_name_a_member(judge: Judge, rule: str, commit: str) -> None:
+    """A first join has no member id, and neither has who asks for the coordinator."""
+    history = committing(commit).join("member-1", 10, member_id=None, error_code=79)
+    history.request("FIND_COORDINATOR", "member-1", 5, member_id=None, generation=None)
+    found = judge(history, rule)
+    assert ("HOLDS", "2 commits with its name") == (found["verdict"], found["rows"][0]["why"])
+
+
 @pytest.mark.parametrize("whom", NOBODY)
 def test_positions_in_a_transaction_name_their_member_too(
     judge: Judge, whom: dict[str, Any]

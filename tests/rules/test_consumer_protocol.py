@@ -134,6 +134,40 @@ def test_who_has_nothing_need_give_nothing_up(judge: Judge) -> None:
     assert "HOLDS" == judge(other, "X23")["verdict"]
 
 
+def test_a_single_partition_has_to_be_given_up(judge: Judge) -> None:
+    history = fenced(lost=False, had=False).told("member-1", "assigned", 15, (0,))
+    assert "without giving its partitions up" in judge(history, "X23")["reason"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(9_001, "VIOLATED"), (9_002, "HOLDS")])
+def test_it_has_what_it_was_given_by_the_answer_that_it_is_out(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    """It is told so at 9,001 ms; what it is given later is of its next stay."""
+    history = fenced(lost=False, had=False).told("member-1", "assigned", ms, (0, 1, 2))
+    assert verdict == judge(history, "X23")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(9_020, "HOLDS"), (9_021, "VIOLATED")])
+def test_it_may_give_its_partitions_up_by_either_callback_until_it_joins(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = fenced(lost=False).told("member-1", "revoked", ms, (0, 1, 2))
+    assert verdict == judge(history, "X23")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"), [(8_950, "HOLDS"), (9_020, "HOLDS"), (9_021, "VIOLATED")]
+)
+def test_its_application_may_be_told_later_of_what_its_client_gave_up(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    """librdkafka calls back from poll; its refusal may be stamped as late as the slack."""
+    history = fenced(lost=False)
+    history.told("member-1", "lost", ms, (0, 1, 2), observed_at=at(9_500))
+    assert verdict == judge(history, "X23")["verdict"]
+
+
 @pytest.mark.parametrize(
     ("event", "ms", "verdict"),
     [
@@ -359,7 +393,7 @@ def test_a_member_that_never_comes_back_violates(judge: Judge) -> None:
     assert "never came back" in judge(history, "X27")["reason"]
 
 
-@pytest.mark.parametrize(("evicted_ms", "examined"), [(2_999, 0), (3_000, 1), (16_001, 0)])
+@pytest.mark.parametrize(("evicted_ms", "examined"), [(2_999, 0), (3_000, 1), (16_000, 1), (16_001, 0)])
 def test_an_eviction_before_or_after_the_cut_is_not_examined(
     judge: Judge, evicted_ms: float, examined: int
 ) -> None:
@@ -382,12 +416,15 @@ def test_other_faults_and_other_members_are_not_examined(judge: Judge) -> None:
     assert ("HOLDS", 1, 10) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
 
 
-def led_by(history: Group, leader: int, ms: float = 0) -> Group:
+def led_by(
+    history: Group, leader: int, ms: float = 0, partition: int = 0, given_ms: float = 20
+) -> Group:
     if not any(row["event"] == "assigned" for row in history.rows["client_events"]):
-        history.told("member-1", "assigned", 20, [0])
+        history.told("member-1", "assigned", given_ms, [0])
     history.add(
-        "topology", at=at(ms), what="partition", topic="t", partition=0, leader=leader, isr=[1, 2]
-    )
+        "topology", at=at(ms), what="partition", topic="t", partition=partition, leader=leader,
+        isr=[1, 2],
+    )  # fmt: skip
     return history
 
 
@@ -401,6 +438,35 @@ def test_a_member_with_a_partition_of_another_leader_must_go_on(judge: Judge) ->
     """It moved there before the eviction; what comes after that is too late."""
     history = led_by(led_by(led_by(cut_off(records=False), 1), 2, 6_010), 1, 6_011)
     assert "VIOLATED" == judge(history, "X27")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("member", "given_ms", "taken_ms", "verdict"),
+    [
+        ("member-1", 30, None, "VIOLATED"),  # it could have gone on with that one
+        ("member-1", 30, 6_009, "UNKNOWN"),
+        ("member-1", 6_011, None, "UNKNOWN"),
+        ("member-2", 30, None, "UNKNOWN"),
+    ],
+)
+def test_of_what_a_member_has_as_it_is_evicted_another_broker_may_lead_a_part(
+    judge: Judge, member: str, given_ms: float, taken_ms: float | None, verdict: str
+) -> None:
+    """It is evicted at 6,010 ms, with t-0, and with t-1 if that was given to it and not taken."""
+    history = led_by(led_by(cut_off(records=False), 1), 2, partition=1)
+    history.told(member, "assigned", given_ms, [1])
+    if taken_ms is not None:
+        history.told(member, "revoked", taken_ms, [1])
+    assert verdict == judge(history, "X27")["verdict"]
+
+
+@pytest.mark.parametrize(("given_ms", "taken_ms"), [(6_010, 16_200), (20, 6_010)])
+def test_what_it_gets_or_gives_up_as_it_is_evicted_its_coordinator_may_lead(
+    judge: Judge, given_ms: float, taken_ms: float
+) -> None:
+    history = led_by(cut_off(records=False), 1, given_ms=given_ms)
+    history.told("member-1", "revoked", taken_ms, [0])
+    assert "UNKNOWN" == judge(history, "X27")["verdict"]
 
 
 def test_an_accepted_commit_violates_whoever_leads(judge: Judge) -> None:

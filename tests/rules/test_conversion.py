@@ -53,6 +53,22 @@ def test_the_first_of_two_requests_under_way_may_have_converted_it(judge: Judge)
     assert "HOLDS" == judge(history, "X25")["verdict"]
 
 
+def test_the_last_of_two_requests_under_way_may_have_converted_it(judge: Judge) -> None:
+    history = migrating(up=False).says("upgraded", 5_080, text="Converted the classic group.")
+    history.beat("member-3", 4_990, 0, now=2, processed_at=at(5_010))
+    history.beat("member-3", 4_995, 0, now=2, processed_at=at(5_100))
+    assert "HOLDS" == judge(history, "X25")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(5_050, "HOLDS"), (5_051, "VIOLATED")])
+def test_the_line_of_its_request_may_be_as_late_as_the_slack(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = migrating(up=False).says("upgraded", 5_290, text="Converted the classic group.")
+    history.beat("member-3", ms, 0, now=2, processed_at=at(5_300))
+    assert verdict == judge(history, "X25")["verdict"]
+
+
 def test_a_slow_conversion_back_is_part_of_its_request(judge: Judge) -> None:
     history = migrating(down=False).says("downgraded", 14_900, text="Converted back.")
     history.beat("member-3", 14_890, -1, processed_at=at(15_100))
@@ -124,10 +140,30 @@ def test_classic_members_that_go_convert_nothing(judge: Judge) -> None:
     assert 0 == judge(history, "X25")["examined"]
 
 
-def test_a_group_whose_classic_members_had_gone_is_not_converted_back(judge: Judge) -> None:
-    history = migrating(down=False).says("left", 10_000, "member-1")
-    verdict = judge(history, "X25")
-    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+@pytest.mark.parametrize(
+    ("left_ms", "verdict", "examined"),
+    [(10_000, "HOLDS", 1), (15_000, "HOLDS", 1), (15_001, "VIOLATED", 2)],
+)
+def test_a_group_whose_classic_members_had_gone_is_not_converted_back(
+    judge: Judge, left_ms: float, verdict: str, examined: int
+) -> None:
+    """member-3 goes at 15 s; of two that go in one moment either may be the last."""
+    history = migrating(down=False).says("left", left_ms, "member-1")
+    judged = judge(history, "X25")
+    assert (verdict, examined) == (judged["verdict"], judged["examined"])
+
+
+@pytest.mark.parametrize(
+    ("added_ms", "verdict", "examined"), [(4_999, "VIOLATED", 2), (5_000, "HOLDS", 1)]
+)
+def test_of_two_that_join_in_one_moment_the_classic_one_may_be_the_second(
+    judge: Judge, added_ms: float, verdict: str, examined: int
+) -> None:
+    """Then there is no classic group that member-3 could convert."""
+    history = migrating(up=False)
+    history.rows["coordinator_events"][0]["at"] = at(added_ms)
+    judged = judge(history, "X25")
+    assert (verdict, examined) == (judged["verdict"], judged["examined"])
 
 
 def test_a_group_of_one_protocol_leaves_x25_unknown(judge: Judge) -> None:

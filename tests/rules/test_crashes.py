@@ -109,6 +109,44 @@ def test_a_rebalance_waits_for_a_stalled_member(
     assert verdict == judge(history, "R10")["verdict"]
 
 
+def waits_for(*stalls: tuple[str, float, float], from_ms: float = 16_000) -> History:
+    """A rebalance until 19.1 s that gives the orphan away, and members that stall meanwhile."""
+    history = crash(next_owner_ms=LATE)
+    for member, stalled_ms, lasts_ms in stalls:
+        history.told(member, "stall_started", stalled_ms, duration_ms=lasts_ms)
+    history.says("rebalance_started", from_ms, generation=1, reason="because")
+    return history.says("stabilized", 19_100, generation=2, members=1)
+
+
+@pytest.mark.parametrize(
+    ("member", "from_ms", "lasts_ms", "verdict"),
+    [
+        ("member-1", 9_000, 6_999, "VIOLATED"),
+        ("member-1", 9_000, 7_000, "HOLDS"),
+        ("member-1", 19_100, 500, "HOLDS"),
+        ("member-1", 19_100.1, 500, "VIOLATED"),
+        ("member-2", 16_100, 3_500, "VIOLATED"),  # which is dead
+    ],
+)
+def test_a_rebalance_waits_for_who_is_stalled_in_it(
+    judge: Judge, member: str, from_ms: float, lasts_ms: float, verdict: str
+) -> None:
+    assert verdict == judge(waits_for((member, from_ms, lasts_ms)), "R10")["verdict"]
+
+
+def test_a_rebalance_does_not_wait_for_who_is_at_work(judge: Judge) -> None:
+    history = waits_for().delivered("member-1", 0, 0, 9, 16_100, 19_600)
+    assert "VIOLATED" == judge(history, "R10")["verdict"]
+
+
+@pytest.mark.parametrize("from_ms", [10_000, 16_000])
+def test_later_rebalances_did_not_give_it_away(judge: Judge, from_ms: float) -> None:
+    history = waits_for(("member-1", 16_100, 3_500), ("member-3", 16_100, 3_500), from_ms=from_ms)
+    verdict = judge(history.rebalance(30_000, 3, 1), "R10")
+    assert "HOLDS" == verdict["verdict"]
+    assert "member-3 was stalled" in verdict["rows"][0]["why"]
+
+
 @pytest.mark.parametrize(("end_ms", "verdict"), [(19_051, "VIOLATED"), (19_050, "UNKNOWN")])
 def test_a_run_that_ends_just_at_the_deadline_can_tell(
     judge: Judge, end_ms: float, verdict: str
@@ -172,6 +210,19 @@ def test_the_first_other_owner_after_the_kill_counts(judge: Judge) -> None:
     assert 0 == judge(history, "R10")["measured_max"]
 
 
+@pytest.mark.parametrize(("ms", "verdict"), [(9_998.9, "VIOLATED"), (9_999, "HOLDS")])
+def test_a_partition_goes_to_its_next_owner_from_the_beginning_of_the_kill_on(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = crash(next_owner_ms=None).told("member-1", "assigned", ms, [1])
+    assert verdict == judge(history, "R10")["verdict"]
+
+
+def test_it_is_told_from_whom_to_whom_it_went(judge: Judge) -> None:
+    history = crash(next_owner_ms=18_000).told("member-3", "assigned", 20_000, [1])
+    assert "from member-2 to member-1" == judge(history, "R10")["rows"][0]["why"]
+
+
 # X11
 
 
@@ -215,6 +266,18 @@ def test_a_library_with_another_default_is_seen_by_what_it_tells_the_coordinator
     verdict = judge(history, "X11")
     assert "VIOLATED" == verdict["verdict"]
     assert "told the coordinator a session of 10000 ms" in verdict["rows"][0]["why"]
+
+
+def test_a_member_that_joins_again_with_a_longer_session_violates(judge: Judge) -> None:
+    history = default_crash(55_000).join("member-2", 5_000, 2, session_timeout_ms=60_000)
+    assert "told the coordinator a session of 60000 ms" in judge(history, "X11")["reason"]
+
+
+def test_a_member_whose_joins_are_on_no_log_is_examined_all_the_same(judge: Judge) -> None:
+    history = default_crash(55_000)
+    history.rows["requests"].clear()
+    verdict = judge(history, "X11")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
 
 
 def test_a_crash_with_another_session_says_nothing_of_the_default(judge: Judge) -> None:
@@ -303,6 +366,42 @@ def test_a_crash_is_noticed_within_the_default_of_brokers(
 def test_a_member_that_is_told_another_interval_violates(judge: Judge) -> None:
     verdict = judge(default_crash_of_kip_848(interval_ms=3_000), "X19-default")
     assert "was told to heartbeat at an interval of 3000 ms" in verdict["reason"]
+
+
+def without_intervals() -> Group:
+    """No accepted answer has told member-2 of an interval."""
+    history = default_crash_of_kip_848()
+    for row in history.rows["requests"]:
+        row["detail"] = None
+    return history
+
+
+def told(interval_ms: int) -> str:
+    return json.dumps({"heartbeat_interval_ms": interval_ms})
+
+
+def test_the_longest_interval_that_a_member_is_told_counts(judge: Judge) -> None:
+    history = default_crash_of_kip_848(interval_ms=7_000)
+    history.beat("member-2", 8_000, 3, detail=told(5_000))
+    assert "at an interval of 7000 ms" in judge(history, "X19-default")["reason"]
+
+
+def test_a_member_is_told_its_interval_when_it_joins(judge: Judge) -> None:
+    history = without_intervals()
+    joined = next(row for row in history.rows["requests"] if row["client_id"] == "member-2")
+    joined["detail"] = told(3_000)
+    assert "at an interval of 3000 ms" in judge(history, "X19-default")["reason"]
+
+
+def test_a_refusal_tells_no_interval(judge: Judge) -> None:
+    history = without_intervals().beat("member-2", 9_000, 3, detail=told(0), error_code=110)
+    verdict = judge(history, "X19-default")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_process_that_is_no_member_of_the_run_is_not_examined(judge: Judge) -> None:
+    history = default_crash_of_kip_848().fault("kill-consumer", "stranger", 10_000)
+    assert 1 == judge(history, "X19-default")["examined"]
 
 
 @pytest.mark.parametrize("group", [{"session_timeout_ms": 6_000}, {"heartbeat_interval_ms": 2_000}])

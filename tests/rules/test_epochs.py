@@ -48,7 +48,14 @@ def test_a_group_epoch_is_neither_left_out_nor_used_again(
 
 @pytest.mark.parametrize(
     ("removed_ms", "generation", "verdict"),
-    [(10_000, 1, "HOLDS"), (None, 1, "VIOLATED"), (30_000, 1, "VIOLATED"), (10_000, 2, "VIOLATED")],
+    [
+        (10_000, 1, "HOLDS"),
+        (10_050, 1, "HOLDS"),
+        (10_051, 1, "VIOLATED"),
+        (None, 1, "VIOLATED"),
+        (30_000, 1, "VIOLATED"),
+        (10_000, 2, "VIOLATED"),
+    ],
 )
 def test_a_group_that_was_empty_and_was_forgotten_begins_anew(
     judge: Judge, removed_ms: float | None, generation: int, verdict: str
@@ -62,11 +69,43 @@ def test_a_group_that_was_empty_and_was_forgotten_begins_anew(
     assert verdict == judge(history, "X35")["verdict"]
 
 
-def test_an_epoch_that_could_not_be_written_may_be_used_again(judge: Judge) -> None:
+def test_a_group_that_somebody_has_just_joined_is_not_empty(judge: Judge) -> None:
+    """Its join and the epoch that it brought are of one moment."""
+    history = History(group={"protocol": "consumer"})
+    history.says("member_added", 0, "member-1").says("epoch_bumped", 0, generation=2)
+    history.says("epoch_bumped", 20_000, generation=1)
+    assert "VIOLATED" == judge(history, "X35")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "injecting_ms", "healed_ms", "verdict"),
+    [
+        ("kill-broker", 14_999, 18_000, "HOLDS"),
+        ("kill-broker", 21_000, 30_000, "HOLDS"),
+        ("kill-broker", 21_001, 30_000, "VIOLATED"),
+        ("kill-broker", 9_999, 15_000, "HOLDS"),  # a session after it is healed
+        ("kill-broker", 9_999, 14_999, "VIOLATED"),
+        ("isolate", 14_999, 18_000, "HOLDS"),
+        ("close-consumer", 14_999, None, "VIOLATED"),
+    ],
+)
+def test_an_epoch_that_could_not_be_written_may_be_used_again(
+    judge: Judge, kind: str, injecting_ms: float, healed_ms: float | None, verdict: str
+) -> None:
+    """Epoch 4 is bumped at 20 s, and by the same coordinator once more at 21 s."""
     history = epochs().says("epoch_bumped", 20_000, generation=4)
     history.says("epoch_bumped", 21_000, generation=4)
-    history.fault("kill-broker", "broker-3", 15_000, 18_000)
-    assert "HOLDS" == judge(history, "X35")["verdict"]
+    history.fault(kind, "broker-3", injecting_ms + 1, healed_ms)
+    assert verdict == judge(history, "X35")["verdict"]
+
+
+def test_an_epoch_was_written_when_a_member_was_first_told_of_it(judge: Judge) -> None:
+    """It is told at 20.5 s and again at 22 s; another coordinator repeats it at 21 s."""
+    history = epochs().says("epoch_bumped", 20_000, generation=4)
+    history.says("epoch_bumped", 21_000, generation=4, broker=2)
+    beat(history, "member-1", 20_500, 3, 4)
+    beat(history, "member-1", 22_000, 4, 4)
+    assert "VIOLATED" == judge(history, "X35")["verdict"]
 
 
 @pytest.mark.parametrize(
@@ -129,6 +168,67 @@ def test_an_answer_that_was_lost_leaves_the_epoch_before(judge: Judge) -> None:
     assert "HOLDS" == judge(lost, "X35")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("injecting_ms", "healed_ms", "verdict"),
+    [
+        (18_000, 20_000, "HOLDS"),
+        (18_001, 20_000, "VIOLATED"),  # that came later
+        (1_000, 10_000, "HOLDS"),  # until a session after it was healed
+        (1_000, 9_999, "VIOLATED"),  # that was over before
+    ],
+)
+def test_an_answer_is_lost_between_the_heartbeat_that_it_was_to_and_the_next(
+    judge: Judge, injecting_ms: float, healed_ms: float, verdict: str
+) -> None:
+    """At 16 s member-1 is told epoch 4, and at 18 s it names epoch 3."""
+    history = epochs().says("epoch_bumped", 15_000, generation=4).member("member-1")
+    beat(history, "member-1", 16_000, 3, 4)
+    beat(history, "member-1", 18_000, 3, 4)
+    history.fault("isolate", "member-1", injecting_ms + 1, healed_ms)
+    assert verdict == judge(history, "X35")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why", "line"),
+    [
+        ((1, 2), (2, 2), "3 heartbeats", 1),
+        ((1, 0), (0, 2), "was told epoch 0 when it was in 1", 2),
+        ((1, 2), (1, 2), "named epoch 1 when it had been told 2", 3),
+        ((2, 2), (2, 2), "named epoch 2 when it had been told 1", 2),
+        ((2, 2), (1, 2), "named epoch 2 when it had been told 1", 2),  # the first of two
+    ],
+)
+def test_the_first_epochs_are_followed_as_well(
+    judge: Judge, first: tuple[int, int], second: tuple[int, int], why: str, line: int
+) -> None:
+    """What a member names, and is told, in its first two heartbeats after it was told epoch 1."""
+    history = History(group={"protocol": "consumer"})
+    history.says("epoch_bumped", 0, generation=1).says("epoch_bumped", 5_000, generation=2)
+    beat(history, "member-1", 10, 0, 1)
+    beat(history, "member-1", 6_000, *first)
+    beat(history, "member-1", 8_000, *second)
+    (row,) = (row for row in judge(history, "X35")["rows"] if row["subject"].startswith("member"))
+    assert (why, f"broker-1-requests.log:{line}") == (row["why"], row["evidence"])
+
+
+def test_a_member_id_that_two_programs_bear_is_one_member(judge: Judge) -> None:
+    history = epochs()
+    beat(history, "member-1", 8_000, 3, 3)
+    history.rows["requests"][-1]["client_id"] = "member-0"
+    subjects = [row["subject"] for row in judge(history, "X35")["rows"]]
+    assert ["member-0 (member-1-00000000-0000-4000-8000-000000000001)"] == [
+        subject for subject in subjects if subject.startswith("member")
+    ]
+
+
+def test_epochs_of_another_group_are_not_this_ones(judge: Judge) -> None:
+    history = epochs().says("epoch_bumped", 6_000, generation=9, group="payments")
+    history.says("target_computed", 6_000, generation=9, group="payments", reason="uniform")
+    beat(history, "member-1", 8_000, 3, 4)
+    (row,) = (row for row in judge(history, "X35")["rows"] if row["ok"] is False)
+    assert "was told epoch 4 when the newest target was for 3" == row["why"]
+
+
 def test_a_group_that_changes_its_protocol_is_not_judged_by_its_epochs(judge: Judge) -> None:
     history = epochs().says("epoch_bumped", 20_000, generation=7).says("upgraded", 19_000)
     verdict = judge(history, "X35")
@@ -157,6 +257,13 @@ def test_a_target_is_computed_for_an_epoch_that_the_group_has(
     assert verdict == judge(history, "X35")["verdict"]
 
 
+def test_a_target_needs_an_epoch(judge: Judge) -> None:
+    history = History(group={"protocol": "consumer"})
+    history.says("target_computed", 10, generation=2, reason="uniform")
+    (row,) = judge(history, "X35")["rows"]
+    assert "was computed when the group was in none" == row["why"]
+
+
 # X57
 
 
@@ -181,6 +288,18 @@ def test_the_interval_is_the_one_that_was_set_though_a_client_rounds_it(
     for row in history.rows["requests"]:
         row["detail"] = f'{{"heartbeat_interval_ms": {ms}}}'
     assert verdict == judge(history, "X57")["verdict"]
+
+
+def test_an_error_and_the_answer_to_a_leave_name_no_interval(judge: Judge) -> None:
+    """Brokers leave the field at 0 in both."""
+    history = epochs().heartbeats("member-1", 9_000)
+    beat(history, "member-1", 7_000, 3, 3)
+    beat(history, "member-1", 8_000, -1, -1)
+    history.rows["requests"][-2]["error_code"] = 110
+    for row, ms in zip(history.rows["requests"], (2_000, 2_000, 2_000, 0, 0, 0), strict=True):
+        row["detail"] = f'{{"heartbeat_interval_ms": {ms}}}'
+    verdict = judge(history, "X57")
+    assert ("HOLDS", "3 answers") == (verdict["verdict"], verdict["rows"][0]["note"])
 
 
 def test_answers_without_an_interval_are_unknown_to_x57(judge: Judge) -> None:
@@ -234,3 +353,11 @@ def test_targets_of_another_group_are_of_other_members(judge: Judge) -> None:
     history = targets("uniform")
     history.says("target_computed", 9_000, generation=9, reason="range", group="payments")
     assert ("HOLDS", 1) == (judge(history, "X83")["verdict"], judge(history, "X83")["examined"])
+
+
+def test_classic_members_of_a_group_ask_for_no_assignor_of_the_broker(judge: Judge) -> None:
+    """A group that is being moved to KIP-848 has both."""
+    history = targets("uniform", "uniform", wants=("uniform", "uniform"))
+    history.member("member-3", protocol="cooperative", assignor="cooperative-sticky")
+    history.member("producer-1", role="producer", protocol=None)
+    assert "HOLDS" == judge(history, "X83")["verdict"]

@@ -66,6 +66,25 @@ def test_its_own_next_membership_is_no_reason(judge: Judge) -> None:
     assert "VIOLATED" == judge(history, "X42")["verdict"]
 
 
+def test_the_first_of_its_last_words_is_why_and_when_it_gave_up(judge: Judge) -> None:
+    """It says so once more when it closes, and who had its place is gone by then."""
+    again = "process: ClientGaveUp: member-1 cannot go on: closed by force"
+    for history, verdict in ((with_twin(5_000, 25_000), "HOLDS"), (ended(), "VIOLATED")):
+        found = judge(history.told("member-1", "error", 30_000, detail=again), "X42")
+        assert verdict == found["verdict"]
+        assert at(GAVE_UP_MS) in [row["at"] for row in found["rows"]]
+    assert f"its client gave up for good: {FENCED}" in found["reason"]
+
+
+def test_of_several_with_its_instance_id_one_is_named(judge: Judge) -> None:
+    history = with_twin(5_000, None).member("member-3", instance_id="one")
+    history.join("member-3", 6_000, instance_id="one")
+    found = judge(history, "X42")
+    said = "gave up for good: member-2 has its instance id"
+    assert ("HOLDS", 3) == (found["verdict"], found["examined"])
+    assert said in [row["why"] for row in found["rows"]]
+
+
 @pytest.mark.parametrize(("error", "verdict"), [(81, "HOLDS"), (25, "VIOLATED")])
 def test_a_full_group_is_a_reason(judge: Judge, error: int, verdict: str) -> None:
     history = ended("GROUP_MAX_SIZE_REACHED: full").join("member-1", 19_900, error_code=error)
@@ -154,6 +173,33 @@ def test_a_process_is_killed_by_a_fault(
     assert verdict == judge(worked("killed").fault(kind, whose, ms), "X80")["verdict"]
 
 
+def test_what_it_read_after_the_first_of_its_ends_is_read_too_late(judge: Judge) -> None:
+    """Another error, or another fault that kills it, comes when it has ended long ago."""
+    failed = worked("failed", error=9_949)
+    failed.told("member-1", "error", 20_000, detail="process: ClientGaveUp: once more")
+    killed = worked("killed").fault("kill-consumer", "member-1", 9_949)
+    for history in (failed, killed.fault("kill-consumer", "member-1", 20_000)):
+        assert "read records 51 ms after its end" in judge(history, "X80")["reason"]
+
+
+def test_an_error_that_a_client_survives_is_no_reason_to_fail(judge: Judge) -> None:
+    history = worked("failed").told("member-1", "error", 20_000, detail="library: all brokers down")
+    assert "failed, and its client had not given up" in judge(history, "X80")["reason"]
+
+
+def test_who_asked_and_read_nothing_is_examined_as_well(judge: Judge) -> None:
+    history = worked(closing=20_000).member("member-2", end="closed")
+    found = judge(history, "X80")
+    assert ("VIOLATED", 2, 1) == (found["verdict"], found["examined"], found["violations"])
+    assert "member-2 (process), closed, and was not told to" in found["reason"]
+
+
+def test_who_asked_and_read_nothing_is_killed_by_a_fault_alone(judge: Judge) -> None:
+    """member-2 asked a broker for its group, and was never given a record."""
+    history = worked(closing=20_000).member("member-2", end="killed").join("member-2", 1_000)
+    assert "member-2 (process), was killed by no fault" in judge(history, "X80")["reason"]
+
+
 def test_a_run_that_is_broken_off_kills_its_members(judge: Judge) -> None:
     history = worked("killed")
     history.rows["members"][1]["end"] = None
@@ -164,7 +210,7 @@ def test_a_run_that_is_broken_off_kills_its_members(judge: Judge) -> None:
 def test_a_process_asks_nothing_before_its_start(
     judge: Judge, started_ms: float, verdict: str
 ) -> None:
-    history = worked(started_ms=started_ms, closing=20_000)
+    history = worked(started_ms=started_ms, closing=20_000).heartbeats("member-1", 5_000)
     assert verdict == judge(history, "X80")["verdict"]
 
 
@@ -178,10 +224,16 @@ def test_a_process_asks_nothing_after_its_end(judge: Judge, ms: float, verdict: 
     ("fault", "verdict"),
     [
         (("pause-broker", "broker-1", 50_000, 60_500), "HOLDS"),
+        (("pause-broker", "broker-1", 61_501, 62_500), "HOLDS"),  # it arrives as that begins
+        (("pause-broker", "broker-1", 61_502, 62_500), "VIOLATED"),
         (("pause-broker", "broker-2", 50_000, 60_500), "VIOLATED"),
         (("pause-broker", "broker-1", 50_000, 59_000), "VIOLATED"),
         (("latency", "member-1", 50_000, 61_450), "HOLDS"),
         (("latency", "member-1", 50_000, 61_449), "VIOLATED"),
+        (("latency", "member-1", 61_501, 62_500), "HOLDS"),
+        (("latency", "member-1", 61_502, 62_500), "VIOLATED"),
+        (("latency", "all members", 50_000, 61_450), "HOLDS"),
+        (("latency", "all members", 50_000, 61_449), "VIOLATED"),
         (("latency", "member-2", 50_000, 61_450), "VIOLATED"),
     ],
 )

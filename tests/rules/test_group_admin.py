@@ -180,15 +180,30 @@ def test_who_is_no_member_of_the_group_under_test_then_is_nobody(
 def test_a_group_is_described_with_the_assignor_that_was_chosen(
     judge: Judge, state: str, told: dict[str, str], verdict: str
 ) -> None:
-    """It was chosen at 2.5 s, and another after the question."""
+    """It was chosen as the question is sent, at 3 s, and another after it."""
     history = described(state)
-    for ms, name in ((2_400, "sticky"), (2_500, "range"), (3_000, "roundrobin")):
+    for ms, name in ((2_400, "sticky"), (2_999, "range"), (3_000, "roundrobin")):
         history.call("JOIN_GROUP", ms, member="a", answer={"protocolName": name})
     call = next(row for row in history.rows["calls"] if row["api"] == "DESCRIBE_GROUPS")
     answer = json.loads(call["answer"])
     answer["groups"][0].update(told)
     call["answer"] = json.dumps(answer)
     assert verdict == judge(history, "R28")["verdict"]
+
+
+def test_an_empty_group_that_nobody_joined_is_described_as_well(judge: Judge) -> None:
+    """Positions alone make a group."""
+    verdict = judge(describe(Probed(), 3_000, "Empty", []), "R28")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_an_answer_without_a_list_of_members_names_none(judge: Judge) -> None:
+    history = described()
+    call = history.rows["calls"][-1]
+    call["answer"] = json.dumps({"groups": [{"groupState": "Stable"}]})
+    assert ["was answered 0, Stable with 0 of 2 members"] == wrongs(judge(history, "R28"))
+    history = settled({"members": None}, 15)
+    assert "was answered 15, Stable with 0 of 2 members" in wrongs(judge(history, "R28-epoch"))
 
 
 def test_a_member_that_is_named_twice_violates(judge: Judge) -> None:
@@ -275,10 +290,10 @@ def test_a_group_of_kip_848_described_otherwise_than_it_is_violates(
 
 
 def computed(answers: dict[str, Any]) -> History:
-    """The same; a target was computed by "range" once, and then by "uniform"."""
+    """The same; a target was computed by "range", and as the question is sent by "uniform"."""
     history = settled(answers)
     history.rows["calls"][0].update(group=OWN, sent_at=at(3_000))
-    for ms, assignor in ((1_000, "range"), (2_900, "uniform"), (3_001, "range")):
+    for ms, assignor in ((1_000, "range"), (3_000, "uniform"), (3_001, "range")):
         history.says("target_computed", ms, group=OWN, reason=assignor)
     return history
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History
+from tests.histories import History, at
 from tests.probe_histories import OWN, Probed
 
 Judge = Callable[[History, str], dict[str, Any]]
@@ -204,6 +204,21 @@ def test_a_group_of_another_type_is_no_group_of_consumers(
     assert verdict == judge(history.comes("a", answered), "X40-group")["verdict"]
 
 
+def test_a_group_is_of_the_type_that_was_asked_for_in_it_before(judge: Judge) -> None:
+    """Of consumers where it began again as such; what others ask for later, or elsewhere, is not
+    it.
+    """
+    again = asked()
+    again.call("JOIN_GROUP", 400, request={"protocolType": "connect"})
+    again.call("JOIN_GROUP", 500, request={"protocolType": "consumer"})
+    assert "UNKNOWN" == judge(again.comes("a"), "X40-group")["verdict"]
+    other = asked()
+    other.call("JOIN_GROUP", 500, request={"protocolType": "connect"}, group="else")
+    other.comes("a").call("JOIN_GROUP", 2_000, 23, request={"protocolType": "connect"})
+    assert "UNKNOWN" == judge(other, "X40-group")["verdict"]
+    assert "HOLDS" == judge(other, "X40-classic")["verdict"]
+
+
 # X40-full
 
 
@@ -308,6 +323,43 @@ def test_who_left_or_was_evicted_is_unknown(judge: Judge) -> None:
     assert "VIOLATED" == judge(again, "X40-epoch")["verdict"]
 
 
+def test_an_answer_counts_for_what_is_sent_in_the_same_moment(judge: Judge) -> None:
+    """A script waits for each answer, and a millisecond is long."""
+    history = asked().comes("a").beat("a", 1)
+    history.rows["calls"][1]["sent_at"] = at(1_001)
+    verdict = judge(history, "X40-epoch")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+    history = asked().comes("a", instanceId="i").beat("a", -2, instanceId="i")
+    history.comes("b", instanceId="i").beat("a", 1, 25)
+    history.rows["calls"][3]["sent_at"] = history.rows["calls"][2]["answered_at"]
+    verdict = judge(history, "X40-member")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(
+    ("evicted_ms", "known"), [(1_000, True), (1_001, False), (1_010, False), (1_011, True)]
+)
+def test_who_is_evicted_between_two_heartbeats_is_unknown_to_the_second(
+    judge: Judge, evicted_ms: float, known: bool
+) -> None:
+    """It is answered at 1,001 ms, and asks again at 1,010 ms."""
+    history = asked().comes("a").beat("a", 1, 0 if known else 25)
+    history.logged("evicted", evicted_ms, "a")
+    assert ("HOLDS" if known else "UNKNOWN") == judge(history, "X40-epoch")["verdict"]
+    assert ("UNKNOWN" if known else "HOLDS") == judge(history, "X40-member")["verdict"]
+
+
+def test_only_its_own_eviction_since_it_joined_ends_a_member(judge: Judge) -> None:
+    history = asked().comes("a").comes("b").beat("a", 1)
+    history.logged("evicted", 900, "a").logged("evicted", 1_030, "a")  # before and afterwards
+    history.logged("member_added", 1_001, "a").logged("evicted", 1_015, "b")
+    history.add(
+        "coordinator_events", event="evicted", at=at(1_015), group="else", member_id="a", broker=1
+    )
+    verdict = judge(history, "X40-epoch")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
 # X40-epoch, X40-rejoin
 
 
@@ -324,6 +376,8 @@ def test_who_left_or_was_evicted_is_unknown(judge: Judge) -> None:
         (1, [], 0, "HOLDS"),
         (1, parts(0, 2), 110, "HOLDS"),
         (1, parts(0, 2), 0, "VIOLATED"),
+        (1, parts(2), 110, "HOLDS"),
+        (1, parts(2), 0, "VIOLATED"),
         (1, None, 110, "HOLDS"),
         (1, None, 0, "VIOLATED"),
     ],
@@ -333,6 +387,16 @@ def test_which_epochs_a_heartbeat_may_carry(
 ) -> None:
     history = moved().beat("a", epoch, answered, told=2, topicPartitions=owned)
     assert verdict == judge(history, "X40-epoch")["verdict"]
+
+
+@pytest.mark.parametrize(("number", "answered"), [(2, 0), (0, 110)])
+def test_a_member_has_the_partitions_that_it_was_told_last(
+    judge: Judge, number: int, answered: int
+) -> None:
+    history = asked().comes("a").beat("a", 1, told=2, assigned=parts(2))
+    history.beat("a", 1, answered, told=2, topicPartitions=parts(number))
+    verdict = judge(history, "X40-epoch")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
 
 
 @pytest.mark.parametrize(("answered", "verdict"), [(110, "HOLDS"), (0, "VIOLATED")])
@@ -425,6 +489,13 @@ def test_who_was_replaced_is_fenced_by_the_instance_id_and_unknown_without(judge
     assert "HOLDS" == judge(history, "X40-member")["verdict"]
 
 
+def test_who_comes_back_with_another_instance_id_has_that(judge: Judge) -> None:
+    history = asked().comes("a", instanceId="i").beat("a", -1, instanceId="i")
+    history.comes("a", instanceId="j").comes("b", 111, instanceId="j")
+    verdict = judge(history, "X40-instance")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
 def test_other_instance_ids_are_no_instance_in_use(judge: Judge) -> None:
     history = asked().comes("a", instanceId="i").comes("b", instanceId="j")
     assert "UNKNOWN" == judge(history, "X40-instance")["verdict"]
@@ -443,6 +514,12 @@ def test_who_subscribes_to_nothing_gets_nothing(
 ) -> None:
     history = asked().comes("a", answered, assigned=parts(*given), subscribedTopicNames=names)
     assert verdict == judge(history, "X40-empty")["verdict"]
+
+
+def test_who_is_told_of_no_assignment_gets_nothing(judge: Judge) -> None:
+    history = asked().comes("a", assigned=None, subscribedTopicNames=[])
+    verdict = judge(history, "X40-empty")
+    assert ("HOLDS", 0) == (verdict["verdict"], verdict["measured_max"])
 
 
 def test_who_subscribes_to_the_topic_is_not_examined(judge: Judge) -> None:

@@ -74,6 +74,28 @@ def test_nobody_names_the_member_id_of_another(judge: Judge) -> None:
     assert "named the member id of member-1 in a HEARTBEAT" in verdict["reason"]
 
 
+def test_a_member_id_is_that_of_whoever_bore_it_first(judge: Judge) -> None:
+    """member-1 goes on with it after another has named it; of two such calls the first is said."""
+    history = members().heartbeats("member-2", 5_000, member_id=member_id("member-1"))
+    history.sync("member-2", 6_000, member_id=member_id("member-1"))
+    history.heartbeats("member-1", 9_000, instance_id="i-1")
+
+    found = judge(history, "X52")
+
+    assert ("VIOLATED", 2, 1) == (found["verdict"], found["examined"], found["violations"])
+    assert "member-2 (identity), named the member id of member-1 in a HEARTBEAT" in found["reason"]
+    assert at(5_000) in [row["at"] for row in found["rows"] if row["ok"] is False]
+
+
+@pytest.mark.parametrize(("instance", "verdict"), [("i-1", "HOLDS"), ("i-2", "VIOLATED")])
+def test_a_first_join_names_the_instance_and_no_member_id(
+    judge: Judge, instance: str, verdict: str
+) -> None:
+    history = History().member("member-1", instance_id="i-1")
+    history.join("member-1", 10, member_id=None, instance_id=instance)
+    assert (verdict, 1) == tuple(judge(history, "X52")[name] for name in ("verdict", "examined"))
+
+
 def test_calls_that_name_nobody_are_unknown_to_x52(judge: Judge) -> None:
     history = History().member("member-1").request("OFFSET_FETCH", "member-1", 10)
     assert "UNKNOWN" == judge(history, "X52")["verdict"]
@@ -105,8 +127,28 @@ def test_the_assignor_is_one_that_all_offer(
     assert verdict == judge(history, "X53")["verdict"]
 
 
-def test_joins_that_are_told_no_assignor_are_unknown_to_x53(judge: Judge) -> None:
-    assert "UNKNOWN" == judge(History().join("member-1", 10), "X53")["verdict"]
+@pytest.mark.parametrize(
+    "row",
+    [
+        {},
+        {"assignors": ["range"]},
+        {"protocol_name": "range"},
+        {"assignors": ["range"], "protocol_name": "sticky", "generation": 0},  # of no generation
+    ],
+)
+def test_joins_that_are_told_no_assignor_are_unknown_to_x53(
+    judge: Judge, row: dict[str, Any]
+) -> None:
+    assert "UNKNOWN" == judge(History().join("member-1", 10, **row), "X53")["verdict"]
+
+
+def test_a_generation_begins_with_the_first_that_is_told_its_assignor(judge: Judge) -> None:
+    history = History()
+    for member, ms in (("member-1", 10), ("member-2", 30)):
+        history.join(member, ms, 1, assignors=["range"], protocol_name="range")
+    history.join("member-1", 50, 2, assignors=["range"], protocol_name="sticky")
+    found = judge(history, "X53")
+    assert [(at(10), True), (at(50), False)] == [(row["at"], row["ok"]) for row in found["rows"]]
 
 
 # X54
@@ -143,6 +185,22 @@ def test_a_topic_may_have_got_more_partitions_by_then(
         "topology", at=at(seen_ms), what="partition", topic=topic, partition=6, leader=1
     )
     assert verdict == judge(history, "X54")["verdict"]
+
+
+def test_a_partition_is_there_from_when_it_was_first_seen(judge: Judge) -> None:
+    """An observer sees it again with each change of its leader."""
+    history = given(6)
+    for ms, leader in ((0, 1), (40_000, 2)):
+        history.add(
+            "topology", at=at(ms), what="partition", topic="t", partition=6, leader=leader
+        )
+    assert "HOLDS" == judge(history, "X54")["verdict"]
+
+
+def test_an_assignment_that_is_sent_again_is_of_the_first_time(judge: Judge) -> None:
+    history = given(0).sync("member-1", 25, gives=[("member-2", 0)])
+    found = judge(history, "X54")
+    assert ("HOLDS", [at(20)]) == (found["verdict"], [row["at"] for row in found["rows"]])
 
 
 def test_a_topic_that_nobody_subscribed_to_is_strange(judge: Judge) -> None:
@@ -209,6 +267,7 @@ def test_a_member_offers_its_own_assignor(
     ("epoch", "topics", "verdict"),
     [
         (0, '["t"]', "HOLDS"),
+        (0, '["u"]', "VIOLATED"),
         (2, '["u"]', "VIOLATED"),
         (2, '["t","u"]', "VIOLATED"),
         (-1, "[]", "HOLDS"),  # it leaves
@@ -239,6 +298,23 @@ def test_a_member_asks_for_its_own_group(
 ) -> None:
     history = History().member("member-1").join("member-1", 10)
     assert verdict == judge(history.request(api, "member-1", 20, group=group), "X79")["verdict"]
+
+
+def test_the_first_of_what_it_was_not_configured_with_is_said(judge: Judge) -> None:
+    history = History().member("member-1", protocol="eager", **LIBRDKAFKA)
+    history.join("member-1", 10, assignors=["range"])
+    for ms, assignor in ((20, "sticky"), (30, "roundrobin")):
+        history.join("member-1", ms, assignors=[assignor])
+    found = judge(history, "X79")
+    assert (2, [at(20)]) == (found["measured_max"], [row["at"] for row in found["rows"]])
+    assert "offered the assignor sticky" in found["reason"]
+
+
+def test_only_consumers_are_examined_by_x79(judge: Judge) -> None:
+    history = History().member("producer-1", role="producer", **LIBRDKAFKA)
+    named = {"client_software": "apache-kafka-java", "client_software_version": "4.4.0"}
+    history.heartbeats("producer-1", 2_000, **named)
+    assert "UNKNOWN" == judge(history, "X79")["verdict"]
 
 
 def test_without_requests_x79_is_unknown(judge: Judge) -> None:

@@ -97,6 +97,34 @@ def test_in_kip_848_a_heartbeat_names_the_limit(
     assert (verdict, 1) == (judged["verdict"], judged["examined"])
 
 
+@pytest.mark.parametrize(
+    ("limits", "why"),
+    [
+        ({"rebalance_timeout_ms": 6_001}, "a rebalance timeout above its max.poll.interval.ms"),
+        ({"session_timeout_ms": 6_001}, "a session timeout of 6001 ms instead of 6000"),
+    ],
+)
+def test_a_member_that_asks_for_more_when_it_joins_again_violates(
+    judge: Judge, limits: dict[str, int], why: str
+) -> None:
+    history = group_of_two().join("member-1", 9_000, 2, **{"rebalance_timeout_ms": 6_000, **limits})
+    assert why in judge(history, "R04")["reason"]
+
+
+def test_in_kip_848_the_larger_of_two_wrong_limits_is_told(judge: Judge) -> None:
+    history = History(group={"protocol": "consumer"}).member("member-1", max_poll_interval_ms=6_000)
+    for ms, member, limit_ms in (
+        (5, "member-1", 5_000), (6, "member-1", 7_000), (7, "stranger", 8_000)
+    ):  # fmt: skip
+        history.request(
+            "CONSUMER_GROUP_HEARTBEAT", member, ms, generation=0, rebalance_timeout_ms=limit_ms
+        )
+    verdict = judge(history, "R04")
+    assert ("VIOLATED", 1, 7_000) == (
+        verdict["verdict"], verdict["examined"], verdict["measured_max"]
+    )  # fmt: skip
+
+
 # R04-longest
 
 
@@ -118,13 +146,31 @@ def test_waiting_past_every_limit_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(late(20_000, removed=False), "R04-longest")["verdict"]
 
 
-@pytest.mark.parametrize(("broker", "examined"), [(1, 0), (2, 1)])
+@pytest.mark.parametrize(
+    ("broker", "from_ms", "to_ms", "examined"),
+    [
+        (1, 15_000, 19_500, 0),
+        (2, 15_000, 19_500, 1),
+        (1, 5_000, 9_000, 0),  # it works off what waited for another second
+        (1, 5_000, 8_999.9, 1),
+        (1, 20_001, 30_000, 0),
+        (1, 20_001.1, 30_000, 1),
+    ],
+)
 @pytest.mark.parametrize("rule", ["R04-longest", "X09"])
 def test_a_coordinator_that_is_stopped_meanwhile_looks_at_no_limit(
-    judge: Judge, rule: str, broker: int, examined: int
+    judge: Judge, rule: str, broker: int, from_ms: float, to_ms: float, examined: int
 ) -> None:
-    history = late(20_000).fault("pause-broker", f"broker-{broker}", 15_000, 19_500)
+    history = late(20_000)
+    history.fault("pause-broker", f"broker-{broker}", from_ms, to_ms, injecting_ms=from_ms)
     assert examined == judge(history, rule)["examined"]
+
+
+@pytest.mark.parametrize("rule", ["R04-longest", "X09"])
+def test_members_whose_joins_are_on_no_log_have_no_limit_on_record(judge: Judge, rule: str) -> None:
+    history = late(19_000)
+    history.rows["requests"].clear()
+    assert 0 == judge(history, rule)["examined"]
 
 
 def test_a_short_join_phase_tells_no_limit(judge: Judge) -> None:
@@ -167,11 +213,17 @@ def test_who_had_gone_or_came_later_is_not_waited_for(judge: Judge) -> None:
     assert ("HOLDS", 9_050) == (verdict["verdict"], verdict["bound_high"])
 
 
-def nobody_in_time(*joins: float, joined_ms: float, static: bool = True) -> History:
-    """A rebalance starts at 10 s; its static members, with limits of 9 s, join when they do."""
+def nobody_in_time(
+    *joins: float, joined_ms: float, static: bool = True, least_ms: int = 9_000
+) -> History:
+    """A rebalance starts at 10 s; its static members, with limits of 9 s, join when they do.
+
+    The last of them may have another limit.
+    """
     history = History()
     for number, ms in enumerate(joins, start=1):
-        row: dict[str, Any] = {"rebalance_timeout_ms": 9_000}
+        limit_ms = least_ms if number == len(joins) else 9_000
+        row: dict[str, Any] = {"rebalance_timeout_ms": limit_ms}
         if static:
             row["instance_id"] = f"member-{number}"
         history.says("member_added", 1, f"member-{number}")
@@ -189,6 +241,7 @@ def nobody_in_time(*joins: float, joined_ms: float, static: bool = True) -> Hist
         ((29_000, 36_999), 37_000, 27_050),
         ((18_950, 27_900), 28_000, 18_050),  # just in time, or just too late
         ((18_949, 19_030), 19_040, 9_050),
+        ((20_000,), 20_000, 18_050),  # who comes alone is waited for no longer
     ],
 )
 def test_a_limit_begins_anew_as_long_as_nobody_has_joined(
@@ -211,6 +264,22 @@ def test_nobody_is_left_to_wait_for_where_all_are_dynamic(judge: Judge) -> None:
     assert "VIOLATED" == judge(history, "R04-longest")["verdict"]
 
 
+def test_the_largest_limit_of_the_static_members_begins_anew(judge: Judge) -> None:
+    history = nobody_in_time(20_000, 26_000, joined_ms=26_000, least_ms=6_000)
+    verdict = judge(history, "R04-longest")
+    assert ("HOLDS", 18_050) == (verdict["verdict"], verdict["bound_high"])
+
+
+def test_a_group_of_which_nobody_comes_is_empty_at_the_longest_limit(judge: Judge) -> None:
+    history = group_of_two().says("rebalance_started", 10_000, generation=1, reason="x")
+    both = f"[{member_id('member-1')}, {member_id('member-2')}]"
+    history.says("stragglers_removed", 19_000, reason=both).says("emptied", 19_000, generation=2)
+    verdict = judge(history, "R04-longest")
+    assert ("HOLDS", 1, 9_000) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+    verdict = judge(history, "X09")
+    assert ("HOLDS", 2, 9_000) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
 def test_the_limit_of_who_comes_meanwhile_does_not_count(judge: Judge) -> None:
     """The coordinator has set its timer by then."""
     history = late(19_000).says("member_added", 12_000, "member-3")
@@ -220,11 +289,41 @@ def test_the_limit_of_who_comes_meanwhile_does_not_count(judge: Judge) -> None:
     assert "HOLDS" == judge(history, "X09")["verdict"]
 
 
-def test_the_limit_of_who_begins_the_rebalance_counts(judge: Judge) -> None:
-    history = late(30_000).says("member_added", 9_999.9, "member-3")
-    history.join("member-3", 30_001, 2, arrived_at=at(10_000.5), rebalance_timeout_ms=20_000)
+@pytest.mark.parametrize(
+    ("added_ms", "arrived_ms"),
+    [
+        (9_999.9, 10_000.5),
+        (10_000, 10_000.5),
+        (10_000.5, 9_999.9),  # the one or the other is stamped late
+        (None, 9_999.9),  # a member whose line is on no log
+    ],
+)
+def test_the_limit_of_who_begins_the_rebalance_counts(
+    judge: Judge, added_ms: float | None, arrived_ms: float
+) -> None:
+    history = late(30_000)
+    if added_ms is not None:
+        history.says("member_added", added_ms, "member-3")
+    history.join("member-3", 30_001, 2, arrived_at=at(arrived_ms), rebalance_timeout_ms=20_000)
+    history.join("member-3", 40_000, 3, rebalance_timeout_ms=20_000)
     verdict = judge(history, "R04-longest")
     assert ("HOLDS", 20_050) == (verdict["verdict"], verdict["bound_high"])
+
+
+def test_a_member_that_asks_for_less_when_it_comes_had_been_waited_for_longer(judge: Judge) -> None:
+    history = late(18_000, removed=False)
+    history.rows["requests"][-1]["rebalance_timeout_ms"] = 6_000
+    verdict = judge(history, "R04-longest")
+    assert ("HOLDS", 9_050) == (verdict["verdict"], verdict["bound_high"])
+
+
+@pytest.mark.parametrize(("left_ms", "verdict"), [(9_999.9, "VIOLATED"), (10_000, "HOLDS")])
+def test_who_goes_in_the_moment_that_a_rebalance_begins_may_have_set_its_limit(
+    judge: Judge, left_ms: float, verdict: str
+) -> None:
+    history = late(30_000, removed=False).says("member_added", 2, "member-3")
+    history.join("member-3", 5, rebalance_timeout_ms=20_000).says("left", left_ms, "member-3")
+    assert verdict == judge(history, "R04-longest")["verdict"]
 
 
 # X09
@@ -412,11 +511,32 @@ def test_a_session_goes_on_while_heartbeats_are_answered_with_a_rebalance(
     assert (verdict, 1, 8_000) == (found["verdict"], found["examined"], found["measured_max"])
 
 
+def test_the_first_end_of_a_session_in_a_rebalance_is_told(judge: Judge) -> None:
+    history = told_of_a_rebalance(3_000, 5_000, 7_000, 9_000)
+    for ms in (8_000, 7_500):
+        history.told("member-1", "session_timed_out", ms)
+    assert "took its session for ended after 6500 ms" in judge(history, "R08-client")["reason"]
+
+
+def test_what_is_no_answer_to_a_heartbeat_or_a_join_begins_nothing_anew(judge: Judge) -> None:
+    history = told_of_a_rebalance(3_000, 5_000, 7_000, 9_000)
+    history.request("OFFSET_COMMIT", "member-1", 6_000)
+    history.heartbeats("member-1", 6_500, error_code=16)
+    verdict = judge(history, "R08-client")
+    assert ("HOLDS", 1, 8_000) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_a_rebalance_of_which_a_member_hears_first_of_all_has_no_beginning(judge: Judge) -> None:
+    history = History().member("member-1")
+    history.heartbeats("member-1", *range(3_000, 12_000, 2_000), error_code=27)
+    assert 0 == judge(history, "R08-client")["examined"]
+
+
 @pytest.mark.parametrize(
     "heartbeats",
     [
         (3_000, 5_000, 7_000),  # not for longer than a session
-        (3_000, 9_001),  # one was not answered for longer than that
+        (3_000, 9_000),  # one was not answered for as long
         (7_500,),
     ],
 )

@@ -64,6 +64,13 @@ def test_a_partition_that_nobody_ever_read_keeps_none(judge: Judge) -> None:
     assert "was never read, and has 5 records" in found["reason"]
 
 
+def test_a_single_record_that_nobody_ever_read_keeps_none_either(judge: Judge) -> None:
+    history = History(limits={"standstill_s": 100}).delivered("member-1", 0, 0, 0, 1_000)
+    found = judge(history.end_offset(0, 1).end_offset(1, 1), "L1")
+    assert ("VIOLATED", 2, 1) == (found["verdict"], found["examined"], found["violations"])
+    assert "was never read, and has 1 records" in found["reason"]
+
+
 def test_to_gather_is_no_standstill(judge: Judge) -> None:
     history = crashed(1)
     history.steady_ms = 17_100
@@ -102,6 +109,12 @@ def test_a_run_in_which_nothing_came_again_keeps_the_promise(judge: Judge) -> No
     assert ("HOLDS", 0) == tuple(judge(history, "L2")[name] for name in ("verdict", "measured_max"))
 
 
+def test_a_run_with_a_single_record_keeps_the_promise_as_well(judge: Judge) -> None:
+    history = History(limits={"repeats": 0}).delivered("member-1", 0, 0, 0, 1_000)
+    (row,) = judge(history, "L2")["rows"]
+    assert (True, "of 1 that were delivered") == (row["ok"], row["why"])
+
+
 def test_a_run_in_which_nothing_was_read_says_nothing_of_repeats(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History(limits={"repeats": 0}), "L2")["verdict"]
 
@@ -131,6 +144,33 @@ def test_what_nobody_came_to_may_be_lost(judge: Judge, limit: int, verdict: str)
     assert (verdict, 5) == (found["verdict"], found["measured_max"])
 
 
+@pytest.mark.parametrize(("upto", "unseen"), [(19, 1), (16, 4)])
+def test_what_was_not_come_to_is_not_what_was_passed_over(
+    judge: Judge, upto: int, unseen: int
+) -> None:
+    """Five records were passed over, in both partitions, and the end of one was not reached."""
+    found = judge(sent(5, upto=upto), "L3")
+    assert ("UNKNOWN", 5) == (found["verdict"], found["measured_max"])
+    assert f"{unseen} records lie past the last position read" in found["reason"]
+
+
+def test_where_nothing_was_passed_over_nothing_is_lost(judge: Judge) -> None:
+    """But it read no further than to the last record but two."""
+    history = History(limits={"lost": 0}).acknowledged(0, 0, 19).end_offset(0, 20)
+    found = judge(history.delivered("member-1", 0, 0, 17, 100), "L3")
+    assert ("UNKNOWN", 0) == (found["verdict"], found["measured_max"])
+    assert "2 records lie past the last position read" in found["reason"]
+
+
+@pytest.mark.parametrize(("processed_ms", "verdict"), [(101, "HOLDS"), (None, "VIOLATED")])
+def test_a_single_record_is_lost_or_not(
+    judge: Judge, processed_ms: float | None, verdict: str
+) -> None:
+    history = History(limits={"lost": 0}).acknowledged(0, 0, 0).end_offset(0, 1)
+    found = judge(history.delivered("member-1", 0, 0, 0, 100, processed_ms), "L3")
+    assert (verdict, 1) == (found["verdict"], found["examined"])
+
+
 def test_a_run_in_which_nothing_was_acknowledged_says_nothing_of_loss(judge: Judge) -> None:
     history = History(limits={"lost": 10}).delivered("member-1", 0, 0, 9, 100).end_offset(0, 10)
     assert "UNKNOWN" == judge(history, "L3")["verdict"]
@@ -154,6 +194,25 @@ def test_the_end_is_reached_in_the_time_that_is_promised(
     history = History(limits={"drained_s": drained_s}).end_offset(0, 10).end_offset(1, 0)
     found = judge(history.delivered("member-1", 0, 0, 9, 49_000, done_ms), "L4")
     assert (verdict, 2, measured) == (found["verdict"], found["examined"], found["measured_max"])
+
+
+def test_the_first_to_process_the_last_record_reaches_the_end(judge: Judge) -> None:
+    """The last record comes alone, and again to another member."""
+    history = History(limits={"drained_s": 1.5}).end_offset(0, 10)
+    history.delivered("member-1", 0, 0, 8, 49_000).delivered("member-1", 0, 9, 9, DRAIN + 1_499)
+    found = judge(history.delivered("member-2", 0, 9, 9, DRAIN + 2_499), "L4")
+    assert ("HOLDS", 1_500) == (found["verdict"], found["measured_max"])
+
+
+def test_how_far_a_partition_was_processed_is_told(judge: Judge) -> None:
+    history = History(limits={"drained_s": 60}).end_offset(0, 10).end_offset(1, 1)
+    history.delivered("member-1", 0, 0, 3, 48_000).delivered("member-1", 0, 4, 6, 49_000)
+    found = judge(history, "L4")
+    assert ("VIOLATED", 2) == (found["verdict"], found["violations"])
+    assert {
+        "was processed to 7 of 10 when the run ended",
+        "was processed to 0 of 1 when the run ended",
+    } == {row["why"] for row in found["rows"]}
 
 
 def test_a_run_without_end_offsets_says_nothing_of_the_end(judge: Judge) -> None:

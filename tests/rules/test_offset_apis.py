@@ -242,6 +242,11 @@ def test_the_limit_is_one_of_bytes_to_the_last(judge: Judge, characters: int, ve
     assert (verdict, 1) == (judged["verdict"], judged["examined"])
 
 
+def test_a_refusal_of_metadata_of_just_the_limit_violates(judge: Judge) -> None:
+    verdict = judge(long_metadata(2_048, 12, 5, "é"), "R31-bytes")
+    assert "was refused with error 12" in verdict["reason"]
+
+
 # R30-wire
 
 
@@ -327,6 +332,11 @@ def test_each_answer_for_all_partitions_is_one_of_its_own(judge: Judge) -> None:
     assert 1 == judge(history, "R30-wire")["violations"]
 
 
+def test_a_fetch_of_all_shows_nothing_where_nothing_was_committed(judge: Judge) -> None:
+    history = fetched(Probed(), 1_200, {}, everything=True)
+    assert 0 == judge(history, "R30-wire")["examined"]
+
+
 # R30-whole
 
 
@@ -362,6 +372,16 @@ def test_where_commits_move_partitions_apart_nothing_is_expected(judge: Judge) -
     history = moving({0: 1, 1: 2}, second={0: 2, 1: 3})
     assert "UNKNOWN" == judge(history, "R30-whole")["verdict"]
     assert "UNKNOWN" == judge(moving({0: 1, 1: 2}, second={0: 2}), "R30-whole")["verdict"]
+
+
+def test_a_single_commit_or_a_partition_that_is_refused_shows_no_half_of_one(judge: Judge) -> None:
+    alone = committed(Probed(), 2_000, {0: 2, 1: 2}, lasts_ms=100)
+    fetched(alone, 2_000, {0: 2, 1: -1}, lasts_ms=50)
+    assert 0 == judge(alone, "R30-whole")["examined"]
+    refused = moving({0: 2, 1: 2})
+    fetched(refused, 2_010, {0: 2, 1: -1}, errors={1: 3}, lasts_ms=50)
+    verdict = judge(refused, "R30-whole")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
 
 
 @pytest.mark.parametrize(
@@ -489,6 +509,39 @@ def test_an_epoch_to_come_has_no_end_whatever_was_found(judge: Judge) -> None:
     assert "HOLDS" == judge(history, "X33")["verdict"]
 
 
+def told_only(history: Probed, api: str, **part: int) -> Probed:
+    """The answers of this api tell no more of the partition than this."""
+    for call in history.rows["calls"]:
+        if call["api"] == api:
+            answer = json.loads(call["answer"])
+            answer["topics"][0]["partitions"] = [part]
+            call["answer"] = json.dumps(answer)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("api", "part"),
+    [
+        ("LIST_OFFSETS", {}),
+        ("LIST_OFFSETS", {"leaderEpoch": 1}),  # but not where it ends
+        ("OFFSET_FOR_LEADER_EPOCH", {"endOffset": 20}),  # but not of which epoch
+    ],
+)
+def test_an_end_that_is_on_no_record_cannot_be_told(
+    judge: Judge, api: str, part: dict[str, int]
+) -> None:
+    history = told_only(epochs((2, -1, 1, 0, 1, 20)), api, **part)
+    verdict = judge(history, "X33")
+    assert ("UNKNOWN", 1) == (verdict["verdict"], verdict["examined"])
+    assert "has an end that was not looked up before" == verdict["rows"][0]["why"]
+
+
+def test_who_asks_before_anything_was_said_of_the_partition_is_not_examined(judge: Judge) -> None:
+    history = epochs((2, -1, 1, 0, 1, 20))
+    history.rows["calls"] = [call for call in history.rows["calls"] if call["api"] != "METADATA"]
+    assert 0 == judge(history, "X33")["examined"]
+
+
 # R27-shrink
 
 
@@ -542,3 +595,9 @@ def test_the_sizes_told_last_before_and_first_after_count(judge: Judge) -> None:
     history.call("CREATE_PARTITIONS", 2_000, None, group=None, state=None, request=asked)
     verdict = judge(history, "R27-shrink")
     assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_change_of_a_topic_that_nobody_looked_at_is_not_examined(judge: Judge) -> None:
+    history = resized(1, 37, 2)
+    history.rows["calls"] = history.rows["calls"][-1:]
+    assert 0 == judge(history, "R27-shrink")["examined"]

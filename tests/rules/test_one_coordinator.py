@@ -42,6 +42,7 @@ def test_each_broker_in_its_time_holds(judge: Judge) -> None:
         ("OFFSET_COMMIT", 21_000, {"error_code": 27}, "HOLDS"),
         ("OFFSET_FETCH", 21_000, {}, "VIOLATED"),
         ("OFFSET_FETCH", -1, {"broker": 2}, "HOLDS"),  # before there is a group
+        ("OFFSET_FETCH", 10_000, {"broker": 3}, "VIOLATED"),
         ("TXN_OFFSET_COMMIT", 21_000, {}, "VIOLATED"),
         ("LIST_OFFSETS", 21_000, {}, "HOLDS"),
     ],
@@ -53,6 +54,13 @@ def test_a_broker_out_of_its_time_refuses(
     assert verdict == judge(history, "X39")["verdict"]
 
 
+def test_the_first_call_that_a_broker_accepted_wrongly_is_told(judge: Judge) -> None:
+    history = coordinated().request("SYNC_GROUP", "member-1", 22_000)
+    history.request("HEARTBEAT", "member-1", 21_000).request("HEARTBEAT", "member-1", 10_000)
+    reason = judge(history, "X39")["reason"]
+    assert "accepted 2 calls while it did not coordinate the group, the first: HEARTBEAT" in reason
+
+
 @pytest.mark.parametrize(("api", "verdict"), [("HEARTBEAT", "HOLDS"), ("SYNC_GROUP", "VIOLATED")])
 def test_a_broker_that_was_away_may_answer_heartbeats_before_it_knows(
     judge: Judge, api: str, verdict: str
@@ -62,9 +70,20 @@ def test_a_broker_that_was_away_may_answer_heartbeats_before_it_knows(
     assert "VIOLATED" == judge(history.request(api, "member-1", 9_000, broker=3), "X39")["verdict"]
 
 
-@pytest.mark.parametrize(("ms", "verdict"), [(27_000, "HOLDS"), (27_001, "VIOLATED")])
-def test_a_session_after_its_return_it_knows(judge: Judge, ms: float, verdict: str) -> None:
-    history = coordinated().fault("pause-broker", "broker-1", 10_000, 21_000)
+@pytest.mark.parametrize(
+    ("from_ms", "ms", "verdict"),
+    [
+        (10_000, 27_000, "HOLDS"),
+        (10_000, 27_001, "VIOLATED"),
+        (20_500, 20_500, "HOLDS"),
+        (20_500, 20_499, "VIOLATED"),  # it was not away yet
+    ],
+)
+def test_a_session_after_its_return_it_knows(
+    judge: Judge, from_ms: float, ms: float, verdict: str
+) -> None:
+    history = coordinated()
+    history.fault("pause-broker", "broker-1", 20_800, 21_000, injecting_ms=from_ms)
     assert verdict == judge(history.request("HEARTBEAT", "member-1", ms), "X39")["verdict"]
 
 
@@ -111,6 +130,10 @@ def named(ms: float, coordinator: int, **row: Any) -> History:
         (10_000, 3, {"group": "payments"}, "UNKNOWN"),
         (15_000, 3, {}, "UNKNOWN"),  # the coordinator changes
         (30_000, 1, {}, "VIOLATED"),
+        (13_999.9, 3, {}, "VIOLATED"),
+        (14_000, 3, {}, "UNKNOWN"),  # a session before the change, and after it
+        (26_000, 3, {}, "UNKNOWN"),
+        (26_000.1, 3, {}, "VIOLATED"),
         (30_000, 2, {}, "HOLDS"),
     ],
 )
@@ -149,6 +172,40 @@ def test_what_was_so_long_before_the_groups_first_line_is_on_no_log(
 def test_while_a_broker_is_broken_others_may_not_know(judge: Judge) -> None:
     history = named(40_000, 1, broker=3).fault("kill-broker", "broker-2", 35_000, 36_000)
     assert "UNKNOWN" == judge(history, "X66")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "how", "verdict"),
+    [
+        ("isolate-broker", "broker-2", "peers", "UNKNOWN"),
+        ("isolate-broker", "broker-2", "lanes", "UNKNOWN"),  # only its clients miss it
+        ("kill-consumer", "member-2", "at once", "VIOLATED"),
+    ],
+)
+def test_only_a_broken_broker_keeps_others_from_knowing(
+    judge: Judge, kind: str, resolved: str, how: str, verdict: str
+) -> None:
+    history = named(40_000, 1, broker=3)
+    history.fault(kind, resolved, 35_000, 41_000, parameters=f'{{"how": "{how}"}}')
+    assert verdict == judge(history, "X66")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "ms", "wrong"),
+    [
+        (((9_000, 1), (10_000, 1)), 9_000, 0),
+        (((9_000, 1), (10_000, 3), (11_000, 3), (12_000, 1)), 10_000, 2),
+    ],
+)
+def test_the_first_of_the_answers_that_name_another_is_told(
+    judge: Judge, answers: tuple[tuple[float, int], ...], ms: float, wrong: int
+) -> None:
+    history = coordinated()
+    for asked_ms, coordinator in answers:
+        detail = f'{{"coordinator": {coordinator}}}'
+        history.request("FIND_COORDINATOR", "member-1", asked_ms, detail=detail, broker=3)
+    (row,) = judge(history, "X66")["rows"]
+    assert (at(ms), wrong) == (row["at"], row["measured"])
 
 
 def test_without_lookups_x66_is_unknown(judge: Judge) -> None:

@@ -427,7 +427,13 @@ def test_who_is_back_or_gone_before_the_run_ended_is_judged(
 
 @pytest.mark.parametrize(
     ("epoch", "now", "verdict"),
-    [(0, 4, "HOLDS"), (0, 0, "VIOLATED"), (3, 4, "VIOLATED"), (1, 4, "VIOLATED")],
+    [
+        (0, 4, "HOLDS"),
+        (0, 1, "HOLDS"),
+        (0, 0, "VIOLATED"),
+        (3, 4, "VIOLATED"),
+        (1, 4, "VIOLATED"),
+    ],
 )
 @pytest.mark.parametrize("removed", ["evicted", "fenced"])
 def test_in_kip_848_who_is_put_out_comes_back_by_a_heartbeat_with_epoch_0(
@@ -513,6 +519,7 @@ def test_what_it_used_is_where_fetch_and_effects_overlap(
     [
         (90, 22_010, "VIOLATED", 10),
         (100, 22_010, "HOLDS", 0),  # of an earlier fetch
+        (90, 22_000, "VIOLATED", 10),  # a line is stamped late, so the fetch had come before
         (90, 21_990, "HOLDS", 0),  # before it fetched them, so of an earlier fetch too
         (90, 25_010, "HOLDS", 0),  # it is in the group again
     ],

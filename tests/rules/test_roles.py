@@ -57,17 +57,21 @@ def test_a_generation_is_asked_for_by_all_its_members(
 
 
 @pytest.mark.parametrize(
-    ("broker", "ms", "verdict"),
+    ("kind", "broker", "ms", "verdict"),
     [
-        ("broker-1", 1_001, "UNKNOWN"),
-        ("broker-1", 1_302, "VIOLATED"),
-        ("broker-2", 1_001, "VIOLATED"),
+        ("kill-broker", "broker-1", 999, "VIOLATED"),
+        ("kill-broker", "broker-1", 1_000, "UNKNOWN"),  # dead in that very moment
+        ("kill-broker", "broker-1", 1_001, "UNKNOWN"),
+        ("kill-broker", "broker-1", 1_301, "UNKNOWN"),  # it is killed 1 ms before
+        ("kill-broker", "broker-1", 1_302, "VIOLATED"),
+        ("kill-broker", "broker-2", 1_001, "VIOLATED"),
+        ("pause-broker", "broker-1", 1_001, "VIOLATED"),
     ],
 )
 def test_a_coordinator_that_dies_as_all_have_joined_answers_nobody(
-    judge: Judge, broker: str, ms: float, verdict: str
+    judge: Judge, kind: str, broker: str, ms: float, verdict: str
 ) -> None:
-    history = formed(2, 3).fault("kill-broker", broker, ms)
+    history = formed(2, 3).fault(kind, broker, ms)
     assert verdict == judge(history, "R12-all")["verdict"]
 
 

@@ -269,6 +269,22 @@ def test_a_close_without_a_word_violates(judge: Judge) -> None:
 
 
 @pytest.mark.parametrize(
+    ("beat_ms", "goodbye_ms"),
+    [
+        (10_001, 10_003),  # one of its epoch was under way
+        (9_000, 10_000),  # in the moment in which it closes
+    ],
+)
+def test_its_last_heartbeat_is_what_counts(
+    judge: Judge, beat_ms: float, goodbye_ms: float
+) -> None:
+    history = static_group().told(NAME, "closing", 10_000)
+    history.beat(NAME, beat_ms).beat(NAME, goodbye_ms, -2)
+    history.says("evicted", beat_ms + 6_001, NAME)
+    assert "HOLDS" == judge(history, "X03-epoch")["verdict"]
+
+
+@pytest.mark.parametrize(
     ("evicted_ms", "verdict"),
     [(14_949, "VIOLATED"), (14_950, "HOLDS"), (15_050, "HOLDS"), (15_051, "VIOLATED")],
 )
@@ -324,6 +340,11 @@ def test_removed_otherwise_violates(judge: Judge) -> None:
 def test_no_epoch_is_bumped_while_its_session_runs(judge: Judge, ms: float, verdict: str) -> None:
     history = closed().bumped(ms).bumped(12_000, group="payments")
     assert verdict == judge(history, "X03-epoch")["verdict"]
+
+
+def test_an_epoch_bumped_for_no_member_that_is_named_may_be_because_of_it(judge: Judge) -> None:
+    history = closed().says("target_computed", 11_000, generation=2).bumped(12_000)
+    assert "followed by a new group epoch" in judge(history, "X03-epoch")["reason"]
 
 
 def test_an_epoch_bumped_before_the_end_of_a_run_violates_too(judge: Judge) -> None:
@@ -428,6 +449,39 @@ def test_whose_owner_is_removed_meanwhile_cannot_be_told(
 ) -> None:
     history = twin().says("evicted", removed_ms, NAME)
     assert verdict == judge(history, "X05-unreleased")["verdict"]
+
+
+@pytest.mark.parametrize(("removed_ms", "examined"), [(10_000, 0), (10_000.5, 1)])
+def test_an_id_is_free_in_the_moment_in_which_its_owner_is_removed(
+    judge: Judge, removed_ms: float, examined: int
+) -> None:
+    history = twin().says("evicted", removed_ms, NAME)
+    assert examined == judge(history, "X05-unreleased")["examined"]
+
+
+@pytest.mark.parametrize(("added_ms", "examined"), [(10_000, 1), (10_000.5, 0)])
+def test_an_id_is_in_use_from_the_moment_in_which_its_owner_joined(
+    judge: Judge, added_ms: float, examined: int
+) -> None:
+    history = twin()
+    history.rows["coordinator_events"][0]["at"] = at(added_ms)
+    found = judge(history, "X05-unreleased")
+    assert (examined, 0) == (found["examined"], found["violations"])
+
+
+@pytest.mark.parametrize("error", [0, 25])
+def test_what_the_owner_is_told_in_the_same_moment_is_a_sign_of_life_alone(
+    judge: Judge, error: int
+) -> None:
+    history = twin().beat(NAME, 10_000, error_code=error, processed_at=at(10_000))
+    verdict = judge(history, "X05-unreleased")
+    assert ("HOLDS", 0) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_a_process_that_is_not_on_record_must_not_be_let_in_either(judge: Judge) -> None:
+    history = twin(error=0).replaced(10_000)
+    history.rows["members"] = [row for row in history.rows["members"] if row["member"] != NEW]
+    assert "was let in, while member-2 had" in judge(history, "X05-unreleased")["reason"]
 
 
 def test_an_id_that_its_owner_let_go_is_free(judge: Judge) -> None:

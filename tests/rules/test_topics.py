@@ -145,6 +145,23 @@ def test_a_member_that_was_told_has_not_noticed_by_itself(judge: Judge) -> None:
     assert "UNKNOWN" == judge(rejoins("member-2", 2, told=True), "X16")["verdict"]
 
 
+def test_a_heartbeat_that_is_accepted_tells_a_member_nothing(judge: Judge) -> None:
+    verdict = judge(rejoins("member-2", 1).heartbeats("member-2", 11_950), "X16")
+    assert ("HOLDS", 1, 0) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_who_began_a_rebalance_whose_reason_is_unknown_is_not_told(judge: Judge) -> None:
+    history = rejoins("member-2", 2).says("rebalance_started", 12_001, generation=1)
+    history.says("stabilized", 12_011, generation=2, members=2)
+    verdict = judge(history, "X16")
+    assert ("HOLDS", 1, 1) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
+
+
+def test_a_join_before_any_generation_on_record_is_not_examined(judge: Judge) -> None:
+    history = grown().join("member-2", 5).join("member-2", 12_000)
+    assert 0 == judge(history, "X16")["examined"]
+
+
 def test_only_a_heartbeat_of_its_group_answered_27_tells_a_member(judge: Judge) -> None:
     history = rejoins("member-2", 1).heartbeats("member-2", 11_950)
     history.heartbeats("member-2", 11_960, error_code=27, group="payments")

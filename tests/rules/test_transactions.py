@@ -60,6 +60,13 @@ def test_no_record_has_a_result_that_was_never_there(
     )  # fmt: skip
 
 
+def test_a_result_beyond_the_end_is_one_though_others_are_missing(judge: Judge) -> None:
+    """As many results as records, of which offsets 20 to 24 were never there."""
+    verdict = judge(output((0, 4, 1), (10, 24, 1)).end_offset(0, 20), "X29")
+    assert ("VIOLATED", 5) == (verdict["verdict"], verdict["measured_max"])
+    assert "has results of 5 records more than the partition ever had" in verdict["reason"]
+
+
 def test_more_results_than_records_violate(judge: Judge) -> None:
     """Offsets 10 to 19 stand in the output twice, in ranges of their own."""
     verdict = judge(output((0, 19, 1), (10, 19, 1)).end_offset(0, 20), "X29")
@@ -140,9 +147,12 @@ def test_only_transactions_of_removed_members_of_the_group_are_examined(judge: J
     assert 0 == judge(history, "X29-fenced")["examined"]
 
 
-def test_what_a_client_was_never_answered_cannot_be_told(judge: Judge) -> None:
+@pytest.mark.parametrize("lacks", [("answered_at", "error_code"), ("error_code",)])
+def test_what_a_client_was_never_answered_cannot_be_told(
+    judge: Judge, lacks: tuple[str, ...]
+) -> None:
     history = offered(12_000, 25)
-    history.rows["commits"][0] |= {"answered_at": None, "error_code": None}
+    history.rows["commits"][0] |= dict.fromkeys(lacks)
     verdict = judge(history, "X29-fenced")
     assert ("UNKNOWN", 2, 1) == (verdict["verdict"], verdict["examined"], verdict["unknowns"])
 
@@ -253,6 +263,12 @@ def test_the_older_of_two_producers_is_fenced(
     assert verdict == judge(history, "X67")["verdict"]
 
 
+def test_of_two_that_begin_in_one_moment_either_may_be_the_older(judge: Judge) -> None:
+    """Only member-1 goes on, so it was the second."""
+    history = put_forward(put_forward(History(), "member-1", 1_000, 10), "member-2", 1_000, 10)
+    assert "HOLDS" == judge(put_forward(history, "member-1", 2_000, 20), "X67")["verdict"]
+
+
 def test_without_transactions_x67_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History().join("member-1", 10), "X67")["verdict"]
 
@@ -287,10 +303,57 @@ def test_a_position_counts_when_its_transaction_is_committed(
     assert verdict == judge(history, "X68")["verdict"]
 
 
-def test_nothing_is_said_of_positions_while_a_broker_is_broken_or_without_transactions(
-    judge: Judge,
+def test_of_two_transactions_the_later_one_counts(judge: Judge) -> None:
+    history = transacted()
+    history.asked_commit("member-1", 10_000, 0, 20, how="transaction", answered_at=at(10_010))
+    assert "HOLDS" == judge(history.told_position("observer", 0, 20, 13_000), "X68")["verdict"]
+    verdict = judge(history.told_position("observer", 0, 10, 13_100), "X68")
+    assert "told 10 when 20 was committed and 20 offered" in verdict["reason"]
+
+
+def test_a_transaction_that_was_refused_commits_nothing(judge: Judge) -> None:
+    history = put_forward(transacted(), "member-1", 4_000, 15)
+    history.asked_commit("member-1", 4_000, 0, 15, error=47, how="transaction")
+    assert "HOLDS" == judge(history.told_position("observer", 0, 10, 8_000), "X68")["verdict"]
+
+
+@pytest.mark.parametrize(("position", "verdict"), [(-1, "HOLDS"), (5, "VIOLATED")])
+def test_before_the_first_transaction_there_is_no_position(
+    judge: Judge, position: int, verdict: str
 ) -> None:
-    broken = transacted().told_position("observer", 0, 9, 5_000)
-    broken.fault("kill-broker", "broker-2", 4_000, 6_000)
-    assert "UNKNOWN" == judge(broken, "X68")["verdict"]
+    judged = judge(transacted().told_position("observer", 0, position, 100), "X68")
+    assert verdict == judged["verdict"]
+    told = "1 answers" if position < 0 else "told 5 when -1 was committed and -1 offered"
+    assert told in judged["rows"][0]["why"]
+
+
+def test_the_moment_is_of_the_first_odd_answer_or_else_of_the_first(judge: Judge) -> None:
+    history = transacted().told_position("observer", 0, 10, 5_000)
+    history.told_position("observer", 0, 10, 5_100)
+    assert [at(5_000)] == [row["at"] for row in judge(history, "X68")["rows"]]
+    history.told_position("observer", 0, 9, 5_200).told_position("observer", 0, 9, 5_300)
+    verdict = judge(history, "X68")
+    assert [(at(5_200), 2)] == [(row["at"], row["measured"]) for row in verdict["rows"]]
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [
+        (3_998, "VIOLATED"),
+        (3_999, "UNKNOWN"),
+        (5_000, "UNKNOWN"),
+        (12_000, "UNKNOWN"),
+        (12_001, "VIOLATED"),
+    ],
+)
+def test_nothing_is_said_of_positions_while_a_broker_is_broken_and_a_session_longer(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    """It is told to go 1 ms before it is gone, and back at 6 s; a session is of 6 s."""
+    history = transacted().told_position("observer", 0, 9, ms)
+    history.fault("kill-broker", "broker-2", 4_000, 6_000)
+    assert verdict == judge(history, "X68")["verdict"]
+
+
+def test_nothing_is_said_of_positions_without_transactions(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History().told_position("observer", 0, 9, 5_000), "X68")["verdict"]
