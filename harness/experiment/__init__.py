@@ -353,7 +353,7 @@ def handed_what_it_has_lost(rule: str, *, sometimes: bool = False) -> Expect:
     )
 
 
-def commit_waits_for_the_rebalance(rule: str) -> Expect:
+def commit_waits_for_the_rebalance(rule: str, *, sometimes: bool = False) -> Expect:
     """This rule, violated where a cooperative rebalance waits: Java's commit is refused at once."""
     return Expect(
         rule=rule,
@@ -362,6 +362,7 @@ def commit_waits_for_the_rebalance(rule: str) -> Expect:
         "JoinGroup, and its application with it (open in 2.16.0)",
         clients=("librdkafka",),
         protocols=("cooperative",),
+        sometimes=sometimes,
     )
 
 

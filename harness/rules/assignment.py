@@ -209,7 +209,7 @@ def as_worked_out() -> str:
     return """
         {ORDERED}, due AS (
             SELECT o.number, o.generation, o.member_id, o.assignor, o.place, o.members,
-                   s.partitions, a.at, a.evidence, a.partition,
+                   s.topic, s.partitions, a.at, a.evidence, a.partition,
                    s.partitions DIV o.members AS least, s.partitions % o.members AS more
             FROM ordered o JOIN sizes s ON s.number = o.number
              -- Only a topic of which every partition was given tells how many there are.
@@ -230,15 +230,15 @@ def as_worked_out() -> str:
         )
         SELECT concat(member_id, ' in generation ', generation) AS subject,
                coalesce(min(at), max(at)) AS at,
-               count_if(partition IS NOT NULL AND owner <> place) AS measured, 0 AS bound_high,
-               IF(count(partition) <> max(size),
-                  clause('was given ', count(partition), ' partitions instead of ', max(size)),
-                  NULL) AS wrong,
+               count(DISTINCT IF(owner <> place, partition, NULL)) AS measured, 0 AS bound_high,
+               IF(count(DISTINCT partition) <> max(size),
+                  clause('was given ', count(DISTINCT partition), ' partitions instead of ',
+                         max(size)), NULL) AS wrong,
                concat(max(assignor), ', number ', max(place) + 1, ' of ', max(members), ': ',
-                      coalesce(array_join(array_sort(collect_list(partition)), ' '), 'none'))
+                      coalesce(array_join(array_sort(collect_set(partition)), ' '), 'none'))
                    AS note,
                min(evidence) AS evidence
-        FROM owners GROUP BY number, generation, member_id
+        FROM owners GROUP BY number, generation, member_id, topic
     """
 
 
@@ -293,9 +293,10 @@ STICKY: Final = """
         SELECT s.broker, s.generation, s.joined_at, s.members, s.evidence, b.member_id,
                b.member, b.instance_id, b.topic, b.partition
         FROM sure s JOIN {assignments} b ON b.generation = s.generation_before
-        -- Who is in the group still.
+        -- Who is in the group still; one that left and came back was given nothing before.
         JOIN {memberships} m
           ON m.member_id = b.member_id AND m.joined_at <= s.joined_at
+         AND m.joined_at <= after(:slack_ms, b.at)
          AND (m.removed_at IS NULL OR m.removed_at > s.joined_at)
         JOIN followed f ON same(f, b, generation, member_id)
         WHERE b.topic = :topic

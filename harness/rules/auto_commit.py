@@ -179,7 +179,7 @@ def auto_repeats() -> str:
         crashed AS (
             SELECT o.topic, o.partition, o.member, o.from_at, max(p.polled_at) AS last_polled_at,
                    max(ms_between(p.polled_at, p.next_at)) AS poll_ms,
-                   max(f.injected_at) AS killed_at
+                   min(f.injected_at) AS killed_at
             FROM {ownership} o JOIN {fault_windows} f
               ON f.killed AND f.ends_member AND f.resolved = o.member
             JOIN polls p ON p.member = o.member

@@ -143,7 +143,8 @@ def failover_keeps_members() -> str:
             LEFT ANTI JOIN {own_requests} h
               ON h.member_id = k.member_id AND h.api = 'HEARTBEAT' AND h.error_code = :NONE
              AND h.answered_at > after(:slack_ms - c.session_ms, e.event_at)
-             AND h.answered_at <= e.event_at
+             -- One that came just before was on its way still.
+             AND h.answered_at <= after(-:slack_ms, e.event_at)
             GROUP BY c.span, c.member_id
         ), under_way AS (
             SELECT s.span FROM spans s JOIN {coordinator_events} e

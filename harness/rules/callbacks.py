@@ -312,7 +312,7 @@ def gives_up_before_it_leaves() -> str:
         FROM leaves l JOIN {ownership} o
           ON o.member = l.member AND o.from_at <= l.at AND o.to_at >= l.at
          -- What is left over from a membership that ended is not given up any more.
-         AND coalesce(o.removed_at >= l.at, true)
+         AND coalesce(o.removed_at > l.at, true)
         GROUP BY l.member, l.at, l.evidence
         UNION ALL
         SELECT concat(j.member, ' (joins)'), min(j.arrived_at), count(o.from_at), 0,

@@ -146,7 +146,8 @@ def librdkafka_gives_up() -> str:
         heard AS (
             SELECT t.member, t.at, t.duration_ms, t.lost_at, max(a.answered_at) AS heard_at
             FROM time_outs t LEFT JOIN answers a
-              ON a.member = t.member AND a.answered_at <= t.at AND a.api <> 'OFFSET_COMMIT'
+              ON a.member = t.member AND a.answered_at <= after(-:slack_ms, t.at)
+             AND a.api <> 'OFFSET_COMMIT'
              AND (a.error_code = :NONE
                   OR a.api = 'HEARTBEAT' AND a.error_code = :REBALANCE_IN_PROGRESS)
             GROUP BY t.member, t.at, t.duration_ms, t.lost_at
@@ -189,17 +190,20 @@ def java_gives_up() -> str:
     return """
         {ANSWERS}
         armed AS (
-            SELECT member, answered_at AS at, api AS what FROM answers
+            -- An answer is on its way for a while; its own note is at once.
+            SELECT member, answered_at AS at, api AS what,
+                   after(:slack_ms, answered_at) AS known_at
+            FROM answers
             WHERE api IN ('HEARTBEAT', 'JOIN_GROUP')
               AND error_code IN (:NONE, :REBALANCE_IN_PROGRESS)
             UNION ALL
-            SELECT member, event_at, 'a coordinator found' FROM {client_events}
+            SELECT member, event_at, 'a coordinator found', event_at FROM {client_events}
             WHERE event = 'coordinator_found'
         ), heard AS (
             SELECT e.member, e.event_at AS at, max(a.at) AS heard_at,
                    max_by(a.what, struct(a.at, a.what)) AS what
             FROM {client_events} e LEFT JOIN armed a
-              ON a.member = e.member AND a.at <= e.event_at
+              ON a.member = e.member AND a.known_at <= e.event_at
             WHERE e.event = 'session_timed_out'
             GROUP BY e.member, e.event_at
         ), {EXCUSES}, due AS (
@@ -260,7 +264,8 @@ def notes_are_true() -> str:
               ON coalesce(d.member = e.member, true) AND d.from_at <= e.event_at
              AND d.to_at >= after(-m.session_timeout_ms, e.event_at)
             JOIN {own_requests} h
-              ON h.member = e.member AND h.api = 'HEARTBEAT' AND h.answered_at <= e.event_at
+              ON h.member = e.member AND h.api = 'HEARTBEAT'
+             AND h.answered_at <= after(-:slack_ms, e.event_at)
              AND h.error_code IN (:NONE, :REBALANCE_IN_PROGRESS)
             WHERE e.event = 'coordinator_lost' AND e.detail LIKE '%session timed out%'
             GROUP BY e.member, e.event_at, m.session_timeout_ms

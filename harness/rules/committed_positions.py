@@ -108,7 +108,8 @@ def read_your_commit() -> str:
                    OR o.given > o.expected AND :commit = 'auto'
                    OR o.given = -1
                       AND (o.emptied OR :protocol = 'consumer'
-                           OR coalesce(formed_at > o.at, true))
+                           OR coalesce(formed_at >= after(:retention_ms, o.expected_since),
+                                       true))
                       AND coalesce(ms_between(o.expected_since, o.at) >= :retention_ms, false)
                       AS fits,
                    IF(fits, 0, greatest(0, o.expected - o.given)) AS behind

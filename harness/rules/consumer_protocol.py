@@ -89,7 +89,8 @@ def fenced_comes_back() -> str:
             SELECT b.*, min(c.event_at) AS lost_at
             FROM going b LEFT JOIN {client_events} c
               ON c.member = b.member AND c.event = 'lost'
-             AND c.event_at >= after(-:slack_ms, b.arrived_at)
+             -- Its application hears of it at its next poll, perhaps when it has joined again.
+             AND coalesce(c.observed_at, c.event_at) >= after(-:slack_ms, b.arrived_at)
              AND (b.back.arrived_at IS NULL OR c.event_at <= b.back.arrived_at)
             GROUP BY ALL
         )
@@ -155,15 +156,17 @@ def goes_on_without_coordinator() -> str:
             FROM cut c JOIN {ownership} o
               ON o.member_id = c.member_id AND o.from_at <= c.evicted_at
              AND coalesce(o.to_at, :ended_at) >= c.evicted_at
-            JOIN {topology} p ON same(p, o, topic, partition) AND p.at <= c.evicted_at
+            LEFT JOIN {topology} p ON same(p, o, topic, partition) AND p.at <= c.evicted_at
             GROUP BY ALL
         ), led AS (
-            SELECT fault, member_id, bool_and(leader = broker) AS by_it
+            SELECT fault, member_id, bool_and(coalesce(leader = broker, false)) AS by_it
             FROM leaders GROUP BY fault, member_id
         )
         SELECT concat(member, ' without its coordinator') AS subject, evicted_at AS at,
                records AS measured, 1 AS bound_low,
-               CASE WHEN records = 0 AND commits = 0 AND by_it
+               CASE WHEN records = 0 AND commits = 0 AND by_it IS NULL
+                    THEN 'it had no partition'
+                    WHEN records = 0 AND commits = 0 AND by_it
                     THEN 'its coordinator leads all of its partitions' END AS unknown,
                CASE WHEN commits > 0
                     THEN clause('had commits accepted after its eviction: ', commits)

@@ -81,9 +81,9 @@ def only_moved_is_revoked() -> str:
         ), first_given AS (
             SELECT topic, partition, min(at) AS at FROM {assignments} GROUP BY topic, partition
         ), changes AS (
-            SELECT joined_at AS at FROM {memberships} UNION ALL
-            SELECT removed_at FROM {memberships} UNION ALL
-            SELECT at FROM first_given
+            SELECT joined_at AS at, true AS of_members FROM {memberships} UNION ALL
+            SELECT removed_at, true FROM {memberships} UNION ALL
+            SELECT at, false FROM first_given
         ), decided AS (
             SELECT f.member, f.topic, f.partition, f.at, f.next,
                    max(a.at) AS decided_at
@@ -92,7 +92,10 @@ def only_moved_is_revoked() -> str:
         ), judged AS (
             SELECT d.member, d.topic, d.partition, d.at, d.next, count(c.at) > 0 AS changed
             FROM decided d LEFT JOIN changes c
-              ON c.at > coalesce(d.decided_at, d.at) AND c.at <= d.next.from_at
+              -- With members that come or go before it, the leader's decision is refused.
+              ON (c.at > coalesce(d.decided_at, d.at)
+                  OR c.of_members AND c.at = coalesce(d.decided_at, d.at))
+             AND c.at <= d.next.from_at
             GROUP BY d.member, d.topic, d.partition, d.at, d.next
         )
         SELECT concat(member, ' gave up ', topic, '-', partition) AS subject, at,
@@ -225,7 +228,8 @@ def kept_goes_on() -> str:
         )
         SELECT concat(topic, '-', partition, ' in generation ', generation) AS subject,
                joined_at AS at, m.ms AS measured, c.ms + :slack_ms AS bound_high,
-               IF(c.ms IS NULL, 'no partition was consumed between rebalances', NULL) AS unknown,
+               IF(c.ms IS NULL, 'no pause between rebalances is on record to compare with', NULL)
+                   AS unknown,
                CASE WHEN NOT through
                     THEN 'did not stand still until its member''s wait in the join phase was over'
                     WHEN waited_ms < c.ms

@@ -53,7 +53,7 @@ def orphans_are_given_away() -> str:
             SELECT g.member, g.at, g.topic, g.partition,
                    max(struct(r.started_at, r.joined_at)) AS rebalance
             FROM given g JOIN {rebalances} r
-              ON r.started_at <= g.owned_at AND r.started_at >= g.at
+              ON r.started_at < g.owned_at AND r.joined_at >= g.at
             GROUP BY g.member, g.at, g.topic, g.partition
         ), held AS (
             SELECT g.member, g.at, g.topic, g.partition, max(s.member) AS by

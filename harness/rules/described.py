@@ -87,16 +87,14 @@ def told_its_state() -> str:
             SELECT count(*) AS converted FROM {coordinator_events}
             WHERE `group` = :group AND event IN ('upgraded', 'downgraded')
         ), steps AS (
-            SELECT at, state, lead(at) OVER (PARTITION BY 1 ORDER BY at, rank) AS until FROM (
-                SELECT at, CASE event WHEN 'rebalance_started' THEN 'PreparingRebalance'
-                                      WHEN 'stabilized' THEN 'CompletingRebalance'
-                                      WHEN 'assignment_received' THEN 'Stable'
-                                      ELSE 'Empty' END AS state,
-                       CASE event WHEN 'rebalance_started' THEN 1 WHEN 'stabilized' THEN 2
-                                  WHEN 'assignment_received' THEN 3 ELSE 4 END AS rank
-                FROM {coordinator_events}
-                WHERE `group` = :group AND event IN ('rebalance_started', 'stabilized',
-                                                     'assignment_received', 'emptied'))
+            SELECT at, CASE event WHEN 'rebalance_started' THEN 'PreparingRebalance'
+                                  WHEN 'stabilized' THEN 'CompletingRebalance'
+                                  WHEN 'assignment_received' THEN 'Stable'
+                                  ELSE 'Empty' END AS state,
+                   lead(at) OVER (PARTITION BY 1 ORDER BY at, length(evidence), evidence) AS until
+            FROM {coordinator_events}
+            WHERE `group` = :group AND event IN ('rebalance_started', 'stabilized',
+                                                 'assignment_received', 'emptied')
         ), judged AS (
             SELECT s.at, s.state, s.members, count_if(t.state = s.state) AS times,
                    count(t.at) AS known,

@@ -274,7 +274,7 @@ def unknown_group() -> str:
 def listed_groups() -> str:
     return """
         WITH coordinators AS (
-            SELECT `group`, max(broker) AS coordinator FROM {calls}
+            SELECT `group`, max_by(broker, struct(answered_at, broker)) AS coordinator FROM {calls}
             WHERE api = 'JOIN_GROUP' AND error_code = :NONE GROUP BY `group`
         ), listed AS (
             SELECT p.*, c.coordinator,
@@ -422,10 +422,10 @@ def coordinator_by_name() -> str:
             GROUP BY ALL
         )
         SELECT key AS subject, sent_at AS at,
-               IF(errorCode = :NONE AND leader IS NULL,
+               IF(errorCode = :NONE AND coalesce(leader < 0, true),
                   clause('partition ', partition, ' had no leader'), NULL) AS unknown,
                CASE WHEN errorCode <> :NONE THEN clause('was answered ', errorCode)
-                    WHEN nodeId <> leader AND NOT (own AND times > 0)
+                    WHEN nodeId <> leader AND leader >= 0 AND NOT (own AND times > 0)
                     THEN clause('has coordinator ', nodeId, ', but partition ', partition,
                                 ' has leader ', leader) END AS wrong,
                concat('belongs to partition ', partition) AS note

@@ -77,13 +77,15 @@ def session_timeouts_in_range() -> str:
                CAST(NULL AS STRING) AS evidence
         FROM asked
         UNION ALL
-        SELECT concat(member, ' (', member_id, ')'), min(arrived_at), min(session_timeout_ms),
-               IF(min(session_timeout_ms) < :session_least_ms
-                  OR max(session_timeout_ms) > :session_most_ms,
-                  clause('was let in with a session timeout of ', min(session_timeout_ms), ' ms'),
-                  NULL),
-               min(evidence)
-        FROM {joins} WHERE session_timeout_ms IS NOT NULL GROUP BY member, member_id
+        SELECT concat(member, ' (', member_id, ')'), first.arrived_at, first.session_timeout_ms,
+               IF(first.fine, NULL, clause('was let in with a session timeout of ',
+                                           first.session_timeout_ms, ' ms')),
+               first.evidence
+        FROM (SELECT member, member_id,
+                     min(struct(session_timeout_ms BETWEEN :session_least_ms AND :session_most_ms
+                                    AS fine,
+                                arrived_at, session_timeout_ms, evidence)) AS first
+              FROM {joins} WHERE session_timeout_ms IS NOT NULL GROUP BY member, member_id)
     """
 
 

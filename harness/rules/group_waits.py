@@ -37,7 +37,8 @@ def leader_assigns() -> str:
                              'array<struct<memberId:string,assignment:string>>') AS given
             FROM {calls} c WHERE c.api = 'SYNC_GROUP' AND c.error_code = :NONE
         ), elected AS (
-            SELECT `group`, generation, max(leader) AS leader
+            -- Where a static leader's place is taken, its heir is told later that it leads.
+            SELECT `group`, generation, min_by(leader, struct(answered_at, leader)) AS leader
             FROM {probe_joins} GROUP BY `group`, generation
         ), of_leaders AS (
             SELECT s.`group`, s.generation, e.leader, min(s.sent_at) AS sent_at,
@@ -290,8 +291,10 @@ def stragglers() -> str:
                    m.member_id, m.instance_id, m.joined_at AS answered_at, m.to_at, m.ended_by,
                    max(struct(j.sent_at, j.rebalance_ms)).rebalance_ms AS rebalance_ms
             FROM followed r JOIN {probe_members} m
-              ON m.`group` = r.`group` AND m.from_at < r.at AND (m.to_at IS NULL OR m.to_at > r.at)
-            JOIN {probe_joins} j ON same(j, m, `group`, member_id) AND j.sent_at < r.at
+              -- A line names the millisecond, and the join that it follows came within that.
+              ON m.`group` = r.`group` AND m.from_at < after(1, r.at)
+             AND (m.to_at IS NULL OR m.to_at > r.at)
+            JOIN {probe_joins} j ON same(j, m, `group`, member_id) AND j.sent_at < after(1, r.at)
             WHERE r.event = 'rebalance_started' AND r.next_event = 'stabilized'
             GROUP BY ALL
         ), awaited AS (
@@ -301,7 +304,8 @@ def stragglers() -> str:
         ), rejoined AS (
             SELECT r.`group`, r.at AS started_at, min(j.sent_at) AS first_at
             FROM followed r JOIN {probe_joins} j
-              ON j.`group` = r.`group` AND j.answered_at > r.at AND j.sent_at < r.next_at
+              ON j.`group` = r.`group` AND j.answered_at > r.at AND j.generation > r.generation
+             AND j.sent_at < r.next_at
             WHERE r.event = 'rebalance_started' GROUP BY r.`group`, r.at
         ), timed AS (
             SELECT a.*, a.timeout_ms * (1 + greatest(0, floor(
@@ -314,8 +318,8 @@ def stragglers() -> str:
         ), missing AS (
             SELECT a.*, after(a.least_ms, a.started_at) AS due_at FROM timed a
             LEFT ANTI JOIN {probe_joins} j ON same(j, a, `group`, member_id)
-             AND j.answered_at > a.started_at AND j.sent_at < a.joined_at
-            WHERE a.answered_at < a.started_at AND NOT coalesce(a.ended_by = 'left' AND gone, false)
+             AND j.answered_at > a.started_at AND j.sent_at < after(1, a.joined_at)
+            WHERE a.answered_at < a.started_at AND NOT (gone AND a.ended_by = 'left')
               -- Who is turned away had come, and the old coordinator waits for it no longer.
               AND NOT coalesce(a.ended_by = 'turned_away'
                                AND a.to_at <= after(:slack_ms, a.joined_at), false)

@@ -34,7 +34,9 @@ _CALLS: Final = """
                    'array<struct<partitions:array<int>>>'), t -> t.partitions)) AS told
         FROM {calls} WHERE answered_at IS NOT NULL
     ), accepted AS (
-        SELECT call, `group`, told_id, instance_id, epoch, told_epoch, answered_at,
+        SELECT call, `group`, told_id, epoch, told_epoch, answered_at,
+               last_value(instance_id, true) OVER (
+                   PARTITION BY `group`, told_id ORDER BY call {SO_FAR}) AS instance_id,
                lag(told_epoch) OVER (PARTITION BY `group`, told_id ORDER BY call) AS told_before,
                last_value(told, true) OVER (
                    PARTITION BY `group`, told_id ORDER BY call {SO_FAR}) AS has
@@ -44,7 +46,8 @@ _CALLS: Final = """
 # Who was a member when each call was sent, in which epoch, by what had been answered before.
 _MEMBERS: Final = """
     latest AS (
-        SELECT c.call, c.`group`, c.sent_at, a.told_id AS who, max(a.instance_id) AS instance_id,
+        SELECT c.call, c.`group`, c.sent_at, a.told_id AS who,
+               max_by(a.instance_id, a.call) AS instance_id,
                max_by(struct(a.call, a.told_epoch, a.told_before, a.has, a.answered_at), a.call)
                    AS was
         FROM asked c JOIN accepted a ON a.`group` = c.`group` AND a.answered_at <= c.sent_at
@@ -64,9 +67,10 @@ _MEMBERS: Final = """
         SELECT l.call, count(m.who) AS size
         FROM latest l LEFT JOIN members m ON same(m, l, call, who) GROUP BY l.call
     ), joined AS (
-        SELECT c.call, max(j.protocol_type) AS classic_type
+        SELECT c.call, max_by(j.protocol_type, j.call) AS classic_type
         FROM asked c JOIN asked j
-          ON j.`group` = c.`group` AND j.api = 'JOIN_GROUP' AND j.sent_at < c.sent_at
+          ON j.`group` = c.`group` AND j.api = 'JOIN_GROUP' AND j.error_code = :NONE
+         AND j.sent_at < c.sent_at
         GROUP BY c.call
     ), met AS (
         SELECT c.*, concat(c.step, coalesce(concat(' (', c.`group`, ')'), '')) AS subject,

@@ -16,7 +16,9 @@ from harness.rules.stalling import left_by_limit
 # looks at no timer.
 PHASES: Final = """
     WITH asked AS (
-        SELECT member_id, max(rebalance_timeout_ms) AS timeout_ms, min(arrived_at) AS arrived_at
+        -- Kafka allows 2^31 - 1 ms, which leaves no room to add to.
+        SELECT member_id, CAST(max(rebalance_timeout_ms) AS BIGINT) AS timeout_ms,
+               min(arrived_at) AS arrived_at
         FROM {joins} WHERE rebalance_timeout_ms IS NOT NULL GROUP BY member_id
     ), timers AS (
         SELECT g.broker, g.generation, g.since_at, g.until_at, g.started_at, g.joined_at,
@@ -36,7 +38,7 @@ PHASES: Final = """
     ), begun AS (
         SELECT t.*, ms_between(t.started_at, min(j.arrived_at)) - t.most_ms AS late_ms
         FROM timers t LEFT JOIN {joins} j
-          ON same(j, t, broker, generation) AND j.arrived_at <= t.joined_at
+          ON same(j, t, broker, generation) AND j.arrived_at <= after(:slack_ms, t.joined_at)
          AND in_time_of(t, j.processed_at)
         GROUP BY ALL
     ), phases AS (
@@ -48,7 +50,7 @@ PHASES: Final = """
         SELECT p.generation, p.started_at, p.joined_at, p.most_ms, p.late_ms, s.member_id, s.member,
                s.removed_at, s.instance_id, s.evidence, after(p.most_ms, p.started_at) AS due_at
         FROM phases p JOIN {memberships} s
-          ON s.removed_by = 'stragglers_removed' AND s.removed_at >= p.started_at
+          ON s.removed_by = 'stragglers_removed' AND s.removed_at > p.started_at
          AND s.removed_at <= after(:rounding_ms, p.joined_at)
     )
 """
@@ -95,7 +97,8 @@ def limits_are_told() -> str:
         SELECT concat(a.member, ' (', a.member_id, ')') AS subject, a.at,
                a.rebalance_ms AS measured, m.max_poll_interval_ms AS bound_low,
                m.max_poll_interval_ms AS bound_high,
-               IF(a.session_ms + m.session_timeout_ms + m.max_poll_interval_ms IS NULL,
+               IF(a.session_ms IS NULL OR m.session_timeout_ms IS NULL
+                  OR m.max_poll_interval_ms IS NULL,
                   'its settings are not on record', NULL) AS unknown,
                IF(a.session_ms <> m.session_timeout_ms,
                   clause('asked for a session timeout of ', a.session_ms, ' ms instead of ',
@@ -264,7 +267,7 @@ def callback_is_not_seen() -> str:
                    after(e.duration_ms, e.event_at) AS to_at
             FROM {client_events} e JOIN {members} m USING (member)
             WHERE e.event = 'callback_stall_started'
-              AND e.duration_ms > m.max_poll_interval_ms + 500 + :slack_ms
+              AND e.duration_ms - 500 - :slack_ms > m.max_poll_interval_ms
         ), signs AS (
             SELECT member, 'leave asked' AS what, arrived_at AS at, CAST(NULL AS STRING) AS evidence
             FROM {own_requests} WHERE api = 'LEAVE_GROUP'

@@ -39,7 +39,8 @@ def ends_from_the_leader() -> str:
             WHERE r.api = 'LIST_OFFSETS' AND p.error_code = :NONE
         ), compared AS (
             SELECT a.broker, a.topic, a.partition, a.arrived_at, a.evidence,
-                   count_if(l.leader = a.broker) AS times, max(l.leader) AS leader
+                   count_if(l.leader = a.broker) AS times,
+                   max_by(l.leader, l.at) AS leader
             FROM asked a JOIN led l ON same(l, a, topic, partition)
              AND l.at <= after(:SEEN_LATE_MS, a.arrived_at)
              AND (l.until IS NULL OR l.until >= after(-:SEEN_LATE_MS, a.arrived_at))

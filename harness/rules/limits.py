@@ -35,7 +35,7 @@ def stands_still() -> str:
                    clause(' after ', coalesce(cause, trigger, 'a change'),
                           coalesce(concat(' of ', subject), '')) AS after_what,
                    {WHERE_IT_WENT} AS note
-            FROM {stops} WHERE stopped AND to_at >= :steady_at
+            FROM {stops} WHERE stopped AND to_at > :steady_at
             UNION ALL
             SELECT topic, partition, ms, from_at, :stopped_at, ' until the end',
                    clause(end_offset - position, ' records from ', position, ' on were never read')

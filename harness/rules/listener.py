@@ -219,6 +219,6 @@ def sought() -> str:
                0 AS bound_low, 0 AS bound_high,
                concat(r.kept, ' was kept, ', r.first, ' was read first') AS note
         FROM read r LEFT JOIN written w ON same(w, r, topic, partition) AND w.kept IS NULL
-         AND w.at > r.kept_at AND w.at <= r.from_at AND w.committed = r.first
+         AND w.at >= r.kept_at AND w.at <= r.from_at AND w.committed = r.first
         GROUP BY r.topic, r.partition, r.member, r.from_at, r.kept, r.first
     """

@@ -49,8 +49,7 @@ def lines_follow() -> str:
         ), loads AS (
             SELECT broker, at, event, evidence, lag(event) OVER w AS before, lag(at) OVER w
                        AS before_at
-            FROM lines WINDOW w AS (PARTITION BY broker ORDER BY at, IF(event = 'unloaded', 1, 0),
-                                    event)
+            FROM lines WINDOW w AS (PARTITION BY broker ORDER BY at, length(evidence), evidence)
         ), dead AS (
             SELECT CAST(substr(resolved, 8) AS INT) AS broker,
                    after(:slack_ms, injected_at) AS from_at,
@@ -74,7 +73,7 @@ def lines_follow() -> str:
             FROM (SELECT broker, at, event, evidence, lag(event) OVER w AS before,
                          lag(at) OVER w AS before_at
                   FROM lines WHERE event IN ('loaded', 'unloaded')
-                  WINDOW w AS (PARTITION BY broker ORDER BY at, event)) l
+                  WINDOW w AS (PARTITION BY broker ORDER BY at, length(evidence), evidence)) l
             LEFT ANTI JOIN {broker_faults} f
               ON f.resolved = concat('broker-', l.broker) AND f.injecting_at <= l.at
              AND coalesce(f.healed_at, :ended_at) >= l.before_at
@@ -109,7 +108,7 @@ def lines_follow() -> str:
         )
         SELECT concat('lines of broker-', b.broker) AS subject, coalesce(w.first.at, b.at) AS at,
                coalesce(w.times, 0) AS measured, 0 AS bound_high,
-               IF(w.times > 0, clause('logged: ', w.first.what), NULL) AS wrong,
+               IF(w.times IS NOT NULL, clause('logged: ', w.first.what), NULL) AS wrong,
                concat(b.lines, ' lines') AS note, coalesce(w.first.evidence, b.evidence) AS evidence
         FROM brokers b LEFT JOIN worst w ON w.broker = b.broker
     """

@@ -11,10 +11,11 @@ STANDS = """synced AS (
             FROM {own_requests} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
             GROUP BY broker, generation
         ), told_by_lines AS (
-            SELECT broker, at, event, generation,
+            SELECT broker, at, event, generation, evidence,
                    last_value(IF(event IN ('loaded', 'unloaded'), NULL,
                                  struct(broker, event, generation)), true)
-                       OVER (PARTITION BY 1 ORDER BY at {BEFORE}) AS last
+                       OVER (PARTITION BY 1 ORDER BY at, length(evidence), evidence {BEFORE})
+                       AS last
             FROM {coordinator_events}
             WHERE `group` = :group AND event IN ('stabilized', 'emptied', 'loaded', 'unloaded',
                 'epoch_bumped', 'upgraded', 'downgraded')
@@ -23,7 +24,8 @@ STANDS = """synced AS (
                    CASE WHEN t.event IN ('stabilized', 'emptied') THEN t.generation
                         WHEN t.event = 'loaded' AND t.last.event = 'stabilized'
                         THEN s.generation END AS stands,
-                   lead(t.at) OVER (PARTITION BY t.broker ORDER BY t.at) AS until
+                   lead(t.at) OVER (PARTITION BY t.broker
+                                    ORDER BY t.at, length(t.evidence), t.evidence) AS until
             FROM told_by_lines t LEFT JOIN synced s
               ON s.broker = t.last.broker AND s.generation = t.last.generation
              AND s.stored_at < t.at
@@ -271,7 +273,8 @@ def heartbeats_are_addressed() -> str:
               ON c.member = b.member AND c.event = 'closing' AND c.event_at <= b.arrived_at
             LEFT ANTI JOIN {tenures} t
               ON t.loaded AND t.broker = b.broker AND b.error_code = :NONE
-             AND b.arrived_at > t.to_at_before AND b.arrived_at <= after(:slack_ms, t.from_at)
+             AND b.arrived_at > after(-:slack_ms, t.to_at_before)
+             AND b.arrived_at <= after(:slack_ms, t.from_at)
             WHERE (b.dropped OR b.arrived_at > b.removed_at) AND b.error_code NOT IN (
                 :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR,
                 :GROUP_AUTHORIZATION_FAILED)

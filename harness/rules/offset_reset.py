@@ -73,7 +73,7 @@ def reset() -> str:
                        FILTER (WHERE p.api = 'LIST_OFFSETS') AS lookup,
                    min_by(p.position, struct(p.at, p.position)) FILTER (WHERE p.api = 'READ')
                        AS first
-            FROM started s LEFT JOIN placed p
+            FROM started s JOIN placed p
               ON same(p, s, topic, partition, member, from_at) AND p.at <= s.to_at
             GROUP BY ALL
         ), answered AS (

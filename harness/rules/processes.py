@@ -61,7 +61,7 @@ def rebalances_have_causes() -> str:
             WHERE r.started_at > :steady_at AND r.started_at < :drain_at
             GROUP BY ALL
         ), caused AS (
-            SELECT b.*, max_by(c.what, c.from_at) AS what
+            SELECT b.*, max_by(c.what, struct(c.from_at, c.what)) AS what
             FROM begun b LEFT JOIN causes c
               ON c.from_at <= after(:slack_ms, b.first_at) AND c.to_at >= b.first_at
             GROUP BY ALL
@@ -180,7 +180,7 @@ def works_to_the_end() -> str:
         -- More records than come in a second: less may be left to the next commit.
         waiting AS (
             SELECT a.member, count(*) AS partitions, sum(w.records) AS records,
-                   max(w.advanced_at) AS advanced_at
+                   max(greatest(coalesce(w.advanced_at, o.from_at), o.from_at)) AS advanced_at
             FROM alive a JOIN {ownership} o
               ON o.member = a.member AND o.from_at <= :stopped_at
              AND (o.to_at IS NULL OR o.to_at >= :stopped_at)
@@ -190,9 +190,11 @@ def works_to_the_end() -> str:
                   WHERE e.what = 'end_offset' GROUP BY e.topic, e.partition) w
               ON same(w, o, topic, partition)
             WHERE w.records > :records_per_s / :partitions
+              -- What it was given since then it may have had no time for.
+              AND o.from_at <= after(-a.session_ms, :stopped_at)
             GROUP BY a.member
         ), holding AS (
-            SELECT a.member, count(o.partition) AS partitions
+            SELECT a.member, count(o.partition) AS partitions, min(o.from_at) AS from_at
             FROM alive a LEFT JOIN {ownership} o
               ON o.member = a.member AND o.from_at <= :stopped_at
              AND (o.to_at IS NULL OR o.to_at >= :stopped_at)
@@ -209,8 +211,7 @@ def works_to_the_end() -> str:
             GROUP BY a.member
         )
         SELECT a.member AS subject, :stopped_at AS at,
-               IF(h.partitions > 0, ms_between(coalesce(f.at, a.started_at), :stopped_at), NULL)
-                   AS measured,
+               ms_between(greatest(coalesce(f.at, h.from_at), h.from_at), :stopped_at) AS measured,
                a.session_ms AS bound_high,
                CASE WHEN b.ids = 0
                     THEN clause('runs, and is no member of the group; ',
@@ -218,13 +219,11 @@ def works_to_the_end() -> str:
                                                 round(ms_between(s.at, :stopped_at) / 1e3, 1),
                                                 ' s before'),
                                          'no coordinator ever heard of it'))
-                    WHEN w.records IS NOT NULL
-                         AND ms_between(coalesce(w.advanced_at, a.started_at), :stopped_at)
-                             > a.session_ms
+                    WHEN ms_between(w.advanced_at, :stopped_at) > a.session_ms
                     THEN clause('holds ', w.partitions, ' partitions in which ', w.records,
                                 ' records wait, and came no further for ',
-                                round(ms_between(coalesce(w.advanced_at, a.started_at),
-                                                 :stopped_at) / 1e3, 1), ' s') END AS wrong,
+                                round(ms_between(w.advanced_at, :stopped_at) / 1e3, 1), ' s')
+                    END AS wrong,
                CASE WHEN b.ids = 0 AND ms_between(x.at, :stopped_at) < a.session_ms
                     THEN 'was put out of the group just before the end' END AS unknown,
                IF(h.partitions = 0, 'holds no partition', NULL) AS excused,
@@ -368,7 +367,7 @@ def ends_when_told() -> str:
         ), ends AS (
             SELECT m.member, m.started_at, m.ended_at, m.exit_code,
                    coalesce(m.`end` = 'failed' AND m.ended_at < :stopped_at, FALSE) AS by_itself,
-                   max_by(b.what, b.from_at) AS what
+                   max_by(b.what, struct(b.from_at, b.what)) AS what
             FROM {members} m LEFT JOIN broken b
               ON b.from_at <= m.ended_at AND b.to_at >= m.ended_at
             WHERE m.role = 'consumer' GROUP BY ALL

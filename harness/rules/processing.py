@@ -83,31 +83,36 @@ def processed_in_order() -> str:
                        ORDER BY at, record {BEFORE}) AS later
             FROM single
         ), late AS (
-            SELECT member, topic, partition, count(*) AS records, min(at) AS at,
-                   min(begun_at) AS begun_at, min_by(record, struct(at, record)) AS record,
-                   min_by(later, struct(at, record)) AS later
+            SELECT member, topic, partition, begun_at, count(*) AS records,
+                   min(struct(at, record, later)) AS first
             FROM placed WHERE times = 1 AND record >= begun AND record < later
-            GROUP BY member, topic, partition
-        ), killed AS (
-            SELECT DISTINCT l.member, l.topic, l.partition
-            FROM late l JOIN {broker_faults} b
-              ON b.killed AND b.injecting_at >= l.begun_at AND b.injecting_at <= l.at
+            GROUP BY member, topic, partition, begun_at
+        ), doubted AS (
+            SELECT l.member, l.topic, l.partition, l.begun_at, l.records, l.first,
+                   count(b.injecting_at) > 0 AS doubtful
+            FROM late l LEFT JOIN {broker_faults} b
+              ON b.killed AND b.injecting_at >= l.begun_at AND b.injecting_at <= l.first.at
+            GROUP BY l.member, l.topic, l.partition, l.begun_at, l.records, l.first
+        ), counted AS (
+            SELECT member, topic, partition, min(first) AS first, sum(records) AS records,
+                   sum(IF(doubtful, 0, records)) AS surely
+            FROM doubted GROUP BY member, topic, partition
         ), every AS (
             SELECT member, topic, partition, min(at) AS at, sum(last - first + 1) AS records
             FROM shown GROUP BY member, topic, partition
         )
         SELECT clause(e.member, ' ', e.topic, '-', e.partition) AS subject,
-               coalesce(l.at, e.at) AS at, coalesce(l.records, 0) AS measured,
+               coalesce(l.first.at, e.at) AS at, coalesce(l.records, 0) AS measured,
                :limit_out_of_order AS bound_high,
-               CASE WHEN k.member IS NOT NULL
+               CASE WHEN l.records > :limit_out_of_order AND l.surely <= :limit_out_of_order
                     THEN 'a broker that was killed may have answered a fetch that it did not log'
                     END AS unknown,
                IF(l.records > 0,
-                  clause('the first is ', l.record, ', which was shown after ', l.later),
+                  clause('the first is ', l.first.record, ', which was shown after ',
+                         l.first.later),
                   clause(e.records, ' records shown')) AS note
         FROM every e
-        LEFT JOIN late l ON same(l, e, member, topic, partition)
-        LEFT JOIN killed k ON same(k, e, member, topic, partition)
+        LEFT JOIN counted l ON same(l, e, member, topic, partition)
     """
 
 

@@ -4,20 +4,21 @@ from harness.experiment import APP
 from harness.rules.rule import Rule
 from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (queries name it)
 
-# Where the time of a stop went, as far as the record tells.
+# Where the time of a stop went, as far as the record tells; less than 5 ms would be told as 0.0 s.
 WHERE_IT_WENT = """concat_ws(', ',
-                   CASE WHEN detection_ms >= 1
+                   CASE WHEN detection_ms >= 5
                         THEN concat(round(detection_ms / 1e3, 2), ' s until it was noticed') END,
                    CASE WHEN coalesce(notice_ms, 0) + coalesce(revoke_ms, 0)
-                             + coalesce(join_ms, 0) + coalesce(sync_ms, 0) >= 1
+                             + coalesce(join_ms, 0) + coalesce(sync_ms, 0) >= 5
                         THEN concat(round((coalesce(notice_ms, 0) + coalesce(revoke_ms, 0)
                                            + coalesce(join_ms, 0) + coalesce(sync_ms, 0)) / 1e3, 2),
                                     ' s for the rebalance') END,
-                   CASE WHEN first_fetch_ms >= 1
+                   CASE WHEN first_fetch_ms >= 5
                         THEN concat(round(first_fetch_ms / 1e3, 2), ' s to the first records')
                         END,
                    CASE WHEN redelivered > 0
-                        THEN concat(redelivered, ' records came again') END)"""
+                        THEN concat(redelivered, IF(redelivered = 1, ' record', ' records'),
+                                    ' came again') END)"""
 
 
 @Rule(
@@ -196,7 +197,7 @@ def begins_where_committed() -> str:
             FROM after_told a JOIN {fetched} w ON same(w, a, member, topic, partition)
              AND w.arrived_at <= a.told_at AND w.first_offset = a.committed
              AND w.last_offset + 1 = a.fetch_offset
-            JOIN {ownership} o ON same(o, a, member, topic, partition) AND o.to_at <= a.at
+            JOIN {ownership} o ON same(o, a, member, topic, partition) AND o.to_at <= a.told_at
             GROUP BY a.member, a.topic, a.partition, a.at
             HAVING max(w.answered_at) >= after(-:slack_ms, max(o.to_at))
             UNION
@@ -304,7 +305,7 @@ def nothing_lost() -> str:
             SELECT topic, partition, first_offset, last_offset FROM {reads}
             UNION ALL
             -- As if it had read what is before its first fetch.
-            SELECT topic, partition, min(first_offset) - 1, min(first_offset) - 1 FROM {fetched}
+            SELECT topic, partition, 0, min(first_offset) - 1 FROM {fetched}
             GROUP BY topic, partition
         ), followed AS (
             SELECT topic, partition, first_offset, last_offset,

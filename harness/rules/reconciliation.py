@@ -10,8 +10,8 @@ _KIP_848 = ("consumer",)
 GIVEN_AND_TAKEN = """
     WITH stays AS (
         SELECT b.*, m.stay, m.removed_at, m.removed_by,
-               coalesce(max(b.rebalance_timeout_ms) OVER (PARTITION BY b.member_id), :max_poll_ms)
-                   AS limit_ms
+               CAST(coalesce(max(b.rebalance_timeout_ms) OVER (PARTITION BY b.member_id),
+                             :max_poll_ms) AS BIGINT) AS limit_ms
         FROM {consumer_heartbeats} b JOIN {memberships} m
           ON m.member_id = b.member_id AND (m.since_at IS NULL OR b.arrived_at > m.since_at)
          AND (m.until_at IS NULL OR b.arrived_at <= m.until_at)
@@ -108,7 +108,7 @@ def fenced_without_acknowledgement() -> str:
                    evidence, max(coalesce(acked_at, timestamp'9999-01-01')) AS acked_at
             FROM acked GROUP BY ALL
         ), timed AS (
-            SELECT *, after(limit_ms + :slack_ms, processed_at) AS due_at FROM revoked
+            SELECT *, after(:slack_ms, after(limit_ms, processed_at)) AS due_at FROM revoked
         )
         SELECT concat(member, ' (revocation)') AS subject, arrived_at AS at,
                ms_between(arrived_at, removed_at) AS measured, limit_ms - :slack_ms AS bound_low,

@@ -257,8 +257,10 @@ def refused_otherwise_for_a_reason() -> str:
                   OR r.api IN ('LEAVE_GROUP', 'CONSUMER_GROUP_HEARTBEAT')
                      AND m.removed_by = 'left' AND m.removed_at >= r.from_at)
             LEFT ANTI JOIN {own_requests} l
-              ON l.api = 'LEAVE_GROUP' AND l.member_id = r.member_id AND l.error_code = :NONE
-             AND l.arrived_at < r.arrived_at
+              ON (l.api = 'LEAVE_GROUP'
+                  OR l.api = 'CONSUMER_GROUP_HEARTBEAT' AND l.generation < 0)
+             AND l.member_id = r.member_id AND l.error_code = :NONE
+             AND l.arrived_at <= r.arrived_at
             GROUP BY r.member, r.arrived_at, r.evidence
         ), offered AS (
             SELECT count(DISTINCT IF(api = 'JOIN_GROUP', array_join(assignors, ','), NULL))

@@ -3,6 +3,7 @@
 from typing import Final
 
 from harness.experiment import CLASSIC
+from harness.rules.described import SEEN  # noqa: F401 (a query names it)
 from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule
 from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (queries name it)
@@ -53,7 +54,7 @@ def everybody_joins() -> str:
             SELECT a.number, count(*) AS kept
             FROM asked a JOIN {memberships} m
               ON m.instance_id IS NOT NULL AND m.joined_at <= a.joined_at
-             AND (m.removed_at IS NULL OR m.removed_at > a.joined_at)
+             AND (m.removed_at IS NULL OR m.removed_at >= a.joined_at)
             LEFT ANTI JOIN {joins} j
               ON same(j, a, broker, generation) AND j.member_id = m.member_id
              AND in_time_of(a, j.processed_at)
@@ -288,10 +289,7 @@ def states_of_kip_848() -> str:
     what has been replicated, and whoever asked for a change is answered no sooner.
     """
     return """
-        WITH seen AS (
-            SELECT at, state, members FROM {topology}
-            WHERE what = 'group' AND coalesce(state, '') <> ''
-        ), changes AS (
+        {SEEN}, changes AS (
             SELECT e.at, e.event, coalesce(max(r.answered_at), e.at) AS told_at
             FROM {coordinator_events} e LEFT JOIN {own_requests} r
               ON r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.arrived_at <= after(:guard_ms, e.at)

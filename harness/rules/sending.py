@@ -102,7 +102,7 @@ def heartbeats_arrive() -> str:
             LEFT ANTI JOIN {fault_windows} f
               ON f.injecting_at <= after(:ON_ITS_WAY_MS, s.event_at)
              AND after(:session_ms, coalesce(f.healed_at, f.injected_at)) >= s.event_at
-             AND (f.disturbs_heartbeats OR f.breaks = 'broker' OR f.resolved = s.member)
+             AND (f.disturbs_heartbeats OR f.resolved = s.member)
             WHERE s.event = 'heartbeat_sent'
               AND s.event_at < after(-:ON_ITS_WAY_MS, coalesce(m.ended_at, :stopped_at))
               AND s.event_at < after(-:ON_ITS_WAY_MS, :stopped_at)

@@ -31,7 +31,7 @@ def leaves_without_polls() -> str:
 NOT_JOINING: Final = """
             LEFT ANTI JOIN {own_requests} j
               ON :client = 'java' AND j.member = e.member AND j.api = 'JOIN_GROUP'
-             AND j.arrived_at <= e.event_at AND j.processed_at > e.event_at
+             AND j.arrived_at <= e.event_at AND j.processed_at >= e.event_at
 """
 
 
@@ -42,15 +42,16 @@ def left_by_limit(event: str) -> str:
     """
     return f"""
         WITH stalls AS (
-            SELECT e.member, e.event_at AS at, e.duration_ms, m.max_poll_interval_ms AS limit_ms
+            SELECT e.member, e.event_at AS at, e.duration_ms,
+                   CAST(m.max_poll_interval_ms AS BIGINT) AS limit_ms
             FROM {{client_events}} e JOIN {{members}} m USING (member)
             LEFT ANTI JOIN {{disturbances}} d
               ON coalesce(d.member = e.member, true) AND d.to_at >= e.event_at
-             AND d.from_at <= after(m.max_poll_interval_ms + :timer_late_ms, e.event_at)
+             AND d.from_at <= after(:timer_late_ms, after(m.max_poll_interval_ms, e.event_at))
             LEFT ANTI JOIN {{fault_windows}} f
               ON f.resolved = e.member AND (f.ends_member OR f.killed)
              AND f.injecting_at >= e.event_at
-             AND f.injecting_at <= after(m.max_poll_interval_ms + :timer_late_ms, e.event_at)
+             AND f.injecting_at <= after(:timer_late_ms, after(m.max_poll_interval_ms, e.event_at))
             {NOT_JOINING}
             WHERE e.event = '{event}' AND e.duration_ms > m.max_poll_interval_ms
               AND m.instance_id IS NULL
@@ -190,7 +191,7 @@ def heartbeats_go_on() -> str:
     return """
         {SLOW}, gaps AS (
             SELECT s.member, s.at, s.to_at, count(h.at) AS heartbeats,
-                   greatest(coalesce(max(h.gap_ms), 0),
+                   greatest(coalesce(max(coalesce(h.gap_ms, ms_between(s.at, h.at))), 0),
                             ms_between(coalesce(max(h.at), s.at), s.to_at)) AS ms,
                    :heartbeat_ms + :cadence_ms AS high
             FROM slow s LEFT ANTI JOIN {disturbances} d
@@ -288,7 +289,7 @@ def gives_up_in_time() -> str:
                ms_between(max(d.polled_at), e.event_at) AS measured,
                m.max_poll_interval_ms - :poll_ms - :slack_ms AS bound_low
         FROM {client_events} e JOIN {members} m USING (member)
-        JOIN {deliveries} d ON d.member = e.member AND d.polled_at <= e.event_at
+        JOIN {deliveries} d ON d.member = e.member AND d.polled_at < e.event_at
         WHERE e.event = 'max_poll_exceeded' GROUP BY e.member, e.event_at, m.max_poll_interval_ms
     """
 
@@ -318,10 +319,10 @@ def says_that_its_limit_is_over() -> str:
             LEFT ANTI JOIN {disturbances} d
               ON :client = 'java' AND coalesce(d.member = e.member, true)
              AND d.to_at >= e.event_at
-             AND d.from_at <= after(m.max_poll_interval_ms + :timer_late_ms, e.event_at)
+             AND d.from_at <= after(:timer_late_ms, after(m.max_poll_interval_ms, e.event_at))
             {NOT_JOINING}
             WHERE e.event = 'stall_started'
-              AND e.duration_ms > m.max_poll_interval_ms + :timer_late_ms + :slack_ms
+              AND e.duration_ms - :timer_late_ms - :slack_ms > m.max_poll_interval_ms
         )
         SELECT concat(s.member, ' (limit)') AS subject, s.at,
                IF(count(n.member) = 0, 'said nothing of its poll limit', NULL) AS wrong,

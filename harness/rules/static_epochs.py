@@ -203,7 +203,8 @@ def new_one_is_refused() -> str:
                     WHEN error_code <> :UNRELEASED_INSTANCE_ID
                     THEN clause('was answered with error ', error_code)
                     WHEN refusals > 0 THEN clause('was refused, and so was ', owner)
-                    WHEN coalesce(p.`end` <> 'failed', true) THEN 'its client went on' END AS wrong,
+                    WHEN p.member IS NOT NULL AND coalesce(p.`end` <> 'failed', true)
+                    THEN 'its client went on' END AS wrong,
                concat(owner, ' had the id') AS note, evidence
         FROM owned o LEFT JOIN {members} p ON p.member = o.member
     """

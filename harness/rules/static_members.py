@@ -98,7 +98,7 @@ def back_without_rebalance() -> str:
             FROM {own_requests} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
         ), stable AS (
             SELECT r.at, r.member_id FROM replacements r JOIN {coordinator_events} e
-              ON e.`group` = :group AND e.at <= r.at
+              ON e.`group` = :group AND e.at < r.at
              AND e.event IN ('stabilized', 'assignment_received', 'loaded')
             GROUP BY r.at, r.member_id
             HAVING max_by(e.event, struct(e.at, e.event <> 'stabilized')) <> 'stabilized'
@@ -239,8 +239,8 @@ def falls_silent_past_max_poll() -> str:
             SELECT e.member, e.event_at AS at, e.duration_ms,
                    m.max_poll_interval_ms - :poll_ms - :slack_ms - :heartbeat_ms - :cadence_ms
                        + m.session_timeout_ms AS low,
-                   m.max_poll_interval_ms + :timer_late_ms + m.session_timeout_ms + :slack_ms
-                       AS high
+                   CAST(m.max_poll_interval_ms AS BIGINT) + :timer_late_ms + m.session_timeout_ms
+                       + :slack_ms AS high
             FROM {client_events} e JOIN {members} m USING (member)
             WHERE e.event = 'stall_started' AND m.instance_id IS NOT NULL AND m.sabotage IS NULL
         ), leaving AS (

@@ -75,8 +75,8 @@ def only_grows() -> str:
             SELECT partition, max(struct(at, leader)).leader AS leader
             FROM {topology} WHERE what = 'partition' AND topic = :topic GROUP BY partition
         ), counted AS (
-            SELECT count_if(partition < :partitions AND leader > 0) AS before,
-                   count_if(partition >= :partitions AND leader > 0) AS added
+            SELECT count_if(partition < :partitions AND leader >= 0) AS before,
+                   count_if(partition >= :partitions AND leader >= 0) AS added
             FROM seen
         )
         SELECT concat(:topic, ' (', g.fault, ')') AS subject, g.at,
@@ -125,7 +125,7 @@ def noticed_alone() -> str:
         ), standing AS (
             SELECT a.member, a.member_id, a.at, a.generation, a.evidence,
                    max(struct(g.joined_at, g.generation, g.leader, g.next_started_at)) AS last
-            FROM alone a JOIN {generations} g ON g.joined_at <= a.at
+            FROM alone a JOIN {generations} g ON after(:slack_ms, g.joined_at) <= a.at
             GROUP BY a.member, a.member_id, a.at, a.generation, a.evidence
         ), placed AS (
             SELECT s.member, s.at, s.generation, s.evidence, s.last.generation AS found,

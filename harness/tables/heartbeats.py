@@ -18,6 +18,7 @@ _FOLLOWED: Final = """
         ), followed AS (
             SELECT `group`, member, member_id, generation, broker, at, arrived_at, error_code,
                    lag(at) OVER w AS before_at,
+                   lag(coalesce(answered_at, at)) OVER w AS before_answered_at,
                    lag(broker) OVER w AS broker_before, lag(generation) OVER w AS generation_before,
                    lag(error_code) OVER w AS error_before,
                    owned IS NULL AND lag(owned) OVER w IS NULL
@@ -47,8 +48,8 @@ _BEHIND_COMMITS: Final = """
 _JUDGED: Final = """
         ), grouped AS (
             SELECT f.*, p.commits,
-                   last_value(CASE WHEN f.before_at < after(-:slack_ms, f.at) THEN f.before_at END,
-                              true) OVER w AS settled_at
+                   last_value(CASE WHEN f.before_answered_at < after(-:slack_ms, f.at)
+                                   THEN f.before_at END, true) OVER w AS settled_at
             FROM followed f LEFT JOIN parked p ON same(p, f, member_id, at)
             WINDOW w AS (PARTITION BY f.member_id ORDER BY f.at, f.arrived_at)
         ), placed AS (
@@ -75,7 +76,8 @@ def heartbeats() -> str:
     one broker for one generation without an error, and no fault of a broker, of the member's own
     link or of its frozen process was active, in this gap or the one before it: a heartbeat that was
     held up comes late, and the next one all the sooner after it. Those that were held up together,
-    each within :slack_ms of the one before, count as one. Stalled processing and members that join,
+    each read within :slack_ms of the answer to the one before, count as one: a broker that goes on
+    after a pause may need more than that for the first. Stalled processing and members that join,
     leave or crash do not count as such: heartbeats must not depend on them. A broker reads the next
     request of a connection when it has answered the one before, so a gap is not steady either, nor
     is the one after it, if a commit of the member was without an answer when the heartbeat had to

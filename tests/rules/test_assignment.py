@@ -168,6 +168,22 @@ def test_in_the_consumer_protocol_who_is_gone_when_all_are_told_has_no_part(
     assert spreads == sorted(row["measured"] for row in verdict["rows"])
 
 
+def test_in_the_consumer_protocol_a_member_that_came_back_has_what_it_was_told_since(
+    judge: Judge,
+) -> None:
+    history = told(3, 3).says("left", 9_000, "member-2")
+    history.says("member_added", 10_000, "member-2")
+    for generation, ms in ((3, 9_000), (4, 10_000)):
+        history.says("epoch_bumped", ms, generation=generation, reason="hash")
+        history.says("target_computed", ms, generation=generation, reason="uniform")
+    beat(history, "member-1", 9_500, 2, 3, *range(6))
+    beat(history, "member-2", 10_000, 0, 4)
+    beat(history, "member-1", 11_000, 3, 4, 0, 1, 2, 3)
+    beat(history, "member-2", 12_000, 4, 4, 4, 5)
+    found = {row["subject"]: row["measured"] for row in judge(history, "R22")["rows"]}
+    assert {1: 0, 2: 0, 3: 0, 4: 2} == {n: found[f"generation {n}"] for n in (1, 2, 3, 4)}
+
+
 def test_in_a_group_that_migrates_nothing_is_said_beside_a_classic_member(judge: Judge) -> None:
     """What member-3 has was told to it by a SyncGroup, which tells no epoch."""
     history = told(3, 3)
@@ -222,6 +238,7 @@ def worked_out(assignor: str, *parts: tuple[int, ...], **row: Any) -> History:
         ("range", ((0, 1, 2), (3, 4)), "HOLDS"),
         ("range", ((0,), (1,), ()), "HOLDS"),
         ("range", ((0, 1, 2, 3, 4, 5, 6),), "HOLDS"),
+        ("range", ((0, 1), (2, 3), (4, 5), (6,), (7,)), "HOLDS"),
         ("range", ((0, 1), (2, 3, 4)), "VIOLATED"),
         ("range", ((2, 3), (0, 1), (4, 5)), "VIOLATED"),
         ("range", ((0, 2), (1, 3)), "VIOLATED"),
@@ -270,6 +287,16 @@ def test_a_join_whose_line_is_late_by_the_slack_is_of_its_generation(
     joins = [row for row in history.rows["requests"] if row["api"] == "JOIN_GROUP"]
     joins[1].update(arrived_at=at(late_ms), processed_at=at(late_ms))
     assert verdict == judge(history, "R22-assignor")["verdict"]
+
+
+def test_each_generation_has_as_many_partitions_as_were_given_in_it(judge: Judge) -> None:
+    """The topic grows by two between them."""
+    history = worked_out("range", (0, 1), (2, 3)).rebalance(5_000, 2, 2)
+    for name in ("member-1", "member-2"):
+        history.join(name, 5_005, 2, protocol_name="range")
+    history.sync("member-1", 5_015, 2, gives=[(f"member-{1 + n // 3}", n) for n in range(6)])
+    verdict = judge(history, "R22-assignor")
+    assert ("HOLDS", 4) == (verdict["verdict"], verdict["examined"])
 
 
 def test_an_assignment_that_does_not_give_all_is_not_worked_out(judge: Judge) -> None:
@@ -325,6 +352,18 @@ def test_who_is_removed_as_the_next_generation_completes_does_not_stay(
     assert examined == judge(history, "R22-sticky")["examined"]
 
 
+def test_nothing_is_said_of_a_group_that_begins_again_with_another_assignor(judge: Judge) -> None:
+    """All were stopped, and started with a sticky one: its generations have the same numbers."""
+    history = moved((), "range")
+    for generation, ms in ((1, 20_000), (2, 25_000)):
+        history.rebalance(ms, generation, 1)
+        history.join("member-1", ms + 5, generation, life=2, protocol_name="cooperative-sticky")
+        gives = [{"member_id": member_id("member-1", 2), "topic": "t", "partition": 0}]
+        history.sync("member-1", ms + 15, generation, life=2, assignments=gives)
+    history.says("member_added", 20_001, "member-1", life=2)
+    assert 0 == judge(history, "R22-sticky")["examined"]
+
+
 def test_a_member_with_less_than_its_share_keeps_all(judge: Judge) -> None:
     history = moved((0, 1))
     history.rows["requests"][2]["assignments"] = history.rows["requests"][2]["assignments"][:1]
@@ -375,6 +414,14 @@ def test_what_was_answered_while_the_next_target_was_computed_may_be_of_either(
     """As on Kafka 4.0.2, where three members joined within half a second."""
     found = judge(two_joins(processed_ms), "R22-sticky")
     assert (verdict, examined) == (found["verdict"], found["examined"])
+
+
+def test_targets_after_those_that_are_not_sure_are_examined(judge: Judge) -> None:
+    history = two_joins(301).beat("member-1", 500, 2, now=3, gets=(0, 1))
+    history.joins("member-4", 1_000, 4).beat("member-1", 1_100, 3, now=4, gets=(0,))
+    assert isinstance(history, Group)
+    verdict = judge(history, "R22-sticky")
+    assert ["member-1 in generation 4"] == [row["subject"] for row in verdict["rows"]]
 
 
 def test_what_comes_as_the_next_target_is_computed_is_told_of_that_one(judge: Judge) -> None:
@@ -443,6 +490,19 @@ def test_of_a_topic_that_grows_the_share_is_of_what_the_leader_knows(
     ])  # fmt: skip
     found = judge(history, "R22-sticky")
     assert (verdict, 3) == (found["verdict"], found["examined"])
+
+
+def test_partitions_that_are_given_again_and_again_are_known_from_the_first_time(
+    judge: Judge,
+) -> None:
+    """Of eight partitions, more than the topic began with, the share of two members is four."""
+    history = shared((tuple(range(8)),), ((0, 1, 2), (3, 4, 5, 6, 7))).rebalance(10_000, 3, 2)
+    for name in ("member-1", "member-2"):
+        history.join(name, 10_005, 3, protocol_name="cooperative-sticky")
+    gives = [(f"member-{1 + n // 4}", n) for n in range(8)]
+    history.sync("member-1", 10_015, 3, gives=gives).sync("member-2", 10_016, 3)
+    bounds = {row["subject"]: row["bound_low"] for row in judge(history, "R22-sticky")["rows"]}
+    assert 4 == bounds["member-1 in generation 2"]
 
 
 def test_a_member_that_was_never_given_its_part_keeps_nothing(judge: Judge) -> None:
@@ -598,3 +658,42 @@ def test_a_target_follows_one_of_which_all_were_told(
     verdict = judge(four_epochs(told_ms), "R22-moves")
     found = {row["subject"]: row["measured"] for row in verdict["rows"]}
     assert (0 if follows else None) == found.get("generation 4")
+
+
+def test_range_deals_out_each_topic_by_itself(judge: Judge) -> None:
+    history = History().rebalance(0, 1, 2)
+    for number in (1, 2):
+        name = f"member-{number}"
+        history.says("member_added", 1, name).join(name, 5, protocol_name="range")
+    gives = [
+        {"member_id": member_id(f"member-{number}"), "topic": topic, "partition": number - 1}
+        for number in (1, 2)
+        for topic in ("t", "payments")
+    ]
+    history.request("SYNC_GROUP", "member-1", 15, assignments=gives)
+    assert judge(history, "R22-assignor")["verdict"] == "HOLDS"
+
+
+def test_an_assignment_that_is_sent_again_gives_nothing_twice(judge: Judge) -> None:
+    history = History().rebalance(0, 1, 2)
+    for number in (1, 2):
+        name = f"member-{number}"
+        history.says("member_added", 1, name).join(name, 5, protocol_name="range")
+    for ms in (15, 40):
+        history.sync("member-1", ms, gives=[("member-1", 0), ("member-2", 1)])
+    assert judge(history, "R22-assignor")["verdict"] == "HOLDS"
+
+
+@pytest.mark.parametrize("rule", ["R22-sticky", "R22-moves"])
+def test_who_left_and_came_back_under_its_id_did_not_stay(judge: Judge, rule: str) -> None:
+    """member-3 left before it, so of what both had the assignor gives each what it likes."""
+    history = Group().joins("member-1", 0, 1, gets=(0, 1)).joins("member-2", 10, 2, gets=(2, 3))
+    history.joins("member-3", 20, 3, gets=(4, 5))
+    history.beat("member-1", 50, 1, now=3, gets=(0, 1)).beat("member-2", 51, 2, now=3, gets=(2, 3))
+    history.says("left", 300, "member-3").bumped(300.2, 4)
+    history.says("left", 301, "member-1").bumped(301.2, 5)
+    history.says("member_added", 400, "member-1").bumped(400.1, 6).computed(400.2, 6)
+    told = {"processed_at": at(401), "answered_at": at(401)}
+    history.beat("member-1", 399, 0, now=6, gets=(1, 4, 5), **told)
+    history.beat("member-2", 500, 3, now=6, gets=(2, 3, 0))
+    assert judge(history, rule)["verdict"] == "HOLDS"

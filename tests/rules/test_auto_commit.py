@@ -170,7 +170,7 @@ def test_more_than_an_interval_again_violates(judge: Judge) -> None:
 
 
 def test_what_another_member_had_had_is_not_counted_against_the_crashed_one(judge: Judge) -> None:
-    history = crashed(500).member("member-3").delivered("member-3", 0, 600, 699, 50)
+    history = crashed(500).member("member-3").delivered("member-3", 0, 600, 649, 50)
     verdict = judge(history, "R26-repeats")
     assert ("HOLDS", 100) == (verdict["verdict"], verdict["measured_max"])
 
@@ -185,6 +185,13 @@ def test_all_that_was_handed_over_since_may_come_again_and_no_record_more(
 ) -> None:
     judged = judge(crashed(again_from), "R26-repeats")
     assert (verdict, 110) == (judged["verdict"], judged["bound_high"])
+
+
+def test_what_comes_again_of_a_poll_counts_by_its_records(judge: Judge) -> None:
+    """590 was the first record of a poll."""
+    history = crashed(500)
+    history.rows["deliveries"][-1].update(last_offset=590, count=91)
+    assert 91 == judge(history, "R26-repeats")["measured_max"]
 
 
 @pytest.mark.parametrize(
@@ -220,8 +227,12 @@ def test_how_much_may_come_again_depends_on_the_slowest_commit_and_java_s_polls(
 def test_java_commits_when_it_joins_and_not_until_an_interval_after_it(
     judge: Judge, client: str, synced_ms: float | None, records: int
 ) -> None:
-    """Its last poll is at 5,900 ms, and it joins at 4,200 ms, 150 ms after a commit."""
-    history = crashed(510).join("member-1", 4_200, 2)
+    """Its last poll is at 5,900 ms, and it joins at 4,200 ms, 150 ms after a commit.
+
+    What it joined before that changes nothing.
+    """
+    history = crashed(510).join("member-1", 2_000).sync("member-1", 2_100)
+    history.join("member-1", 4_200, 2)
     history.group["client"] = client
     if synced_ms is not None:
         history.sync("member-1", synced_ms, 2).sync("member-1", 5_990, 3)
@@ -237,6 +248,30 @@ def test_since_a_rebalance_that_it_was_told_of_all_may_come_again(
     history.group["client"] = "java"
     judged = judge(history, "R26-repeats")
     assert (verdict, 190) == (judged["verdict"], judged["bound_high"])
+
+
+def test_what_it_commits_as_it_joins_with_its_last_poll_does_not_come_again(judge: Judge) -> None:
+    history = crashed(510).join("member-1", 4_200, 2).sync("member-1", 5_300, 2)
+    history.group["client"] = "java"
+    assert 120 == judge(history.join("member-1", 5_900, 3), "R26-repeats")["bound_high"]
+
+
+def test_a_heartbeat_that_is_answered_with_no_error_begins_no_rebalance(judge: Judge) -> None:
+    history = crashed(510).heartbeats("member-1", 4_200)
+    history.group["client"] = "java"
+    assert 120 == judge(history, "R26-repeats")["bound_high"]
+
+
+def test_of_a_member_that_polled_once_the_interval_before_counts(judge: Judge) -> None:
+    history = crashed(0)
+    history.group["client"] = "java"
+    history.rows["deliveries"].clear()
+    history.rows["requests"].clear()
+    verdict = judge(history.delivered("member-1", 0, 0, 9, 5_900), "R26-repeats")
+    assert ("HOLDS", 10) == (verdict["verdict"], verdict["bound_high"])
+    assert ["the last 1050 ms before its last poll count"] == [
+        row["why"] for row in verdict["rows"]
+    ]
 
 
 def test_what_is_no_rebalance_of_the_crashed_member_gives_it_no_more(judge: Judge) -> None:
@@ -448,6 +483,31 @@ def test_a_commit_is_due_where_records_came_within_the_interval(
     assert ("VIOLATED" if due else "HOLDS") == verdict["verdict"]
 
 
+def test_work_that_begins_with_the_commit_at_the_end_of_a_gap_is_not_within_it(
+    judge: Judge,
+) -> None:
+    history = automatic(1_050, 3_050)
+    history.rows["deliveries"].clear()
+    assert "UNKNOWN" == judge(history.delivered("member-1", 0, 0, 9, 3_050), "X97")["verdict"]
+
+
+def test_java_may_be_later_by_the_longest_poll_within_the_gap(judge: Judge) -> None:
+    """1.5 s, an idle poll, 500 ms of work, and how late its timer and this machine may be."""
+    history = automatic(1_050, 2_050, client="java")
+    history.rows["deliveries"].clear()
+    for number, ms in enumerate((50, 1_050, 1_450, 1_950)):
+        history.delivered("member-1", 0, number * 10, number * 10 + 9, ms)
+    assert 1_500 + 200 + 500 + 150 == judge(history, "X97")["bound_high"]
+
+
+def test_work_that_goes_on_into_the_next_minute_is_within_its_gaps(judge: Judge) -> None:
+    history = automatic(59_050, 60_050, 61_050)
+    history.end_ms = 90_000
+    history.rows["deliveries"].clear()
+    verdict = judge(history.delivered("member-1", 0, 0, 9, 58_000), "X97")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
 @pytest.mark.parametrize("event", ["assigned", "revoked", "stall_ended", "closing", "error"])
 def test_a_gap_in_which_something_happened_to_its_member_is_not_examined(
     judge: Judge, event: str
@@ -468,6 +528,41 @@ def test_a_gap_beside_a_rebalance_or_a_fault_is_not_examined(judge: Judge) -> No
     assert "UNKNOWN" == judge(rebalanced, "X97")["verdict"]
     disturbed = automatic(1_050, 3_050).fault("kill-broker", "broker-3", 500, 600)
     assert "UNKNOWN" == judge(disturbed, "X97")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("starts_ms", "ends_ms", "verdict"),
+    [
+        (900, 1_050, "UNKNOWN"),
+        (900, 1_049, "VIOLATED"),
+        (3_050, 3_100, "UNKNOWN"),
+        (3_051, 3_100, "VIOLATED"),
+    ],
+)
+def test_a_gap_that_a_rebalance_touches_is_not_examined(
+    judge: Judge, starts_ms: float, ends_ms: float, verdict: str
+) -> None:
+    history = automatic(1_050, 3_050).rebalance(starts_ms, 2, 1).sync("member-1", ends_ms, 2)
+    assert verdict == judge(history, "X97")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("injecting_ms", "healed_ms", "verdict"),
+    [
+        (100, 550, "UNKNOWN"),  # a session before
+        (100, 549, "VIOLATED"),
+        (3_050, 4_000, "UNKNOWN"),
+        (3_051, 4_000, "VIOLATED"),
+    ],
+)
+def test_a_gap_that_a_fault_or_the_session_after_it_touches_is_not_examined(
+    judge: Judge, injecting_ms: float, healed_ms: float, verdict: str
+) -> None:
+    history = automatic(1_050, 3_050, session_timeout_ms=500)
+    history.fault(
+        "kill-broker", "broker-3", injecting_ms + 100, healed_ms, injecting_ms=injecting_ms
+    )
+    assert verdict == judge(history, "X97")["verdict"]
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -498,3 +593,8 @@ def test_an_interval_that_is_no_longer_than_a_commit_may_be_late_is_not_examined
     history = automatic(1_050, 1_050, auto_commit_interval_ms=interval_ms)
     history.delivered("member-1", 0, 600, 609, 1_049)
     assert verdict == judge(history, "X97")["verdict"]
+
+
+def test_a_second_kill_hides_nothing(judge: Judge) -> None:
+    history = crashed(450).fault("kill-consumer", "member-1", 13_000)
+    assert "VIOLATED" == judge(history, "R26-repeats")["verdict"]

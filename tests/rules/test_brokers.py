@@ -550,3 +550,9 @@ def test_of_two_that_hold_a_partition_without_a_leader_one_is_told(judge: Judge)
     history = leaderless().told("member-3", "assigned", 4_000, (0,))
     (row,) = judge(history, "R11-idle")["rows"]
     assert "t-0 of member-1" == row["subject"]
+
+
+def test_an_answer_on_its_way_as_the_session_ends_is_too_late(judge: Judge) -> None:
+    history = failover().heartbeats("member-1", 19_000, broker=2)
+    history.told("member-1", "session_timed_out", 19_000).told("member-1", "lost", 19_100, [0])
+    assert "HOLDS" == judge(history, "X12")["verdict"]

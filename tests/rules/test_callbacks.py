@@ -453,9 +453,7 @@ def test_another_members_heartbeat_says_nothing_of_it(judge: Judge) -> None:
 
 
 @pytest.mark.parametrize(("ms", "verdict"), [(5_050, "HOLDS"), (5_051, "VIOLATED")])
-def test_what_it_loses_as_it_is_told_begins_its_loss(
-    judge: Judge, ms: float, verdict: str
-) -> None:
+def test_what_it_loses_as_it_is_told_begins_its_loss(judge: Judge, ms: float, verdict: str) -> None:
     """It loses t-0 in the moment of the answer, and t-1 later."""
     history = History().told("member-1", "assigned", 100, [0, 1])
     history.heartbeats("member-1", 5_000, error_code=25)
@@ -644,3 +642,8 @@ def test_the_first_join_with_what_it_had_not_given_up_is_shown(judge: Judge) -> 
     history.join("member-1", 5_000, 2).join("member-1", 6_000, 3)
     (row,) = judge(history.told("member-1", "revoked", 9_000, [0]), "X88")["rows"]
     assert (2, "broker-1-requests.log:2") == (row["measured"], row["evidence"])
+
+
+def test_who_is_evicted_as_it_begins_to_close_has_nothing_to_give_up(judge: Judge) -> None:
+    history = closing().says("member_added", 50, "member-1").says("evicted", 10_000, "member-1")
+    assert "VIOLATED" != judge(history, "X88")["verdict"]

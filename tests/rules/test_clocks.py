@@ -54,7 +54,7 @@ def test_one_line_that_was_stamped_late_is_no_clock(judge: Judge) -> None:
 
 
 def test_a_clock_that_is_set_ahead_during_a_run_is_ahead(judge: Judge) -> None:
-    """The first commit arrives in the same millisecond; by the others the broker is 100 ms ahead."""
+    """The first commit arrives in the same millisecond; all others show it 100 ms ahead."""
     history = commits(103, 5)
     for name in ("arrived_at", "processed_at", "answered_at"):
         history.rows["requests"][0][name] = at(0)

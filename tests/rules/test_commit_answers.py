@@ -65,6 +65,59 @@ def test_an_answer_may_be_lost_on_a_disturbed_link(judge: Judge) -> None:
     assert "HOLDS" == judge(history, "X59")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [(949, "UNKNOWN"), (950, "VIOLATED"), (1_052, "VIOLATED"), (1_053, "UNKNOWN")],
+)
+def test_a_request_belongs_to_a_commit_between_the_question_and_the_answer(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    """Its application asks at 1,000 and is answered at 1,002; lines may be stamped a bit off."""
+    history = History().asked_commit("member-1", 1_000, 0, 10)
+    history.commit_request("member-1", ms, 0, 10, error=22)
+    assert verdict == judge(history, "X59")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("member", "fault_ms", "healed_ms", "verdict"),
+    [
+        ("member-1", 9_000, 9_989, "VIOLATED"),
+        ("member-1", 9_000, 9_990, "HOLDS"),  # healed as it asks
+        ("member-1", 14_990, 20_000, "HOLDS"),  # as long as it waits for the answer at most
+        ("member-1", 14_991, 20_000, "VIOLATED"),
+        ("member-2", 9_995, 20_000, "VIOLATED"),
+    ],
+)
+def test_only_its_own_link_and_only_meanwhile_loses_an_answer(
+    judge: Judge, member: str, fault_ms: float, healed_ms: float, verdict: str
+) -> None:
+    history = History().member("member-1").member("member-2")
+    history.commit_request("member-1", 10_000, 0, 10)
+    history.asked_commit("member-1", 9_990, 0, 10, error=-185, answered_at=at(13_000))
+    history.fault("isolate", member, fault_ms + 1, healed_ms, injecting_ms=fault_ms)
+    assert verdict == judge(history, "X59")["verdict"]
+
+
+def test_the_first_of_several_that_are_reported_otherwise_is_named(judge: Judge) -> None:
+    history = History()
+    for ms, partition in ((1_000, 2), (2_000, 1), (3_000, 0)):
+        history.asked_commit("member-1", ms, partition, 10)
+        history.commit_request("member-1", ms + 1, partition, 10, error=22 if partition else 0)
+    found = judge(history, "X59")
+    assert ("VIOLATED", 2) == (found["verdict"], found["measured_max"])
+    assert "reported error 0 for t-2 at 10, and was answered 22" in found["reason"]
+
+
+def test_commits_that_are_reported_as_they_were_answered_are_told_by_the_first(
+    judge: Judge,
+) -> None:
+    history = History()
+    for ms in (1_000, 2_000):
+        history.asked_commit("member-1", ms, 0, 10).commit_request("member-1", ms + 1, 0, 10)
+    (row,) = judge(history, "X59")["rows"]
+    assert (at(1_000), "2 commits") == (row["at"], row["why"])
+
+
 def test_of_two_answers_the_last_one_counts(judge: Judge) -> None:
     history = History().asked_commit("member-1", 1_000, 0, 10, answered_at=at(1_100))
     history.commit_request("member-1", 1_001, 0, 10, error=15)
@@ -106,6 +159,24 @@ def test_a_broker_that_is_stopped_answers_later(judge: Judge) -> None:
     assert "UNKNOWN" == judge(history, "X61")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("broker", "fault_ms", "healed_ms", "verdict"),
+    [
+        ("broker-1", 5_000, 8_999, "VIOLATED"),
+        ("broker-1", 5_000, 9_000, "UNKNOWN"),  # a second before it came
+        ("broker-1", 18_000, 20_000, "UNKNOWN"),  # as the answer leaves
+        ("broker-1", 18_001, 20_000, "VIOLATED"),
+        ("broker-2", 11_000, 20_000, "VIOLATED"),
+    ],
+)
+def test_only_the_broker_that_was_asked_and_only_meanwhile_answers_later(
+    judge: Judge, broker: str, fault_ms: float, healed_ms: float, verdict: str
+) -> None:
+    history = History().commit_request("member-1", 10_000, 0, 10, answered_at=at(18_000))
+    history.fault("pause-broker", broker, fault_ms + 1, healed_ms, injecting_ms=fault_ms)
+    assert verdict == judge(history.tick(10_000), "X61")["verdict"]
+
+
 def test_without_commits_x61_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History().join("member-1", 10), "X61")["verdict"]
 
@@ -129,6 +200,23 @@ def test_a_broker_that_is_broken_answers_later(judge: Judge) -> None:
     history = History().heartbeats("member-1", 1_000, answered_at=at(9_000))
     history.fault("kill-broker", "broker-2", 900, 1_500)
     assert "UNKNOWN" == judge(history, "X75")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("fault_ms", "healed_ms", "verdict"),
+    [
+        (9_000, 13_999, "VIOLATED"),
+        (9_000, 14_000, "UNKNOWN"),  # a session before it was asked
+        (28_000, 30_000, "UNKNOWN"),  # as the answer leaves
+        (28_001, 30_000, "VIOLATED"),
+    ],
+)
+def test_a_broker_answers_in_time_unless_one_is_broken_meanwhile(
+    judge: Judge, fault_ms: float, healed_ms: float, verdict: str
+) -> None:
+    history = History().heartbeats("member-1", 20_000, answered_at=at(28_000)).tick(20_000)
+    history.fault("pause-broker", "broker-2", fault_ms + 1, healed_ms, injecting_ms=fault_ms)
+    assert verdict == judge(history, "X75")["verdict"]
 
 
 @pytest.mark.parametrize(("asked_ms", "verdict"), [(999, "UNKNOWN"), (1_000, "VIOLATED")])

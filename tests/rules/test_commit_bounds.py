@@ -84,6 +84,7 @@ def test_a_commit_beyond_the_end_of_the_partition_violates(judge: Judge) -> None
         (0, 32_000, "HOLDS"),
         (0, 32_001, "VIOLATED"),
         (1, 2_000, "VIOLATED"),
+        (0, -2_000, "HOLDS"),
         (0, -2_001, "VIOLATED"),
     ],
 )
@@ -117,6 +118,30 @@ def test_what_a_fault_held_up_was_sent_before(
     assert (verdict, 1) == (judged["verdict"], judged["examined"])
 
 
+def test_the_first_of_several_faults_may_have_held_it_up(judge: Judge) -> None:
+    history = reader().commit_request("member-1", 40_000, 0, 10)
+    history.fault("pause-broker", "broker-1", 35_000, 39_000)
+    assert "VIOLATED" == judge(history, "X36")["verdict"]
+    history.fault("isolate", "member-1", 29_000, 39_000)
+    assert "HOLDS" == judge(history, "X36")["verdict"]
+
+
+def test_a_partition_that_it_never_held_is_told_from_the_first_commit_on(judge: Judge) -> None:
+    history = reader().commit_request("member-1", 2_000, 0, 10)
+    for ms in (35_000, 33_000, 34_000):
+        history.commit_request("member-1", ms, 0, 10)
+    judged = judge(history, "X36")
+    assert "committed a partition that it did not hold, 3 of 4 times" in judged["reason"]
+    assert at(33_000) == judged["rows"][0]["at"]
+
+
+def test_any_of_its_commits_may_be_beyond_the_end(judge: Judge) -> None:
+    history = reader().delivered("member-1", 0, 10, 199, 1_500)
+    for ms, committed in ((2_000, 10), (2_100, 101), (2_200, 20)):
+        history.commit_request("member-1", ms, 0, committed)
+    assert "committed 101, beyond the end of the partition" in judge(history, "X36")["reason"]
+
+
 @pytest.mark.parametrize(
     "row", [{"error": 22}, {"member_id": None}, {"generation": -1}, {"group": "payments"}]
 )
@@ -138,6 +163,8 @@ def test_commits_refused_or_of_nobody_or_of_others_are_not_examined(
         (6_049, {"generation": 1}, "HOLDS"),
         (6_051, {"generation": 2}, "HOLDS"),
         (5_940, {"generation": 2}, "VIOLATED"),
+        (5_949, {"generation": 2}, "VIOLATED"),
+        (5_950, {"generation": 2}, "HOLDS"),
         (5_940, {"generation": 2, "processed_at": at(5_990)}, "HOLDS"),
         (7_100, {"generation": 1}, "HOLDS"),
         (6_051, {"generation": 1, "broker": 2}, "HOLDS"),
@@ -152,9 +179,24 @@ def test_a_commit_of_another_generation_is_not_accepted(
     assert verdict == judge(history.commit_request("member-1", ms, 0, 5, **row), "X37")["verdict"]
 
 
+def test_the_generation_that_a_commit_was_late_for_first_is_told(judge: Judge) -> None:
+    """A line that is on record twice changes nothing."""
+    history = History().says("stabilized", 0, generation=1, members=1)
+    history.says("stabilized", 6_000, generation=2, members=1)
+    for _ in range(2):
+        history.says("stabilized", 9_000, generation=3, members=1)
+    history.commit_request("member-1", 10_000, 0, 6, evidence="second")
+    judged = judge(history, "X37")
+    assert "had 1 commits accepted when the group was in 3" in judged["reason"]
+    judged = judge(history.commit_request("member-1", 7_000, 0, 5, evidence="first"), "X37")
+    assert "had 2 commits accepted when the group was in 2" in judged["reason"]
+
+
 @pytest.mark.parametrize(
     ("generation", "ms", "verdict"),
     [
+        (3, 3_950, "HOLDS"),
+        (3, 3_949, "VIOLATED"),
         (3, 6_000, "HOLDS"),
         (2, 6_000, "HOLDS"),
         (4, 6_000, "VIOLATED"),
@@ -175,7 +217,8 @@ def test_a_member_of_kip_848_commits_in_an_epoch_that_it_was_told(
 
 
 @pytest.mark.parametrize(
-    ("ms", "verdict"), [(7_960, "HOLDS"), (8_040, "HOLDS"), (8_100, "VIOLATED")]
+    ("ms", "verdict"),
+    [(7_960, "HOLDS"), (8_040, "HOLDS"), (8_049, "HOLDS"), (8_050, "VIOLATED")],
 )
 def test_a_commit_that_comes_just_before_its_member_joins_anew_is_of_its_old_epoch(
     judge: Judge, ms: float, verdict: str
@@ -186,6 +229,49 @@ def test_a_commit_that_comes_just_before_its_member_joins_anew_is_of_its_old_epo
     beat(history, "member-1", 8_000, 0, 5, 0)
     history.commit_request("member-1", ms, 0, 5, generation=2)
     assert verdict == judge(history, "X37")["verdict"]
+
+
+@pytest.mark.parametrize("told", [-1, 0])
+def test_an_answer_that_names_no_epoch_tells_none(judge: Judge, told: int) -> None:
+    """It joins in epoch 2, anew in epoch 5, and leaves."""
+    history = History(group={"protocol": "consumer"})
+    beat(history, "member-1", 0, 0, 2, 0)
+    beat(history, "member-1", 8_000, 0, 5, 0)
+    beat(history, "member-1", 10_000, -1, told)
+    history.commit_request("member-1", 9_000, 0, 5, generation=2)
+    assert "when it had joined anew with 5" in judge(history, "X37")["reason"]
+
+
+def test_a_join_that_is_refused_is_none(judge: Judge) -> None:
+    history = History(group={"protocol": "consumer"})
+    beat(history, "member-1", 0, 0, 2, 0)
+    history.request("CONSUMER_GROUP_HEARTBEAT", "member-1", 4_000, generation=0, error_code=14)
+    beat(history, "member-1", 5_000, 2, 3, 0)
+    history.commit_request("member-1", 9_000, 0, 5, generation=2)
+    assert "HOLDS" == judge(history, "X37")["verdict"]
+
+
+@pytest.mark.parametrize(("generation", "verdict"), [(1, "HOLDS"), (2, "VIOLATED")])
+def test_the_first_epoch_of_a_group_is_1(judge: Judge, generation: int, verdict: str) -> None:
+    history = History(group={"protocol": "consumer"})
+    beat(history, "member-1", 0, 0, 1, 0)
+    history.commit_request("member-1", 1_000, 0, 5, generation=generation)
+    assert verdict == judge(history, "X37")["verdict"]
+
+
+def test_of_a_member_whose_join_is_on_no_record_every_epoch_counts(judge: Judge) -> None:
+    history = History(group={"protocol": "consumer"})
+    beat(history, "member-1", 1_000, 2, 2, 0)
+    beat(history, "member-1", 4_000, 2, 3, 0)
+    history.commit_request("member-1", 5_000, 0, 5, generation=2)
+    assert "HOLDS" == judge(history, "X37")["verdict"]
+
+
+def test_what_a_classic_member_of_such_a_group_was_told_before_still_counts(judge: Judge) -> None:
+    """It joins in epoch 2, and again in 4; it commits in 2 until it has its new part."""
+    history = History(group={"protocol": "consumer"}).join("member-1", 1_000, 2)
+    history.join("member-1", 5_000, 4).commit_request("member-1", 6_000, 0, 5, generation=2)
+    assert "HOLDS" == judge(history, "X37")["verdict"]
 
 
 # X73
@@ -220,6 +306,12 @@ def test_a_position_that_a_broker_told_may_be_committed_again(
 ) -> None:
     history = reader().told_position("member-1", 0, 50, ms)
     assert verdict == judge(history.asked_commit("member-1", 2_000, 0, 50), "X73")["verdict"]
+
+
+def test_commits_of_a_process_that_is_none_of_its_members_are_not_examined(judge: Judge) -> None:
+    history = reader().asked_commit("member-1", 2_000, 0, 10)
+    judged = judge(history.asked_commit("observer", 2_000, 0, 50), "X73")
+    assert ("HOLDS", 1) == (judged["verdict"], judged["examined"])
 
 
 def test_without_commits_x73_is_unknown(judge: Judge) -> None:

@@ -223,6 +223,8 @@ def test_positions_may_be_gone_a_retention_after_the_last_commit(
         (100, 30_000, None, "VIOLATED"),
         (100, 5_000, 64_949, "VIOLATED"),  # filled again before the time was over
         (100, 5_000, 64_950, "HOLDS"),
+        (100, 5_000, 5_000, "HOLDS"),  # its last generation began in that moment
+        (100, None, 90_000, "VIOLATED"),  # a later one tells nothing of then
         (100, 5_000, None, "HOLDS"),
         (80_001, None, None, "HOLDS"),
     ],
@@ -237,6 +239,13 @@ def test_positions_of_a_group_with_members_do_not_expire(
             history.says(event, ms, generation=1)
     history.says("emptied", 1_000, group="payments").says("stabilized", 60_000, group="payments")
     assert verdict == judge(answered(history, 80_000, -1), "R30")["verdict"]
+
+
+def test_a_group_was_empty_until_it_was_filled_for_the_first_time(judge: Judge) -> None:
+    history = committed().says("stabilized", 100, generation=1).says("emptied", 5_000, generation=2)
+    history.cluster = {"settings": {"offsets.retention.minutes": "1"}}
+    history.says("stabilized", 6_000, generation=3).says("stabilized", 70_000, generation=4)
+    assert "VIOLATED" == judge(answered(history, 80_000, -1), "R30")["verdict"]
 
 
 def test_nobody_logs_when_a_group_of_kip_848_is_empty(judge: Judge) -> None:
@@ -290,6 +299,21 @@ def test_a_coordinator_may_be_behind_from_its_loading_to_its_first_commit(
     history = taken_over(told_ms, processed_ms, broker)
     history.commit_request("member-1", 1_000, 0, 30, broker=2)
     assert verdict == judge(history, "R30")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("position", "note"),
+    [
+        (10, "1 answers, 1 older by a coordinator that had just loaded the group"),
+        (20, "1 answers"),
+    ],
+)
+def test_older_answers_of_a_coordinator_that_has_just_loaded_the_group_are_counted(
+    judge: Judge, position: int, note: str
+) -> None:
+    history = committed().says("member_added", 0, "member-1").says("loaded", 900, broker=2)
+    verdict = judge(answered(history, 1_200, position, broker=2), "R30")
+    assert [(True, note)] == [(row["ok"], row["why"]) for row in verdict["rows"]]
 
 
 # X17
@@ -386,14 +410,22 @@ def test_when_a_position_may_be_gone(
 
 
 @pytest.mark.parametrize(
-    ("last_ms", "verdict", "examined"),
-    [(61_000, "UNKNOWN", 1), (60_999, "UNKNOWN", 0), (62_051, "VIOLATED", 1)],
+    ("last_ms", "verdict", "why"),
+    [
+        (60_999, "UNKNOWN", None),
+        (61_000, "UNKNOWN", "had its position when last asked for, 60000 ms"),
+        (62_050, "UNKNOWN", "had its position when last asked for, 61050 ms"),
+        (62_051, "VIOLATED", "still had its position 61051 ms"),
+    ],
 )
 def test_a_position_that_is_never_gone_violates_when_its_time_is_over(
-    judge: Judge, last_ms: float, verdict: str, examined: int
+    judge: Judge, last_ms: float, verdict: str, why: str | None
 ) -> None:
     judged = judge(empty_for((5_000, 10), (last_ms, 0)), "X17")
-    assert (verdict, examined) == (judged["verdict"], judged["examined"])
+    whys = [row["why"] for row in judged["rows"]]
+    assert (verdict, [f"{why} after the group was empty"] if why else []) == (
+        judged["verdict"], whys
+    )  # fmt: skip
 
 
 def test_a_position_that_may_have_gone_in_time_is_excused(judge: Judge) -> None:
@@ -401,6 +433,12 @@ def test_a_position_that_may_have_gone_in_time_is_excused(judge: Judge) -> None:
     assert judged["measured_max"] > judged["bound_high"]
     assert [(True, True)] == [(row["ok"], bool(row["excused"])) for row in judged["rows"]]
     assert "1 is excused: t-0, was next asked for too late to tell" in judged["reason"]
+
+
+def test_of_two_answers_in_one_moment_either_may_have_been_the_first(judge: Judge) -> None:
+    """As above: the position was last told at the last moment at which it may be there."""
+    history = empty_for((1_000, 10), (62_050, 10), (62_060, 10), (62_060, -1))
+    assert "HOLDS" == judge(history, "X17")["verdict"]
 
 
 def test_a_position_that_comes_back_was_gone_before(judge: Judge) -> None:
@@ -458,3 +496,28 @@ def test_what_was_added_is_named_from_then_on(judge: Judge) -> None:
     history = observed((2_000, (0, 1, 2, 3)), (3_000, (0, 1, 2)))
     verdict = judge(history, "X82")
     assert ("VIOLATED", 1, 4) == (verdict["verdict"], verdict["violations"], verdict["examined"])
+
+
+def test_what_others_ask_for_need_not_be_in_the_observers_answers(judge: Judge) -> None:
+    history = observed((2_000, (0, 1, 2)))
+    history.told_position("member-1", 7, 10, 1_500)
+    verdict = judge(history, "X82")
+    assert ("HOLDS", 3) == (verdict["verdict"], verdict["examined"])
+
+
+def test_the_first_answer_that_leaves_a_partition_out_is_named(judge: Judge) -> None:
+    history = observed((2_000, (0, 1, 2)), (3_000, (0, 1)), (4_000, (0, 1)), (5_000, (0, 1, 2)))
+    rows = {row["subject"]: row for row in judge(history, "X82")["rows"]}
+    assert (at(3_000), 2) == (rows["t-2 (answers)"]["at"], rows["t-2 (answers)"]["measured"])
+    assert at(2_000) == rows["t-0 (answers)"]["at"]
+
+
+@pytest.mark.parametrize("formed_ms", [70_000, 80_000])
+def test_what_had_expired_before_the_group_was_formed_stays_gone(
+    judge: Judge, formed_ms: float
+) -> None:
+    """Positions of a group without members expire a retention after the commit, at 60.2 s."""
+    history = History(end_ms=90_000).commit_request("member-1", 200, 0, 20)
+    history.cluster = {"settings": {"offsets.retention.minutes": "1"}}
+    history.says("stabilized", formed_ms, generation=1)
+    assert judge(answered(history, 80_000, -1), "R30")["verdict"] == "HOLDS"

@@ -345,7 +345,8 @@ def test_a_member_without_its_coordinator_goes_on(judge: Judge) -> None:
 
 
 def test_a_member_that_stops_without_its_coordinator_violates(judge: Judge) -> None:
-    assert "no record" in judge(cut_off(records=False), "X27")["reason"]
+    history = cut_off(records=False).told("member-1", "assigned", 15, (0, 1, 2))
+    assert "no record" in judge(history, "X27")["reason"]
 
 
 def test_a_first_contact_that_does_not_fence_violates(judge: Judge) -> None:
@@ -393,7 +394,9 @@ def test_a_member_that_never_comes_back_violates(judge: Judge) -> None:
     assert "never came back" in judge(history, "X27")["reason"]
 
 
-@pytest.mark.parametrize(("evicted_ms", "examined"), [(2_999, 0), (3_000, 1), (16_000, 1), (16_001, 0)])
+@pytest.mark.parametrize(
+    ("evicted_ms", "examined"), [(2_999, 0), (3_000, 1), (16_000, 1), (16_001, 0)]
+)
 def test_an_eviction_before_or_after_the_cut_is_not_examined(
     judge: Judge, evicted_ms: float, examined: int
 ) -> None:
@@ -477,3 +480,24 @@ def test_an_accepted_commit_violates_whoever_leads(judge: Judge) -> None:
 
 def test_without_such_a_cut_x27_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(alone(), "X27")["verdict"]
+
+
+def test_an_idle_member_without_its_coordinator_shows_nothing(judge: Judge) -> None:
+    """member-1 has all partitions, so member-2 has nothing to go on with."""
+    history = alone().joins("member-2", 100, 3)
+    of_coordinator = json.dumps({"of_broker": "coordinator"})
+    history.fault("isolate", "member-2", 3_000, 16_000, parameters=of_coordinator)
+    history.says("evicted", 6_110, "member-2", reason="session")
+    history.beat("member-2", 16_100, 3, error_code=25)
+    assert judge(history, "X27")["verdict"] == "UNKNOWN"
+
+
+def test_a_client_may_have_given_up_what_it_had_before_it_was_refused(judge: Judge) -> None:
+    """Its application is told at its next poll, when it has joined again."""
+    history = alone().told("member-1", "assigned", 15, (0, 1, 2))
+    history.says("evicted", 8_000, "member-1", reason="session")
+    history.beat("member-1", 9_000, 2, error_code=25)
+    history.told("member-1", "lost", 8_900, (0, 1, 2), observed_at=at(9_500))
+    history.says("member_added", 9_020, "member-1", reason="joins")
+    history.beat("member-1", 9_020, 0, now=4)
+    assert judge(history, "X23")["verdict"] == "HOLDS"

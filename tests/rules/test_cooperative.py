@@ -297,10 +297,10 @@ def test_a_kept_partition_stands_still_if_its_member_only_waits(
     assert verdict == judge(read(history, *times), "X01-kept")["verdict"]
 
 
-def joining(from_ms: float, to_ms: float = 10_760, synced_ms: float = 10_715) -> History:
+def joining(from_ms: float) -> History:
     """A join phase from 10 s to 10.7 s; member-1 is in it for 600 ms, and for no time before that.
 
-    It keeps both partitions, and does not read t-0 from one of these times to the other.
+    It keeps both partitions, and reads nothing of t-0 from this time until 10.76 s.
     """
     history = History(group={"protocol": "cooperative"}).rebalance(0, 1, 1)
     history.join("member-1", 5).told("member-1", "assigned", 20, [0, 1])
@@ -309,9 +309,9 @@ def joining(from_ms: float, to_ms: float = 10_760, synced_ms: float = 10_715) ->
     history.join("member-1", 10_005, 2)
     history.join("member-1", 10_705, 2, arrived_at=at(10_105))
     history.says("stabilized", 10_705, generation=2, members=2)
-    history.sync("member-1", synced_ms, 2, [("member-1", 0), ("member-1", 1)])
-    until = (ms for ms in range(104, int(from_ms) - 100, 300))
-    return read(history, *until, from_ms - 1, *range(int(to_ms), 20_000, 300))
+    history.sync("member-1", 10_715, 2, [("member-1", 0), ("member-1", 1)])
+    before = range(104, int(from_ms) - 100, 300)
+    return read(history, *before, from_ms - 1, *range(10_760, 20_000, 300))
 
 
 @pytest.mark.parametrize(("from_ms", "verdict"), [(10_405, "VIOLATED"), (10_405.1, "HOLDS")])
@@ -454,3 +454,8 @@ def test_a_removed_member_has_nothing_to_give_up(judge: Judge) -> None:
     history = moved().says("evicted", 9_000, "member-1")
     assert member_id("member-1") == history.rows["coordinator_events"][-1]["member_id"]
     assert "UNKNOWN" == judge(history, "R15-all")["verdict"]
+
+
+def test_who_joins_in_the_moment_of_the_decision_changes_the_group(judge: Judge) -> None:
+    """Had it joined before, the leader's SyncGroup would have been refused."""
+    assert "HOLDS" == judge(given_back(member_3=10_015), "X01")["verdict"]

@@ -417,3 +417,14 @@ def test_a_run_that_ends_too_early_says_nothing_of_the_defaults_of_brokers(judge
     assert ("UNKNOWN", 1) == (
         (verdict := judge(history, "X19-default"))["verdict"], verdict["examined"]
     )  # fmt: skip
+
+
+def test_what_starts_as_a_partition_is_owned_did_not_give_it(judge: Judge) -> None:
+    history = waits_for(("member-1", 16_100, 3_500)).rebalance(LATE, 3, 1)
+    assert "HOLDS" == judge(history, "R10")["verdict"]
+
+
+def test_a_rebalance_under_way_at_the_kill_may_give_the_orphans(judge: Judge) -> None:
+    """It waits for member-1, which stalls, and member-2 dies in it."""
+    history = waits_for(("member-1", 9_400, 9_700), from_ms=9_500)
+    assert "HOLDS" == judge(history, "R10")["verdict"]

@@ -290,6 +290,18 @@ def test_the_interval_is_the_one_that_was_set_though_a_client_rounds_it(
     assert verdict == judge(history, "X57")["verdict"]
 
 
+@pytest.mark.parametrize("intervals", [(2_000, 7_000), (2_000, 1_700), (1_500,), ()])
+def test_members_with_intervals_of_their_own_do_not_change_the_groups(
+    judge: Judge, intervals: tuple[int, ...]
+) -> None:
+    history = epochs()
+    for number, ms in enumerate(intervals, 1):
+        history.member(f"member-{number}", heartbeat_interval_ms=ms)
+    for row in history.rows["requests"]:
+        row["detail"] = '{"heartbeat_interval_ms": 2000}'
+    assert "HOLDS" == judge(history, "X57")["verdict"]
+
+
 def test_an_error_and_the_answer_to_a_leave_name_no_interval(judge: Judge) -> None:
     """Brokers leave the field at 0 in both."""
     history = epochs().heartbeats("member-1", 9_000)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.consumer_histories import Group, alone
 from tests.histories import History, at, java, member_id
 
 Judge = Callable[[History, str], dict[str, Any]]
@@ -259,6 +260,19 @@ def test_a_rebalance_starts_within_slack_of_the_eviction(
 ) -> None:
     history = pair().says("evicted", 10_001, "member-2").rebalance(started_ms, 2, 1)
     assert verdict == judge(history, "R01")["verdict"]
+
+
+@pytest.mark.parametrize(("bumped_ms", "verdict"), [(300, "HOLDS"), (301, "VIOLATED")])
+def test_in_kip_848_the_next_epoch_follows_an_eviction(
+    judge: Judge, bumped_ms: float, verdict: str
+) -> None:
+    """As the first rebalance of a broker it may take 250 ms longer."""
+    history: Group = alone().joins("member-2", 2_000, 3).beat("member-2", 4_000, 3)
+    history.group = {"protocol": "consumer"}
+    for ms in range(2_000, 20_000, 2_000):
+        history.beat("member-1", ms, 2)
+    history.says("evicted", 10_001, "member-2", reason="session").bumped(10_001 + bumped_ms, 4)
+    assert verdict == judge(history, "X19")["verdict"]
 
 
 def test_each_of_two_evictions_needs_its_own_rebalance(judge: Judge) -> None:

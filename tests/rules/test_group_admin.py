@@ -202,8 +202,8 @@ def test_an_answer_without_a_list_of_members_names_none(judge: Judge) -> None:
     call = history.rows["calls"][-1]
     call["answer"] = json.dumps({"groups": [{"groupState": "Stable"}]})
     assert ["was answered 0, Stable with 0 of 2 members"] == wrongs(judge(history, "R28"))
-    history = settled({"members": None}, 15)
-    assert "was answered 15, Stable with 0 of 2 members" in wrongs(judge(history, "R28-epoch"))
+    whys = wrongs(judge(settled({"members": None}, 15), "R28-epoch"))
+    assert "was answered 15, Stable with 0 of 2 members" in whys
 
 
 def test_a_member_that_is_named_twice_violates(judge: Judge) -> None:

@@ -587,7 +587,7 @@ def test_an_answer_that_comes_as_a_rebalance_starts_is_of_the_one_before(judge: 
     # The first join of "d" asked for more time than its last one before this rebalance.
     history = awaited().joined("d", 500, 0, rebalance_ms=30_000)
     history.joined("d", 2_500, rebalance_ms=7_000, lasts_ms=500)
-    history.joined("d", 10_003, 3, rebalance_ms=7_000)  # too late: it is removed in this moment
+    history.joined("d", 10_004, 3, rebalance_ms=7_000)  # too late: it has been removed
     verdict = judge(history, "X09-wire")
     assert ("HOLDS", 2, 7_050) == (verdict["verdict"], verdict["examined"], verdict["bound_high"])
 
@@ -599,3 +599,50 @@ def test_who_is_answered_as_its_first_rebalance_starts_is_not_missed(judge: Judg
     history.joined("p", 2_999, rebalance_ms=7_000, leader="q", lasts_ms=1)
     history.logged("stabilized", 3_000, generation=1, members=2)
     assert "UNKNOWN" == judge(history, "X09-wire")["verdict"]
+
+
+def test_who_joins_within_the_millisecond_of_the_line_has_rejoined(judge: Judge) -> None:
+    """A coordinator's line names the millisecond in which the last join completed the rebalance."""
+    history = Probed().formed("a", "d", rebalance_ms=7_000)
+    history.logged("rebalance_started", 3_000, generation=1, reason="a rejoins")
+    history.joined("a", 2_999, 2, rebalance_ms=7_000, lasts_ms=2_002)
+    history.joined("d", 5_000.4, 2, rebalance_ms=7_000, lasts_ms=0.8)
+    history.logged("stabilized", 5_000, generation=2, members=2)
+    assert "UNKNOWN" == judge(history, "X09-wire")["verdict"]
+
+
+def test_the_join_that_starts_a_rebalance_within_its_millisecond_is_waited_for(
+    judge: Judge,
+) -> None:
+    history = Probed().formed("a", "d", rebalance_ms=7_000)
+    history.joined("p", 3_000.4, 2, rebalance_ms=30_000, lasts_ms=30_001)
+    history.logged("rebalance_started", 3_000, generation=1, reason="p joins")
+    history.joined("a", 3_500, 2, rebalance_ms=7_000, lasts_ms=29_503)
+    history.logged("stragglers_removed", 33_002, reason="[d]")
+    history.logged("stabilized", 33_002, generation=2, members=2)
+    assert "HOLDS" == judge(history, "X09-wire")["verdict"]
+
+
+def test_an_answer_of_the_round_before_is_no_rejoin(judge: Judge) -> None:
+    history = Probed().formed("a", "l", "s", static=("l", "s"), rebalance_ms=7_000)
+    history.joined("l", 2_000, 1, rebalance_ms=7_000, instance_id="L", lasts_ms=1_000.5)
+    history.logged("left", 3_000, "a").tick(20_000)
+    history.logged("rebalance_started", 3_000, generation=1, reason="a left")
+    history.joined("l", 12_000, 2, rebalance_ms=7_000, instance_id="L", lasts_ms=5_001)
+    history.logged("stabilized", 17_000, generation=2, members=2)
+    assert "HOLDS" == judge(history, "X09-wire")["verdict"]
+
+
+def test_a_leader_is_known_though_its_place_is_taken_by_an_id_that_sorts_last(
+    judge: Judge,
+) -> None:
+    history = Probed().formed("s", "b", static=("s",))
+    history.joined("t", 3_000, instance_id="S", state="Stable", leader="t")
+    history.synced("t", 3_100, "part of s", gives={})
+    of_b = next(
+        row
+        for row in history.rows["calls"]
+        if row["api"] == "SYNC_GROUP" and row["member_id"] == "b"
+    )
+    of_b["answer"] = '{"errorCode": 0, "assignment": "nonsense"}'
+    assert "VIOLATED" == judge(history, "R13")["verdict"]

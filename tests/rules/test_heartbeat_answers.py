@@ -205,9 +205,7 @@ def test_a_group_of_another_type_is_no_group_of_consumers(
 
 
 def test_a_group_is_of_the_type_that_was_asked_for_in_it_before(judge: Judge) -> None:
-    """Of consumers where it began again as such; what others ask for later, or elsewhere, is not
-    it.
-    """
+    """Where it began again, of the new one; later, or elsewhere, others may ask for another."""
     again = asked()
     again.call("JOIN_GROUP", 400, request={"protocolType": "connect"})
     again.call("JOIN_GROUP", 500, request={"protocolType": "consumer"})
@@ -562,3 +560,18 @@ def test_a_join_of_another_type_is_refused(
     history = asked().comes("a") if joined else asked()
     history.call("JOIN_GROUP", 2_000, answered, request={"protocolType": of_type})
     assert verdict == judge(history, "X40-classic")["verdict"]
+
+
+def test_the_instance_id_that_a_member_came_back_with_counts(judge: Judge) -> None:
+    history = asked().comes("a", instanceId="j").beat("a", -1, instanceId="j")
+    history.comes("a", instanceId="i").beat("a", 1, instanceId="i")
+    assert "HOLDS" == judge(history, "X40-member")["verdict"]
+
+
+def test_a_refused_join_does_not_change_the_type_of_a_group(judge: Judge) -> None:
+    history = asked()
+    history.call("JOIN_GROUP", 400, request={"protocolType": "connect"})
+    history.call("JOIN_GROUP", 500, 23, request={"protocolType": "consumer"})
+    history.comes("a", 69, subscribedTopicNames=[])
+    assert "HOLDS" == judge(history, "X40-group")["verdict"]
+    assert "UNKNOWN" == judge(history, "X40-empty")["verdict"]

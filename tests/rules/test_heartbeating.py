@@ -37,6 +37,10 @@ def test_a_whole_interval_after_a_failed_heartbeat_violates(judge: Judge) -> Non
     assert "VIOLATED" == verdict["verdict"]
 
 
+def test_a_failed_heartbeat_that_is_the_last_is_not_examined(judge: Judge) -> None:
+    assert "UNKNOWN" == judge(failed().told("member-1", "heartbeat_sent", 9_000), "R09")["verdict"]
+
+
 @pytest.mark.parametrize(("ms", "verdict"), [(11_850, "HOLDS"), (11_851, "VIOLATED")])
 def test_a_failed_heartbeat_is_repeated_within_the_longest_backoff_and_a_tick(
     judge: Judge, ms: float, verdict: str
@@ -164,6 +168,29 @@ def test_how_long_the_first_heartbeat_waited_at_its_coordinator_is_not_the_clien
     assert verdict == judge(history, "R14")["verdict"]
 
 
+def test_how_long_other_heartbeats_waited_excuses_nobody(judge: Judge) -> None:
+    history = History().heartbeats("member-1", 2_000, 3_900, 5_800)
+    history.request("HEARTBEAT", "member-1", 7_700, arrived_at=at(7_200))
+    history.request("HEARTBEAT", "member-2", 5_800, arrived_at=at(5_300))
+    assert "VIOLATED" == judge(history, "R14")["verdict"]
+
+
+def test_of_heartbeats_that_were_held_up_together_the_longest_wait_counts(judge: Judge) -> None:
+    """The last one of the generation before was worked on in the same moment as the first."""
+    history = History().request("HEARTBEAT", "member-1", 2_000, arrived_at=at(1_850), error_code=27)
+    history.request("HEARTBEAT", "member-1", 2_000, arrived_at=at(1_999), generation=2)
+    history.heartbeats("member-1", 3_900, 5_800, 7_700, generation=2)
+    verdict = judge(history, "R14")
+    assert ("HOLDS", 1_870) == (verdict["verdict"], verdict["bound_low"])
+
+
+def test_a_member_id_is_one_whoever_bears_it(judge: Judge) -> None:
+    history = History().heartbeats("member-1", 2_000, 4_000, 6_000)
+    history.heartbeats("member-2", 8_000, 10_000, member_id=member_id("member-1"))
+    verdict = judge(history, "R14")
+    assert ["member-1 in generation 1"] == [row["subject"] for row in verdict["rows"]]
+
+
 def test_one_late_heartbeat_is_no_cadence(judge: Judge) -> None:
     history = History().heartbeats("member-1", 2_000, 4_000, 6_000, 8_400, 10_400)
     assert "HOLDS" == judge(history, "R14")["verdict"]
@@ -176,6 +203,23 @@ def test_a_heartbeat_that_is_left_out_is_missed_though_the_mean_is_right(
     times = (2_000, 4_000, 6_000, 8_000, 10_000)
     history = History().heartbeats("member-1", *times, *(each + 8_000 + gap_ms for each in times))
     assert verdict == judge(history, "R14")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("times", "examined"),
+    [
+        ((2_000, 6_000), 1),
+        ((2_000, 3_000, 7_000), 1),
+        ((2_000, 6_000, 7_679), 1),
+        ((2_000, 6_000, 7_680), 2),  # long enough for a mean as well
+    ],
+)
+def test_a_heartbeat_that_is_left_out_is_missed_in_a_time_too_short_for_a_mean(
+    judge: Judge, times: tuple[float, ...], examined: int
+) -> None:
+    verdict = judge(History().heartbeats("member-1", *times), "R14")
+    assert (examined, examined) == (verdict["examined"], verdict["violations"])
+    assert "left a heartbeat out" in verdict["reason"]
 
 
 def test_one_gap_within_a_coarse_grid_is_none_that_lacks_a_heartbeat(judge: Judge) -> None:
@@ -309,6 +353,14 @@ def test_a_first_heartbeat_in_turn_that_is_late_makes_no_other_one_early(
     assert verdict == judge(out_of_turn(told_ms, *times), "R14")["verdict"]
 
 
+def test_of_two_heartbeats_that_arrive_in_one_moment_the_later_one_counts(judge: Judge) -> None:
+    """The first in turn is 330 ms late, and is on record twice."""
+    history = out_of_turn(300, 2_630, 2_630, 5_130, 7_630, 10_130, 12_100)
+    verdict = judge(history, "R14")
+    assert "5 steady gaps" in verdict["rows"][0]["why"]
+    assert ("HOLDS", 1_950 - 330 / 5) == (verdict["verdict"], verdict["bound_low"])
+
+
 def test_a_machine_that_stood_still_can_have_made_them_rare_and_not_frequent(judge: Judge) -> None:
     rare = History().heartbeats("member-1", 2_000, 6_000, 8_000).tick(5_000, 1_500.0)
     assert "UNKNOWN" == judge(rare, "R14")["verdict"]
@@ -333,3 +385,17 @@ def test_nothing_to_examine_is_unknown(judge: Judge, rule: str) -> None:
     verdict = judge(history.says("member_added", 0, "member-1"), rule)
     assert "UNKNOWN" == verdict["verdict"]
     assert member_id("member-1") not in verdict["reason"]
+
+
+@pytest.mark.parametrize(("answered_ms", "verdict"), [(9_180, "HOLDS"), (9_060, "VIOLATED")])
+def test_heartbeats_that_waited_for_a_paused_broker_count_as_one(
+    judge: Judge, answered_ms: float, verdict: str
+) -> None:
+    """It reads the second once it has answered the first, which takes it longer than usual."""
+    history = Group(group={"protocol": "consumer"}).joins("member-1", 0, 2, gets=(0,))
+    history.fault("pause-broker", "broker-1", 4_100, 9_050)
+    history.beat("member-1", 2_000).beat("member-1", 4_000)
+    history.beat("member-1", 9_060, answered_at=at(answered_ms)).beat("member-1", 9_200)
+    for ms in (10_000, 12_000, 14_000, 16_000):
+        history.beat("member-1", ms)
+    assert verdict == judge(history, "R14")["verdict"]

@@ -93,7 +93,8 @@ def test_a_first_join_names_the_instance_and_no_member_id(
 ) -> None:
     history = History().member("member-1", instance_id="i-1")
     history.join("member-1", 10, member_id=None, instance_id=instance)
-    assert (verdict, 1) == tuple(judge(history, "X52")[name] for name in ("verdict", "examined"))
+    found = judge(history, "X52")
+    assert (verdict, 1) == (found["verdict"], found["examined"])
 
 
 def test_calls_that_name_nobody_are_unknown_to_x52(judge: Judge) -> None:
@@ -191,9 +192,7 @@ def test_a_partition_is_there_from_when_it_was_first_seen(judge: Judge) -> None:
     """An observer sees it again with each change of its leader."""
     history = given(6)
     for ms, leader in ((0, 1), (40_000, 2)):
-        history.add(
-            "topology", at=at(ms), what="partition", topic="t", partition=6, leader=leader
-        )
+        history.add("topology", at=at(ms), what="partition", topic="t", partition=6, leader=leader)
     assert "HOLDS" == judge(history, "X54")["verdict"]
 
 

@@ -551,3 +551,33 @@ def test_an_answer_without_an_error_begins_anew(judge: Judge) -> None:
     assert 0 == judge(history, "R08-client")["examined"]
     errors = told_of_a_rebalance(3_000, 5_000, 7_000, 9_000, error=25)
     assert 0 == judge(errors, "R08-client")["examined"]
+
+
+def test_the_first_join_may_be_stamped_after_the_line_that_it_ends_the_wait_with(
+    judge: Judge,
+) -> None:
+    """A request's line counts back from its end."""
+    history = nobody_in_time(20_001, joined_ms=20_000)
+    assert "HOLDS" == judge(history, "R04-longest")["verdict"]
+
+
+@pytest.mark.parametrize("rule", ["R04-longest", "X09"])
+def test_a_straggler_is_of_the_rebalance_that_ends_and_not_of_the_one_that_begins(
+    judge: Judge, rule: str
+) -> None:
+    history = late(19_000, joined_ms=19_000).says("rebalance_started", 19_000, generation=2)
+    history.says("stabilized", 19_500, generation=3, members=1)
+    history.join("member-2", 19_500, 3, rebalance_timeout_ms=9_000)
+    verdict = judge(history, rule)
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize("rule", ["R04", "X85", "X31"])
+def test_max_poll_interval_ms_may_be_as_long_as_kafka_lets_it(judge: Judge, rule: str) -> None:
+    """2,147,483,647 ms: the query fails with "Overflow in addition of INT32"."""
+    history = History(group={"max_poll_interval_ms": 2**31 - 1})
+    history.member("member-1", max_poll_interval_ms=2**31 - 1)
+    history.says("member_added", 0, "member-1").join("member-1", 5, rebalance_timeout_ms=2**31 - 1)
+    for event in ("stall_started", "callback_stall_started"):
+        history.told("member-1", event, 1_000, duration_ms=16_000.0)
+    assert "VIOLATED" != judge(history, rule)["verdict"]

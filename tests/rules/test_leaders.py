@@ -13,7 +13,7 @@ Judge = Callable[[History, str], dict[str, Any]]
 # X90
 
 
-def led(*leaders: tuple[int, float]) -> History:
+def led(*leaders: tuple[int | None, float]) -> History:
     """The observer sees these brokers lead t-0, each from its moment on."""
     history = History()
     for leader, ms in leaders:
@@ -58,7 +58,24 @@ def test_either_of_two_leaders_may_tell_where_one_follows_the_other(
     assert verdict == judge(asked(led((1, 0), (2, 20_000)), broker, ms), "X90")["verdict"]
 
 
-@pytest.mark.parametrize(("ms", "verdict"), [(18_000, "UNKNOWN"), (18_001, "VIOLATED")])
+def test_a_moment_in_which_nobody_is_seen_to_lead_changes_nothing(judge: Judge) -> None:
+    """The observer was not told by the broker that it asked then."""
+    assert "HOLDS" == judge(asked(led((1, 0), (None, 20_000)), 1, 30_000), "X90")["verdict"]
+
+
+def test_the_first_that_was_told_by_another_broker_is_named(judge: Judge) -> None:
+    history = asked(led((1, 0), (2, 20_000)), 3, 22_000)
+    found = judge(asked(asked(history, 3, 40_000), 3, 50_000), "X90")
+    assert ("VIOLATED", 3, at(22_000)) == (
+        found["verdict"], found["measured_max"], found["rows"][0]["at"],
+    )  # fmt: skip
+    assert "told the end of t-0, whose leader was broker-2" in found["reason"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [(9_998, "VIOLATED"), (9_999, "UNKNOWN"), (18_000, "UNKNOWN"), (18_001, "VIOLATED")],
+)
 def test_a_broker_in_trouble_may_not_know_that_it_leads_no_more(
     judge: Judge, ms: float, verdict: str
 ) -> None:
@@ -78,3 +95,8 @@ def test_where_the_machine_stood_still_another_leader_may_not_have_been_seen(
 def test_a_partition_that_nobody_saw_shows_nothing(judge: Judge) -> None:
     assert "UNKNOWN" == judge(asked(led((1, 0)), 2, 9_000, partition=4), "X90")["verdict"]
     assert "UNKNOWN" == judge(led((1, 0)), "X90")["verdict"]
+
+
+def test_the_leader_that_was_seen_last_is_named(judge: Judge) -> None:
+    (row,) = judge(asked(led((2, 0), (1, 20_000)), 3, 24_000), "X90")["rows"]
+    assert "whose leader was broker-1" in row["why"]

@@ -218,3 +218,9 @@ def test_how_far_a_partition_was_processed_is_told(judge: Judge) -> None:
 def test_a_run_without_end_offsets_says_nothing_of_the_end(judge: Judge) -> None:
     history = History(limits={"drained_s": 60}).delivered("member-1", 0, 0, 9, 100)
     assert "UNKNOWN" == judge(history, "L4")["verdict"]
+
+
+def test_a_stop_that_ends_as_the_group_is_steady_is_of_its_start(judge: Judge) -> None:
+    history = crashed(1)
+    history.steady_ms = 17_000
+    assert "HOLDS" == judge(history, "L1")["verdict"]

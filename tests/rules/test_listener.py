@@ -59,6 +59,7 @@ def test_a_next_owner_before_the_callback_violates(judge: Judge) -> None:
     [
         ("java", "consumer", -55_901, "HOLDS"),
         ("java", "consumer", -55_902, "VIOLATED"),
+        ("java", "consumer", 5_100, "HOLDS"),
         ("java", "consumer", 5_101, "VIOLATED"),
         ("java", "eager", -55_901, "VIOLATED"),
         ("librdkafka", "consumer", -55_901, "VIOLATED"),
@@ -114,6 +115,7 @@ def test_giving_up_at_the_very_moment_the_next_owner_is_given_it_holds(judge: Ju
     ("ms", "found"),
     [
         (4_899, "before any rebalance"),
+        (4_900, "while members rejoined"),
         (4_905, "while members rejoined"),
         (4_911, "after all had rejoined"),
     ],
@@ -293,7 +295,7 @@ def test_a_position_that_was_not_kept_does_not_count(judge: Judge) -> None:
 @pytest.mark.parametrize(
     ("first", "verdict"),
     [(10, "HOLDS"), (11, "VIOLATED"), (12, "HOLDS"), (13, "HOLDS")]
-    + [(first, "VIOLATED") for first in range(14, 20)],
+    + [(first, "VIOLATED") for first in range(14, 21)],
 )
 def test_a_position_that_was_being_kept_when_its_member_died_may_be_there(
     judge: Judge, first: int, verdict: str
@@ -301,8 +303,10 @@ def test_a_position_that_was_being_kept_when_its_member_died_may_be_there(
     history = kept(first)
     asked: dict[str, Any] = {"error": None, "how": "external"}
     history.asked_commit("member-1", 1_200, 0, 12, **asked)
-    history.asked_commit("member-3", 5_000, 0, 13, **asked)
-    # Before what was kept, after the assignment, of others, in Kafka, and refused.
+    history.asked_commit("member-3", 5_100, 0, 13, **asked)
+    # Before what was kept last, after the assignment, of others, in Kafka, and refused.
+    history.asked_commit("member-1", 900, 0, 5, how="external")
+    history.asked_commit("member-1", 950, 0, 20, **asked)
     history.asked_commit("member-1", 1_000, 0, 14, **asked)
     history.asked_commit("member-1", 5_100.1, 0, 15, **asked)
     history.asked_commit("member-1", 1_200, 1, 16, **asked)

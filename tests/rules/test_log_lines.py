@@ -112,9 +112,14 @@ def test_a_broker_that_has_unloaded_the_group_has_no_more_to_say(
 def test_what_a_broker_logs_as_it_unloads_the_group_comes_before_that(
     judge: Judge, event: str
 ) -> None:
-    history = logged().says("unloaded", 9_000).says(event, 9_000)
+    history = logged().says(event, 9_000).says("unloaded", 9_000)
     assert "HOLDS" == judge(history, "X76")["verdict"]
     assert "VIOLATED" == judge(history.says("stabilized", 9_100), "X76")["verdict"]
+
+
+def test_a_broker_may_load_the_group_as_it_has_unloaded_it(judge: Judge) -> None:
+    history = logged().says("unloaded", 9_000).says("loaded", 9_000).says("stabilized", 9_100)
+    assert "HOLDS" == judge(history, "X76")["verdict"]
 
 
 @pytest.mark.parametrize(("members", "verdict"), [(3, "HOLDS"), (2, "VIOLATED")])
@@ -179,9 +184,7 @@ def test_a_group_is_loaded_again_where_its_own_broker_was_broken(
 ) -> None:
     """By the time of the second load, and not before the first."""
     history = logged().says("loaded", 20_000).says("loaded", 40_000)
-    history.fault(
-        "kill-broker", broker, injecting_ms + 100, healed_ms, injecting_ms=injecting_ms
-    )
+    history.fault("kill-broker", broker, injecting_ms + 100, healed_ms, injecting_ms=injecting_ms)
     assert verdict == judge(history, "X76")["verdict"]
 
 

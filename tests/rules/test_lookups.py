@@ -652,3 +652,18 @@ def test_nothing_to_examine_is_unknown(judge: Judge, rule: str) -> None:
     verdict = judge(history.says("member_added", 0, "member-1"), rule)
     assert "UNKNOWN" == verdict["verdict"]
     assert member_id("member-1") not in verdict["reason"]
+
+
+def test_a_broker_may_load_the_group_while_the_one_before_answers_others(judge: Judge) -> None:
+    """Brokers hear of a new leader one after the other; broker-1 answers until it does."""
+    history = History(group={"client": "librdkafka"}).member("member-1").member("member-2")
+    history.says("stabilized", 100, generation=1).says("loaded", 6_010, broker=2, members=2)
+    for member in ("member-1", "member-2"):
+        history.request("FIND_COORDINATOR", member, 0, detail='{"coordinator": 1}')
+    history.heartbeats("member-1", 2_000).heartbeats("member-2", 6_001)
+    history.told("member-1", "session_timed_out", 5_990)
+    named = '{"coordinator": 2}'
+    history.request("FIND_COORDINATOR", "member-1", 5_995, broker=3, detail=named)
+    history.heartbeats("member-1", 6_000, member_id=None, broker=2)
+    history.join("member-1", 6_020, life=2, broker=2)
+    assert judge(history, "R35")["verdict"] == "HOLDS"

@@ -332,9 +332,9 @@ def test_each_answer_for_all_partitions_is_one_of_its_own(judge: Judge) -> None:
     assert 1 == judge(history, "R30-wire")["violations"]
 
 
-def test_a_fetch_of_all_shows_nothing_where_nothing_was_committed(judge: Judge) -> None:
-    history = fetched(Probed(), 1_200, {}, everything=True)
-    assert 0 == judge(history, "R30-wire")["examined"]
+def test_a_fetch_of_all_that_finds_what_nobody_committed_violates(judge: Judge) -> None:
+    verdict = judge(fetched(Probed(), 1_200, {0: 7}, everything=True), "R30-wire")
+    assert ("VIOLATED", 1) == (verdict["verdict"], verdict["examined"])
 
 
 # R30-whole

@@ -74,6 +74,35 @@ def test_what_is_known_of_the_start_of_a_log_is_no_reason_to_look_up_its_end(
     assert "VIOLATED" == judge(history, "X18")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("which", "error", "verdict"),
+    [(-2, 0, "HOLDS"), (-1, 0, "VIOLATED"), (-2, 6, "VIOLATED")],
+)
+def test_librdkafka_knows_where_a_log_starts_that_it_looked_up_before(
+    judge: Judge, which: int, error: int, verdict: str
+) -> None:
+    """Just before it was given the partition."""
+    history = begins(0, -1)
+    found = {"topic": TOPIC, "partition": 0, "committed": 0, "error_code": error}
+    detail = json.dumps({"timestamp": which})
+    history.request("LIST_OFFSETS", "member-2", 99, positions=[found], detail=detail)
+    assert verdict == judge(history, "X18")["verdict"]
+
+
+def test_a_partition_that_comes_back_begins_at_the_position_told_then(judge: Judge) -> None:
+    history = begins(20, 20).told("member-2", "revoked", 300, [0])
+    history.told("member-2", "assigned", 400, [0])
+    answered(history, 450, 30).delivered("member-2", 0, 30, 39, 500)
+    verdict = judge(history, "X18")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+def test_who_is_no_process_of_the_run_is_not_examined(judge: Judge) -> None:
+    history = begins(0, 20)
+    history.rows["members"].clear()
+    assert "UNKNOWN" == judge(history, "X18")["verdict"]
+
+
 def test_a_position_that_the_log_no_longer_has_is_none(judge: Judge) -> None:
     history = deleted(begins(50, 20, "earliest", (-2, 50)), 50)
     assert "HOLDS" == judge(history, "X18")["verdict"]
@@ -185,6 +214,7 @@ def test_a_position_counts_if_the_log_had_it_at_the_assignment(
         (40, (1_700_000_000_000, 40), "HOLDS"),
         (39, (1_700_000_000_000, 40), "VIOLATED"),
         (41, (1_700_000_000_000, 40), "VIOLATED"),
+        (40, (0, 40), "HOLDS"),  # since 1970
         (40, (-1, 40), "VIOLATED"),
         (40, (-2, 40), "VIOLATED"),
         (40, None, "VIOLATED"),

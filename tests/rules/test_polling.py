@@ -65,6 +65,15 @@ def test_the_largest_poll_of_each_java_member_counts(judge: Judge) -> None:
     assert at(1_100) == verdict["rows"][0]["at"]
 
 
+def test_a_poll_is_told_with_when_it_first_returned_something(judge: Judge) -> None:
+    history = fetched(unset(java(), "max.poll.records"), 1_000, 0)
+    for partition, ms in ((1, 1_002), (0, 1_001)):
+        history.delivered("member-1", partition, 0, 9, ms, poll=1)
+    fetched(handed_out(history, (1_003, 10, 12)), 2_000, 13)
+    for rule in ("R23", "R23-default"):
+        assert at(1_001) == judge(history, rule)["rows"][0]["at"]
+
+
 # R24
 
 
@@ -155,6 +164,25 @@ def test_a_fetch_of_one_byte_and_one_record_is_examined(judge: Judge) -> None:
     assert 1 == judge(fetched(history, 1_100, 1), "R24")["examined"]
 
 
+def test_a_fetch_that_no_poll_hands_out_is_not_examined(judge: Judge) -> None:
+    """As after the position was set elsewhere."""
+    history = fetched(fetched(java(), 1_000, 0), 1_100, 500)
+    assert "UNKNOWN" == judge(history, "R24")["verdict"]
+
+
+def test_of_two_answers_from_one_offset_the_second_is_examined(judge: Judge) -> None:
+    history = fetched(fetched(fetched(java(), 1_000, 0), 1_050, 10), 1_060, 10)
+    verdict = judge(fetched(handed_out(history, (1_100, 0, 19)), 1_200, 20), "R24")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+    assert [at(1_000), at(1_060)] == sorted(row["at"] for row in verdict["rows"])
+
+
+def test_a_fetch_of_who_is_no_process_of_the_run_is_not_examined(judge: Judge) -> None:
+    history = drained()
+    history.rows["members"].clear()
+    assert "UNKNOWN" == judge(history, "R24")["verdict"]
+
+
 # R23-default and R24-default
 
 
@@ -169,6 +197,7 @@ def unset(history: History, name: str) -> History:
         (((0, 499), (500, 999), (1_000, 1_016)), 2, "HOLDS"),
         (((0, 500), (501, 1_016)), 1, "VIOLATED"),
         (((0, 99), (100, 1_016)), 1, "VIOLATED"),
+        (((0, 499), (500, 500)), 1, "HOLDS"),
         (((0, 1_016),), 0, "UNKNOWN"),  # all that there was
     ],
 )
@@ -176,8 +205,8 @@ def test_a_poll_that_leaves_some_behind_shows_how_many_it_returns_unless_that_is
     judge: Judge, polls: tuple[tuple[int, int], ...], examined: int, verdict: str
 ) -> None:
     history = fetched(unset(java(), "max.poll.records"), 1_000, 0)
-    handed_out(history, *((1_001 + number, *poll) for number, poll in enumerate(polls)))
-    fetched(history, 2_000, 1_017)
+    handed_out(history, *((1_000 + number, *poll) for number, poll in enumerate(polls)))
+    fetched(history, 2_000, polls[-1][1] + 1)
     found = judge(history, "R23-default")
     assert (verdict, examined) == (found["verdict"], found["examined"])
     assert "UNKNOWN" == judge(unset(history, "fetch.min.bytes"), "R23-default")["verdict"]
@@ -212,18 +241,19 @@ def test_a_fetch_that_leaves_some_behind_shows_how_much_it_brings_unless_that_is
 
 
 @pytest.mark.parametrize(
-    ("again", "examined"),
+    ("again", "first", "examined"),
     [
-        (1_020, 0),  # 8 to 10 were handed out meanwhile: this answer is dropped
-        (1_010, 2),  # in the same moment: those are of this answer
+        (1_020, 8, 0),  # 8 to 10 were handed out meanwhile: this answer is dropped
+        (1_020, 10, 0),
+        (1_010, 8, 2),  # in the same moment: those are of this answer
     ],
 )
 def test_an_answer_whose_records_were_handed_out_meanwhile_ends_no_fetch(
-    judge: Judge, again: float, examined: int
+    judge: Judge, again: float, first: int, examined: int
 ) -> None:
     history = fetched(unset(java(), "max.partition.fetch.bytes"), 1_000, 0, 65_536, 11)
     handed_out(history, (1_001, 0, 7), (1_010, 8, 10))
-    fetched(fetched(history, again, 8, 70_000, 20), 2_000, 11)
+    fetched(fetched(history, again, first, 70_000, 20), 2_000, 11)
     assert examined == judge(history, "R24-default")["examined"]
 
 
@@ -233,6 +263,24 @@ def test_a_position_set_back_is_no_answer_dropped(judge: Judge) -> None:
     handed_out(fetched(history, 1_100, 0), (1_101, 0, 99), (1_102, 100, 149))
     verdict = judge(fetched(history, 1_200, 150), "R24")
     assert ["150 records handed out by 2 polls"] == [row["why"] for row in verdict["rows"]]
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "told"),
+    [
+        (0, (1_101, 0, 49), ["50 records handed out by 1 polls"]),
+        (0, (1_100, 0, 49), ["50 records handed out by 1 polls"]),
+        (49, (1_101, 49, 49), ["1 records handed out by 1 polls", "49 records handed out by 1"]),
+    ],
+)
+def test_a_position_set_back_for_one_poll_is_no_answer_dropped(
+    judge: Judge, first: int, again: tuple[float, int, int], told: list[str]
+) -> None:
+    history = handed_out(fetched(java(), 1_000, 0), (1_001, 0, 49))
+    handed_out(fetched(history, 1_100, first), again)
+    rows = judge(fetched(history, 1_200, 50), "R24")["rows"]
+    assert all(map(str.startswith, sorted(row["why"] for row in rows), told))
+    assert len(told) == len(rows)
 
 
 # R25
@@ -401,6 +449,38 @@ def test_a_sync_of_another_generation_or_a_refused_one_ends_no_rebalance(judge: 
     history = rejoining().sync("member-1", 2_100, 1).sync("member-1", 2_200, 2, error_code=27)
     history.delivered("member-1", 0, 7, 9, 3_000)
     assert 3 == judge(history, "R25-rebalance")["measured_max"]
+
+
+def test_a_sync_may_arrive_in_the_moment_of_its_join(judge: Judge) -> None:
+    """And the member may sync again in that generation."""
+    history = rejoining()
+    history.rows["requests"][-1]["arrived_at"] = at(2_000)
+    history.sync("member-1", 9_000, 2).delivered("member-1", 0, 7, 9, 5_000)
+    verdict = judge(history, "R25-rebalance")
+    assert (1, 0) == (verdict["examined"], verdict["measured_max"])
+
+
+def test_what_the_whole_group_waits_for_is_no_wait_of_a_cooperative_member(judge: Judge) -> None:
+    history = rejoining().says("rebalance_started", 1_950, generation=1)
+    history.says("stabilized", 4_000, generation=2, members=1)
+    history.says("assignment_received", 4_060, "member-1", generation=2)
+    history.delivered("member-1", 0, 7, 9, 1_960)
+    verdict = judge(history, "R25-rebalance")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(
+    ("assigned_ms", "revoked_ms", "examined"),
+    [(1_999, 4_101, 1), (2_000, 4_101, 0), (1_999, 4_100, 0)],
+)
+def test_what_it_has_from_before_its_join_until_after_its_assignment_is_kept(
+    judge: Judge, assigned_ms: float, revoked_ms: float, examined: int
+) -> None:
+    history = rejoining()
+    history.rows["client_events"].clear()
+    history.told("member-1", "assigned", assigned_ms, [0])
+    history.told("member-1", "revoked", revoked_ms, [0])
+    assert examined == judge(history, "R25-rebalance")["examined"]
 
 
 @pytest.mark.parametrize(

@@ -242,9 +242,7 @@ def test_who_is_no_member_need_not_leave(judge: Judge, removed_ms: float, verdic
     assert verdict == judge(history, "P6")["verdict"]
 
 
-@pytest.mark.parametrize(
-    ("joined_ms", "verdict"), [(20_000, "VIOLATED"), (20_001, "HOLDS")]
-)
+@pytest.mark.parametrize(("joined_ms", "verdict"), [(20_000, "VIOLATED"), (20_001, "HOLDS")])
 def test_who_was_not_yet_a_member_need_not_leave(
     judge: Judge, joined_ms: float, verdict: str
 ) -> None:
@@ -578,7 +576,8 @@ def test_who_is_told_nothing_goes_on(judge: Judge, history: History, verdict: st
 def test_who_never_ended_goes_on(judge: Judge) -> None:
     history = an_app("member-1")
     history.rows["members"][0].update(end=None, ended_at=None, exit_code=None)
-    assert ("HOLDS", 1) == tuple(judge(history, "P14")[name] for name in ("verdict", "examined"))
+    found = judge(history, "P14")
+    assert ("HOLDS", 1) == (found["verdict"], found["examined"])
 
 
 def test_the_last_fault_before_its_end_is_said(judge: Judge) -> None:

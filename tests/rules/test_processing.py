@@ -82,6 +82,26 @@ def test_a_record_from_before_the_rebalance_is_not_of_this_one(judge: Judge) -> 
     assert "HOLDS" == judge(shown(history, (200, 249), (40, 49), ms=5_100), "P12")["verdict"]
 
 
+@pytest.mark.parametrize("fetch_ms", [5_000, 5_020], ids=["in the same moment", "later"])
+def test_a_partition_that_is_given_again_further_on_begins_anew_too(
+    judge: Judge, fetch_ms: float
+) -> None:
+    """Somebody else has read on to 200; what it had fetched before may be in hand still."""
+    history = shown(reads_on(), (0, 39)).holds("member-1", 0, ms=5_000, generation=2)
+    history.fetch("member-1", 0, 200, fetch_ms, upto=250)
+    found = judge(shown(history, (200, 249), (60, 69), ms=5_100), "P12")
+    assert ("HOLDS", 0) == (found["verdict"], found["measured_max"])
+
+
+def test_who_goes_back_by_a_single_record_begins_anew(judge: Judge) -> None:
+    """An empty answer was the last one before that. Of 40 to 44 it only shows what it had."""
+    history = an_app("member-1").holds("member-1", 0).fetch("member-1", 0, 0, 1_000, upto=60)
+    history = shown(history.fetch("member-1", 0, 60, 1_100), (0, 39), (45, 59))
+    history.fetch("member-1", 0, 59, 2_000, upto=70)
+    found = judge(shown(history, (40, 44), (59, 69), ms=2_100), "P12")
+    assert ("HOLDS", 0) == (found["verdict"], found["measured_max"])
+
+
 def test_who_fetches_again_from_further_back_begins_anew(judge: Judge) -> None:
     history = shown(reads_on(), (0, 39), (45, 99)).fetch("member-1", 0, 40, 2_000, upto=100)
     assert "HOLDS" == judge(shown(history, (40, 99), ms=2_100), "P12")["verdict"]
@@ -118,6 +138,45 @@ def test_a_broker_that_was_killed_may_have_answered_a_fetch_that_it_did_not_log(
     assert "UNKNOWN" == judge(shown(history, (0, 9), ms=1_300), "P12")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "ms", "verdict"),
+    [
+        ("kill-broker", 999, "VIOLATED"),
+        ("kill-broker", 1_000, "UNKNOWN"),  # when it began to read
+        ("pause-broker", 1_250, "VIOLATED"),
+        ("kill-broker", 1_300, "UNKNOWN"),  # when it showed what was late
+        ("kill-broker", 1_301, "VIOLATED"),
+    ],
+)
+def test_only_a_broker_that_was_killed_while_it_read_may_have_answered(
+    judge: Judge, kind: str, ms: float, verdict: str
+) -> None:
+    history = shown(reads_on(), (10, 19)).fault(kind, "broker-2", ms + 5, 9_000, injecting_ms=ms)
+    assert verdict == judge(shown(history, (0, 9), ms=1_300), "P12")["verdict"]
+
+
+def test_what_may_be_late_for_a_killed_broker_may_be_what_breaks_the_promise(judge: Judge) -> None:
+    """Ten records are late, and ten more after a rebalance: as many as ten are promised."""
+    history = shown(reads_on(), (10, 19), (0, 9)).fault("kill-broker", "broker-2", 1_150, 9_000)
+    history.limits["out_of_order"] = 10
+    history.holds("member-1", 0, ms=5_000, generation=2).fetch("member-1", 0, 100, 5_020, upto=120)
+    found = judge(shown(history, (110, 119), (100, 109), ms=5_100), "P12")
+    assert ("UNKNOWN", 20) == (found["verdict"], found["rows"][0]["measured"])
+
+
+def test_of_several_that_are_late_the_first_is_named_with_what_came_before_it(
+    judge: Judge,
+) -> None:
+    history = shown(reads_on(), (0, 9), (20, 29), (15, 19), (30, 39), (10, 14))
+    (row,) = judge(history, "P12")["rows"]
+    assert "the first is 15, which was shown after 29" in row["why"]
+
+
+def test_what_is_in_order_is_counted(judge: Judge) -> None:
+    (row,) = judge(shown(reads_on(), (0, 9), (10, 34)), "P12")["rows"]
+    assert (True, "35 records shown") == (row["ok"], row["why"])
+
+
 @pytest.mark.parametrize("fetches", [True, False])
 def test_without_effects_or_fetches_no_order_is_known(judge: Judge, fetches: bool) -> None:
     history = reads_on() if fetches else shown(an_app("member-1").holds("member-1", 0), (0, 9))
@@ -145,6 +204,20 @@ def test_a_pattern_that_never_matched_is_said_with_what_was_printed(judge: Judge
     found = judge(told(lacks=lacks), "P13")
     assert "UNKNOWN" == found["verdict"]
     assert f"100 records were committed, and {lacks}" in found["reason"]
+
+
+def test_what_a_silent_program_committed_is_counted(judge: Judge) -> None:
+    """To 100 of one partition, and to 60 of another one."""
+    history = told().commit_request("member-1", 5_000, 0, 50)
+    found = judge(history.commit_request("member-1", 9_100, 1, 60), "P13")
+    assert "UNKNOWN" == found["verdict"]
+    assert "160 records were committed, and nothing was shown" in found["reason"]
+
+
+def test_a_silent_program_may_have_committed_nothing(judge: Judge) -> None:
+    history = an_app("member-1").holds("member-1", 0)
+    history.way_shown = {"by": "stdout", "lacks": "", "oddly": ""}
+    assert "0 records were committed, and nothing was shown" in judge(history, "P13")["reason"]
 
 
 def test_records_that_were_never_produced_are_named(judge: Judge) -> None:
@@ -180,3 +253,13 @@ def test_what_a_silent_program_fetched_does_not_stand_for_what_it_processed(
 @pytest.mark.parametrize("rule", ["P12", "P13"])
 def test_an_empty_history_shows_nothing(judge: Judge, rule: str) -> None:
     assert "UNKNOWN" == judge(an_app(), rule)["verdict"]
+
+
+def test_a_killed_broker_casts_doubt_on_its_own_stretch_alone(judge: Judge) -> None:
+    """Ten records came too late before it was killed, and ten after."""
+    history = shown(reads_on(), (10, 19), (0, 9)).fault("kill-broker", "broker-2", 5_050, 9_000)
+    history.holds("member-1", 0, ms=5_000, generation=2).fetch("member-1", 0, 100, 5_020, upto=120)
+    history = shown(history, (110, 119), (100, 109), ms=5_100)
+    for most, verdict in ((9, "VIOLATED"), (10, "UNKNOWN"), (19, "UNKNOWN"), (20, "HOLDS")):
+        history.limits["out_of_order"] = most
+        assert verdict == judge(history, "P12")["verdict"]

@@ -168,6 +168,18 @@ def test_without_members_x98_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(History(), "X98")["verdict"]
 
 
+def test_a_question_that_was_never_answered_was_asked_as_well(judge: Judge) -> None:
+    history = asks(1)
+    unanswered = {**T_0, "committed": None, "error_code": None}
+    for number in range(20):
+        history.request(
+            "OFFSET_FETCH", "member-1", 21_000 + number, member_id=None, generation=None,
+            positions=[unanswered], error_code=None, answered_at=None,
+        )  # fmt: skip
+    found = judge(history, "X98")
+    assert ("VIOLATED", 21) == (found["verdict"], found["measured_max"])
+
+
 # X92
 
 

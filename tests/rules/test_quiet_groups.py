@@ -63,6 +63,21 @@ def test_a_fault_is_over_when_a_session_and_the_poll_interval_are(
     assert ("VIOLATED" if quiet else "UNKNOWN") == judge(history, "X38")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "target", "quiet"),
+    [
+        ("kill-broker", "broker-3", False),
+        ("latency", "members", False),
+        ("close-consumer", "member-2", True),  # all that it does is done
+    ],
+)
+def test_a_fault_that_is_never_healed_goes_on_unless_it_is_done_at_once(
+    judge: Judge, kind: str, target: str, quiet: bool
+) -> None:
+    history = still(26_000).fault(kind, target, 2_000)
+    assert ("VIOLATED" if quiet else "UNKNOWN") == judge(history, "X38")["verdict"]
+
+
 def test_a_rebalance_is_not_quiet(judge: Judge) -> None:
     history = still(26_000).rebalance(22_000, 1, 1).join("member-1", 22_005)
     assert "UNKNOWN" == judge(history.sync("member-1", 22_015), "X38")["verdict"]
@@ -83,6 +98,7 @@ def test_a_commit_that_took_long_is_what_it_waited_for(
         (21_000, 100, "UNKNOWN"),
         (21_000, 99, "VIOLATED"),  # it had no more to work off
         (19_999, 100, "VIOLATED"),  # before
+        (20_000, 100, "VIOLATED"),  # as the record came
         (23_000, 90, "VIOLATED"),  # with the record itself, which could have come before
     ],
 )
@@ -93,6 +109,62 @@ def test_a_member_that_works_off_a_backlog_is_not_quiet(
     history.acknowledged(1, 0, records - 1, last_answered_at=at(polled_ms - 10))
     history.rows["members"][0]["batch_records"] = 100
     assert verdict == judge(history, "X38")["verdict"]
+
+
+def test_the_last_full_batch_before_the_poll_counts(judge: Judge) -> None:
+    """The member had worked off another backlog long before."""
+    history = still(23_000)
+    for ms, first in ((10_000, 0), (21_000, 100)):
+        history.delivered("member-1", 1, first, first + 99, ms)
+    history.rows["members"][0]["batch_records"] = 100
+    assert "UNKNOWN" == judge(history, "X38")["verdict"]
+
+
+def test_a_partition_that_was_never_assigned_is_read_all_the_same(judge: Judge) -> None:
+    """A program may choose its partitions itself: then nothing happens in its group."""
+    history = still(26_000)
+    history.rows["client_events"].clear()
+    assert "VIOLATED" == judge(history, "X38")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(59_998, "VIOLATED"), (59_999, "UNKNOWN")])
+def test_what_members_read_as_they_are_told_to_stop_is_not_examined(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    assert verdict == judge(still(ms), "X38")["verdict"]
+
+
+def test_of_several_waits_of_a_partition_the_longest_is_told(judge: Judge) -> None:
+    history = still(23_000)
+    history.acknowledged(0, 20, 29, last_answered_at=at(30_000))
+    history.delivered("member-1", 0, 20, 29, 30_100)
+    (row,) = judge(history, "X38")["rows"]
+    assert (False, 3_000) == (row["ok"], row["measured"])
+
+
+def test_records_that_come_as_they_are_acknowledged_have_not_waited(judge: Judge) -> None:
+    """The producer hears of it after a member may have read them."""
+    assert 0 == judge(still(20_000, answered_ms=20_003), "X38")["measured_max"]
+
+
+def test_a_record_waits_from_its_own_acknowledgement(judge: Judge) -> None:
+    """One poll brings a record, and behind a gap those that were acknowledged much later."""
+    history = still(26_000)
+    history.rows["sends"].pop()
+    history.rows["deliveries"].pop()
+    history.acknowledged(0, 10, 10, last_answered_at=at(20_000))
+    history.acknowledged(0, 15, 19, last_answered_at=at(23_000))
+    history.acknowledged(0, 20, 29, last_answered_at=at(40_000))  # and is read later
+    history.delivered("member-1", 0, 10, 10, 23_000, poll=7)
+    history.delivered("member-1", 0, 15, 19, 23_000, poll=7)
+    (row,) = judge(history, "X38")["rows"]
+    assert (False, 3_000) == (row["ok"], row["measured"])
+
+
+def test_records_that_the_producer_never_heard_of_again_do_not_count(judge: Judge) -> None:
+    history = still(26_000)
+    history.rows["sends"][1]["outcome"] = "unanswered"
+    assert "UNKNOWN" == judge(history, "X38")["verdict"]
 
 
 def test_a_machine_that_stood_still_meanwhile_leaves_it_open(judge: Judge) -> None:

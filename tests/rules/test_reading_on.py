@@ -66,6 +66,15 @@ def test_a_question_after_the_first_record_counts_only_where_there_is_none_befor
     assert "HOLDS" == judge(history, "X58")["verdict"]
 
 
+@pytest.mark.parametrize(("ms", "verdict"), [(1_150, "HOLDS"), (1_151, "VIOLATED")])
+def test_the_last_answer_before_the_first_record_may_be_stamped_a_little_after_it(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    """It asked twice, and somebody else's late commit came between the two answers."""
+    history = handed(7, 1_010).delivered("member-1", 0, 10, 19, 1_100)
+    assert verdict == judge(history.told_position("member-1", 0, 10, ms), "X58")["verdict"]
+
+
 @pytest.mark.parametrize(
     ("position", "first", "verdict"), [(-1, 5, "HOLDS"), (-1, 6, "VIOLATED"), (30, 5, "VIOLATED")]
 )
@@ -108,6 +117,51 @@ def test_positions_of_another_store_and_of_broken_brokers_are_unknown_to_x58(
     assert "UNKNOWN" == judge(broken, "X58")["verdict"]
 
 
+@pytest.mark.parametrize(("first", "verdict"), [(0, "HOLDS"), (3, "VIOLATED")])
+def test_the_first_record_of_all_may_be_the_one_that_is_committed(
+    judge: Judge, first: int, verdict: str
+) -> None:
+    history = handed(0).delivered("member-1", 0, first, 19, 1_100)
+    assert verdict == judge(history, "X58")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("fault_ms", "healed_ms", "verdict"),
+    [
+        (7_100, 7_200, "UNKNOWN"),  # in the moment of the first record
+        (7_101, 7_200, "VIOLATED"),
+        (500, 1_000, "UNKNOWN"),  # a session before the partition was handed over
+        (500, 999, "VIOLATED"),
+    ],
+)
+def test_an_answer_is_missed_unless_a_broker_was_broken_meanwhile(
+    judge: Judge, fault_ms: float, healed_ms: float, verdict: str
+) -> None:
+    history = History().told("member-1", "assigned", 7_000, [0])
+    history.delivered("member-1", 0, 10, 19, 7_100)
+    history.fault("kill-broker", "broker-2", fault_ms + 1, healed_ms, injecting_ms=fault_ms)
+    assert verdict == judge(history, "X58")["verdict"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"group": "payments"}, {"error_code": 88, "committed": -1}],
+    ids=["of another group", "with an error"],
+)
+def test_only_an_answer_without_an_error_about_its_own_group_counts(
+    judge: Judge, other: dict[str, Any]
+) -> None:
+    """The other one comes after it, so it is nearer to the first record."""
+    history = handed(10, 1_010)
+    position = {"topic": "t", "partition": 0, "committed": 99, "error_code": 0}
+    position |= {name: value for name, value in other.items() if name in position}
+    history.request(
+        "OFFSET_FETCH", "member-1", 1_050, positions=[position], group=other.get("group", "orders")
+    )
+    history.delivered("member-1", 0, 10, 19, 1_100)
+    assert "HOLDS" == judge(history, "X58")["verdict"]
+
+
 # X60
 
 
@@ -138,6 +192,8 @@ def test_what_comes_in_order_holds(judge: Judge) -> None:
         ("commits", {"answered_at": None}, "HOLDS"),
         ("requests", {"processed_at": at(1_999)}, "VIOLATED"),
         ("requests", {"answered_at": at(1_999)}, "VIOLATED"),
+        ("deliveries", {"processed_at": at(1_000)}, "HOLDS"),
+        ("commits", {"answered_at": at(1_100)}, "HOLDS"),
     ],
 )
 def test_nothing_comes_before_what_it_follows_from(
@@ -146,6 +202,17 @@ def test_nothing_comes_before_what_it_follows_from(
     history = in_order().tick(1_000)
     history.rows[file][-1].update(change)
     assert verdict == judge(history, "X60")["verdict"]
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(1_450, "HOLDS"), (1_451, "VIOLATED")])
+def test_each_record_is_held_against_those_that_were_sent_with_it(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    """Ten records are sent at the start, and ten more later."""
+    history = History().acknowledged(0, 0, 9).delivered("member-1", 0, 0, 9, 1_000)
+    history.acknowledged(0, 10, 19, first_sent_at=at(ms), last_answered_at=at(ms + 1))
+    found = judge(history.delivered("member-1", 0, 10, 19, 1_400).tick(1_400), "X60")
+    assert (verdict, 2) == (found["verdict"], found["examined"])
 
 
 @pytest.mark.parametrize(("poll", "verdict"), [(2, "HOLDS"), (1, "HOLDS"), (0, "VIOLATED")])
@@ -174,6 +241,14 @@ def test_nobody_polls_while_it_waits_for_a_commit(
     history = in_order().tick(1_000).delivered("member-1", 0, 10, 19, 1_500)
     history.rows["commits"][-1] |= {"how": how, "answered_at": at(answered_ms)}
     assert verdict == judge(history, "X60")["verdict"]
+
+
+def test_of_several_commits_that_it_waits_for_each_is_held_against_its_polls(
+    judge: Judge,
+) -> None:
+    history = in_order().tick(1_000).asked_commit("member-1", 1_200, 1, 5, answered_at=at(1_503))
+    history.delivered("member-1", 0, 10, 19, 1_500)
+    assert "VIOLATED" == judge(history, "X60")["verdict"]
 
 
 @pytest.mark.parametrize(("count", "verdict"), [(10, "HOLDS"), (11, "VIOLATED"), (9, "VIOLATED")])
@@ -227,6 +302,14 @@ def test_a_stall_lasts_as_long_as_it_is_to(judge: Judge, ms: float, verdict: str
     assert verdict == judge(history.told("member-1", "stall_ended", ms), "X60")["verdict"]
 
 
+def test_a_stall_may_begin_as_another_ends(judge: Judge) -> None:
+    history = in_order()
+    for begins_ms, ends_ms in ((30_000, 35_000), (35_000, 40_000)):
+        history.told("member-1", "stall_started", begins_ms, duration_ms=5_000.0)
+        history.told("member-1", "stall_ended", ends_ms)
+    assert "HOLDS" == judge(history, "X60")["verdict"]
+
+
 @pytest.mark.parametrize(("done_ms", "verdict"), [(30_008, "HOLDS"), (30_007, "VIOLATED")])
 def test_work_takes_its_time(judge: Judge, done_ms: float, verdict: str) -> None:
     """Ten records of 1 ms each."""
@@ -255,6 +338,14 @@ def onwards(first: int, **row: Any) -> History:
 )
 def test_a_partition_is_read_onwards(judge: Judge, first: int, verdict: str) -> None:
     assert verdict == judge(onwards(first), "X72")["verdict"]
+
+
+def test_of_several_steps_the_largest_one_back_counts(judge: Judge) -> None:
+    history = onwards(5).delivered("member-1", 0, 15, 24, 1_600)
+    found = judge(history.delivered("member-1", 0, 24, 30, 1_700), "X72")
+    assert ("VIOLATED", 5, "record 5 after 9") == (
+        found["verdict"], found["measured_max"], found["rows"][0]["note"],
+    )  # fmt: skip
 
 
 def test_another_partition_or_member_is_read_by_itself(judge: Judge) -> None:

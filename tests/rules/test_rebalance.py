@@ -620,6 +620,7 @@ def test_a_close_in_the_midst_of_a_rebalance_needs_no_second(judge: Judge) -> No
     ("joined_ms", "event", "instance", "examined"),
     [
         (9_999.5, "closing", None, 1),
+        (10_000, "closing", None, 1),
         (10_001, "closing", None, 0),
         (5, "closed", None, 0),
         (5, "closing", "member-2", 0),

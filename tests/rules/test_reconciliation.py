@@ -181,6 +181,12 @@ def test_the_rebalance_timeout_is_what_the_member_told_this_group(judge: Judge) 
     assert ("HOLDS", 8_051) == (verdict["verdict"], verdict["bound_high"])
 
 
+def test_a_shorter_timeout_that_it_tells_later_does_not_shorten_the_wait(judge: Judge) -> None:
+    history = stalled(10_001).beat("member-1", 5_000, 2, rebalance_timeout_ms=6_000)
+    verdict = judge(history, "X21")
+    assert ("HOLDS", 8_051) == (verdict["verdict"], verdict["bound_high"])
+
+
 def test_a_member_that_told_no_timeout_has_the_groups(judge: Judge) -> None:
     history = stalled(10_001)
     history.rows["requests"][0]["rebalance_timeout_ms"] = None
@@ -218,6 +224,13 @@ def test_who_is_gone_or_acknowledges_in_time_is_not_examined(
     assert verdict == judge(stalled(None).beat("member-1", ms, owns=(0, 1)), "X21")["verdict"]
 
 
+@pytest.mark.parametrize(("ms", "examined"), [(6_000, 0), (6_000.1, 1)])
+def test_who_acknowledges_in_the_moment_that_it_is_fenced_is_not_examined(
+    judge: Judge, ms: float, examined: int
+) -> None:
+    assert examined == judge(stalled(6_000).beat("member-1", ms, owns=(0, 1)), "X21")["examined"]
+
+
 @pytest.mark.parametrize(("end_ms", "verdict"), [(10_052, "UNKNOWN"), (10_053, "VIOLATED")])
 def test_a_run_that_ends_before_a_fencing_is_due_tells_nothing(
     judge: Judge, end_ms: float, verdict: str
@@ -229,6 +242,30 @@ def test_a_run_that_ends_before_a_fencing_is_due_tells_nothing(
 
 def test_an_acknowledged_revocation_is_not_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(moving(3_000), "X21")["verdict"]
+
+
+# X24 and X24-at-once
+
+
+@pytest.mark.parametrize(("bumped_ms", "low"), [(1_949.5, 0.5), (1_950, None)])
+def test_an_epoch_waits_for_the_interval_unless_it_comes_50_ms_before_its_end(
+    judge: Judge, bumped_ms: float, low: float | None
+) -> None:
+    """The target before was done at 1 s."""
+    history = alone().bumped(500, 3).computed(1_000, 3)
+    verdict = judge(history.bumped(bumped_ms, 4).computed(2_000, 4), "X24")
+    last = next(row for row in verdict["rows"] if row["at"] == at(2_000))
+    assert (True, low) == (last["ok"], last["bound_low"])
+
+
+@pytest.mark.parametrize(("again_ms", "verdict"), [(1_040, "HOLDS"), (1_060, "VIOLATED")])
+def test_a_join_that_was_sent_twice_may_be_answered_by_the_second(
+    judge: Judge, again_ms: float, verdict: str
+) -> None:
+    history = Group().beat("member-1", 999, 0, now=2).says("member_added", 1_000, "member-1")
+    history.says("epoch_bumped", 1_000, generation=2, reason="metadata hash 1")
+    history.says("target_computed", 1_030, generation=2, reason="uniform")
+    assert verdict == judge(history.beat("member-1", again_ms, 0, now=2), "X24-at-once")["verdict"]
 
 
 # X96
@@ -256,6 +293,30 @@ def test_a_member_that_is_raised_before_it_lets_go_violates(judge: Judge) -> Non
     assert "VIOLATED" == judge(history, "X96")["verdict"]
 
 
+def test_a_member_that_is_raised_when_it_has_let_go_of_a_part_violates(judge: Judge) -> None:
+    history = alone().joins("member-2", 1_000, 3).beat("member-1", 2_000, 2, gets=(0,))
+    history.beat("member-1", 2_010, 2, owns=(0, 1)).beat("member-1", 2_020, 2, now=3)
+    assert "raised to epoch 3 before" in judge(history, "X96")["reason"]
+
+
+def test_each_stay_of_a_member_has_its_own_answers(judge: Judge) -> None:
+    history = alone().says("evicted", 2_000, "member-1", reason="session").bumped(2_001, 3)
+    history.joins("member-1", 4_000, 4, gets=(0, 1, 2))
+    verdict = judge(history, "X96")
+    assert "HOLDS" == verdict["verdict"]
+    seen = sorted((row["at"], row["why"]) for row in verdict["rows"])
+    assert [(at(-1), "2 answers"), (at(3_999), "1 answers")] == seen
+
+
+def test_the_first_wrong_answer_is_told(judge: Judge) -> None:
+    history = taken(now=3).beat("member-1", 2_500, 2, now=4)
+    history.beat("member-1", 3_000, 4, owns=(0, 1), now=3)
+    verdict = judge(history, "X96")
+    (wrong,) = (row for row in verdict["rows"] if row["ok"] is False)
+    assert (at(2_000), 3) == (wrong["at"], wrong["measured"])
+    assert "was raised to epoch 3 before" in wrong["why"]
+
+
 def test_a_member_that_leaves_is_told_no_epoch(judge: Judge) -> None:
     history = alone().joins("member-2", 1_000, 3).beat("member-1", 2_000, -1)
     assert "HOLDS" == judge(history, "X96")["verdict"]
@@ -264,6 +325,14 @@ def test_a_member_that_leaves_is_told_no_epoch(judge: Judge) -> None:
 def test_a_member_that_joins_anew_has_let_go(judge: Judge) -> None:
     history = taken().beat("member-1", 2_010, 0, owns=(), gets=(0, 1), now=3)
     assert "HOLDS" == judge(history, "X96")["verdict"]
+    unsaid = taken().beat("member-1", 2_010, 0, gets=(0, 1), now=3)
+    assert "HOLDS" == judge(unsaid, "X96")["verdict"]
+
+
+def test_the_first_epoch_is_one_as_well(judge: Judge) -> None:
+    history = Group().joins("member-1", 0, 1, gets=(0, 1, 2)).beat("member-1", 10, 1)
+    history.joins("member-2", 1_000, 2).beat("member-1", 2_000, 1, gets=(0, 1), now=2)
+    assert "raised to epoch 2 before" in judge(history, "X96")["reason"]
 
 
 def test_a_member_may_hear_of_its_epoch_again_while_it_holds(judge: Judge) -> None:
@@ -289,6 +358,7 @@ def test_a_member_that_holds_nothing_back_is_brought_up_to_what_others_were_told
 ) -> None:
     """member-2 was told epoch 3 at 1,001 ms."""
     history = alone().joins("member-2", 1_000, 3).beat("member-1", ms, 2, now=epoch, **row)
+    history.beat("member-2", 70_000, 3)
     judged = judge(history, "X96")
     assert verdict == judged["verdict"]
     if verdict == "VIOLATED":
@@ -307,6 +377,61 @@ def test_what_was_taken_comes_back_only_with_a_later_target(
         assert "was given t-2 back without another target" in judged["reason"]
 
 
+def back(at_ms: float, epoch: int, *computed: tuple[float, int], raised: int = 3) -> Group:
+    """t-2 is taken from member-1 at 2 s and comes back to it with some epoch at some moment.
+
+    It is raised as it has let go.
+    """
+    history = alone().joins("member-2", 1_000, 3)
+    for ms, target in computed:
+        history.computed(ms, target)
+    history.beat("member-1", 2_000, 2, gets=(0, 1))
+    history.beat("member-1", 2_020, 2, owns=(0, 1), now=raised)
+    return history.beat("member-1", at_ms, raised, gets=(0, 1, 2), now=epoch)
+
+
+@pytest.mark.parametrize(("told_ms", "verdict"), [(1_948.9, "VIOLATED"), (1_949, "HOLDS")])
+def test_it_was_taken_by_the_newest_target_that_anybody_had_been_told(
+    judge: Judge, told_ms: float, verdict: str
+) -> None:
+    """Others were told 4 as well, just before it was taken or just then."""
+    history = back(5_000, 4, (1_500, 4), raised=4).beat("member-2", told_ms, 3, now=4)
+    judged = judge(history, "X96")
+    assert verdict == judged["verdict"]
+    assert verdict == "HOLDS" or "was given t-2 back without another target" in judged["reason"]
+
+
+@pytest.mark.parametrize(("targets", "verdict"), [((), "VIOLATED"), (((4_000, 4),), "HOLDS")])
+def test_a_target_that_nobody_had_been_told_may_have_taken_it(
+    judge: Judge, targets: tuple[tuple[float, int], ...], verdict: str
+) -> None:
+    history = alone().joins("member-2", 1_980, 3)  # it is told 3 within the slack
+    for ms, target in targets:
+        history.computed(ms, target)
+    history.beat("member-1", 2_000, 2, gets=(0, 1)).beat("member-1", 2_020, 2, owns=(0, 1), now=3)
+    history.beat("member-1", 5_000, 3, gets=(0, 1, 2), now=4 if targets else 3)
+    assert verdict == judge(history, "X96")["verdict"]
+
+
+def test_what_a_new_coordinator_takes_first_of_all_comes_back_only_with_a_target(
+    judge: Judge,
+) -> None:
+    history = alone().joins("member-2", 1_000, 3)
+    history.beat("member-1", 2_000, 2, gets=(0, 1), broker=2)
+    history.beat("member-1", 2_020, 2, owns=(0, 1), now=3, broker=2)
+    history.beat("member-1", 5_000, 3, gets=(0, 1, 2), broker=2)
+    assert "without another target" in judge(history, "X96")["reason"]
+
+
+def test_a_partition_that_was_taken_twice_comes_back_by_the_last_time(judge: Judge) -> None:
+    history = back(3_000, 4, (2_500, 4)).beat("member-2", 3_100, 3, now=4)
+    history.beat("member-1", 4_000, 4, gets=(0, 1)).beat("member-1", 4_020, 4, owns=(0, 1))
+    history.beat("member-1", 5_000, 4, gets=(0, 1, 2))
+    verdict = judge(history, "X96")
+    (wrong,) = (row for row in verdict["rows"] if row["ok"] is False)
+    assert (at(5_000), 1) == (wrong["at"], wrong["measured"])
+
+
 @pytest.mark.parametrize("event", ["upgraded", "downgraded"])
 def test_a_group_that_changes_its_protocol_is_not_examined(judge: Judge, event: str) -> None:
     assert "UNKNOWN" == judge(taken(now=3).says(event, 1_500), "X96")["verdict"]
@@ -315,3 +440,10 @@ def test_a_group_that_changes_its_protocol_is_not_examined(judge: Judge, event: 
 def test_answers_with_an_error_say_nothing_of_an_epoch(judge: Judge) -> None:
     history = Group().beat("member-1", 10, 2, error_code=25)
     assert "UNKNOWN" == judge(history, "X96")["verdict"]
+
+
+def test_a_rebalance_timeout_may_be_as_long_in_kip_848(judge: Judge) -> None:
+    history = moving(3_000)
+    for row in history.rows["requests"]:
+        row["rebalance_timeout_ms"] = 2**31 - 1
+    assert "UNKNOWN" == judge(history, "X21")["verdict"]

@@ -127,6 +127,7 @@ def test_heartbeats_count_without_the_topic(judge: Judge, error: int, verdict: s
         (10_050, 0, "VIOLATED"),
         (15_000, TOPIC, "HOLDS"),
         (19_999, 0, "VIOLATED"),
+        (20_000, TOPIC, "HOLDS"),  # as it is given back
         (20_001, 0, "UNKNOWN"),
     ],
 )
@@ -137,6 +138,12 @@ def test_commits_are_refused_without_the_topic(
     assert verdict == judge(history, "X43-topic")["verdict"]
 
 
+def test_other_requests_and_those_without_an_answer_say_nothing_of_the_topic(judge: Judge) -> None:
+    history = lost("topic").heartbeats("member-1", 15_000, error_code=None)
+    history.request("SYNC_GROUP", "member-1", 15_100)
+    assert "UNKNOWN" == judge(history, "X43-topic")["verdict"]
+
+
 def test_who_has_lost_the_group_is_not_examined_for_the_topic(judge: Judge) -> None:
     history = lost("group").heartbeats("member-1", 15_000, error_code=GROUP)
     assert "UNKNOWN" == judge(history, "X43-topic")["verdict"]
@@ -145,10 +152,12 @@ def test_who_has_lost_the_group_is_not_examined_for_the_topic(judge: Judge) -> N
 # X44
 
 
-def deleted(reauth_ms: str = "3000") -> History:
+def deleted(
+    reauth_ms: str = "3000", kind: str = "delete-credentials", *, took_effect: bool = True
+) -> History:
     settings = {"connections.max.reauth.ms": reauth_ms}
     history = History(cluster={"settings": settings})
-    return history.fault("delete-credentials", "member-1", 10_000, 20_000, injecting_ms=9_000)
+    return history.fault(kind, "member-1", 10_000, 20_000, took_effect, injecting_ms=9_000)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +167,8 @@ def deleted(reauth_ms: str = "3000") -> History:
         (12_000, "HOLDS", 2_000),
         (13_050, "HOLDS", 3_050),
         (13_051, "VIOLATED", 3_051),
+        (19_998, "VIOLATED", 9_998),
+        (19_999, "HOLDS", 0),  # it is told then to let the user in again
         (20_500, "HOLDS", 0),
     ],
 )
@@ -166,6 +177,26 @@ def test_a_user_without_credentials_is_served_no_longer_than_a_login_lasts(
 ) -> None:
     row = judge(deleted().heartbeats("member-1", ms), "X44")
     assert (verdict, measured) == (row["verdict"], row["measured_max"])
+
+
+def test_the_last_of_several_requests_counts_and_none_of_the_moment_of_the_deletion(
+    judge: Judge,
+) -> None:
+    history = deleted().heartbeats("member-1", 10_000, 11_000, 12_000)
+    verdict = judge(history, "X44")
+    assert ("HOLDS", 2_000) == (verdict["verdict"], verdict["measured_max"])
+    assert "2 requests were served meanwhile" == verdict["rows"][0]["why"]
+
+
+def test_who_keeps_its_credentials_is_not_examined(judge: Judge) -> None:
+    history = deleted(took_effect=False).heartbeats("member-1", 15_000)
+    assert "UNKNOWN" == judge(history, "X44")["verdict"]
+    history = deleted(kind="freeze-consumer").heartbeats("member-1", 15_000)
+    assert "UNKNOWN" == judge(history, "X44")["verdict"]
+
+
+def test_a_login_may_last_a_millisecond(judge: Judge) -> None:
+    assert "VIOLATED" == judge(deleted("1").heartbeats("member-1", 10_052), "X44")["verdict"]
 
 
 def test_who_has_lost_a_right_is_let_in(judge: Judge) -> None:

@@ -439,7 +439,7 @@ def seen(state: str, ms: float, *lines: tuple[str, float]) -> History:
     history = History(group={"protocol": "consumer"})
     for event, when in lines:
         history.says(event, when, generation=1)
-    return history.add("topology", at=at(ms), what="group", state=state, members=1)
+    return history.add("topology", at=at(ms), what="group", group="orders", state=state, members=1)
 
 
 BUMPED, COMPUTED = ("epoch_bumped", 1_000), ("target_computed", 2_000)
@@ -512,3 +512,16 @@ def test_a_state_that_does_not_fit_is_not_judged_where_the_machine_stood_still(
     """The observer may have waited for its answer, and noted it late."""
     history = seen("Assigning", 2_500, BUMPED, COMPUTED).tick(0).tick(ms, 90)
     assert verdict == judge(history, "R33-epochs")["verdict"]
+
+
+def test_a_static_member_that_is_evicted_as_the_generation_begins_was_kept(judge: Judge) -> None:
+    history = History()
+    for number in (1, 2):
+        name = f"member-{number}"
+        history.says("member_added", 100 * number, name)
+        history.join(name, 100 * number, processed_at=at(1_001), leader=member_id("member-1"))
+    history.says("rebalance_started", 100, generation=0)
+    history.says("stabilized", 1_000, generation=1, members=3)
+    history.says("member_added", 50, "member-3").says("evicted", 1_000, "member-3")
+    history.join("member-3", 60, 0, instance_id="three")
+    assert judge(history, "R12-all")["verdict"] == "HOLDS"

@@ -112,6 +112,15 @@ def test_the_first_of_two_leaves_counts(judge: Judge) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("life", "verdict"), [(1, "VIOLATED"), (2, "HOLDS")])
+def test_of_two_leaves_the_first_tells_which_id_must_not_be_evicted(
+    judge: Judge, life: int, verdict: str
+) -> None:
+    history = stalled(12_000, 9_100).request("LEAVE_GROUP", "member-1", 10_500, life=2)
+    history.says("evicted", 12_000, "member-1", life=life)
+    assert verdict == judge(history, "R07")["verdict"]
+
+
 @pytest.mark.parametrize(
     ("ms", "member", "life", "verdict"),
     [
@@ -137,9 +146,12 @@ def test_an_eviction_after_the_stall_and_of_that_id_is_instead_of_leaving(
         ("kill-consumer", "member-1", 9_501, None, 0),
         ("kill-consumer", "member-1", 9_502, None, 1),  # it had to have left by then
         ("kill-consumer", "member-1", 1_000, None, 1),
+        ("kill-consumer", "member-1", 1_001, None, 0),  # as it stalled
         ("kill-consumer", "member-2", 5_000, None, 1),
+        ("close-consumer", "member-1", 5_000, None, 0),
         ("freeze-consumer", "member-1", 5_000, 15_000, 0),
         ("freeze-consumer", "member-1", 500, 999, 1),
+        ("freeze-consumer", "member-1", 500, 1_000, 0),
         ("freeze-consumer", "member-2", 5_000, 15_000, 1),
         ("isolate", "members", 9_501, 15_000, 0),
         ("isolate", "members", 9_502, 15_000, 1),
@@ -182,6 +194,7 @@ def test_a_stall_below_the_session_says_nothing_of_slow_members(judge: Judge) ->
     [
         (8_000, "member-1", 1, "HOLDS"),  # its heartbeats ended with it
         (6_999, "member-1", 0, "UNKNOWN"),  # before the session would have ended
+        (1_001, "member-1", 0, "UNKNOWN"),
         (8_000, "member-2", 1, "VIOLATED"),
     ],
 )
@@ -189,6 +202,7 @@ def test_a_stall_ends_with_its_process(
     judge: Judge, killed_ms: float, member: str, examined: int, verdict: str
 ) -> None:
     history = slow(2_000, 4_000, 6_000, 7_500).fault("kill-consumer", member, killed_ms)
+    history.fault("kill-consumer", member, 30_000)  # the process that took its place
     judged = judge(history, "R34")
     assert (examined, verdict) == (judged["examined"], judged["verdict"])
     assert examined == judge(history, "R18")["examined"]
@@ -216,6 +230,12 @@ def test_heartbeats_that_a_fault_holds_up_say_nothing_of_the_stall(
 def test_heartbeats_that_go_on_while_slow_hold(judge: Judge) -> None:
     history = slow(*range(500, 18_001, 2_000))
     assert "HOLDS" == judge(history, "R34")["verdict"]
+
+
+def test_a_heartbeat_in_the_last_moment_of_a_stall_is_one_of_it(judge: Judge) -> None:
+    verdict = judge(slow(*range(1_000, 19_001, 2_000)), "R34")
+    assert "HOLDS" == verdict["verdict"]
+    assert "9 heartbeats while nothing was polled" == verdict["rows"][0]["why"]
 
 
 def test_a_heartbeat_missing_while_slow_violates(judge: Judge) -> None:
@@ -381,6 +401,8 @@ def leaving(reason: str, closing_ms: float | None, limit_ms: float = 9_990) -> H
         (CLOSED, 10_050, "HOLDS"),
         (CLOSED, 10_051, "VIOLATED"),
         (CLOSED, None, "VIOLATED"),
+        (CLOSED, 0, "HOLDS"),
+        (CLOSED, -1, "VIOLATED"),  # of a membership before
         (NOT_POLLED, None, "HOLDS"),
         (NOT_POLLED, 30_000, "HOLDS"),
         (NOT_POLLED, 9_951, "HOLDS"),
@@ -401,6 +423,7 @@ def test_a_java_member_says_why_it_leaves(
         (NOT_POLLED, 10_050, "HOLDS"),
         (NOT_POLLED, 10_051, "VIOLATED"),
         (NOT_POLLED, -1, "VIOLATED"),  # of a membership before
+        (NOT_POLLED, 0, "HOLDS"),
         (CLOSED, 10_051, "HOLDS"),
     ],
 )
@@ -420,6 +443,19 @@ def test_who_does_not_leave_gives_no_reason(judge: Judge) -> None:
     assert "UNKNOWN" == judge(modern, "R07-reason")["verdict"]
 
 
+def test_each_that_leaves_is_examined_once_whoever_else_is_there(judge: Judge) -> None:
+    history = leaving(CLOSED, 9_990).says("member_added", 5_000, "member-2")
+    history.says("member_added", 10_000, "member-3").told("member-3", "closing", 10_000)
+    history.says("left", 10_000, "member-3", reason=CLOSED)  # in the moment that it came
+    verdict = judge(history, "R07-reason")
+    assert ("HOLDS", 2) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_member_of_which_no_join_is_on_record_is_not_examined(judge: Judge) -> None:
+    history = History(group={"client": "java"}).says("left", 10_000, "member-1", reason=CLOSED)
+    assert 0 == judge(history, "R07-reason")["examined"]
+
+
 # X78
 
 
@@ -437,6 +473,19 @@ def test_the_limit_of_the_member_counts(judge: Judge) -> None:
     history.delivered("member-1", 0, 0, 9, 1_000).delivered("member-2", 0, 10, 19, 9_000)
     history.told("member-1", "max_poll_exceeded", 11_000)
     assert "HOLDS" == judge(history, "X78")["verdict"]
+
+
+def test_a_poll_limit_counts_from_the_last_of_the_members_own_polls(judge: Judge) -> None:
+    history = History().member("member-1").delivered("member-1", 0, 0, 9, 1_000)
+    history.delivered("member-1", 0, 10, 19, 5_000).told("member-1", "max_poll_exceeded", 61_500)
+    verdict = judge(history, "X78")
+    assert ("VIOLATED", 56_500) == (verdict["verdict"], verdict["measured_max"])
+
+
+def test_who_has_polled_nothing_or_is_no_member_of_the_run_is_not_examined(judge: Judge) -> None:
+    history = History().member("member-1").told("member-1", "max_poll_exceeded", 61_500)
+    history.delivered("stranger", 0, 0, 9, 1_000).told("stranger", "max_poll_exceeded", 61_500)
+    assert 0 == judge(history, "X78")["examined"]
 
 
 def test_nobody_that_gives_up_leaves_x78_unknown(judge: Judge) -> None:
@@ -489,6 +538,11 @@ def test_a_stall_up_to_a_tick_past_the_limit_says_nothing(
     [
         ("kill-consumer", 9_000, "UNKNOWN"),
         ("kill-consumer", 14_000, "VIOLATED"),
+        ("kill-consumer", 13_051, "UNKNOWN"),  # it was killed from a millisecond before on
+        ("kill-consumer", 13_052, "VIOLATED"),
+        ("kill-consumer", 1_001, "UNKNOWN"),
+        ("kill-consumer", 1_000, "VIOLATED"),
+        ("close-consumer", 9_000, "UNKNOWN"),
         ("freeze-consumer", 9_000, "VIOLATED"),
     ],
 )
@@ -502,6 +556,7 @@ def test_a_process_that_ended_says_nothing_any_more(
     ("joined_ms", "client", "verdict"),
     [
         (999, "java", "UNKNOWN"),  # its heartbeat thread sleeps until the next poll
+        (1_000, "java", "UNKNOWN"),
         (999, "librdkafka", "VIOLATED"),
         (1_001, "java", "VIOLATED"),
     ],
@@ -520,6 +575,25 @@ def test_java_says_nothing_while_its_coordinator_is_gone(
 ) -> None:
     history = beyond().fault("isolate", "member-1", 8_000, 20_000)
     history.group["client"] = client
+    assert verdict == judge(history, "X85")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "from_ms", "to_ms", "verdict"),
+    [
+        ("isolate", "member-1", 500, 999, "VIOLATED"),
+        ("isolate", "member-1", 500, 1_000, "UNKNOWN"),
+        ("isolate", "member-1", 9_101, 20_000, "UNKNOWN"),
+        ("isolate", "member-1", 9_102, 20_000, "VIOLATED"),  # it had to say so by then
+        ("isolate", "member-2", 5_000, 20_000, "VIOLATED"),
+        ("kill-broker", "broker-1", 5_000, 20_000, "UNKNOWN"),
+    ],
+)
+def test_java_has_no_coordinator_while_its_link_or_a_broker_is_broken(
+    judge: Judge, kind: str, resolved: str, from_ms: float, to_ms: float, verdict: str
+) -> None:
+    history = beyond().member("member-2").fault(kind, resolved, from_ms, to_ms)
+    history.group["client"] = "java"
     assert verdict == judge(history, "X85")["verdict"]
 
 
@@ -587,3 +661,23 @@ def test_a_second_limit_is_examined_as_well(judge: Judge) -> None:
 def test_without_a_member_that_was_too_slow_x99_is_unknown(judge: Judge) -> None:
     history = History().member("member-1").delivered("member-1", 0, 0, 9, 12_500)
     assert "UNKNOWN" == judge(history, "X99")["verdict"]
+
+
+def test_silence_to_the_first_heartbeat_of_all_cannot_hide(judge: Judge) -> None:
+    """16 s without a heartbeat: its gap is null, as there is none before."""
+    assert "VIOLATED" == judge(slow(16_900), "R34")["verdict"]
+
+
+def test_who_polls_in_the_moment_that_its_limit_is_over_has_not_polled_before(
+    judge: Judge,
+) -> None:
+    history = History().member("member-1").delivered("member-1", 0, 0, 9, 1_000)
+    history.told("member-1", "max_poll_exceeded", 61_100).delivered("member-1", 0, 10, 19, 61_100)
+    assert "HOLDS" == judge(history, "X78")["verdict"]
+
+
+def test_java_may_hear_of_its_join_in_the_moment_in_which_it_stalls(judge: Judge) -> None:
+    """stalling 34, doubtful: processed_at > event_at, where both clocks tick by a millisecond."""
+    history = beyond().join("member-1", 500, processed_at=at(1_000))
+    history.group["client"] = "java"
+    assert "UNKNOWN" == judge(history, "X85")["verdict"]

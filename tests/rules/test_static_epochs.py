@@ -275,9 +275,7 @@ def test_a_close_without_a_word_violates(judge: Judge) -> None:
         (9_000, 10_000),  # in the moment in which it closes
     ],
 )
-def test_its_last_heartbeat_is_what_counts(
-    judge: Judge, beat_ms: float, goodbye_ms: float
-) -> None:
+def test_its_last_heartbeat_is_what_counts(judge: Judge, beat_ms: float, goodbye_ms: float) -> None:
     history = static_group().told(NAME, "closing", 10_000)
     history.beat(NAME, beat_ms).beat(NAME, goodbye_ms, -2)
     history.says("evicted", beat_ms + 6_001, NAME)

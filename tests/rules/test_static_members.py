@@ -191,6 +191,41 @@ def test_a_replacement_before_the_leader_has_assigned_is_not_examined(judge: Jud
     assert "HOLDS" == judge(history, "X02")["verdict"]
 
 
+def test_what_it_was_given_as_it_was_replaced_is_what_it_had(judge: Judge) -> None:
+    """Generation 2 is complete in that moment."""
+    history = static_group().rebalance(9_980, 2, 3)
+    history.sync(NAME, 10_000, 2, assigned=parts(1), instance_id=NAME)
+    verdict = judge(replaced(history, 10_000, 1, generation=2), "X02")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_what_it_offered_last_is_what_the_next_one_has_to_offer(judge: Judge) -> None:
+    history = static_group().rebalance(5_000, 2, 3)
+    history.join(NAME, 5_005, 2, instance_id=NAME)
+    history.sync(NAME, 5_015, 2, assigned=parts(1), instance_id=NAME)
+    replaced(history, 10_000, 1, generation=2)
+    joins = [row for row in history.rows["requests"] if row["api"] == "JOIN_GROUP"]
+    for row, assignors in zip(joins, (["range"], ["sticky"], ["sticky"]), strict=True):
+        row["assignors"] = assignors
+    verdict = judge(history, "X02")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_whose_join_is_not_on_record_is_compared_by_what_it_had(judge: Judge) -> None:
+    history = static_group()
+    history.rows["requests"] = [r for r in history.rows["requests"] if r["api"] == "SYNC_GROUP"]
+    verdict = judge(replaced(history, 10_000, 2, 3), "X02")
+    assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def test_a_process_may_join_and_have_its_partitions_within_a_millisecond(judge: Judge) -> None:
+    history = static_group().says("replaced", 10_000, NAME, instance_id=NAME)
+    new: dict[str, Any] = {"client_id": "member-4", "instance_id": NAME, "life": 2}
+    history.join(NAME, 10_000, **new).sync(NAME, 10_000, assigned=parts(2, 3), **new)
+    verdict = judge(history, "X02")
+    assert ("HOLDS", 0) == (verdict["verdict"], verdict["measured_max"])
+
+
 def test_without_a_replacement_x02_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(static_group(), "X02")["verdict"]
 
@@ -465,6 +500,27 @@ def test_an_old_one_that_had_ended_before_is_not_examined_by_x05(judge: Judge) -
     assert "UNKNOWN" == judge(history, "X05")["verdict"]
 
 
+def test_who_only_asked_as_it_was_replaced_had_ended_by_then(judge: Judge) -> None:
+    history = replaced(static_group(), 10_000, 2, 3).heartbeats(NAME, 10_000)
+    history.rows["members"][0] |= {"end": "closed", "ended_at": at(9_999)}
+    assert "UNKNOWN" == judge(history, "X05")["verdict"]
+
+
+def test_a_process_that_is_not_on_record_is_not_examined_by_x05(judge: Judge) -> None:
+    """Nobody knows whether it went on."""
+    history = duplicated()
+    history.rows["members"].clear()
+    assert "UNKNOWN" == judge(history, "X05")["verdict"]
+
+
+def test_an_old_one_is_fenced_though_the_join_of_the_new_one_is_not_on_record(judge: Judge) -> None:
+    history = static_group().says("replaced", 10_000, NAME, instance_id=NAME)
+    history.rows["members"][0] |= {"end": "failed", "ended_at": at(11_500)}
+    (row,) = judge(history.heartbeats(NAME, 11_000, error_code=82), "X05")["rows"]
+    assert (True, 1_000) == (row["ok"], row["measured"])
+    assert "refused by HEARTBEAT; another process took its place" == row["why"]
+
+
 # What the rules about dynamic members make of static ones.
 
 
@@ -513,3 +569,18 @@ def test_a_return_that_nothing_follows_violates_what_the_documents_say(judge: Ju
 
 def test_a_group_to_which_nobody_returns_says_nothing_of_returns(judge: Judge) -> None:
     assert "UNKNOWN" == judge(static_group(), "R20a-return")["verdict"]
+
+
+def test_the_first_rebalance_after_a_return_counts(judge: Judge) -> None:
+    history = static_group().says("replaced", 5_000, "member-2", instance_id="member-2")
+    for ms in (5_040, 5_010, 5_030):
+        history.says("rebalance_started", ms, generation=1, reason="because")
+    assert 10 == judge(history, "R20a-return")["measured_max"]
+
+
+def test_a_replacement_as_the_leader_assigns_is_not_examined(judge: Judge) -> None:
+    """Which of them came first, two lines of one moment do not tell."""
+    history = static_group().says("stabilized", 9_000, generation=1)
+    history.says("assignment_received", 10_000, "member-1", generation=1)
+    replaced(history, 10_000, 2, 3).says("rebalance_started", 10_000, generation=1)
+    assert "UNKNOWN" == judge(history, "X02")["verdict"]

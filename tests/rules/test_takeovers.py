@@ -46,6 +46,35 @@ def test_only_the_first_generation_that_it_prepares_counts(judge: Judge) -> None
     assert "HOLDS" == judge(prepared(history, 3, 15_000), "X95")["verdict"]
 
 
+@pytest.mark.parametrize(("first", "second", "verdict"), [(1, 2, "VIOLATED"), (2, 1, "HOLDS")])
+def test_what_it_says_later_does_not_take_the_first_word_back(
+    judge: Judge, first: int, second: int, verdict: str
+) -> None:
+    history = prepared(prepared(taken_over(), first), second, 13_000)
+    assert verdict == judge(history, "X95")["verdict"]
+
+
+def test_it_may_prepare_the_next_generation_in_the_moment_of_its_takeover(judge: Judge) -> None:
+    """That belongs to the takeover that begins then, and not to the one that it ends."""
+    assert "VIOLATED" == judge(prepared(taken_over(), 1, 9_000), "X95")["verdict"]
+    history = prepared(taken_over().says("loaded", 13_000, broker=2, members=1), 3, 13_000)
+    judged = judge(history, "X95")
+    assert (2, 1) == (judged["examined"], judged["violations"])
+
+
+def test_how_many_members_it_loads_need_not_be_known(judge: Judge) -> None:
+    history = prepared(taken_over(), 1)
+    history.rows["coordinator_events"][-2]["members"] = None
+    assert "VIOLATED" == judge(history, "X95")["verdict"]
+
+
+def test_the_first_that_it_refuses_is_told(judge: Judge) -> None:
+    refused: dict[str, Any] = {"generation": 2, "broker": 2, "error_code": 22}
+    history = taken_over().request("OFFSET_COMMIT", "member-1", 9_600, **refused)
+    history.heartbeats("member-1", 9_500, **refused)
+    assert "refused a HEARTBEAT of member-1" in judge(history, "X95")["reason"]
+
+
 @pytest.mark.parametrize(
     ("ms", "row", "verdict"),
     [

@@ -201,3 +201,15 @@ def test_the_generation_that_a_join_finds_is_the_last_one(judge: Judge) -> None:
     history.rebalance(30_000, 3, 2, f"Updating metadata for member {member_id('member-1')}")
     verdict = judge(history, "X16")  # member-1 leads no more, and starts one all the same
     assert ("VIOLATED", 1) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize("joined_ms", [11_999.9, 12_000])
+def test_a_leader_that_joins_last_of_all_finds_a_rebalance_under_way(
+    judge: Judge, joined_ms: float
+) -> None:
+    """Its join completes it: line and request carry one moment, or the line is a little earlier."""
+    history = rejoins("member-1", 2)
+    history.says("rebalance_started", 11_900, generation=1, reason=STARTED_BY_2)
+    history.says("stabilized", joined_ms, generation=2, members=2)
+    history.says("assignment_received", joined_ms + 5, "member-1", generation=2)
+    assert "HOLDS" == judge(history, "X16")["verdict"]

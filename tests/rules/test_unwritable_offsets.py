@@ -310,6 +310,41 @@ def test_a_later_commit_hides_what_became_of_the_one_that_failed(judge: Judge, r
     assert 1 == verdict["examined"]
 
 
+@pytest.mark.parametrize(
+    ("ms", "partition", "examined"),
+    [
+        (7_000, 0, 0),  # sent as the one that failed was answered
+        (13_001, 0, 0),  # sent as the position was told
+        (13_002, 0, 1),
+        (14_000, 1, 1),  # of another partition, once more
+    ],
+)
+def test_only_a_commit_from_the_failure_to_the_answer_hides_what_became_of_it(
+    judge: Judge, ms: float, partition: int, examined: int
+) -> None:
+    history = after_a_failed_commit(11)
+    committing(history, ms, partition, 12)
+    assert examined == judge(history, "R31-made")["examined"]
+
+
+@pytest.mark.parametrize(("ms", "examined"), [(12_500, 1), (12_501, 2)])
+def test_what_became_of_it_is_told_from_the_moment_in_which_another_is_accepted(
+    judge: Judge, ms: float, examined: int
+) -> None:
+    history = positioned(after_a_failed_commit(11), ms, 11)
+    assert examined == judge(history, "R31-made")["examined"]
+
+
+@pytest.mark.parametrize(("ms", "examined"), [(6_999, 1), (7_000, 2)])
+def test_the_other_one_may_be_sent_as_the_one_that_failed_is_answered(
+    judge: Judge, ms: float, examined: int
+) -> None:
+    """Then the position of 7.5 s tells as well; one that was sent before may have been first."""
+    history = after_a_failed_commit(11)
+    committing(history, ms, 1, 1)
+    assert examined == judge(history, "R31-made")["examined"]
+
+
 @pytest.mark.parametrize("error", [7, 15])
 @pytest.mark.parametrize("told", [10, 11])
 def test_a_fetch_may_give_either_after_a_failure(judge: Judge, told: int, error: int) -> None:
@@ -472,8 +507,19 @@ def test_before_kafka_4_a_sync_that_timed_out_is_told_to_join_again(
     assert (verdict, 2) == (judged["verdict"], judged["examined"])
 
 
-def test_an_answer_to_a_sync_that_is_not_known_tells_nothing(judge: Judge) -> None:
-    assert "UNKNOWN" == judge(rebalances(synced=None), "X28-joins")["verdict"]
+@pytest.mark.parametrize("sync_ms", [3, 5_004])
+def test_an_answer_to_a_sync_that_is_not_known_tells_nothing(judge: Judge, sync_ms: float) -> None:
+    verdict = judge(rebalances(synced=None, sync_ms=sync_ms), "X28-joins")
+    assert ("UNKNOWN", 2) == (verdict["verdict"], verdict["examined"])
+
+
+@pytest.mark.parametrize(("sync_ms", "violations"), [(4_949, 0), (4_950, 1)])
+def test_a_sync_that_waited_was_not_too_late_for_its_generation(
+    judge: Judge, sync_ms: float, violations: int
+) -> None:
+    """It waited for as long as a write may take, and should be told that it could not be made."""
+    verdict = judge(rebalances(synced=27, sync_ms=sync_ms), "X28-joins")
+    assert violations == verdict["violations"]
 
 
 # X28-parked
@@ -512,6 +558,7 @@ def test_a_join_that_waits_fails_with_what_was_written_before_it(
     ("changes", "examined"),
     [
         ({"ms": 2_509}, 0),  # before anything was written
+        ({"ms": 2_510}, 0),  # in that moment
         ({"ms": 2_511}, 1),
         ({"ms": 6_999}, 1),
         ({"ms": 7_000}, 0),

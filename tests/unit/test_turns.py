@@ -74,7 +74,9 @@ def test_what_is_short_is_run_each_day() -> None:
 
 def test_what_is_about_one_run_has_one_turn() -> None:
     items = [
-        item(f"{test}[{run}]", run=run) for test in ("test_whole", "test_right") for run in "abcdefgh"
+        item(f"{test}[{run}]", run=run)
+        for test in ("test_whole", "test_right")
+        for run in "abcdefgh"
     ]
     for day in range(turns.DAYS):
         names = [name.partition("::")[2] for name in chosen(items, day)]
