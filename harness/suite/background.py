@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
@@ -63,7 +63,7 @@ class BackgroundJudge:
             self._ask(run_dir)
         self._held = []
 
-    def finished(self, *, wait: bool = False) -> Iterator[tuple[Path, str]]:
+    def finished(self, *, wait: bool = False) -> Generator[tuple[Path, str], None, None]:
         """Runs that have been judged since the last call, and why one could not be ("" if it was).
 
         `wait` goes on until none is left; so does a system where judging would disturb a run. A

@@ -693,7 +693,7 @@ def test_who_left_and_came_back_under_its_id_did_not_stay(judge: Judge, rule: st
     history.says("left", 300, "member-3").bumped(300.2, 4)
     history.says("left", 301, "member-1").bumped(301.2, 5)
     history.says("member_added", 400, "member-1").bumped(400.1, 6).computed(400.2, 6)
-    told = {"processed_at": at(401), "answered_at": at(401)}
+    told: dict[str, Any] = {"processed_at": at(401), "answered_at": at(401)}
     history.beat("member-1", 399, 0, now=6, gets=(1, 4, 5), **told)
     history.beat("member-2", 500, 3, now=6, gets=(2, 3, 0))
     assert judge(history, rule)["verdict"] == "HOLDS"
