@@ -56,10 +56,5 @@ def alone() -> Group:
     return Group().joins("member-1", 0, 2, gets=(0, 1, 2)).beat("member-1", 10, owns=(0, 1, 2))
 
 
-def in_another_group(history: History, event: str, ms: float, **row: Any) -> None:
-    """A line of the coordinator's log that is about another group."""
-    history.add("coordinator_events", event=event, at=at(ms), group="payments", broker=1, **row)
-
-
 def measured(verdict: dict[str, Any]) -> list[float]:
     return sorted(row["measured"] for row in verdict["rows"])

@@ -430,6 +430,19 @@ def beat(history: History, member: str, ms: float, epoch: int, now: int, *parts:
     )  # fmt: skip
 
 
+def in_another_group(
+    history: History, event: str, ms: float, group: str = "payments", **row: Any
+) -> None:
+    """A line of the coordinator's log that is about another group, and has no evidence."""
+    history.add("coordinator_events", event=event, at=at(ms), group=group, broker=1, **row)
+
+
+def at_work() -> History:
+    """member-1 read what the producer sent."""
+    history = History().member("member-1").acknowledged(0, 0, 9)
+    return history.delivered("member-1", 0, 0, 9, 100)
+
+
 def java() -> History:
     """One Java member in generation 1, coordinated by broker-1."""
     history = History(group={"client": "java"}).member("member-1", client="java")

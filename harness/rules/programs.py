@@ -4,7 +4,8 @@ from harness.experiment import APP
 from harness.rules.rule import Rule
 from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (queries name it)
 
-# Where the time of a stop went, as far as the record tells; less than 5 ms would be told as 0.0 s.
+# Where the time of a stop went, as far as the record tells. What took less than 5 ms is left out,
+# because it would read 0.0 s.
 WHERE_IT_WENT = """concat_ws(', ',
                    CASE WHEN detection_ms >= 5
                         THEN concat(round(detection_ms / 1e3, 2), ' s until it was noticed') END,

@@ -28,8 +28,6 @@ from harness.suite.judging import Judge
 # some more. What takes longer than this hangs, and a night should not hang with it.
 LONGEST_S: Final = 3_600.0
 _END_S: Final = 120.0  # to end Spark; nothing is lost with a process that hangs there
-
-
 # The folder of a run that has been judged, and why it could not be ("" if it was).
 Answer = tuple[str, str]
 
@@ -89,7 +87,7 @@ class BackgroundJudge:
             for run_dir in [each for each in self._pending if str(each.resolve()) == folder]:
                 yield run_dir, problem
                 self._pending.remove(run_dir)
-            answers.forget_first()  # an interruption until here has it told again
+            answers.forget_first()  # not before: whoever is interrupted asks for it again
 
     def close(self) -> None:
         """End the process; what is still to be judged is not."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, at
+from tests.histories import History, at, at_work
 
 Judge = Callable[[History, str], dict[str, Any]]
 
@@ -15,17 +15,11 @@ Judge = Callable[[History, str], dict[str, Any]]
 # E02
 
 
-def busy() -> History:
-    """member-1 read what the producer sent."""
-    history = History().member("member-1").acknowledged(0, 0, 9)
-    return history.delivered("member-1", 0, 0, 9, 100)
-
-
 @pytest.mark.parametrize(("read", "verdict"), [(True, "HOLDS"), (False, "UNKNOWN")])
 def test_who_left_no_word_of_its_start_is_judged_by_what_it_read(
     judge: Judge, read: bool, verdict: str
 ) -> None:
-    history = busy().member("member-2", started_at=None)
+    history = at_work().member("member-2", started_at=None)
     if read:
         history.delivered("member-2", 1, 0, 9, 100)
     assert verdict == judge(history, "E02")["verdict"]
@@ -36,7 +30,7 @@ def test_of_as_many_members_as_partitions_each_has_one(
     judge: Judge, members: int, verdict: str
 ) -> None:
     """The last of them reads nothing."""
-    history = busy()
+    history = at_work()
     for number in range(2, members + 1):
         history.member(f"member-{number}")
         if number < members:
@@ -48,12 +42,12 @@ def test_of_as_many_members_as_partitions_each_has_one(
 def test_who_started_ten_seconds_before_the_drain_has_read_something(
     judge: Judge, started_ms: float, verdict: str
 ) -> None:
-    history = busy().member("member-2", started_at=at(started_ms))
+    history = at_work().member("member-2", started_at=at(started_ms))
     assert verdict == judge(history, "E02")["verdict"]
 
 
 def test_the_producer_worked_from_its_first_record_on(judge: Judge) -> None:
-    history = busy().acknowledged(1, 0, 4, first_sent_at=at(2_000))
+    history = at_work().acknowledged(1, 0, 4, first_sent_at=at(2_000))
     history.acknowledged(2, 0, 4, first_sent_at=at(1_000))
     history.acknowledged(3, 0, 99, first_sent_at=at(3_000), outcome="failed")
     (row,) = (row for row in judge(history, "E02")["rows"] if row["subject"] == "producer")

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.consumer_histories import in_another_group
-from tests.histories import History, at
+from tests.histories import History, at, in_another_group
 
 Judge = Callable[[History, str], dict[str, Any]]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, at
+from tests.histories import History, at, at_work
 
 Judge = Callable[[History, str], dict[str, Any]]
 
@@ -333,24 +333,19 @@ def test_of_faults_that_are_drawn_as_many_come_as_time_allows(judge: Judge) -> N
 # E02
 
 
-def busy() -> History:
-    history = History().member("member-1").acknowledged(0, 0, 9)
-    return history.delivered("member-1", 0, 0, 9, 100)
-
-
 def test_everyone_at_work_holds(judge: Judge) -> None:
-    assert "HOLDS" == judge(busy(), "E02")["verdict"]
+    assert "HOLDS" == judge(at_work(), "E02")["verdict"]
 
 
 def test_a_member_that_got_no_record_violates(judge: Judge) -> None:
-    assert "VIOLATED" == judge(busy().member("member-2"), "E02")["verdict"]
+    assert "VIOLATED" == judge(at_work().member("member-2"), "E02")["verdict"]
 
 
 @pytest.mark.parametrize(
     ("policy", "verdict"), [("none", "HOLDS"), ("error", "HOLDS"), ("earliest", "VIOLATED")]
 )
 def test_who_may_begin_nowhere_got_no_record(judge: Judge, policy: str, verdict: str) -> None:
-    history = busy().member("member-2", settings=f'{{"auto.offset.reset": "{policy}"}}')
+    history = at_work().member("member-2", settings=f'{{"auto.offset.reset": "{policy}"}}')
     history.told("member-2", "assigned", 100, [1])
     assert verdict == judge(history, "E02")["verdict"]
 
@@ -361,7 +356,7 @@ def test_a_producer_without_an_acknowledgement_violates(judge: Judge) -> None:
 
 
 def test_a_member_more_than_partitions_may_be_idle(judge: Judge) -> None:
-    history = busy()
+    history = at_work()
     for number in range(2, 8):
         history.member(f"member-{number}")
         if number < 7:
@@ -370,7 +365,7 @@ def test_a_member_more_than_partitions_may_be_idle(judge: Judge) -> None:
 
 
 def test_one_of_too_many_members_may_hold_a_partition_for_a_moment(judge: Judge) -> None:
-    history = busy().member("member-8").holds("member-8", 5, 50, 60)
+    history = at_work().member("member-8").holds("member-8", 5, 50, 60)
     for number in range(2, 8):
         history.member(f"member-{number}").delivered(f"member-{number}", 0, 0, 9, 100)
     assert "HOLDS" == judge(history, "E02")["verdict"]
@@ -380,7 +375,7 @@ def test_one_of_too_many_members_may_hold_a_partition_for_a_moment(judge: Judge)
 def test_a_process_whose_instance_id_was_in_use_has_nothing_to_do(
     judge: Judge, error: int, verdict: str
 ) -> None:
-    history = busy().member("member-2", instance_id="member-1")
+    history = at_work().member("member-2", instance_id="member-1")
     history.request("CONSUMER_GROUP_HEARTBEAT", "member-2", 5, generation=0, error_code=error)
     assert verdict == judge(history, "E02")["verdict"]
 
@@ -389,15 +384,15 @@ def test_a_process_whose_instance_id_was_in_use_has_nothing_to_do(
 
 
 def test_reading_to_the_end_holds(judge: Judge) -> None:
-    assert "HOLDS" == judge(busy().end_offset(0, 10).end_offset(1, 0), "E03")["verdict"]
+    assert "HOLDS" == judge(at_work().end_offset(0, 10).end_offset(1, 0), "E03")["verdict"]
 
 
 def test_stopping_before_the_end_violates(judge: Judge) -> None:
-    assert "VIOLATED" == judge(busy().end_offset(0, 11), "E03")["verdict"]
+    assert "VIOLATED" == judge(at_work().end_offset(0, 11), "E03")["verdict"]
 
 
 def test_the_last_end_and_the_last_record_read_count(judge: Judge) -> None:
-    history = busy().end_offset(0, 9, 40_000).end_offset(0, 12, 50_000)
+    history = at_work().end_offset(0, 9, 40_000).end_offset(0, 12, 50_000)
     history.add("topology", at=at(60_000), what="end_offset", topic="u", partition=0, end_offset=99)
     verdict = judge(history, "E03")
     assert ("VIOLATED", 2) == (verdict["verdict"], verdict["measured_max"])
@@ -406,11 +401,11 @@ def test_the_last_end_and_the_last_record_read_count(judge: Judge) -> None:
 
 
 def test_a_partition_that_nobody_read_is_missing_from_its_start(judge: Judge) -> None:
-    assert 3 == judge(busy().end_offset(1, 3), "E03")["measured_max"]
+    assert 3 == judge(at_work().end_offset(1, 3), "E03")["measured_max"]
 
 
 def test_without_end_offsets_e03_is_unknown(judge: Judge) -> None:
-    assert "UNKNOWN" == judge(busy(), "E03")["verdict"]
+    assert "UNKNOWN" == judge(at_work(), "E03")["verdict"]
 
 
 # E04

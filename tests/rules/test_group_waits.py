@@ -5,16 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, at
+from tests.histories import History, at, in_another_group
 from tests.probe_histories import Probed
 
 Judge = Callable[[History, str], dict[str, Any]]
 OTHER = "orders-other"
-
-
-def in_another_group(history: History, event: str, ms: float, **row: Any) -> None:
-    """A line of the coordinator's log that is about another probe's group."""
-    history.add("coordinator_events", event=event, at=at(ms), group=OTHER, broker=1, **row)
 
 
 # R13
@@ -334,7 +329,7 @@ def test_only_its_own_eviction_while_it_is_parked_counts(judge: Judge) -> None:
     history.call("HEARTBEAT", 1_500, member="b", lasts_ms=7_000)
     history.logged("evicted", 5_000, "a").logged("member_added", 5_000, "b")
     history.logged("evicted", 9_000, "b")
-    in_another_group(history, "evicted", 5_000, member_id="b")
+    in_another_group(history, "evicted", 5_000, OTHER, member_id="b")
     verdict = judge(history, "R03-wire")
     assert ("HOLDS", 1, 6_000) == (verdict["verdict"], verdict["examined"], verdict["bound_low"])
 
@@ -396,7 +391,7 @@ def test_what_is_no_sign_of_life_of_this_member_starts_no_span(judge: Judge) -> 
     history.call("HEARTBEAT", 5_900, member="a", group=OTHER)
     history.logged("evicted", 9_500, "b").logged("evicted", 15_001, "a")
     history.logged("member_added", 9_500, "a")
-    in_another_group(history, "evicted", 9_500, member_id="a")
+    in_another_group(history, "evicted", 9_500, OTHER, member_id="a")
     verdict = judge(history, "R08-wire")
     assert ("HOLDS", 1, 7_089) == (
         verdict["verdict"], verdict["examined"], verdict["measured_max"]
@@ -458,8 +453,8 @@ def test_who_had_left_or_came_later_is_not_missed(judge: Judge) -> None:
     history.joined("d", 11_000, 3, **long)
     history.joined("d", 1_000, **long, group=OTHER).joined("y", 1_000, rebalance_ms=7_000)
     history.logged("left", 5_000, "y").logged("left", 20_000, "s")
-    in_another_group(history, "rebalance_started", 4_000)
-    in_another_group(history, "emptied", 5_000)
+    in_another_group(history, "rebalance_started", 4_000, OTHER)
+    in_another_group(history, "emptied", 5_000, OTHER)
     # "d" joins, but too late, and in another group.
     history.joined("d", 20_000, 3, rebalance_ms=7_000).joined("d", 4_500, group=OTHER)
     verdict = judge(history, "X09-wire")

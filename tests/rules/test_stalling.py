@@ -328,9 +328,18 @@ def test_only_its_own_heartbeats_that_are_accepted_fill_a_stall(
 
 @pytest.mark.parametrize(
     ("ms", "verdict"),
-    [(63_080, "HOLDS"), (63_300, "VIOLATED"), (62_900, "HOLDS"), (62_700, "VIOLATED")],
+    [
+        (63_080, "HOLDS"),
+        (63_300, "VIOLATED"),
+        (62_900, "HOLDS"),
+        (62_700, "VIOLATED"),
+        (62_750, "HOLDS"),
+        (62_749, "VIOLATED"),
+        (63_150, "HOLDS"),
+        (63_151, "VIOLATED"),
+    ],
 )
-def test_a_missed_poll_is_noticed_within_the_thread_s_wait(
+def test_a_missed_poll_is_noticed_from_an_idle_poll_before_to_a_tick_after(
     judge: Judge, ms: float, verdict: str
 ) -> None:
     history = java().told("member-1", "stall_started", 3_000, duration_ms=90_000.0)
@@ -354,18 +363,6 @@ def test_a_missed_poll_counts_from_the_members_own_last_stall_and_by_its_own_lim
     history.rows["members"][0]["max_poll_interval_ms"] = 30_000
     verdict = judge(history, "R36")
     assert ("HOLDS", 1, 80) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
-
-
-@pytest.mark.parametrize(
-    ("ms", "verdict"),
-    [(62_750, "HOLDS"), (62_749, "VIOLATED"), (63_150, "HOLDS"), (63_151, "VIOLATED")],
-)
-def test_a_missed_poll_is_noticed_from_an_idle_poll_before_to_a_tick_after(
-    judge: Judge, ms: float, verdict: str
-) -> None:
-    history = java().told("member-1", "stall_started", 3_000, duration_ms=90_000.0)
-    history.told("member-1", "max_poll_exceeded", ms)
-    assert verdict == judge(history, "R36")["verdict"]
 
 
 @pytest.mark.parametrize("rule", ["R36"])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import TOPIC, History, at, member_id
+from tests.histories import TOPIC, History, at, in_another_group, member_id
 
 Judge = Callable[[History, str], dict[str, Any]]
 NAME = "member-2"
@@ -32,11 +32,6 @@ def replaced(history: History, ms: float, *numbers: int, generation: int = 1) ->
         "JOIN_GROUP", NAME, ms + 1, life=2, arrived_at=at(ms - 1), session_timeout_ms=6_000, **new
     )
     return history.request("SYNC_GROUP", NAME, ms + 5, life=2, assigned=parts(*numbers), **new)
-
-
-def in_another_group(history: History, event: str, ms: float, **row: Any) -> None:
-    """A line of the coordinator's log that is about another group."""
-    history.add("coordinator_events", event=event, at=at(ms), group="payments", broker=1, **row)
 
 
 # X02

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.consumer_histories import Group, alone, in_another_group
-from tests.histories import History, at
+from tests.consumer_histories import Group, alone
+from tests.histories import History, at, in_another_group
 
 Judge = Callable[[History, str], dict[str, Any]]
 
