@@ -15,9 +15,8 @@ from pyspark.sql import SparkSession
 
 from harness.tables import session
 from harness.tables.engines.base import Engine
-from harness.tables.engines.duckdb import DuckDb
 from harness.tables.engines.spark import SMALL_SETTINGS, Spark
-from tests import agreements, turns
+from tests import agreements, remembering, turns
 from tests.agreements import Agreements
 from tests.histories import History, differences, digest_of, judged, numbers
 from tests.machine import NEEDS, REQUIRED
@@ -33,6 +32,7 @@ _LEFT_OUT = pytest.StashKey[list[str]]()
 _SENT = "left_out"  # the same, as a process of pytest-xdist hands it over at its end
 _AGREEMENTS = pytest.StashKey[Agreements]()
 _AGREEING = pytest.StashKey[list[str]]()  # digests of what a test has both engines judge
+_REMEMBERED = 2_000  # results of queries: more of them are hardly ever asked for again
 _ASKED, _AGREED = "asked", "agreed"  # as a process of pytest-xdist hands them over
 
 
@@ -213,9 +213,12 @@ def _started(request: pytest.FixtureRequest, name: str) -> Engine:
 
 @pytest.fixture(scope="session")
 def duckdb_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    """DuckDB; the texts that it translates are kept from one run of the tests to the next."""
+    """DuckDB; the texts that it translates are kept from one run of the tests to the next.
+
+    Most histories are much like others, so half of what tests ask for was computed before.
+    """
     cache = getattr(request.config, "cache", None)  # there is none with -p no:cacheprovider
-    started = DuckDb(cache.mkdir("sql") if cache else None)
+    started = remembering.Remembering(cache.mkdir("sql") if cache else None, most=_REMEMBERED)
     yield started
     started.close()
 

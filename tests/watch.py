@@ -18,15 +18,14 @@ from typing import Any, Final
 import pytest
 
 from harness.provision.cache import REPOSITORY
-from harness.tables.engines import duckdb
-from tests.mutation.remembering import Remembering
+from tests import remembering
 from tests.mutation.selection import Selection
 
 _FOLDERS: Final = ("harness/check", "harness/rules", "harness/tables", "tests")
 _KINDS: Final = (".py", ".ambr")
 _LOOK_S: Final = 0.2
 _FRESH: Final = ("harness.", "tests.", "experiments.", "test_", "conftest")
-_KEPT: Final = ("harness.tables.engines", "tests.mutation", "tests.watch")
+_KEPT: Final = ("harness.tables.engines", "tests.mutation", "tests.remembering", "tests.watch")
 _OPTIONS: Final = (
     *("-q", "--no-header", "--tb=short", "--snapshot-warn-unused"),
     # What an earlier run of tests in this process has imported is there already.
@@ -45,8 +44,8 @@ def main(arguments: Sequence[str]) -> int:
         parser.error(f"there is no rule {given.rule}; see `make list`")
     if given.file and not given.file.is_file():
         parser.error(f"there is no file {given.file}")
-    engine = Remembering(REPOSITORY / ".pytest_cache" / "d" / "sql")
-    duckdb.DuckDb = lambda _folder=None: engine  # type: ignore[assignment,misc]
+    engine = remembering.Remembering(REPOSITORY / ".pytest_cache" / "d" / "sql")
+    remembering.Remembering = lambda *_, **_named: engine  # type: ignore[assignment,misc]
     engine.close = lambda: None  # type: ignore[method-assign]  # one for all runs of the tests
     try:
         for _ in _changes():

@@ -18,11 +18,9 @@ from typing import Any, Final
 import pytest
 
 from harness.provision.cache import REPOSITORY
-from harness.tables.engines import duckdb
 from tests.mutation import derived, survivors
 from tests.mutation.mutants import Mutant, mutants, sources_in
 from tests.mutation.records import Records
-from tests.mutation.remembering import Remembering
 from tests.mutation.selection import Selection
 from tests.mutation.trials import Trial, Trials
 
@@ -64,7 +62,6 @@ def main(arguments: Sequence[str]) -> int:
     tests = list(map(str, selection.tests(set().union(*reached.values()))))
     if not given.by_hand:
         tests.append(_TAMPERED)
-    duckdb.DuckDb = Remembering  # type: ignore[misc]  # what tests/conftest.py starts
     with tempfile.TemporaryDirectory(prefix="kafka-chaos-mutation-") as folder:
         pytest.main([*_OPTIONS, f"--basetemp={folder}/pytest", *tests], plugins=[trials])
     rows = [each.row(sources) for each in (*known.values(), *trials.found)]

@@ -9,9 +9,9 @@ from harness.check.check import SMALL_ROWS
 from harness.tables.base import Tables
 from harness.tables.source import Sources, load, read_run
 from tests.in_memory import tables_of_run
-from tests.mutation.remembering import Remembering
 from tests.recorded.keep import RUNS
 from tests.recorded.test_recorded_runs import as_row, as_verdict
+from tests.remembering import Remembering
 
 
 class Records:

@@ -13,9 +13,9 @@ import pytest
 from harness.rules import RULES
 from tests.mutation import derived
 from tests.mutation.mutants import mutants, sources_in
-from tests.mutation.remembering import Remembering
 from tests.mutation.selection import Selection
 from tests.mutation.sql import changes, is_sql
+from tests.remembering import Remembering
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -161,10 +161,11 @@ def test_what_the_judge_reads_itself_reaches_every_rule() -> None:
     assert set(RULES) == table_change("machine", "late_ticks")
 
 
-def test_a_query_is_computed_anew_only_for_other_rows_or_another_text(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("most", "computed"), [(None, 3), (2, 4), (1, 5)])
+def test_a_query_is_computed_anew_only_for_other_rows_or_another_text_or_if_forgotten(
+    monkeypatch: pytest.MonkeyPatch, most: int | None, computed: int
 ) -> None:
-    engine = Remembering()
+    engine = Remembering(most=most)
     run = Mock(side_effect=engine.run)
     monkeypatch.setattr(engine, "run", run)
 
@@ -175,8 +176,9 @@ def test_a_query_is_computed_anew_only_for_other_rows_or_another_text(
         engine.drop("numbers")
         return int(found.as_py())
 
-    assert [3, 3, 5, 4, 3] == [value(1, 2), value(1, 2), value(3, 2), value(1, 3), value(1, 2)]
-    assert 3 == run.call_count
+    asked = [(1, 2), (1, 2), (3, 2), (1, 2), (1, 3), (3, 2)]
+    assert [3, 3, 5, 3, 4, 5] == [value(*each) for each in asked]
+    assert computed == run.call_count
     engine.close()
 
 

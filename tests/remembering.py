@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -16,19 +17,29 @@ from harness.tables.engines.duckdb import DuckDb
 class Remembering(DuckDb):
     """Remembers every query's result by its text and by the rows that it reads.
 
-    A change of one rule leaves the tables that it reads as they were, for each history: the same
-    tests run with another change cost little more than the query that was changed.
+    Most histories differ from others in one file, so half of the queries that tests ask for were
+    computed before. A change of one rule leaves the tables that it reads as they were, for each
+    history: the same tests run with another change cost little more than the query that was
+    changed.
+
+    It forgets what was not asked for longest, once it has `most` results: all of them are more than
+    a gigabyte.
     """
 
-    def __init__(self, translations: Path | None = None) -> None:
+    def __init__(self, translations: Path | None = None, most: int | None = None) -> None:
         super().__init__(translations)
-        self._results: dict[str, pa.Table] = {}
+        self._most = most
+        self._results: OrderedDict[str, pa.Table] = OrderedDict()
         self._views: dict[str, _Known] = {}
         self._registered: set[str] = set()
 
     def rows(self, rows: pa.Table) -> Frame:
         """A frame of these rows, known by what they are."""
         return _Known(_digest(rows), lambda: rows)
+
+    def parquet(self, path: Path, schema: pa.Schema) -> Frame:
+        """A frame of a file's rows, read at once."""
+        return self.rows(super().parquet(path, schema).toArrow())
 
     def query(self, query: str, views: Mapping[str, str], settings: Mapping[str, Setting]) -> Frame:
         """A frame that is known by the query's text with the rows in place of the views."""
@@ -37,11 +48,15 @@ class Remembering(DuckDb):
         key = self.text(query, known, settings)
 
         def compute() -> pa.Table:
-            if key not in self._results:
-                for view in views.values():
-                    self._register(view)
-                self._results[key] = self.run(text)
-            return self._results[key]
+            with self._lock:
+                if key not in self._results:
+                    for view in views.values():
+                        self._register(view)
+                    self._results[key] = self.run(text)
+                    if self._most is not None and len(self._results) > self._most:
+                        self._results.popitem(last=False)
+                self._results.move_to_end(key)
+                return self._results[key]
 
         return _Known(hashlib.blake2b(key.encode(), digest_size=16).hexdigest(), compute)
 
