@@ -34,6 +34,16 @@ experiment = Experiment(
             "one of the connection made meanwhile, and sets the position back for a moment",
             sometimes=True,
         ),
+        Expect(
+            rule="R19",
+            verdict=Verdict.VIOLATED,
+            because="all members are evicted as the coordinator wakes up, and before the first is "
+            "back a commit with epoch -1 is accepted by the empty group",
+            clients=("java",),
+            protocols=("consumer",),
+            if_seen=True,
+            sometimes=True,
+        ),
         *holds("R06-librdkafka", "R33", "X32a", "X32b"),
     ),
 )

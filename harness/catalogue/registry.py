@@ -121,7 +121,8 @@ def resolved(experiment: Experiment) -> Experiment:
     """The experiment with the rules that a run of it is judged by.
 
     Left out are rules that are not about its client and protocol, and expectations meant for
-    others; of several of one rule the last one counts. Raises BadInput for an experiment that
+    others; of several of one rule the last one counts. What a known defect may do to any run is
+    added where the experiment does not name the rule. Raises BadInput for an experiment that
     nothing but a program of somebody else's can be the members of, where there is none.
     """
     from harness.rules.catalogue import RULES
@@ -135,6 +136,9 @@ def resolved(experiment: Experiment) -> Experiment:
         for expect in experiment.rules
         if RULES[expect.rule].applies(group) and expect.fits(group, *experiment.cluster.releases)
     }
+    for known in experiments.ANY_RUN:
+        if expected and known.fits(group, *experiment.cluster.releases):
+            expected.setdefault(known.rule, known)
     return replace(experiment, rules=tuple(expected.values()))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from experiments import ANY_RUN
 from harness.catalogue import registry
 from harness.experiment import APP, CLIENTS, PROTOCOLS, Expect, Experiment, Verdict
 from harness.rules.catalogue import RULES
@@ -170,11 +171,16 @@ def _undeclared(rule: Rule) -> str:
 def _judged_by(rule: Rule, experiments: dict[str, Experiment]) -> list[str]:
     lines = []
     for verdict in (Verdict.HOLDS, Verdict.VIOLATED, Verdict.UNKNOWN):
-        names = [
-            f"`{name}`{_only(expect)}"
+        found = [
+            (f"`{name}`", expect)
             for name, experiment in experiments.items()
             if not needs_app(experiment)  # judged by whatever can be judged of a program
             for expect in experiment.rules
+        ]
+        found += [("all others that exercise it", expect) for expect in ANY_RUN]
+        names = [
+            f"{name}{_only(expect)}"
+            for name, expect in found
             if expect.rule == rule.id and expect.verdict is verdict
         ]
         if names:
@@ -184,6 +190,7 @@ def _judged_by(rule: Rule, experiments: dict[str, Experiment]) -> list[str]:
 
 def _only(expect: Expect) -> str:
     parts = [*expect.clients, *expect.protocols, *(f"Kafka {each}*" for each in expect.kafka)]
+    parts += [f"commit={' or '.join(expect.commits)}"] if expect.commits else []
     parts += ["sometimes"] if expect.sometimes else []
     return f" ({', '.join(parts)})" if parts else ""
 

@@ -14,8 +14,20 @@ from harness.experiment.app import App
 from harness.experiment.checks import all_are
 from harness.experiment.checks import at_least as at_least
 from harness.experiment.checks import one_of as one_of
+from harness.experiment.enums import APP as APP
+from harness.experiment.enums import CLASSIC as CLASSIC
+from harness.experiment.enums import CLIENTS as CLIENTS
+from harness.experiment.enums import COMMITS as COMMITS
+from harness.experiment.enums import PROTOCOLS as PROTOCOLS
 from harness.experiment.enums import Need as Need
 from harness.experiment.enums import Verdict as Verdict
+from harness.experiment.expect import Expect as Expect
+from harness.experiment.expect import (
+    commit_waits_for_the_rebalance as commit_waits_for_the_rebalance,
+)
+from harness.experiment.expect import handed_what_it_has_lost as handed_what_it_has_lost
+from harness.experiment.expect import holds as holds
+from harness.experiment.expect import late_commit_names_nobody as late_commit_names_nobody
 from harness.experiment.limits import Limits as Limits
 from harness.experiment.probes import Probe as Probe
 from harness.experiment.source import Source as Source
@@ -37,10 +49,6 @@ BACKENDS: Final = ("embedded", "docker", "compose")
 PLAINTEXT: Final = "plaintext"
 SASL_SSL: Final = "sasl_ssl"
 SECURITIES: Final = (PLAINTEXT, "ssl", SASL_SSL)
-CLIENTS: Final = ("librdkafka", "java")  # of our own members
-APP: Final = "app"  # the client of a program of somebody else's, whose library is its own affair
-PROTOCOLS: Final = ("eager", "cooperative", "consumer")
-CLASSIC: Final = ("eager", "cooperative")  # rebalanced by JoinGroup and SyncGroup, not by KIP-848
 ASSIGNORS: Final[dict[str, tuple[str, ...]]] = {
     "eager": ("range", "roundrobin"),
     "cooperative": ("cooperative-sticky",),
@@ -49,7 +57,6 @@ ASSIGNORS: Final[dict[str, tuple[str, ...]]] = {
 # The value of a setting, of a client or a broker, that the harness leaves out: its default counts.
 UNSET: Final = "unset"
 LEAST_RECORD_BYTES: Final = 8  # the first 8 bytes of a record are its number
-COMMITS: Final = ("auto", "sync", "async", "interval", "revoke", "external", "transaction")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,102 +275,6 @@ class Fault:
     by: int | None = None
 
     # The rest of the checks live beside each kind of fault (harness/run/faults).
-
-
-@dataclass(frozen=True, kw_only=True)
-class Expect:
-    """A rule to judge, and the verdict expected of it.
-
-    `because` says why where the expected verdict is not HOLDS. `clients`, `protocols` and `kafka`
-    (first characters of the version, such as "3.") say for whom it is expected; empty means all.
-    One for some versions fits a cluster that is upgraded if it fits both of its releases.
-    `if_seen`: a run that does not exercise the rule says nothing of it. `sometimes`: it is violated
-    in some runs and holds in others, and both are as expected, as with a defect that needs luck to
-    show. Where several of one rule fit a run, the last one counts.
-    """
-
-    rule: str
-    verdict: Verdict = Verdict.HOLDS
-    because: str = ""
-    clients: tuple[str, ...] = ()
-    protocols: tuple[str, ...] = ()
-    kafka: tuple[str, ...] = ()
-    if_seen: bool = False
-    sometimes: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("clients", "protocols", "kafka"):
-            all_are(str, name, getattr(self, name))
-        for client in self.clients:
-            one_of("client", client, CLIENTS)
-        for protocol in self.protocols:
-            one_of("protocol", protocol, PROTOCOLS)
-        if self.verdict is not Verdict.HOLDS and not self.because:
-            raise BadInput(
-                f"rule {self.rule} is expected {self.verdict} without a reason: say it in because="
-            )
-        if self.sometimes and self.verdict is not Verdict.VIOLATED:
-            raise BadInput(
-                f"rule {self.rule} is expected {self.verdict} sometimes: only a violation can be, "
-                "so say verdict=Verdict.VIOLATED too, or leave sometimes= out"
-            )
-
-    def fits(self, group: Group, *releases: str) -> bool:
-        """Whether it is meant for this client and protocol, and for each of these Kafkas."""
-        return (
-            group.client in (self.clients or (*CLIENTS, APP))
-            and group.protocol in (self.protocols or PROTOCOLS)
-            and self.is_of(*releases)
-        )
-
-    def is_of(self, *releases: str) -> bool:
-        """Whether it is meant for each of these Kafkas."""
-        return not self.kafka or all(each.startswith(self.kafka) for each in releases)
-
-
-def holds(
-    *rules: str, clients: tuple[str, ...] = (), protocols: tuple[str, ...] = ()
-) -> tuple[Expect, ...]:
-    """These rules, each expected to hold."""
-    return tuple(Expect(rule=rule, clients=clients, protocols=protocols) for rule in rules)
-
-
-def late_commit_names_nobody(rule: str) -> Expect:
-    """This rule, violated by what is known of members whose limit, or session, is over."""
-    return Expect(
-        rule=rule,
-        verdict=Verdict.VIOLATED,
-        because="librdkafka has dropped its member id by the time its application commits",
-        clients=("librdkafka",),
-        protocols=CLASSIC,
-    )
-
-
-def handed_what_it_has_lost(rule: str, *, sometimes: bool = False) -> Expect:
-    """This rule, violated where a rebalance gave a stalled member partitions before its limit."""
-    return Expect(
-        rule=rule,
-        verdict=Verdict.VIOLATED,
-        because="librdkafka's callback for assigned partitions waits for the application, and is "
-        "called although the member has left meanwhile (open in 2.16.0)",
-        clients=("librdkafka",),
-        protocols=("cooperative",),
-        if_seen=True,
-        sometimes=sometimes,
-    )
-
-
-def commit_waits_for_the_rebalance(rule: str, *, sometimes: bool = False) -> Expect:
-    """This rule, violated where a cooperative rebalance waits: Java's commit is refused at once."""
-    return Expect(
-        rule=rule,
-        verdict=Verdict.VIOLATED,
-        because="a synchronous commit of librdkafka waits on the connection behind its own "
-        "JoinGroup, and its application with it (open in 2.16.0)",
-        clients=("librdkafka",),
-        protocols=("cooperative",),
-        sometimes=sometimes,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

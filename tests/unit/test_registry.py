@@ -13,7 +13,7 @@ from harness.base.errors import BadInput
 from harness.catalogue import registry
 from harness.catalogue.refusals import check_together
 from harness.cluster.plan import broker_settings
-from harness.experiment import UNSET, Cluster, Expect, Experiment, Fault, Group
+from harness.experiment import UNSET, Cluster, Expect, Experiment, Fault, Group, Verdict
 from harness.rules import RULES
 from harness.run.faults import KINDS
 
@@ -467,6 +467,46 @@ def test_a_twin_of_a_good_experiment_passes() -> None:
     good = registry.load("broker-kill")
 
     assert good == registry.checked(replace(good))
+
+
+def _expected(name: str, client: str, protocol: str, **group: Any) -> dict[str, Expect]:
+    turned = registry.variant(registry.load(name), client, protocol)
+    turned = replace(turned, group=replace(turned.group, **group))
+    return {each.rule: each for each in registry.resolved(turned).rules}
+
+
+@pytest.mark.parametrize("commit", ["sync", "interval"])
+def test_a_defect_that_any_run_may_show_is_as_expected(commit: str) -> None:
+    expected = _expected("rolling-deploy", "librdkafka", "cooperative", commit=commit)["X01-kept"]
+
+    assert expected.verdict is Verdict.VIOLATED
+    assert expected.sometimes
+    assert expected.if_seen
+    assert "behind its own JoinGroup" in expected.because
+
+
+@pytest.mark.parametrize(
+    ("client", "protocol", "commit"),
+    [
+        ("java", "cooperative", "sync"),
+        ("librdkafka", "eager", "sync"),
+        ("librdkafka", "consumer", "sync"),
+        ("librdkafka", "cooperative", "async"),
+    ],
+)
+def test_who_does_not_have_the_defect_is_held_to_the_rule(
+    client: str, protocol: str, commit: str
+) -> None:
+    assert "X01-kept" not in _expected("rolling-deploy", client, protocol, commit=commit)
+
+
+def test_an_experiment_says_itself_what_it_expects_in_the_place_of_a_known_defect() -> None:
+    holding = _expected("cooperative-join", "librdkafka", "cooperative")["X01-kept"]
+    violated = _expected("join-blocked", "librdkafka", "cooperative")["X01-kept"]
+
+    assert holding.verdict is Verdict.HOLDS
+    assert violated.verdict is Verdict.VIOLATED
+    assert not violated.sometimes
 
 
 def test_the_experiment_that_is_printed_for_newcomers_can_be_played() -> None:

@@ -1,0 +1,116 @@
+"""The verdicts that an experiment expects, and those that known defects of a client give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.base.errors import BadInput
+from harness.experiment.checks import all_are, one_of
+from harness.experiment.enums import APP, CLASSIC, CLIENTS, COMMITS, PROTOCOLS, Verdict
+
+if TYPE_CHECKING:
+    from harness.experiment import Group
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expect:
+    """A rule to judge, and the verdict expected of it.
+
+    `because` says why where the expected verdict is not HOLDS. `clients`, `protocols`,
+    `commits` (how members commit) and `kafka` (first characters of the version, such as "3.") say
+    for whom it is expected; empty means all.
+    One for some versions fits a cluster that is upgraded if it fits both of its releases.
+    `if_seen`: a run that does not exercise the rule says nothing of it. `sometimes`: it is violated
+    in some runs and holds in others, and both are as expected, as with a defect that needs luck to
+    show. Where several of one rule fit a run, the last one counts.
+    """
+
+    rule: str
+    verdict: Verdict = Verdict.HOLDS
+    because: str = ""
+    clients: tuple[str, ...] = ()
+    protocols: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    kafka: tuple[str, ...] = ()
+    if_seen: bool = False
+    sometimes: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("clients", "protocols", "commits", "kafka"):
+            all_are(str, name, getattr(self, name))
+        for client in self.clients:
+            one_of("client", client, CLIENTS)
+        for protocol in self.protocols:
+            one_of("protocol", protocol, PROTOCOLS)
+        for commit in self.commits:
+            one_of("commit", commit, COMMITS)
+        if self.verdict is not Verdict.HOLDS and not self.because:
+            raise BadInput(
+                f"rule {self.rule} is expected {self.verdict} without a reason: say it in because="
+            )
+        if self.sometimes and self.verdict is not Verdict.VIOLATED:
+            raise BadInput(
+                f"rule {self.rule} is expected {self.verdict} sometimes: only a violation can be, "
+                "so say verdict=Verdict.VIOLATED too, or leave sometimes= out"
+            )
+
+    def fits(self, group: Group, *releases: str) -> bool:
+        """Whether it is meant for such a group, and for each of these Kafkas."""
+        return (
+            group.client in (self.clients or (*CLIENTS, APP))
+            and group.protocol in (self.protocols or PROTOCOLS)
+            and group.commit in (self.commits or COMMITS)
+            and self.is_of(*releases)
+        )
+
+    def is_of(self, *releases: str) -> bool:
+        """Whether it is meant for each of these Kafkas."""
+        return not self.kafka or all(each.startswith(self.kafka) for each in releases)
+
+
+def holds(
+    *rules: str, clients: tuple[str, ...] = (), protocols: tuple[str, ...] = ()
+) -> tuple[Expect, ...]:
+    """These rules, each expected to hold."""
+    return tuple(Expect(rule=rule, clients=clients, protocols=protocols) for rule in rules)
+
+
+def late_commit_names_nobody(rule: str) -> Expect:
+    """This rule, violated by what is known of members whose limit, or session, is over."""
+    return Expect(
+        rule=rule,
+        verdict=Verdict.VIOLATED,
+        because="librdkafka has dropped its member id by the time its application commits",
+        clients=("librdkafka",),
+        protocols=CLASSIC,
+    )
+
+
+def handed_what_it_has_lost(rule: str, *, sometimes: bool = False) -> Expect:
+    """This rule, violated where a rebalance gave a stalled member partitions before its limit."""
+    return Expect(
+        rule=rule,
+        verdict=Verdict.VIOLATED,
+        because="librdkafka's callback for assigned partitions waits for the application, and is "
+        "called although the member has left meanwhile (open in 2.16.0)",
+        clients=("librdkafka",),
+        protocols=("cooperative",),
+        if_seen=True,
+        sometimes=sometimes,
+    )
+
+
+def commit_waits_for_the_rebalance(rule: str, *, sometimes: bool = False) -> Expect:
+    """This rule, violated where a cooperative rebalance waits: Java's commit is refused at once."""
+    return Expect(
+        rule=rule,
+        verdict=Verdict.VIOLATED,
+        because="a synchronous commit of librdkafka waits on the connection behind its own "
+        "JoinGroup, and its application with it (open in 2.16.0)",
+        clients=("librdkafka",),
+        protocols=("cooperative",),
+        commits=("sync", "interval"),
+        if_seen=sometimes,
+        sometimes=sometimes,
+    )
