@@ -182,10 +182,10 @@ def test_sigkill_in_the_middle_of_a_fault_is_cleaned_up_by_the_watchdog(
     ("part", "named"),
     [
         ("broker-2.properties", "broker-2"),
-        ("controller-101.properties", "controller-101"),
-        ("toxiproxy", "Toxiproxy"),
+        pytest.param("controller-101.properties", "controller-101", marks=pytest.mark.long(10)),
+        pytest.param("toxiproxy", "Toxiproxy", marks=pytest.mark.long(10)),
         ("member-2.json", "member-2"),
-        ("harness.run.observer", "the observer"),
+        pytest.param("harness.run.observer", "the observer", marks=pytest.mark.long(10)),
     ],
 )
 def test_a_process_that_dies_outside_the_plan_voids_the_run(

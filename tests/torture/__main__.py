@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Final
 
 from harness.base.processes import scratch_folder
 from tests.torture import campaign, kept
-from tests.torture.rounds import KINDS, Round
+from tests.torture.kills import VICTIMS, victim_of
+from tests.torture.rounds import KILLS, KINDS, Round
 
 _USUAL: Final = {
     "kills": 20,
@@ -31,6 +33,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="what rounds are drawn from (1)")
     parser.add_argument("--round", help="only this one, such as damage-17")
     parser.add_argument("--since", type=int, default=1, help="the first number of each kind (1)")
+    parser.add_argument(
+        "--victim", choices=sorted(set(VICTIMS)), help="of kills, only those that kill this"
+    )
     parser.add_argument("--lock", type=Path, help="a file whose lock is held while brokers run")
     parser.add_argument("--results", type=Path, default=Path("results/torture"))
     parser.add_argument("--keep", type=Path, metavar="RUN", help="renew the archive, and no more")
@@ -53,8 +58,10 @@ def _rounds(parser: argparse.ArgumentParser, given: argparse.Namespace) -> list[
         kind, _, count = part.partition("=")
         if kind not in KINDS or not count.isdecimal():
             parser.error(f"{part} is no number of rounds: write kills=20, or another of {KINDS}")
-        numbers = range(given.since, given.since + int(count))
-        found += [Round(given.seed, kind, number) for number in numbers]
+        drawn = (Round(given.seed, kind, number) for number in itertools.count(given.since))
+        if kind == KILLS and given.victim:
+            drawn = (each for each in drawn if victim_of(each) == given.victim)
+        found += itertools.islice(drawn, int(count))
     return found
 
 

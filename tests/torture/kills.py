@@ -23,14 +23,19 @@ _OTHERS: Final = {
     "a broker": "broker-1.properties",
     "the controller": "controller-101.properties",
 }
-_VICTIMS: Final = (HARNESS, HARNESS, HARNESS, WATCHDOG, BOTH, *_OTHERS, "a member")
+VICTIMS: Final = (HARNESS, HARNESS, HARNESS, WATCHDOG, BOTH, *_OTHERS, "a member")
 _SIGNALS: Final = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+
+
+def victim_of(this: Round) -> str:
+    """Who is killed in a round: the first thing that is drawn from it."""
+    return this.randomness.choice(VICTIMS)
 
 
 def play(this: Round, results: Path, alone: AbstractContextManager[None]) -> Outcome:
     """Play one round; `results` is a folder of its own, and brokers run only while `alone`."""
     randomness = this.randomness
-    victim = randomness.choice(_VICTIMS)
+    victim = randomness.choice(VICTIMS)
     number = randomness.choice(_SIGNALS) if victim in (HARNESS, WATCHDOG) else signal.SIGKILL
     phase = randomness.choice(list(PHASES))
     more_s = randomness.uniform(0, PHASES[phase])
