@@ -32,7 +32,6 @@ _LEFT_OUT = pytest.StashKey[list[str]]()
 _SENT = "left_out"  # the same, as a process of pytest-xdist hands it over at its end
 _AGREEMENTS = pytest.StashKey[Agreements]()
 _AGREEING = pytest.StashKey[list[str]]()  # digests of what a test has both engines judge
-_REMEMBERED = 2_000  # results of queries: more of them are hardly ever asked for again
 _ASKED, _AGREED = "asked", "agreed"  # as a process of pytest-xdist hands them over
 
 
@@ -218,7 +217,7 @@ def duckdb_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     Most histories are much like others, so half of what tests ask for was computed before.
     """
     cache = getattr(request.config, "cache", None)  # there is none with -p no:cacheprovider
-    started = remembering.Remembering(cache.mkdir("sql") if cache else None, most=_REMEMBERED)
+    started = remembering.Remembering(cache.mkdir("sql") if cache else None)
     yield started
     started.close()
 

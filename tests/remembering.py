@@ -22,13 +22,14 @@ class Remembering(DuckDb):
     history: the same tests run with another change cost little more than the query that was
     changed.
 
-    It forgets what was not asked for longest, once it has `most` results: all of them are more than
-    a gigabyte.
+    It forgets what was not asked for longest, once it has `most` results (null: never). All of them
+    are more than a gigabyte, and most are asked for again soon or never.
     """
 
-    def __init__(self, translations: Path | None = None, most: int | None = None) -> None:
+    most: int | None = 2_000
+
+    def __init__(self, translations: Path | None = None) -> None:
         super().__init__(translations)
-        self._most = most
         self._results: OrderedDict[str, pa.Table] = OrderedDict()
         self._views: dict[str, _Known] = {}
         self._registered: set[str] = set()
@@ -53,7 +54,7 @@ class Remembering(DuckDb):
                     for view in views.values():
                         self._register(view)
                     self._results[key] = self.run(text)
-                    if self._most is not None and len(self._results) > self._most:
+                    if self.most is not None and len(self._results) > self.most:
                         self._results.popitem(last=False)
                 self._results.move_to_end(key)
                 return self._results[key]

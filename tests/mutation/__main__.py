@@ -23,6 +23,7 @@ from tests.mutation.mutants import Mutant, mutants, sources_in
 from tests.mutation.records import Records
 from tests.mutation.selection import Selection
 from tests.mutation.trials import Trial, Trials
+from tests.remembering import Remembering
 
 PACKAGES: Final = ("rules", derived.PACKAGE)
 # Violations that are put into kept runs.
@@ -62,6 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     tests = list(map(str, selection.tests(set().union(*reached.values()))))
     if not given.by_hand:
         tests.append(_TAMPERED)
+    Remembering.most = None  # each change is tried with what all tests have asked for
     with tempfile.TemporaryDirectory(prefix="kafka-chaos-mutation-") as folder:
         pytest.main([*_OPTIONS, f"--basetemp={folder}/pytest", *tests], plugins=[trials])
     rows = [each.row(sources) for each in (*known.values(), *trials.found)]

@@ -165,7 +165,8 @@ def test_what_the_judge_reads_itself_reaches_every_rule() -> None:
 def test_a_query_is_computed_anew_only_for_other_rows_or_another_text_or_if_forgotten(
     monkeypatch: pytest.MonkeyPatch, most: int | None, computed: int
 ) -> None:
-    engine = Remembering(most=most)
+    engine = Remembering()
+    engine.most = most
     run = Mock(side_effect=engine.run)
     monkeypatch.setattr(engine, "run", run)
 
