@@ -53,7 +53,7 @@ def _rounds(parser: argparse.ArgumentParser, given: argparse.Namespace) -> list[
         if kind not in KINDS or not number.isdecimal():
             parser.error(f"{given.round} is no round: write damage-17, or another of {KINDS}")
         return [Round(given.seed, kind, int(number))]
-    found = []
+    found: list[Round] = []
     for part in given.rounds.split():
         kind, _, count = part.partition("=")
         if kind not in KINDS or not count.isdecimal():
