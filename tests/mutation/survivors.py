@@ -28,6 +28,10 @@ _SORTS: Final[Mapping[str, str]] = {
         "Any number would do there: it is asked whether a row exists, what is sorted first, or it "
         "stands for a null that no recorded value is equal to."
     ),
+    "None to speak of": (
+        "It is asked whether there are any of something. Where there are none the sentence about "
+        "them is null, or there is no row to ask, so that nothing is said either way."
+    ),
     "One of several that are alike": (
         "In the histories of the tests the rows have one value, so the least is the greatest. In "
         "most cases that is so in every run (a setting of one member, one phase of a fault)."
@@ -42,7 +46,7 @@ _TIMES: Final = re.compile(r"(_at|\bat|_ms|\bms|from_at|to_at)\b")
 _WORD: Final = re.compile(r"[\w<>=]")
 _NAMED: Final = re.compile(r"(AS (at|evidence|note)\b|evidence\)|concat\(|' )")
 _NO_MATTER: Final = re.compile(
-    r"EXISTS \(SELECT|PARTITION BY \d|coalesce\([^()]*, -?\d$|nullif\(|AS rank|\d+, \d+\)|DIV"
+    r"SELECT $|PARTITION BY $|coalesce\(.*, -?$|nullif\(|IF\((event|anew).*, $|\d, \d+\)|DIV"
 )
 
 
@@ -85,17 +89,19 @@ def sort_of(row: Row) -> str:
     """Which of the sorts a change is."""
     before, old, new, after = _parts(row)
     touching = any({old, new} == pair for pair in _TOUCHING)
-    partner, moments, words, value, alike, untested = _SORTS
+    partner, moments, words, value, none, alike, untested = _SORTS
     match row["kind"]:
         case "join":
             return partner
         case "compare" if touching and _TIMES.search(before[-40:] + after[:40]):
             return moments
+        case "compare" if {old, new} == {">", ">="} and after.strip().startswith("0"):
+            return none
         case "aggregate" if _NAMED.search(before[-30:] + after[:60]):
             return words
         case "aggregate" if not {old, new} & {"bool_and", "bool_or", "and", "or"}:
             return alike
-        case "number" | "arithmetic" | "constant" if _NO_MATTER.search(before[-40:]):
+        case "number" | "arithmetic" | "constant" if _NO_MATTER.search(before[-90:]):
             return value
         case "number" | "arithmetic" if "' " in after[:20]:
             return words
