@@ -90,6 +90,32 @@ def test_a_heartbeat_fails_where_the_group_is_elsewhere(
     assert [300] * examined == [row["measured"] for row in verdict["rows"]]
 
 
+@pytest.mark.parametrize(
+    ("event", "ms", "member", "examined"),
+    [
+        ("coordinator_lost", 9_000, "member-1", 0),
+        ("coordinator_lost", 9_950, "member-1", 0),
+        ("coordinator_lost", 9_951, "member-1", 1),
+        ("coordinator_lost", 10_001, "member-1", 1),
+        ("coordinator_lost", 5_001, "member-1", 0),
+        ("coordinator_lost", 5_000, "member-1", 1),
+        ("coordinator_lost", 9_000, "member-2", 1),
+        ("coordinator_found", 9_000, "member-1", 1),
+    ],
+)
+def test_an_answer_on_a_connection_that_was_given_up_is_no_failure(
+    judge: Judge, event: str, ms: float, member: str, examined: int
+) -> None:
+    """A coordinator that is slow answers a heartbeat whose member has given it up meanwhile."""
+    history = java().request("HEARTBEAT", "member-1", 10_000, arrived_at=at(5_000), error_code=15)
+    history.told(member, event, ms).told("member-1", "heartbeat_sent", 12_000)
+    verdict = judge(history, "R09")
+    assert ("VIOLATED" if examined else "UNKNOWN", examined) == (
+        verdict["verdict"],
+        verdict["examined"],
+    )
+
+
 def test_heartbeats_that_fail_together_count_once_and_from_the_last(judge: Judge) -> None:
     history = java().told("member-1", "heartbeat_failed", 10_000)
     history.told("member-1", "heartbeat_failed", 10_200)
