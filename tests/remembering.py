@@ -66,6 +66,10 @@ class Remembering(DuckDb):
         assert isinstance(frame, _Known)
         self._views[view] = frame
 
+    def known(self, view: str) -> Frame:
+        """What was defined under this name."""
+        return self._views[view]
+
     def drop(self, view: str) -> None:
         """Forget the view, and no result."""
         del self._views[view]

@@ -1,27 +1,96 @@
-"""Changes of derived tables: what they are installed into, and which rules they can reach."""
+"""Changes of derived tables: what they are installed into, and which rules and tests they reach."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import FunctionType, ModuleType
-from typing import Final
+from typing import Final, cast
+
+import pyarrow as pa
 
 from harness.rules import RULES
-from harness.tables.engines.base import tables_in
+from harness.tables.base import Tables
+from harness.tables.engines.base import Engine, Frame, Setting, tables_in
 from harness.tables.of_an_app import OF_AN_APP
 from harness.tables.recipes import RECIPES
 from harness.tables.views import VIEWS
-from harness.tables.vocabulary import Query, expand, text_of
+from harness.tables.vocabulary import ERRORS, Query, expand, text_of
 from tests.mutation.mutants import Mutant
+from tests.remembering import Remembering
 
 PACKAGE: Final = "tables"
 # What the judge itself reads, whatever the rule.
 _OF_THE_JUDGE: Final = frozenset({"late_ticks"})
 _PIECE: Final = re.compile(r"\{([A-Z][A-Z_]*)\}")
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """How a test had a table derived: by which query, from which rows, with which settings."""
+
+    query: Query
+    text: str
+    engine: Engine
+    rows: Mapping[str, Frame]
+    settings: Mapping[str, Setting]
+
+    def is_another(self, text: str) -> bool:
+        """Whether this text of the query gives other rows, or none at all."""
+        try:
+            return not self._table(text).equals(self._table(self.text))
+        except Exception:  # noqa: BLE001 (whatever is wrong with it, a test is to say so)
+            return True
+
+    def _table(self, text: str) -> pa.Table:
+        named = {table: f"of_{table}" for table in tables_in(text)}
+        for table, view in named.items():
+            self.engine.define(view, self.rows[table])
+        try:
+            return self.engine.query(text, named, self.settings).toArrow()
+        finally:
+            for view in named.values():
+                self.engine.drop(view)
+
+
+@contextmanager
+def deriving() -> Iterator[list[Derivation]]:
+    """What is derived meanwhile."""
+    seen: list[Derivation] = []
+    original = Tables._derive
+
+    def derive(self: Tables, name: str) -> tuple[Frame, frozenset[str]]:
+        found = original(self, name)
+        query = self._recipes[name]
+        text = expand(text_of(query))
+        engine = cast(Remembering, self.engine)
+        rows = {table: engine.known(self._views[table]) for table in tables_in(text)}
+        seen.append(Derivation(query, text, engine, rows, {**ERRORS, **self.run.settings}))
+        return found
+
+    Tables._derive = derive  # type: ignore[method-assign]
+    try:
+        yield seen
+    finally:
+        Tables._derive = original  # type: ignore[method-assign]
+
+
+def others(derived: Iterable[Derivation]) -> Callable[[Sequence[Derivation]], bool]:
+    """Whether the change that is installed makes a table another one, for what a test derived."""
+    texts = {each.query: expand(text_of(each.query)) for each in derived}
+
+    def made_another(of_a_test: Sequence[Derivation]) -> bool:
+        return any(
+            each.text != texts[each.query] and each.is_another(texts[each.query])
+            for each in of_a_test
+        )
+
+    return made_another
 
 
 def install(module: str, source: str) -> None:

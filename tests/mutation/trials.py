@@ -13,13 +13,13 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
-from itertools import chain, zip_longest
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,8 +31,7 @@ from tests.mutation.mutants import Mutant
 from tests.mutation.records import Records
 
 LIMIT_S: Final = 60  # for the tests of one change; a longer query is one that has run wild
-# How many tests are run for a change of a table: many rules read one, and each test computes it
-# anew.
+# How many tests are run for a change of a table, of those for whose histories it has other rows.
 MOST: Final = 150
 _RULES: Final = "harness.rules"
 _KEPT: Final = {_RULES, f"{_RULES}.rule"}
@@ -76,6 +75,7 @@ class Trials:
         self._judged_by = judged_by  # ids of the rules that a change can reach
         self._workers = workers
         self._rules_of: dict[str, set[str]] = {}  # test -> rules that it judges by
+        self._derived_by: dict[str, list[derived.Derivation]] = {}  # test -> tables
         self._noticed: Counter[str] = Counter()
         self._records = records  # None: hand-written histories alone
         self.failed: list[str] = []
@@ -85,13 +85,15 @@ class Trials:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Instead of pytest's own."""
         began = time.monotonic()
-        with _judging() as judging:
+        with _judging() as judging, derived.deriving() as deriving:
             for item, following in zip(
                 session.items, [*session.items[1:], session.items[0]], strict=True
             ):
                 judging.clear()
+                deriving.clear()
                 reports = runtestprotocol(item, log=False, nextitem=following)
                 self._rules_of[item.nodeid] = set(judging)
+                self._derived_by[item.nodeid] = list(deriving)
                 if any(report.failed for report in reports):
                     self.failed.append(item.nodeid)
         if self._records:
@@ -160,29 +162,27 @@ class Trials:
         concerned = [item for item in items if self._rules_of[item.nodeid] & reached]
         concerned.sort(key=lambda item: -self._noticed[item.nodeid])
         of_a_table = mutant.module.startswith(f"{derived.PACKAGE}.")
-        if of_a_table:
-            concerned = self._some_of_each(concerned, reached)
-        by_hand = _first_to_fail([item for item in concerned if _is_by_hand(item)])
+        chosen = self._for_whom_it_is_another if of_a_table else iter
+        by_hand = _first_to_fail(chosen([item for item in concerned if _is_by_hand(item)]))
         if by_hand or self._records is None:
             return by_hand
         in_kept_runs = self._records.first_to_notice(reached, self._noticed, anew=of_a_table)
-        return in_kept_runs or _first_to_fail([i for i in concerned if not _is_by_hand(i)])
+        return in_kept_runs or _first_to_fail(
+            chosen([item for item in concerned if not _is_by_hand(item)])
+        )
 
-    def _some_of_each(self, items: Sequence[pytest.Item], rules: set[str]) -> list[pytest.Item]:
-        """MOST of these, in turn from those of each rule."""
-        of_rules = [
-            [item for item in items if rule in self._rules_of[item.nodeid]]
-            for rule in sorted(rules)
-        ]
-        dealt = dict.fromkeys(filter(None, chain.from_iterable(zip_longest(*of_rules))))
-        return list(dealt)[:MOST]
+    def _for_whom_it_is_another(self, items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+        """MOST of the tests for whose histories the changed table has other rows than before."""
+        is_another = derived.others(chain.from_iterable(self._derived_by.values()))
+        found = (item for item in items if is_another(self._derived_by[item.nodeid]))
+        return islice(found, MOST)
 
 
 def _is_by_hand(item: pytest.Item) -> bool:
     return item.nodeid.startswith("tests/rules/")
 
 
-def _first_to_fail(items: Sequence[pytest.Item]) -> str | None:
+def _first_to_fail(items: Iterable[pytest.Item]) -> str | None:
     for item in items:
         item.session._setupstate.teardown_exact(item)
         if any(report.failed for report in runtestprotocol(item, log=False, nextitem=item)):

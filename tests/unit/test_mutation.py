@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 from harness.rules import RULES
+from harness.tables.views import own_requests
+from tests.histories import java, judged
 from tests.mutation import derived
 from tests.mutation.mutants import mutants, sources_in
 from tests.mutation.selection import Selection
@@ -103,6 +105,7 @@ def test_a_change_is_in_the_catalogue_as_it_was_imported_before() -> None:
     code = """
 from pathlib import Path
 from harness.rules import RULES
+from harness.tables.views import own_requests
 from tests.mutation.trials import install
 before = dict(RULES)
 path = Path("harness/rules/ownership.py")
@@ -195,3 +198,37 @@ def test_tests_that_name_a_rule_through_a_helper_are_found() -> None:
     found = Selection(REPOSITORY).tests(["R22"])
 
     assert "test_assignment.py" in {path.name for path in found}
+
+
+def test_a_change_of_a_table_concerns_whom_it_gives_other_rows() -> None:
+    engine = Remembering()
+    rows = {"numbers": engine.rows(pa.table({"n": [1, 2]}))}
+    text = "SELECT n FROM {numbers}"
+    derivation = derived.Derivation(lambda: text, text, engine, rows, {"more": 1})
+
+    assert not derivation.is_another("SELECT greatest(n, 1) AS n FROM {numbers}")
+    assert derivation.is_another("SELECT n + :more AS n FROM {numbers}")
+    assert derivation.is_another("SELECT missing FROM {numbers}")
+    assert derivation.is_another("SELECT n FROM {others}")
+    engine.close()
+
+
+def test_what_a_history_has_derived_is_known_with_its_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = Remembering()
+    history = java().request("HEARTBEAT", "member-1", 10_000, error_code=16)
+    with derived.deriving() as seen:
+        judged(history, engine, "R09")
+    before = {each.query.__name__: each for each in seen}
+
+    assert "own_requests" in before
+    assert not derived.others(seen)(seen)
+    monkeypatch.setattr(before["own_requests"].query, "__code__", _no_requests.__code__)
+    assert derived.others(seen)(seen)
+    assert not derived.others(seen)([each for each in seen if each.query is not own_requests])
+    engine.close()
+
+
+def _no_requests() -> str:
+    return "SELECT *, client_id AS member FROM {requests} WHERE false"
