@@ -31,8 +31,7 @@ def retries_soon() -> str:
     """From the failure, or from when there was a coordinator again, to the next heartbeat.
 
     Several heartbeats that fail together are one thing. A member that has to join anew first, or
-    closes, has nothing to repeat. Who gives its coordinator up ends the connection as well, so an
-    answer to a heartbeat of before reaches nobody (AbstractCoordinator.markCoordinatorUnknown).
+    closes, has nothing to repeat. An answer that reached nobody is no failure.
 
     While an application waits for the answer to a commit, it has the network connection that both
     threads share, up to a heartbeat.interval.ms at a time. Measured with 4.4.0 and an interval of
@@ -42,10 +41,8 @@ def retries_soon() -> str:
         WITH failed AS (
             SELECT member, event_at AS at FROM {client_events} WHERE event = 'heartbeat_failed'
             UNION ALL
-            SELECT r.member, r.answered_at FROM {own_requests} r LEFT ANTI JOIN {client_events} c
-              ON c.member = r.member AND c.event = 'coordinator_lost'
-             AND c.event_at > r.arrived_at AND c.event_at <= after(-:slack_ms, r.answered_at)
-            WHERE r.api = 'HEARTBEAT' AND r.error_code IN (
+            SELECT member, answered_at FROM {heard_requests}
+            WHERE api = 'HEARTBEAT' AND error_code IN (
                 :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR)
         ), retried AS (
             SELECT f.member, f.at, min(s.event_at) AS sent_at

@@ -381,8 +381,9 @@ def rejoins_when_told() -> str:
 
     It cannot while it works on a batch, waits for the answer to a commit, or stalls. Nor does
     being told count while the callback of its last assignment is still to come: librdkafka lets
-    that answer go, and waits for the next. Where the coordinator that told it was gone before it
-    joined, nothing is shown: a JoinGroup that waits there is on no record.
+    that answer go, and waits for the next. An answer that reached nobody tells nothing. Where the
+    coordinator that told it was gone before it joined, nothing is shown: a JoinGroup that waits
+    there is on no record.
     """
     return """
         WITH assigned AS (
@@ -391,7 +392,7 @@ def rejoins_when_told() -> str:
         ), told AS (
             SELECT r.member_id, r.member, r.broker, r.generation,
                    min(r.answered_at) AS told_at, min(r.evidence) AS evidence
-            FROM {own_requests} r LEFT JOIN assigned a ON same(a, r, member, generation)
+            FROM {heard_requests} r LEFT JOIN assigned a ON same(a, r, member, generation)
             WHERE r.api = 'HEARTBEAT' AND r.error_code = :REBALANCE_IN_PROGRESS
               AND coalesce(a.at < r.answered_at, true)
             GROUP BY r.member_id, r.member, r.broker, r.generation

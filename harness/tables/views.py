@@ -10,6 +10,20 @@ def own_requests() -> str:
     return "SELECT *, coalesce(program, client_id) AS member FROM {requests} WHERE `group` = :group"
 
 
+def heard_requests() -> str:
+    """Those of `own_requests` whose answers can have reached their member.
+
+    A Java member that gives its coordinator up ends the connection as well, so an answer to a
+    request of before reaches nobody (AbstractCoordinator.markCoordinatorUnknown). An answer may be
+    why it gave it up, and its line is stamped late.
+    """
+    return """
+        SELECT r.* FROM {own_requests} r LEFT ANTI JOIN {client_events} c
+          ON c.member = r.member AND c.event = 'coordinator_lost'
+         AND c.event_at > r.arrived_at AND c.event_at <= after(-:slack_ms, r.answered_at)
+    """
+
+
 def joins() -> str:
     """Accepted JoinGroup requests of the group under test, one row each, as `own_requests`."""
     return "SELECT * FROM {own_requests} WHERE api = 'JOIN_GROUP' AND error_code = :NONE"
@@ -158,6 +172,7 @@ def epoch_bumps() -> str:
 # Each is part of every query that names it: none is computed or stored by itself.
 VIEWS: Final[dict[str, Query]] = {
     "own_requests": own_requests,
+    "heard_requests": heard_requests,
     "joins": joins,
     "positions": positions,
     "accepted": accepted,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, at, member_id
+from tests.histories import History, at, java, member_id
 
 Judge = Callable[[History, str], dict[str, Any]]
 OTHER: dict[str, Any] = {"group": "payments"}
@@ -658,6 +658,22 @@ def test_being_told_before_its_assignment_has_reached_the_member_does_not_count(
     history.heartbeats("member-1", 9_000, error_code=27)
     verdict = judge(history, "R32-rejoin")
     assert ("HOLDS", 100) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(
+    ("lost_ms", "verdict", "measured"),
+    [(8_000, "HOLDS", 100), (8_951, "VIOLATED", 2_100), (4_000, "VIOLATED", 2_100)],
+)
+def test_an_answer_on_a_connection_that_was_given_up_tells_nobody(
+    judge: Judge, lost_ms: float, verdict: str, measured: float
+) -> None:
+    """The coordinator answers a heartbeat after 4 s, and the next one, sent anew, 2 s later."""
+    history = java().member("member-1").join("member-1", 500)
+    history.heartbeats("member-1", 9_000, error_code=27, arrived_at=at(5_000))
+    history.told("member-1", "coordinator_lost", lost_ms)
+    history.heartbeats("member-1", 11_000, error_code=27).join("member-1", 11_100, 2)
+    found = judge(history, "R32-rejoin")
+    assert (verdict, measured) == (found["verdict"], found["measured_max"])
 
 
 def test_who_left_instead_is_not_examined(judge: Judge) -> None:
