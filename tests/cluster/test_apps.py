@@ -394,6 +394,7 @@ def test_a_program_whose_lines_never_match_is_said_to_show_nothing(tmp_path: Pat
     )
 
 
+@pytest.mark.long(28)
 def test_a_broken_program_is_found_out(broken: Future[Path]) -> None:
     judged = verdicts(broken.result())
 

@@ -112,6 +112,7 @@ def assert_nothing_left(folder: Path) -> None:
     assert not (folder / "scratch").exists()
 
 
+@pytest.mark.long(40)
 def test_a_group_of_ones_own_comes_back_from_whatever_is_broken(up: Callable[..., Up]) -> None:
     cluster = up("--topic", "orders:3")
     bootstrap = cluster.bootstrap()
