@@ -14,7 +14,7 @@ from harness.cluster.plan import draw_plan
 from harness.experiment import Cluster
 from harness.provision.tools import Tools
 
-# Three million records a second: with fewer, a round would be over before its cost can be told.
+# A consumer reads three million a second. With fewer records a round is too short to measure.
 RECORDS: Final = 2_000_000
 # Single ratios differ by a tenth from round to round.
 _ROUNDS_EACH: Final = 4

@@ -169,20 +169,17 @@ def _undeclared(rule: Rule) -> str:
 
 
 def _judged_by(rule: Rule, experiments: dict[str, Experiment]) -> list[str]:
+    found = [
+        (f"`{name}`", expect)
+        for name, experiment in experiments.items()
+        if not needs_app(experiment)  # judged by whatever can be judged of a program
+        for expect in experiment.rules
+    ]
+    found += [("all others that exercise it", expect) for expect in ANY_RUN]
+    found = [(name, expect) for name, expect in found if expect.rule == rule.id]
     lines = []
     for verdict in (Verdict.HOLDS, Verdict.VIOLATED, Verdict.UNKNOWN):
-        found = [
-            (f"`{name}`", expect)
-            for name, experiment in experiments.items()
-            if not needs_app(experiment)  # judged by whatever can be judged of a program
-            for expect in experiment.rules
-        ]
-        found += [("all others that exercise it", expect) for expect in ANY_RUN]
-        names = [
-            f"{name}{_only(expect)}"
-            for name, expect in found
-            if expect.rule == rule.id and expect.verdict is verdict
-        ]
+        names = [f"{name}{_only(expect)}" for name, expect in found if expect.verdict is verdict]
         if names:
             lines.append(f"- {verdict} expected in {', '.join(names)}")
     return lines

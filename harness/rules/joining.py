@@ -381,7 +381,7 @@ def rejoins_when_told() -> str:
 
     It cannot while it works on a batch, waits for the answer to a commit, or stalls. Nor does
     being told count while the callback of its last assignment is still to come: librdkafka lets
-    that answer go, and waits for the next. An answer that reached nobody tells nothing. Where the
+    that answer go, and waits for the next. An answer that reached nobody does not count. Where the
     coordinator that told it was gone before it joined, nothing is shown: a JoinGroup that waits
     there is on no record.
     """

@@ -40,7 +40,7 @@ def test_a_run_of_each_schema_version_is_judged_as_it_was(
     recorded: dict[int, Path],
     version: int,
 ) -> None:
-    # What lacks columns is made whole before an engine sees it, so Spark judges but the oldest.
+    # What lacks columns is made whole before an engine sees it, so Spark judges the oldest alone.
     oldest = version == VERSIONS[0]
     engine = Spark(request.getfixturevalue("spark")) if oldest else duckdb_engine
     run_dir = recorded[version]

@@ -82,7 +82,8 @@ def deriving() -> Iterator[list[Derivation]]:
 
 def others(derived: Iterable[Derivation]) -> Callable[[Sequence[Derivation]], bool]:
     """Whether the change that is installed makes a table another one, for what a test derived."""
-    texts = {each.query: expand(text_of(each.query)) for each in derived}
+    queries = {each.query for each in derived}  # few: most tests derive the same tables
+    texts = {query: expand(text_of(query)) for query in queries}
 
     def made_another(of_a_test: Sequence[Derivation]) -> bool:
         return any(

@@ -60,7 +60,7 @@ def _rounds(parser: argparse.ArgumentParser, given: argparse.Namespace) -> list[
             parser.error(f"{part} is no number of rounds: write kills=20, or another of {KINDS}")
         drawn = (Round(given.seed, kind, number) for number in itertools.count(given.since))
         if kind == KILLS and given.victim:
-            drawn = (each for each in drawn if victim_of(each) == given.victim)
+            drawn = (each for each in drawn if victim_of(each.randomness) == given.victim)
         found += itertools.islice(drawn, int(count))
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
@@ -27,15 +28,15 @@ VICTIMS: Final = (HARNESS, HARNESS, HARNESS, WATCHDOG, BOTH, *_OTHERS, "a member
 _SIGNALS: Final = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 
-def victim_of(this: Round) -> str:
-    """Who is killed in a round: the first thing that is drawn from it."""
-    return this.randomness.choice(VICTIMS)
+def victim_of(randomness: random.Random) -> str:
+    """Who is killed: the first thing that a round draws."""
+    return randomness.choice(VICTIMS)
 
 
 def play(this: Round, results: Path, alone: AbstractContextManager[None]) -> Outcome:
     """Play one round; `results` is a folder of its own, and brokers run only while `alone`."""
     randomness = this.randomness
-    victim = randomness.choice(VICTIMS)
+    victim = victim_of(randomness)
     number = randomness.choice(_SIGNALS) if victim in (HARNESS, WATCHDOG) else signal.SIGKILL
     phase = randomness.choice(list(PHASES))
     more_s = randomness.uniform(0, PHASES[phase])

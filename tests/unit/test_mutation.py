@@ -105,7 +105,6 @@ def test_a_change_is_in_the_catalogue_as_it_was_imported_before() -> None:
     code = """
 from pathlib import Path
 from harness.rules import RULES
-from harness.tables.views import own_requests
 from tests.mutation.trials import install
 before = dict(RULES)
 path = Path("harness/rules/ownership.py")
