@@ -21,7 +21,7 @@ from harness.provision.cache import REPOSITORY
 from tests.mutation import derived, survivors
 from tests.mutation.mutants import Mutant, mutants, sources_in
 from tests.mutation.records import Records
-from tests.mutation.selection import Selection
+from tests.mutation.selection import TABLES, Selection
 from tests.mutation.trials import Trial, Trials
 from tests.remembering import Remembering
 
@@ -41,7 +41,9 @@ def main(arguments: Sequence[str]) -> int:
         "--only", nargs="+", help="modules or packages, such as rules, or rules.joining"
     )
     parser.add_argument(
-        "--by-hand", action="store_true", help="ask hand-written histories alone, no kept runs"
+        "--by-hand",
+        action="store_true",
+        help="ask hand-written histories and pinned tables alone, no verdicts of kept runs",
     )
     parser.add_argument(
         "--known",
@@ -61,6 +63,8 @@ def main(arguments: Sequence[str]) -> int:
     records = None if given.by_hand else Records()
     trials = Trials(to_try, sources, reached.__getitem__, records, workers=2)
     tests = list(map(str, selection.tests(set().union(*reached.values()))))
+    if any(each.module.startswith(f"{derived.PACKAGE}.") for each in to_try):
+        tests += TABLES
     if not given.by_hand:
         tests.append(_TAMPERED)
     Remembering.most = None  # each change is tried with what all tests have asked for

@@ -11,6 +11,8 @@ from typing import Final
 
 RULES: Final = Path("harness/rules")
 TESTS: Final = Path("tests/rules")
+# Where derived tables are tested themselves: by hand-written histories, and by recorded runs.
+TABLES: Final = ("tests/tables/", "tests/recorded/test_recorded_tables.py")
 _PACKAGE: Final = "harness.rules"
 _CONSTANT: Final = re.compile(r"[:{]([A-Z][A-Z_]*)")  # in a query: tables/vocabulary.py
 

@@ -29,6 +29,7 @@ from _pytest.runner import runtestprotocol
 from tests.mutation import derived, survivors
 from tests.mutation.mutants import Mutant
 from tests.mutation.records import Records
+from tests.mutation.selection import TABLES
 
 LIMIT_S: Final = 60  # for the tests of one change; a longer query is one that has run wild
 # How many tests are run for a change of a table, of those for whose histories it has other rows.
@@ -157,18 +158,22 @@ class Trials:
             os._exit(code)
 
     def _first_to_notice(self, mutant: Mutant, items: Sequence[pytest.Item]) -> str | None:
-        """Hand-written histories first, then kept runs, then those with a violation put in."""
+        """Hand-written histories and pinned tables first, then kept runs, whole and damaged."""
         reached = self._judged_by(mutant)
-        concerned = [item for item in items if self._rules_of[item.nodeid] & reached]
-        concerned.sort(key=lambda item: -self._noticed[item.nodeid])
         of_a_table = mutant.module.startswith(f"{derived.PACKAGE}.")
+        concerned = [
+            item
+            for item in items
+            if self._rules_of[item.nodeid] & reached or (of_a_table and _is_of_a_table(item))
+        ]
+        concerned.sort(key=lambda item: -self._noticed[item.nodeid])
         chosen = self._for_whom_it_is_another if of_a_table else iter
-        by_hand = _first_to_fail(chosen([item for item in concerned if _is_by_hand(item)]))
-        if by_hand or self._records is None:
-            return by_hand
+        noticed = _first_to_fail(chosen([item for item in concerned if _is_quick(item)]))
+        if noticed or self._records is None:
+            return noticed
         in_kept_runs = self._records.first_to_notice(reached, self._noticed, anew=of_a_table)
         return in_kept_runs or _first_to_fail(
-            chosen([item for item in concerned if not _is_by_hand(item)])
+            chosen([item for item in concerned if not _is_quick(item)])
         )
 
     def _for_whom_it_is_another(self, items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
@@ -178,8 +183,12 @@ class Trials:
         return islice(found, MOST)
 
 
-def _is_by_hand(item: pytest.Item) -> bool:
-    return item.nodeid.startswith("tests/rules/")
+def _is_quick(item: pytest.Item) -> bool:
+    return item.nodeid.startswith("tests/rules/") or _is_of_a_table(item)
+
+
+def _is_of_a_table(item: pytest.Item) -> bool:
+    return item.nodeid.startswith(TABLES)
 
 
 def _first_to_fail(items: Iterable[pytest.Item]) -> str | None:

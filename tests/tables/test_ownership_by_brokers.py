@@ -8,19 +8,15 @@ from typing import Any
 import pytest
 
 from harness.tables.engines.base import Engine
-from tests.histories import TOPIC, History, at, member_id, tables_of
+from tests.histories import TOPIC, History, at, member_id
+from tests.tables.rows import rows
 
 UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, MEMBER_ID_REQUIRED = 25, 22, 79
 FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH = 82, 110
 
 
 def intervals(history: History, engine: Engine) -> list[dict[str, Any]]:
-    tables = tables_of(history, engine)
-    try:
-        rows: list[dict[str, Any]] = tables.table("ownership_by_brokers").toArrow().to_pylist()
-    finally:
-        tables.close()
-    return rows
+    return rows(history, engine, "ownership_by_brokers")
 
 
 def held(

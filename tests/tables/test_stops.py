@@ -10,18 +10,14 @@ from typing import Any
 import pytest
 
 from harness.tables.engines.base import Engine
-from tests.histories import TOPIC, History, at, member_id, tables_of
+from tests.histories import TOPIC, History, at, member_id
+from tests.tables.rows import rows
 
 PARTS = ("idle", "commit", "detection", "notice", "revoke", "join", "sync", "first_fetch", "other")
 
 
 def stops_of(history: History, engine: Engine) -> list[dict[str, Any]]:
-    tables = tables_of(history, engine)
-    try:
-        found: list[dict[str, Any]] = tables.table("stops").toArrow().to_pylist()
-    finally:
-        tables.close()
-    return sorted(found, key=lambda row: row["partition"])
+    return sorted(rows(history, engine, "stops"), key=lambda row: row["partition"])
 
 
 def parts(row: dict[str, Any]) -> dict[str, float]:
@@ -175,9 +171,9 @@ def stops(engine: Engine) -> Stops:
 
 @pytest.mark.parametrize("history", HISTORIES[:-1])
 def test_the_parts_add_up_to_the_standstill(history: Callable[[], History], stops: Stops) -> None:
-    rows = stops(history)
-    assert rows
-    for row in rows:
+    found = stops(history)
+    assert found
+    for row in found:
         assert row["ms"] == pytest.approx(sum(parts(row).values()), abs=0.01)
         assert min(parts(row).values()) >= 0
 

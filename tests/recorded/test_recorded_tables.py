@@ -1,0 +1,101 @@
+"""Every table that is derived of a recorded run is as before: each row and each value.
+
+Method: all tables of some kept runs are derived, and compared with what they were when they were
+pinned. Of a table of many rows the number is pinned, and a digest. Both engines derive the same. A
+change that is meant is looked at, line by line, and kept by `make pin`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import pytest
+
+from harness.tables.engines.base import Engine
+from harness.tables.recipes import recipes_of
+from harness.tables.source import read_run
+from tests.recorded.derived import Row, derived, digest_of
+from tests.recorded.keep import PROGRAMS, RUNS
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+# Together they have rows of every table that real runs give any of.
+PINNED: Final = (
+    *(
+        RUNS / name
+        for name in (
+            "acl-revoked.librdkafka.eager.4.4.0",
+            "bad-day.java.cooperative.4.3.1",
+            "callback-stall.librdkafka.eager.4.3.1",
+            "consumer-crash.librdkafka.eager.3.9.2",
+            "consumer-leave.java.consumer.4.3.1",
+            "coordinator-isolated.librdkafka.consumer.4.3.1",
+            "coordinator-silent.librdkafka.eager.4.3.1",
+            "group-states.librdkafka.eager.4.3.1",
+            "member-epochs.librdkafka.consumer.4.3.1",
+            "offset-apis.librdkafka.eager.4.3.1",
+            "offsets-unwritable.librdkafka.eager.4.3.1",
+            "protocol-upgrade.librdkafka.eager.4.3.1",
+            "revocation-stalled.librdkafka.consumer.4.3.1",
+            "saboteur-members.librdkafka.eager.4.3.1",
+            "static-day.librdkafka.eager.4.3.1",
+            "static-duplicate.librdkafka.eager.4.3.1",
+            "transactions.librdkafka.eager.4.3.1",
+        )
+    ),
+    *(PROGRAMS / name for name in ("everyday.kafkajs.4.3.1", "rough-day.kafka-python.4.3.1")),
+)
+# The rows of a larger table are too many to be read.
+_MOST: Final = 30
+_UUID: Final = re.compile(r"([0-9a-f]{4})[0-9a-f]{4}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+
+
+@pytest.mark.parametrize("run", PINNED, ids=lambda run: run.name)
+def test_the_tables_of_a_recorded_run_are_as_before(
+    run: Path,
+    engines_for: Callable[[Callable[[], str]], list[Engine]],
+    snapshot: SnapshotAssertion,
+) -> None:
+    about = read_run(run)
+    names = sorted(recipes_of(about.client))
+    engines = engines_for(lambda: digest_of(run, *names))
+    tables = [derived(run, engine, *names) for engine in engines]
+
+    assert tables[:1] * len(tables) == tables
+    start = cast("datetime", about.settings["started_at"])
+    assert "\n".join(_shown(tables[0], start)) == snapshot
+
+
+def _shown(tables: dict[str, list[Row]], start: datetime) -> Iterator[str]:
+    """Every table that has rows, a line each: times in milliseconds after the start."""
+    for name, rows in tables.items():
+        lines = sorted(_line(row, start) for row in rows)
+        if len(lines) > _MOST:
+            digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+            lines = [f"{len(lines)} rows, digest {digest[:12]}"]
+        yield from (f"{name}: {line}" for line in lines)
+
+
+def _line(row: Row, start: datetime) -> str:
+    said = (f"{name} {_value(value, start)}" for name, value in row.items() if value is not None)
+    return ", ".join(said)
+
+
+def _value(value: Any, start: datetime) -> str:
+    match value:
+        case datetime():
+            return f"{(value - start) / timedelta(milliseconds=1):.3f}"
+        case float():
+            return f"{value:.3f}"
+        case list():
+            return f"[{'; '.join(_value(each, start) for each in value)}]"
+        case dict():
+            return f"({_line(value, start)})"
+        case _:
+            return _UUID.sub(r"\1", str(value))
