@@ -5,7 +5,7 @@ import json
 import pytest
 
 from harness.tables.engines.base import Engine
-from tests.histories import History
+from tests.histories import History, at
 from tests.tables.rows import rows
 
 
@@ -27,3 +27,38 @@ def test_a_broker_is_gone_for_the_others_by_some_faults_only(
 ) -> None:
     history = History().fault(kind, resolved, 5_000, parameters=json.dumps({"how": how}))
     assert gone == (len(rows(history, engine, "broker_faults")) == 1)
+
+
+def test_each_phase_of_a_fault_begins_with_whom_it_reaches_first(engine: Engine) -> None:
+    """It takes effect if it does on everybody."""
+    phases = ("planned", "injecting", "injected", "healing", "healed", "failed")
+    history = History()
+    for number, (resolved, effect) in enumerate((("member-1", True), ("member-2", False))):
+        for place, phase in enumerate(phases):
+            history.add(
+                "faults", fault="1", kind="kill-consumer", target="all", resolved=resolved,
+                phase=phase, at=at(100 * place + 10 * number),
+                took_effect=effect if phase == "injected" else None,
+                parameters=json.dumps({"number": number}), evidence=f"{phase} {resolved}",
+            )  # fmt: skip
+    (window,) = rows(history, engine, "fault_windows")
+    assert [at(100 * place) for place in range(6)] == [window[f"{phase}_at"] for phase in phases]
+    assert ("member-2", '{"number": 1}', False, "injected member-2") == tuple(
+        window[name] for name in ("resolved", "parameters", "took_effect", "evidence")
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "below"),
+    [
+        ("latency", "member-1", True),
+        ("kill-broker", "controller-101", True),
+        ("kill-broker", "broker-1", False),
+        ("kill-consumer", "member-1", False),
+    ],
+)
+def test_a_group_has_no_reason_to_rebalance_for_a_controller_or_a_slow_link(
+    engine: Engine, kind: str, resolved: str, below: bool
+) -> None:
+    (window,) = rows(History().fault(kind, resolved, 5_000), engine, "fault_windows")
+    assert below == window["below_limits"]
