@@ -119,7 +119,7 @@ pin: ## renew the pinned judgements of hand-written and recorded histories, afte
 
 .PHONY: agreed
 agreed: ## let Spark judge what changed, and record where DuckDB agrees with it (tests/agreed.txt)
-	@$(WHOLE) -m pytest tests/rules tests/check tests/recorded --engine both -m spark --keep-agreed --numprocesses 2 --dist worksteal
+	@$(WHOLE) -m pytest tests/rules tests/tables tests/check tests/recorded --engine both -m spark --keep-agreed --numprocesses 2 --dist worksteal
 
 check: ## check format, lint and types
 	@$(ENV) -m tests.checks

@@ -33,7 +33,8 @@ from harness.tables.views import VIEWS
 from harness.tables.vocabulary import ERRORS, Query, expand, text_of
 
 AGREED: Final = Path(__file__).parent / "agreed.txt"
-JUDGED: Final = ("tests/rules", "tests/check", "tests/recorded")  # the tests that ask
+# The tests that ask.
+JUDGED: Final = ("tests/rules", "tests/tables", "tests/check", "tests/recorded")
 DAYS: Final = 32
 # What stands between a query and its rows, besides the query.
 _CODE: Final = (

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from harness.tables.engines.base import Engine
+from harness.tables.source import run_of
+from tests import agreements
 from tests.histories import History, tables_of
 
 Row = dict[str, Any]
+Rows = Callable[[History, str], list[Row]]  # the fixture `rows`
 
 
-def rows(history: History, engine: Engine, table: str) -> list[Row]:
-    """All of them, as the engine gives them."""
+def derived(history: History, engine: Engine, table: str) -> list[Row]:
+    """All rows of a table, in the order of their texts."""
     tables = tables_of(history, engine)
     try:
-        found: list[Row] = tables.table(table).toArrow().to_pylist()
+        return sorted(tables.table(table).toArrow().to_pylist(), key=repr)
     finally:
         tables.close()
-    return found
+
+
+def digest_of(history: History, table: str) -> str:
+    """Of all that decides what an engine makes of this table."""
+    run = run_of(history.manifest())
+    rows = [sorted(run.settings.items()), run.client, run.protocol, history.rows]
+    return agreements.digest_of_tables([table], run.client, rows, derived)
 
 
 def by_time(found: list[Row]) -> list[Row]:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from harness.tables.engines.base import Engine
 from tests.histories import History, at
-from tests.tables.rows import Row, rows
+from tests.tables.rows import Row, Rows
 
 NOT_THERE = (14, 15, 16)
 
 
-def tenures(history: History, engine: Engine) -> list[Row]:
-    return sorted(rows(history, engine, "tenures"), key=lambda row: row["tenure"])
+def tenures(history: History, rows: Rows) -> list[Row]:
+    return sorted(rows(history, "tenures"), key=lambda row: row["tenure"])
 
 
-def test_a_tenure_lasts_from_the_load_to_the_last_sign_of_work(engine: Engine) -> None:
+def test_a_tenure_lasts_from_the_load_to_the_last_sign_of_work(rows: Rows) -> None:
     history = History().says("rebalance_started", 100).says("stabilized", 200, members=2)
     history.heartbeats("member-1", 1_000).says("loaded", 5_000, broker=2, members=2)
     history.heartbeats("member-1", 6_000, broker=2).says("loaded", 9_000, broker=1, members=1)
-    found = tenures(history, engine)
+    found = tenures(history, rows)
     names = ("broker", "from_at", "to_at", "next_at", "loaded", "members", "broker_before")
     assert [
         (1, at(100), at(1_000), at(5_000), False, None, None),
@@ -29,10 +28,10 @@ def test_a_tenure_lasts_from_the_load_to_the_last_sign_of_work(engine: Engine) -
     assert [None, at(1_000), at(6_000)] == [row["to_at_before"] for row in found]
 
 
-def test_a_group_that_was_loaded_first_has_no_tenure_before(engine: Engine) -> None:
+def test_a_group_that_was_loaded_first_has_no_tenure_before(rows: Rows) -> None:
     history = History().says("loaded", 100, members=0).says("rebalance_started", 200)
     assert [(1, at(100), True)] == [
-        (row["tenure"], row["from_at"], row["loaded"]) for row in tenures(history, engine)
+        (row["tenure"], row["from_at"], row["loaded"]) for row in tenures(history, rows)
     ]
 
 
@@ -49,24 +48,24 @@ def test_a_group_that_was_loaded_first_has_no_tenure_before(engine: Engine) -> N
     ],
 )
 def test_a_coordinator_that_answers_for_the_group_is_at_work(
-    engine: Engine, api: str, error: int, works: bool
+    rows: Rows, api: str, error: int, works: bool
 ) -> None:
     history = History().says("rebalance_started", 100)
     history.request(api, "member-1", 900, processed_at=at(1_000), error_code=error)
-    (tenure,) = tenures(history, engine)
+    (tenure,) = tenures(history, rows)
     assert at(1_000 if works else 100) == tenure["to_at"]
 
 
-def test_what_a_broker_did_before_and_after_its_tenure_is_none_of_it(engine: Engine) -> None:
+def test_what_a_broker_did_before_and_after_its_tenure_is_none_of_it(rows: Rows) -> None:
     """The first line of the next tenure is of that."""
     history = History().says("rebalance_started", 100).says("loaded", 5_000, broker=2)
     history.heartbeats("member-1", 4_000, broker=2).heartbeats("member-1", 6_000, broker=1)
     history.says("loaded", 8_000, broker=1).heartbeats("member-1", 8_000, broker=1)
-    found = tenures(history, engine)
+    found = tenures(history, rows)
     assert [at(100), at(5_000), at(8_000)] == [row["to_at"] for row in found]
 
 
-def test_the_group_is_rebalancing_until_it_is_stable_empty_or_loaded(engine: Engine) -> None:
+def test_the_group_is_rebalancing_until_it_is_stable_empty_or_loaded(rows: Rows) -> None:
     """A line does not count for itself; of one moment's lines those that end it come last."""
     history = History()
     for ms, event in (
@@ -81,7 +80,7 @@ def test_the_group_is_rebalancing_until_it_is_stable_empty_or_loaded(engine: Eng
         (800, "member_added"),
     ):
         history.says(event, ms, reason=f"at {ms}", generation=ms)
-    found = {row["at"]: row for row in rows(history, engine, "group_steps")}
+    found = {row["at"]: row for row in rows(history, "group_steps")}
     assert [0, 0, 1, 1, 0, 1, 0, 1, 0] == [
         int(found[at(ms)]["rebalancing"]) for ms in range(0, 900, 100)
     ]
@@ -96,7 +95,7 @@ def test_the_group_is_rebalancing_until_it_is_stable_empty_or_loaded(engine: Eng
 
 
 def test_lines_of_one_moment_have_the_order_in_which_they_follow_from_each_other(
-    engine: Engine,
+    rows: Rows,
 ) -> None:
     """Loaded, a member added, a rebalance started, and stable, all at once."""
     history = History()
@@ -104,7 +103,7 @@ def test_lines_of_one_moment_have_the_order_in_which_they_follow_from_each_other
         history.says(event, 100, reason=event)
     history.says("unloaded", 100, reason="unloaded", broker=2)
     history.says("rebalance_started", 200, reason="again")
-    found = {(row["event"], row["at"]): row for row in rows(history, engine, "group_steps")}
+    found = {(row["event"], row["at"]): row for row in rows(history, "group_steps")}
     steps = {event: row for (event, moment), row in found.items() if moment == at(100)}
     assert {
         "loaded": False, "unloaded": False, "member_added": False, "rebalance_started": False,
@@ -117,9 +116,9 @@ def test_lines_of_one_moment_have_the_order_in_which_they_follow_from_each_other
     } == {event: row["next_reason"] for event, row in steps.items()}  # fmt: skip
 
 
-def test_the_next_epoch_starts_the_next_rebalance(engine: Engine) -> None:
+def test_the_next_epoch_starts_the_next_rebalance(rows: Rows) -> None:
     history = History().says("member_added", 0, "member-1", reason="joins")
     history.says("target_computed", 50, generation=1).says("epoch_bumped", 100, generation=2)
-    found = sorted(rows(history, engine, "group_steps"), key=lambda row: row["at"])
+    found = sorted(rows(history, "group_steps"), key=lambda row: row["at"])
     assert [at(100)] * 3 == [row["next_start_at"] for row in found]
     assert ["epoch_bumped"] * 3 == [row["next_reason"] for row in found]

@@ -2,20 +2,19 @@ from __future__ import annotations
 
 import pytest
 
-from harness.tables.engines.base import Engine
 from tests.histories import History, at, in_another_group, member_id
-from tests.tables.rows import Row, rows
+from tests.tables.rows import Row, Rows
 
 
-def eviction(history: History, engine: Engine) -> Row:
-    (row,) = rows(history, engine, "evictions")
+def eviction(history: History, rows: Rows) -> Row:
+    (row,) = rows(history, "evictions")
     return row
 
 
-def test_an_eviction_counts_from_the_last_sign_of_life(engine: Engine) -> None:
+def test_an_eviction_counts_from_the_last_sign_of_life(rows: Rows) -> None:
     history = History().heartbeats("member-1", 1_000).heartbeats("member-1", 2_000, generation=2)
     history.says("evicted", 8_000, "member-1").heartbeats("member-1", 8_001, generation=3)
-    row = eviction(history.heartbeats("member-2", 7_000, generation=4), engine)
+    row = eviction(history.heartbeats("member-2", 7_000, generation=4), rows)
     assert ("member-1", member_id("member-1"), 1, 2, at(8_000), at(2_000), "HEARTBEAT") == tuple(
         row[name]
         for name in (
@@ -28,9 +27,9 @@ def test_an_eviction_counts_from_the_last_sign_of_life(engine: Engine) -> None:
     )
 
 
-def test_a_sign_of_the_moment_of_the_eviction_came_before_it(engine: Engine) -> None:
+def test_a_sign_of_the_moment_of_the_eviction_came_before_it(rows: Rows) -> None:
     history = History().heartbeats("member-1", 1_000, 8_000)
-    row = eviction(history.says("evicted", 8_000, "member-1"), engine)
+    row = eviction(history.says("evicted", 8_000, "member-1"), rows)
     assert (at(8_000), 0) == (row["last_seen_at"], row["silence_ms"])
 
 
@@ -39,46 +38,46 @@ def test_a_sign_of_the_moment_of_the_eviction_came_before_it(engine: Engine) -> 
     [(7_980, 1_990), (7_993, 1_993), (8_000, 2_000), (8_100, 2_000)],
 )
 def test_of_the_moments_that_a_sign_may_have_armed_the_timer_the_fitting_one_counts(
-    engine: Engine, evicted_ms: float, started_ms: float
+    rows: Rows, evicted_ms: float, started_ms: float
 ) -> None:
     """A heartbeat that arrived at 1,990 and was worked on at 2,000."""
     history = History().request("HEARTBEAT", "member-1", 2_000, arrived_at=at(1_990))
-    row = eviction(history.says("evicted", evicted_ms, "member-1"), engine)
+    row = eviction(history.says("evicted", evicted_ms, "member-1"), rows)
     assert at(started_ms) == row["timer_started_at"]
 
 
-def test_a_coordinator_that_loads_a_group_gives_a_full_session(engine: Engine) -> None:
+def test_a_coordinator_that_loads_a_group_gives_a_full_session(rows: Rows) -> None:
     """Its last load counts, and neither another broker's nor that of another group."""
     history = History().heartbeats("member-1", 1_000).says("loaded", 2_000).says("loaded", 3_000)
     history.says("loaded", 4_000, broker=2).says("evicted", 9_000, "member-1")
     in_another_group(history, "loaded", 5_000)
-    row = eviction(history.says("loaded", 9_001), engine)
+    row = eviction(history.says("loaded", 9_001), rows)
     assert (at(1_000), at(3_000), 6_000) == (
         row["last_seen_at"], row["timer_started_at"], row["silence_ms"]
     )  # fmt: skip
 
 
-def test_a_load_of_the_moment_of_the_eviction_came_before_it(engine: Engine) -> None:
+def test_a_load_of_the_moment_of_the_eviction_came_before_it(rows: Rows) -> None:
     history = History().heartbeats("member-1", 1_000).says("loaded", 9_000)
-    assert at(9_000) == eviction(history.says("evicted", 9_000, "member-1"), engine)[
+    assert at(9_000) == eviction(history.says("evicted", 9_000, "member-1"), rows)[
         "timer_started_at"
     ]  # fmt: skip
 
 
-def test_without_a_sign_of_life_there_is_no_deadline(engine: Engine) -> None:
+def test_without_a_sign_of_life_there_is_no_deadline(rows: Rows) -> None:
     history = History().says("loaded", 2_000).says("evicted", 9_000, "member-1")
-    row = eviction(history, engine)
+    row = eviction(history, rows)
     assert ("member-1", None, None, None) == tuple(
         row[name] for name in ("member", "last_seen_at", "timer_started_at", "silence_ms")
     )
 
 
-def test_each_eviction_of_a_member_id_has_its_own_sign(engine: Engine) -> None:
+def test_each_eviction_of_a_member_id_has_its_own_sign(rows: Rows) -> None:
     history = History().says("member_added", 0, "member-1").heartbeats("member-1", 1_000)
     history.says("evicted", 7_000, "member-1").says("loaded", 8_000)
     history.says("member_added", 9_000, "member-1").heartbeats("member-1", 10_000, generation=2)
     history.says("evicted", 16_500, "member-1")
-    found = rows(history, engine, "evictions")
+    found = rows(history, "evictions")
     assert {(at(7_000), at(1_000), 1, 6_000), (at(16_500), at(10_000), 2, 6_500)} == {
         tuple(row[name] for name in ("evicted_at", "timer_started_at", "generation", "silence_ms"))
         for row in found

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from harness.tables.engines.base import Engine
 from tests.histories import History, at
-from tests.tables.rows import rows
+from tests.tables.rows import Rows
 
 
 @pytest.mark.parametrize(
@@ -23,13 +22,13 @@ from tests.tables.rows import rows
     ],
 )
 def test_a_broker_is_gone_for_the_others_by_some_faults_only(
-    engine: Engine, kind: str, resolved: str, how: str | None, gone: bool
+    rows: Rows, kind: str, resolved: str, how: str | None, gone: bool
 ) -> None:
     history = History().fault(kind, resolved, 5_000, parameters=json.dumps({"how": how}))
-    assert gone == (len(rows(history, engine, "broker_faults")) == 1)
+    assert gone == (len(rows(history, "broker_faults")) == 1)
 
 
-def test_each_phase_of_a_fault_begins_with_whom_it_reaches_first(engine: Engine) -> None:
+def test_each_phase_of_a_fault_begins_with_whom_it_reaches_first(rows: Rows) -> None:
     """It takes effect if it does on everybody."""
     phases = ("planned", "injecting", "injected", "healing", "healed", "failed")
     history = History()
@@ -41,7 +40,7 @@ def test_each_phase_of_a_fault_begins_with_whom_it_reaches_first(engine: Engine)
                 took_effect=effect if phase == "injected" else None,
                 parameters=json.dumps({"number": number}), evidence=f"{phase} {resolved}",
             )  # fmt: skip
-    (window,) = rows(history, engine, "fault_windows")
+    (window,) = rows(history, "fault_windows")
     assert [at(100 * place) for place in range(6)] == [window[f"{phase}_at"] for phase in phases]
     assert ("member-2", '{"number": 1}', False, "injected member-2") == tuple(
         window[name] for name in ("resolved", "parameters", "took_effect", "evidence")
@@ -58,7 +57,7 @@ def test_each_phase_of_a_fault_begins_with_whom_it_reaches_first(engine: Engine)
     ],
 )
 def test_a_group_has_no_reason_to_rebalance_for_a_controller_or_a_slow_link(
-    engine: Engine, kind: str, resolved: str, below: bool
+    rows: Rows, kind: str, resolved: str, below: bool
 ) -> None:
-    (window,) = rows(History().fault(kind, resolved, 5_000), engine, "fault_windows")
+    (window,) = rows(History().fault(kind, resolved, 5_000), "fault_windows")
     assert below == window["below_limits"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.tables.engines.base import Engine
 from tests.histories import History, at
-from tests.tables.rows import Row, rows
+from tests.tables.rows import Row, Rows
 
 
 def read(history: History, *polls: tuple[str, float], partition: int = 0) -> History:
@@ -16,8 +15,8 @@ def read(history: History, *polls: tuple[str, float], partition: int = 0) -> His
     return history
 
 
-def stop_gaps(history: History, engine: Engine) -> list[Row]:
-    return sorted(rows(history, engine, "stop_gaps"), key=lambda row: row["from_at"])
+def stop_gaps(history: History, rows: Rows) -> list[Row]:
+    return sorted(rows(history, "stop_gaps"), key=lambda row: row["from_at"])
 
 
 def about(found: list[Row]) -> list[tuple[int | None, str | None, float]]:
@@ -25,20 +24,20 @@ def about(found: list[Row]) -> list[tuple[int | None, str | None, float]]:
     return [(row["episode"], row["fault"], round(row["ms"], 3)) for row in found]
 
 
-def test_a_gap_is_from_the_end_of_the_work_to_the_next_poll(engine: Engine) -> None:
+def test_a_gap_is_from_the_end_of_the_work_to_the_next_poll(rows: Rows) -> None:
     history = History().delivered("member-1", 0, 0, 9, 100, 150)
     history.delivered("member-2", 0, 10, 19, 400, 450).delivered("member-2", 0, 20, 29, 450, 460)
-    (gap,) = rows(history, engine, "gaps")
+    (gap,) = rows(history, "gaps")
     names = ("from_at", "to_at", "old_member", "new_member", "ms")
     assert (at(150), at(400), "member-1", "member-2", 250) == tuple(gap[name] for name in names)
 
 
-def test_a_stop_is_the_gap_that_an_episode_touches(engine: Engine) -> None:
+def test_a_stop_is_the_gap_that_an_episode_touches(rows: Rows) -> None:
     """The usual gap is the longest of those that nothing touches."""
     history = read(History(), ("member-1", 500), ("member-2", 1_900), ("member-2", 2_000))
     history.rebalance(1_000, 1, 1).told("member-2", "assigned", 1_800, [0])
     history.told("member-2", "assigned", 1_700, [0])
-    (row,) = stop_gaps(history, engine)
+    (row,) = stop_gaps(history, rows)
     names = ("episode", "fault", "began_at", "from_at", "to_at", "ms", "old_member", "new_member")
     assert (1, None, at(1_000), at(500), at(1_900), 1_400, "member-1", "member-2") == tuple(
         row[name] for name in names
@@ -50,12 +49,12 @@ def test_a_stop_is_the_gap_that_an_episode_touches(engine: Engine) -> None:
     ("started_ms", "touched"), [(490, True), (489, False), (900, True), (901, False)]
 )
 def test_a_gap_that_begins_or_ends_with_an_episode_is_touched_by_it(
-    engine: Engine, started_ms: float, touched: bool
+    rows: Rows, started_ms: float, touched: bool
 ) -> None:
     """The gap is from 500 to 900 ms, and a rebalance takes 10 ms."""
     history = read(History(), ("member-1", 490.5), ("member-1", 500), ("member-1", 900))
     history.delivered("member-1", 0, 90, 99, 901.5, 5_000)
-    found = stop_gaps(history.rebalance(started_ms, 1, 1), engine)
+    found = stop_gaps(history.rebalance(started_ms, 1, 1), rows)
     assert touched == (400 in [row["ms"] for row in found])
 
 
@@ -64,69 +63,69 @@ def test_a_gap_that_begins_or_ends_with_an_episode_is_touched_by_it(
     [(499, False), (500, True), (900, True), (901, False)],
 )
 def test_a_partition_was_given_to_the_new_owner_within_the_gap(
-    engine: Engine, told_ms: float, assigned: bool
+    rows: Rows, told_ms: float, assigned: bool
 ) -> None:
     """Neither another partition to it, nor this one to another member, nor taken from it."""
     history = read(History(), ("member-1", 500), ("member-2", 900)).rebalance(495, 1, 1)
     history.told("member-2", "assigned", told_ms, [0]).told("member-2", "assigned", 700, [1])
     history.told("member-1", "assigned", 700, [0]).told("member-2", "revoked", 700, [0])
-    (row,) = stop_gaps(history, engine)
+    (row,) = stop_gaps(history, rows)
     assert (at(told_ms) if assigned else None) == row["assigned_at"]
 
 
 def test_of_the_gaps_of_an_episode_the_longest_counts_in_which_somebody_got_it(
-    engine: Engine,
+    rows: Rows,
 ) -> None:
     history = read(History(), ("member-1", 2_000), ("member-2", 2_600), ("member-2", 3_000))
     history.rebalance(1_900, 1, 1).join("member-1", 1_905).sync("member-1", 2_900)
-    assert [(1, None, 1_800)] == about(stop_gaps(history, engine))
+    assert [(1, None, 1_800)] == about(stop_gaps(history, rows))
     history.told("member-2", "assigned", 2_500, [0])
-    assert [(1, None, 600)] == about(stop_gaps(history, engine))
+    assert [(1, None, 600)] == about(stop_gaps(history, rows))
     history.told("member-2", "assigned", 2_700, [0])
-    assert [(1, None, 600)] == about(stop_gaps(history, engine))
+    assert [(1, None, 600)] == about(stop_gaps(history, rows))
 
 
 @pytest.mark.parametrize(
     ("assigned_ms", "episode"), [(None, 2), (1_999, 1), (2_000, 2), (2_400, 2)]
 )
 def test_a_gap_of_two_episodes_belongs_to_the_last_that_had_begun_by_then(
-    engine: Engine, assigned_ms: float | None, episode: int
+    rows: Rows, assigned_ms: float | None, episode: int
 ) -> None:
     history = read(History(), ("member-2", 2_500)).rebalance(1_000, 1, 1).rebalance(2_000, 2, 1)
     if assigned_ms:
         history.told("member-2", "assigned", assigned_ms, [0])
-    assert [(episode, None, 2_300)] == about(stop_gaps(history, engine))
+    assert [(episode, None, 2_300)] == about(stop_gaps(history, rows))
 
 
 @pytest.mark.parametrize(("to_ms", "stops"), [(450, False), (450.001, True)])
 def test_a_gap_that_a_fault_touches_is_a_stop_where_it_is_longer_than_usual(
-    engine: Engine, to_ms: float, stops: bool
+    rows: Rows, to_ms: float, stops: bool
 ) -> None:
     """By more than 50 ms."""
     history = read(History(), ("member-1", to_ms)).fault("stall-consumer", "member-1", 300, 400)
-    found = about(stop_gaps(history, engine))
+    found = about(stop_gaps(history, rows))
     assert ([(None, "1-stall-consumer", 250.001)] if stops else []) == found
 
 
-def test_where_every_gap_is_touched_no_time_is_usual(engine: Engine) -> None:
+def test_where_every_gap_is_touched_no_time_is_usual(rows: Rows) -> None:
     history = History().delivered("member-1", 0, 0, 9, 0, 0)
     history.delivered("member-1", 0, 10, 19, 50.5, 50.5).fault("stall-consumer", "member-1", 10, 40)
-    (row,) = stop_gaps(history, engine)
+    (row,) = stop_gaps(history, rows)
     assert (None, 50.5) == (row["usual_ms"], row["ms"])
 
 
-def test_a_fault_explains_a_gap_in_which_nobody_got_the_partition(engine: Engine) -> None:
+def test_a_fault_explains_a_gap_in_which_nobody_got_the_partition(rows: Rows) -> None:
     history = read(History(), ("member-1", 2_000)).rebalance(1_500, 1, 1)
     history.fault("stall-consumer", "member-1", 300, 1_900)
-    assert [(None, "1-stall-consumer", 1_800)] == about(stop_gaps(history, engine))
+    assert [(None, "1-stall-consumer", 1_800)] == about(stop_gaps(history, rows))
     history.told("member-1", "assigned", 1_600, [0])
-    assert [(1, None, 1_800)] == about(stop_gaps(history, engine))
+    assert [(1, None, 1_800)] == about(stop_gaps(history, rows))
 
 
-def test_without_an_episode_a_fault_explains_it_whoever_got_the_partition(engine: Engine) -> None:
+def test_without_an_episode_a_fault_explains_it_whoever_got_the_partition(rows: Rows) -> None:
     history = read(History(), ("member-1", 2_000)).told("member-1", "assigned", 1_600, [0])
     history.fault("stall-consumer", "member-1", 300, 1_900)
-    assert [(None, "1-stall-consumer", 1_800)] == about(stop_gaps(history, engine))
+    assert [(None, "1-stall-consumer", 1_800)] == about(stop_gaps(history, rows))
 
 
 @pytest.mark.parametrize(
@@ -139,30 +138,30 @@ def test_without_an_episode_a_fault_explains_it_whoever_got_the_partition(engine
     ],
 )
 def test_of_several_faults_that_of_the_old_owner_counts_or_the_last(
-    engine: Engine, resolved: tuple[str, str], which: str
+    rows: Rows, resolved: tuple[str, str], which: str
 ) -> None:
     history = read(History(), ("member-1", 2_000))
     for ms, member in zip((300, 600), resolved, strict=True):
         history.fault("stall-consumer", member, ms, 1_900)
-    assert [(None, which, 1_800)] == about(stop_gaps(history, engine))
+    assert [(None, which, 1_800)] == about(stop_gaps(history, rows))
 
 
-def test_each_partition_and_each_gap_of_a_fault_has_its_own_stop(engine: Engine) -> None:
+def test_each_partition_and_each_gap_of_a_fault_has_its_own_stop(rows: Rows) -> None:
     history = read(History(), ("member-1", 1_000), ("member-1", 2_000))
     read(history, ("member-1", 1_500), partition=1)
     history.fault("stall-consumer", "member-1", 300, 1_900)
     assert [(0, 800), (0, 1_000), (1, 1_300)] == sorted(
-        (row["partition"], row["ms"]) for row in stop_gaps(history, engine)
+        (row["partition"], row["ms"]) for row in stop_gaps(history, rows)
     )
 
 
-def test_what_nobody_read_before_the_end_was_not_read_again(engine: Engine) -> None:
+def test_what_nobody_read_before_the_end_was_not_read_again(rows: Rows) -> None:
     """The members are told to end at 59,999 ms."""
     history = History().delivered("member-1", 0, 0, 9, 1_000, 2_000)
     history.delivered("member-2", 0, 10, 19, 1_000, 1_500).end_offset(0, 25)
     history.delivered("member-1", 1, 0, 9, 1_000).end_offset(1, 10).end_offset(2, 5)
     history.end_offset(3, 0).delivered("member-1", 4, 0, 9, 59_000, 59_999).end_offset(4, 20)
-    found = {row["partition"]: row for row in rows(history, engine, "never_again")}
+    found = {row["partition"]: row for row in rows(history, "never_again")}
     names = ("end_offset", "position", "member", "from_at", "ms")
     assert {
         0: (25, 20, "member-2", at(2_000), 57_999),

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.tables.engines.base import Engine
 from tests.histories import History, at
-from tests.tables.rows import rows
+from tests.tables.rows import Rows
 
 
 @pytest.mark.parametrize(
@@ -17,12 +16,12 @@ from tests.tables.rows import rows
     ],
 )
 def test_a_late_tick_is_looked_for_in_its_whole_row(
-    engine: Engine, ticks: list[tuple[float, float]], from_ms: float
+    rows: Rows, ticks: list[tuple[float, float]], from_ms: float
 ) -> None:
     history = History()
     for ms, late_ms in ticks:
         history.tick(ms, late_ms)
-    (late,) = rows(history, engine, "late_ticks")
+    (late,) = rows(history, "late_ticks")
     assert (at(from_ms), at(1_340), 60) == (late["from_at"], late["to_at"], late["late_ms"])
 
 
@@ -45,11 +44,11 @@ def ticked(*rows_of_host: tuple[float, float, float]) -> History:
     ],
 )
 def test_a_time_of_day_that_went_otherwise_than_the_clock_was_set(
-    engine: Engine, told_ms: float, found: list[tuple[float, float, float]]
+    rows: Rows, told_ms: float, found: list[tuple[float, float, float]]
 ) -> None:
     """The clock told that a second passed."""
     ticks = ticked((0, 0, 0), (told_ms, 1_000, 95))
-    told = [row for row in rows(ticks, engine, "late_ticks") if row["what"] == "set"]
+    told = [row for row in rows(ticks, "late_ticks") if row["what"] == "set"]
     assert [(at(begin), at(end), ms) for begin, end, ms in found] == [
         (row["from_at"], row["to_at"], round(row["late_ms"], 3)) for row in told
     ]
@@ -66,27 +65,27 @@ def test_a_time_of_day_that_went_otherwise_than_the_clock_was_set(
     ],
 )
 def test_ticks_are_missing_where_more_time_passed_than_ten_late_ones_took(
-    engine: Engine, passed_ms: float, late_ms: float, unseen_ms: float | None
+    rows: Rows, passed_ms: float, late_ms: float, unseen_ms: float | None
 ) -> None:
     ticks = ticked((0, 0, 0), (passed_ms, passed_ms, late_ms))
-    told = [row for row in rows(ticks, engine, "late_ticks") if row["what"] != "late"]
+    told = [row for row in rows(ticks, "late_ticks") if row["what"] != "late"]
     expected = [] if unseen_ms is None else [("unseen", at(0), at(passed_ms), unseen_ms)]
     assert expected == [
         (row["what"], row["from_at"], row["to_at"], round(row["late_ms"], 3)) for row in told
     ]
 
 
-def test_a_tick_is_late_by_more_than_the_slack(engine: Engine) -> None:
+def test_a_tick_is_late_by_more_than_the_slack(rows: Rows) -> None:
     """Of the row of 60 ms it is 160 ms before, and not the row's own beginning."""
     history = History().tick(1_000, 0).tick(2_000, 50).tick(3_000, 60)
-    (late,) = rows(history, engine, "late_ticks")
+    (late,) = rows(history, "late_ticks")
     assert (at(2_000), at(3_000), 60) == (late["from_at"], late["to_at"], late["late_ms"])
 
 
-def test_rows_are_in_order_of_the_clock_and_not_of_the_time_of_day(engine: Engine) -> None:
+def test_rows_are_in_order_of_the_clock_and_not_of_the_time_of_day(rows: Rows) -> None:
     """Set back by 1.5 s between the second and the third."""
     history = ticked((0, 0, 0), (1_000, 1_000, 95), (500, 2_000, 95), (1_500, 3_000, 95))
-    told = [row for row in rows(history, engine, "late_ticks") if row["what"] == "set"]
+    told = [row for row in rows(history, "late_ticks") if row["what"] == "set"]
     assert [(at(500), at(1_000), 1_500)] == [
         (row["from_at"], row["to_at"], row["late_ms"]) for row in told
     ]

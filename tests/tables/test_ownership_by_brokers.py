@@ -7,25 +7,22 @@ from typing import Any
 
 import pytest
 
-from harness.tables.engines.base import Engine
 from tests.histories import TOPIC, History, at, member_id
-from tests.tables.rows import rows
+from tests.tables.rows import Rows
 
 UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, MEMBER_ID_REQUIRED = 25, 22, 79
 FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH = 82, 110
 
 
-def intervals(history: History, engine: Engine) -> list[dict[str, Any]]:
-    return rows(history, engine, "ownership_by_brokers")
+def intervals(history: History, rows: Rows) -> list[dict[str, Any]]:
+    return rows(history, "ownership_by_brokers")
 
 
-def held(
-    history: History, engine: Engine
-) -> list[tuple[int, datetime, datetime | None, str | None]]:
+def held(history: History, rows: Rows) -> list[tuple[int, datetime, datetime | None, str | None]]:
     """The partition, from when to when, and how it ended, of each interval."""
     return [
         (row["partition"], row["from_at"], row["to_at"], row["ended_by"])
-        for row in intervals(history, engine)
+        for row in intervals(history, rows)
     ]
 
 
@@ -53,7 +50,7 @@ def consumer(**row: Any) -> History:
     return beat(history, 100, 2, [0, 1])
 
 
-def test_a_member_holds_what_it_is_given_once_the_answer_is_on_the_wire(engine: Engine) -> None:
+def test_a_member_holds_what_it_is_given_once_the_answer_is_on_the_wire(rows: Rows) -> None:
     history = History().member("member-1")
     history.sync("member-1", 100, 7, assigned=parts(3), processed_at=at(120), answered_at=at(130))
     assert [
@@ -62,33 +59,33 @@ def test_a_member_holds_what_it_is_given_once_the_answer_is_on_the_wire(engine: 
             "member_id": member_id("member-1"), "generation": 7, "from_at": at(130),
             "to_at": at(60_000), "ended_by": "closed", "removed_at": None,
         }
-    ] == intervals(history, engine)  # fmt: skip
+    ] == intervals(history, rows)  # fmt: skip
 
 
-def test_who_is_given_nothing_or_refused_holds_nothing(engine: Engine) -> None:
+def test_who_is_given_nothing_or_refused_holds_nothing(rows: Rows) -> None:
     history = History().member("member-1").member("member-2").sync("member-1", 100, assigned=[])
     history.sync("member-2", 100, assigned=parts(0), error_code=27)
-    assert [] == held(history, engine)
+    assert [] == held(history, rows)
 
 
-def test_an_eager_member_gives_up_everything_before_it_joins_again(engine: Engine) -> None:
+def test_an_eager_member_gives_up_everything_before_it_joins_again(rows: Rows) -> None:
     history = classic().join("member-1", 5_000, 2, assignors=["range"], answered_at=at(5_900))
     history.sync("member-1", 6_000, 2, assigned=parts(0))
     assert [
         (0, at(100), at(5_000), "revoked"),
         (0, at(6_000), at(60_000), "closed"),
         (1, at(100), at(5_000), "revoked"),
-    ] == held(history, engine)
+    ] == held(history, rows)
 
 
-def test_a_client_that_offers_an_eager_assignor_as_well_is_eager(engine: Engine) -> None:
+def test_a_client_that_offers_an_eager_assignor_as_well_is_eager(rows: Rows) -> None:
     history = classic().join("member-1", 5_000, 2, assignors=["range", "cooperative-sticky"])
     assert [(0, at(100), at(5_000), "revoked"), (1, at(100), at(5_000), "revoked")] == held(
-        history, engine
+        history, rows
     )
 
 
-def test_a_cooperative_member_keeps_what_the_next_answer_has_as_well(engine: Engine) -> None:
+def test_a_cooperative_member_keeps_what_the_next_answer_has_as_well(rows: Rows) -> None:
     history = classic("cooperative-sticky")
     history.join("member-1", 5_000, 2, assignors=["cooperative-sticky"])
     history.sync("member-1", 6_000, 2, assigned=parts(1, 2))
@@ -96,11 +93,11 @@ def test_a_cooperative_member_keeps_what_the_next_answer_has_as_well(engine: Eng
         (0, at(100), at(6_000), "revoked"),
         (1, at(100), at(60_000), "closed"),
         (2, at(6_000), at(60_000), "closed"),
-    ] == held(history, engine)
-    assert [1, 1, 2] == [row["generation"] for row in intervals(history, engine)]
+    ] == held(history, rows)
+    assert [1, 1, 2] == [row["generation"] for row in intervals(history, rows)]
 
 
-def test_a_join_whose_answer_seems_late_comes_after_the_answer_before_it(engine: Engine) -> None:
+def test_a_join_whose_answer_seems_late_comes_after_the_answer_before_it(rows: Rows) -> None:
     """SyncGroup's line was stamped 20 ms late, and the next JoinGroup had come meanwhile."""
     history = History().member("member-1")
     history.sync("member-1", 100, assigned=parts(0), answered_at=at(140))
@@ -108,50 +105,49 @@ def test_a_join_whose_answer_seems_late_comes_after_the_answer_before_it(engine:
     history.sync("member-1", 6_000, 3, assigned=parts(0), answered_at=at(6_020))
     history.join("member-1", 6_010, 4)
     assert [(0, at(140), at(5_000), "revoked"), (0, at(6_010), at(6_010), "revoked")] == held(
-        history, engine
+        history, rows
     )
 
 
-def test_a_member_that_leaves_gives_up_everything(engine: Engine) -> None:
+def test_a_member_that_leaves_gives_up_everything(rows: Rows) -> None:
     history = classic().request("LEAVE_GROUP", "member-1", 7_000)
     history.says("left", 6_999, "member-1")  # its line was there before the request's was stamped
-    rows = intervals(history, engine)
     assert [(at(7_000), "revoked", None)] * 2 == [
-        (row["to_at"], row["ended_by"], row["removed_at"]) for row in rows
+        (row["to_at"], row["ended_by"], row["removed_at"]) for row in intervals(history, rows)
     ]
 
 
 @pytest.mark.parametrize("api", ["HEARTBEAT", "SYNC_GROUP"])
 @pytest.mark.parametrize("error", [UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, FENCED_INSTANCE_ID])
-def test_a_zombie_holds_until_it_is_refused(engine: Engine, api: str, error: int) -> None:
+def test_a_zombie_holds_until_it_is_refused(rows: Rows, api: str, error: int) -> None:
     history = classic().says("evicted", 6_100, "member-1")
     history.request(api, "member-1", 9_000, error_code=error, answered_at=at(9_010))
     assert [(at(9_010), "lost", at(6_100))] * 2 == [
-        (row["to_at"], row["ended_by"], row["removed_at"]) for row in intervals(history, engine)
+        (row["to_at"], row["ended_by"], row["removed_at"]) for row in intervals(history, rows)
     ]
 
 
-def test_a_refused_commit_and_a_rebalance_are_no_such_sign(engine: Engine) -> None:
+def test_a_refused_commit_and_a_rebalance_are_no_such_sign(rows: Rows) -> None:
     history = classic("cooperative-sticky").commit_request("member-1", 4_000, 0, 10, error=22)
     history.request("HEARTBEAT", "member-1", 5_000, error_code=27)
     assert [(0, at(100), at(60_000), "closed"), (1, at(100), at(60_000), "closed")] == held(
-        history, engine
+        history, rows
     )
 
 
-def test_what_is_refused_of_an_older_generation_is_nobodys_any_more(engine: Engine) -> None:
+def test_what_is_refused_of_an_older_generation_is_nobodys_any_more(rows: Rows) -> None:
     """A coordinator that was paused wakes up and reads what it had been sent before."""
     history = classic("cooperative-sticky")
     history.sync("member-1", 6_000, 2, assigned=parts(0, 1))
     history.request("HEARTBEAT", "member-1", 9_000, broker=2, error_code=UNKNOWN_MEMBER_ID)
     assert [(0, at(100), at(60_000), "closed"), (1, at(100), at(60_000), "closed")] == held(
-        history, engine
+        history, rows
     )
 
 
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
 def test_a_member_that_joins_under_another_id_has_lost_what_it_had(
-    engine: Engine, assignor: str
+    rows: Rows, assignor: str
 ) -> None:
     history = classic(assignor).says("evicted", 6_100, "member-1")
     history.join("member-1", 9_000, -1, life=2, error_code=MEMBER_ID_REQUIRED)
@@ -164,11 +160,11 @@ def test_a_member_that_joins_under_another_id_has_lost_what_it_had(
     ] == [
         (row["partition"], row["member_id"], row["from_at"], row["to_at"], row["ended_by"],
          row["removed_at"])
-        for row in intervals(history, engine)
+        for row in intervals(history, rows)
     ]  # fmt: skip
 
 
-def test_two_consumers_of_one_process_have_what_each_was_given(engine: Engine) -> None:
+def test_two_consumers_of_one_process_have_what_each_was_given(rows: Rows) -> None:
     """The first is heard of after the other has joined, so it was not replaced by it."""
     history = classic().join("member-1", 3_000, -1, life=2, error_code=MEMBER_ID_REQUIRED)
     history.heartbeats("member-1", 4_000)
@@ -177,10 +173,10 @@ def test_two_consumers_of_one_process_have_what_each_was_given(engine: Engine) -
         (0, at(100), at(60_000), "closed"),
         (1, at(100), at(60_000), "closed"),
         (2, at(3_100), at(60_000), "closed"),
-    ] == held(history, engine)
+    ] == held(history, rows)
 
 
-def test_a_replaced_static_member_holds_until_it_is_fenced(engine: Engine) -> None:
+def test_a_replaced_static_member_holds_until_it_is_fenced(rows: Rows) -> None:
     history = classic(instance_id="one").says("replaced", 3_000, "member-1")
     history.member("member-2", instance_id="one").join("member-2", 2_990)
     history.sync("member-2", 3_050, assigned=parts(0, 1))
@@ -190,76 +186,76 @@ def test_a_replaced_static_member_holds_until_it_is_fenced(engine: Engine) -> No
         ("member-2", at(60_000), "closed", None),
     ] == [
         (row["member"], row["to_at"], row["ended_by"], row["removed_at"])
-        for row in intervals(history, engine)
+        for row in intervals(history, rows)
         if row["partition"] == 0
     ]
 
 
 @pytest.mark.parametrize("end", ["closed", "killed", "failed"])
-def test_all_ends_with_the_process(engine: Engine, end: str) -> None:
+def test_all_ends_with_the_process(rows: Rows, end: str) -> None:
     history = classic(end=end, ended_at=at(7_000)).says("evicted", 13_000, "member-1")
     assert [(at(7_000), end, None)] * 2 == [
-        (row["to_at"], row["ended_by"], row["removed_at"]) for row in intervals(history, engine)
+        (row["to_at"], row["ended_by"], row["removed_at"]) for row in intervals(history, rows)
     ]
 
 
-def test_a_killed_process_whose_end_nobody_saw_ends_with_its_fault(engine: Engine) -> None:
+def test_a_killed_process_whose_end_nobody_saw_ends_with_its_fault(rows: Rows) -> None:
     history = classic(end="killed", ended_at=None).fault("kill-consumer", "member-1", 7_000)
     history.says("evicted", 13_000, "member-1")
     assert [(0, at(100), at(7_000), "killed"), (1, at(100), at(7_000), "killed")] == held(
-        history, engine
+        history, rows
     )
 
 
-def test_a_process_that_nobody_saw_end_holds_without_an_end(engine: Engine) -> None:
+def test_a_process_that_nobody_saw_end_holds_without_an_end(rows: Rows) -> None:
     history = classic(end=None, ended_at=None)
-    assert [(0, at(100), None, None), (1, at(100), None, None)] == held(history, engine)
+    assert [(0, at(100), None, None), (1, at(100), None, None)] == held(history, rows)
 
 
-def test_what_a_dead_process_had_sent_neither_gives_nor_takes(engine: Engine) -> None:
+def test_what_a_dead_process_had_sent_neither_gives_nor_takes(rows: Rows) -> None:
     history = classic(end="killed", ended_at=at(7_000)).join("member-1", 7_500, 2)
     history.sync("member-1", 8_000, 2, assigned=parts(2))
     assert [(0, at(100), at(7_000), "killed"), (1, at(100), at(7_000), "killed")] == held(
-        history, engine
+        history, rows
     )
 
 
-def test_a_process_that_left_has_left_even_if_that_was_read_after_its_end(engine: Engine) -> None:
+def test_a_process_that_left_has_left_even_if_that_was_read_after_its_end(rows: Rows) -> None:
     history = classic(ended_at=at(7_000)).request("LEAVE_GROUP", "member-1", 7_020)
     history.says("left", 6_999, "member-1")
     assert [(at(7_000), "revoked", None)] * 2 == [
-        (row["to_at"], row["ended_by"], row["removed_at"]) for row in intervals(history, engine)
+        (row["to_at"], row["ended_by"], row["removed_at"]) for row in intervals(history, rows)
     ]
 
 
 # KIP-848
 
 
-def test_a_member_of_kip_848_holds_what_it_says_it_owns(engine: Engine) -> None:
+def test_a_member_of_kip_848_holds_what_it_says_it_owns(rows: Rows) -> None:
     history = beat(consumer(), 2_000, 2, None, assigned=parts(1, 2))
     history = beat(beat(history, 2_400, 2, [1]), 4_000, 3, [1, 2])
     assert [
         (0, at(100), at(2_400), "revoked"),
         (1, at(100), at(60_000), "closed"),
         (2, at(4_000), at(60_000), "closed"),
-    ] == held(history, engine)
+    ] == held(history, rows)
 
 
-def test_what_it_was_given_and_never_took_up_it_never_had(engine: Engine) -> None:
+def test_what_it_was_given_and_never_took_up_it_never_had(rows: Rows) -> None:
     history = beat(History().member("member-1"), 10, 0, [], assigned=parts(0))
-    assert [] == held(history, engine)
+    assert [] == held(history, rows)
 
 
 @pytest.mark.parametrize("epoch", [-1, -2])
-def test_it_leaves_with_a_heartbeat(engine: Engine, epoch: int) -> None:
+def test_it_leaves_with_a_heartbeat(rows: Rows, epoch: int) -> None:
     """-2 is a static member's, which means to come back."""
     history = beat(consumer(), 5_000, epoch, None)
     assert [(0, at(100), at(5_000), "revoked"), (1, at(100), at(5_000), "revoked")] == held(
-        history, engine
+        history, rows
     )
 
 
-def test_a_fenced_member_has_lost_all_and_comes_back_by_the_same_id(engine: Engine) -> None:
+def test_a_fenced_member_has_lost_all_and_comes_back_by_the_same_id(rows: Rows) -> None:
     history = consumer().says("fenced", 6_000, "member-1")
     history = beat(history, 8_000, 2, None, error_code=FENCED_MEMBER_EPOCH)
     history = beat(history, 8_010, 0, [], assigned=parts(0)).says("member_added", 8_010, "member-1")
@@ -270,5 +266,5 @@ def test_a_fenced_member_has_lost_all_and_comes_back_by_the_same_id(engine: Engi
         (1, at(100), at(8_000), "lost", at(6_000)),
     ] == [
         (row["partition"], row["from_at"], row["to_at"], row["ended_by"], row["removed_at"])
-        for row in intervals(history, engine)
+        for row in intervals(history, rows)
     ]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from harness.tables.engines.base import Engine
 from tests.histories import History, at, member_id
-from tests.tables.rows import Row, rows
+from tests.tables.rows import Row, Rows
 
 HEARTBEAT, MODERN = "HEARTBEAT", "CONSUMER_GROUP_HEARTBEAT"
 
 
-def silences(history: History, engine: Engine, member: str = "member-1") -> list[Row]:
-    found = [row for row in rows(history, engine, "silences") if row["member"] == member]
+def silences(history: History, rows: Rows, member: str = "member-1") -> list[Row]:
+    found = [row for row in rows(history, "silences") if row["member"] == member]
     return sorted(found, key=lambda row: row["from_at"])
 
 
@@ -46,17 +45,17 @@ def times(found: list[Row]) -> list[tuple[object, ...]]:
     ],
 )
 def test_what_re_arms_a_session_timer(
-    engine: Engine, api: str, error: int, generation: int, counts: bool
+    rows: Rows, api: str, error: int, generation: int, counts: bool
 ) -> None:
     history = History().request(api, "member-1", 100, error_code=error, generation=generation)
     history.request(HEARTBEAT, "member-1", 100, member_id=None)
-    assert int(counts) == len(rows(history, engine, "signs_of_life"))
+    assert int(counts) == len(rows(history, "signs_of_life"))
 
 
-def test_commits_of_a_member_of_kip_848_re_arm_nothing(engine: Engine) -> None:
+def test_commits_of_a_member_of_kip_848_re_arm_nothing(rows: Rows) -> None:
     history = History().request(MODERN, "member-1", 100).request("OFFSET_COMMIT", "member-1", 200)
     history.request("OFFSET_COMMIT", "member-2", 300)
-    found = rows(history, engine, "signs_of_life")
+    found = rows(history, "signs_of_life")
     assert {("member-1", MODERN), ("member-2", "OFFSET_COMMIT")} == {
         (row["member"], row["api"]) for row in found
     }
@@ -73,25 +72,25 @@ def test_commits_of_a_member_of_kip_848_re_arm_nothing(engine: Engine) -> None:
     ],
 )
 def test_when_a_request_armed_the_timer(
-    engine: Engine, api: str, armed_ms: float, from_ms: float, by_ms: float
+    rows: Rows, api: str, armed_ms: float, from_ms: float, by_ms: float
 ) -> None:
     """One that arrived at 100 ms, was worked on at 120 and answered at 150."""
     history = History().request(
         api, "member-1", 120, arrived_at=at(100), answered_at=at(150), program="orders"
     )
-    (sign,) = rows(history, engine, "signs_of_life")
+    (sign,) = rows(history, "signs_of_life")
     names = ("member", "heard_at", "armed_at", "armed_from_at", "armed_by_at", "answered_at")
     assert ("orders", at(100), at(armed_ms), at(from_ms), at(by_ms), at(150)) == tuple(
         sign[name] for name in names
     )
 
 
-def test_a_silence_is_from_one_sign_to_the_next(engine: Engine) -> None:
+def test_a_silence_is_from_one_sign_to_the_next(rows: Rows) -> None:
     """The last one ends with the last that the coordinator did."""
     history = History().says("rebalance_started", 0).heartbeats("member-1", 1_000)
     history.request(HEARTBEAT, "member-1", 3_000, arrived_at=at(2_900))
     history.heartbeats("member-2", 9_000)
-    found = silences(history, engine)
+    found = silences(history, rows)
     assert [(at(1_000), at(2_900), "sign"), (at(3_000), at(9_000), "end")] == times(found)
     assert [(1, 1, 6_000, 1_900), (1, 1, 6_000, 6_000)] == [
         tuple(row[name] for name in ("broker", "tenure", "session_timeout_ms", "ms"))
@@ -109,52 +108,52 @@ def test_a_silence_is_from_one_sign_to_the_next(engine: Engine) -> None:
     ],
 )
 def test_a_silence_ends_with_the_member(
-    engine: Engine, event: str, removed_ms: float, ended: tuple[object, str]
+    rows: Rows, event: str, removed_ms: float, ended: tuple[object, str]
 ) -> None:
     history = History().says("rebalance_started", 0).heartbeats("member-1", 1_000)
     history.heartbeats("member-2", min(9_000, removed_ms)).says(event, removed_ms, "member-1")
-    [row] = silences(history, engine)
+    [row] = silences(history, rows)
     assert (at(1_000), *ended) == (row["from_at"], row["to_at"], row["ended_by"])
 
 
-def test_a_removal_by_the_next_coordinator_ends_no_silence_of_this_one(engine: Engine) -> None:
+def test_a_removal_by_the_next_coordinator_ends_no_silence_of_this_one(rows: Rows) -> None:
     """That gives every member of the group a full session when it loads the group."""
     history = History().says("rebalance_started", 0).says("member_added", 500, "member-1")
     history.heartbeats("member-1", 1_000).heartbeats("member-2", 4_000)
     history.says("loaded", 5_000, broker=2).says("evicted", 11_000, "member-1", broker=2)
-    found = silences(history, engine)
+    found = silences(history, rows)
     assert [(at(1_000), at(4_000), "end"), (at(5_000), at(11_000), "evicted")] == times(found)
     assert [(1, 1), (2, 2)] == [(row["broker"], row["tenure"]) for row in found]
 
 
 @pytest.mark.parametrize(("removed_ms", "armed"), [(None, True), (5_000, True), (4_999, False)])
 def test_a_load_arms_the_timers_of_who_is_in_the_group(
-    engine: Engine, removed_ms: float | None, armed: bool
+    rows: Rows, removed_ms: float | None, armed: bool
 ) -> None:
     history = History().says("rebalance_started", 0).says("member_added", 500, "member-1")
     history.heartbeats("member-1", 1_000).heartbeats("member-2", 4_000)
     if removed_ms:
         history.says("left", removed_ms, "member-1", broker=2)
     history.says("loaded", 5_000, broker=2).says("member_added", 5_000, "member-3", broker=2)
-    assert armed == (at(5_000) in [row["from_at"] for row in silences(history, engine)])
-    assert [] == silences(history, engine, "member-3")
+    assert armed == (at(5_000) in [row["from_at"] for row in silences(history, rows)])
+    assert [] == silences(history, rows, "member-3")
 
 
-def test_an_eviction_counts_from_the_moment_that_fits_it(engine: Engine) -> None:
+def test_an_eviction_counts_from_the_moment_that_fits_it(rows: Rows) -> None:
     """A heartbeat of 1,990 that was worked on at 2,000, and an eviction 6,000 ms after 1,995."""
     history = History().says("rebalance_started", 0)
     history.request(HEARTBEAT, "member-1", 2_000, arrived_at=at(1_990))
     history.says("evicted", 7_995, "member-1")
-    [row] = silences(history, engine)
+    [row] = silences(history, rows)
     assert (at(1_995), 6_000) == (row["from_at"], row["ms"])
 
 
-def test_two_stays_of_a_member_id_have_no_silence_between_them(engine: Engine) -> None:
+def test_two_stays_of_a_member_id_have_no_silence_between_them(rows: Rows) -> None:
     """What bears the id between them belongs to the later, and of the moment of the end not."""
     history = History().says("member_added", 0, "member-1").request(MODERN, "member-1", 1_000)
     history.says("evicted", 7_000, "member-1").says("member_added", 9_000, "member-1")
     history.request(MODERN, "member-1", 9_001).request(MODERN, "member-1", 11_000)
-    found = silences(history, engine)
+    found = silences(history, rows)
     assert [
         (at(1_000), at(7_000), "evicted"),
         (at(9_001), at(11_000), "sign"),
@@ -167,14 +166,14 @@ def test_two_stays_of_a_member_id_have_no_silence_between_them(engine: Engine) -
     [(7_000, True), (7_001, False)],
 )
 def test_a_silence_that_outlasts_its_session_while_the_broker_is_stopped_is_none(
-    engine: Engine, next_ms: float, kept: bool
+    rows: Rows, next_ms: float, kept: bool
 ) -> None:
     """It is, where a member is evicted all the same; of another broker's stop it is as well."""
     history = History().says("rebalance_started", 0).heartbeats("member-1", 1_000, next_ms)
     history.heartbeats("member-2", 1_500).says("evicted", 9_000, "member-2")
     stopped = history.fault("pause-broker", "broker-1", 2_000, 3_000)
-    assert kept == ((at(1_000), at(next_ms), "sign") in times(silences(stopped, engine)))
-    assert [(at(1_500), at(9_000), "evicted")] == times(silences(stopped, engine, "member-2"))
+    assert kept == ((at(1_000), at(next_ms), "sign") in times(silences(stopped, rows)))
+    assert [(at(1_500), at(9_000), "evicted")] == times(silences(stopped, rows, "member-2"))
 
 
 @pytest.mark.parametrize(
@@ -189,17 +188,17 @@ def test_a_silence_that_outlasts_its_session_while_the_broker_is_stopped_is_none
     ],
 )
 def test_the_broker_has_to_be_stopped_during_the_silence(
-    engine: Engine, broker: int, from_ms: float, to_ms: float, kept: bool
+    rows: Rows, broker: int, from_ms: float, to_ms: float, kept: bool
 ) -> None:
     """From 1,000 to 8,001 ms. A fault begins 1 ms before it took effect."""
     history = History().says("rebalance_started", 0).heartbeats("member-1", 1_000, 8_001)
     history.fault("pause-broker", f"broker-{broker}", from_ms + 1, to_ms)
-    assert kept == ((at(1_000), at(8_001), "sign") in times(silences(history, engine)))
+    assert kept == ((at(1_000), at(8_001), "sign") in times(silences(history, rows)))
 
 
-def test_a_silence_is_never_shorter_than_nothing(engine: Engine) -> None:
+def test_a_silence_is_never_shorter_than_nothing(rows: Rows) -> None:
     """A sync that arrived before the join was worked on."""
     history = History().says("rebalance_started", 0).join("member-1", 1_000)
     history.sync("member-1", 1_100, arrived_at=at(990))
-    assert [0, 0] == [row["ms"] for row in silences(history, engine)]
-    assert member_id("member-1") == silences(history, engine)[0]["member_id"]
+    assert [0, 0] == [row["ms"] for row in silences(history, rows)]
+    assert member_id("member-1") == silences(history, rows)[0]["member_id"]

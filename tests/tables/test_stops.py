@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from harness.tables.engines.base import Engine
 from tests.histories import TOPIC, History, at, member_id
-from tests.tables.rows import rows
+from tests.tables.rows import Rows
 
 PARTS = ("idle", "commit", "detection", "notice", "revoke", "join", "sync", "first_fetch", "other")
 
 
-def stops_of(history: History, engine: Engine) -> list[dict[str, Any]]:
-    return sorted(rows(history, engine, "stops"), key=lambda row: row["partition"])
+def stops_of(history: History, rows: Rows) -> list[dict[str, Any]]:
+    return sorted(rows(history, "stops"), key=lambda row: row["partition"])
 
 
 def parts(row: dict[str, Any]) -> dict[str, float]:
@@ -163,10 +162,10 @@ HISTORIES: tuple[Callable[[], History], ...] = (
 Stops = Callable[[Callable[[], History]], list[dict[str, Any]]]
 
 
-@pytest.fixture(scope="module")
-def stops(engine: Engine) -> Stops:
+@pytest.fixture
+def stops(rows: Rows) -> Stops:
     """The table of one of HISTORIES, derived once."""
-    return cache(lambda history: stops_of(history(), engine))
+    return cache(lambda history: stops_of(history(), rows))
 
 
 @pytest.mark.parametrize("history", HISTORIES[:-1])
