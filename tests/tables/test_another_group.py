@@ -27,6 +27,7 @@ KEPT: Final = (
     RUNS / "bad-day.java.cooperative.4.3.1",
     RUNS / "coordinator-isolated.librdkafka.consumer.4.3.1",
     RUNS / "static-day.librdkafka.eager.4.3.1",
+    RUNS / "static-epochs.librdkafka.consumer.4.3.1",
     PROGRAMS / "rough-day.kafka-python.4.3.1",
 )
 _LATER: Final = timedelta(milliseconds=7)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.histories import History, member_id
+from tests.histories import History, at, member_id
 from tests.tables.rows import Rows
 
 
@@ -42,3 +42,60 @@ def test_a_member_is_not_forgotten_while_its_coordinator_is_the_same(rows: Rows)
     history = History().says("rebalance_started", 0).says("member_added", 2_000, "member-1")
     [row] = rows(history, "memberships")
     assert row["removed_by"] is None
+
+
+def test_a_member_that_is_back_in_the_moment_it_was_removed_has_two_stays(rows: Rows) -> None:
+    history = History(group={"protocol": "consumer"}).says("member_added", 0, "member-1")
+    history.says("member_added", 6_000, "member-1").says("evicted", 6_000, "member-1")
+    history.says("left", 9_000, "member-1")
+    found = sorted(rows(history, "memberships"), key=lambda row: row["stay"])
+    names = ("joined_at", "removed_at", "removed_by", "since_at", "until_at")
+    assert [
+        (at(0), at(6_000), "evicted", None, at(6_000)),
+        (at(6_000), at(9_000), "left", at(6_000), None),
+    ] == [tuple(row[name] for name in names) for row in found]
+
+
+def test_a_static_member_of_kip_848_takes_the_place_of_the_one_it_was(rows: Rows) -> None:
+    old = f"Static member {member_id('member-1', 2)} ... to replace the existing member "
+    history = History(group={"protocol": "consumer"}).says("member_added", 0, "member-1")
+    history.says("member_added", 5_000, "member-1", life=2, text=f"{old}{member_id('member-1')}.")
+    found = {row["member_id"]: row for row in rows(history, "memberships")}
+    assert {
+        member_id("member-1"): ("replaced", at(5_000)),
+        member_id("member-1", 2): (None, None),
+    } == {name: (row["removed_by"], row["removed_at"]) for name, row in found.items()}
+
+
+def test_a_removed_member_id_is_back_with_its_next_stay(rows: Rows) -> None:
+    history = History(group={"protocol": "consumer"})
+    for ms, event in ((0, "member_added"), (1_000, "left"), (2_000, "member_added")):
+        history.says(event, ms, "member-1")
+    history.says("evicted", 9_000, "member-1").says("member_added", 500, "member-2")
+    found = sorted(rows(history, "removals"), key=lambda row: row["removed_at"])
+    assert [("left", at(2_000)), ("evicted", None)] == [
+        (row["removed_by"], row["back_at"]) for row in found
+    ]
+
+
+def test_what_bears_an_id_after_its_end_is_no_stay(rows: Rows) -> None:
+    """Removed twice, it was there once."""
+    history = History().says("member_added", 0, "member-1").says("evicted", 6_000, "member-1")
+    history.says("left", 7_000, "member-1").heartbeats("member-1", 8_000, error_code=25)
+    [row] = rows(history, "memberships")
+    assert ("evicted", at(6_000)) == (row["removed_by"], row["removed_at"])
+
+
+def test_a_member_without_a_line_of_the_coordinator_joined_with_its_first_request(
+    rows: Rows,
+) -> None:
+    history = History().join("member-1", 900, error_code=79).join("member-1", 1_000)
+    history.join("member-1", 2_000, instance_id="a", session_timeout_ms=9_000, program="orders")
+    history.request("CONSUMER_GROUP_HEARTBEAT", "member-2", 1_500, generation=1)
+    history.request("CONSUMER_GROUP_HEARTBEAT", "member-2", 3_000, generation=0)
+    found = {row["member_id"]: row for row in rows(history, "memberships")}
+    names = ("member", "joined_at", "removed_at", "instance_id", "session_timeout_ms")
+    assert {
+        member_id("member-1"): ("member-1", at(1_000), None, "a", 9_000),
+        member_id("member-2"): ("member-2", at(3_000), None, None, 6_000),
+    } == {name: tuple(row[each] for each in names) for name, row in found.items()}
