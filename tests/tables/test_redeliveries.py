@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.histories import TOPIC, History
+from tests.histories import TOPIC, History, at
 from tests.tables.rows import Rows
 
 
@@ -71,3 +71,112 @@ def test_a_redelivery_after_a_deletion_says_so(rows: Rows) -> None:
     (again,) = rows(history.delivered("member-2", 0, 0, 9, 300), "redeliveries")
     assert (None, True) == (again["committed"], again["explained"])
     assert "10 was committed, and deleted" == again["why"]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "count"),
+    [(0, 4, 0), (0, 5, 1), (14, 30, 1), (15, 30, 0), (7, 8, 2), (0, 30, 10)],
+)
+def test_ranges_that_share_one_record_share_that(
+    rows: Rows, first: int, last: int, count: int
+) -> None:
+    """The first has 5 to 14."""
+    history = History().delivered("member-1", 0, 5, 14, 100)
+    again = rows(history.delivered("member-2", 0, first, last, 200), "redeliveries")
+    assert ([count] if count else []) == [row["count"] for row in again]
+
+
+def test_of_two_polls_of_one_moment_the_later_repeats_the_earlier(rows: Rows) -> None:
+    history = History().delivered("member-1", 0, 0, 9, 100).delivered("member-2", 0, 0, 9, 100)
+    (again,) = rows(history, "redeliveries")
+    assert ("member-1", "member-2") == (again["first_member"], again["member"])
+
+
+def test_who_had_it_last_is_named_as_who_had_it(rows: Rows) -> None:
+    history = History()
+    for number, ms in enumerate((100, 300, 200, 400), start=1):
+        history.delivered(f"member-{number}", 0, 0, 9, ms, poll=number)
+    again = {row["member"]: row for row in rows(history, "redeliveries")}
+    assert {"member-3": "member-1", "member-2": "member-3", "member-4": "member-2"} == {
+        name: row["first_member"] for name, row in again.items()
+    }
+    assert at(300) == again["member-4"]["first_polled_at"]
+
+
+@pytest.mark.parametrize(
+    ("committed", "ms", "known", "explained"),
+    [
+        (5, 200, 5, True),
+        (6, 200, 6, False),
+        # Of the moment of the poll it came before it.
+        (6, 300, 6, False),
+        (6, 301, None, True),
+    ],
+)
+def test_what_was_committed_before_is_not_delivered_again(
+    rows: Rows, committed: int, ms: float, known: int | None, explained: bool
+) -> None:
+    history = History().delivered("member-1", 0, 0, 9, 100)
+    history.commit_request("member-1", ms, 0, committed)
+    history.commit_request("member-1", 200, 1, 9).commit_request("member-1", 250, 0, 9, error=25)
+    (again,) = rows(history.delivered("member-2", 0, 5, 9, 300), "redeliveries")
+    assert (known, explained) == (again["committed"], again["explained"])
+
+
+@pytest.mark.parametrize(
+    ("evicted_ms", "back_ms", "zombie"),
+    [
+        (300, None, True),
+        (301, None, False),
+        (200, 300, False),
+        (200, 301, True),
+    ],
+)
+def test_a_zombie_hands_out_what_it_had(
+    rows: Rows, evicted_ms: float, back_ms: float | None, zombie: bool
+) -> None:
+    """It polls at 300 ms, when another has committed all of it."""
+    history = History(group={"protocol": "consumer"}).delivered("member-1", 0, 0, 9, 100)
+    history.says("member_added", 0, "member-2").says("evicted", evicted_ms, "member-2")
+    history.says("evicted", 150, "member-3").commit_request("member-1", 200, 0, 10)
+    if back_ms:
+        history.says("member_added", back_ms, "member-2")
+    (again,) = rows(history.delivered("member-2", 0, 0, 9, 300), "redeliveries")
+    assert (zombie, zombie) == (again["zombie"], again["explained"])
+    why = "handed out by a member that had been removed" if zombie else "10 was committed before"
+    assert why == again["why"]
+
+
+@pytest.mark.parametrize(
+    ("member", "committed", "ms", "why"),
+    [
+        ("member-1", 1, 100, "1 was committed before"),
+        ("member-1", 1, 99, "no commit of them was asked for"),
+        ("member-1", 0, 150, "no commit of them was asked for"),
+        ("member-2", 10, 150, "no commit of them was asked for"),
+        ("member-1", 10, 300, "10 was committed before"),
+        ("member-1", 10, 301, "10 was committed only afterwards"),
+    ],
+)
+def test_the_first_commit_that_covers_some_of_it_says_why(
+    rows: Rows, member: str, committed: int, ms: float, why: str
+) -> None:
+    """It was delivered at 100 and 300 ms."""
+    history = History().delivered("member-1", 0, 0, 9, 100).delivered("member-2", 0, 0, 9, 300)
+    history.commit_request(member, ms, 0, committed).commit_request("member-1", 150, 1, 10)
+    (again,) = rows(history, "redeliveries")
+    assert why == again["why"]
+
+
+def test_of_two_commits_the_first_says_why(rows: Rows) -> None:
+    history = History().delivered("member-1", 0, 0, 9, 100).delivered("member-2", 0, 0, 9, 300)
+    history.commit_request("member-1", 150, 0, 10, error=25)
+    (again,) = rows(history.commit_request("member-1", 200, 0, 9), "redeliveries")
+    assert (10, at(150), 25) == tuple(
+        again[f"try_{name}"] for name in ("committed", "at", "error_code")
+    )
+
+
+def test_another_partition_has_its_own_records(rows: Rows) -> None:
+    history = History().delivered("member-1", 0, 0, 9, 100).delivered("member-2", 1, 0, 9, 200)
+    assert [] == rows(history.delivered("member-2", 0, 0, 9, 300, topic="u"), "redeliveries")
