@@ -61,9 +61,9 @@ def test_who_is_refused_for_the_groups_size_is_no_member_any_more(
     history = Probed().joined("a", 1_000).call("JOIN_GROUP", sent_ms, error, member="a")
     history.call("JOIN_GROUP", 5_000, error, member="a")
     found = member(history, rows)
-    expected = at(sent_ms + 1) if turned_away else at(5_001) if error == 81 else None
-    assert expected == found["to_at"]
-    assert ("turned_away" if expected else None) == found["ended_by"]
+    to_at, ended_by = (at(sent_ms + 1 if turned_away else 5_001), "turned_away")
+    expected = (to_at, ended_by) if error == 81 else (None, None)
+    assert expected == (found["to_at"], found["ended_by"])
 
 
 @pytest.mark.parametrize(

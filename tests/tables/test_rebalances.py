@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from tests.histories import TOPIC, History, at, member_id
 from tests.tables.rows import Rows
 
@@ -130,3 +134,106 @@ def test_new_partitions_trigger_a_group_epoch(rows: Rows) -> None:
     triggers = [row["trigger"] for row in rows(history, "rebalances")]
 
     assert ["other", "metadata"] == triggers
+
+
+def test_a_rebalance_began_with_the_last_line_that_says_so(rows: Rows) -> None:
+    """Of its old generation, on its broker, and not after its end."""
+    lines: list[tuple[float, str, dict[str, Any]]] = [
+        (1_000, "Adding new member first", {}),
+        (2_000, "explicit `LeaveGroup`", {}),
+        (2_100, "removing member on heartbeat expiration", {"broker": 2}),
+        (2_200, "removing member on heartbeat expiration", {"generation": 7}),
+        (3_001, "removing member on heartbeat expiration", {}),
+    ]
+    history = History()
+    for ms, reason, row in lines:
+        history.says("rebalance_started", ms, reason=reason, **{"generation": 0, **row})
+    (rebalance,) = rows(history.says("stabilized", 3_000, generation=1, members=1), "rebalances")
+    assert (at(2_000), "explicit `LeaveGroup`", "leave") == tuple(
+        rebalance[name] for name in ("started_at", "reason", "trigger")
+    )
+
+
+def modern() -> History:
+    """Two members of a group of KIP-848, whose target of epoch 2 is there at 5,000 ms."""
+    history = History(group={"protocol": "consumer"})
+    for member in ("member-1", "member-2"):
+        history.says("member_added", 0, member, reason="joins")
+    history.says("epoch_bumped", 4_000, generation=2, reason="metadata hash 1")
+    return history.says("target_computed", 5_000, generation=2, reason="uniform")
+
+
+def told(history: History, member: str, ms: float, *parts: int, **row: Any) -> None:
+    """An answer to a heartbeat of epoch 2, of 10 ms."""
+    assigned = [{"topic": TOPIC, "partition": number} for number in parts] if parts else None
+    row = {"generation": 2, "member_epoch": 2, "assigned": assigned, **row}
+    history.request("CONSUMER_GROUP_HEARTBEAT", member, ms, answered_at=at(ms + 10), **row)
+
+
+def epoch(history: History, rows: Rows) -> tuple[Any, ...]:
+    """The members of the first epoch, and when all were told it, and their last change of it."""
+    first, *_ = sorted(rows(history, "epochs"), key=lambda row: row["joined_at"])
+    return first["members"], first["synced_at"], first["completed_at"]
+
+
+def test_an_epoch_is_complete_with_the_last_change_of_an_assignment(rows: Rows) -> None:
+    """What a member is told again changes nothing; what it had before is a change."""
+    history = modern()
+    told(history, "member-1", 6_000, 0, 1)
+    told(history, "member-2", 6_500, 2)
+    assert (2, at(6_510), at(6_510)) == epoch(history, rows)
+    told(history, "member-1", 7_000, 1, 0)
+    told(history, "member-1", 7_100)
+    assert (2, at(6_510), at(6_510)) == epoch(history, rows)
+    told(history, "member-1", 8_000, 0)
+    told(history, "member-1", 9_000, 0, 1)
+    assert (2, at(6_510), at(9_010)) == epoch(history, rows)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"error_code": 110},
+        {"generation": -1},
+        {"member_epoch": 1},
+        {"processed_at": at(4_999)},
+    ],
+)
+def test_a_refusal_a_goodbye_or_another_epoch_tells_nobody_of_it(
+    rows: Rows, row: dict[str, Any]
+) -> None:
+    history = modern()
+    told(history, "member-1", 6_000, 0)
+    told(history, "member-2", 6_500, 2, **row)
+    assert (2, None, None) == epoch(history, rows)
+
+
+def test_a_member_that_goes_before_the_next_need_not_be_told(rows: Rows) -> None:
+    """Who is removed by then, or came later, is none of its members."""
+    history = modern().says("evicted", 5_000, "member-3").says("member_added", 5_001, "member-4")
+    history.says("member_added", 100, "member-3").says("evicted", 7_000, "member-2")
+    told(history, "member-1", 6_000, 0)
+    history.says("epoch_bumped", 7_001, generation=3, reason="metadata hash 1")
+    history.says("target_computed", 7_100, generation=3, reason="uniform")
+    assert (2, at(6_010), at(6_010)) == epoch(history, rows)
+
+
+def test_what_is_asked_once_the_next_target_is_there_is_of_that(rows: Rows) -> None:
+    history = modern().says("target_computed", 9_000, generation=3, reason="uniform")
+    told(history, "member-1", 6_000, 0)
+    told(history, "member-2", 9_000, 1)
+    assert (2, None, None) == epoch(history, rows)
+
+
+def test_a_classic_member_is_told_by_its_sync(rows: Rows) -> None:
+    history = modern()
+    told(history, "member-1", 6_000, 0)
+    parts = [{"topic": TOPIC, "partition": 1}]
+    history.request("SYNC_GROUP", "member-2", 6_400, generation=2, assigned=parts)
+    assert (2, at(6_400), at(6_400)) == epoch(history, rows)
+
+
+def test_an_epoch_without_members_has_none_to_tell(rows: Rows) -> None:
+    history = History(group={"protocol": "consumer"})
+    history.says("target_computed", 5_000, generation=2, reason="uniform")
+    assert (0, None, None) == epoch(history, rows)
