@@ -5,6 +5,8 @@ from typing import Final
 from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
 
+# What names a member id, and an instance id as its client likes.
+FOR_THE_ID: Final = "'LEAVE_GROUP', 'TXN_OFFSET_COMMIT'"
 # How late the observer may see a new partition. Over the kept runs it saw each before its members.
 SEEN_LATE_MS: Final = 2_000
 
@@ -35,7 +37,7 @@ def says_who_it_is() -> str:
             FROM {own_requests} r JOIN {members} m ON m.member = r.member
             WHERE m.role = 'consumer' AND :client <> 'app'
               AND r.api IN ('JOIN_GROUP', 'SYNC_GROUP', 'HEARTBEAT', 'OFFSET_COMMIT',
-                            'CONSUMER_GROUP_HEARTBEAT')
+                            'CONSUMER_GROUP_HEARTBEAT', {FOR_THE_ID})
         ), owners AS (
             SELECT member_id, min_by(member, since_at) AS owner FROM asked
             WHERE member_id IS NOT NULL GROUP BY member_id
@@ -45,6 +47,7 @@ def says_who_it_is() -> str:
                         WHEN a.own IS NULL AND a.api IN ('JOIN_GROUP', 'SYNC_GROUP', 'HEARTBEAT')
                              AND a.member_id NOT LIKE concat(a.member, '-%')
                         THEN concat('the member id ', a.member_id)
+                        WHEN a.api IN ({FOR_THE_ID}) THEN NULL
                         WHEN a.named <> a.own OR a.named IS NOT NULL AND a.own IS NULL
                         THEN concat('the instance id ', a.named)
                         WHEN a.own IS NOT NULL AND a.named IS NULL

@@ -11,10 +11,13 @@ from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (a query names it)
     "X56",
     title="A member that is in order is not refused",
     statement="The coordinator refuses a heartbeat, a sync or a commit only with a reason: "
-    "UNKNOWN_MEMBER_ID (25) to a member that it removed, ILLEGAL_GENERATION (22) to another "
-    "generation than the group's, REBALANCE_IN_PROGRESS (27) while it rebalances, and "
-    "FENCED_MEMBER_EPOCH (110) or STALE_MEMBER_EPOCH (113) to another epoch than the member's.",
-    source="ClassicGroup.validateMember; GroupMetadataManager.classicGroupHeartbeat; KIP-848",
+    "UNKNOWN_MEMBER_ID (25) to a member that it removed, and no other error to that, "
+    "ILLEGAL_GENERATION (22) to another generation than the group's, REBALANCE_IN_PROGRESS (27) "
+    "to a heartbeat or a sync while it waits for members, and to a commit between join and "
+    "assignment, and FENCED_MEMBER_EPOCH (110) or STALE_MEMBER_EPOCH (113) to another epoch than "
+    "the member's.",
+    source="ClassicGroup.validateMember and validateOffsetCommit; "
+    "GroupMetadataManager.classicGroupHeartbeat; KIP-848",
     unit="requests",
     things="members",
     measures="refused without a reason",
@@ -30,7 +33,8 @@ def refused_for_a_reason() -> str:
 
     What was so at any moment between its arrival, less the slack, and its answer is a reason. A
     broker that has just loaded the group, or that is broken, knows less: it is not asked here. One
-    commit is for several partitions, of which each may have been given at another epoch.
+    commit is for several partitions, of which each may have been given at another epoch. An
+    assignment is there when it is stored, and not with the line that the leader has sent it.
     """
     return """
         WITH refused AS (
@@ -50,10 +54,18 @@ def refused_for_a_reason() -> str:
               AND r.error_code IN (:ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :REBALANCE_IN_PROGRESS,
                                    :FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
         ), removed AS (
-            SELECT r.member_id, r.arrived_at, count(m.removed_at) AS times
-            FROM refused r JOIN {memberships} m
+            SELECT r.member_id, r.arrived_at, count(m.removed_at) AS times,
+                   -- Surely out of the group for as long as it was asked.
+                   count_if(m.removed_at <= r.from_at AND m.removed_by <> 'forgotten'
+                            AND (m.back_at IS NULL OR m.back_at > r.to_at)) AS out
+            FROM refused r JOIN {removals} m
               ON m.member_id = r.member_id AND m.removed_at <= r.to_at
             GROUP BY r.member_id, r.arrived_at
+        ), syncing AS (
+            SELECT r.member_id, r.arrived_at, count(*) AS times
+            FROM refused r JOIN {own_requests} s
+              ON s.api = 'SYNC_GROUP' AND s.arrived_at <= r.to_at AND s.processed_at >= r.from_at
+            WHERE r.api = 'OFFSET_COMMIT' GROUP BY r.member_id, r.arrived_at
         ), steps AS (
             SELECT at, event, lead(at) OVER (PARTITION BY 1 ORDER BY at, generation, event)
                        AS until,
@@ -66,8 +78,8 @@ def refused_for_a_reason() -> str:
         ), stood AS (
             SELECT r.member_id, r.arrived_at, count(s.at) AS known,
                    count_if(s.stands <> r.generation) AS others,
-                   count_if(s.event = 'rebalance_started'
-                            OR s.event = 'stabilized' AND r.api <> 'HEARTBEAT') AS rebalancing
+                   count_if(s.event = IF(r.api = 'OFFSET_COMMIT', 'stabilized',
+                                         'rebalance_started')) AS rebalancing
             FROM refused r LEFT JOIN steps s
               ON s.at <= r.to_at AND (s.until IS NULL OR s.until >= r.from_at)
             GROUP BY r.member_id, r.arrived_at
@@ -87,19 +99,24 @@ def refused_for_a_reason() -> str:
             WHERE `group` = :group AND event = 'upgraded'
         ), judged AS (
             SELECT r.*,
-                   CASE WHEN m.times > 0 THEN NULL
+                   CASE WHEN m.out > 0 AND r.error_code <> :UNKNOWN_MEMBER_ID
+                        THEN 'of a member that was out of the group'
+                        WHEN m.times > 0 THEN NULL
                         WHEN r.error_code = :UNKNOWN_MEMBER_ID THEN 'that was in the group'
                         WHEN r.error_code = :ILLEGAL_GENERATION AND s.known > 0 AND s.others = 0
                         THEN 'that named the generation of the group'
                         WHEN r.error_code = :REBALANCE_IN_PROGRESS AND s.known > 0
-                             AND s.rebalancing = 0 AND NOT x.converted
-                        THEN 'while the group was stable'
+                             AND s.rebalancing = 0 AND y.times IS NULL AND NOT x.converted
+                        THEN IF(r.api = 'OFFSET_COMMIT',
+                                'that was not between join and assignment',
+                                'while the group was stable')
                         WHEN r.error_code IN (:FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
                              AND t.epoch = r.generation AND t.changes = 0
                         THEN 'that named its own epoch' END AS odd
             FROM refused r CROSS JOIN mixed x
             LEFT JOIN removed m ON same(m, r, member_id, arrived_at)
             LEFT JOIN stood s ON same(s, r, member_id, arrived_at)
+            LEFT JOIN syncing y ON same(y, r, member_id, arrived_at)
             LEFT JOIN told t ON same(t, r, member_id, arrived_at)
         ), worst AS (
             SELECT member, member_id, min(arrived_at) AS at, count(*) AS refusals,

@@ -15,7 +15,7 @@ from tests.tables.rows import Row, Rows, derived, digest_of
 def rows(engines_for: Callable[[Callable[[], str]], list[Engine]]) -> Rows:
     """Derives one table of a hand-written history: its rows, of which both engines give the same.
 
-    They are in the order of their texts.
+    They are in the order of `as_text`.
     """
 
     def by_all(history: History, table: str) -> list[Row]:

@@ -9,16 +9,17 @@ from harness.tables.engines.base import Engine
 from harness.tables.source import run_of
 from tests import agreements
 from tests.histories import History, tables_of
+from tests.recorded.derived import as_text
 
 Row = dict[str, Any]
 Rows = Callable[[History, str], list[Row]]  # the fixture `rows`
 
 
 def derived(history: History, engine: Engine, table: str) -> list[Row]:
-    """All rows of a table, in the order of their texts."""
+    """All rows of a table, in the order of `as_text`."""
     tables = tables_of(history, engine)
     try:
-        return sorted(tables.table(table).toArrow().to_pylist(), key=repr)
+        return sorted(tables.table(table).toArrow().to_pylist(), key=as_text)
     finally:
         tables.close()
 

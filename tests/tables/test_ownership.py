@@ -35,7 +35,7 @@ def test_a_killed_member_without_a_last_word_holds_until_the_fault(
     history.fault(kind, "member-1", 7_000, parameters=json.dumps({"how": how}))
     history.fault("kill-consumer", "member-2", 5_000).join("member-1", 0)
     history.says("evicted", 13_000, "member-1").told("member-2", "assigned", 14_000, [0])
-    held = rows(history, "ownership")
+    held = sorted(rows(history, "ownership"), key=lambda row: (row["partition"], row["from_at"]))
     removed_at = None if to_at else at(13_000)
     assert [
         (to_at, end, removed_at),

@@ -15,7 +15,8 @@ FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH = 82, 110
 
 
 def intervals(history: History, rows: Rows) -> list[dict[str, Any]]:
-    return rows(history, "ownership_by_brokers")
+    found = rows(history, "ownership_by_brokers")
+    return sorted(found, key=lambda row: (row["topic"], row["partition"], row["from_at"]))
 
 
 def held(history: History, rows: Rows) -> list[tuple[int, datetime, datetime | None, str | None]]:
