@@ -26,7 +26,7 @@ def derived(run: Path, engine: Engine, *tables: str) -> dict[str, list[Row]]:
 
 
 def as_text(row: Row) -> str:
-    """A row as one text, whatever the order of its columns: where two are joined, engines differ."""
+    """A row as one text, in whatever order its columns are: there engines may differ."""
     return repr(sorted(row.items()))
 
 

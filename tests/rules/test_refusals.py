@@ -74,7 +74,9 @@ def test_a_commit_is_refused_between_join_and_assignment(
         "member-1", processed_ms, 0, 5, error=27, generation=2, arrived_at=at(arrived_ms)
     )
     if arrived_ms not in (10_065, 10_066) or processed_ms == 11_000:
-        history.sync("member-1", 12_000, 2, arrived_at=at(11_900 if arrived_ms > 11_000 else 10_990))
+        history.sync(
+            "member-1", 12_000, 2, arrived_at=at(11_900 if arrived_ms > 11_000 else 10_990)
+        )
     assert verdict == judge(history, "X56")["verdict"]
 
 
