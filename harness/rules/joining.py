@@ -4,6 +4,7 @@ from typing import Final
 
 from harness.experiment import CLASSIC
 from harness.rules.rule import Rule
+from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (a query names it)
 
 # librdkafka asks to join at most once a second (rdkafka_cgrp.c, rkcg_join_intvl); the Java client
 # does so in its next poll.
@@ -61,7 +62,7 @@ def initial_delay() -> str:
         ), arrivals AS (
             SELECT r.number, ms_between(r.started_at, j.at) AS ms
             FROM rounds r JOIN ordered j ON same(j, r, broker, generation)
-            WHERE r.initial AND j.turn > 1 AND j.at > after(-:slack_ms, r.started_at)
+            WHERE r.initial AND j.turn > 1 AND j.at > after(-:STAMP_LATE_MS, r.started_at)
         ),
         -- In which of the delays, counted from 1, each came: the earliest and the latest that can
         -- be. Who came with the first may have come before the first delay began.

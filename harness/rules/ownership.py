@@ -9,7 +9,9 @@ OVERLAPS = """
         SELECT topic, partition, member, from_at, removed_at, coalesce(to_at, :ended_at) AS to_at
         FROM {ownership}
     ), ends AS (
-        SELECT *, CASE WHEN :zombies THEN to_at ELSE least(to_at, removed_at) END AS end_at
+        -- The line about a removal may be stamped late.
+        SELECT *, CASE WHEN :zombies THEN to_at
+                       ELSE least(to_at, after(-:slack_ms, removed_at)) END AS end_at
         FROM held
     ), ordered AS (
         SELECT *, max(struct(end_at, member)) OVER w AS latest
@@ -58,7 +60,8 @@ def one_owner() -> str:
         ), owners AS (
             -- Who had left before another was told holds nothing any more.
             SELECT broker, generation, number, topic, partition, min(at) AS at,
-                   count(DISTINCT IF(removed_at <= told_at, NULL, member_id)) AS owners,
+                   count(DISTINCT IF(removed_at <= after(:slack_ms, told_at), NULL, member_id))
+                       AS owners,
                    min(evidence) AS evidence
             FROM (SELECT *, max(at) OVER (PARTITION BY broker, generation, number, topic, partition)
                                 AS told_at FROM given)

@@ -286,7 +286,9 @@ def states_of_kip_848() -> str:
     """What the observer was told, beside the coordinator's line before.
 
     Where the coordinator changed it just then, the answer may be of before or after: it is told
-    what has been replicated, and whoever asked for a change is answered no sooner.
+    what has been replicated, and whoever asked for a change is answered no sooner. Its members have
+    followed their target where, for longer than from one heartbeat to the next, each partition was
+    in a member's hands, no fault held up heartbeats, and the group was not changed.
     """
     return """
         {SEEN}, changes AS (
@@ -301,9 +303,21 @@ def states_of_kip_848() -> str:
             SELECT s.at, s.state, s.members,
                    max(struct(c.at, c.event)) FILTER (
                        WHERE c.told_at < after(-:guard_ms, s.at)).event AS event,
-                   coalesce(count_if(c.told_at >= after(-:guard_ms, s.at)), 0) AS changes
+                   coalesce(count_if(c.told_at >= after(-:guard_ms, s.at)), 0) AS changes,
+                   coalesce(count_if(c.told_at >= after({FOLLOWED_FOR}, s.at)), 0) AS recent
             FROM seen s LEFT JOIN changes c ON c.at <= s.at
             GROUP BY s.at, s.state, s.members
+        ), followed AS (
+            SELECT s.at, count(DISTINCT struct(o.topic, o.partition)) AS held
+            FROM seen s JOIN {ownership} o
+              ON o.from_at <= after({FOLLOWED_FOR}, s.at)
+             AND (o.to_at IS NULL OR o.to_at > after(:guard_ms, s.at)) AND o.removed_at IS NULL
+            LEFT ANTI JOIN {disturbances} d
+              ON d.from_at <= s.at AND d.to_at >= after({FOLLOWED_FOR}, s.at)
+            WHERE s.state = 'Reconciling' GROUP BY s.at
+        ), placed AS (
+            SELECT t.*, state = 'Reconciling' AND f.held = :partitions AND recent = 0 AS followed
+            FROM told t LEFT JOIN followed f ON f.at = t.at
         ), judged AS (
             SELECT *,
                    CASE WHEN state NOT IN ('Dead', 'Empty', 'Assigning', 'Reconciling', 'Stable')
@@ -312,12 +326,19 @@ def states_of_kip_848() -> str:
                         WHEN state = 'Assigning' AND event = 'target_computed'
                         THEN 'was seen though its target had been computed'
                         WHEN state IN ('Reconciling', 'Stable') AND event = 'epoch_bumped'
-                        THEN 'was seen before the target of a new epoch was computed' END AS wrong
-            FROM told
+                        THEN 'was seen before the target of a new epoch was computed'
+                        WHEN followed
+                        THEN 'was seen though the members had followed their target' END AS wrong
+            FROM placed
         )
         SELECT concat(state, ' with ', members, ' members') AS subject, at, wrong,
                IF(changes > 0, 'the coordinator changed the group just then',
                   concat('after ', event)) AS note,
-               IF(wrong IS NULL, NULL, after(-:ASKED_MS, at)) AS guard_from, at AS guard_to
+               IF(wrong IS NULL, NULL, after(IF(followed, {FOLLOWED_FOR}, -:ASKED_MS), at))
+                   AS guard_from, at AS guard_to
         FROM judged
     """
+
+
+# From when on the group has to be as it is for its members to have said so, after a moment.
+FOLLOWED_FOR: Final = "-(:heartbeat_ms + :cadence_ms + :guard_ms)"

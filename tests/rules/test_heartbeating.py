@@ -173,6 +173,77 @@ def test_the_coordinator_found_last_before_the_heartbeat_counts(
 # R14
 
 
+def in_a_new_generation(first_ms: float, **row: Any) -> History:
+    """Its SyncGroup is answered at 1 s; three intervals of heartbeats follow the first."""
+    history = History().member("member-1").member("member-2").sync("member-1", 1_000)
+    return history.heartbeats(
+        "member-1", *(first_ms + 2_000 * number for number in range(4)), **row
+    )
+
+
+@pytest.mark.parametrize(("first_ms", "verdict"), [(4_920, "HOLDS"), (4_921, "VIOLATED")])
+def test_the_first_heartbeat_of_a_generation_is_not_left_out(
+    judge: Judge, first_ms: float, verdict: str
+) -> None:
+    found = judge(in_a_new_generation(first_ms), "R14")
+    assert verdict == found["verdict"]
+    assert (verdict == "VIOLATED") == ("its first heartbeat too late" in found["reason"])
+
+
+def test_what_was_answered_first_counts_and_only_if_it_was_accepted(judge: Judge) -> None:
+    history = in_a_new_generation(4_921).sync("member-1", 4_000)
+    history.rows["requests"].insert(0, {**history.rows["requests"][0], "error_code": 27})
+    history.rows["requests"][0]["answered_at"] = at(500)
+    (row,) = [row for row in judge(history, "R14")["rows"] if "first" in row["subject"]]
+    assert (3_921, at(1_000), at(4_921)) == (row["measured"], row["guard_from"], row["guard_to"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "ms", "healed_ms", "verdict"),
+    [
+        ("pause-broker", "broker-3", 2_000, 2_100, "HOLDS"),
+        ("freeze-consumer", "member-1", 2_000, 2_100, "HOLDS"),
+        ("freeze-consumer", "member-2", 2_000, 2_100, "VIOLATED"),
+        ("pause-broker", "broker-3", 500, 999, "VIOLATED"),
+        ("pause-broker", "broker-3", 500, 1_000, "HOLDS"),
+        ("pause-broker", "broker-3", 5_001, 5_100, "HOLDS"),
+        ("pause-broker", "broker-3", 5_002, 5_100, "VIOLATED"),
+    ],
+)
+def test_a_fault_may_hold_up_the_first_heartbeat(
+    judge: Judge, kind: str, resolved: str, ms: float, healed_ms: float, verdict: str
+) -> None:
+    """It comes at 5 s; later ones are far enough from the fault."""
+    history = in_a_new_generation(5_000).heartbeats("member-1", 13_000, 15_000, 17_000)
+    assert verdict == judge(history.fault(kind, resolved, ms, healed_ms), "R14")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("api", "member", "arrived_ms", "answered_ms", "verdict"),
+    [
+        ("OFFSET_COMMIT", "member-1", 1_500, 3_501, "HOLDS"),
+        ("OFFSET_COMMIT", "member-1", 1_500, 3_500, "VIOLATED"),
+        ("OFFSET_COMMIT", "member-2", 1_500, 3_501, "VIOLATED"),
+        ("OFFSET_FETCH", "member-1", 1_500, 3_501, "VIOLATED"),
+        ("OFFSET_COMMIT", "member-1", -1_500, 1_000, "HOLDS"),
+        ("OFFSET_COMMIT", "member-1", -1_500, 999, "VIOLATED"),
+    ],
+)
+def test_a_commit_without_an_answer_may_hold_up_the_first_heartbeat(
+    judge: Judge, api: str, member: str, arrived_ms: float, answered_ms: float, verdict: str
+) -> None:
+    history = in_a_new_generation(5_000)
+    history.request(api, member, answered_ms, arrived_at=at(arrived_ms))
+    assert verdict == judge(history, "R14")["verdict"]
+
+
+@pytest.mark.parametrize("row", [{"broker": 2}, {"generation": 2}])
+def test_another_coordinator_or_generation_has_its_own_first_heartbeat(
+    judge: Judge, row: dict[str, Any]
+) -> None:
+    assert "HOLDS" == judge(in_a_new_generation(5_000, **row), "R14")["verdict"]
+
+
 def test_a_heartbeat_every_interval_holds(judge: Judge) -> None:
     history = History().heartbeats("member-1", 2_000, 4_003, 6_001, 8_000)
     assert "HOLDS" == judge(history, "R14")["verdict"]

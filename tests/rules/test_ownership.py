@@ -47,6 +47,15 @@ def test_an_owner_removed_only_after_the_other_got_it_counts(judge: Judge) -> No
     assert "VIOLATED" == judge(history, "R21")["verdict"]
 
 
+@pytest.mark.parametrize(("evicted_ms", "verdict"), [(7_052, "HOLDS"), (7_053, "VIOLATED")])
+def test_the_line_about_a_removal_may_be_late(
+    judge: Judge, evicted_ms: float, verdict: str
+) -> None:
+    """By 50 ms, and the two stamps are rounded."""
+    history = handover(9_000, 7_000, "lost").join("member-1", 0)
+    assert verdict == judge(history.says("evicted", evicted_ms, "member-1"), "R21")["verdict"]
+
+
 @pytest.mark.parametrize(("taken_ms", "verdict"), [(4_998, "HOLDS"), (4_997, "VIOLATED")])
 def test_two_owners_within_the_rounding_of_two_stamps_hold(
     judge: Judge, taken_ms: float, verdict: str
@@ -96,7 +105,7 @@ def test_a_leader_that_gives_a_partition_to_two_violates(judge: Judge) -> None:
     assert "given to 2 members" in judge(history, "R21")["reason"]
 
 
-@pytest.mark.parametrize(("left_ms", "verdict"), [(6_000, "HOLDS"), (6_001, "VIOLATED")])
+@pytest.mark.parametrize(("left_ms", "verdict"), [(6_050, "HOLDS"), (6_051, "VIOLATED")])
 def test_in_kip_848_who_left_before_another_was_told_holds_nothing(
     judge: Judge, left_ms: float, verdict: str
 ) -> None:

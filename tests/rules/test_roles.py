@@ -514,6 +514,73 @@ def test_a_state_that_does_not_fit_is_not_judged_where_the_machine_stood_still(
     assert verdict == judge(history, "R33-epochs")["verdict"]
 
 
+def followed(state: str, ms: float) -> History:
+    """A target of 2 s; each of six partitions is in somebody's hands from 3 s to 20 s."""
+    history = seen(state, ms, BUMPED, COMPUTED)
+    for number, member in enumerate(("member-1", "member-2")):
+        parts = range(3 * number, 3 * number + 3)
+        history.member(member).told(member, "assigned", 3_000, parts)
+        history.told(member, "revoked", 20_000, parts)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("state", "ms", "verdict"),
+    [
+        # An interval of 2 s and 550 ms of librdkafka's timer after that, and a tenth of a second.
+        ("Reconciling", 5_649, "HOLDS"),
+        ("Reconciling", 5_650, "VIOLATED"),
+        ("Reconciling", 19_899, "VIOLATED"),
+        ("Reconciling", 19_900, "HOLDS"),
+        ("Stable", 10_000, "HOLDS"),
+    ],
+)
+def test_a_group_whose_members_have_followed_is_stable(
+    judge: Judge, state: str, ms: float, verdict: str
+) -> None:
+    found = judge(followed(state, ms), "R33-epochs")
+    assert verdict == found["verdict"]
+    if verdict == "VIOLATED":
+        assert "had followed their target" in found["reason"]
+        (row,) = found["rows"]
+        assert (at(ms - 2_650), at(ms)) == (row["guard_from"], row["guard_to"])
+
+
+def test_a_partition_in_nobodys_hands_is_to_follow_yet(judge: Judge) -> None:
+    history = followed("Reconciling", 10_000)
+    history.told("member-2", "revoked", 9_000, [5])
+    assert "HOLDS" == judge(history, "R33-epochs")["verdict"]
+    assert "HOLDS" == judge(
+        followed("Reconciling", 10_000).says("evicted", 15_000, "member-2"), "R33-epochs"
+    )["verdict"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"), [(7_349, "VIOLATED"), (7_350, "HOLDS"), (10_000, "HOLDS")]
+)
+def test_a_group_that_was_changed_just_before_is_to_follow_yet(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    history = followed("Reconciling", 10_000).says("target_computed", ms, generation=2)
+    assert verdict == judge(history, "R33-epochs")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("from_ms", "healed_ms", "verdict"),
+    [
+        (5_000, 7_349, "VIOLATED"),
+        (5_000, 7_350, "HOLDS"),
+        (10_001, 10_500, "HOLDS"),
+        (10_002, 10_500, "VIOLATED"),
+    ],
+)
+def test_a_fault_holds_up_who_is_to_follow(
+    judge: Judge, from_ms: float, healed_ms: float, verdict: str
+) -> None:
+    history = followed("Reconciling", 10_000).fault("latency", "members", from_ms, healed_ms)
+    assert verdict == judge(history, "R33-epochs")["verdict"]
+
+
 def test_a_static_member_that_is_evicted_as_the_generation_begins_was_kept(judge: Judge) -> None:
     history = History()
     for number in (1, 2):
