@@ -231,3 +231,61 @@ def test_before_there_is_a_group_a_broker_does_all_for_the_first_time(
 def test_joins_may_wait_and_are_unknown_to_x75(judge: Judge) -> None:
     history = History().request("JOIN_GROUP", "member-1", 10, answered_at=at(9_000))
     assert "UNKNOWN" == judge(history, "X75")["verdict"]
+
+
+# X100
+
+
+def committing(**row: Any) -> History:
+    """member-1 asks for a commit of t-0 at 10, and it is made at 1 s."""
+    history = History().member("member-1", **row)
+    return history.asked_commit("member-1", 990, 0, 10).commit_request("member-1", 1_000, 0, 10)
+
+
+@pytest.mark.parametrize(
+    ("member", "partition", "committed", "asked_ms", "verdict"),
+    [
+        ("member-1", 1, 20, 1_990, "HOLDS"),
+        ("member-1", 1, 20, 2_050, "HOLDS"),  # its line is stamped late
+        ("member-1", 1, 20, 2_051, "VIOLATED"),
+        ("member-2", 1, 20, 1_990, "VIOLATED"),
+        ("member-1", 0, 20, 1_990, "VIOLATED"),
+        ("member-1", 1, 19, 1_990, "VIOLATED"),
+    ],
+)
+def test_a_commit_that_nobody_asked_for_is_not_made(
+    judge: Judge, member: str, partition: int, committed: int, asked_ms: float, verdict: str
+) -> None:
+    history = committing().asked_commit(member, asked_ms, partition, committed)
+    history.commit_request("member-1", 2_000, 1, 20)
+    found = judge(history, "X100")
+    assert verdict == found["verdict"]
+    if verdict == "VIOLATED":
+        assert "2 commits; the first that nobody asked for is of t-1 at 20" in found["reason"]
+        assert (at(2_000), 1) == (found["rows"][0]["at"], found["rows"][0]["measured"])
+
+
+@pytest.mark.parametrize(
+    ("row", "request_row", "verdict"),
+    [
+        ({}, {}, "VIOLATED"),
+        ({"commit": "auto"}, {}, "UNKNOWN"),
+        ({"end": "killed"}, {}, "UNKNOWN"),
+        ({"end": "failed"}, {}, "VIOLATED"),
+        ({"role": "producer"}, {}, "UNKNOWN"),
+        ({}, {"error": 22}, "HOLDS"),
+        ({}, {"error_code": 22}, "HOLDS"),
+        ({}, {"group": "payments"}, "HOLDS"),
+        ({}, {"client_id": "observer"}, "HOLDS"),
+    ],
+)
+def test_automatic_commits_refusals_and_those_of_others_are_none_of_it(
+    judge: Judge, row: dict[str, Any], request_row: dict[str, Any], verdict: str
+) -> None:
+    history = committing(**row).commit_request("member-1", 2_000, 1, 20, **request_row)
+    assert verdict == judge(history, "X100")["verdict"]
+
+
+def test_a_commit_on_record_without_its_time_was_asked_for_at_some(judge: Judge) -> None:
+    history = committing().asked_commit("member-1", 0, 1, 20, asked_at=None)
+    assert "HOLDS" == judge(history.commit_request("member-1", 2_000, 1, 20), "X100")["verdict"]
