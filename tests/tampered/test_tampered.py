@@ -22,6 +22,7 @@ from tests.tampered import (
     clocks,
     heartbeating,
     naming,
+    out_of_turn,
     passing,
     reading,
     rebalancing,
@@ -52,6 +53,7 @@ VIOLATIONS = (
     *appearing.CHANGES,
     *taking_over.CHANGES,
     *unprovoked.CHANGES,
+    *out_of_turn.CHANGES,
     *clocks.VIOLATIONS,
 )
 NEUTRAL = clocks.CHANGES
