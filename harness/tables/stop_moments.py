@@ -34,8 +34,9 @@ def stop_subjects() -> str:
             SELECT member, at, what FROM {halts}
         ), causes AS (
             SELECT a.topic, a.partition, a.from_at,
-                   max_by(h.at, struct(h.who = a.subject, h.at)) AS cause_at,
-                   max_by(h.what, struct(h.who = a.subject, h.at)) AS cause
+                   -- No bare comparison: DuckDB would take that for the name of a field.
+                   max_by(h.at, struct(coalesce(h.who = a.subject, false), h.at)) AS cause_at,
+                   max_by(h.what, struct(coalesce(h.who = a.subject, false), h.at)) AS cause
             FROM about a JOIN happened h
               ON h.who IN (a.subject, a.coordinator_before) AND h.at <= a.noticed_at
              AND (a.before_at IS NULL OR h.at > a.before_at)

@@ -99,3 +99,38 @@ def test_a_member_without_a_line_of_the_coordinator_joined_with_its_first_reques
         member_id("member-1"): ("member-1", at(1_000), None, "a", 9_000),
         member_id("member-2"): ("member-2", at(3_000), None, None, 6_000),
     } == {name: tuple(row[each] for each in names) for name, row in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("added_ms", "forgotten_ms"), [(100, 2_500), (8_999, 2_500), (9_000, None)]
+)
+def test_a_member_is_forgotten_with_the_coordinator_that_added_it(
+    rows: Rows, added_ms: float, forgotten_ms: float | None
+) -> None:
+    """Its tenure is from 100 ms, with its last sign at 2,500, until the next at 9,000."""
+    history = History().says("loaded", 100).heartbeats("member-2", 2_500)
+    history.says("loaded", 9_000, broker=2).says("stabilized", 9_001, broker=2)
+    # No line of the coordinator's work, or its sign would be that.
+    history.says("member_added", added_ms, "member-1", broker=3)
+    found = {row["member"]: row for row in rows(history, "memberships")}
+    expected = None if forgotten_ms is None else at(forgotten_ms)
+    assert expected == found["member-1"]["removed_at"]
+
+
+@pytest.mark.parametrize(("ms", "removed_by"), [(8_999, "forgotten"), (9_000, None)])
+def test_who_is_known_to_the_next_coordinator_was_not_forgotten(
+    rows: Rows, ms: float, removed_by: str | None
+) -> None:
+    history = History().says("rebalance_started", 0).says("member_added", 2_000, "member-1")
+    history.says("loaded", 9_000, broker=2).join("member-1", ms, broker=2)
+    (row,) = rows(history, "memberships")
+    assert removed_by == row["removed_by"]
+
+
+def test_of_several_settings_of_a_member_the_largest_counts(rows: Rows) -> None:
+    history = History().join("member-1", 1_000, instance_id="a", session_timeout_ms=6_000)
+    history.join("member-1", 2_000, instance_id="b", session_timeout_ms=9_000)
+    history.heartbeats("member-1", 3_000)
+    for table in ("memberships", "identities"):
+        (row,) = rows(history, table)
+        assert ("b", 9_000) == (row["instance_id"], row["session_timeout_ms"])

@@ -125,3 +125,15 @@ def test_a_holder_was_removed_in_the_stay_in_which_it_holds(rows: Rows) -> None:
     history.told("member-1", "revoked", 2_000, [0]).told("member-1", "assigned", 6_000, [0])
     held = sorted(rows(history, "ownership"), key=lambda row: row["from_at"])
     assert [None, at(9_000)] == [row["removed_at"] for row in held]
+
+
+def test_the_first_kill_and_the_first_removal_count(rows: Rows) -> None:
+    history = History(group={"protocol": "consumer"}).member(
+        "member-1", end="killed", ended_at=None
+    )
+    history.fault("kill-consumer", "member-1", 7_000).fault("kill-consumer", "member-1", 8_000)
+    for ms, event in ((0, "member_added"), (3_000, "evicted"), (4_000, "member_added")):
+        history.says(event, ms, "member-1")
+    history.says("fenced", 5_000, "member-1").told("member-1", "assigned", 100, [0])
+    (held,) = rows(history, "ownership")
+    assert (at(7_000), at(3_000)) == (held["to_at"], held["removed_at"])

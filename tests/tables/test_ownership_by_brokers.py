@@ -269,3 +269,75 @@ def test_a_fenced_member_has_lost_all_and_comes_back_by_the_same_id(rows: Rows) 
         (row["partition"], row["from_at"], row["to_at"], row["ended_by"], row["removed_at"])
         for row in intervals(history, rows)
     ]
+
+
+@pytest.mark.parametrize(
+    ("removed_ms", "back_ms", "zombie"),
+    [
+        (100, None, True),
+        (6_000, None, True),
+        (6_001, None, False),
+        # Before it began to hold: unless it was back by then.
+        (50, None, True),
+        (50, 101, True),
+        (50, 100, False),
+        (50, 90, False),
+    ],
+)
+def test_a_holder_is_a_zombie_once_it_was_removed(
+    rows: Rows, removed_ms: float, back_ms: float | None, zombie: bool
+) -> None:
+    """It holds the partitions from 100 to 6,000 ms."""
+    history = consumer().says("member_added", 0, "member-1").says("evicted", removed_ms, "member-1")
+    if back_ms:
+        history.says("member_added", back_ms, "member-1")
+    beat(history, 6_000, 2, [])
+    assert {at(removed_ms) if zombie else None} == {
+        row["removed_at"] for row in intervals(history, rows)
+    }
+
+
+def test_the_first_removal_of_a_holder_counts_and_its_own_leaving_is_none(rows: Rows) -> None:
+    history = consumer().says("member_added", 0, "member-1")
+    for ms, event in ((3_000, "evicted"), (4_000, "member_added"), (5_000, "fenced")):
+        history.says(event, ms, "member-1")
+    assert {at(3_000)} == {row["removed_at"] for row in intervals(history, rows)}
+    history = beat(consumer(), 6_000, -1, None).says("evicted", 5_999, "member-1")
+    assert {at(5_999)} == {row["removed_at"] for row in intervals(history, rows)}
+
+
+@pytest.mark.parametrize(("epoch", "kept"), [(0, True), (-1, False), (1, True)])
+def test_a_heartbeat_that_joins_is_no_leave(rows: Rows, epoch: int, kept: bool) -> None:
+    """It says that it owns both partitions still, or nothing."""
+    found = held(beat(consumer(), 6_000, epoch, [0, 1] if kept else None), rows)
+    end = at(60_000 if kept else 6_000)
+    assert [end, end] == [to_at for _, _, to_at, _ in found]
+
+
+@pytest.mark.parametrize(("joined_ms", "to_ms"), [(7_000, None), (7_001, 7_001)])
+def test_another_id_that_joins_later_replaces_the_one_before(
+    rows: Rows, joined_ms: float, to_ms: float | None
+) -> None:
+    """Of the same process, which was heard of by its first id at 7 s; by its third at 9 s."""
+    history = classic("cooperative-sticky").heartbeats("member-1", 7_000)
+    for life, ms in ((2, joined_ms), (3, 9_000)):
+        history.join("member-1", ms, life=life, assignors=["cooperative-sticky"])
+    expected = at(to_ms) if to_ms else at(9_000)
+    assert [expected, expected] == [
+        to_at for number, _, to_at, _ in held(history, rows) if number in (0, 1)
+    ]
+
+
+def test_the_first_kill_ends_what_a_member_holds(rows: Rows) -> None:
+    history = classic(end="killed", ended_at=None)
+    history.fault("kill-consumer", "member-1", 7_000).fault("kill-consumer", "member-1", 8_000)
+    assert [(at(7_000), "killed")] * 2 == [(to, how) for _, _, to, how in held(history, rows)]
+
+
+@pytest.mark.parametrize(("ended_ms", "how"), [(6_000, "closed"), (6_001, "revoked")])
+def test_what_is_read_of_a_dead_process_tells_nothing(
+    rows: Rows, ended_ms: float, how: str
+) -> None:
+    """But that it had left."""
+    history = beat(consumer(ended_at=at(ended_ms)), 6_000, 2, [])
+    assert [(at(6_000), how)] * 2 == [(to, ended) for _, _, to, ended in held(history, rows)]

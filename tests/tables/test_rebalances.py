@@ -238,3 +238,85 @@ def test_an_epoch_without_members_has_none_to_tell(rows: Rows) -> None:
     history = History(group={"protocol": "consumer"})
     history.says("target_computed", 5_000, generation=2, reason="uniform")
     assert (0, None, None) == epoch(history, rows)
+
+
+@pytest.mark.parametrize(("removed_ms", "due"), [(8_999, False), (9_000, True)])
+def test_a_member_is_to_be_told_unless_it_goes_before_the_next_target(
+    rows: Rows, removed_ms: float, due: bool
+) -> None:
+    history = modern().says("evicted", removed_ms, "member-2")
+    history.says("target_computed", 9_000, generation=3, reason="uniform")
+    told(history, "member-1", 6_000, 0)
+    assert (2, None if due else at(6_010)) == epoch(history, rows)[:2]
+
+
+@pytest.mark.parametrize(("processed_ms", "changed"), [(8_999, True), (9_000, False)])
+def test_a_change_is_of_the_epoch_until_the_next_target(
+    rows: Rows, processed_ms: float, changed: bool
+) -> None:
+    """Asked for before it."""
+    history = modern().says("target_computed", 9_000, generation=3, reason="uniform")
+    told(history, "member-1", 6_000, 0)
+    told(history, "member-2", 6_100, 1)
+    told(history, "member-1", 8_990, 0, 2, processed_at=at(processed_ms))
+    assert (at(9_000) if changed else at(6_110)) == epoch(history, rows)[2]
+
+
+def test_a_rebalance_may_begin_and_be_told_in_the_moment_of_its_end(rows: Rows) -> None:
+    """And of several assignments of a leader the first counts."""
+    history = History().says("rebalance_started", 3_000, generation=0, reason="Adding new member")
+    history.says("stabilized", 3_000, generation=1, members=1)
+    for ms, member in ((3_000, "member-1"), (3_500, "member-2")):
+        history.says("assignment_received", ms, member, generation=1)
+    (rebalance,) = rows(history, "rebalances")
+    assert (at(3_000), at(3_000), member_id("member-1")) == tuple(
+        rebalance[name] for name in ("started_at", "synced_at", "leader_member_id")
+    )
+
+
+@pytest.mark.parametrize(
+    ("arrived_ms", "joined", "completed_ms"), [(3_050, 2, 4_000), (3_051, 1, 3_100)]
+)
+def test_a_join_whose_line_is_late_by_the_slack_is_of_the_generation(
+    rows: Rows, arrived_ms: float, joined: int, completed_ms: float
+) -> None:
+    """Who comes later is only told what it has."""
+    history = History().says("rebalance_started", 2_000, generation=0, reason="Adding new member")
+    history.says("stabilized", 3_000, generation=1, members=1)
+    history.join("member-1", 2_500).sync("member-1", 3_100)
+    history.join("member-2", 3_060, arrived_at=at(arrived_ms)).sync("member-2", 4_000)
+    (generation,) = rows(history, "generations")
+    assert (joined, at(completed_ms)) == (generation["joined"], generation["completed_at"])
+
+
+@pytest.mark.parametrize(
+    ("ms", "event", "revoked"),
+    [
+        (100, "revoked", 0),
+        (101, "revoked", 1),
+        (5_010, "lost", 1),
+        (5_011, "lost", 0),
+        (3_000, "assigned", 0),
+    ],
+)
+def test_what_was_given_up_since_the_one_before_was_complete(
+    rows: Rows, ms: float, event: str, revoked: int
+) -> None:
+    """That was at 100 ms, and this one at 5,010."""
+    history = History().rebalance(0, 1, 1).join("member-1", 5).sync("member-1", 100)
+    history.rebalance(5_000, 2, 1).told("member-1", event, ms, [0])
+    first, second = sorted(rows(history, "rebalances"), key=lambda row: row["joined_at"])
+    assert revoked == second["partitions_revoked"]
+    assert int(ms == 100) == first["partitions_revoked"]
+
+
+def test_the_assignor_and_the_leader_are_those_of_the_joins(rows: Rows) -> None:
+    """Where members were told several, the last by the alphabet."""
+    history = History().says("stabilized", 3_000, generation=1, members=2)
+    for member, name in (("member-1", "range"), ("member-2", "roundrobin")):
+        history.join(member, 2_500, protocol_name=name, leader=member_id(member))
+    history.join("member-3", 2_500, protocol_name="sticky", error_code=79, leader="z")
+    (rebalance,) = rows(history, "rebalances")
+    assert ("roundrobin", member_id("member-2"), "member-2") == tuple(
+        rebalance[name] for name in ("assignor", "leader_member_id", "leader")
+    )

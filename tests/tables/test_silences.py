@@ -202,3 +202,31 @@ def test_a_silence_is_never_shorter_than_nothing(rows: Rows) -> None:
     history.sync("member-1", 1_100, arrived_at=at(990))
     assert [0, 0] == [row["ms"] for row in silences(history, rows)]
     assert member_id("member-1") == silences(history, rows)[0]["member_id"]
+
+
+def test_a_sign_of_the_moment_of_a_load_is_of_the_new_coordinator(rows: Rows) -> None:
+    """And one that the old one heard then is of none."""
+    history = History().says("rebalance_started", 0).says("loaded", 5_000, broker=2)
+    history.heartbeats("member-1", 5_000, broker=2).heartbeats("member-2", 5_000, broker=1)
+    history.says("stabilized", 8_000, broker=2)
+    assert [(at(5_000), at(8_000), "end")] == times(silences(history, rows))
+    assert [] == silences(history, rows, "member-2")
+
+
+def test_a_sign_of_the_moment_of_a_removal_is_of_the_stay_that_it_ended(rows: Rows) -> None:
+    history = History().says("member_added", 0, "member-1").request(MODERN, "member-1", 7_000)
+    history.says("evicted", 7_000, "member-1").says("member_added", 9_000, "member-1")
+    history.request(MODERN, "member-1", 9_500)
+    assert [(at(7_000), at(7_000), "evicted"), (at(9_500), at(9_500), "end")] == times(
+        silences(history, rows)
+    )
+
+
+@pytest.mark.parametrize(("healed_ms", "kept"), [(999, True), (1_000, False)])
+def test_a_stop_that_ends_as_the_silence_begins_is_within_it(
+    rows: Rows, healed_ms: float, kept: bool
+) -> None:
+    """It ends a second after the fault was healed."""
+    history = History().says("rebalance_started", 0).heartbeats("member-1", 2_000, 9_000)
+    history.fault("pause-broker", "broker-1", 500, healed_ms)
+    assert kept == ((at(2_000), at(9_000), "sign") in times(silences(history, rows)))
