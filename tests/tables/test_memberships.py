@@ -108,8 +108,10 @@ def test_a_member_is_forgotten_with_the_coordinator_that_added_it(
     rows: Rows, added_ms: float, forgotten_ms: float | None
 ) -> None:
     """Its tenure is from 100 ms, with its last sign at 2,500, until the next at 9,000."""
-    history = History().says("loaded", 100).heartbeats("member-2", 2_500)
-    history.says("loaded", 9_000, broker=2).says("stabilized", 9_001, broker=2)
+    history = History().says("stabilized", 0, broker=3).says("loaded", 100)
+    history.heartbeats("member-2", 2_500).says("loaded", 9_000, broker=2).says(
+        "stabilized", 9_001, broker=2
+    )
     # No line of the coordinator's work, or its sign would be that.
     history.says("member_added", added_ms, "member-1", broker=3)
     found = {row["member"]: row for row in rows(history, "memberships")}
