@@ -35,6 +35,11 @@ def at(ms: float) -> datetime:
     return T0 + timedelta(milliseconds=ms)
 
 
+def parts(*partitions: int) -> list[dict[str, Any]]:
+    """Partitions of the topic, as requests and callbacks name them."""
+    return [{"topic": TOPIC, "partition": partition} for partition in partitions]
+
+
 def member_id(member: str, life: int = 1) -> str:
     """The id that the coordinator gave a process the first (second, …) time it joined."""
     return f"{member}-00000000-0000-4000-8000-{life:012d}"
@@ -156,7 +161,7 @@ class History:
     ) -> Self:
         """A callback or another event that a consumer recorded."""
         life = row.pop("life", 1)
-        named = [{"topic": TOPIC, "partition": partition} for partition in partitions]
+        named = parts(*partitions)
         defaults = {
             "event_at": at(ms),
             "observed_at": at(ms),
@@ -311,7 +316,7 @@ class History:
 
     def holds(self, member: str, *partitions: int, ms: float = 10, generation: int = 1) -> Self:
         """It joins, and is given these partitions."""
-        given = [{"topic": TOPIC, "partition": number} for number in partitions]
+        given = parts(*partitions)
         self.says("member_added", ms - 2, member).join(member, ms - 1, generation)
         return self.sync(member, ms, generation, assigned=given)
 
@@ -421,12 +426,11 @@ def an_app(*members: str, protocol: str = "eager") -> History:
     return history
 
 
-def beat(history: History, member: str, ms: float, epoch: int, now: int, *parts: int) -> None:
+def beat(history: History, member: str, ms: float, epoch: int, now: int, *given: int) -> None:
     """A heartbeat of KIP-848 from one epoch, answered with another and these partitions."""
-    assigned = [{"topic": "t", "partition": number} for number in parts]
     history.request(
         "CONSUMER_GROUP_HEARTBEAT", member, ms, generation=epoch, member_epoch=now,
-        assigned=assigned,
+        assigned=parts(*given),
     )  # fmt: skip
 
 
@@ -504,9 +508,14 @@ def judged(history: History, engine: Engine, rule: str) -> dict[str, Any]:
 
 def digest_of(history: History, rule: str) -> str:
     """Of all that decides what an engine makes of this rule and history."""
+    client, rows = decides(history)
+    return agreements.digest_of([rule], client, rows, differences)
+
+
+def decides(history: History) -> tuple[str, list[object]]:
+    """The client, and all else of a history that decides what an engine makes of a query."""
     run = run_of(history.manifest())
-    rows = [sorted(run.settings.items()), run.client, run.protocol, history.rows]
-    return agreements.digest_of([rule], run.client, rows, differences)
+    return run.client, [sorted(run.settings.items()), run.client, run.protocol, history.rows]
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,11 @@ def as_text(row: Row) -> str:
     return repr(sorted(row.items()))
 
 
-def digest_of(run: Path, *tables: str) -> str:
-    """Of all that decides what an engine makes of these tables."""
+def digest_of(
+    run: Path, *tables: str, comparing: Callable[..., object] = derived, more: Iterable[object] = ()
+) -> str:
+    """Of all that decides what an engine makes of these tables, `more` of it among that."""
     about = read_run(run)
     files = [path.read_bytes() for path in sorted((run / "history").glob("*.parquet"))]
-    rows = [sorted(about.settings.items()), *files]
-    return agreements.digest_of_tables(tables, about.client, rows, derived)
+    rows = [sorted(about.settings.items()), *more, *files]
+    return agreements.digest_of_tables(tables, about.client, rows, comparing)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, at, beat
+from tests.histories import History, at, beat, parts
 
 Judge = Callable[[History, str], dict[str, Any]]
 OTHER: dict[str, Any] = {"group": "payments"}
@@ -274,6 +274,89 @@ def test_what_a_classic_member_of_such_a_group_was_told_before_still_counts(judg
     assert "HOLDS" == judge(history, "X37")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("partition", "generation", "ms", "processed_ms", "verdict"),
+    [
+        (0, 2, 6_000, 6_000, "HOLDS"),
+        (1, 3, 6_000, 6_000, "HOLDS"),
+        (1, 2, 6_000, 6_000, "VIOLATED"),
+        # Within the slack it may have been handled before it was told, or after.
+        (1, 2, 4_049, 4_049, "HOLDS"),
+        (1, 2, 4_050, 4_050, "VIOLATED"),
+        (1, 2, 7_949, 7_949, "VIOLATED"),
+        (1, 2, 7_900, 7_950, "HOLDS"),
+        # Whose partition it is, is for another rule.
+        (1, 2, 9_000, 9_000, "HOLDS"),
+        (1, 3, 11_000, 11_000, "VIOLATED"),
+        (1, 5, 11_000, 11_000, "HOLDS"),
+        (0, 2, 11_000, 11_000, "HOLDS"),
+        (1, 3, 99_000, 99_000, "VIOLATED"),
+    ],
+)
+def test_a_member_of_kip_848_commits_in_an_epoch_since_it_has_the_partition(
+    judge: Judge, partition: int, generation: int, ms: float, processed_ms: float, verdict: str
+) -> None:
+    """It is given t-1 in epoch 3 at 4 s, has it taken at 8 s, and given back in epoch 5 at 10 s."""
+    history = History(group={"protocol": "consumer"})
+    for at_ms, before, now, given in (
+        (0, 0, 2, (0,)),
+        (4_000, 2, 3, (0, 1)),
+        (5_000, 3, 3, (1, 0)),
+        (8_000, 3, 4, (0,)),
+        (10_000, 4, 5, (0, 1)),
+    ):
+        beat(history, "member-1", at_ms, before, now, *given)
+    beat(history, "member-2", 9_500, 8, 9, 1)
+    history.commit_request(
+        "member-1", processed_ms, partition, 5, generation=generation, arrived_at=at(ms)
+    )
+    found = judge(history, "X37")
+    assert verdict == found["verdict"]
+    if verdict == "VIOLATED":
+        since = 3 if ms < 8_000 else 5
+        assert f"when it had been given the partition in {since}" in found["reason"]
+
+
+def test_answers_without_an_assignment_or_refused_give_nothing(judge: Judge) -> None:
+    history = History(group={"protocol": "consumer"})
+    beat(history, "member-1", 0, 0, 2, 0)
+    both = parts(0, 1)
+    api = "CONSUMER_GROUP_HEARTBEAT"
+    history.request(api, "member-1", 3_000, generation=2, member_epoch=3)
+    history.request(
+        api, "member-1", 4_000, generation=3, member_epoch=4, assigned=both, error_code=14
+    )
+    history.request("SYNC_GROUP", "member-1", 4_500, generation=4, member_epoch=4, assigned=both)
+    history.commit_request("member-1", 6_000, 1, 5, generation=2)
+    assert "HOLDS" == judge(history, "X37")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("arrived_ms", "processed_ms", "row", "verdict"),
+    [
+        (6_050, 6_250, {}, "VIOLATED"),
+        (6_049, 6_250, {}, "HOLDS"),
+        (6_050, 6_251, {}, "HOLDS"),
+        (6_050, 6_250, {"api": "TXN_OFFSET_COMMIT"}, "HOLDS"),
+        (6_050, 6_250, {"error_code": 27}, "UNKNOWN"),
+        (9_000, 9_000, {"generation": 3}, "HOLDS"),
+    ],
+)
+def test_a_commit_is_not_accepted_between_join_and_assignment(
+    judge: Judge, arrived_ms: float, processed_ms: float, row: dict[str, Any], verdict: str
+) -> None:
+    """All have joined at 6 s, and the leader's assignment is there 300 ms later."""
+    history = History().says("stabilized", 0, generation=1, members=1)
+    history.says("stabilized", 6_000, generation=2, members=1)
+    history.says("assignment_received", 6_300, "member-1", generation=2)
+    history.says("stabilized", 8_000, generation=3, members=1)
+    history.commit_request("member-1", processed_ms, 0, 5, generation=2, arrived_at=at(arrived_ms))
+    history.rows["requests"][-1].update(row)
+    found = judge(history, "X37")
+    assert verdict == found["verdict"]
+    assert (verdict == "VIOLATED") == ("between join and assignment" in found["reason"])
+
+
 # X73
 
 
@@ -316,86 +399,3 @@ def test_commits_of_a_process_that_is_none_of_its_members_are_not_examined(judge
 
 def test_without_commits_x73_is_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(reader(), "X73")["verdict"]
-
-
-@pytest.mark.parametrize(
-    ("partition", "generation", "ms", "processed_ms", "verdict"),
-    [
-        (0, 2, 6_000, 6_000, "HOLDS"),
-        (1, 3, 6_000, 6_000, "HOLDS"),
-        (1, 2, 6_000, 6_000, "VIOLATED"),
-        # Within the slack it may have been handled before it was told, or after.
-        (1, 2, 4_049, 4_049, "HOLDS"),
-        (1, 2, 4_050, 4_050, "VIOLATED"),
-        (1, 2, 7_949, 7_949, "VIOLATED"),
-        (1, 2, 7_900, 7_950, "HOLDS"),
-        # Whose partition it is, is for another rule.
-        (1, 2, 9_000, 9_000, "HOLDS"),
-        (1, 3, 11_000, 11_000, "VIOLATED"),
-        (1, 5, 11_000, 11_000, "HOLDS"),
-        (0, 2, 11_000, 11_000, "HOLDS"),
-        (1, 3, 99_000, 99_000, "VIOLATED"),
-    ],
-)
-def test_a_member_of_kip_848_commits_in_an_epoch_since_it_has_the_partition(
-    judge: Judge, partition: int, generation: int, ms: float, processed_ms: float, verdict: str
-) -> None:
-    """It is given t-1 in epoch 3 at 4 s, has it taken at 8 s, and given back in epoch 5 at 10 s."""
-    history = History(group={"protocol": "consumer"})
-    for at_ms, before, now, parts in (
-        (0, 0, 2, (0,)),
-        (4_000, 2, 3, (0, 1)),
-        (5_000, 3, 3, (1, 0)),
-        (8_000, 3, 4, (0,)),
-        (10_000, 4, 5, (0, 1)),
-    ):
-        beat(history, "member-1", at_ms, before, now, *parts)
-    beat(history, "member-2", 9_500, 8, 9, 1)
-    history.commit_request(
-        "member-1", processed_ms, partition, 5, generation=generation, arrived_at=at(ms)
-    )
-    found = judge(history, "X37")
-    assert verdict == found["verdict"]
-    if verdict == "VIOLATED":
-        since = 3 if ms < 8_000 else 5
-        assert f"when it had been given the partition in {since}" in found["reason"]
-
-
-def test_answers_without_an_assignment_or_refused_give_nothing(judge: Judge) -> None:
-    history = History(group={"protocol": "consumer"})
-    beat(history, "member-1", 0, 0, 2, 0)
-    parts = [{"topic": "t", "partition": number} for number in (0, 1)]
-    api = "CONSUMER_GROUP_HEARTBEAT"
-    history.request(api, "member-1", 3_000, generation=2, member_epoch=3)
-    history.request(
-        api, "member-1", 4_000, generation=3, member_epoch=4, assigned=parts, error_code=14
-    )
-    history.request("SYNC_GROUP", "member-1", 4_500, generation=4, member_epoch=4, assigned=parts)
-    history.commit_request("member-1", 6_000, 1, 5, generation=2)
-    assert "HOLDS" == judge(history, "X37")["verdict"]
-
-
-@pytest.mark.parametrize(
-    ("arrived_ms", "processed_ms", "row", "verdict"),
-    [
-        (6_050, 6_250, {}, "VIOLATED"),
-        (6_049, 6_250, {}, "HOLDS"),
-        (6_050, 6_251, {}, "HOLDS"),
-        (6_050, 6_250, {"api": "TXN_OFFSET_COMMIT"}, "HOLDS"),
-        (6_050, 6_250, {"error_code": 27}, "UNKNOWN"),
-        (9_000, 9_000, {"generation": 3}, "HOLDS"),
-    ],
-)
-def test_a_commit_is_not_accepted_between_join_and_assignment(
-    judge: Judge, arrived_ms: float, processed_ms: float, row: dict[str, Any], verdict: str
-) -> None:
-    """All have joined at 6 s, and the leader's assignment is there 300 ms later."""
-    history = History().says("stabilized", 0, generation=1, members=1)
-    history.says("stabilized", 6_000, generation=2, members=1)
-    history.says("assignment_received", 6_300, "member-1", generation=2)
-    history.says("stabilized", 8_000, generation=3, members=1)
-    history.commit_request("member-1", processed_ms, 0, 5, generation=2, arrived_at=at(arrived_ms))
-    history.rows["requests"][-1].update(row)
-    found = judge(history, "X37")
-    assert verdict == found["verdict"]
-    assert (verdict == "VIOLATED") == ("between join and assignment" in found["reason"])

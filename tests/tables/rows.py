@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.tables.engines.base import Engine
-from harness.tables.source import run_of
 from tests import agreements
-from tests.histories import History, tables_of
+from tests.histories import History, decides, tables_of
 from tests.recorded.derived import as_text
 
 Row = dict[str, Any]
@@ -26,11 +25,10 @@ def derived(history: History, engine: Engine, table: str) -> list[Row]:
 
 def digest_of(history: History, table: str) -> str:
     """Of all that decides what an engine makes of this table."""
-    run = run_of(history.manifest())
-    rows = [sorted(run.settings.items()), run.client, run.protocol, history.rows]
-    return agreements.digest_of_tables([table], run.client, rows, derived)
+    client, rows = decides(history)
+    return agreements.digest_of_tables([table], client, rows, derived)
 
 
-def by_time(found: list[Row]) -> list[Row]:
-    """In the order of `at`."""
-    return sorted(found, key=lambda row: row["at"])
+def in_order(found: list[Row], *columns: str) -> list[Row]:
+    """In the order of these columns, none of which is null."""
+    return sorted(found, key=lambda row: [row[each] for each in columns])

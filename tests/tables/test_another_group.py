@@ -19,8 +19,8 @@ from harness.history.schema import HISTORY
 from harness.tables.engines.base import Engine
 from harness.tables.recipes import recipes_of
 from harness.tables.source import load, read_run
-from tests import agreements
 from tests.in_memory import tables_of_run
+from tests.recorded.derived import digest_of
 from tests.recorded.keep import PROGRAMS, RUNS
 
 KEPT: Final = (
@@ -47,10 +47,8 @@ def test_another_group_changes_no_table(
 
 def _digest_of(run: Path) -> str:
     """Of all that decides what an engine makes of its tables."""
-    about = read_run(run)
-    files = [path.read_bytes() for path in sorted((run / "history").glob("*.parquet"))]
-    rows = [sorted(about.settings.items()), inspect.getsource(_another_groups), *files]
-    return agreements.digest_of_tables(recipes_of(about.client), about.client, rows, _tables)
+    names = recipes_of(read_run(run).client)
+    return digest_of(run, *names, comparing=_tables, more=[inspect.getsource(_another_groups)])
 
 
 def _tables(run: Path, engine: Engine, *, beside: bool) -> dict[str, list[str]]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.histories import TOPIC, History, at, beat, member_id
-from tests.tables.rows import Row, Rows
+from tests.histories import TOPIC, History, at, beat, member_id, parts
+from tests.tables.rows import Row, Rows, in_order
 
 
 def given(history: History, rows: Rows, generation: int | None = None) -> dict[Any, Any]:
@@ -37,7 +37,7 @@ def test_what_a_leader_sent_was_given_when_the_coordinator_had_it(rows: Rows) ->
         "JOIN_GROUP", "member-2", 3_000, generation=3,
         assignments=[{"member_id": member_id("member-2"), "topic": TOPIC, "partition": 0}],
     )  # fmt: skip
-    found = sorted(rows(history, "assignments"), key=lambda row: row["partition"])
+    found = in_order(rows(history, "assignments"), "partition")
     names = ("broker", "generation", "at", "removed_at", "member", "instance_id", "topic")
     assert [
         (1, 1, at(10), None, "member-1", "a", TOPIC),
@@ -84,18 +84,16 @@ def test_a_later_epoch_tells_nothing_of_an_earlier_target(rows: Rows) -> None:
     """Nor does a refusal, nor an answer without an assignment."""
     history = modern((1, 10), (2, 5_000))
     beat(history, "member-1", 20, 0, 2, 0)
-    parts = [{"topic": TOPIC, "partition": 1}]
+    one = parts(1)
     api = "CONSUMER_GROUP_HEARTBEAT"
-    history.request(api, "member-2", 30, generation=0, member_epoch=1, assigned=parts, error_code=5)
+    history.request(api, "member-2", 30, generation=0, member_epoch=1, assigned=one, error_code=5)
     history.request(api, "member-2", 40, generation=0, member_epoch=1)
-    history.request("OFFSET_FETCH", "member-2", 50, generation=1, assigned=parts)
+    history.request("OFFSET_FETCH", "member-2", 50, generation=1, assigned=one)
     assert {(2, 0): "member-1"} == given(history, rows)
 
 
 def test_a_classic_member_of_such_a_group_is_told_by_its_sync(rows: Rows) -> None:
-    history = modern((1, 10)).request(
-        "SYNC_GROUP", "member-1", 20, assigned=[{"topic": TOPIC, "partition": 3}]
-    )
+    history = modern((1, 10)).request("SYNC_GROUP", "member-1", 20, assigned=parts(3))
     assert {(1, 3): "member-1"} == given(history, rows)
 
 

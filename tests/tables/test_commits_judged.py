@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import TOPIC, History, at
-from tests.tables.rows import Rows, by_time
+from tests.tables.rows import Rows, in_order
 
 
 def test_commits_are_judged_by_what_the_coordinator_knew(rows: Rows) -> None:
     history = History().join("member-1", 0).rebalance(0, 1, 1)
     history.commit_request("member-1", 100, 0, 10).rebalance(5_000, 2, 1)
     history.says("evicted", 6_000, "member-1").commit_request("member-1", 7_000, 0, 20, error=25)
-    first, second = by_time(rows(history, "commits_judged"))
+    first, second = in_order(rows(history, "commits_judged"), "at")
     assert (1, None, None) == (
         first["group_generation"], first["previous_committed"], first["removed_at"]
     )  # fmt: skip
@@ -26,7 +26,7 @@ def test_a_member_that_came_back_under_its_id_is_no_zombie(rows: Rows) -> None:
     for ms in (5_000, 7_000, 9_000):
         history.commit_request("member-1", ms, 0, ms)
 
-    removed = [row["removed_at"] for row in by_time(rows(history, "commits_judged"))]
+    removed = [row["removed_at"] for row in in_order(rows(history, "commits_judged"), "at")]
 
     assert [None, at(6_000), None] == removed
 
@@ -60,7 +60,7 @@ def test_only_what_was_accepted_was_committed_before(rows: Rows) -> None:
     history = History().commit_request("member-1", 100, 0, 10, processed_at=at(900))
     history.commit_request("member-1", 200, 0, 20, error=25).commit_request("member-1", 250, 1, 70)
     history.commit_request("member-1", 300, 0, 0).commit_request("member-1", 400, 0, 40)
-    found = sorted(rows(history, "commits_judged"), key=lambda row: row["committed"])
+    found = in_order(rows(history, "commits_judged"), "committed")
     assert [(0, 10), (10, None), (20, 10), (40, 0), (70, None)] == [
         (row["committed"], row["previous_committed"]) for row in found
     ]
@@ -73,7 +73,7 @@ def test_a_generation_is_no_position_and_a_deletion_no_generation(rows: Rows) ->
     history.rebalance(200, 2, 1).commit_request("member-1", 300, 0, 20)
     history.request("OFFSET_DELETE", "observer", 400, positions=[gone])
     history.commit_request("member-1", 500, 0, 30).commit_request("member-1", 600, 0, 40)
-    found = by_time(rows(history, "commits_judged"))
+    found = in_order(rows(history, "commits_judged"), "at")
     assert [(10, 1, None), (20, 2, 10), (30, 2, None), (40, 2, 30)] == [
         (row["committed"], row["group_generation"], row["previous_committed"]) for row in found
     ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import History, at
-from tests.tables.rows import Row, Rows
+from tests.tables.rows import Row, Rows, in_order
 
 NOT_THERE = (14, 15, 16)
 
 
 def tenures(history: History, rows: Rows) -> list[Row]:
-    return sorted(rows(history, "tenures"), key=lambda row: row["tenure"])
+    return in_order(rows(history, "tenures"), "tenure")
 
 
 def test_a_tenure_lasts_from_the_load_to_the_last_sign_of_work(rows: Rows) -> None:
@@ -119,6 +119,6 @@ def test_lines_of_one_moment_have_the_order_in_which_they_follow_from_each_other
 def test_the_next_epoch_starts_the_next_rebalance(rows: Rows) -> None:
     history = History().says("member_added", 0, "member-1", reason="joins")
     history.says("target_computed", 50, generation=1).says("epoch_bumped", 100, generation=2)
-    found = sorted(rows(history, "group_steps"), key=lambda row: row["at"])
+    found = in_order(rows(history, "group_steps"), "at")
     assert [at(100)] * 3 == [row["next_start_at"] for row in found]
     assert ["epoch_bumped"] * 3 == [row["next_reason"] for row in found]

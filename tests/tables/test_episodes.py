@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from tests.histories import History, at, member_id
-from tests.tables.rows import Row, Rows
+from tests.tables.rows import Row, Rows, in_order
 
 REJOINS = f"Updating metadata for member {member_id('member-2')} during Stable"
 
 
 def episodes(history: History, rows: Rows) -> list[Row]:
-    return sorted(rows(history, "episodes"), key=lambda row: row["number"])
+    return in_order(rows(history, "episodes"), "number")
 
 
 def numbers(history: History, rows: Rows) -> list[tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import History, at
-from tests.tables.rows import Row, Rows
+from tests.tables.rows import Row, Rows, in_order
 
 
 def read(history: History, *polls: tuple[str, float], partition: int = 0) -> History:
@@ -16,7 +16,7 @@ def read(history: History, *polls: tuple[str, float], partition: int = 0) -> His
 
 
 def stop_gaps(history: History, rows: Rows) -> list[Row]:
-    return sorted(rows(history, "stop_gaps"), key=lambda row: row["from_at"])
+    return in_order(rows(history, "stop_gaps"), "from_at")
 
 
 def about(found: list[Row]) -> list[tuple[int | None, str | None, float]]:

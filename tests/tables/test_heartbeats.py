@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.histories import TOPIC, History, an_app, at
-from tests.tables.rows import Row, Rows
+from tests.histories import History, an_app, at, parts
+from tests.tables.rows import Row, Rows, in_order
 
 MODERN = "CONSUMER_GROUP_HEARTBEAT"
-OWNED = [{"topic": TOPIC, "partition": 0}]
+OWNED = parts(0)
 
 
 def heartbeats(history: History, rows: Rows) -> list[Row]:
-    return sorted(rows(history, "heartbeats"), key=lambda row: row["at"])
+    return in_order(rows(history, "heartbeats"), "at")
 
 
 def steady(history: History, rows: Rows) -> list[bool]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import History, at, member_id
-from tests.tables.rows import Rows
+from tests.tables.rows import Rows, in_order
 
 
 def test_stragglers_are_removed_members(rows: Rows) -> None:
@@ -48,7 +48,7 @@ def test_a_member_that_is_back_in_the_moment_it_was_removed_has_two_stays(rows: 
     history = History(group={"protocol": "consumer"}).says("member_added", 0, "member-1")
     history.says("member_added", 6_000, "member-1").says("evicted", 6_000, "member-1")
     history.says("left", 9_000, "member-1")
-    found = sorted(rows(history, "memberships"), key=lambda row: row["stay"])
+    found = in_order(rows(history, "memberships"), "stay")
     names = ("joined_at", "removed_at", "removed_by", "since_at", "until_at")
     assert [
         (at(0), at(6_000), "evicted", None, at(6_000)),
@@ -72,7 +72,7 @@ def test_a_removed_member_id_is_back_with_its_next_stay(rows: Rows) -> None:
     for ms, event in ((0, "member_added"), (1_000, "left"), (2_000, "member_added")):
         history.says(event, ms, "member-1")
     history.says("evicted", 9_000, "member-1").says("member_added", 500, "member-2")
-    found = sorted(rows(history, "removals"), key=lambda row: row["removed_at"])
+    found = in_order(rows(history, "removals"), "removed_at")
     assert [("left", at(2_000)), ("evicted", None)] == [
         (row["removed_by"], row["back_at"]) for row in found
     ]

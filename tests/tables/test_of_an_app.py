@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import TOPIC, History, an_app, at
-from tests.tables.rows import Rows
+from tests.tables.rows import Rows, in_order
 
 
 def fetched(history: History, rows: Rows) -> list[tuple[object, ...]]:
     names = ("member", "partition", "first_offset", "last_offset", "exact")
-    found = sorted(rows(history, "fetched"), key=lambda row: row["arrived_at"])
+    found = in_order(rows(history, "fetched"), "arrived_at")
     return [tuple(row[name] for name in names) for row in found]
 
 
@@ -79,11 +79,11 @@ def test_what_a_program_shows_counts_before_what_it_fetched(rows: Rows) -> None:
     assert (50, at(300), "committed") == (advance["position"], advance["at"], advance["how"])
 
     history.shows("member-1", 0, 3, 4, 200).shows("member-1", 0, 5, 9, 250)
-    reads = sorted(rows(history, "reads"), key=lambda row: row["poll"])
+    reads = in_order(rows(history, "reads"), "poll")
     assert [("member-1", 1, 0, 3, 4, 2, 1), ("member-1", 2, 0, 5, 9, 5, 1)] == [
         tuple(row[name] for name in names) for row in reads
     ]
-    advances = sorted(rows(history, "advances"), key=lambda row: row["at"])
+    advances = in_order(rows(history, "advances"), "at")
     assert [(5, at(200), "processed"), (10, at(250), "processed")] == [
         (row["position"], row["at"], row["how"]) for row in advances
     ]
@@ -96,7 +96,7 @@ def test_a_record_was_read_in_the_last_generation_that_began_before(rows: Rows) 
     history.holds("member-1", 0, ms=1_000, generation=2).holds("member-2", 1, ms=20, generation=7)
     for ms in (9, 10, 999, 1_000):
         history.shows("member-1", 0, ms, ms, ms)
-    found = sorted(rows(history, "reads"), key=lambda row: row["polled_at"])
+    found = in_order(rows(history, "reads"), "polled_at")
     assert [None, 1, 1, 2] == [row["generation"] for row in found]
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from tests.histories import History, at, member_id
-from tests.tables.rows import Rows
+from tests.tables.rows import Rows, in_order
 
 
 def test_ownership_ends_with_the_process_that_was_killed(rows: Rows) -> None:
@@ -35,7 +35,7 @@ def test_a_killed_member_without_a_last_word_holds_until_the_fault(
     history.fault(kind, "member-1", 7_000, parameters=json.dumps({"how": how}))
     history.fault("kill-consumer", "member-2", 5_000).join("member-1", 0)
     history.says("evicted", 13_000, "member-1").told("member-2", "assigned", 14_000, [0])
-    held = sorted(rows(history, "ownership"), key=lambda row: (row["partition"], row["from_at"]))
+    held = in_order(rows(history, "ownership"), "partition", "from_at")
     removed_at = None if to_at else at(13_000)
     assert [
         (to_at, end, removed_at),
@@ -63,7 +63,7 @@ def test_of_one_moments_callbacks_the_assignment_comes_last(rows: Rows) -> None:
     history = History().member("member-1").told("member-1", "assigned", 100, [0])
     history.told("member-1", "assigned", 500, [0], generation=2)
     history.told("member-1", "revoked", 500, [0]).told("member-1", "lost", 900, [0])
-    held = sorted(rows(history, "ownership"), key=lambda row: row["from_at"])
+    held = in_order(rows(history, "ownership"), "from_at")
     names = ("from_at", "to_at", "ended_by", "generation", "member_id")
     assert [
         (at(100), at(500), "revoked", 1, member_id("member-1")),
@@ -75,7 +75,7 @@ def test_a_callback_counts_when_the_application_saw_it(rows: Rows) -> None:
     history = History().member("member-1").told("member-1", "assigned", 100, [0])
     history.told("member-1", "revoked", 400, [0], observed_at=at(450))
     history.told("member-1", "assigned", 600, [0], observed_at=None)
-    held = sorted(rows(history, "ownership"), key=lambda row: row["from_at"])
+    held = in_order(rows(history, "ownership"), "from_at")
     assert [(at(100), at(450)), (at(600), at(60_000))] == [
         (row["from_at"], row["to_at"]) for row in held
     ]
@@ -123,7 +123,7 @@ def test_a_holder_was_removed_in_the_stay_in_which_it_holds(rows: Rows) -> None:
         history.says(event, ms, "member-1")
     history.says("evicted", 9_000, "member-1").told("member-1", "assigned", 1_000, [0])
     history.told("member-1", "revoked", 2_000, [0]).told("member-1", "assigned", 6_000, [0])
-    held = sorted(rows(history, "ownership"), key=lambda row: row["from_at"])
+    held = in_order(rows(history, "ownership"), "from_at")
     assert [None, at(9_000)] == [row["removed_at"] for row in held]
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.histories import TOPIC, History, at, member_id
-from tests.tables.rows import Rows
+from tests.histories import TOPIC, History, at, member_id, parts
+from tests.tables.rows import Rows, in_order
 
 UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, MEMBER_ID_REQUIRED = 25, 22, 79
 FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH = 82, 110
@@ -16,7 +16,7 @@ FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH = 82, 110
 
 def intervals(history: History, rows: Rows) -> list[dict[str, Any]]:
     found = rows(history, "ownership_by_brokers")
-    return sorted(found, key=lambda row: (row["topic"], row["partition"], row["from_at"]))
+    return in_order(found, "topic", "partition", "from_at")
 
 
 def held(history: History, rows: Rows) -> list[tuple[int, datetime, datetime | None, str | None]]:
@@ -25,10 +25,6 @@ def held(history: History, rows: Rows) -> list[tuple[int, datetime, datetime | N
         (row["partition"], row["from_at"], row["to_at"], row["ended_by"])
         for row in intervals(history, rows)
     ]
-
-
-def parts(*partitions: int) -> list[dict[str, Any]]:
-    return [{"topic": TOPIC, "partition": partition} for partition in partitions]
 
 
 def classic(assignor: str = "range", **row: Any) -> History:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.histories import TOPIC, History, at, member_id
-from tests.tables.rows import Rows
+from tests.histories import TOPIC, History, at, member_id, parts
+from tests.tables.rows import Rows, in_order
 
 
 def test_a_rebalance_tells_who_caused_it_and_what_moved(rows: Rows) -> None:
@@ -16,7 +16,7 @@ def test_a_rebalance_tells_who_caused_it_and_what_moved(rows: Rows) -> None:
     history.join("member-2", 5_001, 2)
     history.sync("member-1", 5_020, 2, gives=[("member-1", 0), ("member-2", 1)])
     history.sync("member-2", 5_031, 2).told("member-1", "revoked", 5_003, [0, 1])
-    first, second = sorted(rows(history, "rebalances"), key=lambda row: row["joined_at"])
+    first, second = in_order(rows(history, "rebalances"), "joined_at")
     assert ("join", "member-2", "range") == (
         second["trigger"], second["trigger_member"], second["assignor"]
     )  # fmt: skip
@@ -112,7 +112,7 @@ def test_a_group_epoch_is_a_rebalance(rows: Rows) -> None:
     history.request(api, "member-1", 7_100, generation=1, member_epoch=3, owned=[first])
     history.request(api, "member-2", 8_000, generation=3, member_epoch=3, assigned=both[1:])
 
-    before, row = sorted(rows(history, "rebalances"), key=lambda row: row["joined_at"])
+    before, row = in_order(rows(history, "rebalances"), "joined_at")
 
     assert (1, "join", 1) == (before["generation"], before["trigger"], before["members_after"])
     assert (3, "join", "member-2", "consumer", "uniform") == tuple(
@@ -131,7 +131,7 @@ def test_new_partitions_trigger_a_group_epoch(rows: Rows) -> None:
         history.says("epoch_bumped", ms, generation=epoch, reason=topics)
         history.says("target_computed", ms + 1, generation=epoch, reason="uniform")
 
-    found = sorted(rows(history, "rebalances"), key=lambda row: row["joined_at"])
+    found = in_order(rows(history, "rebalances"), "joined_at")
     triggers = [row["trigger"] for row in found]
 
     assert ["other", "metadata"] == triggers
@@ -164,16 +164,15 @@ def modern() -> History:
     return history.says("target_computed", 5_000, generation=2, reason="uniform")
 
 
-def told(history: History, member: str, ms: float, *parts: int, **row: Any) -> None:
+def told(history: History, member: str, ms: float, *given: int, **row: Any) -> None:
     """An answer to a heartbeat of epoch 2, of 10 ms."""
-    assigned = [{"topic": TOPIC, "partition": number} for number in parts] if parts else None
-    row = {"generation": 2, "member_epoch": 2, "assigned": assigned, **row}
+    row = {"generation": 2, "member_epoch": 2, "assigned": parts(*given) or None, **row}
     history.request("CONSUMER_GROUP_HEARTBEAT", member, ms, answered_at=at(ms + 10), **row)
 
 
 def epoch(history: History, rows: Rows) -> tuple[Any, ...]:
     """The members of the first epoch, and when all were told it, and their last change of it."""
-    first, *_ = sorted(rows(history, "epochs"), key=lambda row: row["joined_at"])
+    first, *_ = in_order(rows(history, "epochs"), "joined_at")
     return first["members"], first["synced_at"], first["completed_at"]
 
 
@@ -229,8 +228,7 @@ def test_what_is_asked_once_the_next_target_is_there_is_of_that(rows: Rows) -> N
 def test_a_classic_member_is_told_by_its_sync(rows: Rows) -> None:
     history = modern()
     told(history, "member-1", 6_000, 0)
-    parts = [{"topic": TOPIC, "partition": 1}]
-    history.request("SYNC_GROUP", "member-2", 6_400, generation=2, assigned=parts)
+    history.request("SYNC_GROUP", "member-2", 6_400, generation=2, assigned=parts(1))
     assert (2, at(6_400), at(6_400)) == epoch(history, rows)
 
 
@@ -305,7 +303,7 @@ def test_what_was_given_up_since_the_one_before_was_complete(
     """That was at 100 ms, and this one at 5,010."""
     history = History().rebalance(0, 1, 1).join("member-1", 5).sync("member-1", 100)
     history.rebalance(5_000, 2, 1).told("member-1", event, ms, [0])
-    first, second = sorted(rows(history, "rebalances"), key=lambda row: row["joined_at"])
+    first, second = in_order(rows(history, "rebalances"), "joined_at")
     assert revoked == second["partitions_revoked"]
     assert int(ms == 100) == first["partitions_revoked"]
 

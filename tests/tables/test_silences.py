@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import History, at, member_id
-from tests.tables.rows import Row, Rows
+from tests.tables.rows import Row, Rows, in_order
 
 HEARTBEAT, MODERN = "HEARTBEAT", "CONSUMER_GROUP_HEARTBEAT"
 
 
 def silences(history: History, rows: Rows, member: str = "member-1") -> list[Row]:
     found = [row for row in rows(history, "silences") if row["member"] == member]
-    return sorted(found, key=lambda row: row["from_at"])
+    return in_order(found, "from_at")
 
 
 def times(found: list[Row]) -> list[tuple[object, ...]]:

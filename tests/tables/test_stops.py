@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from tests.histories import TOPIC, History, at, member_id
-from tests.tables.rows import Rows
+from tests.tables.rows import Rows, in_order
 
 PARTS = ("idle", "commit", "detection", "notice", "revoke", "join", "sync", "first_fetch", "other")
 
 
 def stops_of(history: History, rows: Rows) -> list[dict[str, Any]]:
-    return sorted(rows(history, "stops"), key=lambda row: row["partition"])
+    return in_order(rows(history, "stops"), "partition")
 
 
 def parts(row: dict[str, Any]) -> dict[str, float]:

@@ -36,16 +36,20 @@ def a_commit_is_refused(error: int) -> Edit:
     """Its client says so as well."""
 
     def edit(kept: Kept) -> None:
-        row = _commit(kept)
-        _refuse(row, error)
-        for told in kept["commits"]:
-            if told["member"] == row["client_id"] and any(
-                (told["partition"], told["committed"]) == (each["partition"], each["committed"])
-                for each in row["positions"]
-            ):
-                told["error_code"] = error
+        refuse_commit(kept, _commit(kept), error)
 
     return edit
+
+
+def refuse_commit(kept: Kept, row: Row, error: int) -> None:
+    """For all its partitions, and its client says so as well."""
+    _refuse(row, error)
+    for told in kept["commits"]:
+        if told["member"] == row["client_id"] and any(
+            (told["partition"], told["committed"]) == (each["partition"], each["committed"])
+            for each in row["positions"]
+        ):
+            told["error_code"] = error
 
 
 def _after_removal(kept: Kept, event: str, by_ms: float) -> None:

@@ -5,23 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Final
 
-from tests.tampered.answering import CRASH, LEAVE
-from tests.tampered.history import Change, Kept, NotThere, Row, change, copy, first, ms
+from tests.tampered.answering import CRASH, LEAVE, refuse_commit
+from tests.tampered.history import Change, Kept, NotThere, change, copy, first, ms
 from tests.tampered.naming import CLASSIC, MODERN
 
 REMOVED: Final = ("coordinator-isolated.",)
-
-
-def _answer_commit(kept: Kept, row: Row, error: int, name: str) -> None:
-    """With an error, for all its partitions, as its client noted it too."""
-    row["error_code"] = error
-    for position in row["positions"]:
-        position["error_code"] = error
-        for commit in kept["commits"]:
-            if (commit["member"], commit["partition"], commit["committed"]) == (
-                row["client_id"], position["partition"], position["committed"],
-            ):  # fmt: skip
-                commit.update(error_code=error, error=name)
 
 
 def a_commit_is_refused_while_members_are_waited_for(kept: Kept) -> None:
@@ -30,7 +18,7 @@ def a_commit_is_refused_while_members_are_waited_for(kept: Kept) -> None:
         for row in kept.own("OFFSET_COMMIT"):
             meanwhile = ends and start["at"] + ms(2) < row["arrived_at"] < ends[0] - ms(60)
             if meanwhile and row["generation"] == start["generation"]:
-                _answer_commit(kept, row, 27, "REBALANCE_IN_PROGRESS")
+                refuse_commit(kept, row, 27)
                 return
     raise NotThere("no commit while members were waited for")
 
@@ -60,7 +48,7 @@ def a_commit_is_accepted_between_join_and_assignment(kept: Kept) -> None:
 
 def a_removed_members_commit_is_answered_with_an_epoch(kept: Kept) -> None:
     rows = kept.own("OFFSET_COMMIT", error=25)
-    _answer_commit(kept, first(rows, "commit of a removed member"), 113, "STALE_MEMBER_EPOCH")
+    refuse_commit(kept, first(rows, "commit of a removed member"), 113)
 
 
 def a_removed_member_is_fenced(kept: Kept) -> None:
