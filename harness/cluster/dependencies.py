@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -84,6 +85,7 @@ class Dependencies:
         )
         self.toxiproxy = Toxiproxy(self._port)
         self._process: subprocess.Popen[bytes] | None = None
+        self._before: set[tuple[Address, Address]] = set()
 
     def start(self, binary: Path, folder: Path, logs: Path) -> None:
         """Start Toxiproxy, and wait until it has every proxy. Raises ClusterError."""
@@ -98,6 +100,7 @@ class Dependencies:
         ]
         (folder / _FILE).write_text(json.dumps(config))
         log = logs / "dependencies.log"
+        self._before = _connections()
         started = processes.spawn(
             [binary, "-host", LOOPBACK, "-port", str(self._port), "-config", folder / _FILE],
             run=self._run,
@@ -129,15 +132,11 @@ class Dependencies:
         """Those of these links over which there is a connection, or was one within a minute.
 
         It is the kernel that says so, which keeps a connection on its list for a while after its
-        end.
+        end. What was there before the proxies is somebody else's: a port that the kernel finds
+        free may have been another program's a moment ago.
         """
-        ports = {
-            address.port
-            for each in psutil.net_connections("tcp")
-            for address in (each.laddr, each.raddr)
-            if address and each.status != psutil.CONN_LISTEN
-        }
-        return [link for link in links if link.port in ports]
+        used = set(chain.from_iterable(_connections() - self._before))
+        return [link for link in links if Address(LOOPBACK, link.port) in used]
 
     def unplanned_ends(self) -> list[str]:
         """Whether Toxiproxy has ended, in words."""
@@ -180,6 +179,20 @@ def refused(link: Link) -> bool:
     except OSError as error:
         raise VoidRun(f"{link.proxy} neither accepts nor refuses a connection: {error}") from error
     return False
+
+
+def _connections() -> set[tuple[Address, Address]]:
+    """Both ends of each TCP connection of this machine, open or ended within a minute."""
+    return {
+        (_end(*each.laddr), _end(*each.raddr))
+        for each in psutil.net_connections("tcp")
+        if each.raddr
+    }
+
+
+def _end(host: str, port: int) -> Address:
+    """Java's sockets are of IPv6, and write an address of IPv4 as one of IPv6."""
+    return Address(host.removeprefix("::ffff:"), port)
 
 
 class _Echo(socketserver.BaseRequestHandler):

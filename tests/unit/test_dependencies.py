@@ -8,7 +8,7 @@ import socket
 import socketserver
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -75,10 +75,21 @@ class Program:
             return None
 
 
+class Given(Ports):
+    """Ports that were somebody's before, and one more for what is asked first."""
+
+    def __init__(self, numbers: Iterable[int]) -> None:
+        super().__init__()
+        self._numbers = iter((super().take(), *numbers))
+
+    def take(self) -> int:
+        return next(self._numbers)
+
+
 class Setting:
     """Two dependencies, the proxies of two processes before each, and what faults act on."""
 
-    def __init__(self, stack: ExitStack, folder: Path) -> None:
+    def __init__(self, stack: ExitStack, folder: Path, ports: Ports) -> None:
         self._stack = stack
         self.servers = {name: self._server() for name in ("DB", "CACHE")}
         self.app = app = App(
@@ -87,7 +98,6 @@ class Setting:
             folder="/",
             dependencies={name: server.address for name, server in self.servers.items()},
         )
-        ports = stack.enter_context(Ports())
         self.dependencies = Dependencies(app.addresses, LANES, "no-run", ports)
         stack.callback(self.dependencies.stop)
         self.dependencies.start(toxiproxy.binary(), folder, folder)
@@ -142,7 +152,7 @@ class Setting:
 @pytest.fixture
 def setting(tmp_path: Path) -> Iterator[Setting]:
     with ExitStack() as stack:
-        yield Setting(stack, tmp_path)
+        yield Setting(stack, tmp_path, stack.enter_context(Ports()))
 
 
 def slow(target: str) -> Fault:
@@ -263,6 +273,32 @@ def test_a_connection_of_a_moment_ago_is_a_use(setting: Setting) -> None:
     setting.program("member-1").link.close()
 
     assert setting.inject(slow("dependency DB")).took_effect
+
+
+def test_what_used_the_port_before_the_proxy_is_no_use(tmp_path: Path) -> None:
+    """The kernel may hand out a port at once whose connections it still lists."""
+    with ExitStack() as stack:
+        first = Setting(stack, tmp_path, stack.enter_context(Ports()))
+        first.program("member-1").link.close()
+        links = first.dependencies.links
+        assert first.dependencies.connected(links)
+        first.dependencies.stop()
+
+        given = stack.enter_context(Given(link.port for link in links))
+        second = Setting(stack, tmp_path, given)
+
+        assert [] == second.dependencies.connected(links)
+        second.program("member-1")
+        assert [links[0]] == second.dependencies.connected(links)
+
+
+def test_the_same_port_of_another_address_is_no_use(setting: Setting) -> None:
+    port = setting.dependencies.links[0].port
+    with (
+        socket.create_server(("127.0.0.2", port)) as other,
+        socket.create_connection(other.getsockname(), timeout=5),
+    ):
+        assert [] == setting.dependencies.connected(setting.dependencies.links)
 
 
 def test_toxics_that_are_lost_are_an_error(setting: Setting) -> None:
