@@ -278,7 +278,8 @@ def loses_what_it_held() -> str:
     "X88",
     title="A member gives up its partitions before it leaves",
     statement="A member that closes hears in its callback of every partition that it has, before "
-    "it leaves the group. So does a member of an eager group before it joins again.",
+    "it leaves the group. So does a member of an eager group before it joins again, and any other "
+    "before it joins anew, as a member that the coordinator does not know yet.",
     source="KafkaConsumer.close; ConsumerCoordinator.onLeavePrepare; rd_kafka_consumer_close",
     unit="partitions",
     things="members that closed or joined again",
@@ -318,8 +319,14 @@ def gives_up_before_it_leaves() -> str:
         SELECT concat(j.member, ' (joins)'), min(j.arrived_at), count(o.from_at), 0,
                concat(count(DISTINCT j.arrived_at), ' joins'),
                min(IF(o.from_at IS NULL, NULL, j.evidence))
-        FROM {joins} j LEFT JOIN {ownership} o
+        FROM (SELECT member, member_id, arrived_at, evidence FROM {joins}
+              UNION ALL
+              SELECT member, NULL, arrived_at, evidence FROM {consumer_heartbeats}
+              WHERE generation = 0) j
+        LEFT JOIN {ownership} o
           ON o.member = j.member AND o.from_at < after(-:STAMP_LATE_MS, j.arrived_at)
          AND o.to_at > after(:slack_ms, j.arrived_at)
-        WHERE :protocol = 'eager' GROUP BY j.member
+         -- A cooperative member that joins again as the one that it was keeps what it has.
+         AND (:protocol <> 'cooperative' OR o.member_id <> j.member_id)
+        GROUP BY j.member
     """

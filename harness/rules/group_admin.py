@@ -97,6 +97,11 @@ def described_members() -> str:
         WHERE state IS NOT NULL AND state <> 'Dead' AND `group` <> :group
         UNION ALL
         -- The group under test: no script made it, so its members are those of the request log.
+        SELECT subject, sent_at, NULL, described_as,
+               IF(error_code = :NONE, NULL,
+                  concat('was answered ', error_code, ' when it was stable'))
+        FROM described WHERE state = 'Stable' AND `group` = :group
+        UNION ALL
         SELECT concat('member in ', t.subject), t.sent_at,
                IF(m.member IS NULL, 'is no member by the request log', NULL), NULL,
                IF(m.member <> t.clientId,

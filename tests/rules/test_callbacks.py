@@ -564,7 +564,7 @@ def test_who_was_killed_gave_up_nothing(judge: Judge) -> None:
         ("eager", 5_000, "HOLDS"),
         ("eager", 5_050, "HOLDS"),
         ("eager", 5_051, "VIOLATED"),
-        ("cooperative", 5_051, "UNKNOWN"),  # it keeps what does not move
+        ("cooperative", 5_051, "HOLDS"),  # it keeps what does not move
     ],
 )
 def test_an_eager_member_gives_up_before_it_joins_again(
@@ -573,6 +573,32 @@ def test_an_eager_member_gives_up_before_it_joins_again(
     history = History(group={"protocol": protocol}).join("member-1", 10)
     history.told("member-1", "assigned", 100, [0]).told("member-1", "revoked", revoked_ms, [0])
     assert verdict == judge(history.join("member-1", 5_000, 2), "X88")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("lost_ms", "life", "verdict"),
+    [(5_050, 2, "HOLDS"), (5_051, 2, "VIOLATED"), (5_051, 1, "HOLDS")],
+)
+def test_a_cooperative_member_loses_what_it_had_before_it_joins_as_another_one(
+    judge: Judge, lost_ms: float, life: int, verdict: str
+) -> None:
+    history = History(group={"protocol": "cooperative"}).join("member-1", 10)
+    history.told("member-1", "assigned", 100, [0]).told("member-1", "lost", lost_ms, [0])
+    assert verdict == judge(history.join("member-1", 5_000, 2, life=life), "X88")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("lost_ms", "generation", "verdict"),
+    [(5_050, 0, "HOLDS"), (5_051, 0, "VIOLATED"), (5_051, 3, "HOLDS")],
+)
+def test_in_kip_848_a_member_loses_what_it_had_before_it_joins_anew(
+    judge: Judge, lost_ms: float, generation: int, verdict: str
+) -> None:
+    history = History(group={"protocol": "consumer"})
+    history.request("CONSUMER_GROUP_HEARTBEAT", "member-1", 10, generation=0)
+    history.told("member-1", "assigned", 100, [0]).told("member-1", "lost", lost_ms, [0])
+    history.request("CONSUMER_GROUP_HEARTBEAT", "member-1", 5_000, generation=generation)
+    assert verdict == judge(history, "X88")["verdict"]
 
 
 @pytest.mark.parametrize(("evicted_ms", "verdict"), [(9_999, "UNKNOWN"), (10_001, "VIOLATED")])
@@ -603,7 +629,7 @@ def test_a_member_leaves_by_the_first_leave_since_it_began_to_close(
 
 @pytest.mark.parametrize(
     ("api", "generation"),
-    [("CONSUMER_GROUP_HEARTBEAT", 5), ("CONSUMER_GROUP_HEARTBEAT", 0), ("OFFSET_COMMIT", -1)],
+    [("CONSUMER_GROUP_HEARTBEAT", 5), ("HEARTBEAT", -1), ("OFFSET_COMMIT", -1)],
 )
 def test_no_other_request_is_a_leave(judge: Judge, api: str, generation: int) -> None:
     history = closing(("revoked", 10_100), leaves_ms=None)

@@ -163,7 +163,21 @@ def test_who_is_no_member_of_the_group_under_test_then_is_nobody(
     told = {"memberId": member_id("member-1"), "clientId": client, "clientHost": "/127.0.0.1"}
     describe(history, 3_000, "Stable", [told], group=GROUP)
     judged = judge(history, "R28")
-    assert (verdict, 1) == (judged["verdict"], judged["examined"])
+    assert (verdict, 2) == (judged["verdict"], judged["examined"])
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "why"),
+    [("Stable", 0, []), ("Stable", 25, ["was answered 25 when it was stable"]), ("Dead", 69, [])],
+)
+def test_the_group_under_test_is_described_without_an_error_while_it_is_stable(
+    judge: Judge, state: str, error: int, why: list[str]
+) -> None:
+    history = Probed()
+    describe(history, 3_000, state, [], group=GROUP)
+    history.rows["calls"][-1]["error_code"] = error
+    judged = judge(history, "R28")
+    assert (why, int(state == "Stable")) == (wrongs(judged), judged["examined"])
 
 
 @pytest.mark.parametrize(

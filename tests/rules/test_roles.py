@@ -9,7 +9,7 @@ from tests.histories import History, at, beat, member_id
 
 Judge = Callable[[History, str], dict[str, Any]]
 
-CLASSIC_RULES = ("R12-all", "R12-first", "R13-members", "R33-answered", "R34-silent")
+CLASSIC_RULES = ("R12-all", "R12-first", "R13-members", "R33-answered", "R34-silent", "X101")
 
 
 def formed(joiners: int = 3, members: int = 3, leader: str = "member-1") -> History:
@@ -210,6 +210,77 @@ def test_a_generation_of_which_no_answer_names_a_leader_is_not_examined(judge: J
     for row in history.rows["requests"]:
         row["leader"] = None
     assert 0 == judge(history, "R12-first")["examined"]
+
+
+# X101
+
+
+def gone_on(api: str = "HEARTBEAT", ms: float = 1_061, **row: Any) -> History:
+    """member-1 leads from 1,010 ms on; member-2 joins, sends no SyncGroup, and goes on."""
+    history = formed(2, 2).sync("member-1", 1_006, gives=[("member-1", 1)])
+    return history.request(api, "member-2", ms, **row)
+
+
+@pytest.mark.parametrize("api", ["HEARTBEAT", "OFFSET_COMMIT"])
+def test_who_goes_on_without_its_part_violates(judge: Judge, api: str) -> None:
+    (row,) = judge(gone_on(api), "X101")["rows"]
+    assert ("member-2 in generation 1", 0, at(1_061)) == (
+        row["subject"],
+        row["measured"],
+        row["at"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "verdict"),
+    [
+        ({}, "HOLDS"),
+        ({"broker": 2}, "HOLDS"),
+        ({"ms": 1_300}, "HOLDS"),  # lines of requests may be stamped late
+        ({"error_code": 27}, "VIOLATED"),
+        ({"error_code": None}, "VIOLATED"),
+        ({"generation": 2}, "VIOLATED"),
+        ({"life": 2}, "VIOLATED"),
+        ({"api": "JOIN_GROUP"}, "VIOLATED"),
+    ],
+)
+def test_its_part_is_asked_for_by_a_syncgroup_of_that_generation(
+    judge: Judge, asked: dict[str, Any], verdict: str
+) -> None:
+    call = {"api": "SYNC_GROUP", "member": "member-2", "ms": 1_007, **asked}
+    assert verdict == judge(gone_on().request(**call), "X101")["verdict"]
+
+
+@pytest.mark.parametrize(
+    "going_on",
+    [
+        gone_on(ms=1_060),  # Java's heartbeats go on between join and assignment
+        gone_on(error_code=27),
+        gone_on("JOIN_GROUP"),
+        gone_on(generation=2),
+        gone_on(broker=2),  # another coordinator, which had the group from the log
+        gone_on(life=2),  # it joined as another one
+    ],
+)
+def test_nobody_goes_on_before_the_assignment_or_elsewhere(judge: Judge, going_on: History) -> None:
+    assert "UNKNOWN" == judge(going_on, "X101")["verdict"]
+
+
+def test_the_first_request_by_which_it_goes_on_is_shown(judge: Judge) -> None:
+    history = gone_on(ms=4_000, evidence="later").heartbeats("member-2", 2_000, evidence="earlier")
+    (row,) = judge(history, "X101")["rows"]
+    assert (at(2_000), "earlier") == (row["at"], row["evidence"])
+
+
+def test_what_was_asked_for_in_a_generation_of_before_does_not_count(judge: Judge) -> None:
+    """A group that was forgotten begins with generation 1 again, and with other member ids."""
+    history = gone_on().sync("member-2", 1_007)
+    history.says("member_added", 8_000, "member-2", life=2).join("member-2", 8_000, life=2)
+    history.says("stabilized", 9_000, generation=1, members=1)
+    history.says("assignment_received", 9_010, "member-2", life=2, generation=1)
+    history.heartbeats("member-2", 9_500, life=2)
+    verdict = judge(history, "X101")
+    assert ("VIOLATED", 2, 1) == (verdict["verdict"], verdict["examined"], verdict["violations"])
 
 
 # R13-members

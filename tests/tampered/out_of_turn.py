@@ -135,6 +135,39 @@ def a_commit_that_nobody_asked_for(kept: Kept) -> None:
     kept["requests"].append(copy(row, 3, positions=positions))
 
 
+def a_follower_never_asks_for_its_part(kept: Kept) -> None:
+    """In a generation in which it goes on, and that changes nothing for it."""
+    leaders = {(row["generation"], row["leader"]) for row in kept.own("JOIN_GROUP")}
+    for sync in kept.own("SYNC_GROUP"):
+        mine = (sync["member_id"], sync["generation"])
+        told = [row for row in kept.told("assigned") if row["generation"] == sync["generation"]]
+        beats = [
+            row
+            for row in kept.own("HEARTBEAT")
+            if (row["member_id"], row["generation"]) == mine
+            and row["arrived_at"] > sync["answered_at"] + ms(60)
+        ]
+        if mine[::-1] in leaders or not beats:
+            continue
+        kept["requests"].remove(sync)
+        for row in told:
+            if row["member_id"] == sync["member_id"]:
+                kept["client_events"].remove(row)
+        return
+    raise NotThere("no follower that went on")
+
+
+def a_member_that_was_put_out_is_told_nothing(kept: Kept) -> None:
+    """And joins anew as another one."""
+    lost = first(
+        [row for row in kept.told("lost") if row["partitions"] and any(
+            join["client_id"] == row["member"] and join["arrived_at"] > row["event_at"]
+            for join in kept.own("JOIN_GROUP"))],
+        "member that lost its partitions and joined again",
+    )  # fmt: skip
+    kept["client_events"].remove(lost)
+
+
 CHANGES: Final[tuple[Change, ...]] = (
     change(
         a_commit_is_refused_while_members_are_waited_for, "X56",
@@ -151,4 +184,9 @@ CHANGES: Final[tuple[Change, ...]] = (
     ),
     change(a_group_whose_members_have_followed_is_reconciling, "R33-epochs", (*MODERN, *LEAVE)),
     change(a_commit_that_nobody_asked_for, "X100", (*CLASSIC, *CRASH, *LEAVE)),
+    change(a_follower_never_asks_for_its_part, "X101", (*CLASSIC, *CRASH)),
+    change(
+        a_member_that_was_put_out_is_told_nothing, "X88",
+        ("bad-day.", "coordinator-silent.java"),
+    ),
 )  # fmt: skip
