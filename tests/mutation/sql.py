@@ -121,8 +121,17 @@ def _changes_at(tokens: list[_Token], number: int) -> Iterator[Change]:
         case _:
             if token.text in _OTHER and after == "(":
                 yield to("aggregate", _OTHER[token.text])
-            elif token.text.isdigit():
+            elif token.text.isdigit() and not _stands_for_nothing(tokens, number):
                 yield to("number", str(int(token.text) + 1))
+
+
+def _stands_for_nothing(tokens: list[_Token], number: int) -> bool:
+    """Whether a number only has to be there: all rows are one partition, or it is EXISTS that asks.
+
+    Spark warns of a window without partitions.
+    """
+    before = [token.word for token in tokens[max(number - 3, 0) : number]]
+    return before[-2:] == ["PARTITION", "BY"] or before == ["EXISTS", "(", "SELECT"]
 
 
 _NO_OPERAND: Final = {"(", ":", "SELECT", "THEN", "ELSE", "WHEN", "AND", "OR", "BETWEEN", "CASE"}

@@ -94,6 +94,13 @@ def test_the_group_is_rebalancing_until_it_is_stable_empty_or_loaded(rows: Rows)
     ]
 
 
+def test_a_group_that_is_loaded_waits_for_nobody_in_that_moment(rows: Rows) -> None:
+    history = History().says("rebalance_started", 100, generation=0)
+    history.says("member_added", 200, "member-1").says("loaded", 200).says("evicted", 200)
+    found = {row["event"]: row["rebalancing"] for row in rows(history, "group_steps")}
+    assert (True, False, False) == (found["loaded"], found["member_added"], found["evicted"])
+
+
 def test_lines_of_one_moment_have_the_order_in_which_they_follow_from_each_other(
     rows: Rows,
 ) -> None:

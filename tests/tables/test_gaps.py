@@ -146,6 +146,24 @@ def test_of_several_faults_that_of_the_old_owner_counts_or_the_last(
     assert [(None, which, 1_800)] == about(stop_gaps(history, rows))
 
 
+def test_the_fault_of_the_old_owner_counts_before_one_of_nobody(rows: Rows) -> None:
+    history = read(History(), ("member-1", 2_000))
+    history.fault("stall-consumer", "member-1", 300, 1_900).fault("kill-broker", "broker-1", 600)
+    for row in history.rows["faults"]:
+        row["resolved"] = row["resolved"] if row["kind"] == "stall-consumer" else None
+    assert [(None, "1-stall-consumer", 1_800)] == about(stop_gaps(history, rows))
+
+
+def test_what_another_partitions_new_owner_was_given_is_of_that_one(rows: Rows) -> None:
+    """Both go to member-2 at the same time, which is told of one of them alone."""
+    history = read(History(), ("member-1", 500), ("member-2", 900)).rebalance(495, 1, 1)
+    read(history, ("member-1", 500), ("member-2", 900), partition=1)
+    history.told("member-2", "assigned", 700, [1]).told("member-1", "assigned", 800, [0])
+    assert {0: None, 1: at(700)} == {
+        row["partition"]: row["assigned_at"] for row in stop_gaps(history, rows)
+    }
+
+
 def test_each_partition_and_each_gap_of_a_fault_has_its_own_stop(rows: Rows) -> None:
     history = read(History(), ("member-1", 1_000), ("member-1", 2_000))
     read(history, ("member-1", 1_500), partition=1)

@@ -67,6 +67,14 @@ def test_a_static_member_of_kip_848_takes_the_place_of_the_one_it_was(rows: Rows
     } == {name: (row["removed_by"], row["removed_at"]) for name, row in found.items()}
 
 
+def test_another_group_replaces_its_own_members(rows: Rows) -> None:
+    old = f"Static member b ... to replace the existing member {member_id('member-1')}."
+    history = History(group={"protocol": "consumer"}).says("member_added", 0, "member-1")
+    history.says("member_added", 5_000, "member-1", life=2, text=old, group="another")
+    (found,) = rows(history, "memberships")
+    assert (None, None) == (found["removed_by"], found["removed_at"])
+
+
 def test_a_removed_member_id_is_back_with_its_next_stay(rows: Rows) -> None:
     history = History(group={"protocol": "consumer"})
     for ms, event in ((0, "member_added"), (1_000, "left"), (2_000, "member_added")):

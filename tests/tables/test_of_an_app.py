@@ -61,6 +61,12 @@ def test_an_answer_without_records_or_of_nobody_brought_none(
     assert [] == fetched(history, rows)
 
 
+def test_one_byte_is_a_record(rows: Rows) -> None:
+    history = an_app("member-1").fetch("member-1", 0, 0, 100, upto=50)
+    history.rows["fetches"][0]["bytes"] = 1
+    assert [("member-1", 0, 0, 49, False)] == fetched(history, rows)
+
+
 def test_a_partition_that_is_named_again_goes_on_where_it_was(rows: Rows) -> None:
     """In a fetch session a client names it only where its position has changed."""
     history = an_app("member-1").fetch("member-1", 0, 10, 100).fetch("member-1", 0, None, 200)

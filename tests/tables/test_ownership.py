@@ -127,6 +127,16 @@ def test_a_holder_was_removed_in_the_stay_in_which_it_holds(rows: Rows) -> None:
     assert [None, at(9_000)] == [row["removed_at"] for row in held]
 
 
+def test_a_holder_that_was_removed_in_two_stays_is_a_zombie_from_the_first_on(rows: Rows) -> None:
+    """It is told of what it had when it is back, and removed once more."""
+    history = History(group={"protocol": "consumer"}).member("member-1")
+    for ms, event in ((10, "member_added"), (50, "evicted"), (150, "member_added")):
+        history.says(event, ms, "member-1")
+    history.says("evicted", 9_000, "member-1").told("member-1", "assigned", 100, [0])
+    (held,) = rows(history, "ownership")
+    assert at(50) == held["removed_at"]
+
+
 def test_the_first_kill_and_the_first_removal_count(rows: Rows) -> None:
     history = History(group={"protocol": "consumer"}).member(
         "member-1", end="killed", ended_at=None

@@ -302,6 +302,30 @@ def test_the_first_removal_of_a_holder_counts_and_its_own_leaving_is_none(rows: 
     assert {at(5_999)} == {row["removed_at"] for row in intervals(history, rows)}
 
 
+@pytest.mark.parametrize(("back_ms", "removed_ms"), [(101, 50), (90, 9_000)])
+def test_a_holder_is_removed_in_the_stay_in_which_it_holds(
+    rows: Rows, back_ms: float, removed_ms: float
+) -> None:
+    """It holds the partitions from 100 ms on, and was out from 50 ms until it was back."""
+    history = consumer()
+    for ms, event in ((0, "member_added"), (50, "evicted"), (back_ms, "member_added")):
+        history.says(event, ms, "member-1")
+    history.says("evicted", 9_000, "member-1")
+    assert {at(removed_ms)} == {row["removed_at"] for row in intervals(history, rows)}
+
+
+def test_who_left_by_the_coordinators_line_alone_was_removed(rows: Rows) -> None:
+    """No request of it says so, and nobody saw the end of its process."""
+    history = consumer(end=None, ended_at=None).says("left", 6_000, "member-1")
+    assert {(None, None, at(6_000))} == {
+        (row["to_at"], row["ended_by"], row["removed_at"]) for row in intervals(history, rows)
+    }
+
+
+def test_a_member_that_joins_with_nothing_has_nothing(rows: Rows) -> None:
+    assert [at(6_000)] * 2 == [to for _, _, to, _ in held(beat(consumer(), 6_000, 0, []), rows)]
+
+
 @pytest.mark.parametrize(("epoch", "kept"), [(0, True), (-1, False), (1, True)])
 def test_a_heartbeat_that_joins_is_no_leave(rows: Rows, epoch: int, kept: bool) -> None:
     """It says that it owns both partitions still, or nothing."""

@@ -72,6 +72,8 @@ def test_who_is_refused_for_the_groups_size_is_no_member_any_more(
         (2_000, 3_000, (at(2_000), "left")),
         (4_000, 3_000, (at(3_001), "turned_away")),
         (6_000, 6_000, (at(5_001), "replaced")),
+        (2_000, 6_000, (at(2_000), "left")),
+        (6_000, 3_000, (at(3_001), "turned_away")),
     ],
 )
 def test_what_came_first_ended_it(

@@ -155,6 +155,21 @@ def test_a_rebalance_began_with_the_last_line_that_says_so(rows: Rows) -> None:
     )
 
 
+def test_the_member_of_the_last_such_line_caused_it(rows: Rows) -> None:
+    history = History()
+    for ms, member in ((2_000, "member-2"), (1_000, "member-1")):
+        history.says("rebalance_started", ms, member, generation=0, reason="because")
+    (rebalance,) = rows(history.says("stabilized", 3_000, generation=1, members=1), "rebalances")
+    assert member_id("member-2") == rebalance["trigger_member_id"]
+
+
+def test_a_partition_without_a_pause_has_no_standstill(rows: Rows) -> None:
+    """It is read again in the moment in which all before was worked off."""
+    history = History().rebalance(5_000, 1, 1).sync("member-1", 5_020, 1)
+    history.delivered("member-1", 0, 0, 9, 5_005, 5_010).delivered("member-1", 0, 10, 19, 5_010)
+    assert [] == rows(history, "standstills")
+
+
 def modern() -> History:
     """Two members of a group of KIP-848, whose target of epoch 2 is there at 5,000 ms."""
     history = History(group={"protocol": "consumer"})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import TOPIC, History, at
+from tests.histories import TOPIC, History, at, member_id
 from tests.tables.rows import Row, Rows
 
 
@@ -78,6 +78,14 @@ def test_the_lowest_generation_that_is_lacking_is_named(rows: Rows) -> None:
     assert "generation 2, nor of 2 others" in group(history, rows)["unknown"]
 
 
+def test_the_first_member_that_is_not_told_of_is_named(rows: Rows) -> None:
+    history = History().says("left", 100, "member-3")
+    for member in ("member-2", "member-1", "member-3"):
+        history.request("LEAVE_GROUP", member, 90)
+    found = group(history, rows)["unknown"]
+    assert f"does not tell that {member_id('member-1')} left, as 2 members asked to" == found
+
+
 def test_the_first_commit_without_a_request_is_named(rows: Rows) -> None:
     history = History().heartbeats("member-1", 100, 300)
     history.asked_commit("member-2", 200, 0, 20).asked_commit("member-1", 150, 0, 10)
@@ -121,6 +129,8 @@ def asked(*times: float, broker: int = 1) -> History:
     [
         ((5_000, 10_000, 15_000), None),
         ((5_000, 10_000, 15_001), "5.0"),
+        ((5_000, 10_060, 15_000), "5.1"),
+        ((5_500, 11_000, 20_000), "9.0"),
         ((4_000, 10_500, 15_000, 18_000), "6.5"),
         ((), "20.0"),
     ],

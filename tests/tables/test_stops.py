@@ -229,6 +229,37 @@ def test_a_kept_partition_stands_still_behind_its_members_commit(stops: Stops) -
     assert kept["assigned_at"] is None
 
 
+@pytest.mark.parametrize(
+    ("asked_ms", "answered_ms", "waited_ms"),
+    [
+        (7_551, 7_600, None),
+        (7_550, 7_600, 1),
+        (5_500, 5_651, None),
+        (5_500, 5_652, 1),
+        (5_000, 9_000, 1_900),
+    ],
+)
+def test_a_commit_is_waited_for_within_the_stop(
+    rows: Rows, asked_ms: float, answered_ms: float, waited_ms: float | None
+) -> None:
+    """It is from 5,651 to 7,551 ms."""
+    history = cooperative_join()
+    history.rows["commits"][-1].update(asked_at=at(asked_ms), answered_at=at(answered_ms))
+    kept, _ = stops_of(history, rows)
+    assert (at(5_651), at(7_551)) == (kept["from_at"], kept["to_at"])
+    assert (waited_ms, 1_900 - (waited_ms or 0)) == (kept["commit_ms"], kept["idle_ms"])
+
+
+@pytest.mark.parametrize(("ms", "stopped"), [(50, False), (50.5, True), (50.9, True)])
+def test_where_no_time_is_usual_more_than_the_slack_is_a_stop(
+    rows: Rows, ms: float, stopped: bool
+) -> None:
+    history = History().member("member-1").delivered("member-1", 0, 0, 9, 1_000, 1_000)
+    history.rebalance(1_010, 1, 1).delivered("member-1", 0, 10, 19, 1_000 + ms, 1_000 + ms)
+    (row,) = stops_of(history, rows)
+    assert (ms, None, stopped) == (row["ms"], row["usual_ms"], row["stopped"])
+
+
 def test_a_stop_without_a_rebalance_names_the_fault(stops: Stops) -> None:
     (stop,) = stops(broker_kill)
     assert (None, 0, "kill-broker", "broker-3", 0) == tuple(

@@ -50,6 +50,9 @@ def changed(text: str) -> set[str]:
         ("SELECT CASE WHEN a > f(1, 2) THEN 'x' END AS why FROM {t}", set()),
         ("count_at_1 `min` {min} :max", set()),
         ("a -- the leader's b < c, min(d)\n", set()),
+        # One number is as good as any other there.
+        ("OVER (PARTITION BY 1 ORDER BY a)", {"OVER (PARTITION BY 1 ORDER BY a DESC)"}),
+        ("EXISTS (SELECT 1 FROM t)", {"NOT EXISTS (SELECT 1 FROM t)"}),
     ],
 )
 def test_every_small_change_is_made(before: str, after: set[str]) -> None:
