@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.histories import History, at, member_id
+from tests.histories import History, at, member_id, parts
 from tests.tables.rows import Row, Rows
 
 
@@ -121,6 +121,15 @@ def test_a_new_leader_of_the_partition_is_noticed_in_a_stop_without_a_rebalance(
     assert (at(ms) if moved else None) == found["noticed_at"]
 
 
+def test_the_first_leader_after_the_one_that_died_is_noticed(rows: Rows) -> None:
+    history = History().member("member-1").delivered("member-1", 0, 0, 9, 4_000)
+    history.delivered("member-1", 0, 10, 19, 4_100).delivered("member-1", 0, 20, 29, 6_000)
+    history.fault("kill-broker", "broker-1", 5_000)
+    for ms, leader in ((0, 1), (5_200, 2), (5_600, 0)):
+        history.add("topology", at=at(ms), what="partition", topic="t", partition=0, leader=leader)
+    assert at(5_200) == stop(history, rows, "stop_subjects")["noticed_at"]
+
+
 @pytest.mark.parametrize(
     ("ms", "event", "member", "given_up"),
     [
@@ -180,3 +189,86 @@ def test_the_rounds_until_the_partition_was_given_count(
     history.rows["client_events"][-1].update(event_at=at(assigned_ms), observed_at=at(assigned_ms))
     found = stop(history, rows)
     assert (rounds, 1 + rounds) == (found["rounds"], found["generation"])
+
+
+def test_the_coordinator_of_the_last_round_gave_the_partition(rows: Rows) -> None:
+    history = handed_over(joins("member-3")).join("member-1", 5_005, 2).sync("member-1", 5_605, 2)
+    history.rebalance(5_400, 3, 2, joins("member-4"), broker=2)
+    found = stop(history, rows)
+    assert (2, 2) == (found["rounds"], found["broker"])
+
+
+def handed_over_by_the_coordinator() -> History:
+    """In KIP-848: from 5,000 ms on t-0 is to go from member-1 to member-2.
+
+    member-1 gives it up at 5,300 ms; member-2 is handed it at 5,500, and reads it at 6,000.
+    """
+    history = History(group={"protocol": "consumer"}).member("member-1").member("member-2")
+    for epoch, ms, member in ((1, 1_000, "member-1"), (2, 5_000, "member-3")):
+        history.says("member_added", ms, member, reason="joins")
+        history.says("epoch_bumped", ms, generation=epoch, reason="metadata hash 1")
+        history.says("target_computed", ms + 10, generation=epoch, reason="uniform")
+    beat(history, "member-1", 1_020, assigned=True, member_epoch=1)
+    history.told("member-1", "assigned", 1_030, [0]).told("member-1", "revoked", 5_300, [0])
+    for number in range(20):
+        history.delivered("member-1", 0, number * 10, number * 10 + 9, 2_000 + number * 150)
+    history.told("member-2", "assigned", 5_500, [0])
+    return history.delivered("member-2", 0, 200, 209, 6_000)
+
+
+def beat(history: History, member: str, ms: float, **row: object) -> None:
+    """A heartbeat, by what it says of what the member owns and what its answer assigns."""
+    row = {name: parts(0) if each is True else parts() if each is False else each
+           for name, each in row.items()}  # fmt: skip
+    history.request("CONSUMER_GROUP_HEARTBEAT", member, ms, generation=2, **row)
+
+
+def test_the_old_owner_hears_of_it_and_says_that_it_has_let_go(rows: Rows) -> None:
+    """By the last answer without the partition before it lets go, and the first such heartbeat."""
+    history = handed_over_by_the_coordinator()
+    for ms, row in (
+        (5_100, {"assigned": False}),
+        (5_200, {"assigned": False}),
+        (5_250, {"assigned": True}),
+        (5_260, {"owned": True}),
+        (5_301, {"owned": False, "error_code": 25}),
+        (5_302, {"assigned": False}),
+        (5_303, {"owned": True}),
+        (5_310, {"owned": False}),
+        (5_400, {"owned": False}),
+    ):
+        beat(history, "member-1", ms, **row)
+    beat(history, "member-2", 5_305, owned=False)
+    found = stop(history, rows)
+    assert (at(5_200), at(5_310)) == (found["heard_at"], found["revoked_at"])
+
+
+@pytest.mark.parametrize(("arrived_ms", "told"), [(6_000, True), (6_001, False)])
+def test_what_a_member_says_after_the_stop_is_not_of_it(
+    rows: Rows, arrived_ms: float, told: bool
+) -> None:
+    history = handed_over_by_the_coordinator()
+    beat(history, "member-1", arrived_ms, owned=False)
+    assert (at(arrived_ms) if told else None) == stop(history, rows)["revoked_at"]
+
+
+@pytest.mark.parametrize(
+    ("times", "synced_ms"),
+    [
+        ((5_000,), 5_000),
+        ((4_999,), None),
+        ((5_500,), 5_500),
+        ((5_501,), None),
+        ((5_100, 5_400, 5_200), 5_400),
+    ],
+)
+def test_the_last_answer_with_the_partition_gives_it_to_the_new_owner(
+    rows: Rows, times: tuple[float, ...], synced_ms: float | None
+) -> None:
+    history = handed_over_by_the_coordinator()
+    for ms in times:
+        beat(history, "member-2", ms, assigned=True)
+    beat(history, "member-2", 5_450, assigned=False)
+    beat(history, "member-2", 5_460, owned=False)
+    beat(history, "member-1", 5_470, assigned=True)
+    assert (at(synced_ms) if synced_ms else None) == stop(history, rows)["synced_at"]
