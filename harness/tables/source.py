@@ -143,8 +143,8 @@ class Sources:
 def load(run_dir: Path, engine: Engine, small_rows: int) -> Sources:
     """Every history file of the run, its checksums verified.
 
-    Where none has more than `small_rows`, their rows are held in memory; otherwise Spark reads the
-    files when a query needs them.
+    The rows of a file that has no more than `small_rows` are held in memory. A larger one is read
+    when a query needs it.
     """
     sources = Sources()
     sealed = seals.kept(run_dir)
@@ -160,9 +160,9 @@ def load(run_dir: Path, engine: Engine, small_rows: int) -> Sources:
         if not (run_dir / "history" / f"{name}.parquet").exists():
             del sources.unreadable[name]
             sources.frames[name] = engine.rows(HISTORY[name].empty_table())
-    small = max(sources.rows.values(), default=0) <= small_rows
-    for name in list(sources.rows):
+    for name, rows in list(sources.rows.items()):
         path = run_dir / "history" / f"{name}.parquet"
+        small = rows <= small_rows
         try:
             sources.frames[name] = _frame(path, HISTORY[name], engine, small=small)
         except Unreadable as reason:
