@@ -3,6 +3,7 @@
 from typing import Final
 
 from harness.rules.rule import Rule
+from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (queries name it)
 
 # How far the line, or the request, that causes a rebalance stands from the line that says it
 # started (measured: 1 ms, 50 ms on a busy machine, and 159 ms on a coordinator that had just been
@@ -102,7 +103,7 @@ REJOINED: Final = """
                coalesce(max_by(exists(g.assigned_before, p -> NOT array_contains(g.assigned, p)),
                                struct(g.generation, g.at)), false) AS gives_up
         FROM starts s LEFT JOIN offered o
-          ON o.member_id = s.named AND o.arrived_at <= after(:slack_ms, s.at)
+          ON o.member_id = s.named AND o.arrived_at <= after(:STAMP_LATE_MS, s.at)
          AND o.processed_at >= after(-:slack_ms, s.at)
         LEFT JOIN given g ON g.member_id = s.named AND g.generation <= s.generation
         LEFT JOIN settled t ON t.member_id = s.named AND t.generation = s.generation
@@ -129,7 +130,7 @@ GIVEN_UP: Final = """
                    {BEFORE}) AS since
         FROM {client_events} WHERE event IN ('assigned', 'revoked', 'lost')
     ), told AS (
-        -- Counted from their arrival: lines of answers are stamped late.
+        -- Counted from their arrival, which a line that is stamped late puts too late as well.
         SELECT member, arrived_at AS at, CAST(NULL AS TIMESTAMP) AS begun_at FROM {own_requests}
         WHERE api IN ('HEARTBEAT', 'OFFSET_COMMIT') AND error_code NOT IN (:NONE,
                   :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR)
@@ -153,7 +154,7 @@ GIVEN_UP: Final = """
                count(o.from_at) AS topics
         FROM handed h LEFT JOIN told t
           ON t.member = h.member AND t.at > h.since
-         AND coalesce(t.begun_at <= h.since, t.at <= after(:slack_ms, h.at))
+         AND coalesce(t.begun_at <= h.since, t.at <= after(:STAMP_LATE_MS, h.at))
         LEFT JOIN topics o ON o.from_at <= h.at AND o.to_at >= h.at
         WHERE h.event <> 'assigned' AND h.partitions > 0
         GROUP BY h.member, h.event, h.at, h.partitions

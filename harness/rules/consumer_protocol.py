@@ -1,7 +1,10 @@
 """KIP-848, the members' side: fencing, commits by epoch, conversion, and what clients refuse."""
 
 from harness.experiment import CLASSIC
-from harness.rules.failure_detection import evicted_on_time
+from harness.rules.failure_detection import (
+    FOLLOWED_MS,  # noqa: F401 (a query names it)
+    evicted_on_time,
+)
 from harness.rules.rebalance import FIRST_MS, START_MS  # noqa: F401 (queries name them)
 from harness.rules.rule import Need, Rule
 

@@ -2,6 +2,7 @@
 
 from harness.experiment import CLASSIC
 from harness.rules.rule import Groups, Rule
+from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (a query names it)
 
 _COOPERATIVE = ("cooperative",)
 
@@ -26,11 +27,14 @@ def all_is_revoked() -> str:
         WITH spans AS (
             SELECT DISTINCT g.broker, g.generation, g.started_at, g.joined_at, j.member
             FROM {generations} g JOIN {joins} j ON same(j, g, broker, generation)
-             AND j.arrived_at <= g.joined_at AND in_time_of(g, j.processed_at)
+             AND j.arrived_at <= after(:STAMP_LATE_MS, g.joined_at)
+             AND in_time_of(g, j.processed_at)
             WHERE g.event = 'stabilized' AND g.started_at IS NOT NULL
         ), held AS (
             SELECT s.generation, s.member, s.started_at, count(*) AS held,
-                   count_if(o.to_at IS NULL OR o.to_at > s.joined_at) AS kept
+                   count_if(o.to_at IS NULL
+                            -- Brokers write whole milliseconds, cut off; clients do not.
+                            OR o.to_at > after(:rounding_ms, s.joined_at)) AS kept
             FROM spans s JOIN {ownership} o
               ON o.member = s.member AND o.from_at < s.started_at
              AND (o.to_at IS NULL OR o.to_at > s.started_at) AND o.removed_at IS NULL

@@ -1,6 +1,7 @@
 """That a member holds what its coordinator gave it."""
 
 from harness.rules.rule import Rule
+from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (a query names it)
 
 
 @Rule(
@@ -60,7 +61,7 @@ def holds_what_it_was_given() -> str:
                   -- A client that was put out meanwhile names the generation before.
                   OR (h.generation IS NULL OR :protocol = 'consumer'
                       OR g.generation > h.generation)
-                     AND g.processed_at <= after(:slack_ms, h.at)
+                     AND g.processed_at <= after(:STAMP_LATE_MS, h.at)
                      AND (g.next_at IS NULL
                           OR g.next_at >= after(-:max_poll_ms - :session_ms, h.at)))
             GROUP BY h.member, h.at, h.what, h.topic, h.partition
@@ -91,7 +92,7 @@ def holds_what_it_was_given() -> str:
             LEFT JOIN {ownership} o
               ON same(o, s, member, topic, partition)
              AND o.from_at <= after(:slack_ms, s.arrived_at)
-             AND (o.to_at IS NULL OR o.to_at >= after(-:slack_ms, s.arrived_at))
+             AND (o.to_at IS NULL OR o.to_at >= after(-:STAMP_LATE_MS, s.arrived_at))
             GROUP BY s.member, s.arrived_at, s.topic, s.partition
         ), together AS (
             SELECT s.member, s.names, o.topic, o.partition,

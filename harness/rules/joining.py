@@ -105,14 +105,13 @@ def initial_delay() -> str:
             UNION ALL
             SELECT broker, at, generation FROM ordered
         ), last_steps AS (
-            -- Requests are stamped when they are logged, some milliseconds late: the join that
-            -- completed a generation may be logged after it.
+            -- The line of the join that completed a generation may be stamped after it.
             SELECT r.number, r.broker, r.generation, r.started_at, r.joined_at, r.evidence, r.ms,
                    least(r.joined_at, greatest(r.started_at, max(s.at))) AS last_at
             FROM rounds r LEFT JOIN steps s
               ON s.broker = r.broker AND s.at >= r.started_at
              AND (s.at <= r.joined_at
-                  OR s.generation = r.generation AND s.at <= after(:slack_ms, r.joined_at))
+                  OR s.generation = r.generation AND s.at <= after(:STAMP_LATE_MS, r.joined_at))
             WHERE r.event = 'stabilized' AND r.started_at IS NOT NULL AND NOT r.initial
             GROUP BY ALL
         ), waits AS (

@@ -126,7 +126,8 @@ def one_assignment() -> str:
         ), led AS (
             SELECT g.*, array_contains(j.member_ids, g.leader) AS leader_joined,
                    array_contains(j.member_ids, g.leader_before) AS former_joined,
-                   coalesce(k.static, 0) AS static
+                   -- Whoever joined it, whenever: lines of joins may be stamped late (R12-all).
+                   coalesce(size(j.member_ids), 0) AS told, coalesce(k.static, 0) AS static
             FROM {generations} g
             LEFT JOIN joined j ON same(j, g, broker, generation)
             LEFT JOIN kept k ON k.number = g.number
@@ -149,8 +150,8 @@ def one_assignment() -> str:
                     WHEN times > 0 AND size(leaders) = 1 AND leader <> element_at(leaders, 1)
                     THEN clause('its assignment came from ', leader, ', although ',
                                 element_at(leaders, 1), ' led it')
-                    WHEN joined > 0 AND joined + static < members
-                    THEN clause('has ', members, ' members, of whom ', joined, ' had joined it')
+                    WHEN joined > 0 AND told + static < members
+                    THEN clause('has ', members, ' members, of whom ', told, ' joined it')
                     WHEN times > 0 AND former_joined AND leader <> leader_before
                          AND generation_before < generation
                     THEN clause('the former leader ', leader_before, ' rejoined and was replaced')

@@ -143,9 +143,10 @@ def test_a_member_that_asks_twice_has_offered_something_else_once(judge: Judge) 
 
 
 @pytest.mark.parametrize(
-    ("ms", "heard"), [(29_949, False), (29_950, True), (30_050, True), (30_051, False)]
+    ("ms", "heard"), [(29_949, False), (29_950, True), (30_300, True), (30_301, False)]
 )
-def test_a_join_is_heard_50_ms_around_the_rebalance(judge: Judge, ms: float, heard: bool) -> None:
+def test_a_join_is_heard_around_the_rebalance(judge: Judge, ms: float, heard: bool) -> None:
+    """Its line may be stamped late."""
     history = group().join("member-1", ms, 2, assignors=["sticky"]).rebalance(30_000, 2, 1, REJOIN)
     assert heard == (not wrong(judge, history))
 
@@ -288,7 +289,7 @@ def test_what_is_given_up_follows_from_something_that_was_told(judge: Judge, eve
 
 @pytest.mark.parametrize(
     ("ms", "code", "explains"),
-    [(20, 27, False), (21, 27, True), (30_050, 27, True), (30_051, 27, False), (29_000, 16, False)],
+    [(20, 27, False), (21, 27, True), (30_300, 27, True), (30_301, 27, False), (29_000, 16, False)],
 )
 def test_what_was_told_before_it_was_given_its_partitions_explains_nothing(
     judge: Judge, ms: float, code: int, explains: bool

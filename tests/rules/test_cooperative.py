@@ -420,7 +420,7 @@ def test_only_an_accepted_join_of_this_generation_goes_through_its_rebalance(jud
         history.told(name, "assigned", 20, [5])
     history.join("member-3", 10_005, 2, group="pay").join("member-4", 10_005, 2, error_code=25)
     history.request("SYNC_GROUP", "member-5", 10_005, generation=2)
-    history.join("member-6", 10_005, 2, broker=2).join("member-7", 10_011, 2)
+    history.join("member-6", 10_005, 2, broker=2).join("member-7", 10_311, 2)
     verdict = judge(history, "R15-all")
     assert ("HOLDS", 1) == (verdict["verdict"], verdict["examined"])
 

@@ -60,10 +60,10 @@ def test_a_coordinator_that_is_stopped_evicts_when_it_goes_on(
 
 
 def test_an_eviction_of_a_stopped_coordinator_starts_its_rebalance_later(judge: Judge) -> None:
-    history = pair().says("evicted", 12_100, "member-2").rebalance(12_300, 2, 1, "x")
+    history = pair().says("evicted", 12_100, "member-2").rebalance(13_101, 2, 1, "x")
     assert "no rebalance started" in judge(history, "R01")["reason"]
     assert "VIOLATED" == judge(history, "R20e")["verdict"]
-    history.fault("pause-broker", "broker-1", 4_500, 12_000)
+    history.fault("pause-broker", "broker-1", 4_500, 12_101)
     for rule in ("R01", "R20b", "R20e"):
         verdict = judge(history, rule)
         assert "HOLDS" == verdict["verdict"]
@@ -254,15 +254,14 @@ def test_an_eviction_is_on_time_within_slack(judge: Judge, evicted_ms: float, ve
     assert verdict == judge(pair(evicted_ms=evicted_ms), "R01")["verdict"]
 
 
-@pytest.mark.parametrize(("started_ms", "verdict"), [(10_051, "HOLDS"), (10_052, "VIOLATED")])
-def test_a_rebalance_starts_within_slack_of_the_eviction(
-    judge: Judge, started_ms: float, verdict: str
-) -> None:
+@pytest.mark.parametrize(("started_ms", "verdict"), [(11_001, "HOLDS"), (11_002, "VIOLATED")])
+def test_a_rebalance_follows_an_eviction(judge: Judge, started_ms: float, verdict: str) -> None:
+    """One that is late for lack of a processor is withheld by R20b and R20e."""
     history = pair().says("evicted", 10_001, "member-2").rebalance(started_ms, 2, 1)
     assert verdict == judge(history, "R01")["verdict"]
 
 
-@pytest.mark.parametrize(("bumped_ms", "verdict"), [(300, "HOLDS"), (301, "VIOLATED")])
+@pytest.mark.parametrize(("bumped_ms", "verdict"), [(1_250, "HOLDS"), (1_251, "VIOLATED")])
 def test_in_kip_848_the_next_epoch_follows_an_eviction(
     judge: Judge, bumped_ms: float, verdict: str
 ) -> None:

@@ -35,7 +35,7 @@ def test_a_callback_hands_over_the_part_that_was_given(
     assert verdict == judge(given(*handed, protocol=protocol), "X69")["verdict"]
 
 
-@pytest.mark.parametrize(("synced_ms", "verdict"), [(5_150, "HOLDS"), (5_151, "VIOLATED")])
+@pytest.mark.parametrize(("synced_ms", "verdict"), [(5_400, "HOLDS"), (5_401, "VIOLATED")])
 def test_a_client_that_was_put_out_may_name_the_generation_before(
     judge: Judge, synced_ms: float, verdict: str
 ) -> None:
@@ -104,8 +104,8 @@ def modern(*handed: int, ms: float = 100, owned: Sequence[int] | None = None) ->
     [
         ((0,), 100, "HOLDS"),
         ((1,), 100, "VIOLATED"),
-        ((0,), 0, "HOLDS"),  # within the slack
-        ((0,), -1, "VIOLATED"),
+        ((0,), -250, "HOLDS"),  # the line of the answer may be stamped late
+        ((0,), -251, "VIOLATED"),
         ((0, 1), 5_100, "HOLDS"),
         ((2,), 5_100, "VIOLATED"),
     ],
@@ -216,7 +216,7 @@ def test_a_member_that_joins_anew_says_what_it_holds_as_well(
 
 
 @pytest.mark.parametrize(
-    ("ms", "verdict"), [(7_949, "VIOLATED"), (7_950, "HOLDS"), (8_000, "HOLDS")]
+    ("ms", "verdict"), [(7_699, "VIOLATED"), (7_700, "HOLDS"), (8_000, "HOLDS")]
 )
 def test_what_a_member_gave_up_it_does_not_say_any_more(
     judge: Judge, ms: float, verdict: str
@@ -228,12 +228,12 @@ def test_what_a_member_gave_up_it_does_not_say_any_more(
 
 @pytest.mark.parametrize(
     ("partition", "ms", "verdict"),
-    [(0, 110, "HOLDS"), (1, 0, "HOLDS"), (1, -1, "VIOLATED"), (2, 110, "VIOLATED")],
+    [(0, 110, "HOLDS"), (1, -250, "HOLDS"), (1, -251, "VIOLATED"), (2, 110, "VIOLATED")],
 )
 def test_a_member_asks_for_positions_of_what_it_was_given(
     judge: Judge, partition: int, ms: float, verdict: str
 ) -> None:
-    """Its part is in an answer at 50 ms, within the slack of 0 ms."""
+    """Its part is in an answer at 50 ms."""
     history = given(0, 1).told_position("member-1", partition, 7, ms)
     history.told_position("observer", 5, 7, ms)
     assert verdict == judge(history, "X69")["verdict"]

@@ -257,15 +257,13 @@ def test_what_is_not_a_change_of_its_members_is_not_waited_for(judge: Judge) -> 
     history = later(14_500).says("evicted", 14_400, "member-3", **OTHER)
     history.says("evicted", 14_400, "member-3", broker=2)
     history.says("member_id_given", 14_400, "member-3")
-    history.join("member-3", 14_510, 3).join("member-3", 14_551, 2)
+    history.join("member-3", 14_510, 3).join("member-3", 14_801, 2)
     verdict = judge(history, "X07")
     assert ("VIOLATED", 3_000) == (verdict["verdict"], verdict["measured_max"])
 
 
-@pytest.mark.parametrize(("ms", "verdict"), [(14_550, "HOLDS"), (14_551, "VIOLATED")])
-def test_its_own_joins_may_be_stamped_within_slack_after_it(
-    judge: Judge, ms: float, verdict: str
-) -> None:
+@pytest.mark.parametrize(("ms", "verdict"), [(14_800, "HOLDS"), (14_801, "VIOLATED")])
+def test_its_own_joins_may_be_stamped_after_it(judge: Judge, ms: float, verdict: str) -> None:
     assert verdict == judge(later(14_500).join("member-3", ms, 2), "X07")["verdict"]
 
 
