@@ -191,16 +191,124 @@ def test_a_commit_may_be_told_within_slack_before_it_arrives(
     assert verdict == judge(answered(history, ms, 30), "R30")["verdict"]
 
 
+def broken(commit: str = "auto", **fault: Any) -> History:
+    """20 is committed at 200, up to 30 are delivered at 300, and broker-1 is broken until 700."""
+    history = committed().delivered("member-1", 0, 20, 29, 300)
+    history.group = {"commit": commit}
+    when = {"kind": "kill-broker", "resolved": "broker-1", "ms": 501, "healed_ms": 700, **fault}
+    return history.fault(**when)
+
+
 @pytest.mark.parametrize(
     ("commit", "position", "verdict"),
-    [("auto", 30, "HOLDS"), ("auto", 15, "VIOLATED"), ("sync", 30, "VIOLATED")],
+    [
+        ("auto", 30, "HOLDS"),
+        ("auto", 31, "VIOLATED"),  # nobody has been given that much
+        ("auto", 15, "VIOLATED"),
+        ("sync", 30, "VIOLATED"),
+    ],
 )
 def test_only_automatic_commits_may_be_on_nobodys_record(
     judge: Judge, commit: str, position: int, verdict: str
 ) -> None:
-    history = committed()
-    history.group = {"commit": commit}
-    assert verdict == judge(answered(history, 900, position), "R30")["verdict"]
+    assert verdict == judge(answered(broken(commit), 900, position), "R30")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "verdict"),
+    [
+        ({"injecting_ms": 900}, "HOLDS"),
+        ({"injecting_ms": 901}, "VIOLATED"),
+        ({"injecting_ms": 100, "ms": 110, "healed_ms": 200}, "HOLDS"),
+        ({"injecting_ms": 100, "ms": 110, "healed_ms": 199}, "VIOLATED"),
+        ({"healed_ms": None}, "HOLDS"),
+        ({"kind": "isolate-broker"}, "HOLDS"),
+        ({"kind": "kill-consumer", "resolved": "member-1"}, "VIOLATED"),
+    ],
+)
+def test_they_are_on_nobodys_record_only_where_a_broker_was_broken_since_the_last(
+    judge: Judge, fault: dict[str, Any], verdict: str
+) -> None:
+    assert verdict == judge(answered(broken(**fault), 900, 30), "R30")["verdict"]
+
+
+def test_a_broker_may_have_been_broken_before_the_first_commit_that_is_on_record(
+    judge: Judge,
+) -> None:
+    history = broken()
+    history.rows["requests"].clear()
+    assert "HOLDS" == judge(answered(history, 900, 30), "R30")["verdict"]
+
+
+def test_without_a_broken_broker_every_automatic_commit_is_on_record(judge: Judge) -> None:
+    history = committed().delivered("member-1", 0, 20, 29, 300)
+    history.group = {"commit": "auto"}
+    assert "VIOLATED" == judge(answered(history, 900, 30), "R30")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "partition", "verdict"),
+    [(900, 0, "HOLDS"), (901, 0, "VIOLATED"), (900, 1, "VIOLATED")],
+)
+def test_what_was_delivered_later_or_elsewhere_cannot_have_been_committed(
+    judge: Judge, ms: float, partition: int, verdict: str
+) -> None:
+    history = broken().delivered("member-1", partition, 30, 39, ms)
+    assert verdict == judge(answered(history, 900, 40), "R30")["verdict"]
+
+
+def test_a_broker_that_answers_late_may_know_what_was_delivered_meanwhile(judge: Judge) -> None:
+    history = broken(injecting_ms=950).delivered("member-1", 0, 30, 39, 1_000)
+    assert "HOLDS" == judge(answered(history, 900, 40, processed_at=at(1_000)), "R30")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("followed_ms", "last_ms", "verdict"),
+    [
+        (1_000, 6_500, "HOLDS"),
+        (1_000, 6_501, "VIOLATED"),
+        (1_001, 6_501, "HOLDS"),
+    ],
+)
+def test_a_new_coordinator_is_behind_by_no_more_than_its_high_watermark(
+    judge: Judge, followed_ms: float, last_ms: float, verdict: str
+) -> None:
+    """10 is followed by 20, and the old coordinator makes its last commit of t-1."""
+    history = History().commit_request("member-1", 100, 0, 10)
+    history.commit_request("member-1", followed_ms, 0, 20)
+    history.commit_request("member-1", last_ms, 1, 5)
+    history.says("member_added", 0, "member-1").says("loaded", 7_000, broker=2)
+    # What a new coordinator has accepted is none of the old one's.
+    history.commit_request("member-1", 9_000, 1, 9, broker=2)
+    assert verdict == judge(answered(history, 8_000, 10, broker=2), "R30")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("again", "verdict"),
+    [
+        ({"committed": 10}, "HOLDS"),  # the same position, once more
+        ({"committed": 10, "error": 22}, "VIOLATED"),
+        ({"committed": 15}, "VIOLATED"),
+    ],
+)
+def test_a_position_that_was_committed_again_counts_from_the_last_time(
+    judge: Judge, again: dict[str, Any], verdict: str
+) -> None:
+    history = committed().commit_request("member-1", 6_000, 0, **again)
+    history.commit_request("member-1", 6_500, 0, 20)
+    history.says("member_added", 0, "member-1").says("loaded", 7_000, broker=2)
+    assert verdict == judge(answered(history, 8_000, 10, broker=2), "R30")["verdict"]
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(0, "VIOLATED"), (7, "HOLDS"), (22, "HOLDS")])
+def test_only_a_commit_that_was_accepted_makes_the_one_before_it_an_old_one(
+    judge: Judge, error: int, verdict: str
+) -> None:
+    history = History().commit_request("member-1", 100, 0, 10)
+    history.commit_request("member-1", 200, 0, 15, error=error)
+    history.commit_request("member-1", 6_500, 0, 20)
+    history.says("member_added", 0, "member-1").says("loaded", 7_000, broker=2)
+    assert verdict == judge(answered(history, 8_000, 10, broker=2), "R30")["verdict"]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from tests.tampered import (
     answering,
     appearing,
     clocks,
+    committing,
     heartbeating,
     naming,
     out_of_turn,
@@ -54,6 +55,7 @@ VIOLATIONS = (
     *taking_over.CHANGES,
     *unprovoked.CHANGES,
     *out_of_turn.CHANGES,
+    *committing.CHANGES,
     *clocks.VIOLATIONS,
 )
 NEUTRAL = clocks.CHANGES
