@@ -20,7 +20,6 @@ Judge = Callable[[History, str], dict[str, Any]]
         (22, 22, "HOLDS"),
         (0, 22, "VIOLATED"),
         (25, 0, "VIOLATED"),
-        (27, 25, "HOLDS"),
         (58, 0, "HOLDS"),  # its login had ended when the answer came
         (-185, 0, "HOLDS"),  # the answer came too late
         (-195, 0, "UNKNOWN"),  # an error of its own
@@ -137,11 +136,187 @@ def test_each_partition_has_an_answer_of_its_own(judge: Judge) -> None:
     assert "VIOLATED" == judge(history, "X59")["verdict"]
 
 
-@pytest.mark.parametrize("how", ["auto", "external", "transaction"])
-def test_commits_without_answers_of_their_own_are_unknown_to_x59(judge: Judge, how: str) -> None:
-    history = History().asked_commit("member-1", 1_000, 0, 10, how=how)
+def test_what_is_committed_elsewhere_is_unknown_to_x59(judge: Judge) -> None:
+    history = History().asked_commit("member-1", 1_000, 0, 10, how="external")
     history.commit_request("member-1", 1_001, 0, 10, error=22)
     assert "UNKNOWN" == judge(history, "X59")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("client", "reported", "verdict"),
+    [
+        ("librdkafka", 25, "HOLDS"),
+        *(("librdkafka", code, "VIOLATED") for code in (12, 22, 27, 82, 110, 113)),
+        ("librdkafka", 16, "HOLDS"),  # it may have been told so elsewhere
+        ("librdkafka", 30, "HOLDS"),
+        ("librdkafka", -185, "HOLDS"),
+        ("java", 22, "VIOLATED"),
+        ("java", 27, "HOLDS"),
+    ],
+)
+def test_a_refusal_is_reported_as_it_was_answered(
+    judge: Judge, client: str, reported: int, verdict: str
+) -> None:
+    history = History(group={"client": client})
+    history.asked_commit("member-1", 1_000, 0, 10, error=reported)
+    history.commit_request("member-1", 1_001, 0, 10, error=25)
+    assert verdict == judge(history, "X59")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("heard", "verdict"),
+    [
+        ({}, "HOLDS"),
+        ({"ms": 950}, "HOLDS"),
+        ({"ms": 949}, "VIOLATED"),
+        ({"ms": 1_150}, "HOLDS"),
+        ({"ms": 1_151}, "VIOLATED"),
+        ({"error": 82}, "VIOLATED"),
+        ({"member": "member-2"}, "VIOLATED"),
+        ({"api": "OFFSET_FETCH"}, "VIOLATED"),
+    ],
+)
+def test_a_client_may_report_what_it_heard_of_another_partition(
+    judge: Judge, heard: dict[str, Any], verdict: str
+) -> None:
+    """It is answered 12 for t-0, and reports 22 at 1,100."""
+    history = History().asked_commit("member-1", 1_000, 0, 10, error=22, answered_at=at(1_100))
+    history.commit_request("member-1", 1_001, 0, 10, error=12)
+    call = {"member": "member-1", "ms": 1_002, "partition": 1, "committed": 5, "error": 22, **heard}
+    api = call.pop("api", "OFFSET_COMMIT")
+    history.commit_request(**call)
+    history.rows["requests"][-1]["api"] = api
+    assert verdict == judge(history, "X59")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("fault_ms", "healed_ms", "verdict"),
+    [
+        (9_000, 20_000, "HOLDS"),
+        (10_002, 20_000, "HOLDS"),
+        (10_003, 20_000, "VIOLATED"),
+        (2_000, 10_000, "HOLDS"),
+        (2_000, 9_999, "VIOLATED"),
+        (2_000, None, "HOLDS"),
+    ],
+)
+def test_a_killed_broker_may_have_answered_and_not_written_so(
+    judge: Judge, fault_ms: float, healed_ms: float | None, verdict: str
+) -> None:
+    history = History().asked_commit("member-1", 10_000, 0, 10, error=22)
+    history.commit_request("member-1", 10_001, 0, 10, error=25)
+    history.fault("kill-broker", "broker-1", fault_ms + 1, healed_ms, injecting_ms=fault_ms)
+    assert verdict == judge(history, "X59")["verdict"]
+
+
+@pytest.mark.parametrize(("healed_ms", "verdict"), [(20_000, "VIOLATED"), (None, "HOLDS")])
+def test_a_paused_broker_writes_it_when_it_goes_on(
+    judge: Judge, healed_ms: float | None, verdict: str
+) -> None:
+    history = History().asked_commit("member-1", 10_000, 0, 10, error=22)
+    history.commit_request("member-1", 10_001, 0, 10, error=25)
+    history.fault("pause-broker", "broker-1", 10_000, healed_ms)
+    assert verdict == judge(history, "X59")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("reported", "answered", "verdict"),
+    [
+        (0, 0, "HOLDS"),
+        (22, 22, "HOLDS"),
+        (22, 0, "VIOLATED"),
+        (0, 22, "VIOLATED"),
+        (22, 25, "VIOLATED"),
+        (90, 0, "HOLDS"),  # it was fenced before it could end the transaction
+        (-185, 0, "HOLDS"),
+        (None, 0, "UNKNOWN"),
+    ],
+)
+def test_a_transaction_is_not_reported_as_refused_once_its_positions_were_accepted(
+    judge: Judge, reported: int | None, answered: int, verdict: str
+) -> None:
+    history = History().asked_commit(
+        "member-1", 1_000, 0, 10, error=reported, how="transaction", answered_at=at(3_000)
+    )
+    if reported is None:
+        history.rows["commits"][-1]["answered_at"] = None
+    history.commit_request("member-1", 1_001, 0, 10, error=answered)
+    assert "UNKNOWN" == judge(history, "X59")["verdict"]
+    history.rows["requests"][-1]["api"] = "TXN_OFFSET_COMMIT"
+    assert verdict == judge(history, "X59")["verdict"]
+
+
+def test_a_transaction_may_be_left_without_a_report(judge: Judge) -> None:
+    history = History().asked_commit("member-1", 1_000, 0, 10, error=None, how="transaction")
+    history.commit_request("member-1", 1_001, 0, 10).delivered("member-1", 0, 10, 19, 20_000)
+    history.rows["requests"][-1]["api"] = "TXN_OFFSET_COMMIT"
+    assert "HOLDS" == judge(history, "X59")["verdict"]
+
+
+def reported(error: int, *answers: int, ms: float = 10_000) -> History:
+    """An automatic commit is reported at 12 s, and was answered so from 10 s on."""
+    history = History().asked_commit(
+        "member-1", 0, 0, 10, error=error, how="auto", asked_at=None, answered_at=at(12_000)
+    )
+    for number, answer in enumerate(answers):
+        history.commit_request("member-1", ms + number, 0, 10, error=answer)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("error", "answers", "verdict"),
+    [
+        (0, (0,), "HOLDS"),
+        (0, (25,), "VIOLATED"),
+        (0, (25, 22), "VIOLATED"),
+        (0, (0, 25), "HOLDS"),  # made the first time
+        (0, (25, 0), "HOLDS"),
+        (25, (25,), "HOLDS"),
+        (25, (25, 0), "HOLDS"),
+        (25, (0,), "VIOLATED"),
+        (22, (25,), "VIOLATED"),
+        (-185, (0,), "HOLDS"),
+        (-195, (0,), "UNKNOWN"),
+    ],
+)
+def test_an_automatic_commit_that_was_never_made_is_not_reported_as_made(
+    judge: Judge, error: int, answers: tuple[int, ...], verdict: str
+) -> None:
+    assert verdict == judge(reported(error, *answers), "X59")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"), [(1, "VIOLATED"), (12_050, "VIOLATED"), (12_051, "UNKNOWN")]
+)
+def test_an_automatic_commit_is_answered_before_it_is_reported(
+    judge: Judge, ms: float, verdict: str
+) -> None:
+    assert verdict == judge(reported(0, 25, ms=ms), "X59")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("fault_ms", "healed_ms", "verdict"),
+    [
+        (12_000, 20_000, "HOLDS"),
+        (12_001, 20_000, "VIOLATED"),
+        (2_000, 10_000, "HOLDS"),
+        (2_000, 9_999, "VIOLATED"),
+    ],
+)
+@pytest.mark.parametrize("error", [0, 22])
+def test_a_killed_broker_may_have_answered_an_automatic_commit_and_not_written_so(
+    judge: Judge, error: int, fault_ms: float, healed_ms: float, verdict: str
+) -> None:
+    history = reported(error, 25)
+    history.fault("kill-broker", "broker-1", fault_ms + 1, healed_ms, injecting_ms=fault_ms)
+    assert verdict == judge(history, "X59")["verdict"]
+
+
+def test_an_automatic_commit_is_told_by_when_it_was_reported(judge: Judge) -> None:
+    (row,) = judge(reported(0, 25), "X59")["rows"]
+    assert at(12_000) == row["at"]
+    (row,) = judge(reported(0, 0), "X59")["rows"]
+    assert at(12_000) == row["at"]
 
 
 # X61

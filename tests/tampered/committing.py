@@ -191,6 +191,27 @@ def automatic_commits_never_cover_a_partition(kept: Kept) -> None:
     ]
 
 
+def a_client_reports_another_refusal(kept: Kept) -> None:
+    refused = [row for row in kept["commits"] if row["error_code"] in (22, 25, 113)]
+    first(refused, "refused commit")
+    for row in refused:
+        other = (22, "ILLEGAL_GENERATION"), (27, "REBALANCE_IN_PROGRESS")
+        row["error_code"], row["error"] = other[row["error_code"] == 22]
+
+
+def a_transaction_that_was_made_is_reported_as_refused(kept: Kept) -> None:
+    request = first(kept.own("TXN_OFFSET_COMMIT")[::-1], "transaction")
+    for row in _reported(kept, request):
+        row["error_code"], row["error"] = 22, "ILLEGAL_GENERATION"
+
+
+def automatic_commits_that_were_refused_are_reported_as_made(kept: Kept) -> None:
+    refused = [row for row in kept["commits"] if row["error_code"] in (25, 113)]
+    first(refused, "refused commit")
+    for row in refused:
+        row["error_code"], row["error"] = 0, None
+
+
 CHANGES: Final[tuple[Change, ...]] = (
     change(more_than_anybody_committed_is_told, "R30", AUTOMATIC),
     change(a_position_beyond_the_end_is_told, "R30", AUTOMATIC),
@@ -202,4 +223,12 @@ CHANGES: Final[tuple[Change, ...]] = (
     change(an_automatic_commit_leaves_a_partition_out, "X103", AUTOMATIC),
     change(automatic_commits_of_a_partition_lag, "X103", AUTOMATIC),
     change(automatic_commits_never_cover_a_partition, "X103", AUTOMATIC),
-)
+    change(
+        a_client_reports_another_refusal, "X59",
+        ("consumer-freeze.", "coordinator-silent.librdkafka", "revocation-stalled."),
+    ),
+    change(a_transaction_that_was_made_is_reported_as_refused, "X59", ("transactions.",)),
+    change(
+        automatic_commits_that_were_refused_are_reported_as_made, "X59", ("coordinator-isolated.",)
+    ),
+)  # fmt: skip
