@@ -25,6 +25,7 @@ from tests.tampered import (
     naming,
     out_of_turn,
     passing,
+    probing,
     reading,
     rebalancing,
     taking_over,
@@ -56,6 +57,7 @@ VIOLATIONS = (
     *unprovoked.CHANGES,
     *out_of_turn.CHANGES,
     *committing.CHANGES,
+    *probing.CHANGES,
     *clocks.VIOLATIONS,
 )
 NEUTRAL = clocks.CHANGES

@@ -1,0 +1,112 @@
+"""Changes of what probes of kept runs were answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from tests.tampered.history import Change, Kept, Row, change, first
+
+GROUP_APIS: Final = "group-apis."
+OFFSET_APIS: Final = "offset-apis."
+JOINS: Final = (GROUP_APIS, "group-states.", OFFSET_APIS)
+# A subscription to topic "u" in the way of Kafka's clients.
+ANOTHER: Final = "AAAAAAABAAF1AAAAAA=="
+# Partition 2 of topic t.
+PART: Final = "AAAAAAABAAF0AAAAAQAAAAIAAAAA"
+
+
+def answer(call: Row) -> Any:
+    return json.loads(call["answer"])
+
+
+def answered(call: Row, edit: Callable[[Any], object]) -> None:
+    """The call with its answer changed."""
+    changed = answer(call)
+    edit(changed)
+    call["answer"] = json.dumps(changed)
+
+
+def calls(kept: Kept, api: str, step: str = "") -> list[Row]:
+    """Calls by probes that were answered without an error, in order, whose step begins so."""
+    found = [
+        row
+        for row in kept["calls"]
+        if row["api"] == api and row["error_code"] == 0 and row["step"].startswith(step)
+    ]
+    return sorted(found, key=lambda row: row["sent_at"])
+
+
+def of_leader(kept: Kept) -> Row:
+    """A JoinGroup of a leader that is told of two members at least."""
+    joins = [row for row in calls(kept, "JOIN_GROUP") if len(answer(row)["members"]) > 1]
+    return first(joins, "leader of two")
+
+
+def of_follower(kept: Kept) -> Row:
+    """A JoinGroup of the same generation by a member that does not lead."""
+    leader = of_leader(kept)
+    number = answer(leader)["generationId"]
+    joins = [row for row in calls(kept, "JOIN_GROUP") if row["group"] == leader["group"]]
+    told = [(row, answer(row)) for row in joins]
+    followers = [row for row, its in told if its["generationId"] == number and not its["members"]]
+    return first(followers, "follower")
+
+
+def a_leader_is_not_told_of_a_member(kept: Kept) -> None:
+    answered(of_leader(kept), lambda told: told["members"].pop())
+
+
+def a_leader_is_told_of_a_stranger(kept: Kept) -> None:
+    stranger = {"memberId": "stranger-1", "groupInstanceId": None, "metadata": "AAAAAAAAAAAAAA=="}
+    answered(of_leader(kept), lambda told: told["members"].append(stranger))
+
+
+def a_leader_is_told_another_subscription(kept: Kept) -> None:
+    answered(of_leader(kept), lambda told: told["members"][1].update(metadata=ANOTHER))
+
+
+def a_leader_is_told_another_instance_id(kept: Kept) -> None:
+    answered(of_leader(kept), lambda told: told["members"][1].update(groupInstanceId="another"))
+
+
+def a_group_has_two_leaders(kept: Kept) -> None:
+    members = answer(of_leader(kept))["members"]
+    answered(of_follower(kept), lambda told: told.update(leader=told["memberId"], members=members))
+
+
+def a_dynamic_leader_is_told_to_skip_the_assignment(kept: Kept) -> None:
+    answered(of_leader(kept), lambda told: told.update(skipAssignment=True))
+
+
+def a_join_is_answered_as_of_another_type(kept: Kept) -> None:
+    answered(of_leader(kept), lambda told: told.update(protocolType="connect"))
+
+
+def a_join_is_told_an_assignor_that_nobody_offers(kept: Kept) -> None:
+    answered(of_leader(kept), lambda told: told.update(protocolName="roundrobin"))
+
+
+def a_sync_is_told_another_assignor(kept: Kept) -> None:
+    sync = first(calls(kept, "SYNC_GROUP"), "SyncGroup")
+    answered(sync, lambda told: told.update(protocolName="roundrobin"))
+
+
+def a_join_is_answered_with_another_member_id(kept: Kept) -> None:
+    joins = [row for row in calls(kept, "JOIN_GROUP") if row["member_id"]]
+    answered(joins[0], lambda told: told.update(memberId=told["memberId"][:-4] + "ffff"))
+
+
+CHANGES: Final[tuple[Change, ...]] = (
+    change(a_leader_is_not_told_of_a_member, "X108", JOINS),
+    change(a_leader_is_told_of_a_stranger, "X108", JOINS),
+    change(a_leader_is_told_another_subscription, "X108", JOINS),
+    change(a_leader_is_told_another_instance_id, "X108", JOINS),
+    change(a_group_has_two_leaders, "X108", JOINS),
+    change(a_dynamic_leader_is_told_to_skip_the_assignment, "X108", JOINS),
+    change(a_join_is_answered_as_of_another_type, "X109", JOINS),
+    change(a_join_is_told_an_assignor_that_nobody_offers, "X109", JOINS),
+    change(a_sync_is_told_another_assignor, "X109", JOINS),
+    change(a_join_is_answered_with_another_member_id, "X109", JOINS),
+)  # fmt: skip
