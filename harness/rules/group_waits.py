@@ -10,8 +10,8 @@ from harness.rules.rule import Rule
     "R13",
     title="Only the leader assigns partitions",
     statement="A follower's SyncGroup is answered only after the leader's SyncGroup has brought "
-    "the assignment. Each follower gets what the leader gave it, whatever its own SyncGroup says, "
-    "and only the leader is told who the members are.",
+    "the assignment. Each member gets what the leader gave it, whatever its own SyncGroup says. "
+    "Only the leader is told who the members are.",
     source="document 001, SyncGroup; document 003, the group's state machine",
     unit="ms",
     things="answers to SyncGroup and JoinGroup",
@@ -22,10 +22,10 @@ from harness.rules.rule import Rule
     protocols=CLASSIC,
 )
 def leader_assigns() -> str:
-    """Each follower's answer against what the leader gave; and who is told the members.
+    """Each answer against what the leader gave, and who is told the members.
 
-    Of members under test brokers' logs tell both; a static one that took another's place since, and
-    a generation whose leader's SyncGroup is on no log, are not examined.
+    Of followers under test brokers' logs tell both; a static one that took another's place since,
+    and a generation whose leader's SyncGroup is on no log, are not examined.
     """
     return """
         WITH brought AS (
@@ -61,8 +61,16 @@ def leader_assigns() -> str:
             LEFT JOIN {probe_members} m
               ON m.`group` = s.`group` AND m.replaced_by = s.member_id
             LEFT JOIN brought r ON same(r, s, `group`, member_id, generation)
-        )
-        , own_syncs AS (
+        ), by_leaders AS (
+            SELECT s.*, coalesce(get(filter(l.given, g -> g.memberId = s.member_id), 0)
+                                     .assignment, '') AS given_to_it
+            FROM syncs s JOIN of_leaders l
+              ON same(l, s, `group`, generation) AND l.leader = s.member_id
+            -- One without an answer may have assigned something else before.
+            LEFT ANTI JOIN {calls} c
+              ON c.api = 'SYNC_GROUP' AND c.error_code IS NULL AND c.sent_at < s.sent_at
+             AND same(c, s, `group`, member_id, generation)
+        ), own_syncs AS (
             SELECT s.*, coalesce(g.number, 0) AS number, g.synced_at
             FROM {own_requests} s LEFT JOIN {generations} g
               ON same(g, s, broker, generation) AND in_time_of(g, s.processed_at)
@@ -94,6 +102,11 @@ def leader_assigns() -> str:
                     THEN 'got what the leader gave it, and not what it gave itself' END AS note,
                evidence
         FROM of_followers
+        UNION ALL
+        SELECT concat(step, ' (', `group`, ')'), answered_at, NULL, NULL,
+               IF(got IS NULL, 'its answer names no assignment', NULL),
+               IF(got <> given_to_it, 'did not get what it gave itself', NULL), NULL, NULL
+        FROM by_leaders
         UNION ALL
         SELECT concat(step, ' (', `group`, ')'), answered_at, NULL, NULL, NULL,
                CASE WHEN leader = member_id AND NOT told_members

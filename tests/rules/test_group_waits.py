@@ -57,7 +57,7 @@ def test_members_under_test_get_what_their_leader_gave(
 
 def test_followers_wait_for_the_leader_and_get_what_it_gave(judge: Judge) -> None:
     verdict = judge(assigned(wish="all of it"), "R13")
-    assert ("HOLDS", 3) == (verdict["verdict"], verdict["examined"])
+    assert ("HOLDS", 4) == (verdict["verdict"], verdict["examined"])
 
 
 def test_a_follower_answered_before_the_leader_violates(judge: Judge) -> None:
@@ -111,10 +111,51 @@ def test_the_leader_may_ask_again_for_what_it_gave(judge: Judge) -> None:
     assert "HOLDS" == judge(history, "R13")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("got", "gives", "verdict"),
+    [
+        ("part of a", {"a": "part of a"}, "HOLDS"),
+        ("part of b", {"a": "part of a", "b": "part of b"}, "VIOLATED"),
+        ("", {"a": "part of a"}, "VIOLATED"),
+        ("", {"b": "part of b"}, "HOLDS"),
+        ("part of a", {"b": "part of b"}, "VIOLATED"),
+        (None, {"a": "part of a"}, "UNKNOWN"),
+    ],
+)
+def test_a_leader_gets_what_it_gave_itself(
+    judge: Judge, got: Any, gives: dict[str, str], verdict: str
+) -> None:
+    history = Probed().joined("a", 1_000).synced("a", 2_000, got, gives=gives)
+    assert verdict == judge(history, "R13")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("row", "judged"),
+    [
+        ({}, 0),
+        ({"ms": 2_000}, 1),
+        ({"error": 27}, 1),
+        ({"error": 0, "generation": 2}, 1),
+        ({"generation": 2}, 1),
+        ({"member": "b"}, 1),
+        ({"group": OTHER}, 1),
+    ],
+)
+def test_an_assignment_that_was_not_answered_may_have_been_the_first(
+    judge: Judge, row: dict[str, Any], judged: int
+) -> None:
+    history = Probed().joined("a", 1_000)
+    asked = {"ms": 1_999, "error": None, "member": "a", "generation": 1, **row}
+    history.call("SYNC_GROUP", **asked)
+    history.synced("a", 2_000, "another part", gives={"a": "part of a"})
+    verdict = judge(history, "R13")
+    assert judged == verdict["violations"]
+
+
 def test_who_is_given_nothing_by_the_leader_gets_nothing(judge: Judge) -> None:
     history = Probed().joined("a", 1_000).joined("b", 1_000).synced("b", 2_000, "", lasts_ms=2_001)
     verdict = judge(history.synced("a", 4_000, "all", gives={"a": "all"}), "R13")
-    assert ("HOLDS", 3) == (verdict["verdict"], verdict["examined"])
+    assert ("HOLDS", 4) == (verdict["verdict"], verdict["examined"])
 
 
 @pytest.mark.parametrize(
@@ -147,14 +188,14 @@ def test_a_leader_that_is_not_on_record_leaves_its_followers_unknown(judge: Judg
     history = assigned()
     history.rows["requests"].pop()
     verdict = judge(history, "R13")
-    assert ("UNKNOWN", 3) == (verdict["verdict"], verdict["examined"])
+    assert ("UNKNOWN", 4) == (verdict["verdict"], verdict["examined"])
 
 
 def test_a_follower_that_is_not_on_record_is_unknown(judge: Judge) -> None:
     history = assigned()
     history.rows["requests"].pop(0)
     verdict = judge(history, "R13")
-    assert ("UNKNOWN", 3) == (verdict["verdict"], verdict["examined"])
+    assert ("UNKNOWN", 4) == (verdict["verdict"], verdict["examined"])
 
 
 @pytest.mark.parametrize(("leader", "heir"), [("t", "s"), ("s", "t")])
@@ -203,7 +244,7 @@ def test_each_generation_of_each_group_has_its_own_leader(judge: Judge) -> None:
             for each in history.rows["requests"][:2]
         ]
     verdict = judge(history, "R13")
-    assert ("HOLDS", 9) == (verdict["verdict"], verdict["examined"])
+    assert ("HOLDS", 12) == (verdict["verdict"], verdict["examined"])
     measured = sorted(row["measured"] for row in verdict["rows"] if row["measured"] is not None)
     assert [1, 2, 3] == measured
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from tests.tampered.history import Change, Kept, Row, change, first
+from tests.tampered.history import Change, Kept, NotThere, Row, change, first
 
 GROUP_APIS: Final = "group-apis."
 OFFSET_APIS: Final = "offset-apis."
@@ -98,6 +98,15 @@ def a_join_is_answered_with_another_member_id(kept: Kept) -> None:
     answered(joins[0], lambda told: told.update(memberId=told["memberId"][:-4] + "ffff"))
 
 
+def a_leader_gets_another_part_than_it_gave_itself(kept: Kept) -> None:
+    for sync in calls(kept, "SYNC_GROUP"):
+        given = json.loads(sync["request"])["assignments"]
+        if sync["member_id"] in [each["memberId"] for each in given]:
+            answered(sync, lambda told: told.update(assignment=PART))
+            return
+    raise NotThere("no leader that gave itself a part")
+
+
 CHANGES: Final[tuple[Change, ...]] = (
     change(a_leader_is_not_told_of_a_member, "X108", JOINS),
     change(a_leader_is_told_of_a_stranger, "X108", JOINS),
@@ -109,4 +118,5 @@ CHANGES: Final[tuple[Change, ...]] = (
     change(a_join_is_told_an_assignor_that_nobody_offers, "X109", JOINS),
     change(a_sync_is_told_another_assignor, "X109", JOINS),
     change(a_join_is_answered_with_another_member_id, "X109", JOINS),
+    change(a_leader_gets_another_part_than_it_gave_itself, "R13", (GROUP_APIS, OFFSET_APIS)),
 )  # fmt: skip
