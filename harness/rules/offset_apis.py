@@ -125,7 +125,8 @@ def metadata_bytes() -> str:
     "R30-wire",
     title="OffsetFetch returns the position that was committed last",
     statement="OffsetFetch of named or of all partitions returns the position that was accepted "
-    "last, and -1 for a named partition that has none. With require_stable a partition in an open "
+    "last, with the metadata and the leader epoch that were committed with it, and -1 for a named "
+    "partition that has none. With require_stable a partition in an open "
     "transaction is answered UNSTABLE_OFFSET_COMMIT (88); without it the position before the "
     "transaction is returned.",
     source="document 003, OFFSET_FETCH; KIP-447",
@@ -152,9 +153,52 @@ def fetches() -> str:
             FROM stored s LEFT JOIN {probe_fetches} g
               ON same(g, s, `group`, sent_at, topic, partition)
             GROUP BY s.`group`, s.sent_at
+        ), epochs AS (
+            SELECT c.`group`, c.api, c.sent_at, c.step, t.name AS topic,
+                   p.partitionIndex AS partition, p.committedLeaderEpoch AS epoch
+            FROM {calls} c LATERAL VIEW explode(from_json(get_json_object(c.request, '$.topics'),
+                'array<struct<name:string,partitions:array<struct<partitionIndex:int,'
+                || 'committedLeaderEpoch:int>>>>')) AS t
+            LATERAL VIEW explode(t.partitions) AS p
+            WHERE c.api IN ('OFFSET_COMMIT', 'TXN_OFFSET_COMMIT')
+        ), made AS (
+            SELECT f.`group`, f.sent_at, f.step, f.topic, f.partition,
+                   max_by(struct(coalesce(p.metadata, '') AS metadata,
+                                 coalesce(e.epoch, -1) AS epoch),
+                          struct(p.at, p.sent_at, p.committed)) AS last
+            FROM {probe_fetches} f JOIN {probe_positions} p
+              ON same(p, f, `group`, topic, partition) AND p.at <= f.sent_at AND p.error_code = 0
+            LEFT JOIN epochs e ON same(e, p, `group`, api, sent_at, step, topic, partition)
+            GROUP BY f.`group`, f.sent_at, f.step, f.topic, f.partition
+        ), told AS (
+            SELECT c.`group`, c.sent_at, c.step, t.name AS topic, p.partitionIndex AS partition,
+                   coalesce(p.metadata, '') AS metadata, p.committedLeaderEpoch AS epoch,
+                   get_json_object(c.answer, '$.groups[0].groupId') AS of_group
+            FROM {calls} c LATERAL VIEW explode(from_json(
+                get_json_object(c.answer, '$.groups[0].topics'),
+                'array<struct<name:string,partitions:array<struct<partitionIndex:int,'
+                || 'metadata:string,committedLeaderEpoch:int>>>>')) AS t
+            LATERAL VIEW explode(t.partitions) AS p
+            WHERE c.api = 'OFFSET_FETCH'
+        ), besides AS (
+            -- What is said besides a position, where it is known which commit made that.
+            SELECT t.`group`, t.sent_at, t.step, t.topic, t.partition,
+                   min(CASE WHEN t.of_group <> t.`group`
+                            THEN clause('was answered of group ', t.of_group)
+                            WHEN t.metadata <> IF(f.wanted < 0, '', m.last.metadata)
+                            THEN 'was answered with other metadata than were committed'
+                            WHEN t.epoch <> IF(f.wanted < 0, -1, m.last.epoch)
+                            THEN clause('was answered with leader epoch ', t.epoch) END) AS odd
+            FROM told t JOIN {probe_fetches} f
+              ON same(f, t, `group`, sent_at, step, topic, partition)
+             AND f.error_code = :NONE AND f.committed = f.wanted AND size(f.in_flight) = 0
+             AND NOT f.ending
+            LEFT JOIN made m ON same(m, t, `group`, sent_at, step, topic, partition)
+            GROUP BY t.`group`, t.sent_at, t.step, t.topic, t.partition
         ), answered AS (
-            SELECT concat(topic, '-', partition, ' in ', step, ' (', `group`, ')') AS subject,
-                   sent_at AS at,
+            SELECT concat(f.topic, '-', f.partition, ' in ', f.step, ' (', f.`group`, ')')
+                       AS subject,
+                   f.sent_at AS at, b.odd,
                    IF(held AND stable, error_code = :UNSTABLE_OFFSET_COMMIT,
                       error_code = :NONE
                           AND (committed = wanted OR array_contains(in_flight, committed)))
@@ -162,17 +206,75 @@ def fetches() -> str:
                    concat('was answered ', error_code, ', ', coalesce(string(committed), '?'),
                           IF(held AND stable, ' while a transaction held it',
                              concat(' where ', wanted, ' was committed last'))) AS answer
-            FROM {probe_fetches}
+            FROM {probe_fetches} f
+            LEFT JOIN besides b ON same(b, f, `group`, sent_at, step, topic, partition)
             WHERE NOT (ending AND stable AND error_code = :UNSTABLE_OFFSET_COMMIT)
             UNION ALL
-            SELECT concat('all partitions (', `group`, ')'), sent_at, given = stored,
+            SELECT concat('all partitions (', `group`, ')'), sent_at, NULL, given = stored,
                    concat('were answered with ', given, ' of ', stored)
             FROM complete
         )
-        SELECT subject, at, IF(NOT right, answer, NULL) AS wrong,
+        SELECT subject, at, IF(NOT right, answer, odd) AS wrong,
                IF(right IS NULL, 'was answered incompletely', NULL) AS unknown,
                answer AS note
         FROM answered
+    """
+
+
+@Rule(
+    "X110",
+    title="An answer about positions names each partition that was asked",
+    statement="The answer to an OffsetCommit, an OffsetDelete or an OffsetFetch of named "
+    "partitions names each of these partitions once, and no other one.",
+    source="document 003, OFFSET_COMMIT and OFFSET_FETCH; OffsetMetadataManager.commitOffset and "
+    "fetchOffsets",
+    unit="partitions",
+    things="answers about positions",
+    measures="asked, and not named once, or named only in the answer",
+    too_high="was answered about other partitions than it asked",
+    matters="A client looks for its partitions in the answer: it neither repeats nor reports what "
+    "it does not find there.",
+    broker=True,
+    in_passing=True,
+)
+def answers_for_each() -> str:
+    """Calls that name each partition once; a refusal of the whole request names none."""
+    return """
+        WITH topics AS (
+            SELECT concat(step, ' (', `group`, ')') AS subject, sent_at,
+                   from_json(get_json_object(request, '$.topics'),
+                             'array<struct<name:string,partitions:array<struct<'
+                             || 'partitionIndex:int>>>>') AS changed,
+                   from_json(get_json_object(request, '$.groups[0].topics'),
+                             'array<struct<name:string,partitionIndexes:array<int>>>') AS fetched,
+                   from_json(coalesce(get_json_object(answer, '$.topics'),
+                                      get_json_object(answer, '$.groups[0].topics')),
+                             'array<struct<name:string,partitions:array<struct<'
+                             || 'partitionIndex:int>>>>') AS told
+            FROM {calls}
+            WHERE api IN ('OFFSET_COMMIT', 'TXN_OFFSET_COMMIT', 'OFFSET_DELETE', 'OFFSET_FETCH')
+              AND coalesce(CAST(get_json_object(answer, '$.errorCode') AS INT), 0) = 0
+              AND coalesce(CAST(get_json_object(answer, '$.groups[0].errorCode') AS INT), 0) = 0
+        ), named AS (
+            SELECT subject, sent_at,
+                   coalesce(flatten(transform(changed, t -> transform(t.partitions,
+                                p -> concat(t.name, '-', p.partitionIndex)))),
+                            flatten(transform(fetched, t -> transform(t.partitionIndexes,
+                                p -> concat(t.name, '-', p))))) AS asked,
+                   flatten(transform(told, t -> transform(t.partitions,
+                       p -> concat(t.name, '-', p.partitionIndex)))) AS told
+            FROM topics
+        ), judged AS (
+            SELECT *, array_except(asked, told) AS missing, array_except(told, asked) AS strange,
+                   size(told) - size(array_distinct(told)) AS twice
+            FROM named
+            WHERE told IS NOT NULL AND size(asked) = size(array_distinct(asked))
+        )
+        SELECT subject, sent_at AS at, size(missing) + size(strange) + twice AS measured,
+               0 AS bound_high,
+               concat('asked of ', array_join(asked, ' '), ', told of ', array_join(told, ' '))
+                   AS note
+        FROM judged
     """
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.histories import History
-from tests.probe_histories import Probed
+from tests.probe_histories import OWN, Probed
 
 Judge = Callable[[History, str], dict[str, Any]]
 Positions = dict[int, int]
@@ -335,6 +335,170 @@ def test_each_answer_for_all_partitions_is_one_of_its_own(judge: Judge) -> None:
 def test_a_fetch_of_all_that_finds_what_nobody_committed_violates(judge: Judge) -> None:
     verdict = judge(fetched(Probed(), 1_200, {0: 7}, everything=True), "R30-wire")
     assert ("VIOLATED", 1) == (verdict["verdict"], verdict["examined"])
+
+
+def fetched_with(
+    history: Probed, ms: float, position: int, group: str = OWN, error: int = 0, **part: Any
+) -> Probed:
+    """A fetch of t-0 whose answer says more than its position."""
+    told = {"partitionIndex": 0, "committedOffset": position, "errorCode": error, **part}
+    asked = [{"name": "t", "partitionIndexes": [0]}]
+    return history.call(
+        "OFFSET_FETCH", ms, state="Empty", request={"groups": [{"groupId": OWN, "topics": asked}]},
+        answer={"groups": [{"groupId": group, "topics": [{"name": "t", "partitions": [told]}]}]},
+    )  # fmt: skip
+
+
+def with_epoch(history: Probed, epoch: int) -> Probed:
+    """The last commit names a leader epoch."""
+    row = history.rows["calls"][-1]
+    row["request"] = row["request"].replace(
+        '"committedMetadata"', f'"committedLeaderEpoch": {epoch}, "committedMetadata"'
+    )
+    return history
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict"),
+    [
+        ({"metadata": "mine"}, "HOLDS"),
+        ({"metadata": "mine", "committedLeaderEpoch": 3}, "HOLDS"),
+        ({"metadata": "mine", "committedLeaderEpoch": 4}, "VIOLATED"),
+        ({"metadata": "mine", "committedLeaderEpoch": -1}, "VIOLATED"),
+        ({"metadata": ""}, "VIOLATED"),
+        ({"metadata": None}, "VIOLATED"),
+        ({"metadata": "yours"}, "VIOLATED"),
+        ({"metadata": "mine", "group": "orders-other"}, "VIOLATED"),
+        ({"metadata": "mine", "position": 11}, "VIOLATED"),
+    ],
+)
+def test_a_fetch_gives_what_was_committed_with_the_position(
+    judge: Judge, told: dict[str, Any], verdict: str
+) -> None:
+    history = committed(Probed(), 900, {0: 10}, metadata={0: "yours"})
+    history = with_epoch(committed(history, 1_000, {0: 10}, metadata={0: "mine"}), 3)
+    committed(history, 1_100, {0: 10}, {0: 12}, metadata={0: "refused"})
+    committed(history, 1_100, {1: 10}, metadata={1: "of another one"})
+    committed(history, 1_100, {0: 10}, metadata={0: "of another one"}, group="orders-else")
+    committed(history, 1_201, {0: 10}, metadata={0: "later"})
+    verdict_ = judge(fetched_with(history, 1_199, **{"position": 10, **told}), "R30-wire")
+    assert (verdict, 1) == (verdict_["verdict"], verdict_["examined"])
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict"),
+    [
+        ({"metadata": ""}, "HOLDS"),
+        ({"committedLeaderEpoch": -1}, "HOLDS"),
+        ({"metadata": "mine"}, "VIOLATED"),
+        ({"committedLeaderEpoch": 0}, "VIOLATED"),
+    ],
+)
+@pytest.mark.parametrize("deleted", [False, True])
+def test_where_no_position_is_nothing_was_committed_with_it(
+    judge: Judge, deleted: bool, told: dict[str, Any], verdict: str
+) -> None:
+    history = Probed()
+    if deleted:
+        with_epoch(committed(history, 1_000, {0: 10}, metadata={0: "mine"}), 0)
+        committed(history, 1_100, {0: 0}, api="OFFSET_DELETE")
+    assert verdict == judge(fetched_with(history, 1_200, -1, **told), "R30-wire")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        ({}, "VIOLATED"),
+        ({"ms": 1_150, "lasts_ms": 100}, "HOLDS"),  # being committed meanwhile
+        ({"ms": 1_202}, "VIOLATED"),
+        ({"errors": {0: 15}}, "HOLDS"),  # made, maybe
+        ({"errors": {0: 7}}, "HOLDS"),
+        ({"errors": {0: 25}}, "VIOLATED"),
+    ],
+)
+def test_what_a_commit_in_the_meantime_brought_may_be_told(
+    judge: Judge, row: dict[str, Any], verdict: str
+) -> None:
+    history = committed(Probed(), 1_000, {0: 10}, metadata={0: "mine"})
+    row = {"ms": 1_100, "errors": None, **row}
+    committed(history, row.pop("ms"), {0: 10}, row.pop("errors"), metadata={0: "b"}, **row)
+    fetched_with(history, 1_200, 10, metadata="c")
+    assert verdict == judge(history, "R30-wire")["verdict"]
+
+
+def test_a_transaction_brings_its_metadata_when_it_ends(judge: Judge) -> None:
+    """From when it was told to end the fetch may find either."""
+    history = committed(Probed(), 1_000, {0: 10}, metadata={0: "mine"})
+    committed(history, 2_000, {0: 10}, api="TXN_OFFSET_COMMIT", metadata={0: "held"})
+    assert (
+        "HOLDS" == judge(fetched_with(history, 3_000, 10, metadata="mine"), "R30-wire")["verdict"]
+    )
+    assert 1 == judge(fetched_with(history, 3_100, 10, metadata="held"), "R30-wire")["violations"]
+    history.call("END_TXN", 4_000, request={"committed": True}, state="Empty")
+    assert 1 == judge(fetched_with(history, 4_100, 10, metadata="held"), "R30-wire")["violations"]
+
+
+# X110
+
+
+def asked_and_told(
+    asked: Positions | list[int], told: list[int], api: str = "OFFSET_COMMIT", **answer: Any
+) -> Probed:
+    """These partitions of topic t are named, and those are answered."""
+    parts = [{"partitionIndex": number, "errorCode": 0} for number in told]
+    topics: Any = [{"name": "t", "partitions": [{"partitionIndex": each} for each in asked]}]
+    request, found = {"topics": topics}, {"topics": [{"name": "t", "partitions": parts}], **answer}
+    if api == "OFFSET_FETCH":
+        topics = [{"name": "t", "partitionIndexes": list(asked)}]
+        request, found = {"groups": [{"topics": topics}]}, {"groups": [found]}
+    return Probed().call(api, 1_000, request=request, answer=found)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "measured"),
+    [
+        ([0, 1], [0, 1], 0),
+        ([0, 1], [1, 0], 0),
+        ([0, 1], [0], 1),
+        ([0, 1], [], 2),
+        ([0], [0, 1], 1),
+        ([0], [1], 2),
+        ([0, 1], [0, 1, 1], 1),
+        ([0, 1], [0, 0], 2),
+    ],
+)
+@pytest.mark.parametrize(
+    "api", ["OFFSET_COMMIT", "TXN_OFFSET_COMMIT", "OFFSET_DELETE", "OFFSET_FETCH"]
+)
+def test_an_answer_names_each_partition_that_was_asked(
+    judge: Judge, api: str, asked: list[int], told: list[int], measured: int
+) -> None:
+    verdict = judge(asked_and_told(asked, told, api), "X110")
+    found = ("VIOLATED" if measured else "HOLDS", measured)
+    assert found == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        asked_and_told([0], [], "OFFSET_DELETE", errorCode=69),
+        asked_and_told([0], [], "OFFSET_FETCH", errorCode=16),
+        asked_and_told([0, 0], [0]),
+        asked_and_told([0], [], "METADATA"),
+        Probed().call("OFFSET_COMMIT", 1_000, request={"topics": [{"name": "t"}]}),
+        Probed().call("OFFSET_COMMIT", 1_000, None, request={"topics": [{"name": "t"}]}),
+        fetched(Probed(), 1_000, {0: 1}, everything=True),
+    ],
+)
+def test_where_nothing_is_named_nothing_is_compared(judge: Judge, history: Probed) -> None:
+    assert "UNKNOWN" == judge(history, "X110")["verdict"]
+
+
+def test_a_topic_of_another_name_is_another_one(judge: Judge) -> None:
+    history = fetched(Probed(), 1_000, {0: 1})
+    row = history.rows["calls"][0]
+    row["answer"] = row["answer"].replace('"t"', '"u"')
+    assert 2 == judge(history, "X110")["measured_max"]
 
 
 # R30-whole

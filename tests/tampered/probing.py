@@ -107,6 +107,47 @@ def a_leader_gets_another_part_than_it_gave_itself(kept: Kept) -> None:
     raise NotThere("no leader that gave itself a part")
 
 
+def of_group(told: Any) -> Any:
+    """What a fetch was answered of its first partition."""
+    return told["groups"][0]["topics"][0]["partitions"][0]
+
+
+def a_fetch_tells_metadata_that_nobody_committed(kept: Kept) -> None:
+    fetch = first(calls(kept, "OFFSET_FETCH", "fetch named"), "fetch")
+    answered(fetch, lambda told: of_group(told).update(metadata="mine"))
+
+
+def a_fetch_has_forgotten_the_metadata(kept: Kept) -> None:
+    fetches = calls(kept, "OFFSET_FETCH", "fetch after the commit with metadata")
+    fetch = first([row for row in fetches if '"metadata": "m' in row["answer"]], "metadata")
+    told = answer(fetch)
+    for part in told["groups"][0]["topics"][0]["partitions"]:
+        part["metadata"] = ""
+    fetch["answer"] = json.dumps(told)
+
+
+def a_fetch_tells_a_leader_epoch_that_nobody_committed(kept: Kept) -> None:
+    fetch = first(calls(kept, "OFFSET_FETCH", "fetch named"), "fetch")
+    answered(fetch, lambda told: of_group(told).update(committedLeaderEpoch=4))
+
+
+def a_fetch_is_answered_for_another_group(kept: Kept) -> None:
+    fetch = first(calls(kept, "OFFSET_FETCH", "fetch named"), "fetch")
+    answered(fetch, lambda told: told["groups"][0].update(groupId="orders-other"))
+
+
+def a_commit_is_answered_for_one_of_two(kept: Kept) -> None:
+    commits = calls(kept, "OFFSET_COMMIT")
+    several = [row for row in commits if len(answer(row)["topics"][0]["partitions"]) > 1]
+    commit = first(several, "commit of two")
+    answered(commit, lambda told: told["topics"][0]["partitions"].pop())
+
+
+def a_fetch_leaves_a_named_partition_out(kept: Kept) -> None:
+    fetch = first(calls(kept, "OFFSET_FETCH", "fetch named"), "fetch")
+    answered(fetch, lambda told: told["groups"][0]["topics"][0]["partitions"].pop())
+
+
 CHANGES: Final[tuple[Change, ...]] = (
     change(a_leader_is_not_told_of_a_member, "X108", JOINS),
     change(a_leader_is_told_of_a_stranger, "X108", JOINS),
@@ -119,4 +160,10 @@ CHANGES: Final[tuple[Change, ...]] = (
     change(a_sync_is_told_another_assignor, "X109", JOINS),
     change(a_join_is_answered_with_another_member_id, "X109", JOINS),
     change(a_leader_gets_another_part_than_it_gave_itself, "R13", (GROUP_APIS, OFFSET_APIS)),
+    change(a_fetch_tells_metadata_that_nobody_committed, "R30-wire", (OFFSET_APIS,)),
+    change(a_fetch_has_forgotten_the_metadata, "R30-wire", (OFFSET_APIS,)),
+    change(a_fetch_tells_a_leader_epoch_that_nobody_committed, "R30-wire", (OFFSET_APIS,)),
+    change(a_fetch_is_answered_for_another_group, "R30-wire", (OFFSET_APIS,)),
+    change(a_commit_is_answered_for_one_of_two, "X110", (OFFSET_APIS,)),
+    change(a_fetch_leaves_a_named_partition_out, "X110", (OFFSET_APIS,)),
 )  # fmt: skip
