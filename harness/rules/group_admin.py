@@ -87,6 +87,11 @@ def described_members() -> str:
                                 ' with ', coalesce(size(members), 0), ' of ', size, ' members')
                     WHEN size(array_distinct(transform(members, m -> m.memberId))) < size(members)
                     THEN 'names a member twice'
+                    -- A script's members are of one process, which has one address.
+                    WHEN size(array_distinct(filter(transform(members, m -> m.clientHost),
+                                                    host -> host <> '')))
+                         > size(array_distinct(transform(members, m -> m.clientId)))
+                    THEN 'names a client at two hosts'
                     WHEN protocol_type <> 'consumer'
                     THEN clause('is described as a group of ', protocol_type)
                     WHEN state <> 'Stable' AND d.assignor <> ''
@@ -191,6 +196,9 @@ def described_by_the_new_call() -> str:
                     THEN concat('was answered ', concat_ws(', ', error_code, state), ' with ',
                                 coalesce(size(shown), 0), ' of ', size(map_keys(members)),
                                 ' members')
+                    WHEN size(array_distinct(filter(transform(shown, m -> m.clientHost),
+                                                    host -> host <> ''))) > 1
+                    THEN 'names a client at two hosts'
                     WHEN api = 'CONSUMER_GROUP_DESCRIBE' AND epoch <> target_epoch
                     THEN clause('is described as stable in epoch ', epoch,
                                 ' with a target of epoch ', target_epoch)
@@ -207,16 +215,13 @@ def described_by_the_new_call() -> str:
 
 
 # Descriptions of groups that do not exist.
-MISSING = (
-    DESCRIBED
-    + """
-    , missing AS (
+MISSING: Final = """
+    {DESCRIBED}, missing AS (
         SELECT subject, sent_at AS at, version, error_code, described_as,
                concat('was answered ', concat_ws(', ', error_code, described_as)) AS answer
         FROM described WHERE state = 'Dead'
     )
 """
-)
 
 
 @Rule(
@@ -380,7 +385,8 @@ def used_are_guarded() -> str:
     "X13",
     title="A group's name decides its coordinator",
     statement="The coordinator of a group is the leader of one partition of __consumer_offsets, "
-    "whose number is the absolute Java hash of the group's name modulo the number of partitions.",
+    "whose number is the absolute Java hash of the group's name modulo the number of partitions. "
+    "A lookup is answered for each group that it names.",
     source="GroupCoordinatorService.partitionFor; Utils.abs",
     unit="groups",
     things="groups",
@@ -395,23 +401,27 @@ def coordinator_by_name() -> str:
     see a new leader a little later than that has loaded the group.
     """
     return """
-        WITH found AS (
+        WITH asked AS (
+            SELECT sent_at, get_json_object(request, '$.coordinatorKeys') AS keys,
+                   from_json(get_json_object(answer, '$.coordinators'),
+                             'array<struct<key:string,nodeId:int,errorCode:int>>') AS told
+            FROM {calls}
+            WHERE api = 'FIND_COORDINATOR' AND get_json_object(answer, '$.coordinators') IS NOT NULL
+              AND coalesce(get_json_object(request, '$.keyType'), '0') = '0'
+        ), found AS (
             SELECT from_at AS sent_at, :group AS key, broker AS nodeId, 0 AS errorCode, true AS own
             FROM {tenures}
             UNION ALL
-            SELECT c.sent_at, one.key, one.nodeId, one.errorCode, false
-            FROM {calls} c LATERAL VIEW explode(from_json(
-                get_json_object(c.answer, '$.coordinators'),
-                'array<struct<key:string,nodeId:int,errorCode:int>>')) AS one
-            WHERE c.api = 'FIND_COORDINATOR'
-              AND coalesce(get_json_object(c.request, '$.keyType'), '0') = '0'
+            SELECT sent_at, key, get(filter(told, t -> t.key = key), 0).nodeId,
+                   get(filter(told, t -> t.key = key), 0).errorCode, false
+            FROM asked LATERAL VIEW explode(coalesce(from_json(keys, 'array<string>'),
+                                                     transform(told, t -> t.key))) AS key
         ), hashed AS (
             SELECT *, aggregate(transform(sequence(1, length(key)), n -> ascii(substr(key, n, 1))),
                                 0L, (hash, unit) -> pmod(hash * 31 + unit, 4294967296L)) AS bits
             FROM found
-        ),
-        sized AS (SELECT count(DISTINCT partition) AS partitions FROM {topology}
-                  WHERE what = 'partition' AND topic = '__consumer_offsets'),
+        ), sized AS (SELECT count(DISTINCT partition) AS partitions FROM {topology}
+                     WHERE what = 'partition' AND topic = '__consumer_offsets'),
         placed AS (
             SELECT h.*, CASE WHEN bits = 2147483648L THEN 0
                              WHEN bits > 2147483648L THEN 4294967296L - bits
@@ -429,7 +439,8 @@ def coordinator_by_name() -> str:
         SELECT key AS subject, sent_at AS at,
                IF(errorCode = :NONE AND coalesce(leader < 0, true),
                   clause('partition ', partition, ' had no leader'), NULL) AS unknown,
-               CASE WHEN errorCode <> :NONE THEN clause('was answered ', errorCode)
+               CASE WHEN errorCode IS NULL THEN 'was left out of the answer'
+                    WHEN errorCode <> :NONE THEN clause('was answered ', errorCode)
                     WHEN nodeId <> leader AND leader >= 0 AND NOT (own AND times > 0)
                     THEN clause('has coordinator ', nodeId, ', but partition ', partition,
                                 ' has leader ', leader) END AS wrong,

@@ -49,6 +49,22 @@ def answers(api: str, must: str, where: str = "true") -> str:
     """
 
 
+# What is known of a group once a commit as nobody was accepted where there was none: it is there.
+CREATED: Final = """
+    UNION ALL
+    SELECT concat('after it: ', j.subject), j.answered_at, CAST(NULL AS STRING),
+           IF(j.state_after = 'Dead', 'there was still no group', NULL), CAST(NULL AS STRING)
+    FROM judged j LEFT ANTI JOIN {calls} d
+      ON d.api = 'DELETE_GROUPS' AND d.`group` = j.`group`
+     AND d.sent_at > after(-:DELETED_MS, j.sent_at)
+     AND d.sent_at < after(:DELETED_MS, j.answered_at)
+    WHERE j.nobody AND j.state_before = 'Dead' AND j.state_after IS NOT NULL
+      AND j.error_code = :NONE
+"""
+# A delete that was asked for so shortly before or after may be in force when the state is read.
+DELETED_MS: Final = 5_000
+
+
 @Rule(
     "R17",
     title="Session timeouts are accepted from 6 s to 30 min",
@@ -272,6 +288,9 @@ def full_group() -> str:
     """
 
 
+LEAVER: Final = "'array<struct<memberId:string,groupInstanceId:string>>'"
+
+
 @Rule(
     "R29-wire",
     title="The effect of a LeaveGroup depends on the group's state",
@@ -279,7 +298,8 @@ def full_group() -> str:
     "a Stable or CompletingRebalance group. In a PreparingRebalance group it starts none, and "
     "completes the join if the leaving member was the last one missing. A member, or an id that "
     "was given out and not used yet, is answered 0; a request with another member's instance id "
-    "FENCED_INSTANCE_ID (82); any other request UNKNOWN_MEMBER_ID (25).",
+    "FENCED_INSTANCE_ID (82); any other request UNKNOWN_MEMBER_ID (25). The answer names who was "
+    "named.",
     source="document 003, LEAVE_GROUP; GroupMetadataManager.classicGroupLeaveToClassicGroup; "
     "KIP-345",
     unit="ms",
@@ -382,6 +402,11 @@ def leaves() -> str:
             GROUP BY l.call, l.error_code, l.instance_id, l.owner, l.member_id, l.known, l.left_at
         ), judged AS (
             SELECT l.*, d.code,
+                   array_join(transform(from_json(get_json_object(request, '$.members'), {LEAVER}),
+                       m -> concat_ws('/', m.memberId, m.groupInstanceId)), ' ') AS named,
+                   array_join(transform(from_json(get_json_object(answer, '$.members'), {LEAVER}),
+                       m -> concat_ws('/', m.memberId, m.groupInstanceId)), ' ') AS told_of,
+                   get_json_object(answer, '$.errorCode') = '0' AS each,
                    CASE WHEN l.left_at IS NULL THEN 'nothing'
                         WHEN l.state_before IN ('Stable', 'CompletingRebalance') THEN 'a rebalance'
                         WHEN l.state_before = 'PreparingRebalance' AND m.missing IS NULL
@@ -402,7 +427,9 @@ def leaves() -> str:
                     THEN concat_ws(' in state ', concat('was followed by ', came, ', not by ',
                                                         must), state_before)
                     WHEN error_code <> code
-                    THEN clause('was answered ', error_code, ', not ', code) END AS wrong,
+                    THEN clause('was answered ', error_code, ', not ', code)
+                    WHEN each AND named <> told_of
+                    THEN clause('named ', named, ' and was answered of ', told_of) END AS wrong,
                concat('followed by ', came, ' in state ', state_before, ', answered ', error_code)
                    AS note,
                evidence, IF(must <> 'nothing', left_at, NULL) AS guard_from,

@@ -3,7 +3,7 @@
 from typing import Final
 
 from harness.experiment import CLASSIC
-from harness.rules.group_apis import COMMIT_ANSWER, answers
+from harness.rules.group_apis import COMMIT_ANSWER, CREATED, DELETED_MS, answers  # noqa: F401 (a query names one)
 from harness.rules.rule import Rule
 
 
@@ -26,11 +26,8 @@ from harness.rules.rule import Rule
 )
 def commits() -> str:
     """Commits but for those that other rules examine: for their metadata, and without replicas."""
-    return answers(
-        "OFFSET_COMMIT",
-        COMMIT_ANSWER,
-        "error_code <> :OFFSET_METADATA_TOO_LARGE AND rule <> 'R31-withdrawn'",
-    )
+    where = "error_code <> :OFFSET_METADATA_TOO_LARGE AND rule <> 'R31-withdrawn'"
+    return answers("OFFSET_COMMIT", COMMIT_ANSWER, where) + CREATED
 
 
 # Commits as nobody to an idle group, where only the metadata can be wrong; and the fetch after.

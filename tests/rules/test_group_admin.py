@@ -145,6 +145,24 @@ def test_a_member_without_a_host_on_record_or_in_another_state_violates(judge: J
 
 
 @pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        ({}, []),
+        ({"clientHost": "/10.9.8.7"}, ["names a client at two hosts"]),
+        ({"clientHost": ""}, ["is described without a host"]),
+        (
+            {"clientHost": "/10.9.8.7", "clientId": "probe-else"},
+            ["is described as client probe-else"],
+        ),
+    ],
+)
+def test_one_client_is_described_at_one_host(
+    judge: Judge, changes: dict[str, Any], wrong: list[str]
+) -> None:
+    assert wrong == wrongs(judge(described(**changes), "R28"))
+
+
+@pytest.mark.parametrize(
     ("join_ms", "left_ms", "client", "verdict"),
     [
         (2_999, 3_001, "member-1", "HOLDS"),
@@ -274,6 +292,8 @@ def test_a_group_of_kip_848_is_described_by_its_own_call(judge: Judge) -> None:
         ({"clientId": "member-1"}, "is described as client member-1"),
         ({"clientId": None}, "is described as client none"),
         ({"clientHost": None}, "is described without a host"),
+        ({"clientHost": ""}, "is described without a host"),
+        ({"clientHost": "/10.9.8.7"}, "names a client at two hosts"),
         ({"assignment": None}, "another assignment"),
         ({"assignment": {"topicPartitions": []}}, "another assignment"),
         ({"assignment": {"topicPartitions": [{"partitions": [0, 1]}]}}, "another assignment"),

@@ -497,6 +497,38 @@ def test_who_is_removed_in_the_moment_of_its_leave_may_be_told_either(
     assert verdict == judge(history.tick(5_000), "R29-wire")["verdict"]
 
 
+def leaver(member: str | None = "b", instance: str | None = None) -> dict[str, Any]:
+    """One of those that a LeaveGroup names."""
+    return {"memberId": member, "groupInstanceId": instance}
+
+
+@pytest.mark.parametrize(
+    ("named", "told", "top", "verdict"),
+    [
+        ([leaver()], [leaver()], 0, "HOLDS"),
+        ([leaver()], [leaver("x")], 0, "VIOLATED"),
+        ([leaver()], [], 0, "VIOLATED"),
+        ([leaver()], [leaver(), leaver("x")], 0, "VIOLATED"),
+        ([leaver()], [leaver(instance="B")], 0, "VIOLATED"),
+        ([leaver("", "B")], [leaver("", "B")], 0, "HOLDS"),
+        ([leaver("", "B")], [leaver("", "C")], 0, "VIOLATED"),
+        ([leaver()], [], 16, "HOLDS"),  # the whole request was refused
+        ([leaver()], None, 0, "HOLDS"),  # an older version names nobody
+    ],
+)
+def test_a_leave_is_answered_of_who_was_named(
+    judge: Judge, named: Any, told: Any, top: int, verdict: str
+) -> None:
+    history = Probed().formed("a", "b", "c")
+    history.call(
+        "LEAVE_GROUP", 5_000, 0, member="b", lasts_ms=3, request={"members": named},
+        answer={"errorCode": top, "members": told},
+    )  # fmt: skip
+    history.logged("left", 5_001, "b")
+    history.logged("rebalance_started", 5_002, generation=1, reason="leave")
+    assert verdict == judge(history.tick(5_000), "R29-wire")["verdict"]
+
+
 PARKED = (4_500, 2_000)
 
 

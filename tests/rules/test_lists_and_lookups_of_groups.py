@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -82,6 +83,35 @@ def test_who_led_the_partition_before_or_leads_it_later_is_not_found(
     history = Probed()
     seen(history, 0, (0, 2), (200, 3), (1_500, 4))
     assert verdict == judge(finds(history, "a", broker), "X13")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("named", "ok"),
+    [
+        (["a"], [True]),
+        (["a", "b"], [True, False]),
+        (["b"], [False]),
+        (None, [True]),  # in an older version
+    ],
+)
+def test_a_lookup_is_answered_for_each_group_that_it_names(
+    judge: Judge, named: list[str] | None, ok: list[bool]
+) -> None:
+    history = Probed()
+    for number in range(50):
+        seen(history, number, (0, number))
+    finds(history, "a", 47).rows["calls"][0]["request"] = json.dumps({"coordinatorKeys": named})
+    rows = sorted(judge(history, "X13")["rows"], key=lambda row: str(row["subject"]))
+    assert ok == [row["ok"] for row in rows]
+
+
+def test_a_lookup_that_was_not_answered_says_nothing(judge: Judge) -> None:
+    history = Probed()
+    seen(history, 0, (0, 3))
+    request = {"coordinatorKeys": ["a"]}
+    history.call("FIND_COORDINATOR", 1_000, None, group=None, request=request)
+    history.call("FIND_COORDINATOR", 1_000, 15, group=None, request=request)
+    assert 0 == judge(history, "X13")["examined"]
 
 
 def test_before_the_observer_has_looked_no_name_is_examined(judge: Judge) -> None:

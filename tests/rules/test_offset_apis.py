@@ -133,6 +133,47 @@ def test_that_a_group_does_not_exist_is_told_since_version_9(
     assert verdict == judge(committed(history, 3_000, {0: 1}, {0: error}, **row), "X06")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        ({}, "HOLDS"),
+        ({"after": "Dead"}, "VIOLATED"),
+        ({"after": "Stable"}, "HOLDS"),
+        ({"after": "Dead", "state_after": None}, "HOLDS"),  # not known
+        ({"after": "Dead", "errors": {0: 16}}, "VIOLATED"),  # by what it was answered alone
+        ({"after": "Dead", "member": "a", "generation": -1}, "HOLDS"),  # as somebody
+        ({"state": "Empty", "after": "Dead"}, "HOLDS"),
+    ],
+)
+def test_there_is_a_group_once_nobody_has_committed_to_it(
+    judge: Judge, row: dict[str, Any], verdict: str
+) -> None:
+    row = {"state": "Dead", "after": "Empty", **row}
+    verdict_ = judge(committed(Probed(), 3_000, {0: 1}, row.pop("errors", None), **row), "X06")
+    assert verdict == verdict_["verdict"]
+    assert ("there was still no group" in verdict_["reason"]) == (
+        verdict == "VIOLATED" and verdict_["examined"] == 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("ms", "api", "group", "verdict"),
+    [
+        (-2_000, "DELETE_GROUPS", OWN, "VIOLATED"),
+        (-1_999, "DELETE_GROUPS", OWN, "HOLDS"),
+        (8_000, "DELETE_GROUPS", OWN, "HOLDS"),
+        (8_001, "DELETE_GROUPS", OWN, "VIOLATED"),
+        (3_000, "OFFSET_DELETE", OWN, "VIOLATED"),
+        (3_000, "DELETE_GROUPS", "orders-else", "VIOLATED"),
+    ],
+)
+def test_a_group_may_be_deleted_at_once(
+    judge: Judge, ms: float, api: str, group: str, verdict: str
+) -> None:
+    history = committed(Probed(), 3_000, {0: 1}, state="Dead", after="Dead")
+    assert verdict == judge(history.call(api, ms, group=group), "X06")["verdict"]
+
+
 def test_the_limit_of_metadata_is_what_the_brokers_were_given(judge: Judge) -> None:
     history = long_metadata(10, 0, 7)
     assert "HOLDS" == judge(history, "R31")["verdict"]

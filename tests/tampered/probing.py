@@ -148,6 +148,34 @@ def a_fetch_leaves_a_named_partition_out(kept: Kept) -> None:
     answered(fetch, lambda told: told["groups"][0]["topics"][0]["partitions"].pop())
 
 
+def a_commit_creates_no_group(kept: Kept) -> None:
+    commits = calls(kept, "OFFSET_COMMIT", "as nobody, to a group that does not exist")
+    first(commits, "such commit")["state_after"] = "Dead"
+
+
+def a_member_is_described_at_another_host(kept: Kept) -> None:
+    call = first(
+        calls(kept, "DESCRIBE_GROUPS", "describe a stable group, version 6"), "description"
+    )
+    answered(call, lambda told: told["groups"][0]["members"][0].update(clientHost="/10.9.8.7"))
+
+
+def a_member_of_kip_848_is_described_at_another_host(kept: Kept) -> None:
+    call = first(calls(kept, "CONSUMER_GROUP_DESCRIBE"), "description")
+    answered(call, lambda told: told["groups"][0]["members"][0].update(clientHost="/10.1.1.1"))
+
+
+def a_lookup_leaves_a_group_out(kept: Kept) -> None:
+    call = first(calls(kept, "FIND_COORDINATOR"), "lookup")
+    answered(call, lambda told: told["coordinators"].pop())
+
+
+def a_leave_is_answered_of_another_member(kept: Kept) -> None:
+    leaves = [row for row in calls(kept, "LEAVE_GROUP") if answer(row)["members"]]
+    leave = first(leaves, "leave that names a member")
+    answered(leave, lambda told: told["members"][0].update(memberId="stranger-1"))
+
+
 CHANGES: Final[tuple[Change, ...]] = (
     change(a_leader_is_not_told_of_a_member, "X108", JOINS),
     change(a_leader_is_told_of_a_stranger, "X108", JOINS),
@@ -166,4 +194,9 @@ CHANGES: Final[tuple[Change, ...]] = (
     change(a_fetch_is_answered_for_another_group, "R30-wire", (OFFSET_APIS,)),
     change(a_commit_is_answered_for_one_of_two, "X110", (OFFSET_APIS,)),
     change(a_fetch_leaves_a_named_partition_out, "X110", (OFFSET_APIS,)),
+    change(a_commit_creates_no_group, "X06", (OFFSET_APIS,)),
+    change(a_member_is_described_at_another_host, "R28", (GROUP_APIS,)),
+    change(a_member_of_kip_848_is_described_at_another_host, "R28-epoch", ("member-epochs.",)),
+    change(a_lookup_leaves_a_group_out, "X13", (GROUP_APIS,)),
+    change(a_leave_is_answered_of_another_member, "R29-wire", (GROUP_APIS, OFFSET_APIS)),
 )  # fmt: skip
