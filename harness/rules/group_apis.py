@@ -406,7 +406,8 @@ def leaves() -> str:
                        m -> concat_ws('/', m.memberId, m.groupInstanceId)), ' ') AS named,
                    array_join(transform(from_json(get_json_object(answer, '$.members'), {LEAVER}),
                        m -> concat_ws('/', m.memberId, m.groupInstanceId)), ' ') AS told_of,
-                   get_json_object(answer, '$.errorCode') = '0' AS each,
+                   -- Who is removed by the instance id alone may be told by either id.
+                   l.member_id IS NOT NULL AND get_json_object(answer, '$.errorCode') = '0' AS each,
                    CASE WHEN l.left_at IS NULL THEN 'nothing'
                         WHEN l.state_before IN ('Stable', 'CompletingRebalance') THEN 'a rebalance'
                         WHEN l.state_before = 'PreparingRebalance' AND m.missing IS NULL

@@ -510,8 +510,9 @@ def leaver(member: str | None = "b", instance: str | None = None) -> dict[str, A
         ([leaver()], [], 0, "VIOLATED"),
         ([leaver()], [leaver(), leaver("x")], 0, "VIOLATED"),
         ([leaver()], [leaver(instance="B")], 0, "VIOLATED"),
-        ([leaver("", "B")], [leaver("", "B")], 0, "HOLDS"),
-        ([leaver("", "B")], [leaver("", "C")], 0, "VIOLATED"),
+        ([leaver("b", "B")], [leaver("b", "B")], 0, "HOLDS"),
+        ([leaver("b", "B")], [leaver("b", "C")], 0, "VIOLATED"),
+        ([leaver(None, "B")], [leaver("b", "B")], 0, "HOLDS"),  # by the instance id alone
         ([leaver()], [], 16, "HOLDS"),  # the whole request was refused
         ([leaver()], None, 0, "HOLDS"),  # an older version names nobody
     ],
@@ -519,10 +520,11 @@ def leaver(member: str | None = "b", instance: str | None = None) -> dict[str, A
 def test_a_leave_is_answered_of_who_was_named(
     judge: Judge, named: Any, told: Any, top: int, verdict: str
 ) -> None:
-    history = Probed().formed("a", "b", "c")
+    history = Probed().formed("a", "b", "c", static=("b",))
+    who, instance = named[0].values()
     history.call(
-        "LEAVE_GROUP", 5_000, 0, member="b", lasts_ms=3, request={"members": named},
-        answer={"errorCode": top, "members": told},
+        "LEAVE_GROUP", 5_000, 0, member=who, instance_id=instance, lasts_ms=3,
+        request={"members": named}, answer={"errorCode": top, "members": told},
     )  # fmt: skip
     history.logged("left", 5_001, "b")
     history.logged("rebalance_started", 5_002, generation=1, reason="leave")

@@ -207,6 +207,8 @@ def test_members_are_who_joined_meanwhile(judge: Judge, row: dict[str, Any], ver
         ({"instance": "D", "named": "d"}, True),
         ({"named": "d"}, False),  # dynamic, and listed as a static one
         ({}, None),
+        ({"ms": 1_900}, None),
+        ({"ms": 1_901}, False),
     ],
 )
 def test_who_was_not_answered_may_be_a_member(
