@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History
+from tests.histories import History, at
 
 Judge = Callable[[History, str], dict[str, Any]]
 
@@ -41,6 +41,68 @@ def test_a_started_member_joins_from_the_intent_on(
 ) -> None:
     history = History().fault("start-consumer", "member-4", 10_000)
     assert verdict == judge(history.join("member-4", joined_ms), "E01")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "started_ms", "verdict"),
+    [
+        ("start-consumer", 9_949, "HOLDS"),  # within the slack
+        ("start-consumer", 9_948, "VIOLATED"),
+        ("start-consumer", 19_999, "HOLDS"),
+        ("start-consumer", 20_000, "UNKNOWN"),
+        ("stall-consumer", 0, "UNKNOWN"),
+    ],
+)
+def test_a_started_member_runs_from_the_fault_on(
+    judge: Judge, kind: str, started_ms: float, verdict: str
+) -> None:
+    history = History().fault(kind, "member-4", 10_000).join("member-4", 21_000)
+    history.member("member-4", started_at=at(started_ms))
+    assert verdict == judge(history, "E01")["verdict"]
+
+
+def test_of_a_name_that_is_started_twice_the_last_start_is_on_record(judge: Judge) -> None:
+    history = History().fault("start-consumer", "member-4", 10_000)
+    history.fault("start-consumer", "member-4", 40_000)
+    history.join("member-4", 11_000).join("member-4", 41_000, 2)
+    history.member("member-4", started_at=at(40_100))
+    assert "HOLDS" == judge(history, "E01")["verdict"]
+
+
+@pytest.mark.parametrize(("left_ms", "verdict"), [(59_999, "HOLDS"), (60_000, "UNKNOWN")])
+def test_a_closed_member_leaves_before_everybody_does(
+    judge: Judge, left_ms: float, verdict: str
+) -> None:
+    history = History().member("member-2").fault("close-consumer", "member-2", 10_000)
+    assert verdict == judge(history.request("LEAVE_GROUP", "member-2", left_ms), "E01")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "evidence", "verdict"),
+    [
+        ("latency", "member-1", "broker-1 through member-1: answered", "HOLDS"),
+        ("latency", "member-1", "broker-1 through member-2: answered", "VIOLATED"),
+        ("latency", "member-1", "broker-1 through member-12: answered", "VIOLATED"),
+        ("latency", "member-1", "broker-1 through members: answered", "HOLDS"),
+        ("latency", "members", "broker-1 through member-2: answered", "HOLDS"),
+        ("latency", "member-1", "through member-2 and member-1", "HOLDS"),
+        ("kill-consumer", "member-1", "member-2 ended", "VIOLATED"),
+        ("kill-consumer", "member-1", "pid 17 is gone", "HOLDS"),
+        ("kill-consumer", "member-1", None, "HOLDS"),
+        ("start-duplicate", "member-1", "member-2 ended with exit code 1", "HOLDS"),
+    ],
+)
+def test_what_was_seen_of_a_fault_is_of_its_member(
+    judge: Judge, kind: str, resolved: str, evidence: str | None, verdict: str
+) -> None:
+    history = History().fault(kind, resolved, 10_000, 20_000)
+    history.member(resolved, instance_id="i")
+    history.heartbeats(resolved, 10_100, error_code=82, instance_id="i")
+    for row in history.rows["faults"]:
+        row["evidence"] = evidence
+    judged = judge(history, "E01")
+    assert verdict == judged["verdict"]
+    assert ("of another member" in judged["reason"]) == (verdict == "VIOLATED")
 
 
 @pytest.mark.parametrize(("refused_ms", "verdict"), [(9_999, "HOLDS"), (9_998, "UNKNOWN")])

@@ -234,7 +234,8 @@ def test_nothing_of_an_isolated_member_arrives_but_lookups_elsewhere(
 def test_a_join_and_a_leave_are_known_by_their_requests(
     judge: Judge, kind: str, api: str, generation: int, error: int, verdict: str
 ) -> None:
-    history = History().member("member-4").fault(kind, "member-4", 10_000)
+    started = at(10_000 if kind == "start-consumer" else 0)
+    history = History().member("member-4", started_at=started).fault(kind, "member-4", 10_000)
     about = {"generation": generation, "error_code": error}
     history.request(api, "member-4", 9_000, **about).request(api, "member-5", 11_000, **about)
     assert "UNKNOWN" == judge(history, "E01")["verdict"]

@@ -26,6 +26,7 @@ from tests.tampered import (
     out_of_turn,
     passing,
     probing,
+    proving,
     reading,
     rebalancing,
     taking_over,
@@ -58,6 +59,7 @@ VIOLATIONS = (
     *out_of_turn.CHANGES,
     *committing.CHANGES,
     *probing.CHANGES,
+    *proving.CHANGES,
     *clocks.VIOLATIONS,
 )
 NEUTRAL = clocks.CHANGES
