@@ -7,6 +7,11 @@ from harness.rules.rule import Rule
 # How long a group's first coordinator has been it before its first line: who looked it up joined at
 # once. What was so earlier is on no log (a cluster that starts on a busy machine changed it).
 BEFORE_MS: Final = 1_000
+# How much later than its successor has loaded the group a broker that is being shut down may learn
+# of it, and how late a line of what it answered until then may be stamped.
+KNOWS_MS: Final = 1_000
+# Faults that end a broker's process. One that starts reads who leads what before it serves anybody.
+ENDS_PROCESS: Final = "(f.killed OR f.kind IN ('stop-broker', 'upgrade-broker'))"
 
 
 @Rule(
@@ -26,11 +31,11 @@ def one_coordinator() -> str:
     """Per broker the calls of members that it accepted, and those outside its time in office.
 
     Its time begins with its first line about the group, or when it has loaded it, and ends when
-    another has. A coordinator that was paused or cut off may answer heartbeats, and questions
-    for positions, until it knows that
-    another took over, a session after its return at the latest; it cannot write, so nothing else
-    is excused. While
-    it loads a group it answers heartbeats of the classic protocol blindly, and nothing else.
+    another has. A coordinator that was paused or cut off may answer heartbeats, and questions for
+    positions, until it knows that another took over, a session after its return at the latest; it
+    cannot write, so nothing else is excused. One that is shut down knows it within a second, and
+    one that is started again coordinates nothing until it is told to. While it loads a group it
+    answers heartbeats of the classic protocol blindly, and nothing else.
     """
     return """
         WITH accepted AS (
@@ -50,9 +55,14 @@ def one_coordinator() -> str:
             FROM accepted a LEFT JOIN {tenures} t
               ON t.broker = a.broker AND a.processed_at >= after(-:slack_ms, t.from_at)
              AND (t.next_at IS NULL OR a.arrived_at <= after(:slack_ms, t.next_at))
+            LEFT JOIN {tenures} k
+              ON k.broker = a.broker AND k.next_at <= a.arrived_at
+             AND a.arrived_at <= after(:KNOWS_MS, k.next_at)
             LEFT JOIN {broker_faults} f
               ON f.resolved = concat('broker-', a.broker) AND f.injecting_at <= a.processed_at
-             AND a.arrived_at <= after(:session_ms, coalesce(f.healed_at, :ended_at))
+             AND IF({ENDS_PROCESS},
+                    k.tenure IS NOT NULL AND a.arrived_at <= coalesce(f.healing_at, :ended_at),
+                    a.arrived_at <= after(:session_ms, coalesce(f.healed_at, :ended_at)))
             LEFT JOIN {tenures} l
               ON l.broker = a.broker AND l.loaded AND l.from_at >= a.processed_at
              AND l.to_at_before <= a.processed_at

@@ -88,6 +88,36 @@ def test_a_session_after_its_return_it_knows(
 
 
 @pytest.mark.parametrize(
+    ("kind", "ms", "verdict"),
+    [
+        ("stop-broker", 21_000, "HOLDS"),
+        ("stop-broker", 21_001, "VIOLATED"),
+        ("upgrade-broker", 21_001, "VIOLATED"),
+        ("kill-broker", 21_001, "VIOLATED"),
+        ("pause-broker", 21_001, "HOLDS"),
+        ("pause-broker", 41_000, "HOLDS"),
+        ("stop-broker", 41_000, "VIOLATED"),  # it was started again
+        ("kill-broker", 41_000, "VIOLATED"),
+    ],
+)
+def test_a_broker_whose_process_ended_coordinates_nothing_from_its_successor_on(
+    judge: Judge, kind: str, ms: float, verdict: str
+) -> None:
+    history = coordinated().fault(kind, "broker-1", 19_000, 40_000)
+    assert verdict == judge(history.heartbeats("member-1", ms), "X39")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("healed_ms", "verdict"), [(None, "HOLDS"), (20_502, "HOLDS"), (20_500, "VIOLATED")]
+)
+def test_a_broker_that_is_shut_down_is_behind_until_it_is_started_again(
+    judge: Judge, healed_ms: float | None, verdict: str
+) -> None:
+    history = coordinated().fault("stop-broker", "broker-1", 19_000, healed_ms)
+    assert verdict == judge(history.heartbeats("member-1", 20_501), "X39")["verdict"]
+
+
+@pytest.mark.parametrize(
     ("api", "ms", "broker", "verdict"),
     [
         ("HEARTBEAT", 19_949, 2, "HOLDS"),

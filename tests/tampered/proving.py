@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.tampered.history import Change, Edit, Kept, NotThere, Row, first
+from tests.tampered.history import Change, Edit, Kept, NotThere, Row, first, ms
 
 
 def _of_kind(kept: Kept, *kinds: str) -> Row:
@@ -27,6 +27,28 @@ def a_fault_names_another_member(*kinds: str) -> Edit:
     return edit
 
 
+def _former(kept: Kept, loaded: Row) -> int:
+    """The coordinator before that one."""
+    lines = [line for line in kept.lines("stabilized", "loaded") if line["at"] < loaded["at"]]
+    before = [line for line in lines if line["broker"] != loaded["broker"]]
+    return int(first(before[::-1], "coordinator before")["broker"])
+
+
+def a_former_coordinator_accepts_a_heartbeat(after_ms: float) -> Edit:
+    """So long after its successor has loaded the group, which the successor really was asked."""
+
+    def edit(kept: Kept) -> None:
+        loaded = first(kept.lines("loaded")[::-1], "change of the coordinator")
+        former = _former(kept, loaded)
+        late = loaded["at"] + ms(after_ms)
+        later = [row for row in kept.own("HEARTBEAT") if row["arrived_at"] > late]
+        row = first(later, "heartbeat so much later")
+        row["broker"] = former
+        row["evidence"] = f"broker-{former}-requests.log:0"
+
+    return edit
+
+
 CHANGES: Final[tuple[Change, ...]] = (
     Change(
         "the fault that closes a member names another one",
@@ -42,5 +64,15 @@ CHANGES: Final[tuple[Change, ...]] = (
         "the fault of a link names another member",
         a_fault_names_another_member("latency", "bandwidth", "connections-reset", "isolate"),
         ("E01",), ("network-latency.", "network-bandwidth.", "connections-reset."),
+    ),
+    Change(
+        "a coordinator that is shut down accepts a heartbeat after its successor",
+        a_former_coordinator_accepts_a_heartbeat(1_000),
+        ("X39",), ("rolling-restart.", "coordinator-kill."),
+    ),
+    Change(
+        "a coordinator that was started again accepts a heartbeat",
+        a_former_coordinator_accepts_a_heartbeat(10_000),
+        ("X39",), ("rolling-restart.",),
     ),
 )  # fmt: skip
