@@ -152,18 +152,18 @@ def named(ms: float, coordinator: int, **row: Any) -> History:
     ("ms", "broker", "row", "verdict"),
     [
         (10_000, 1, {}, "HOLDS"),
-        (13_990, 2, {}, "VIOLATED"),  # long before it was to load the group
-        (14_010, 2, {}, "UNKNOWN"),
+        (16_990, 2, {}, "VIOLATED"),  # long before it was to load the group
+        (17_010, 2, {}, "UNKNOWN"),
         (10_000, 3, {}, "VIOLATED"),
         (10_000, 3, {"client_id": "observer"}, "VIOLATED"),
         (10_000, 3, {"error_code": 15}, "UNKNOWN"),
         (10_000, 3, {"group": "payments"}, "UNKNOWN"),
-        (15_000, 3, {}, "UNKNOWN"),  # the coordinator changes
+        (18_000, 3, {}, "UNKNOWN"),  # the coordinator changes
         (30_000, 1, {}, "VIOLATED"),
-        (13_999.9, 3, {}, "VIOLATED"),
-        (14_000, 3, {}, "UNKNOWN"),  # a session before the change, and after it
-        (26_000, 3, {}, "UNKNOWN"),
-        (26_000.1, 3, {}, "VIOLATED"),
+        (16_999.9, 3, {}, "VIOLATED"),
+        (17_000, 3, {}, "UNKNOWN"),  # 3 s before the change, and after it
+        (23_000, 3, {}, "UNKNOWN"),
+        (23_000.1, 3, {}, "VIOLATED"),
         (30_000, 2, {}, "HOLDS"),
     ],
 )
@@ -181,7 +181,7 @@ def test_brokers_name_the_coordinator(
         (10_000, 3, {}, "VIOLATED"),
         (10_000, 3, {"group": "payments"}, "UNKNOWN"),
         (10_000, 3, {"what": "broker"}, "UNKNOWN"),
-        (15_000, 3, {}, "UNKNOWN"),  # the coordinator changes
+        (18_000, 3, {}, "UNKNOWN"),  # the coordinator changes
         (30_000, 2, {}, "HOLDS"),
     ],
 )
@@ -199,8 +199,48 @@ def test_what_was_so_long_before_the_groups_first_line_is_on_no_log(
     assert verdict == judge(named(ms, 3, broker=3), "X66")["verdict"]
 
 
-def test_while_a_broker_is_broken_others_may_not_know(judge: Judge) -> None:
-    history = named(40_000, 1, broker=3).fault("kill-broker", "broker-2", 35_000, 36_000)
+@pytest.mark.parametrize(
+    ("kind", "resolved", "from_ms", "healed_ms", "verdict"),
+    [
+        ("pause-broker", "broker-2", 35_000, 36_000, "UNKNOWN"),
+        ("pause-broker", "broker-2", 33_000, 34_000, "UNKNOWN"),  # a session before
+        ("pause-broker", "broker-2", 33_000, 33_999, "VIOLATED"),
+        ("kill-broker", "controller-101", 33_000, 34_000, "UNKNOWN"),
+        ("kill-broker", "broker-2", 35_000, 37_000, "UNKNOWN"),
+        ("kill-broker", "broker-2", 35_000, 36_999, "VIOLATED"),
+        ("kill-broker", "broker-2", 35_000, None, "UNKNOWN"),  # and no other has loaded the group
+        ("stop-broker", "broker-2", 35_000, 37_000, "UNKNOWN"),
+        ("stop-broker", "broker-2", 35_000, 36_999, "VIOLATED"),
+        ("stop-broker", "broker-2", 40_001, 41_000, "UNKNOWN"),
+        ("stop-broker", "broker-2", 40_002, 41_000, "VIOLATED"),
+    ],
+)
+def test_while_a_broker_is_broken_others_may_not_know(
+    judge: Judge, kind: str, resolved: str, from_ms: float, healed_ms: float | None, verdict: str
+) -> None:
+    history = named(40_000, 1, broker=3).fault(kind, resolved, from_ms, healed_ms)
+    assert verdict == judge(history, "X66")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "asked_ms", "verdict"),
+    [
+        ("kill-broker", "broker-1", 23_000, "UNKNOWN"),
+        ("kill-broker", "broker-1", 23_001, "VIOLATED"),
+        ("kill-broker", "broker-2", 23_001, "UNKNOWN"),  # it has not coordinated the group yet
+        ("pause-broker", "broker-1", 23_001, "UNKNOWN"),
+    ],
+)
+def test_once_another_has_loaded_the_group_all_know_that_its_coordinator_is_gone(
+    judge: Judge, kind: str, resolved: str, asked_ms: float, verdict: str
+) -> None:
+    history = named(asked_ms, 1, broker=3).fault(kind, resolved, 16_000)
+    assert verdict == judge(history, "X66")["verdict"]
+
+
+def test_a_coordinator_that_loads_the_group_again_has_no_successor(judge: Judge) -> None:
+    history = named(40_000, 1, broker=3).fault("kill-broker", "broker-2", 30_000)
+    history.says("loaded", 33_000, broker=2, members=1)
     assert "UNKNOWN" == judge(history, "X66")["verdict"]
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
-from tests.tampered.history import Change, Edit, Kept, NotThere, Row, first, ms
+from tests.tampered.history import Change, Edit, Kept, NotThere, Row, change, first, ms
 
 
 def _of_kind(kept: Kept, *kinds: str) -> Row:
@@ -49,6 +50,21 @@ def a_former_coordinator_accepts_a_heartbeat(after_ms: float) -> Edit:
     return edit
 
 
+def a_lookup_names_a_coordinator_that_is_gone(kept: Kept) -> None:
+    """Seconds after another broker has loaded the group."""
+    loaded = first(kept.lines("loaded"), "change of the coordinator")
+    group = kept.run.settings["group"]
+    lookups = [
+        row
+        for row in kept["requests"]
+        if (row["api"], row["group"], row["error_code"]) == ("FIND_COORDINATOR", group, 0)
+        and row["arrived_at"] > loaded["at"] + ms(4_000)
+    ]
+    named = {"coordinator": _former(kept, loaded)}
+    lookups.sort(key=lambda row: row["arrived_at"])
+    first(lookups, "lookup after it")["detail"] = json.dumps(named)
+
+
 CHANGES: Final[tuple[Change, ...]] = (
     Change(
         "the fault that closes a member names another one",
@@ -74,5 +90,8 @@ CHANGES: Final[tuple[Change, ...]] = (
         "a coordinator that was started again accepts a heartbeat",
         a_former_coordinator_accepts_a_heartbeat(10_000),
         ("X39",), ("rolling-restart.",),
+    ),
+    change(
+        a_lookup_names_a_coordinator_that_is_gone, "X66", ("rolling-restart.", "coordinator-kill.")
     ),
 )  # fmt: skip
