@@ -240,3 +240,135 @@ def test_who_looks_an_end_up_while_it_has_a_position_violates(judge: Judge) -> N
     detail = json.dumps({"timestamp": -2})
     history.request("LIST_OFFSETS", "member-2", 900, positions=[found], detail=detail)
     assert "VIOLATED" == judge(history, "X18")["verdict"]
+
+
+# X106
+
+
+def led(*leaders: tuple[float, int | None], partition: int = 0) -> History:
+    """The observer sees a partition of the topic with these leaders, from these moments on."""
+    history = History().member("member-2")
+    for ms, leader in leaders:
+        history.add(
+            "topology", at=at(ms), what="partition", topic=TOPIC, partition=partition,
+            leader=leader,
+        )  # fmt: skip
+    return history
+
+
+def refused(
+    history: History, ms: float, error: int | None, api: str = "LIST_OFFSETS", **row: Any
+) -> History:
+    """member-2 is answered with an error of t-0, and without one of t-1."""
+    positions = [
+        {"topic": row.pop("topic", TOPIC), "partition": 0, "committed": -1, "error_code": error},
+        {"topic": TOPIC, "partition": 1, "committed": 7, "error_code": 0},
+    ]
+    about = {"group": "orders" if api == "OFFSET_FETCH" else None, **row}
+    return history.request(api, about.pop("member", "member-2"), ms, positions=positions, **about)
+
+
+@pytest.mark.parametrize(
+    ("api", "error", "row", "verdict"),
+    [
+        ("OFFSET_FETCH", 0, {}, "HOLDS"),
+        ("OFFSET_FETCH", None, {}, "HOLDS"),
+        ("OFFSET_FETCH", 3, {}, "VIOLATED"),
+        ("OFFSET_FETCH", 3, {"error_code": None}, "VIOLATED"),
+        ("OFFSET_FETCH", 3, {"error_code": 3}, "UNKNOWN"),  # of the request: X70
+        ("OFFSET_FETCH", 3, {"group": "payments"}, "UNKNOWN"),
+        ("OFFSET_FETCH", 3, {"member": "member-1"}, "UNKNOWN"),  # it is none
+        ("OFFSET_FETCH", 3, {"topic": "payments"}, "HOLDS"),
+        *(("OFFSET_FETCH", error, {}, "HOLDS") for error in (14, 15, 16, 22, 25, 29, 30, 110, 113)),
+        ("OFFSET_FETCH", 88, {}, "VIOLATED"),
+        ("LIST_OFFSETS", 0, {}, "HOLDS"),
+        ("LIST_OFFSETS", 3, {}, "VIOLATED"),
+        ("LIST_OFFSETS", 3, {"error_code": 3}, "VIOLATED"),
+        ("LIST_OFFSETS", 6, {}, "VIOLATED"),
+        ("LIST_OFFSETS", 16, {}, "VIOLATED"),
+        ("LIST_OFFSETS", 25, {}, "VIOLATED"),
+        ("LIST_OFFSETS", 29, {}, "HOLDS"),
+        ("DELETE_RECORDS", 3, {}, "UNKNOWN"),
+    ],
+)
+def test_a_member_is_told_of_each_partition(
+    judge: Judge, api: str, error: int | None, row: dict[str, Any], verdict: str
+) -> None:
+    history = refused(led((0, 1)), 20_000, error, api, **row)
+    assert verdict == judge(history, "X106")["verdict"]
+
+
+def test_where_transactions_are_open_positions_may_be_unstable(judge: Judge) -> None:
+    history = refused(led((0, 1)), 20_000, 88, "OFFSET_FETCH")
+    history.group = {"commit": "transaction"}
+    assert "HOLDS" == judge(history, "X106")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("leaders", "ms", "error", "verdict"),
+    [
+        (((0, 1),), 1_050, 3, "HOLDS"),  # it is new
+        (((0, 1),), 1_051, 3, "VIOLATED"),
+        (((0, 1), (30_000, 2)), 24_949, 3, "VIOLATED"),
+        (((0, 1), (30_000, 2)), 24_950, 3, "HOLDS"),  # it is seen late
+        (((0, 1), (30_000, 2)), 33_050, 3, "HOLDS"),
+        (((0, 1), (30_000, 2)), 33_051, 3, "VIOLATED"),
+        (((0, 1), (30_000, 2)), 50_000, 6, "HOLDS"),  # who did not read it has not noticed
+        (((0, 1), (30_000, 2)), 50_000, 74, "HOLDS"),
+        (((0, 1), (30_000, 2)), 50_000, 75, "HOLDS"),
+        (((0, 1), (30_000, 2)), 24_949, 6, "VIOLATED"),
+        (((0, 1), (30_000, 1)), 30_000, 3, "VIOLATED"),  # another row of the same leader
+        (((0, 1), (30_000, -1), (40_000, 1)), 43_050, 3, "HOLDS"),
+        (((0, 1), (30_000, -1), (40_000, 1)), 43_051, 3, "VIOLATED"),
+        (((0, 1), (30_000, None)), 59_000, 3, "HOLDS"),
+        (((0, 1), (30_000, -1), (35_000, -1)), 59_000, 3, "HOLDS"),
+    ],
+)
+def test_while_its_leader_changes_a_partition_may_be_refused(
+    judge: Judge, leaders: tuple[tuple[float, int | None], ...], ms: float, error: int,
+    verdict: str,
+) -> None:  # fmt: skip
+    assert verdict == judge(refused(led(*leaders), ms, error), "X106")["verdict"]
+
+
+def test_only_its_own_leader_is_a_reason(judge: Judge) -> None:
+    history = led((0, 1)).add(
+        "topology", at=at(19_000), what="partition", topic=TOPIC, partition=1, leader=1
+    )
+    history.add("topology", at=at(19_000), what="partition", topic="u", partition=0, leader=3)
+    assert "VIOLATED" == judge(refused(history, 20_000, 3), "X106")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "from_ms", "healed_ms", "verdict"),
+    [
+        ("kill-broker", "broker-2", 13_000, 13_950, "HOLDS"),
+        ("kill-broker", "broker-2", 13_000, 13_949, "VIOLATED"),
+        ("kill-broker", "broker-2", 20_050, 22_000, "HOLDS"),
+        ("kill-broker", "broker-2", 20_051, 22_000, "VIOLATED"),
+        ("delete-acl", "member-2", 13_000, 19_950, "HOLDS"),
+        ("delete-acl", "member-2", 13_000, 19_949, "VIOLATED"),
+        ("delete-acl", "member-2", 13_000, None, "HOLDS"),
+        ("delete-acl", "member-2", 20_050, None, "HOLDS"),
+        ("delete-acl", "member-2", 20_051, None, "VIOLATED"),
+        ("delete-acl", "member-1", 13_000, None, "VIOLATED"),
+        ("kill-consumer", "member-2", 13_000, None, "VIOLATED"),
+    ],
+)
+def test_a_broken_broker_or_a_lost_right_is_a_reason(
+    judge: Judge, kind: str, resolved: str, from_ms: float, healed_ms: float | None, verdict: str
+) -> None:
+    history = refused(led((0, 1)), 20_000, 3)
+    how: dict[str, Any] = {"parameters": '{"how": "group"}'} if kind == "delete-acl" else {}
+    history.fault(kind, resolved, from_ms + 1, healed_ms, injecting_ms=from_ms, **how)
+    assert verdict == judge(history, "X106")["verdict"]
+
+
+def test_the_first_answer_with_an_error_is_told(judge: Judge) -> None:
+    history = refused(led((0, 1)), 10_000, 0)
+    for ms, error in ((40_000, 6), (30_000, 3), (50_000, 0)):
+        refused(history, ms, error)
+    (row,) = judge(history, "X106")["rows"]
+    assert (at(30_000), 2, "was answered 3 of partition 0 to a LIST_OFFSETS", "4 answers") == (
+        row["at"], row["measured"], row["why"], row["note"]
+    )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from tests.tampered.history import Change, Edit, Kept, NotThere, Row, change, first, ms
+from tests.tampered.history import Change, Edit, Kept, NotThere, Row, change, copy, first, ms
 
 
 def _of_kind(kept: Kept, *kinds: str) -> Row:
@@ -65,6 +65,31 @@ def a_lookup_names_a_coordinator_that_is_gone(kept: Kept) -> None:
     first(lookups, "lookup after it")["detail"] = json.dumps(named)
 
 
+def _asks_once_more(kept: Kept, row: Row, *partitions: int) -> None:
+    """Just before the same request, and is refused these of its partitions, by their places."""
+    positions = [dict(each) for each in row["positions"]]
+    for place in partitions:
+        positions[place].update(error_code=3, committed=-1)
+    kept["requests"].append(copy(row, -1, positions=positions))
+
+
+def a_position_of_one_partition_is_refused(kept: Kept) -> None:
+    rows = [row for row in kept.own("OFFSET_FETCH") if row["positions"]]
+    _asks_once_more(kept, first(rows, "positions"), 0)
+
+
+def positions_of_all_partitions_are_refused(kept: Kept) -> None:
+    rows = [row for row in kept.own("OFFSET_FETCH") if row["positions"]]
+    row = first(rows, "positions")
+    _asks_once_more(kept, row, *range(len(row["positions"])))
+
+
+def an_end_of_a_partition_is_refused(kept: Kept) -> None:
+    asked = [row for row in kept["requests"] if row["api"] == "LIST_OFFSETS" and row["positions"]]
+    asked = [row for row in asked if row["client_id"] in kept.members()]
+    _asks_once_more(kept, first(asked, "lookup of an end"), 0)
+
+
 CHANGES: Final[tuple[Change, ...]] = (
     Change(
         "the fault that closes a member names another one",
@@ -93,5 +118,13 @@ CHANGES: Final[tuple[Change, ...]] = (
     ),
     change(
         a_lookup_names_a_coordinator_that_is_gone, "X66", ("rolling-restart.", "coordinator-kill.")
+    ),
+    *(
+        change(edit, "X106", ("baseline.", "consumer-crash.java", "consumer-join."))
+        for edit in (
+            a_position_of_one_partition_is_refused,
+            positions_of_all_partitions_are_refused,
+            an_end_of_a_partition_is_refused,
+        )
     ),
 )  # fmt: skip
