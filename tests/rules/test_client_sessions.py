@@ -564,7 +564,7 @@ def test_java_finds_whom_a_broker_named(
 TIMED_OUT = "Group coordinator is unavailable due to cause: session timed out without receiving a"
 
 
-def gave_up_session(ms: float, detail: str = TIMED_OUT) -> History:
+def gave_up_session(ms: float, detail: str | None = TIMED_OUT) -> History:
     """Its heartbeat at 4 s is answered, and it notes at some moment that its session is over."""
     return java().told("member-1", "coordinator_lost", ms, detail=detail)
 
@@ -574,13 +574,103 @@ def gave_up_session(ms: float, detail: str = TIMED_OUT) -> History:
     [
         (9_950, TIMED_OUT, "HOLDS"),
         (9_949, TIMED_OUT, "VIOLATED"),
-        (5_000, "coordinator unavailable", "UNKNOWN"),
+        (5_000, "coordinator unavailable", "VIOLATED"),
+        (5_000, None, "UNKNOWN"),
     ],
 )
 def test_java_gives_its_coordinator_up_after_a_session(
-    judge: Judge, ms: float, detail: str, verdict: str
+    judge: Judge, ms: float, detail: str | None, verdict: str
 ) -> None:
     assert verdict == judge(gave_up_session(ms, detail), "X86")["verdict"]
+
+
+LOST = "Group coordinator is unavailable due to cause: null. isDisconnected: true."
+
+
+@pytest.mark.parametrize(
+    ("api", "error", "ms", "verdict"),
+    [
+        *(("HEARTBEAT", error, 29_000, "HOLDS") for error in (14, 15, 16)),
+        ("OFFSET_COMMIT", 7, 29_000, "HOLDS"),
+        ("HEARTBEAT", 27, 29_000, "VIOLATED"),
+        ("HEARTBEAT", 16, 24_000, "HOLDS"),
+        ("HEARTBEAT", 16, 23_999, "VIOLATED"),  # a session before
+        ("HEARTBEAT", 16, 30_300, "HOLDS"),  # its line may be stamped late
+        ("HEARTBEAT", 16, 30_301, "VIOLATED"),
+    ],
+)
+def test_java_gives_up_a_coordinator_that_refused_it(
+    judge: Judge, api: str, error: int, ms: float, verdict: str
+) -> None:
+    history = gave_up_session(30_000, LOST).request(api, "member-1", ms, error_code=error)
+    assert verdict == judge(history, "X86")["verdict"]
+    other = gave_up_session(30_000, LOST).request(api, "member-2", ms, error_code=error)
+    assert "VIOLATED" == judge(other, "X86")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("arrived_ms", "answered_ms", "verdict"),
+    [
+        (24_000, 30_000, "HOLDS"),
+        (24_001, 30_000, "VIOLATED"),
+        (24_000, 29_999, "VIOLATED"),
+    ],
+)
+def test_java_gives_up_a_coordinator_that_lets_it_wait(
+    judge: Judge, arrived_ms: float, answered_ms: float, verdict: str
+) -> None:
+    history = gave_up_session(30_000, LOST)
+    history.commit_request("member-1", arrived_ms, 0, 10, answered_at=at(answered_ms))
+    assert verdict == judge(history, "X86")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "healed_ms", "verdict"),
+    [
+        ("kill-broker", "broker-2", 24_000, "HOLDS"),
+        ("kill-broker", "broker-2", 23_999, "VIOLATED"),  # a session before
+        ("kill-broker", "broker-2", None, "HOLDS"),
+        ("connections-reset", "member-1", 25_000, "HOLDS"),
+        ("connections-reset", "members", 25_000, "HOLDS"),
+        ("connections-reset", "member-2", 25_000, "VIOLATED"),
+        ("freeze-consumer", "member-1", 25_000, "HOLDS"),
+        ("stall-consumer", "member-1", 25_000, "HOLDS"),
+        ("kill-consumer", "member-1", None, "HOLDS"),
+        ("start-consumer", "member-1", None, "VIOLATED"),
+        ("add-partitions", "t", None, "VIOLATED"),
+    ],
+)
+def test_java_gives_up_a_coordinator_that_it_cannot_reach(
+    judge: Judge, kind: str, resolved: str, healed_ms: float | None, verdict: str
+) -> None:
+    history = gave_up_session(30_000, LOST).fault(kind, resolved, 20_000, healed_ms)
+    assert verdict == judge(history, "X86")["verdict"]
+
+
+@pytest.mark.parametrize(("from_ms", "verdict"), [(30_001, "HOLDS"), (30_002, "VIOLATED")])
+def test_a_fault_that_comes_later_does_not_explain_it(
+    judge: Judge, from_ms: float, verdict: str
+) -> None:
+    history = gave_up_session(30_000, LOST).fault("kill-broker", "broker-1", from_ms)
+    assert verdict == judge(history, "X86")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "times"),
+    [
+        ("coordinator_lost", 24_000, 1),  # itself
+        ("coordinator_lost", 23_999, 2),
+        ("closing", 24_000, 0),
+        ("closing", 23_999, 1),
+        ("closing", 30_000, 1),
+        ("revoked", 29_000, 1),
+    ],
+)
+def test_what_was_given_up_may_be_given_up_again_in_that_session(
+    judge: Judge, event: str, ms: float, times: int
+) -> None:
+    history = gave_up_session(30_000, LOST).told("member-1", event, ms, detail=LOST)
+    assert times == judge(history, "X86")["violations"]
 
 
 @pytest.mark.parametrize(("kind", "verdict"), [("latency", "UNKNOWN"), ("isolate", "UNKNOWN")])

@@ -90,6 +90,22 @@ def an_end_of_a_partition_is_refused(kept: Kept) -> None:
     _asks_once_more(kept, first(asked, "lookup of an end"), 0)
 
 
+def java_loses_its_coordinator_for_nothing(kept: Kept) -> None:
+    """And finds it again at once, as it may after an error."""
+    member = kept.members()[1]
+    beats = [row for row in kept.own("HEARTBEAT") if row["client_id"] == member]
+    at = first(beats[len(beats) // 2 :], "heartbeat")["answered_at"] + ms(600)
+    told = [row for row in kept.told("coordinator_found") if row["member"] == member]
+    found = first(told, "note of a coordinator")
+    lookups = [row for row in kept.own("FIND_COORDINATOR") if row["client_id"] == member]
+    lookup = first(lookups, "lookup")
+    detail = "Group coordinator is unavailable or invalid due to cause: null. isDisconnected: true."
+    lost = {"event": "coordinator_lost", "event_at": at, "observed_at": at, "detail": detail}
+    again = {"event_at": at + ms(6), "observed_at": at + ms(6)}
+    kept["client_events"].extend([{**found, **lost}, {**found, **again}])
+    kept["requests"].append(copy(lookup, (at + ms(3) - lookup["arrived_at"]) / ms(1)))
+
+
 CHANGES: Final[tuple[Change, ...]] = (
     Change(
         "the fault that closes a member names another one",
@@ -126,5 +142,9 @@ CHANGES: Final[tuple[Change, ...]] = (
             positions_of_all_partitions_are_refused,
             an_end_of_a_partition_is_refused,
         )
+    ),
+    change(
+        java_loses_its_coordinator_for_nothing, "X86",
+        ("consumer-join.java", "consumer-crash.java", "callback-stall-java."),
     ),
 )  # fmt: skip
