@@ -640,3 +640,113 @@ def test_the_id_it_joined_with_last_is_the_one_that_leaves(judge: Judge) -> None
     history = closing(left_ms=10_010).says("member_added", 5_000, "member-2", life=2)
     history.says("left", 10_100, "member-2", life=2).rebalance(10_500, 3, 1)
     assert "VIOLATED" == judge(history, "X14")["verdict"]
+
+
+# X107
+
+
+def returned(
+    closed_ms: float | None = 10_100, left: str | None = "LEAVE_GROUP", **row: Any
+) -> History:
+    """member-1 begins to close at 10 s, and the coordinator answers its leave at 10,050 ms."""
+    history = History().member("member-1", **row).told("member-1", "closing", 10_000)
+    if left:
+        generation = 1 if left == "LEAVE_GROUP" else -1
+        history.request(left, "member-1", 10_050, generation=generation)
+    return history if closed_ms is None else history.told("member-1", "closed", closed_ms)
+
+
+@pytest.mark.parametrize("left", ["LEAVE_GROUP", "CONSUMER_GROUP_HEARTBEAT"])
+@pytest.mark.parametrize(
+    ("closed_ms", "verdict"),
+    [(10_040, "HOLDS"), (11_100, "HOLDS"), (11_101, "VIOLATED"), (None, "VIOLATED")],
+)
+def test_a_close_returns_within_a_second_of_the_leave(
+    judge: Judge, closed_ms: float | None, verdict: str, left: str
+) -> None:
+    assert verdict == judge(returned(closed_ms, left), "X107")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        ({}, "VIOLATED"),
+        ({"end": "killed"}, "UNKNOWN"),
+        ({"end": "failed"}, "UNKNOWN"),
+        ({"end": None}, "UNKNOWN"),
+        ({"client": "app"}, "UNKNOWN"),
+        ({"role": "producer"}, "UNKNOWN"),
+    ],
+)
+def test_only_consumers_that_ended_as_closed_tell_of_it(
+    judge: Judge, row: dict[str, Any], verdict: str
+) -> None:
+    assert verdict == judge(returned(None, **row), "X107")["verdict"]
+
+
+@pytest.mark.parametrize("left", [None, "HEARTBEAT"])
+def test_how_long_a_close_takes_without_a_leave_is_not_asked(
+    judge: Judge, left: str | None
+) -> None:
+    (row,) = judge(returned(30_000, left), "X107")["rows"]
+    assert (True, "it had no leave to wait for, or a fault held up its answers") == (
+        row["ok"],
+        row["why"],
+    )
+    assert "VIOLATED" == judge(returned(None, left), "X107")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "row", "verdict"),
+    [
+        (9_950, {}, "VIOLATED"),  # its line may be stamped within the slack
+        (9_949, {}, "HOLDS"),
+        (10_050, {"error_code": 25}, "HOLDS"),
+        (10_050, {"client_id": "member-2"}, "HOLDS"),
+        (10_050, {"answered_at": at(28_950)}, "HOLDS"),
+        (10_050, {"answered_at": at(28_949)}, "VIOLATED"),
+    ],
+)
+def test_a_leave_counts_from_its_answer_since_the_close_began(
+    judge: Judge, ms: float, row: dict[str, Any], verdict: str
+) -> None:
+    history = returned(30_000, None).request("LEAVE_GROUP", "member-1", ms, **row)
+    assert verdict == judge(history, "X107")["verdict"]
+
+
+def test_the_last_answer_to_a_leave_counts(judge: Judge) -> None:
+    history = returned(30_000).request("LEAVE_GROUP", "member-1", 29_500)
+    assert "HOLDS" == judge(history, "X107")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "from_ms", "healed_ms", "verdict"),
+    [
+        ("latency", "member-1", 2_000, 4_000, "HOLDS"),
+        ("latency", "member-1", 2_000, 3_999, "VIOLATED"),  # a session before
+        ("latency", "member-1", 20_000, 21_000, "HOLDS"),
+        ("latency", "member-1", 20_001, 21_000, "VIOLATED"),
+        ("latency", "member-2", 9_000, 21_000, "VIOLATED"),
+        ("pause-broker", "broker-3", 9_000, 21_000, "HOLDS"),
+        ("kill-broker", "broker-3", 9_000, None, "HOLDS"),
+    ],
+)
+def test_a_close_may_wait_for_what_it_cannot_reach(
+    judge: Judge, kind: str, resolved: str, from_ms: float, healed_ms: float | None, verdict: str
+) -> None:
+    history = returned(20_000).member("member-2")
+    history.rows["members"][-1]["end"] = "killed"
+    history.fault(kind, resolved, from_ms + 1, healed_ms, injecting_ms=from_ms)
+    assert verdict == judge(history, "X107")["verdict"]
+
+
+def test_what_never_returned_is_wrong_in_a_fault_as_well(judge: Judge) -> None:
+    history = returned(None).fault("pause-broker", "broker-3", 9_000, 21_000)
+    (row,) = judge(history, "X107")["rows"]
+    why = "ended as closed, and its close() had never returned"
+    assert (False, at(10_000), why) == (row["ok"], row["at"], row["why"])
+
+
+def test_where_nothing_of_its_end_is_on_record_it_is_dated_by_its_process(judge: Judge) -> None:
+    (row,) = judge(History().member("member-1", ended_at=at(5_000)), "X107")["rows"]
+    assert (False, at(5_000)) == (row["ok"], row["at"])

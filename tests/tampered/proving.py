@@ -106,6 +106,20 @@ def java_loses_its_coordinator_for_nothing(kept: Kept) -> None:
     kept["requests"].append(copy(lookup, (at + ms(3) - lookup["arrived_at"]) / ms(1)))
 
 
+def a_close_hangs_once_the_member_has_left(kept: Kept) -> None:
+    closed = first(kept.told("closed")[::-1], "close")
+    for name in ("event_at", "observed_at"):
+        closed[name] += ms(8_000)
+    for row in kept["members"]:
+        if row["member"] == closed["member"]:
+            row["ended_at"] = closed["event_at"]
+
+
+def a_close_never_returns(kept: Kept) -> None:
+    """Of a process that ended as closed."""
+    kept["client_events"].remove(first(kept.told("closed"), "close"))
+
+
 CHANGES: Final[tuple[Change, ...]] = (
     Change(
         "the fault that closes a member names another one",
@@ -142,6 +156,13 @@ CHANGES: Final[tuple[Change, ...]] = (
             positions_of_all_partitions_are_refused,
             an_end_of_a_partition_is_refused,
         )
+    ),
+    *(
+        change(
+            edit, "X107",
+            ("baseline.", "consumer-crash.", "consumer-join.", "auto-commit-crash."),
+        )
+        for edit in (a_close_hangs_once_the_member_has_left, a_close_never_returns)
     ),
     change(
         java_loses_its_coordinator_for_nothing, "X86",
