@@ -10,13 +10,17 @@ from harness.rules.rule import Rule
 # How much later than the observer sees the leader of a new partition its brokers may know of it.
 # Measured: members ask 0.6 s after it, and are answered.
 NEW_MS: Final = 1_000
+# How long an application that polls may take until it hears that a partition has no position.
+# Measured: 0.04 s.
+HEARD_MS: Final = 2_000
 
 
 @Rule(
     "X18",
     title="auto.offset.reset counts only without a usable position",
     statement="A member begins at its committed position. It begins at what auto.offset.reset "
-    "says if there is none, or if the log no longer has it.",
+    "says if there is none, or if the log no longer has it. Where that is to begin nowhere, its "
+    "application hears of it.",
     source="auto.offset.reset; KafkaConsumer, Offsets and Consumer Position",
     unit="records",
     things="assignments",
@@ -38,6 +42,9 @@ def reset() -> str:
 
     What a leader answers that has no record of that time or later is no position, and where the
     client goes from there is not on record.
+
+    An error that an application is to hear of comes with a poll: one that cannot poll, or whose
+    heartbeats a fault holds up, hears of it later.
     """
     return """
         WITH named AS (
@@ -98,8 +105,22 @@ def reset() -> str:
                            WHEN policy IN ('latest', 'largest', 'end') THEN 'the end of the log'
                            ELSE 'the start of the log' END AS begin
             FROM answered
+        ), unheard AS (
+            SELECT r.topic, r.partition, r.member, r.from_at FROM read r
+            LEFT SEMI JOIN {members} m ON m.member = r.member AND m.client <> 'app'
+            LEFT ANTI JOIN {client_events} e
+              ON e.member = r.member AND e.event IN ('error', 'closing')
+             AND e.event_at BETWEEN after(-:slack_ms, r.from_at) AND after(:HEARD_MS, r.from_at)
+            LEFT ANTI JOIN {busy} b
+              ON b.member = r.member AND b.from_at <= after(:HEARD_MS, r.from_at)
+             AND coalesce(b.to_at >= r.from_at, true)
+            LEFT ANTI JOIN {disturbances} d
+              ON coalesce(d.member = r.member, true) AND d.from_at <= after(:HEARD_MS, r.from_at)
+             AND d.to_at >= r.from_at
+            WHERE r.begin = 'nothing' AND r.committed < 0
+              AND r.to_at >= after(:HEARD_MS, r.from_at)
         )
-        SELECT concat(topic, '-', partition, ' to ', member) AS subject, from_at AS at,
+        SELECT concat(r.topic, '-', r.partition, ' to ', r.member) AS subject, r.from_at AS at,
                first - CASE begin WHEN 'the committed position' THEN committed
                                   WHEN 'the start of the log' THEN log_start
                                   WHEN 'the end of the log' THEN lookup.position
@@ -109,6 +130,8 @@ def reset() -> str:
                IF(begin = 'nothing', NULL, 0) AS bound_high,
                CASE WHEN begin = 'nothing' AND first IS NOT NULL
                     THEN clause('began at ', first, ', though auto.offset.reset is ', policy)
+                    WHEN u.member IS NOT NULL
+                    THEN 'has nowhere to begin, and its application heard nothing of it'
                     WHEN begin = 'the committed position' AND lookup IS NOT NULL
                     THEN clause('looked up an end of the log, though ', committed,
                                 ' was committed')
@@ -122,8 +145,10 @@ def reset() -> str:
                       IF(committed < 0, 'nothing', string(committed)), ', the log starts at ',
                       log_start, ', auto.offset.reset is ', policy,
                       CASE WHEN knows_start AND begin = 'the start of the log' AND lookup IS NULL
-                           THEN '; known from an earlier fetch' ELSE '' END, ')') AS note
-        FROM read WHERE begin = 'nothing' OR first IS NOT NULL
+                           THEN '; known from an earlier fetch' ELSE '' END, ')') AS note,
+               u.from_at AS guard_from, after(:HEARD_MS + :guard_ms, u.from_at) AS guard_to
+        FROM read r LEFT JOIN unheard u ON same(u, r, topic, partition, member, from_at)
+        WHERE begin = 'nothing' OR first IS NOT NULL
     """
 
 

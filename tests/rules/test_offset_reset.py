@@ -31,6 +31,11 @@ def deleted(history: History, below: int) -> History:
     return history.request("DELETE_RECORDS", "observer", 50, positions=[gone])
 
 
+def reported(history: History, ms: float = 150) -> History:
+    """The application hears of an error."""
+    return history.told("member-2", "error", ms)
+
+
 @pytest.mark.parametrize("policy", ["earliest", "latest", "none"])
 def test_a_committed_position_counts_whatever_the_policy(judge: Judge, policy: str) -> None:
     assert "HOLDS" == judge(begins(20, 20, policy), "X18")["verdict"]
@@ -44,7 +49,7 @@ def test_looking_up_an_end_although_a_position_is_committed_violates(judge: Judg
 def test_without_a_position_the_policy_counts(judge: Judge) -> None:
     assert "HOLDS" == judge(begins(0, -1, "earliest", (-2, 0)), "X18")["verdict"]
     assert "HOLDS" == judge(begins(70, -1, "latest", (-1, 70)), "X18")["verdict"]
-    assert "HOLDS" == judge(begins(None, -1, "none"), "X18")["verdict"]
+    assert "HOLDS" == judge(reported(begins(None, -1, "none")), "X18")["verdict"]
     assert "VIOLATED" == judge(begins(0, -1, "latest", (-1, 70)), "X18")["verdict"]
     assert "VIOLATED" == judge(begins(70, -1, "earliest", (-1, 70)), "X18")["verdict"]
     assert "VIOLATED" == judge(begins(0, -1, "none", (-2, 0)), "X18")["verdict"]
@@ -229,7 +234,7 @@ def test_a_duration_is_looked_up_by_its_time(
 
 
 def test_librdkafka_calls_nothing_an_error(judge: Judge) -> None:
-    assert "HOLDS" == judge(begins(None, -1, "error"), "X18")["verdict"]
+    assert "HOLDS" == judge(reported(begins(None, -1, "error")), "X18")["verdict"]
     assert "VIOLATED" == judge(begins(0, -1, "error", (-2, 0)), "X18")["verdict"]
 
 
@@ -240,6 +245,85 @@ def test_who_looks_an_end_up_while_it_has_a_position_violates(judge: Judge) -> N
     detail = json.dumps({"timestamp": -2})
     history.request("LIST_OFFSETS", "member-2", 900, positions=[found], detail=detail)
     assert "VIOLATED" == judge(history, "X18")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "policy", "verdict"),
+    [
+        ("error", 50, "none", "HOLDS"),
+        ("error", 49, "none", "VIOLATED"),
+        ("error", 2_100, "none", "HOLDS"),
+        ("error", 2_101, "none", "VIOLATED"),
+        ("error", 2_101, "error", "VIOLATED"),
+        ("closing", 2_100, "none", "HOLDS"),
+        ("coordinator_lost", 150, "none", "VIOLATED"),
+    ],
+)
+def test_an_application_that_is_to_begin_nowhere_hears_of_it(
+    judge: Judge, event: str, ms: float, policy: str, verdict: str
+) -> None:
+    history = begins(None, -1, policy).told("member-2", event, ms)
+    assert verdict == judge(history, "X18")["verdict"]
+
+
+@pytest.mark.parametrize(("revoked_ms", "verdict"), [(2_099, "HOLDS"), (2_100, "VIOLATED")])
+def test_a_partition_that_is_given_up_at_once_may_go_unreported(
+    judge: Judge, revoked_ms: float, verdict: str
+) -> None:
+    history = begins(None, -1, "none").told("member-2", "revoked", revoked_ms, [0])
+    assert verdict == judge(history, "X18")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("told", "row", "verdict"),
+    [
+        (-1, {}, "VIOLATED"),
+        (-1, {"client": "java"}, "VIOLATED"),
+        (-1, {"client": "app"}, "HOLDS"),
+        (10, {}, "HOLDS"),  # what the log no longer has is told with a later fetch
+    ],
+)
+def test_of_whom_errors_are_on_record_and_of_what(
+    judge: Judge, told: int, row: dict[str, Any], verdict: str
+) -> None:
+    history = deleted(begins(None, told, "none"), 20)
+    history.rows["members"][-1].update(row)
+    assert verdict == judge(history, "X18")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("from_ms", "lasts_ms", "verdict"),
+    [
+        (50, 50, "HOLDS"),
+        (50, 49, "VIOLATED"),  # it ended before
+        (2_100, 50, "HOLDS"),
+        (2_101, 50, "VIOLATED"),
+    ],
+)
+def test_an_application_that_cannot_poll_hears_nothing(
+    judge: Judge, from_ms: float, lasts_ms: float, verdict: str
+) -> None:
+    history = begins(None, -1, "none")
+    stalled = history.told("member-2", "stall_started", from_ms, duration_ms=lasts_ms)
+    assert verdict == judge(stalled, "X18")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("resolved", "from_ms", "healed_ms", "verdict"),
+    [
+        ("member-2", 50, 100, "HOLDS"),
+        ("member-2", 50, 99, "VIOLATED"),
+        ("member-2", 2_100, 2_200, "HOLDS"),
+        ("member-2", 2_101, 2_200, "VIOLATED"),
+        ("member-1", 50, 2_200, "VIOLATED"),
+    ],
+)
+def test_on_a_slow_link_it_hears_of_it_later(
+    judge: Judge, resolved: str, from_ms: float, healed_ms: float, verdict: str
+) -> None:
+    history = begins(None, -1, "none").member("member-1")
+    history.fault("latency", resolved, from_ms + 1, healed_ms, injecting_ms=from_ms)
+    assert verdict == judge(history, "X18")["verdict"]
 
 
 # X106
