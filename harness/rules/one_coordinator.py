@@ -13,8 +13,12 @@ KNOWS_MS: Final = 1_000
 # How long before and after a new coordinator has loaded the group other brokers may learn of it.
 # All read the log of the controller. Measured: 0.7 s sooner, and never later.
 LEARNS_MS: Final = 3_000
-# Faults that end a broker's process. One that starts reads who leads what before it serves anybody.
-ENDS_PROCESS: Final = "(f.killed OR f.kind IN ('stop-broker', 'upgrade-broker'))"
+# Faults that end a broker's process: of one that is paused, the kernel still takes connections. One
+# that starts reads who leads what before it serves anybody.
+ENDS_PROCESS: Final = """
+    (f.killed OR coalesce(f.evidence LIKE 'direct listener of %: refused after %'
+                          OR f.evidence LIKE 'direct listener of %: cut after %', false))
+"""
 
 
 @Rule(
@@ -134,7 +138,7 @@ def names_the_coordinator() -> str:
               ON t.loaded AND t.from_at > f.injecting_at AND t.broker <> t.broker_before
              AND f.resolved = concat('broker-', t.broker_before)
             WHERE f.breaks = 'broker' OR f.broker_gone
-            GROUP BY f.fault, f.kind, f.killed, f.resolved, f.injecting_at, f.healed_at
+            GROUP BY f.fault, f.evidence, f.killed, f.resolved, f.injecting_at, f.healed_at
             UNION ALL
             SELECT after(-:LEARNS_MS, from_at), after(:LEARNS_MS, from_at) FROM {tenures}
             WHERE loaded

@@ -17,6 +17,14 @@ def coordinated() -> History:
     return history.heartbeats("member-1", 22_000, broker=2)
 
 
+def proved(history: History, kind: str = "stop-broker") -> History:
+    """Faults that end a process have the proof of it."""
+    for row in history.rows["faults"]:
+        if kind in ("stop-broker", "upgrade-broker"):
+            row["evidence"] = "direct listener of broker-1: refused after 0 ms"
+    return history
+
+
 # X39
 
 
@@ -103,8 +111,26 @@ def test_a_session_after_its_return_it_knows(
 def test_a_broker_whose_process_ended_coordinates_nothing_from_its_successor_on(
     judge: Judge, kind: str, ms: float, verdict: str
 ) -> None:
-    history = coordinated().fault(kind, "broker-1", 19_000, 40_000)
+    history = proved(coordinated().fault(kind, "broker-1", 19_000, 40_000), kind)
     assert verdict == judge(history.heartbeats("member-1", ms), "X39")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "verdict"),
+    [
+        ("direct listener of broker-1: refused after 0 ms", "VIOLATED"),
+        ("direct listener of broker-1: cut after 2 ms", "VIOLATED"),
+        ("direct listener of broker-1: silent after 1002 ms", "HOLDS"),
+        (None, "HOLDS"),
+    ],
+)
+def test_that_a_process_ended_is_known_by_what_its_listener_did(
+    judge: Judge, evidence: str | None, verdict: str
+) -> None:
+    history = coordinated().fault("stop-broker", "broker-1", 19_000, 40_000)
+    for row in history.rows["faults"]:
+        row["evidence"] = evidence
+    assert verdict == judge(history.heartbeats("member-1", 41_000), "X39")["verdict"]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +139,7 @@ def test_a_broker_whose_process_ended_coordinates_nothing_from_its_successor_on(
 def test_a_broker_that_is_shut_down_is_behind_until_it_is_started_again(
     judge: Judge, healed_ms: float | None, verdict: str
 ) -> None:
-    history = coordinated().fault("stop-broker", "broker-1", 19_000, healed_ms)
+    history = proved(coordinated().fault("stop-broker", "broker-1", 19_000, healed_ms))
     assert verdict == judge(history.heartbeats("member-1", 20_501), "X39")["verdict"]
 
 
@@ -219,6 +245,7 @@ def test_while_a_broker_is_broken_others_may_not_know(
     judge: Judge, kind: str, resolved: str, from_ms: float, healed_ms: float | None, verdict: str
 ) -> None:
     history = named(40_000, 1, broker=3).fault(kind, resolved, from_ms, healed_ms)
+    history = proved(history, kind)
     assert verdict == judge(history, "X66")["verdict"]
 
 
