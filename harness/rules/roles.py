@@ -330,21 +330,23 @@ def states_of_kip_848() -> str:
     Where the coordinator changed it just then, the answer may be of before or after: it is told
     what has been replicated, and whoever asked for a change is answered no sooner. Its members have
     followed their target where, for longer than from one heartbeat to the next, each partition was
-    in a member's hands, no fault held up heartbeats, and the group was not changed.
+    in a member's hands, no fault held up heartbeats, and the group was not changed. They have not
+    where one of them was told the target's epoch, or given a part of it, later than that
+    (ConsumerGroupMember.isReconciledTo).
     """
     return """
         {SEEN}, changes AS (
-            SELECT e.at, e.event, coalesce(max(r.answered_at), e.at) AS told_at
+            SELECT e.at, e.event, e.generation, coalesce(max(r.answered_at), e.at) AS told_at
             FROM {coordinator_events} e LEFT JOIN {own_requests} r
               ON r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.arrived_at <= after(:guard_ms, e.at)
              AND r.answered_at >= e.at
             WHERE e.`group` = :group
               AND e.event IN ('epoch_bumped', 'target_computed', 'loaded', 'emptied')
-            GROUP BY e.at, e.event
+            GROUP BY e.at, e.event, e.generation
         ), told AS (
             SELECT s.at, s.state, s.members,
-                   max(struct(c.at, c.event)) FILTER (
-                       WHERE c.told_at < after(-:guard_ms, s.at)).event AS event,
+                   max(struct(c.at, c.event, c.generation)) FILTER (
+                       WHERE c.told_at < after(-:guard_ms, s.at)) AS last,
                    coalesce(count_if(c.told_at >= after(-:guard_ms, s.at)), 0) AS changes,
                    coalesce(count_if(c.told_at >= after({FOLLOWED_FOR}, s.at)), 0) AS recent
             FROM seen s LEFT JOIN changes c ON c.at <= s.at
@@ -357,9 +359,39 @@ def states_of_kip_848() -> str:
             LEFT ANTI JOIN {disturbances} d
               ON d.from_at <= s.at AND d.to_at >= after({FOLLOWED_FOR}, s.at)
             WHERE s.state = 'Reconciling' GROUP BY s.at
+        ), targets AS (
+            -- Those that were written: one that could not be is undone, and its epoch used again.
+            SELECT c.generation, min(c.at) AS at FROM {coordinator_events} c
+            LEFT SEMI JOIN {consumer_heartbeats} b
+              ON b.error_code = :NONE AND b.member_epoch >= c.generation AND b.processed_at >= c.at
+            WHERE c.`group` = :group AND c.event = 'target_computed'
+            GROUP BY c.generation HAVING count(*) = 1
+        ), beats AS (
+            SELECT member_id, generation, member_epoch, processed_at,
+                   size(array_except(assigned, lag(assigned) OVER (
+                       PARTITION BY member_id, assigned IS NULL
+                       ORDER BY arrived_at, evidence))) > 0 AS gives
+            FROM {consumer_heartbeats} WHERE error_code = :NONE
+        ), lagging AS (
+            -- Who was told of the target, or given a part by it, later than the group was seen.
+            SELECT t.at, m.member
+            FROM told t JOIN targets g ON g.generation = t.last.generation
+            JOIN {memberships} m
+              ON m.joined_at < g.at
+             AND (m.removed_at IS NULL OR m.removed_at > after(:STAMP_LATE_MS, t.at))
+            JOIN beats b ON b.member_id = m.member_id
+            WHERE t.state = 'Stable' AND t.last.event = 'target_computed'
+            GROUP BY t.at, t.last.generation, m.member, m.stay
+            HAVING count_if(b.processed_at <= after(:STAMP_LATE_MS, t.at)
+                            AND b.member_epoch >= t.last.generation) = 0
+                OR count_if(b.processed_at > after(:STAMP_LATE_MS, t.at)
+                            AND b.member_epoch = t.last.generation AND b.gives) > 0
+        ), behind AS (
+            SELECT at, min(member) AS member FROM lagging GROUP BY at
         ), placed AS (
-            SELECT t.*, state = 'Reconciling' AND f.held = :partitions AND recent = 0 AS followed
-            FROM told t LEFT JOIN followed f ON f.at = t.at
+            SELECT t.at, t.state, t.members, t.changes, t.last.event AS event, b.member AS behind,
+                   t.state = 'Reconciling' AND f.held = :partitions AND t.recent = 0 AS followed
+            FROM told t LEFT JOIN followed f ON f.at = t.at LEFT JOIN behind b ON b.at = t.at
         ), judged AS (
             SELECT *,
                    CASE WHEN state NOT IN ('Dead', 'Empty', 'Assigning', 'Reconciling', 'Stable')
@@ -369,6 +401,8 @@ def states_of_kip_848() -> str:
                         THEN 'was seen though its target had been computed'
                         WHEN state IN ('Reconciling', 'Stable') AND event = 'epoch_bumped'
                         THEN 'was seen before the target of a new epoch was computed'
+                        WHEN behind IS NOT NULL
+                        THEN concat('was seen before ', behind, ' had followed the target')
                         WHEN followed
                         THEN 'was seen though the members had followed their target' END AS wrong
             FROM placed

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.consumer_histories import Group
 from tests.histories import History, at, beat, member_id
 
 Judge = Callable[[History, str], dict[str, Any]]
@@ -649,6 +650,110 @@ def test_a_fault_holds_up_who_is_to_follow(
     judge: Judge, from_ms: float, healed_ms: float, verdict: str
 ) -> None:
     history = followed("Reconciling", 10_000).fault("latency", "members", from_ms, healed_ms)
+    assert verdict == judge(history, "R33-epochs")["verdict"]
+
+
+def moving(ms: float = 2_000, state: str = "Stable", told_ms: float = 3_000) -> Group:
+    """member-2 joins at 1 s, and member-1 is told of the new epoch in the answer to `told_ms`."""
+    history = Group(group={"protocol": "consumer"}).joins("member-1", 0, 2, gets=(0, 1, 2))
+    history.joins("member-2", 1_000, 3).beat("member-1", told_ms, 2, now=3)
+    history.add("topology", at=at(ms), what="group", group="orders", state=state, members=2)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("state", "ms", "verdict"),
+    [
+        ("Stable", 1_101, "HOLDS"),  # the coordinator may have told what was before
+        ("Stable", 1_102, "VIOLATED"),
+        ("Stable", 2_700, "VIOLATED"),
+        ("Stable", 2_701, "HOLDS"),  # lines of requests may be stamped late
+        ("Reconciling", 2_000, "HOLDS"),
+    ],
+)
+def test_a_group_is_not_stable_before_all_know_its_epoch(
+    judge: Judge, state: str, ms: float, verdict: str
+) -> None:
+    found = judge(moving(ms, state), "R33-epochs")
+    assert verdict == found["verdict"]
+    if verdict == "VIOLATED":
+        (row,) = found["rows"]
+        assert "before member-1 had followed the target" in found["reason"]
+        assert (at(ms - 500), at(ms)) == (row["guard_from"], row["guard_to"])
+
+
+@pytest.mark.parametrize(
+    ("ms", "gets", "now", "verdict"),
+    [
+        (2_299, (3,), 3, "HOLDS"),
+        (2_300, (3,), 3, "VIOLATED"),
+        (2_300, (), 3, "HOLDS"),  # it is told again what it has
+        (2_300, None, 3, "HOLDS"),
+        (2_300, (3,), 4, "HOLDS"),  # by another target
+    ],
+)
+def test_a_group_is_not_stable_before_all_have_their_part(
+    judge: Judge, ms: float, gets: tuple[int, ...] | None, now: int, verdict: str
+) -> None:
+    history = moving(2_000, told_ms=1_500).beat("member-2", ms, 3, gets=gets, now=now)
+    assert verdict == judge(history, "R33-epochs")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"), [(0, "HOLDS"), (110, "VIOLATED"), (None, "VIOLATED")]
+)
+def test_only_an_accepted_heartbeat_tells_a_member_of_its_epoch(
+    judge: Judge, error: int | None, verdict: str
+) -> None:
+    history = moving(2_000).beat("member-1", 1_500, 2, now=3, error_code=error)
+    assert verdict == judge(history, "R33-epochs")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "member", "verdict"),
+    [
+        ("left", 2_300, "member-1", "HOLDS"),
+        ("left", 2_301, "member-1", "VIOLATED"),
+        ("left", 2_300, "member-2", "VIOLATED"),
+        ("target_computed", 1_000.4, None, "VIOLATED"),
+        # One that could not be written is undone, and its epoch is used again.
+        ("target_computed", 1_050, None, "HOLDS"),
+        ("loaded", 1_050, None, "HOLDS"),
+        ("epoch_bumped", 2_000, None, "HOLDS"),
+    ],
+)
+def test_who_is_gone_and_what_was_undone_holds_no_group_up(
+    judge: Judge, event: str, ms: float, member: str | None, verdict: str
+) -> None:
+    number = 2 if ms == 1_000.4 else 3
+    history = moving(2_000).says(event, ms, member, generation=number)
+    assert verdict == judge(history, "R33-epochs")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("added_ms", "verdict"), [(1_000.3, "VIOLATED"), (1_000.4, "HOLDS"), (1_500, "HOLDS")]
+)
+def test_who_joins_after_the_target_does_not_follow_it(
+    judge: Judge, added_ms: float, verdict: str
+) -> None:
+    history = (
+        moving(2_000, told_ms=1_500).member("member-3").says("member_added", added_ms, "member-3")
+    )
+    history.beat("member-3", 3_000, 0, now=3)
+    assert verdict == judge(history, "R33-epochs")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("told_ms", "verdict"), [(None, "HOLDS"), (2_299, "HOLDS"), (2_300, "VIOLATED")]
+)
+def test_a_target_that_nobody_was_told_may_have_been_undone(
+    judge: Judge, told_ms: float | None, verdict: str
+) -> None:
+    history = Group(group={"protocol": "consumer"}).joins("member-1", 0, 2, gets=(0, 1, 2))
+    history.bumped(1_000, 3).computed(1_001, 3)
+    history.add("topology", at=at(2_000), what="group", group="orders", state="Stable", members=1)
+    if told_ms is not None:
+        history.beat("member-1", told_ms, 2, now=3)
     assert verdict == judge(history, "R33-epochs")["verdict"]
 
 

@@ -29,6 +29,7 @@ from tests.tampered import (
     proving,
     reading,
     rebalancing,
+    reconciling,
     taking_over,
     unfounded,
     unprovoked,
@@ -60,6 +61,7 @@ VIOLATIONS = (
     *committing.CHANGES,
     *probing.CHANGES,
     *proving.CHANGES,
+    *reconciling.CHANGES,
     *clocks.VIOLATIONS,
 )
 NEUTRAL = clocks.CHANGES
