@@ -660,6 +660,120 @@ def test_without_a_member_that_was_too_slow_x99_is_unknown(judge: Judge) -> None
     assert "UNKNOWN" == judge(history, "X99")["verdict"]
 
 
+# X104
+
+
+def joins_while_too_slow(
+    ms: float, api: str = "JOIN_GROUP", stall: str = "stall_started", **row: Any
+) -> History:
+    """member-1 stalls from 1 s to 14 s, is past its limit at 9 s, and asks to join at `ms`."""
+    history = too_slow(None).told("member-1", stall, 1_000, duration_ms=13_000)
+    return history.request(api, "member-1", ms, **{"generation": 0, **row})
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict"),
+    [
+        (9_300, "HOLDS"),  # one that was sent before may be stamped late
+        (9_301, "VIOLATED"),
+        (13_949, "VIOLATED"),
+        (13_950, "HOLDS"),
+        (14_500, "HOLDS"),
+    ],
+)
+@pytest.mark.parametrize("stall", ["stall_started", "callback_stall_started"])
+def test_who_was_too_slow_joins_again_when_its_application_polls(
+    judge: Judge, ms: float, stall: str, verdict: str
+) -> None:
+    found = judge(joins_while_too_slow(ms, stall=stall), "X104")
+    assert (verdict, 1) == (found["verdict"], found["examined"])
+    if verdict == "VIOLATED":
+        (row,) = found["rows"]
+        assert (at(ms - 100), at(ms + 100)) == (row["guard_from"], row["guard_to"])
+        assert "did not poll for 5000 ms after its limit" in found["reason"]
+
+
+@pytest.mark.parametrize(
+    ("api", "row", "verdict"),
+    [
+        ("JOIN_GROUP", {"error_code": 79, "generation": -1}, "VIOLATED"),
+        ("CONSUMER_GROUP_HEARTBEAT", {}, "VIOLATED"),
+        ("CONSUMER_GROUP_HEARTBEAT", {"generation": -1}, "HOLDS"),
+        ("HEARTBEAT", {}, "HOLDS"),
+        ("JOIN_GROUP", {"group": "payments"}, "HOLDS"),
+    ],
+)
+def test_it_joins_by_a_joingroup_or_a_heartbeat_of_epoch_0(
+    judge: Judge, api: str, row: dict[str, Any], verdict: str
+) -> None:
+    assert verdict == judge(joins_while_too_slow(12_000, api, **row), "X104")["verdict"]
+
+
+def test_another_member_may_join_meanwhile_and_all_its_own_joins_count(judge: Judge) -> None:
+    history = joins_while_too_slow(14_100).join("member-2", 12_000)
+    assert "HOLDS" == judge(history, "X104")["verdict"]
+    history.request("JOIN_GROUP", "member-1", 12_000, evidence="first")
+    history.request("JOIN_GROUP", "member-1", 13_000, evidence="second")
+    (row,) = judge(history, "X104")["rows"]
+    assert (2, "first", at(11_900), at(13_100)) == (
+        row["measured"],
+        row["evidence"],
+        row["guard_from"],
+        row["guard_to"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("start_ms", "duration_ms", "examined"),
+    [
+        (9_000, 5_000, 1),
+        (9_001, 5_000, 0),
+        (1_000, 8_001, 1),
+        (1_000, 8_000, 0),
+    ],
+)
+def test_only_a_limit_within_a_stall_is_examined(
+    judge: Judge, start_ms: float, duration_ms: float, examined: int
+) -> None:
+    history = too_slow(None).told("member-1", "stall_started", start_ms, duration_ms=duration_ms)
+    assert examined == judge(history, "X104")["examined"]
+
+
+def test_the_stall_of_another_member_is_not_its_own(judge: Judge) -> None:
+    history = too_slow(None).told("member-2", "stall_started", 1_000, duration_ms=13_000)
+    assert "UNKNOWN" == judge(history.join("member-1", 12_000), "X104")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "from_ms", "healed_ms", "examined"),
+    [
+        ("latency", "members", 5_000, 8_999, 1),
+        ("latency", "members", 5_000, 9_000, 0),
+        ("latency", "members", 14_001, None, 0),
+        ("latency", "members", 14_002, None, 1),
+        ("isolate", "member-1", 10_000, 11_000, 0),
+        ("isolate", "member-2", 10_000, 11_000, 1),
+        ("kill-consumer", "member-1", 1_000, None, 1),
+        ("kill-consumer", "member-1", 1_001, None, 0),
+        ("kill-consumer", "member-1", 14_001, None, 0),
+        ("kill-consumer", "member-1", 14_002, None, 1),
+        ("close-consumer", "member-1", 12_000, None, 0),
+        ("kill-consumer", "member-2", 12_000, None, 1),
+    ],
+)
+def test_a_stall_during_faults_shows_no_join(
+    judge: Judge, kind: str, resolved: str, from_ms: float, healed_ms: float | None, examined: int
+) -> None:
+    """A fault is injected a millisecond after it is begun."""
+    history = joins_while_too_slow(12_000).fault(kind, resolved, from_ms, healed_ms)
+    assert examined == judge(history, "X104")["examined"]
+
+
+def test_without_a_member_that_was_too_slow_x104_is_unknown(judge: Judge) -> None:
+    history = History().member("member-1").told("member-1", "stall_started", 1_000, duration_ms=9e3)
+    assert "UNKNOWN" == judge(history, "X104")["verdict"]
+
+
 def test_silence_to_the_first_heartbeat_of_all_cannot_hide(judge: Judge) -> None:
     """16 s without a heartbeat: its gap is null, as there is none before."""
     assert "VIOLATED" == judge(slow(16_900), "R34")["verdict"]
