@@ -48,10 +48,32 @@ def it_joins_again_before_its_application_polls(kept: Kept) -> None:
                 row[name] -= sooner
 
 
+def it_comes_back_under_another_member_id(kept: Kept) -> None:
+    """A member whose heartbeat was refused, also where that was its leave."""
+    refused = kept.own("CONSUMER_GROUP_HEARTBEAT", error=None)
+    row = first([row for row in refused if row["error_code"] in (25, 110)], "refused heartbeat")
+    old, since = row["member_id"], row["processed_at"]
+    for file, moment in (
+        ("requests", "arrived_at"), ("coordinator_events", "at"), ("client_events", "event_at"),
+        ("deliveries", "polled_at"), ("commits", "answered_at"),
+    ):  # fmt: skip
+        for each in kept[file]:
+            if each["member_id"] == old and each[moment] and each[moment] > since:
+                each["member_id"] = "AAAAbbbbCCCCdddd000011"
+
+
+def a_member_that_joins_is_told_of_no_part(kept: Kept) -> None:
+    """And has none."""
+    joins = [row for row in kept.own("CONSUMER_GROUP_HEARTBEAT") if row["generation"] == 0]
+    first([row for row in joins if row["assigned"] == []], "join without a part")["assigned"] = None
+
+
 CHANGES: Final[tuple[Change, ...]] = (
     change(
         a_moving_group_is_stable, "R33-epochs", (*JOIN, *LEAVE, *REMOVED, *STALLED)
     ),
+    change(it_comes_back_under_another_member_id, "X105", (*STALLED, *REMOVED)),
+    change(a_member_that_joins_is_told_of_no_part, "X96", (*JOIN, *LEAVE, *REMOVED)),
     change(
         it_joins_again_before_its_application_polls, "X104",
         ("bad-day.", "callback-stall-java.", "transactions.", *STALLED),
