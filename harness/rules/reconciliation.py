@@ -240,8 +240,10 @@ def target_at_once() -> str:
     title="A member's epoch is raised once it has given up what was taken",
     statement="A member that has to give up partitions keeps its epoch until it has acknowledged "
     "that. Every other one is brought up to the newest target by its next heartbeat. A partition "
-    "that was taken from a member comes back to it only with a later target.",
-    source="KIP-848, Reconciliation of the group; CurrentAssignmentBuilder",
+    "that was taken from a member comes back to it only with a later target. A member that joins "
+    "is told its part, even if it is empty.",
+    source="KIP-848, Reconciliation of the group; CurrentAssignmentBuilder; "
+    "GroupMetadataManager.consumerGroupHeartbeat",
     unit="heartbeats",
     things="members",
     measures="answered with another epoch or part",
@@ -300,7 +302,8 @@ def raised_when_released() -> str:
         ), placed AS (
             SELECT b.stay, b.member, b.member_id, b.arrived_at, b.evidence, b.member_epoch,
                    greatest(b.generation, coalesce(b.told, 0)) AS epoch,
-                   b.generation > 0 AS stayed, count(h.from_at) > 0 AS holds
+                   b.generation > 0 AS stayed, b.assigned IS NULL AS untold,
+                   count(h.from_at) > 0 AS holds
             FROM beats b LEFT JOIN held h
               ON h.stay = b.stay AND h.from_at <= b.arrived_at AND h.to_at > b.arrived_at
             GROUP BY ALL
@@ -317,6 +320,8 @@ def raised_when_released() -> str:
                         WHEN p.stayed AND NOT p.holds AND p.member_epoch < n.epoch
                         THEN concat('was left in epoch ', p.member_epoch,
                                     ' when others had been told ', n.epoch)
+                        WHEN NOT p.stayed AND p.untold
+                        THEN 'joined, and was told of no part'
                         WHEN r.part IS NOT NULL
                         THEN concat('was given ', r.part.topic, '-', r.part.partition,
                                     ' back without another target') END AS odd

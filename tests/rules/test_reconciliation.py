@@ -343,6 +343,27 @@ def test_a_member_may_hear_of_its_epoch_again_while_it_holds(judge: Judge) -> No
 
 
 @pytest.mark.parametrize(
+    ("epoch", "gets", "row", "verdict"),
+    [
+        (0, None, {}, "VIOLATED"),
+        (0, (), {}, "HOLDS"),
+        (0, (1,), {}, "HOLDS"),
+        (1, None, {}, "HOLDS"),  # who stays is told only what is new
+        (0, None, {"error_code": 111}, "HOLDS"),
+    ],
+)
+def test_who_joins_is_told_its_part(
+    judge: Judge, epoch: int, gets: tuple[int, ...] | None, row: dict[str, Any], verdict: str
+) -> None:
+    history = Group().says("member_added", 0, "member-1").beat("member-1", 5_000, 3, now=3)
+    history.beat("member-1", 0, epoch, gets=gets, owns=(), now=3, **row)
+    judged = judge(history, "X96")
+    assert (verdict, 1) == (judged["verdict"], judged["examined"])
+    if verdict == "VIOLATED":
+        assert "joined, and was told of no part" in judged["reason"]
+
+
+@pytest.mark.parametrize(
     ("ms", "epoch", "row", "verdict"),
     [
         (1_051, 2, {}, "HOLDS"),
