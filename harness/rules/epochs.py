@@ -2,6 +2,7 @@
 
 from harness.experiment import LIBRDKAFKA_TIMER_GRID_MS  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule
+from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (a query names it)
 
 CONSUMER = ("consumer",)
 
@@ -9,13 +10,13 @@ CONSUMER = ("consumer",)
 @Rule(
     "X35",
     title="Epochs count up, and members follow them",
-    statement="Each change raises the group epoch by one, and a target assignment is computed for "
-    "an epoch that the group has. A member is given only epochs that the group has, and none "
-    "below its last unless it joins anew. Each heartbeat names the epoch that the member was "
-    "given last.",
+    statement="Each change raises the group epoch by one: each member that joins, leaves or is "
+    "removed is a change. A target assignment is computed for an epoch that the group has. A "
+    "member is given only epochs that the group has, and none below its last unless it joins "
+    "anew. Each heartbeat names the epoch that the member was given last.",
     source="KIP-848, group epoch and member epoch; ConsumerGroup.validateMemberEpoch",
     unit="epochs",
-    things="group epochs, their targets, and members",
+    things="group epochs, their targets, members, and those that came or went",
     measures="above the epoch before",
     too_low="repeats an epoch or goes back",
     too_high="skips epochs",
@@ -25,7 +26,11 @@ CONSUMER = ("consumer",)
     always=True,
 )
 def epochs_count_up() -> str:
-    """Steps between group epochs, and each member's heartbeats in order.
+    """Steps between group epochs, each member's heartbeats in order, and who came or went.
+
+    One thread of a coordinator changes a group: it writes who came or went, and next the new epoch.
+    A static member that takes its own place changes nothing. A program may ask for topics by a
+    pattern, which is looked up later: joins of its members are not examined.
 
     A change that could not be written is undone, and its epoch used again: by another coordinator,
     or while a broker is gone. An epoch that a member was told was written. An answer that was lost
@@ -115,6 +120,26 @@ def epochs_count_up() -> str:
                         THEN concat('named epoch ', s.generation, ' when it had been told ',
                                     s.told) END AS odd
             FROM doubted s
+        ), joins AS (
+            -- The first line of each stay: who asks again, since no answer came, is in the group.
+            SELECT s.member_id, s.joined_at AS at
+            FROM {memberships} s JOIN {members} m ON m.member = s.member AND m.client <> 'app'
+            LEFT SEMI JOIN {consumer_heartbeats} q
+              ON q.member_id = s.member_id AND q.generation = 0 AND q.error_code = :NONE
+             AND q.arrived_at <= after(:STAMP_LATE_MS, s.joined_at)
+             AND q.processed_at >= after(-:slack_ms, s.joined_at)
+        ), moves AS (
+            SELECT *, lead(event) OVER (
+                PARTITION BY broker ORDER BY at, length(evidence), evidence) AS event_after
+            FROM {coordinator_events} WHERE `group` = :group
+        ), moved AS (
+            SELECT e.* FROM moves e CROSS JOIN changes c
+            LEFT SEMI JOIN {consumer_heartbeats} h ON h.member_id = e.member_id
+            LEFT JOIN joins j ON same(j, e, member_id, at)
+            WHERE NOT c.changed AND e.event_after NOT IN ('loaded', 'unloaded')
+              AND (e.event IN ('left', 'evicted', 'fenced')
+                   OR e.event = 'member_added' AND j.at IS NOT NULL
+                      AND coalesce(e.text NOT LIKE '%to replace the existing member %', true))
         )
         SELECT concat('epoch ', generation) AS subject, at,
                generation - generation_before AS measured,
@@ -136,6 +161,11 @@ def epochs_count_up() -> str:
                coalesce(min_by(evidence, arrived_at) FILTER (WHERE odd IS NOT NULL),
                         min_by(evidence, arrived_at))
         FROM judged GROUP BY member_id
+        UNION ALL
+        SELECT concat(member_id, ' (', event, ')'), at, NULL, NULL, NULL,
+               IF(event_after <> 'epoch_bumped', 'was followed by no new epoch', NULL), NULL,
+               concat('followed by ', event_after), evidence
+        FROM moved
     """
 
 

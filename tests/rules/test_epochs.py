@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, beat
+from tests.consumer_histories import Group, alone
+from tests.histories import History, at, beat
 
 Judge = Callable[[History, str], dict[str, Any]]
 
@@ -66,7 +67,116 @@ def test_a_group_that_was_empty_and_was_forgotten_begins_anew(
     history.says("epoch_bumped", 10_000, generation=4).says("member_added", 20_000, "member-2")
     history.says("epoch_bumped", 20_000, generation=generation)
     beat(history, "member-2", 20_010, 0, generation)
+    (epoch,) = (
+        row
+        for row in judge(history, "X35")["rows"]
+        if row["subject"] == f"epoch {generation}" and row["at"] == at(20_000)
+    )
+    assert (verdict == "HOLDS") == epoch["ok"]
+
+
+def moved(event: str, ms: float = 5_000, *, bumped: bool = True, **row: Any) -> Group:
+    """member-2 comes or goes by this line, and the epoch is raised next, or only for member-3."""
+    history = alone().joins("member-2", 1_000, 3).says(event, ms, "member-2", **row)
+    if bumped:
+        history.bumped(ms + 0.1, 4)
+    return history.joins("member-3", ms + 1, 5 if bumped else 4)
+
+
+@pytest.mark.parametrize("event", ["left", "evicted", "fenced"])
+def test_who_goes_raises_the_epoch(judge: Judge, event: str) -> None:
+    assert "HOLDS" == judge(moved(event), "X35")["verdict"]
+    verdict = judge(moved(event, bumped=False, evidence="gone"), "X35")
+    (row,) = (row for row in verdict["rows"] if row["ok"] is False)
+    assert (at(5_000), "gone") == (row["at"], row["evidence"])
+    assert "was followed by no new epoch" in verdict["reason"]
+
+
+@pytest.mark.parametrize("event", ["left_for_now", "replacing_failed", "member_id_given"])
+def test_who_only_seems_to_come_or_go_raises_none(judge: Judge, event: str) -> None:
+    assert "HOLDS" == judge(moved(event, bumped=False), "X35")["verdict"]
+
+
+def coming(
+    answered_ms: float = 5_001, arrived_ms: float = 4_999, text: str | None = None, **row: Any
+) -> Group:
+    """member-2 joins at 5 s, and no epoch is raised before member-3 joins."""
+    history = alone().says("member_added", 5_000, "member-2", text=text)
+    history.member("member-2", protocol="consumer", **row.pop("process", {}))
+    answered = {"processed_at": at(answered_ms), "answered_at": at(answered_ms)}
+    history.beat("member-2", arrived_ms, row.pop("epoch", 0), now=2, gets=(), **{**answered, **row})
+    return history.joins("member-3", 5_500, 3)
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        ({}, "VIOLATED"),
+        ({"arrived_ms": 5_300, "answered_ms": 5_301}, "VIOLATED"),
+        ({"arrived_ms": 5_301, "answered_ms": 5_302}, "HOLDS"),  # another heartbeat
+        ({"answered_ms": 4_950, "arrived_ms": 4_949}, "VIOLATED"),
+        ({"answered_ms": 4_949, "arrived_ms": 4_948}, "HOLDS"),
+        ({"error_code": 111}, "HOLDS"),
+        ({"epoch": 2}, "HOLDS"),
+        ({"process": {"client": "app"}}, "HOLDS"),  # it may ask for topics by a pattern
+        ({"text": "Created a new member m to replace the existing member o."}, "HOLDS"),
+        ({"text": "Member m joins the consumer group."}, "VIOLATED"),
+    ],
+)
+def test_who_joins_raises_the_epoch(judge: Judge, row: dict[str, Any], verdict: str) -> None:
+    judged = judge(coming(**row), "X35")
+    assert verdict == judged["verdict"]
+    if verdict == "VIOLATED":
+        assert "was followed by no new epoch" in judged["reason"]
+
+
+def test_who_asks_again_is_in_the_group_already(judge: Judge) -> None:
+    """The answer to its join was lost."""
+    history = alone().joins("member-2", 1_000, 3).says("member_added", 2_000, "member-2")
+    history.beat("member-2", 1_999, 0, now=3, gets=(), owns=()).joins("member-3", 5_000, 4)
+    assert "HOLDS" == judge(history, "X35")["verdict"]
+
+
+def test_who_comes_back_raises_the_epoch(judge: Judge) -> None:
+    history = moved("evicted").says("member_added", 8_000, "member-2")
+    history.beat("member-2", 7_999, 0, now=5, gets=(), owns=()).joins("member-4", 9_000, 6)
+    assert "VIOLATED" == judge(history, "X35")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("after", "row", "verdict"),
+    [
+        (("loaded", 5_000.5), {}, "HOLDS"),
+        (("unloaded", 5_000.5), {}, "HOLDS"),
+        (("emptied", 5_000.5), {}, "VIOLATED"),
+        (("loaded", 5_000.5), {"broker": 2}, "VIOLATED"),
+        (("loaded", 5_000.5), {"group": "payments"}, "VIOLATED"),
+        (("upgraded", 9_000), {}, "HOLDS"),
+        (("downgraded", 9_000), {}, "HOLDS"),
+    ],
+)
+def test_a_coordinator_that_changes_and_another_protocol_are_not_examined(
+    judge: Judge, after: tuple[str, float], row: dict[str, Any], verdict: str
+) -> None:
+    history = moved("left", bumped=False).says(*after, **row)
     assert verdict == judge(history, "X35")["verdict"]
+
+
+def test_lines_of_one_moment_are_in_the_order_of_the_log(judge: Judge) -> None:
+    history = alone().joins("member-2", 1_000, 3)
+    history.says("epoch_bumped", 5_000, generation=4, evidence="broker-1-server.log:100")
+    history.says("left", 5_000, "member-2", evidence="broker-1-server.log:99")
+    history.says("target_computed", 6_000, generation=4, evidence="broker-1-server.log:101")
+    assert "HOLDS" == judge(history, "X35")["verdict"]
+
+
+def test_the_last_line_of_a_coordinator_and_who_was_in_by_the_old_protocol_show_nothing(
+    judge: Judge,
+) -> None:
+    history = alone().joins("member-2", 1_000, 3).says("left", 5_000, "member-2")
+    assert "HOLDS" == judge(history, "X35")["verdict"]
+    history.says("left", 4_000, "member-9", broker=2).says("left", 4_001, "member-8", broker=2)
+    assert "HOLDS" == judge(history, "X35")["verdict"]
 
 
 def test_a_group_that_somebody_has_just_joined_is_not_empty(judge: Judge) -> None:

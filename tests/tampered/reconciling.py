@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.tampered.history import TIMES, Change, Kept, change, first, ms
+from tests.tampered.history import TIMES, Change, Kept, NotThere, change, first, ms
 
 JOIN: Final = ("consumer-join.librdkafka",)
 LEAVE: Final = ("consumer-leave.",)
@@ -68,12 +68,26 @@ def a_member_that_joins_is_told_of_no_part(kept: Kept) -> None:
     first([row for row in joins if row["assigned"] == []], "join without a part")["assigned"] = None
 
 
+def a_join_raises_no_epoch(kept: Kept) -> None:
+    """Of the first members that join one right after another; all later epochs are one lower."""
+    bump = kept.lines("epoch_bumped")[1]
+    if bump["generation"] in {line["generation"] for line in kept.lines("target_computed")}:
+        raise NotThere("an epoch without a target")
+    kept["coordinator_events"].remove(bump)
+    for file in ("requests", "coordinator_events", "client_events", "deliveries", "commits"):
+        for row in kept[file]:
+            for name in ("generation", "member_epoch"):
+                if (row.get(name) or 0) >= bump["generation"]:
+                    row[name] -= 1
+
+
 CHANGES: Final[tuple[Change, ...]] = (
     change(
         a_moving_group_is_stable, "R33-epochs", (*JOIN, *LEAVE, *REMOVED, *STALLED)
     ),
     change(it_comes_back_under_another_member_id, "X105", (*STALLED, *REMOVED)),
     change(a_member_that_joins_is_told_of_no_part, "X96", (*JOIN, *LEAVE, *REMOVED)),
+    change(a_join_raises_no_epoch, "X35", (*JOIN, *LEAVE, *REMOVED)),
     change(
         it_joins_again_before_its_application_polls, "X104",
         ("bad-day.", "callback-stall-java.", "transactions.", *STALLED),
